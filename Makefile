@@ -80,7 +80,7 @@ FIT   ?= --seconds 520 --rate 1.2e-3 --compile
 START ?= src/rightseat/models/llamacpp/adapter/smollm2-135m-tools.gguf
 train: $(VENV)/.dev
 	@mkdir -p build/train
-	@$(BIN)/python -c "from rightseat.models.llamacpp import weights; print(weights.path())" > build/train/base
+	@$(BIN)/python -c "from rightseat.models.llamacpp import weights; print(weights.require_weights())" > build/train/base
 	@$(BIN)/python -m train.generate build/train/data.jsonl.gz
 	@$(TORCH) -m train.encode build/train/data.jsonl.gz "$$(cat build/train/base)" build/train/tokens.npz
 	@$(TORCH) -m train.fit build/train/tokens.npz "$$(cat build/train/base)" build/train/fitted.npz \

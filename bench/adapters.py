@@ -15,8 +15,8 @@ from rightseat.models.anthropic import model as make_anthropic
 from rightseat.models.google import model as make_google
 from rightseat.models.langchain import model as make_langchain
 from rightseat.models.openai import model as make_openai
-from rightseat.types.chunks import Text
-from rightseat.types.messages import said
+from rightseat.types.chunks import TextChunk
+from rightseat.types.messages import text_message
 from rightseat.types.model import Model, Prompt
 from rightseat.types.streams import closing
 from tests.kit import answers
@@ -26,7 +26,7 @@ from tests.kit.upstream import Upstream
 from tests.kit.vendors import anthropic, google, langchain, responses
 
 TURN: dict[str, Any] = {"say": words(TOKENS), "pace_ms": 1000 / RATE}
-HELLO = Prompt(messages=(said("user", "Hello"),))
+HELLO = Prompt(messages=(text_message("user", "Hello"),))
 
 
 async def wires(connection: Connection, request: Received) -> None:
@@ -68,7 +68,7 @@ ADAPTERS: dict[str, Callable[[str], Any]] = {
 def asking(model: Model) -> Ask:
     async def ask() -> int:
         async with closing(model.stream(HELLO)) as fragments:
-            return sum([f.text.count("w") async for f in fragments if isinstance(f, Text)])
+            return sum([f.text.count("w") async for f in fragments if isinstance(f, TextChunk)])
 
     return ask
 

@@ -17,14 +17,14 @@ FUNCTION_LINES = 50
 # The three boundaries behind which the code is not ours, as "module:function" (shell patterns allowed).
 # One boundary may be held in several processes or threads, but there is no fourth.
 BOUNDARIES: dict[str, tuple[str, ...]] = {
-    "a run": ("rightseat.runtime.runtime:Runtime.run",),
+    "a run": ("rightseat.runtime.runtime:BaseRuntime.run",),
     "a tool call": (
-        "rightseat.engine.tool_calls:Batch.carry_out",
-        "rightseat.plugins.flows.attempt:attempted",  # a step of a flow, called as a tool is
-        "rightseat.tools.child:answer",  # its far side, in the child process
-        "rightseat.tools.thread_pool:Threads.run.body",  # its far side, in a thread
+        "rightseat.engine.tool_calls:ToolCallBatch.run_call",
+        "rightseat.plugins.flows.attempt:stream_attempt",  # a step of a flow, called as a tool is
+        "rightseat.tools.child:handle_line",  # its far side, in the child process
+        "rightseat.tools.thread_pool:ToolThreadRunner.run.target",  # its far side, in a thread
     ),
-    "the load of a plugin": ("rightseat.config.loading:_module",),
+    "the load of a plugin": ("rightseat.config.loading:_import_module",),
 }
 
 SIZE_RULES = re.compile(r"\b(C9|PLR09)\d*", re.IGNORECASE)

@@ -71,7 +71,7 @@ def find_problems(demands: Mapping[str, object], marks: list[Mark]) -> Iterator[
         for key in sorted(table.keys() - KEYS):
             yield f"{name}: unknown key {key!r}"
         for key in sorted(table.keys() & KEYS):
-            if not isinstance(table[key], str) or not table[key].strip():
+            if not str(table[key] if isinstance(table[key], str) else "").strip():
                 yield f"{name}: {key} must be a sentence"
         if "text" not in table:
             yield f"{name}: no text"

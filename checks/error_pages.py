@@ -11,7 +11,7 @@ from rightseat.doors.openbb import write as openbb
 from rightseat.errors import RightseatError
 from rightseat.http.agui import write as agui
 from rightseat.http.reply import Reply
-from rightseat.runtime.runtime import failure_of
+from rightseat.runtime.runtime import to_run_failed
 from rightseat.server import explained
 from rightseat.types.events import RunFailed
 from rightseat.types.streams import closing
@@ -60,7 +60,7 @@ def kinds() -> list[type[RightseatError]]:
         kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, RightseatError)
     ]
     twice = [code for code, count in Counter(kind.code for kind in found).items() if count > 1]
-    missing = [f"{kind.__name__} {kind.status}" for kind in found if not explained.meaning(kind)]
+    missing = [f"{kind.__name__} {kind.status}" for kind in found if not explained.get_meaning(kind)]
     if twice:
         raise Undocumented(f"errors.py: a code is used twice: {', '.join(twice)}")
     if missing:
@@ -71,7 +71,7 @@ def kinds() -> list[type[RightseatError]]:
 def overview() -> str:
     rows = [
         f"| [`{kind.code}`](errors/{kind.code}.md) | {kind.status} | {kind.fault} | {said} |"
-        for kind, said in ((kind, explained.meaning(kind)) for kind in kinds())
+        for kind, said in ((kind, explained.get_meaning(kind)) for kind in kinds())
     ]
     table = ["## Every code", "", "| code | status | who erred | what happened |", "|---|---|---|---|", *rows]
     return "\n".join([INTRO, *table, ""])
@@ -85,16 +85,18 @@ def example(kind: type[RightseatError]) -> RightseatError:
 
 def page(kind: type[RightseatError]) -> str:
     error = example(kind)
-    failed = failure_of(error)
+    failed = to_run_failed(error)
     rows = [
         ("OpenAI", before(openai.refuse(error)), in_chunks(failed)),
-        ("AG-UI, CopilotKit 1.50+", before(agui.refuse(error)), in_events(failed)),
+        ("AG-UI, CopilotKit 1.50+", before(agui.make_error_reply(error)), in_events(failed)),
         ("CopilotKit to 1.10", graphql(error), in_graphql(failed)),
         ("OpenBB", before(openbb.refuse(error)), code(f"{SAID} ({error.code})")),
     ]
     lines = [f"| {' | '.join(row)} |" for row in rows]
     table = ["| door | before an answer begins | in the middle of one |", "|---|---|---|", *lines]
-    return "\n".join([explained.page(kind), "## How each door shows it", "", *table, "", ALL, ""])
+    return "\n".join(
+        [explained.format_error_page(kind), "## How each door shows it", "", *table, "", ALL, ""]
+    )
 
 
 ALL = "[All errors](../errors.md)"
@@ -108,28 +110,28 @@ def before(reply: Reply) -> str:
     async def read() -> tuple[int, bytes, bool]:
         async with closing(reply):
             head: Any = await anext(reply)
-        return head.status, head.whole or b"", any(name == b"retry-after" for name, _ in head.headers)
+        return head.status, head.body or b"", any(name == b"retry-after" for name, _ in head.headers)
 
     status, body, waits = asyncio.run(read())
     return f"{status}{', `Retry-After`' if waits else ''}: {code(body.decode())}"
 
 
 def in_chunks(failed: RunFailed) -> str:
-    if failed.code in openai.FILTERED:
+    if failed.code in openai.FILTERED_CODES:
         return code('"finish_reason":"content_filter"')
-    return code(f"data: {openai.error_body(failed).decode()}")
+    return code(f"data: {openai.encode_error(failed).decode()}")
 
 
 def in_events(failed: RunFailed) -> str:
-    return code(agui.encode(agui.Frames("", "").write(failed)[0]).decode())
+    return code(agui.encode_json(agui.AguiEncoder("", "").convert(failed)[0]).decode())
 
 
 def graphql(error: RightseatError) -> str:
-    told = copilotkit.extensions(error)
+    told = copilotkit.make_extensions(error)
     shown = ", ".join(str(told[name]) for name in ("code", "statusCode", "visibility", "severity"))
     return f"200: `errors[0].extensions` with {code(shown)}"
 
 
 def in_graphql(failed: RunFailed) -> str:
-    told = copilotkit.details(failed)["originalError"]
+    told = copilotkit.make_error_details(failed)["originalError"]
     return f"`details.originalError` with {code(told['code'])}"

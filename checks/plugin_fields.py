@@ -5,8 +5,8 @@ from typing import Annotated, get_args, get_origin, get_type_hints
 
 from msgspec import Meta, Struct
 
-from rightseat.plugins.fields import AuthFields, Manifest
-from rightseat.plugins.openapi.fields import tables
+from rightseat.plugins.fields import AuthFields, ManifestFields
+from rightseat.plugins.openapi.fields import load_field_tables
 
 WORDS = {
     "en": {
@@ -44,9 +44,9 @@ def page(language: str) -> str:
 
 
 def sections(language: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    yield "plugin.json", list(of_struct(Manifest, language))
+    yield "plugin.json", list(of_struct(ManifestFields, language))
     yield "auth", list(of_struct(AuthFields, language))
-    for title, keys in tables().items():
+    for title, keys in load_field_tables().items():
         yield title, [(name, said[language == "zh"]) for name, said in keys.items()]
 
 

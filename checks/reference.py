@@ -36,7 +36,7 @@ Table = tuple[str, type[Struct], ModuleType]
 OPTIONS: tuple[Table, ...] = (
     ("models.NAME` with `local", llamacpp.LocalOptions, llamacpp),
     ("models.NAME` with `llama-server:", llamacpp.AttachedOptions, llamacpp),
-    ("models.NAME` with `openai:", openai.Options, openai),
+    ("models.NAME` with `openai:", openai.OpenAIOptions, openai),
 )
 
 

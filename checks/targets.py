@@ -29,7 +29,10 @@ SELECTED = {
     "test-model": "(peers or long) and model",
 }
 COVERED = (
-    *(f"tests/unit/{room}" for room in ("types", "tools", "http", "engine", "runtime", "middleware", "doors")),
+    *(
+        f"tests/unit/{room}"
+        for room in ("types", "tools", "http", "engine", "runtime", "middleware", "doors")
+    ),
     "tests/contract",
 )
 

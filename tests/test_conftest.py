@@ -193,7 +193,7 @@ def test_weights_are_there_for_tests_marked_model_only(
     inner: pytest.Pytester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Any file of the right size stands for the weights here."""
-    place = tmp_path / "models" / EMBEDDED.sha256[:16] / EMBEDDED.file
+    place = tmp_path / "models" / EMBEDDED.sha256[:16] / EMBEDDED.file_name
     place.parent.mkdir(parents=True)
     with place.open("wb") as file:
         file.truncate(EMBEDDED.size)

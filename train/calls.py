@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rightseat.types.messages import Message, said
+from rightseat.types.messages import Message, text_message
 from train.catalogue import Tool
 from train.draw import Draw, capital
 from train.example import Example, call, exchange
@@ -54,7 +54,7 @@ class Calls:
         filled = values(self.draw, tool, zh, options=language in ("en", "zh"))
         asked = question(self.draw, tool, filled, language)
         made = call(shown.name(tool), shown.arguments(tool, filled.values))
-        return self._example("call", shown, (said("user", asked),), zh=zh, calls=(made,))
+        return self._example("call", shown, (text_message("user", asked),), zh=zh, calls=(made,))
 
     def twice(self, language: str) -> Example | None:
         """One tool for two values: "the weather in Rome and Oslo"."""
@@ -77,7 +77,7 @@ class Calls:
         made = [
             call(shown.name(tool), shown.arguments(tool, v), n) for n, v in enumerate((filled.values, other))
         ]
-        return self._example("calls", shown, (said("user", asked),), zh=zh, calls=tuple(made))
+        return self._example("calls", shown, (text_message("user", asked),), zh=zh, calls=tuple(made))
 
     def two(self, language: str) -> Example | None:
         """Two wishes; with `done`, the first one is carried out already."""
@@ -96,7 +96,7 @@ class Calls:
         if draw.chance(0.25):
             messages = exchange(asked, made[:1], [draw.one(['{"status": "ok"}', "OK", '{"success": true}'])])
             return self._example("next", shown, messages, zh=zh, calls=(made[1],))
-        return self._example("calls", shown, (said("user", asked),), zh=zh, calls=tuple(made))
+        return self._example("calls", shown, (text_message("user", asked),), zh=zh, calls=tuple(made))
 
     def again(self, language: str) -> Example | None:
         """A question, its answer, and the same again for another value."""
@@ -112,10 +112,10 @@ class Calls:
         made = call(shown.name(tool), shown.arguments(tool, filled.values))
         messages = (
             *exchange(asked, [made], [draw.one(['{"status": "ok"}', "OK", '{"result": "done"}'])]),
-            said(
+            text_message(
                 "assistant", "好的，已完成。" if zh else draw.one(["Done.", "That is done.", "Here it is."])
             ),
-            said("user", draw.one(AGAIN_ZH if zh else AGAIN).format(words)),
+            text_message("user", draw.one(AGAIN_ZH if zh else AGAIN).format(words)),
         )
         more = call(shown.name(tool), shown.arguments(tool, {**filled.values, index: value}), 1)
         return self._example("again", shown, messages, zh=zh, calls=(more,))

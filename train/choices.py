@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from rightseat.engine.structured import RULE
-from rightseat.types.messages import said
+from rightseat.engine.structured import SCHEMA_INSTRUCTION
+from rightseat.types.messages import text_message
 from rightseat.types.model import ToolSpec
 from train.catalogue import parted
 from train.draw import DATA, Draw
@@ -76,7 +76,9 @@ class Choices:
         names = self._named(steps)
         specs = tuple(ToolSpec(names[id(one)], draw.one(one.descriptions), NOTHING) for one in steps)
         text = ("" if zh else draw.one(LEADS)) + draw.one(step.texts)
-        return Example("choice", specs, (said("user", text),), calls=(call(names[id(step)], {}),), zh=zh)
+        return Example(
+            "choice", specs, (text_message("user", text),), calls=(call(names[id(step)], {}),), zh=zh
+        )
 
     def by_schema(self, zh: bool) -> Example:
         """The same as a question whose answer is one of the names: as structured output asks it."""
@@ -87,7 +89,10 @@ class Choices:
         listed = "\n".join(f"- {names[id(one)]}: {draw.one(one.descriptions)}" for one in steps)
         asked = "选择下一步：" if zh else draw.one(["Choose the next step:", "Which step comes next?"])
         text = f"{draw.one(step.texts)}\n\n{asked}\n{listed}"
-        messages = (said("system", RULE + msgspec.json.encode(schema).decode()), said("user", text))
+        messages = (
+            text_message("system", SCHEMA_INSTRUCTION + msgspec.json.encode(schema).decode()),
+            text_message("user", text),
+        )
         return Example("schema", (), messages, text=f'"{names[id(step)]}"', zh=zh, schema=schema)
 
     def by_tool(self, zh: bool) -> Example:
@@ -97,7 +102,9 @@ class Choices:
         shown = Shown(draw, tools, zh)
         steps = tuple(ToolSpec(spec.name, spec.description or spec.name, NOTHING) for spec in shown.specs)
         text = question(draw, tool, values(draw, tool, zh), language)
-        return Example("choice", steps, (said("user", text),), calls=(call(shown.name(tool), {}),), zh=zh)
+        return Example(
+            "choice", steps, (text_message("user", text),), calls=(call(shown.name(tool), {}),), zh=zh
+        )
 
     def _steps(self, zh: bool) -> tuple[list[Step], Step]:
         draw, known = self.draw, self.zh if zh else self.en

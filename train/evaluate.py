@@ -22,20 +22,20 @@ from typing import Any
 
 import msgspec
 
-from rightseat.engine.structured import RULE, whole
+from rightseat.engine.structured import SCHEMA_INSTRUCTION, complete_text
 from rightseat.models.llamacpp import options, weights
-from rightseat.models.llamacpp.local import Local
+from rightseat.models.llamacpp.local import LlamaCppModel
 from rightseat.types import chunks as fragments
-from rightseat.types.messages import said
-from rightseat.types.model import Prompt, Raw, Settings
-from rightseat.types.schema import checker
+from rightseat.types.messages import text_message
+from rightseat.types.model import Prompt, RawPrompt, SamplingSettings
+from rightseat.types.schema import get_validator
 from train.example import Example
 from train.questions import Item, items
 from train.render import Renderer
 
 MOST = 160
 _CALL = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
-SETTINGS = Settings(temperature=0, max_tokens=MOST)
+SETTINGS = SamplingSettings(temperature=0, max_tokens=MOST)
 
 
 @dataclass
@@ -85,31 +85,31 @@ def _key(call: tuple[str, Any]) -> str:
     return json.dumps(call, sort_keys=True, ensure_ascii=False)
 
 
-async def ask(model: Local, item: Item) -> Seen:
+async def ask(model: LlamaCppModel, item: Item) -> Seen:
     """Through our own prompt, grammar and reader."""
     seen, begun = Seen(item), time.monotonic()
     arguments: list[str] = []
     prompt = Prompt(messages=item.messages, tools=item.tools, settings=SETTINGS)
     async for fragment in model.stream(prompt):
-        if isinstance(fragment, fragments.Text):
+        if isinstance(fragment, fragments.TextChunk):
             seen.text += fragment.text
-        elif isinstance(fragment, fragments.CallName):
+        elif isinstance(fragment, fragments.ToolCallStart):
             seen.calls.append((fragment.name, None))
             arguments.append("")
-        elif isinstance(fragment, fragments.CallArgs):
+        elif isinstance(fragment, fragments.ToolCallArgs):
             arguments[fragment.index] += fragment.json
     _take(seen, [(name, text) for (name, _), text in zip(seen.calls, arguments, strict=True)])
     seen.seconds = time.monotonic() - begun
     return seen
 
 
-async def ask_free(model: Local, item: Item, renderer: Renderer) -> Seen:
+async def ask_free(model: LlamaCppModel, item: Item, renderer: Renderer) -> Seen:
     """The same prompt, and whatever the model writes."""
     seen, begun = Seen(item), time.monotonic()
     text = renderer.prompt(Example(item.skill, item.tools, item.messages))
-    raw = Prompt(messages=(), raw=Raw(text), settings=SETTINGS)
+    raw = Prompt(messages=(), raw=RawPrompt(text), settings=SETTINGS)
     async for fragment in model.stream(raw):
-        if isinstance(fragment, fragments.Text):
+        if isinstance(fragment, fragments.TextChunk):
             seen.text += fragment.text
     found = []
     for body in _CALL.findall(seen.text):
@@ -133,30 +133,34 @@ def _take(seen: Seen, made: Sequence[tuple[str, str]]) -> None:
         except ValueError:
             value = None
         seen.calls.append((name, value))
-        if name not in schemas or value is None or checker(schemas[name]).problem(value) is not None:
+        if (
+            name not in schemas
+            or value is None
+            or get_validator(schemas[name]).find_problem(value) is not None
+        ):
             seen.valid = False
 
 
-def model_of(given: str, jobs: int) -> tuple[Local, bool]:
+def model_of(given: str, jobs: int) -> tuple[LlamaCppModel, bool]:
     threads = {"threads": 1} if jobs > 1 else {}
     if given == "embedded":
-        return options.local("", threads), False
+        return options.make_local_model("", threads), False
     asked = threads | json.loads(given)
     free = asked.pop("free", False)
     if adapter := asked.pop("adapter", None):
         asked |= {"lora": adapter, "tool_format": "signatures"}
-    return options.local(str(weights.path()), asked), free
+    return options.make_local_model(str(weights.require_weights()), asked), free
 
 
-async def choose(model: Local, item: Item) -> bool:
+async def choose(model: LlamaCppModel, item: Item) -> bool:
     """The item's steps as the values of a schema: whether the right one was said."""
     names = [tool.name for tool in item.tools]
     schema = {"type": "string", "enum": names}
     listed = "\n".join(f"- {tool.name}: {tool.description}" for tool in item.tools)
     asked = f"{item.question}\n\n{'选择下一步：' if item.zh else 'Choose the next step:'}\n{listed}"
-    told = said("system", RULE + msgspec.json.encode(schema).decode())
-    prompt = Prompt(messages=(told, said("user", asked)), output_schema=schema, settings=SETTINGS)
-    return await whole(model, prompt) == f'"{item.calls[0][0][0]}"'
+    told = text_message("system", SCHEMA_INSTRUCTION + msgspec.json.encode(schema).decode())
+    prompt = Prompt(messages=(told, text_message("user", asked)), output_schema=schema, settings=SETTINGS)
+    return await complete_text(model, prompt) == f'"{item.calls[0][0][0]}"'
 
 
 async def row(given: str, chosen: Sequence[Item], jobs: int) -> tuple[list[Seen], list[bool]]:

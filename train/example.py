@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rightseat.types.messages import Call, Message, said
+from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import ToolSpec
 
 
@@ -17,25 +17,27 @@ class Example:
     tools: tuple[ToolSpec, ...]
     messages: tuple[Message, ...]
     text: str = ""
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
     zh: bool = False
     schema: dict[str, Any] | None = None
     """Of the answer, where it is a value and no call."""
 
     @property
     def answer(self) -> Message:
-        return said("assistant", self.text, calls=self.calls)
+        return text_message("assistant", self.text, calls=self.calls)
 
     @property
     def question(self) -> str:
         return self.messages[-1].text
 
 
-def call(name: str, arguments: dict[str, Any], number: int = 0) -> Call:
-    return Call(f"call_{number}", name, json.dumps(arguments, ensure_ascii=False))
+def call(name: str, arguments: dict[str, Any], number: int = 0) -> ToolCall:
+    return ToolCall(f"call_{number}", name, json.dumps(arguments, ensure_ascii=False))
 
 
-def exchange(question: str, calls: Sequence[Call], results: Sequence[str]) -> tuple[Message, ...]:
+def exchange(question: str, calls: Sequence[ToolCall], results: Sequence[str]) -> tuple[Message, ...]:
     """A question with the calls it led to and what they gave."""
-    told = (said("tool", result, call_id=made.id) for made, result in zip(calls, results, strict=True))
-    return (said("user", question), said("assistant", "", calls=tuple(calls)), *told)
+    told = (
+        text_message("tool", result, call_id=made.id) for made, result in zip(calls, results, strict=True)
+    )
+    return (text_message("user", question), text_message("assistant", "", calls=tuple(calls)), *told)

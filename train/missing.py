@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rightseat.types.messages import said
+from rightseat.types.messages import text_message
 from train.catalogue import Tool
 from train.draw import Draw, capital
 from train.example import Example
@@ -129,7 +129,7 @@ class Missing:
         return around(draw, draw.one(["Please ", "Hey, ", "Hi, ", "Can you "]) + wording)
 
     def _example(self, shown: Shown, asked: str, reply: str, zh: bool) -> Example:
-        return Example("missing", tuple(shown.specs), (said("user", asked),), text=reply, zh=zh)
+        return Example("missing", tuple(shown.specs), (text_message("user", asked),), text=reply, zh=zh)
 
 
 def label(key: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from rightseat.types.messages import said
+from rightseat.types.messages import text_message
 from train.calls import Calls
 from train.choices import Choices
 from train.draw import Draw
@@ -84,9 +84,9 @@ class Mix:
         draw, messages = self.draw, example.messages
         if draw.chance(0.06) and example.schema is None:
             asked, reply = draw.one(self.silence.chat["zh" if example.zh else "en"])
-            messages = (said("user", asked), said("assistant", reply), *messages)
+            messages = (text_message("user", asked), text_message("assistant", reply), *messages)
         if draw.chance(0.25) and example.schema is None:
-            messages = (said("system", draw.one(self.results.records.lists["systems"])), *messages)
+            messages = (text_message("system", draw.one(self.results.records.lists["systems"])), *messages)
         return replace(example, messages=messages)
 
 

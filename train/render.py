@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 from rightseat.models.llamacpp import gguf, weights
-from rightseat.models.llamacpp.control import Control
-from rightseat.models.llamacpp.formats.format import Ask
-from rightseat.models.llamacpp.formats.signatures import Signatures
-from rightseat.models.llamacpp.template import Template, from_header, load
+from rightseat.models.llamacpp.control import ControlTokens
+from rightseat.models.llamacpp.formats.format import FormatContext
+from rightseat.models.llamacpp.formats.signatures import SignatureFormat
+from rightseat.models.llamacpp.template import ChatTemplate, load_template, sources_from_header
 from rightseat.types.model import Prompt
 from train.example import Example
 
@@ -18,27 +18,31 @@ END = "<|im_end|>"
 class Renderer:
     """`template` is the base model's, from its own file."""
 
-    def __init__(self, template: Template) -> None:
+    def __init__(self, template: ChatTemplate) -> None:
         self.template = template
-        self.format = Signatures()
+        self.format = SignatureFormat()
 
     @classmethod
     def of_base(cls) -> Renderer:
-        sources = from_header(gguf.read(weights.path()))
-        return cls(asyncio.run(load(sources.default, bos=sources.bos, eos=sources.eos)))
+        sources = sources_from_header(gguf.read_header(weights.require_weights()))
+        return cls(asyncio.run(load_template(sources.default, bos=sources.bos, eos=sources.eos)))
 
     def prompt(self, example: Example) -> str:
         ask = self._ask(example)
         schema = example.schema
-        told = self.format.told(ask) if schema is None else self.format.told_schema(schema, ask)
-        messages = self.format.told_first([told], ask)
-        rendered: str = self.template.render(messages, control=Control(()))
+        told = (
+            self.format.describe_tools(ask)
+            if schema is None
+            else self.format.describe_output_schema(schema, ask)
+        )
+        messages = self.format.insert_instructions([told], ask)
+        rendered: str = self.template.render(messages, control_tokens=ControlTokens(()))
         return rendered
 
     def answer(self, example: Example) -> str:
-        said = self.format.spoken(example.answer, self._ask(example)) if example.calls else example.text
+        said = self.format.format_calls(example.answer, self._ask(example)) if example.calls else example.text
         return said + END
 
-    def _ask(self, example: Example) -> Ask:
+    def _ask(self, example: Example) -> FormatContext:
         prompt = Prompt(messages=example.messages, tools=example.tools, output_schema=example.schema)
-        return Ask(prompt=prompt, abilities=self.template.abilities)
+        return FormatContext(prompt=prompt, capabilities=self.template.capabilities)

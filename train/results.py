@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rightseat.types.messages import Message, said
+from rightseat.types.messages import Message, text_message
 from rightseat.types.model import ToolSpec
 from train import layouts, qualified
 from train.draw import Draw
@@ -239,8 +239,8 @@ class Results:
         messages: tuple[Message, ...] = exchange(text, calls, results)
         if draw.chance(0.1):
             messages = (
-                said("user", "你好" if zh else "Hi"),
-                said("assistant", "你好！" if zh else "Hello!"),
+                text_message("user", "你好" if zh else "Hi"),
+                text_message("assistant", "你好！" if zh else "Hello!"),
                 *messages,
             )
         return Example(skill, specs, messages, text=reply, zh=zh)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rightseat.types.messages import said
+from rightseat.types.messages import text_message
 from train.catalogue import parted
 from train.draw import DATA, Draw, capital, read
 from train.example import Example
@@ -45,7 +45,7 @@ class Silence:
         zh = language == "zh"
         shown = Shown(self.draw, self.pool.strangers(None, self.pool.count(), zh), zh)
         asked, reply = self._small_talk(zh)
-        return Example("chat", tuple(shown.specs), (said("user", asked),), zh=zh, text=reply)
+        return Example("chat", tuple(shown.specs), (text_message("user", asked),), zh=zh, text=reply)
 
     def about(self, language: str) -> Example:
         """A question about the very things the tools are for, which none of them answers."""
@@ -96,7 +96,7 @@ class Silence:
 
     def _unfit(self, shown: Shown, asked: str, zh: bool) -> Example:
         reply = self.draw.one(self.chat["none_fits_zh" if zh else "none_fits"])
-        return Example("none", tuple(shown.specs), (said("user", asked),), zh=zh, text=reply)
+        return Example("none", tuple(shown.specs), (text_message("user", asked),), zh=zh, text=reply)
 
     def _small_talk(self, zh: bool) -> tuple[str, str]:
         draw = self.draw

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rightseat.types.messages import said
+from rightseat.types.messages import text_message
 from train.catalogue import Parameter, Tool, parted
 from train.draw import DATA, Draw, capital
 from train.example import Example, call
@@ -75,7 +75,7 @@ class Slotted:
         values, phrases = self._said(tool, slots, zh)
         made = call(shown.name(tool), shown.arguments(tool, values))
         asked = self._joined(action, list(phrases.values()), zh)
-        return Example("call", tuple(shown.specs), (said("user", asked),), calls=(made,), zh=zh)
+        return Example("call", tuple(shown.specs), (text_message("user", asked),), calls=(made,), zh=zh)
 
     def lacking(self, language: str) -> Example:
         """One thing that is needed is not said."""
@@ -85,7 +85,7 @@ class Slotted:
         lacks = draw.one(tool.required)
         asked = self._joined(action, [text for index, text in phrases.items() if index != lacks], zh)
         reply = slots[lacks].zh_asked if zh else slots[lacks].asked
-        return Example("missing", tuple(shown.specs), (said("user", asked),), text=reply, zh=zh)
+        return Example("missing", tuple(shown.specs), (text_message("user", asked),), text=reply, zh=zh)
 
     def _scene(self, zh: bool) -> tuple[Tool, Action, list[Slot], Shown]:
         draw = self.draw

@@ -8,24 +8,24 @@ import sys
 from pathlib import Path
 
 from rightseat.models.llamacpp import weights
-from rightseat.models.llamacpp.engine import Engine
-from rightseat.models.llamacpp.process import Launch
+from rightseat.models.llamacpp.engine import ManagedServer
+from rightseat.models.llamacpp.process import LaunchOptions
 
 TOKENS = 128
 
 
-async def written(engine: Engine, scale: float) -> float:
+async def written(engine: ManagedServer, scale: float) -> float:
     """Milliseconds a token."""
     asked = {"prompt": "Once upon a time", "n_predict": TOKENS, "temperature": 0, "ignore_eos": True}
     timings = None
-    async for piece in engine.completion({**asked, "lora": [{"id": 0, "scale": scale}]}):
+    async for piece in engine.stream_completion({**asked, "lora": [{"id": 0, "scale": scale}]}):
         timings = piece.timings or timings
     assert timings is not None
     return timings.predicted_ms / timings.predicted_n
 
 
-async def main(launch: Launch, rounds: int = 8) -> None:
-    engine = Engine(launch)
+async def main(launch: LaunchOptions, rounds: int = 8) -> None:
+    engine = ManagedServer(launch)
     await engine.start()
     try:
         pairs = [(await written(engine, 0.0), await written(engine, 1.0)) for _ in range(rounds + 1)][1:]
@@ -36,5 +36,5 @@ async def main(launch: Launch, rounds: int = 8) -> None:
 
 
 if __name__ == "__main__":
-    beside = Launch(weights.path(), lora=Path(sys.argv[1]).absolute(), lora_rests=True)
+    beside = LaunchOptions(weights.require_weights(), lora=Path(sys.argv[1]).absolute(), lora_on_request=True)
     asyncio.run(main(beside, *map(int, sys.argv[2:])))

@@ -11,14 +11,14 @@ from bench.rows import Row
 from bench.scenarios import Scenario
 from bench.stage import Stage
 from rightseat.models.llamacpp import weights
-from rightseat.models.llamacpp.engine import Engine
-from rightseat.models.llamacpp.grammar import grammar
-from rightseat.models.llamacpp.known import of_file, wanted
-from rightseat.models.llamacpp.model import Llama, Manner
-from rightseat.models.llamacpp.process import Launch
-from rightseat.types.chunks import Text, Used
-from rightseat.types.messages import said
-from rightseat.types.model import Prompt, Settings
+from rightseat.models.llamacpp.engine import ManagedServer
+from rightseat.models.llamacpp.grammar import build_grammar
+from rightseat.models.llamacpp.known import describe_from_file, parse_template_choice
+from rightseat.models.llamacpp.model import LlamaCppChatModel, PromptOptions
+from rightseat.models.llamacpp.process import LaunchOptions
+from rightseat.types.chunks import TextChunk, UsageChunk
+from rightseat.types.messages import text_message
+from rightseat.types.model import Prompt, SamplingSettings
 from rightseat.wiring import embedded
 
 ROUNDS, GRAMMARS, TOKENS = 3, 50, 96
@@ -48,7 +48,7 @@ UNITS = {
 
 async def run(stage: Stage) -> Sequence[Row]:
     ours = [(peer, door) for peer, door in stage.doors() if peer.ours]
-    why = embedded.without_engine() or embedded.without_weights()
+    why = embedded.engine_problem() or embedded.weights_problem()
     if why or not ours:
         stage.notes.append(f"no local model: {why}")
         return []
@@ -65,30 +65,37 @@ async def drive(job: dict[str, Any]) -> dict[str, list[float]]:
     for number in range(ROUNDS):
         _grammars(found, number)
         with tempfile.TemporaryDirectory() as folder:
-            await _round(Launch(weights.path(), context=2048, saves=Path(folder)), found)
+            await _round(
+                LaunchOptions(weights.require_weights(), context=2048, slot_save_path=Path(folder)), found
+            )
     return found
 
 
-async def _round(launch: Launch, found: dict[str, list[float]]) -> None:
+async def _round(launch: LaunchOptions, found: dict[str, list[float]]) -> None:
     begun = time.perf_counter()
     async with _model(launch) as llama:
         found["start of the embedded model"].append(time.perf_counter() - begun)
         # What is done once in a process is not what a token costs.
-        await _first(llama, said("user", "Hi."), system="Hi.")
+        await _first(llama, text_message("user", "Hi."), system="Hi.")
         found["added CPU per token"].append(await _added(llama))
         await _prompts(llama, found)
     # Reads the prompt and writes the file.
     async with _model(launch, SYSTEM):
         pass
     async with _model(launch, SYSTEM) as llama:
-        first = await _first(llama, said("user", "Are you there?"))
+        first = await _first(llama, text_message("user", "Are you there?"))
         found["first token, prompt on file, after a restart"].append(first)
 
 
 @asynccontextmanager
-async def _model(launch: Launch, *precached: str) -> AsyncIterator[Llama]:
-    manner = Manner(precache=precached)
-    made = Llama("local", Engine(launch), of_file(launch.model, wanted(None)), manner=manner)
+async def _model(launch: LaunchOptions, *precached: str) -> AsyncIterator[LlamaCppChatModel]:
+    manner = PromptOptions(precached_prompts=precached)
+    made = LlamaCppChatModel(
+        "local",
+        ManagedServer(launch),
+        describe_from_file(launch.model, parse_template_choice(None)),
+        options=manner,
+    )
     await made.start()
     try:
         yield made
@@ -101,19 +108,22 @@ def _grammars(found: dict[str, list[float]], number: int) -> None:
     for name in ("schema → grammar, new", "schema → grammar, known"):
         begun = time.process_time()
         for schema in schemas:
-            grammar(schema)
+            build_grammar(schema)
         found[name].append((time.process_time() - begun) / GRAMMARS * 1e6)
 
 
-async def _added(llama: Llama) -> float:
+async def _added(llama: LlamaCppChatModel) -> float:
     """µs of CPU in this process for a token of an answer, less what reading the engine's own answer takes."""
     question = "Tell a very long story about a pilot, a mountain and a storm."
-    prompt = Prompt(messages=(said("user", question),), settings=Settings(max_tokens=TOKENS, temperature=0))
+    prompt = Prompt(
+        messages=(text_message("user", question),),
+        settings=SamplingSettings(max_tokens=TOKENS, temperature=0),
+    )
     begun, tokens = time.process_time(), 0
     async for fragment in llama.stream(prompt):
-        tokens = fragment.usage.output if isinstance(fragment, Used) else tokens
+        tokens = fragment.usage.output if isinstance(fragment, UsageChunk) else tokens
     ours = (time.process_time() - begun) / tokens
-    _, text = await llama._planned(prompt)
+    _, text = await llama._plan_prompt(prompt)
     engine: Any = llama._server
     begun = time.process_time()
     async for piece in engine.completion(
@@ -123,24 +133,24 @@ async def _added(llama: Llama) -> float:
     return (ours - (time.process_time() - begun) / tokens) * 1e6
 
 
-async def _prompts(llama: Llama, found: dict[str, list[float]]) -> None:
-    question = said("user", "Where are we?")
+async def _prompts(llama: LlamaCppChatModel, found: dict[str, list[float]]) -> None:
+    question = text_message("user", "Where are we?")
     found["first token, new prompt"].append(await _first(llama, question))
-    more = (question, said("assistant", "Over the sea."), said("user", "How high?"))
+    more = (question, text_message("assistant", "Over the sea."), text_message("user", "How high?"))
     found["first token, next turn"].append(await _first(llama, *more))
     found["first token, other conversation"].append(
-        await _first(llama, said("user", "How much fuel is left?"))
+        await _first(llama, text_message("user", "How much fuel is left?"))
     )
 
 
-async def _first(llama: Llama, *messages: Any, system: str = SYSTEM) -> float:
+async def _first(llama: LlamaCppChatModel, *messages: Any, system: str = SYSTEM) -> float:
     """ms until there is text."""
-    settings = Settings(max_tokens=2, temperature=0)
+    settings = SamplingSettings(max_tokens=2, temperature=0)
     begun, first = time.perf_counter(), 0.0
     async for fragment in llama.stream(
-        Prompt(messages=(said("system", system), *messages), settings=settings)
+        Prompt(messages=(text_message("system", system), *messages), settings=settings)
     ):
-        if isinstance(fragment, Text) and not first:
+        if isinstance(fragment, TextChunk) and not first:
             first = (time.perf_counter() - begun) * 1e3
     return first
 

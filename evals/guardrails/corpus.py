@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rightseat.middleware.guardrails.personal import KINDS
-from rightseat.middleware.guardrails.redact import Personal
-from rightseat.middleware.guardrails.words import Words
+from rightseat.middleware.guardrails.personal import DATA_KINDS
+from rightseat.middleware.guardrails.redact import PersonalDataFinder
+from rightseat.middleware.guardrails.words import WordList
 
 FOLDER = Path(__file__).resolve().parents[2] / "evals" / "guardrails"
 
@@ -39,12 +39,12 @@ def lines(name: str) -> Iterator[dict[str, object]]:
 
 
 def personal(text: str) -> list[str]:
-    return [edit.text.strip("[]") for edit in Personal(KINDS).edits(text)]
+    return [edit.text.strip("[]") for edit in PersonalDataFinder(DATA_KINDS).find_edits(text)]
 
 
-def topics() -> dict[str, Words]:
+def topics() -> dict[str, WordList]:
     given = json.loads((FOLDER / "topics.json").read_text("utf-8"))
-    return {name: Words(words) for name, words in given.items()}
+    return {name: WordList(words) for name, words in given.items()}
 
 
 def counts() -> dict[tuple[str, str], Count]:
@@ -58,6 +58,6 @@ def counts() -> dict[tuple[str, str], Count]:
         count.add(kinds, personal(str(line["text"])))
     for line in lines("topics.jsonl"):
         wanted = [str(line["topic"])] if line["topic"] else []
-        found = [name for name, words in known.items() if words.within(str(line["text"]))]
+        found = [name for name, words in known.items() if words.matches(str(line["text"]))]
         made.setdefault(("topics by words", str(line["lang"])), Count()).add(wanted, found)
     return made

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from evals.weather.cases import SCHEMAS, Json, Question
 from rightseat.models.llamacpp import weights
-from rightseat.models.llamacpp.engine import Engine
-from rightseat.models.llamacpp.process import Launch
-from rightseat.types.schema import checker
+from rightseat.models.llamacpp.engine import ManagedServer
+from rightseat.models.llamacpp.process import LaunchOptions
+from rightseat.types.schema import get_validator
 from tests.kit.patience import STUCK
 from tests.kit.server import Server
 from tests.peers.install import PLACE, install
@@ -52,7 +52,7 @@ class Seen:
 
 def valid(name: str, arguments: str) -> bool:
     try:
-        return name not in SCHEMAS or checker(SCHEMAS[name]).problem(json.loads(arguments)) is None
+        return name not in SCHEMAS or get_validator(SCHEMAS[name]).find_problem(json.loads(arguments)) is None
     except ValueError:
         return False
 
@@ -94,13 +94,13 @@ async def client(url: str) -> AsyncIterator[tuple[str, Ask]]:
 @asynccontextmanager
 async def bare() -> AsyncIterator[Ask]:
     """The engine's own chat endpoint, which is llama.cpp's."""
-    engine = Engine(Launch(weights.path()))
+    engine = ManagedServer(LaunchOptions(weights.require_weights()))
     await engine.start()
     try:
         own = await engine.client()
 
         async def ask(request: Json) -> Seen:
-            answer = await own._call("v1/chat/completions", request, Json)
+            answer = await own._request_json("v1/chat/completions", request, Json)
             choice = answer["choices"][0]
             made = choice["message"].get("tool_calls") or ()
             calls = tuple((call["function"]["name"], call["function"]["arguments"]) for call in made)

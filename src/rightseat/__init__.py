@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rightseat.middleware.hooks import Hooks
     from rightseat.server.app import mount
     from rightseat.tools.function import tool
-    from rightseat.types.messages import Message, said
+    from rightseat.types.messages import Message, text_message
     from rightseat.types.model import Model, Prompt
     from rightseat.types.responder import Layer, Responder
     from rightseat.types.tools import Ask, Pause, Result, Tool, ToolContext
@@ -39,7 +39,7 @@ _HOMES = {
     "ToolContext": "types.tools",
     "Turn": "types.turn",
     "mount": "server.app",
-    "said": "types.messages",
+    "text_message": "types.messages",
     "tool": "tools.function",
 }
 
@@ -60,7 +60,7 @@ __all__ = [
     "ToolContext",
     "Turn",
     "mount",
-    "said",
+    "text_message",
     "tool",
 ]
 

@@ -357,7 +357,7 @@ class TimedOut(RightseatError):
 
 
 @functools.cache
-def by_code() -> dict[str, type[RightseatError]]:
+def errors_by_code() -> dict[str, type[RightseatError]]:
     return {
         kind.code: kind
         for kind in globals().values()
@@ -365,7 +365,7 @@ def by_code() -> dict[str, type[RightseatError]]:
     }
 
 
-def kind_of(code: str, fault: Fault) -> type[RightseatError]:
+def error_class_for(code: str, fault: Fault) -> type[RightseatError]:
     """Return the error class of a code; an unknown code, such as a remote agent's, gets that of its fault."""
     roots: dict[Fault, type[RightseatError]] = {"caller": CallerError, "upstream": UpstreamError}
-    return by_code().get(code) or roots.get(fault, RightseatError)
+    return errors_by_code().get(code) or roots.get(fault, RightseatError)

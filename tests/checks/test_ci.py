@@ -18,7 +18,7 @@ def sabotaged(tmp_path: Path) -> dict[str, str]:
     """The variables of a caller whose caches hold garbage, under the names that a good one would have."""
     home = tmp_path / "home"
     for cache in (home / ".cache" / "rightseat", home / "own"):
-        place = cache / "models" / EMBEDDED.sha256[:16] / EMBEDDED.file
+        place = cache / "models" / EMBEDDED.sha256[:16] / EMBEDDED.file_name
         place.parent.mkdir(parents=True)
         with place.open("wb") as file:
             file.truncate(EMBEDDED.size)

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from checks import plugin_fields
-from rightseat.plugins.auths import OIDC
-from rightseat.plugins.openapi.fields import tables
+from rightseat.plugins.auths import OIDC_KEYS
+from rightseat.plugins.openapi.fields import load_field_tables
 
 
 def rows(language: str) -> list[str]:
@@ -32,7 +32,7 @@ def test_every_field_is_told_in_both_languages() -> None:
     assert {"servers", "paths", "dangerous", "requestBody", "in", "explode", "pattern", "$ref"} <= set(
         rows("en")
     )
-    assert set(OIDC) - set(rows("en")) == {"expires_minutes", "access_token"}
+    assert set(OIDC_KEYS) - set(rows("en")) == {"expires_minutes", "access_token"}
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -45,4 +45,4 @@ def test_every_field_says_something(language: str) -> None:
 
 
 def test_each_has_both_and_no_more() -> None:
-    assert {len(said) for keys in tables().values() for said in keys.values()} == {2}
+    assert {len(said) for keys in load_field_tables().values() for said in keys.values()} == {2}

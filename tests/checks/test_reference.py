@@ -43,7 +43,7 @@ def test_every_error_is_there() -> None:
         assert f"| [`{kind.code}`](errors/{kind.code}.md) | {kind.status} | {kind.fault} | " in overview
         page = error_pages.page(kind)
         assert kind.hint in page
-        assert explained.meaning(kind) in page
+        assert explained.get_meaning(kind) in page
         assert page.count("\n| OpenAI |") == page.count("\n| OpenBB |") == 1
 
 

@@ -13,8 +13,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from rightseat import Runtime
-from rightseat.config import Config, load
-from rightseat.wiring import model, runtime
+from rightseat.config.read import load_config
+from rightseat.config.settings import Config
+from rightseat.wiring.from_config import build_runtime
+from rightseat.wiring.names import make_model
 from tests.kit.client import Client, request
 from tests.kit.house import house, says, serving
 from tests.unit.doors.openai.test_raw import Going
@@ -75,7 +77,7 @@ def test_the_pages_assistants_have_their_tools(
             (tmp_path / name[1]).write_text(code, encoding="utf-8")
     [text] = blocks(ROOT / page, "toml")
     (tmp_path / "rightseat.toml").write_text(text, encoding="utf-8")
-    made = runtime(load(tmp_path / "rightseat.toml"))
+    made = build_runtime(load_config(tmp_path / "rightseat.toml"))
     assert tools <= {tool.name for tool in made.assistants["default"].tools}
     asyncio.run(made.close())
 
@@ -98,11 +100,11 @@ async def test_configuration_is_valid(
     for name in {"OPENAI_API_KEY", *re.findall(r"env:(\w+)", text)}:
         monkeypatch.setenv(name, "unused")
     (tmp_path / "rightseat.toml").write_text(text, encoding="utf-8")
-    config = load(tmp_path / "rightseat.toml")
+    config = load_config(tmp_path / "rightseat.toml")
     assert isinstance(config, Config)
     # A model checks its options itself, when it is made.
     for settings in config.models.values():
-        model(settings.spec, settings.options)
+        make_model(settings.spec, settings.options)
 
 
 def curls() -> list[Any]:
@@ -148,7 +150,7 @@ async def test_requests_are_answered(page: Path, words: list[str]) -> None:
 
 
 def demo() -> Runtime:
-    return runtime(Config(model="scripted:demo"), env={})
+    return build_runtime(Config(model="scripted:demo"), env={})
 
 
 def shape(value: Any) -> Any:
@@ -178,7 +180,7 @@ async def test_the_readmes_answer_has_the_real_shape() -> None:
 @pytest.mark.demand("llamacpp.local_default_serve_embedded")
 @pytest.mark.model
 async def test_the_readmes_answer_is_the_embedded_models() -> None:
-    real, told = await readmes(runtime(Config(), env={}))
+    real, told = await readmes(build_runtime(Config(), env={}))
     assert shape(real) == shape(told)
     assert real["model"] == told["model"]
     assert real["choices"][0]["message"]["content"]
@@ -191,7 +193,7 @@ def test_the_local_pages_second_file_is_valid_too(tmp_path: Path, monkeypatch: p
     for name in re.findall(r'"([\w-]+\.gguf)"', text):
         (tmp_path / name).write_bytes(gguf(*usual()))
     (tmp_path / "mine.jinja").write_text("{{ messages }}")
-    made = runtime(load(tmp_path / "rightseat.toml", env={}), env={})
+    made = build_runtime(load_config(tmp_path / "rightseat.toml", env={}), env={})
     assert made.assistants["default"].context == 16384
 
 

@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 
-from rightseat import wiring as registry
-from rightseat.cli.doctor import report
-from rightseat.config import load
+from rightseat.cli.doctor import run_checks
+from rightseat.config.read import load_config
 from rightseat.errors import ConfigError
-from rightseat.types.stores import Bound
+from rightseat.types.stores import PendingQuestion
 from rightseat.types.turn import Owner
+from rightseat.wiring.from_config import build_runtime
+from rightseat.wiring.names import find
 from tests.docs.test_docs import ROOT, blocks
 from tests.kit.client import Client
 from tests.kit.house import house, serving
@@ -61,7 +62,7 @@ def installed(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def parrot(folder: Path, options: str = "") -> Any:
     file = folder / "rightseat.toml"
     file.write_text(f'[server]\nport = 0\n[models.default]\nspec = "parrot:polly"\n{options}', "utf-8")
-    return registry.runtime(load(file, env={}), env={})
+    return build_runtime(load_config(file, env={}), env={})
 
 
 async def said(url: str, path: str, body: object) -> tuple[int, bytes]:
@@ -108,15 +109,15 @@ async def test_a_wrong_option_is_told(tmp_path: Path) -> None:
 async def test_the_doctor_knows_its_door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     async with house(parrot(tmp_path)) as home:
-        lines = await report(home.url, None, None, quiet=True)
+        lines = await run_checks(home.url, None, None, quiet=True)
     assert {line.what: line.state for line in lines}["plain: say"] == "good"
     assert [line for line in lines if line.state == "broken"] == []
 
 
 @pytest.mark.usefixtures("installed")
 async def test_its_store_gives_a_thing_once_and_to_its_owner() -> None:
-    store = registry.find("stores", "dictionary")()
-    bound = Bound("i1", "ask", "Where?")
+    store = find("stores", "dictionary")()
+    bound = PendingQuestion("i1", "ask", "Where?")
     await store.bind(Owner("a"), "c", bound)
     assert await store.release(Owner("b"), "c") is None
     assert await store.release(Owner("a"), "c") == bound

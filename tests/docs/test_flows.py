@@ -11,20 +11,20 @@ from typing import Any
 import pytest
 import yaml
 
-from rightseat.config import load
+from rightseat.config.read import load_config
 from rightseat.plugins.flows.flow import Flow
-from rightseat.plugins.flows.stage import Kit
-from rightseat.plugins.flows.svg import svg
-from rightseat.plugins.flows.when import OPERATORS, holds, read
-from rightseat.plugins.http.gate import Gate
-from rightseat.plugins.load import read as read_plugin
+from rightseat.plugins.flows.stage import FlowServices
+from rightseat.plugins.flows.svg import render_flow_svg
+from rightseat.plugins.flows.when import OPERATORS, evaluate_condition, parse_condition
+from rightseat.plugins.http.gate import PluginPolicy
+from rightseat.plugins.load import read_plugin as read_plugin
 from rightseat.plugins.plugin import Plugin
-from rightseat.plugins.python.run import Rules
-from rightseat.plugins.python.run import tools_of as scripts_of
+from rightseat.plugins.python.run import PythonPolicy
+from rightseat.plugins.python.run import make_script_tools as scripts_of
 from rightseat.plugins.sql.database import Database
 from rightseat.types.events import Artifact, Interrupt, Suggestions
-from rightseat.types.turn import Answer
-from rightseat.wiring.databases import databases
+from rightseat.types.turn import InterruptAnswer
+from rightseat.wiring.databases import open_databases
 from tests.docs.test_docs import ROOT, blocks
 from tests.docs.test_plugins import written
 from tests.kit.house import Lines, says
@@ -67,11 +67,11 @@ async def scene(
 ) -> AsyncIterator[Scene]:
     api.replies = [answer] * 20
     flows = {flow.name: flow for flow in plugin.workflows}
-    gate = Gate(server=f"{api.url}/v1", allow=("127.0.0.1",))
-    scripts, problems = scripts_of(plugin, Rules())
+    gate = PluginPolicy(server=f"{api.url}/v1", allow=("127.0.0.1",))
+    scripts, problems = scripts_of(plugin, PythonPolicy())
     assert problems == []
     async with tools(plugin, gate) as operations:
-        kit = Kit(
+        kit = FlowServices(
             model=Lines(*lines),
             operations={one.id: tool for one, tool in zip(plugin.operations, operations, strict=True)},
             scripts={one.name: tool for one, tool in zip(plugin.scripts, scripts, strict=True)},
@@ -112,7 +112,7 @@ def test_all_of_them_pass_the_strict_check(language: str, tmp_path: Path) -> Non
 @pytest.mark.demand("flows.rightseat_flows_draw_docs")
 def test_the_picture_is_the_flows(language: str, tmp_path: Path) -> None:
     found = {flow.name: flow for flow in inventory(language, tmp_path).workflows}
-    assert (ROOT / "docs" / "flows.svg").read_text("utf-8") == svg(found["offline_report"])
+    assert (ROOT / "docs" / "flows.svg").read_text("utf-8") == render_flow_svg(found["offline_report"])
     assert "](flows.svg)" in PAGES[language].read_text("utf-8")
 
 
@@ -125,9 +125,9 @@ def test_every_operator_and_kind_is_told(language: str) -> None:
 
 def test_the_condition_is_one(language: str) -> None:
     [given] = [text for text in blocks(PAGES[language], "yaml") if not text.startswith("# flows/")]
-    condition = read(yaml.safe_load(given))
+    condition = parse_condition(yaml.safe_load(given))
     names: dict[str, Any] = {"start.length": 30, "start": [1], "question": "A Ticket? 工单"}
-    assert holds(condition, names.__getitem__)
+    assert evaluate_condition(condition, names.__getitem__)
 
 
 @pytest.mark.demand("flows.docs_flows_md_english")
@@ -157,9 +157,9 @@ async def test_open_ticket(language: str, tmp_path: Path, api: Target) -> None:
     async with scene(inventory(language, tmp_path), "open_ticket", api, *lines) as play:
         (form,) = await play.ask("A ticket for h-003")
         assert (form.kind, list(form.schema["properties"])) == ("form", ["summary"])
-        (agree,) = await play.ask("", Answer(form.id, payload={"summary": "No light."}))
+        (agree,) = await play.ask("", InterruptAnswer(form.id, payload={"summary": "No light."}))
         assert (agree.kind, api.got) == ("confirm", [])
-        assert await play.ask("", Answer(agree.id, payload={"approved": True})) == []
+        assert await play.ask("", InterruptAnswer(agree.id, payload={"approved": True})) == []
     assert (api.last.method, api.last.line) == ("POST", "/v1/hosts/h-003/tickets")
     assert json.loads(api.last.body) == {"summary": "No light.", "hours": 8}
     assert play.text == "Your ticket is T-7."
@@ -180,7 +180,7 @@ async def test_open_ticket_that_fails(language: str, tmp_path: Path, api: Target
     async with scene(inventory(language, tmp_path), "open_ticket", api, *lines) as play:
         (agree,) = await play.ask("A ticket for h-003: no light.")
         api.replies = [said({"detail": "no technician on duty"}, 409)]
-        await play.ask("", Answer(agree.id, payload={"approved": True}))
+        await play.ask("", InterruptAnswer(agree.id, payload={"approved": True}))
     assert play.text == "Nobody is there."
     asked = "\n".join(message.text for message in model(play).asked[1].messages)
     assert "answered 409" in asked
@@ -226,9 +226,9 @@ async def test_repair(language: str, tmp_path: Path, api: Target) -> None:
         (which,) = await play.ask("It has no light.")
         assert which.kind == "ask"
         assert '["db-1"]' in which.message
-        (agree,) = await play.ask("", Answer(which.id, payload="h-003"))
+        (agree,) = await play.ask("", InterruptAnswer(which.id, payload="h-003"))
         assert isinstance(agree, Interrupt)
-        assert await play.ask("", Answer(agree.id, payload={"approved": True})) == []
+        assert await play.ask("", InterruptAnswer(agree.id, payload={"approved": True})) == []
     assert play.text == "T-7 is yours."
     assert json.loads(api.last.body)["summary"] == "No light."
     first = "\n".join(message.text for message in model(play).asked[0].messages)
@@ -243,7 +243,7 @@ async def test_ticket_chart(language: str, tmp_path: Path, api: Target) -> None:
         made.executemany("INSERT INTO tickets VALUES (?, ?, ?)", [("web-1", "May", 3), ("db-1", "May", 5)])
     [text] = blocks(PAGES[language], "toml")
     (tmp_path / "rightseat.toml").write_text(text, "utf-8")
-    found = databases(load(tmp_path / "rightseat.toml", env={}))
+    found = open_databases(load_config(tmp_path / "rightseat.toml", env={}))
     lines = (says('{"sql": "SELECT host, SUM(hours) AS hours FROM tickets GROUP BY host"}'), says("db-1."))
     async with scene(inventory(language, tmp_path), "ticket_chart", api, *lines, bases=found) as play:
         assert await play.ask("Which host takes the most hours?") == []

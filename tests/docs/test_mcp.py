@@ -8,12 +8,12 @@ import pytest
 from mcp.client import stdio
 
 from rightseat.doors.mcp.routes import METHODS
-from rightseat.mcp.connect import GARBAGE
-from rightseat.mcp.link import HELD
-from rightseat.mcp.server import INHERITED, Server
-from rightseat.mcp.source import SHOWN
-from rightseat.mcp.stderr import LINES
-from rightseat.mcp.visitors import IDLE
+from rightseat.mcp.connect import MAX_GARBAGE_LINES
+from rightseat.mcp.link import ANSWER_TIMEOUT
+from rightseat.mcp.server import INHERITED_VARIABLES, McpServerConfig
+from rightseat.mcp.source import MAX_SHOWN_TOOLS
+from rightseat.mcp.stderr import MAX_LINES
+from rightseat.mcp.visitors import IDLE_TIMEOUT
 from tests.unit.mcp.calling import offered, seen, started
 
 pytestmark = pytest.mark.io
@@ -25,7 +25,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text("utf-8")
 async def test_the_pages_server_is_used(tmp_path: Path) -> None:
     blocks = re.findall(r"^```python\n(# notes\.py\n.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     (tmp_path / "notes.py").write_text(blocks[0], "utf-8")
-    notes = Server(name="things", command=sys.executable, args=("notes.py",), folder=tmp_path)
+    notes = McpServerConfig(name="things", command=sys.executable, args=("notes.py",), folder=tmp_path)
     async with started(notes) as servers:
         assert list(await offered(servers)) == ["things__note"]
         told, result = await seen(servers, "note", {"text": "milk"})
@@ -35,12 +35,12 @@ async def test_the_pages_server_is_used(tmp_path: Path) -> None:
 
 def test_what_it_says_is_so() -> None:
     flat = " ".join(PAGE.split())
-    assert all(f"`{name}`" in flat for name in INHERITED)
-    assert (LINES, SHOWN, HELD, IDLE) == (100, 128, 600, 300)
+    assert all(f"`{name}`" in flat for name in INHERITED_VARIABLES)
+    assert (MAX_LINES, MAX_SHOWN_TOOLS, ANSWER_TIMEOUT, IDLE_TIMEOUT) == (100, 128, 600, 300)
     assert "first hundred lines" in flat
     assert "128 tools" in flat
     assert "a thousand lines" in flat
-    assert GARBAGE == 1000
+    assert MAX_GARBAGE_LINES == 1000
     assert "after two seconds by SIGTERM, after four by SIGKILL" in flat
     assert (stdio.PROCESS_TERMINATION_TIMEOUT, stdio.FORCE_KILL_TIMEOUT) == (2, 2)
     assert "ten minutes" in flat

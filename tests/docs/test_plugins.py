@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.config import load
-from rightseat.plugins.http.gate import Gate
-from rightseat.plugins.http.tools import tools_of
-from rightseat.plugins.load import read
+from rightseat.config.read import load_config
+from rightseat.plugins.http.gate import PluginPolicy
+from rightseat.plugins.http.tools import make_operation_tools
+from rightseat.plugins.load import read_plugin
 from rightseat.plugins.plugin import Plugin
 from tests.docs.test_docs import ROOT, blocks
 from tests.unit.plugins.http.plugged import call, tools
@@ -27,7 +27,7 @@ def written(page: Path, where: Path) -> Plugin:
     (folder / "plugin.json").write_text(blocks(page, "json")[0], "utf-8")
     (folder / "openapi.yaml").write_text(blocks(page, "yaml")[0], "utf-8")
     (folder / "lib" / "uptime.py").write_text(blocks(page, "python")[0], "utf-8")
-    return read(folder, strict=True)
+    return read_plugin(folder, strict=True)
 
 
 @pytest.mark.demand("plugins.docs_plugins_md_english")
@@ -44,7 +44,9 @@ def test_the_pages_plugin_passes_the_strict_check(page: Path, tmp_path: Path) ->
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_model_sees_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     shown = json.loads(blocks(page, "json")[1])
-    tool = {tool.name: tool for tool in tools_of(written(page, tmp_path), Gate())}[shown["name"]]
+    tool = {tool.name: tool for tool in make_operation_tools(written(page, tmp_path), PluginPolicy())}[
+        shown["name"]
+    ]
     assert {"name": tool.name, "description": tool.description, "parameters": tool.parameters} == shown
 
 
@@ -53,7 +55,7 @@ def test_the_model_sees_what_the_page_shows(page: Path, tmp_path: Path) -> None:
 def test_the_pages_settings_are_valid(page: Path, tmp_path: Path) -> None:
     written(page, tmp_path)
     (tmp_path / "rightseat.toml").write_text(blocks(page, "toml")[0], "utf-8")
-    [settings] = load(tmp_path / "rightseat.toml", env={}).plugins
+    [settings] = load_config(tmp_path / "rightseat.toml", env={}).plugins
     assert (settings.path, settings.confirm) == ("inventory", "writes")
 
 
@@ -63,7 +65,7 @@ async def test_the_pages_plugin_is_called(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("INVENTORY_TOKEN", "Bearer a-long-token")
     plugin = written(PAGES[0], tmp_path)
     async with target() as api:
-        gate = Gate(server=f"{api.url}/v1", allow=("127.0.0.1",))
+        gate = PluginPolicy(server=f"{api.url}/v1", allow=("127.0.0.1",))
         async with tools(plugin, gate) as (find, open_ticket):
             assert '"ok":true' in (await call(find, {"state": "offline"})).text.replace(" ", "")
             assert (api.last.method, api.last.line) == ("GET", "/v1/hosts?state=offline")

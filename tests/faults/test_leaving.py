@@ -325,7 +325,7 @@ async def test_a_keep_alive_that_nobody_takes_is_a_client_that_takes_nothing() -
     sent: list[object] = []
 
     async def reply() -> pump.Reply:
-        yield pump.Head(200, keep_alive=b": x\n\n")
+        yield pump.ResponseStart(200, keep_alive=b": x\n\n")
         yield b"data: 1\n\n"
         await asyncio.Event().wait()
 
@@ -338,9 +338,9 @@ async def test_a_keep_alive_that_nobody_takes_is_a_client_that_takes_nothing() -
         if len(sent) > 2:
             await forever()
 
-    pace = pump.Pace(keep_alive=0.05, send_timeout=0.2)
+    pace = pump.SendTimeouts(keep_alive=0.05, send_timeout=0.2)
     async with asyncio.timeout(STUCK):
-        assert not await pump.pump(reply(), forever, send, pace=pace)
+        assert not await pump.send_reply(reply(), forever, send, timeouts=pace)
     assert len(sent) == 3
 
 
@@ -355,7 +355,7 @@ async def test_the_watch_for_leaving_is_what_closes(monkeypatch: pytest.MonkeyPa
 
         async def reply() -> pump.Reply:
             try:
-                yield pump.Head(200)
+                yield pump.ResponseStart(200)
                 await asyncio.Event().wait()
             finally:
                 over.append(True)
@@ -366,7 +366,7 @@ async def test_the_watch_for_leaving_is_what_closes(monkeypatch: pytest.MonkeyPa
         async def send(_message: pump.Message) -> None:
             return None
 
-        task = asyncio.create_task(pump.pump(reply(), receive, send))
+        task = asyncio.create_task(pump.send_reply(reply(), receive, send))
         await asyncio.wait([task], timeout=within)
         found = bool(over)
         task.cancel()
@@ -374,5 +374,5 @@ async def test_the_watch_for_leaving_is_what_closes(monkeypatch: pytest.MonkeyPa
         return found
 
     assert await closed_by_leaving(STUCK)
-    monkeypatch.setattr(pump, "departure", never)
+    monkeypatch.setattr(pump, "wait_for_disconnect", never)
     assert not await closed_by_leaving(0.3)

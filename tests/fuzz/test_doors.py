@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rightseat import Runtime, tool
-from rightseat import wiring as registry
-from rightseat.config import ServerSettings
-from rightseat.models.openai.request import Dialect, body
-from rightseat.models.scripted import Scripted, load
+from rightseat.config.settings import ServerSettings
+from rightseat.models.openai.request import Dialect, build_chat_body
+from rightseat.models.scripted import ScriptedModel, load_script
 from rightseat.server.app import App
-from rightseat.types.chunks import Fragment
+from rightseat.types.chunks import ModelChunk
 from rightseat.types.model import Prompt
+from rightseat.wiring.names import load_all
 from tests.fuzz.valid import CHAT, RUN, SCRIPT, VALID_CHAT, VALID_RUN, places, put
 from tests.kit.patience import STUCK
 from tests.kit.rounds import rounds
@@ -56,12 +56,12 @@ class Translating:
     """The scripted model, behind the code that writes a request to a real server."""
 
     def __init__(self) -> None:
-        self.inner = Scripted(load(json.dumps(SCRIPT), "here"))
+        self.inner = ScriptedModel(load_script(json.dumps(SCRIPT), "here"))
 
-    def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+    def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         for on in (False, True):
-            dialect = Dialect(developer_role=on, completion_tokens=on, strict_tools=on, usage=on)
-            msgspec.json.encode(body("m", prompt, dialect))
+            dialect = Dialect(developer_role=on, max_completion_tokens=on, strict_tools=on, usage=on)
+            msgspec.json.encode(build_chat_body("m", prompt, dialect))
         return self.inner.stream(prompt)
 
 
@@ -71,7 +71,7 @@ class Bench:
     def __init__(self, runner: asyncio.Runner) -> None:
         self.runner = runner
         runtime = Runtime(model=Translating(), tools=[add])
-        self.app = App(runtime, ServerSettings(), registry.every("doors"))
+        self.app = App(runtime, ServerSettings(), load_all("doors"))
 
     def ask(self, path: str, data: bytes, **headers: str) -> inside.Answer:
         async def limited() -> inside.Answer:
@@ -90,7 +90,7 @@ class Bench:
     def works(self) -> None:
         said = {"messages": [{"role": "user", "content": "add"}]}
         assert b"The sum is 3" in self.ask(CHAT, json.dumps(said).encode()).body
-        assert self.app.runtime.active == 0
+        assert self.app.runtime.active_runs == 0
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +184,7 @@ def test_a_crash_is_seen(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> object:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("rightseat.doors.openai.routes.read", broken)
+    monkeypatch.setattr("rightseat.doors.openai.routes.read_chat", broken)
     with pytest.raises(ZeroDivisionError):
         bench.check(CHAT, b"{}")
     monkeypatch.setattr(Translating, "stream", broken)

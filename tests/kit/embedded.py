@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.weights import WeightsError
-from rightseat.server.progress import downloading
+from rightseat.server.progress import show_download
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "cache"
@@ -27,7 +27,7 @@ class NotFetchedError(Exception):
 def choose_folder(usual: Path, other: Path = BUILD) -> Path:
     """Return the cache folder that has the weights, else the first of the two that can be written."""
     for folder in (usual, other):
-        if weights.find(folder=folder).path is not None:
+        if weights.find_weights(folder=folder).path is not None:
             return folder
     return usual if can_write(usual) else other
 
@@ -41,14 +41,14 @@ def can_write(folder: Path) -> bool:
     return os.access(folder, os.W_OK | os.X_OK)
 
 
-def fetch(folder: Path, pull: Callable[..., Path] = weights.pull, pause: float = 1.0) -> Path:
+def fetch(folder: Path, pull: Callable[..., Path] = weights.pull_weights, pause: float = 1.0) -> Path:
     """Return where the weights are, fetched if need be; raises NotFetchedError after three tries."""
-    if (found := weights.find(folder=folder).path) is not None:
+    if (found := weights.find_weights(folder=folder).path) is not None:
         return found
     reason = ""
     for attempt in range(1, TRIES + 1):
         try:
-            with downloading(f"{weights.EMBEDDED.name} (98 MB)") as progress:
+            with show_download(f"{weights.EMBEDDED.name} (98 MB)") as progress:
                 return pull(progress=progress, folder=folder)
         except WeightsError as error:
             reason = str(error)

@@ -8,18 +8,18 @@ from typing import Any
 
 import uvicorn
 
-from rightseat.config import ServerSettings
+from rightseat.config.settings import ServerSettings
 from rightseat.http.auth import Authenticator
 from rightseat.server.app import App
-from rightseat.server.uvicorn_protocol import Protocol
-from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Text
+from rightseat.server.uvicorn_protocol import LimitedHttpProtocol
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallArgs, ToolCallStart
 from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
-from rightseat.wiring import every
 from rightseat.wiring.library import Runtime
+from rightseat.wiring.names import load_all
 from tests.kit.waiting import until
 
-Script = Iterable[Fragment] | Callable[[Prompt], AsyncIterator[Fragment]]
+Script = Iterable[ModelChunk] | Callable[[Prompt], AsyncIterator[ModelChunk]]
 
 
 class Lines:
@@ -29,7 +29,7 @@ class Lines:
         self.lines = list(lines)
         self.asked: list[Prompt] = []
 
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         self.asked.append(prompt)
         line = self.lines.pop(0)
         if callable(line):
@@ -41,16 +41,16 @@ class Lines:
                 yield fragment
 
 
-def says(*texts: str, finish: str = "stop") -> list[Fragment]:
-    return [*(Text(text) for text in texts), Finish(finish)]  # type: ignore[arg-type]
+def says(*texts: str, finish: str = "stop") -> list[ModelChunk]:
+    return [*(TextChunk(text) for text in texts), FinishChunk(finish)]  # type: ignore[arg-type]
 
 
-def calls(*pairs: tuple[str, str], text: str = "", enforced: bool = False) -> list[Fragment]:
+def calls(*pairs: tuple[str, str], text: str = "", enforced: bool = False) -> list[ModelChunk]:
     """A model turn that calls tools: (name, arguments as JSON text) each."""
-    made: list[Fragment] = [Text(text)] if text else []
+    made: list[ModelChunk] = [TextChunk(text)] if text else []
     for index, (name, arguments) in enumerate(pairs):
-        made += [CallName(index, name, enforced), CallArgs(index, arguments)]
-    return [*made, Finish("calls")]
+        made += [ToolCallStart(index, name, enforced), ToolCallArgs(index, arguments)]
+    return [*made, FinishChunk("calls")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ async def serving(app: Any) -> AsyncIterator[str]:
         access_log=False,
         ws="none",
         lifespan="off",
-        http=Protocol,
+        http=LimitedHttpProtocol,
         proxy_headers=False,
     )
     server = uvicorn.Server(config)
@@ -104,7 +104,7 @@ async def house(
     authenticate: Authenticator | None = None,
 ) -> AsyncIterator[House]:
     settings = settings or ServerSettings(port=0)
-    app = App(runtime, settings, every("doors"), authenticate=authenticate)
+    app = App(runtime, settings, load_all("doors"), authenticate=authenticate)
     try:
         async with serving(app) as url:
             yield House(url, app)

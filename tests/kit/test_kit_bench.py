@@ -20,8 +20,8 @@ from bench.rows import Row, quantile, table
 from bench.scenarios import all_scenarios, flows, soak
 from bench.streams import Stream, load, report
 from bench.upstream import batches, pieces
-from rightseat.doors.copilotkit.plan import planned
-from rightseat.plugins.load import read
+from rightseat.doors.copilotkit.plan import try_compile_plan
+from rightseat.plugins.load import read_plugin
 from tests.kit.patience import STUCK
 from tests.kit.server import Server
 from tests.peers.install import ONLY_WHEN_NAMED, known
@@ -98,7 +98,7 @@ def test_peers_and_scenarios_are_found() -> None:
 
 @pytest.mark.demand("flows.bench_engine_overhead_per")
 def test_the_flows_that_are_measured_are_whole(tmp_path: Path) -> None:
-    plugin = read(flows.write(tmp_path))
+    plugin = read_plugin(flows.write(tmp_path))
     assert plugin.problems == ()
     steps = {flow.name: len(flow.steps) for flow in plugin.workflows}
     assert steps == {"short": 2, "long": flows.STEPS + 2, "waiting": 2}
@@ -197,7 +197,7 @@ def test_the_bench_sends_what_the_client_sends() -> None:
     assert print_ast(parse(sent)) == print_ast(parse(DOCUMENT))
     [operation] = parse(sent).definitions
     assert isinstance(operation, OperationDefinitionNode)
-    assert planned(operation) is not None
+    assert try_compile_plan(operation) is not None
 
 
 def test_every_request_is_a_conversation_of_its_own() -> None:

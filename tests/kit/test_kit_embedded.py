@@ -11,7 +11,7 @@ from tests.kit.embedded import COULD_NOT_FETCH, NotFetchedError, choose_folder, 
 
 
 def put_weights(folder: Path) -> None:
-    place = folder / "models" / EMBEDDED.sha256[:16] / EMBEDDED.file
+    place = folder / "models" / EMBEDDED.sha256[:16] / EMBEDDED.file_name
     place.parent.mkdir(parents=True)
     with place.open("wb") as file:
         file.truncate(EMBEDDED.size)

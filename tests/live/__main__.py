@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rightseat import wiring as registry
 from rightseat.errors import ConfigError
+from rightseat.wiring.names import make_model
 from tests.live.cases import CASES, tried, unknown
 
 
@@ -57,8 +57,8 @@ async def run(vendor: Vendor, env: Mapping[str, str]) -> list[str]:
         # Else a key of OpenAI's in the same environment would be meant.
         options["azure_endpoint"] = env["AZURE_OPENAI_ENDPOINT"]
     try:
-        model: Any = registry.model(vendor.spec(env), options)
-        stranger: Any = registry.model(f"{vendor.kind}:no-such-model-1", options)
+        model: Any = make_model(vendor.spec(env), options)
+        stranger: Any = make_model(f"{vendor.kind}:no-such-model-1", options)
     except ConfigError as error:
         return [f"{vendor.name}: {error.message}"]
     wrong = []

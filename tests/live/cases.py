@@ -8,14 +8,14 @@ import zlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from rightseat.engine.assembler import Assembly
+from rightseat.engine.assembler import EventAssembler
 from rightseat.errors import RightseatError, UpstreamError
-from rightseat.types.capabilities import abilities_of
-from rightseat.types.chunks import CallName, Finish, Fragment, Text, Used
-from rightseat.types.messages import Image, Message, said
-from rightseat.types.messages import Text as Words
-from rightseat.types.model import Model, Prompt, Settings, ToolChoice, ToolSpec
-from rightseat.types.stores import Ids
+from rightseat.types.capabilities import capabilities_of
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallStart, UsageChunk
+from rightseat.types.messages import ImageMessagePart, Message, text_message
+from rightseat.types.messages import TextMessagePart as Words
+from rightseat.types.model import Model, Prompt, SamplingSettings, ToolChoice, ToolSpec
+from rightseat.types.stores import IdGenerator
 from rightseat.types.streams import closing
 from tests.kit.patience import STUCK
 
@@ -24,7 +24,7 @@ Case = Callable[[Model], Awaitable[None]]
 NUMBERS = {"a": {"type": "integer"}, "b": {"type": "integer"}}
 FORM = {"type": "object", "properties": NUMBERS, "required": ["a", "b"], "additionalProperties": False}
 ADD = ToolSpec("add", "Adds two numbers.", FORM)
-SHORT = Settings(max_tokens=2000)
+SHORT = SamplingSettings(max_tokens=2000)
 
 
 class Unfit(AssertionError):
@@ -36,37 +36,39 @@ def need(true: object, what: str) -> None:
         raise Unfit(what)
 
 
-async def heard(model: Model, *messages: Message, **more: Any) -> list[Fragment]:
+async def heard(model: Model, *messages: Message, **more: Any) -> list[ModelChunk]:
     prompt = Prompt(messages=messages, settings=SHORT, **more)
     async with closing(model.stream(prompt)) as fragments:
         return [fragment async for fragment in fragments]
 
 
-def words(fragments: list[Fragment]) -> str:
-    return "".join(fragment.text for fragment in fragments if isinstance(fragment, Text))
+def words(fragments: list[ModelChunk]) -> str:
+    return "".join(fragment.text for fragment in fragments if isinstance(fragment, TextChunk))
 
 
-def message(fragments: list[Fragment]) -> Message:
-    desk = Assembly(Ids(), {"add": False})
+def message(fragments: list[ModelChunk]) -> Message:
+    desk = EventAssembler(IdGenerator(), {"add": False})
     for fragment in fragments:
-        desk.take(fragment)
-    desk.end()
-    return desk.answered().message
+        desk.push(fragment)
+    desk.finish()
+    return desk.build_answer().message
 
 
 async def text(model: Model) -> None:
     found = await heard(
-        model, said("system", "Answer in one word."), said("user", "What is the capital of France?")
+        model,
+        text_message("system", "Answer in one word."),
+        text_message("user", "What is the capital of France?"),
     )
     need("paris" in words(found).lower(), "no Paris")
-    need(found[-1] == Finish("stop"), "no end")
-    usage = [fragment.usage for fragment in found if isinstance(fragment, Used)]
+    need(found[-1] == FinishChunk("stop"), "no end")
+    usage = [fragment.usage for fragment in found if isinstance(fragment, UsageChunk)]
     need(usage and usage[-1].input > 0 and usage[-1].output > 0, "no usage")
 
 
 async def calls(model: Model) -> None:
     """One and many calls, and what comes of their results."""
-    ask = said("user", "Use the tool to add 2 and 3, and to add 40 and 2. Then tell me both sums.")
+    ask = text_message("user", "Use the tool to add 2 and 3, and to add 40 and 2. Then tell me both sums.")
     talk = [ask]
     answer = await heard(model, ask, tools=(ADD,), tool_choice=ToolChoice("required"))
     for _ in range(4):
@@ -77,7 +79,7 @@ async def calls(model: Model) -> None:
         for call in called.calls:
             given = json.loads(call.arguments)
             need({"a", "b"} <= given.keys(), "arguments that do not fit")
-            talk.append(said("tool", str(given["a"] + given["b"]), call_id=call.id))
+            talk.append(text_message("tool", str(given["a"] + given["b"]), call_id=call.id))
         answer = await heard(model, *talk, tools=(ADD,))
     need(any(m.calls for m in talk), "no call")
     need("42" in words(answer), "the result was not read")
@@ -85,25 +87,27 @@ async def calls(model: Model) -> None:
 
 async def named(model: Model) -> None:
     choice = ToolChoice("named", "add")
-    found = await heard(model, said("user", "2 and 3"), tools=(ADD,), tool_choice=choice)
-    need([f.name for f in found if isinstance(f, CallName)] == ["add"], "the named tool was not called")
+    found = await heard(model, text_message("user", "2 and 3"), tools=(ADD,), tool_choice=choice)
+    need([f.name for f in found if isinstance(f, ToolCallStart)] == ["add"], "the named tool was not called")
 
 
 async def form(model: Model) -> None:
-    found = await heard(model, said("user", "a is 2, b is 3. Answer as JSON."), output_schema=FORM)
+    found = await heard(model, text_message("user", "a is 2, b is 3. Answer as JSON."), output_schema=FORM)
     need(json.loads(words(found)) == {"a": 2, "b": 3}, "not in the form")
 
 
 async def picture(model: Model) -> None:
-    if not abilities_of(model).images:
+    if not capabilities_of(model).images:
         return
-    ask = Message("user", (Words("Which colour is this? One word."), Image(red())))
+    ask = Message("user", (Words("Which colour is this? One word."), ImageMessagePart(red())))
     need("red" in words(await heard(model, ask)).lower(), "the picture was not seen")
 
 
 async def leaving(model: Model) -> None:
     """Whoever leaves in the middle has left, and does not wait for the rest."""
-    prompt = Prompt(messages=(said("user", "Count from 1 to 500, one number a line."),), settings=SHORT)
+    prompt = Prompt(
+        messages=(text_message("user", "Count from 1 to 500, one number a line."),), settings=SHORT
+    )
     async with asyncio.timeout(STUCK):
         stream = model.stream(prompt)
         await anext(stream)
@@ -112,10 +116,12 @@ async def leaving(model: Model) -> None:
 
 
 async def length(model: Model) -> None:
-    prompt = Prompt(messages=(said("user", "Count from 1 to 500."),), settings=Settings(max_tokens=20))
+    prompt = Prompt(
+        messages=(text_message("user", "Count from 1 to 500."),), settings=SamplingSettings(max_tokens=20)
+    )
     async with closing(model.stream(prompt)) as fragments:
         found = [fragment async for fragment in fragments]
-    need(found[-1] == Finish("length"), "no end by length")
+    need(found[-1] == FinishChunk("length"), "no end by length")
 
 
 CASES: dict[str, Case] = {
@@ -132,7 +138,7 @@ CASES: dict[str, Case] = {
 async def unknown(model: Model) -> None:
     """A model that does not exist is an error of ours that says what to do, not a vendor's."""
     try:
-        await heard(model, said("user", "Hello"))
+        await heard(model, text_message("user", "Hello"))
     except UpstreamError as error:
         need(error.message, "an error without a word")
         return

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from rightseat.tools.delegate import responder_tool
+from rightseat.tools.delegate import make_responder_tool
 from rightseat.tools.function import tool
 from rightseat.types.events import (
     Event,
@@ -107,5 +107,5 @@ async def guiding(turn: Turn) -> AsyncIterator[Event]:
     yield RunFinished("stop")
 
 
-guide = responder_tool("guide", "Ask the guide.", guiding)
+guide = make_responder_tool("guide", "Ask the guide.", guiding)
 TOOLS = (add, greet, book, trip, stumble, stroll, describe, forget, guide)

@@ -19,7 +19,7 @@ async def main() -> None:
     assets.main()
     install("playwright")
     PLACE.mkdir(exist_ok=True)
-    env = {"RIGHTSEAT_CACHE": str(weights.pull().parent), "RIGHTSEAT_MODEL": ""}
+    env = {"RIGHTSEAT_CACHE": str(weights.pull_weights().parent), "RIGHTSEAT_MODEL": ""}
     async with (
         Server(env=env, patience=120) as server,
         browser.started() as chromium,

@@ -9,9 +9,9 @@ import pytest_asyncio
 
 from rightseat import Runtime
 from rightseat.agents.agui import agui
-from rightseat.stores.memory import Memory
+from rightseat.stores.memory import MemoryStore
 from rightseat.types.model import ToolSpec
-from rightseat.types.turn import Answer
+from rightseat.types.turn import InterruptAnswer
 from tests.contract.agents.talk import Talk
 from tests.peers.served import served
 
@@ -31,7 +31,7 @@ async def runtime(
     notes = tmp_path_factory.mktemp("agui") / "notes"
     async with served("pydantic-ai", "serve_agui.py", notes, driven) as origin:
         sources = [agui(name, {"url": f"{origin}/{name}"}) for name in ("pydantic", "graph")]
-        runtime = Runtime(remote=sources, store=Memory())
+        runtime = Runtime(remote=sources, store=MemoryStore())
         await runtime.start()
         try:
             yield runtime
@@ -109,9 +109,11 @@ async def test_an_approval_of_pydantic_ai(runtime: Runtime, approved: bool) -> N
     (question,) = seen.questions
     assert (question.kind, question.call) == ("confirm", "c4")
     assert "wipe" in question.message
-    seen = await person.run(answers=(Answer(question.id, payload={"approved": approved}),))
+    seen = await person.run(answers=(InterruptAnswer(question.id, payload={"approved": approved}),))
     assert ("all gone" in seen.text) == approved
-    assert (await person.run(answers=(Answer(question.id, payload={}),))).error.code == "already_answered"
+    assert (
+        await person.run(answers=(InterruptAnswer(question.id, payload={}),))
+    ).error.code == "already_answered"
 
 
 async def test_an_approval_from_a_client_that_has_only_text(runtime: Runtime) -> None:
@@ -119,7 +121,7 @@ async def test_an_approval_from_a_client_that_has_only_text(runtime: Runtime) ->
     (question,) = (await talk(runtime, "pydantic", "wipe in text").say("wipe")).questions
     late = talk(runtime, "pydantic", "another")
     late.unanswered = {"c4"}
-    seen = await late.run(answers=(Answer(question.id, payload={"approved": True}),))
+    seen = await late.run(answers=(InterruptAnswer(question.id, payload={"approved": True}),))
     assert "all gone" in seen.text
 
 

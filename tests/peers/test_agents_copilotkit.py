@@ -9,8 +9,8 @@ import pytest_asyncio
 
 from rightseat import Result, Runtime, ToolContext
 from rightseat.agents.copilotkit import copilotkit
-from rightseat.agents.copilotkit.source import Endpoint
-from rightseat.stores.memory import Memory
+from rightseat.agents.copilotkit.source import CopilotKitEndpoint
+from rightseat.stores.memory import MemoryStore
 from rightseat.types.model import ToolSpec
 from rightseat.types.streams import closing
 from rightseat.types.turn import Owner, Turn
@@ -28,7 +28,7 @@ CARD = ToolSpec("show_card", "Shows a card.", {"type": "object", "properties": {
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def endpoint(
     tmp_path_factory: pytest.TempPathFactory, driven: Callable[[str, str], None]
-) -> AsyncIterator[Endpoint]:
+) -> AsyncIterator[CopilotKitEndpoint]:
     notes = tmp_path_factory.mktemp("copilotkit") / "notes"
     async with served("copilotkit-python", "serve_copilotkit.py", notes, driven) as origin:
         source = copilotkit("ck", {"url": f"{origin}/copilotkit"})
@@ -40,17 +40,17 @@ async def endpoint(
 
 
 @pytest.fixture(scope="module")
-def runtime(endpoint: Endpoint) -> Runtime:
-    return Runtime(remote=[endpoint], store=Memory())
+def runtime(endpoint: CopilotKitEndpoint) -> Runtime:
+    return Runtime(remote=[endpoint], store=MemoryStore())
 
 
 def talk(runtime: Runtime, thread: str) -> Talk:
     return Talk(runtime, "writer", thread, tools=(CARD,))
 
 
-async def test_what_it_has(endpoint: Endpoint) -> None:
+async def test_what_it_has(endpoint: CopilotKitEndpoint) -> None:
     ((name, agent),) = endpoint.agents.items()
-    assert (name, agent.description, agent.down) == ("writer", "Writes.", "")
+    assert (name, agent.description, agent.unavailable_reason) == ("writer", "Writes.", "")
     assert [tool.name for tool in endpoint.tools] == ["get_weather", "boom"]
 
 
@@ -65,14 +65,14 @@ async def test_text_steps_and_state(runtime: Runtime) -> None:
 
 
 @pytest.mark.demand("agents.copilotkit_remote_endpoints_info")
-async def test_a_tool_there_and_what_is_recalled(runtime: Runtime, endpoint: Endpoint) -> None:
+async def test_a_tool_there_and_what_is_recalled(runtime: Runtime, endpoint: CopilotKitEndpoint) -> None:
     person = talk(runtime, "weather")
     seen = await person.say("weather")
     id = seen.called("get_weather")
     assert json.loads(seen.arguments(id)) == {"city": "Oslo"}
     assert seen.results == {id: "Oslo 21C"}
     await person.say("hello")
-    told = await endpoint.agents["writer"].recall(Owner("ada"), "weather")
+    told = await endpoint.agents["writer"].get_thread_state(Owner("ada"), "weather")
     assert told is not None
     roles = [message.role for message in told.messages]
     assert roles == ["user", "assistant", "tool", "assistant", "user", "assistant"], "nothing is there twice"
@@ -107,7 +107,7 @@ async def test_an_error_and_the_thread_after_it(runtime: Runtime) -> None:
 
 
 @pytest.mark.demand("agents.copilotkit_remote_endpoints_info")
-async def test_its_actions(endpoint: Endpoint) -> None:
+async def test_its_actions(endpoint: CopilotKitEndpoint) -> None:
     found = []
     for tool in endpoint.tools:
         assert tool.call is not None

@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from rightseat import Runtime
 from rightseat.agents.crewai import crewai
-from rightseat.stores.memory import Memory
+from rightseat.stores.memory import MemoryStore
 from tests.contract.agents.talk import Talk
 from tests.peers.install import PLACE
 from tests.peers.served import HERE, python_of
@@ -31,7 +31,7 @@ async def runtime(
     options = {"python": python, "folder": str(HERE / "crewai"), "env": {"HOME": home}}
     crew = crewai("crew", {**options, "crew": "crew_peer:team"})
     flow = crewai("flow", {**options, "crew": "crew_peer:Writing"})
-    runtime = Runtime(remote=[crew, flow], store=Memory())
+    runtime = Runtime(remote=[crew, flow], store=MemoryStore())
     await asyncio.gather(crew.start(), flow.start())
     try:
         yield runtime

@@ -15,7 +15,6 @@ from rightseat.types.events import (
     Custom,
     Event,
     Interrupt,
-    Nested,
     ReasoningDelta,
     ReasoningEnd,
     ReasoningStart,
@@ -25,6 +24,7 @@ from rightseat.types.events import (
     StateDelta,
     StateSnapshot,
     StepStart,
+    SubRunEvent,
     Suggestions,
     TextDelta,
     TextEnd,
@@ -32,7 +32,7 @@ from rightseat.types.events import (
     Usage,
 )
 from rightseat.types.turn import Turn
-from rightseat.wiring import model as named
+from rightseat.wiring.names import make_model as named
 from tests.kit.client import Client
 from tests.kit.house import House, house
 from tests.peers.need import require
@@ -119,8 +119,8 @@ async def everything(turn: Turn) -> AsyncIterator[Event]:
     yield Custom("mine", {"deep": [None]})
     for run, end in (("s1", RunFinished("interrupt")), ("s2", RunFailed("agent_failed", "Lost."))):
         for inside in (RunStarted("t.c", run), TextDelta("m", "x"), end):
-            yield Nested(run, "guide", "c", inside)
-    yield Nested("left open", "guide", "c", RunStarted("t.c", "left open"))
+            yield SubRunEvent(run, "guide", "c", inside)
+    yield SubRunEvent("left open", "guide", "c", RunStarted("t.c", "left open"))
     yield Interrupt("ask_1", "form", "Which?", {"type": "object"}, "c1", 1_800_000_000.0)
     yield Interrupt("ask_2", "ask", "And?", {"type": "string"})
     yield RunFinished("interrupt", Usage(3, 4, 1))

@@ -11,12 +11,12 @@ import pytest
 import pytest_asyncio
 
 from rightseat import Runtime
-from rightseat.config import AuthSettings, ServerSettings
 from rightseat.config.secret import Secret
+from rightseat.config.settings import AuthSettings, ServerSettings
 from rightseat.doors.copilotkit import browser
 from rightseat.http.auth import Authenticator
-from rightseat.http.static import Files
-from rightseat.types.chunks import Finish, Fragment, Text
+from rightseat.http.static import StaticFiles
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
 from rightseat.types.model import Prompt
 from tests.kit.house import house
 from tests.peers.browser import Chromium, Tab
@@ -63,11 +63,11 @@ class Gate:
     def __init__(self) -> None:
         self.told = asyncio.Event()
 
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
-        yield Text("One")
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
+        yield TextChunk("One")
         await self.told.wait()
-        yield Text(" two")
-        yield Finish("stop")
+        yield TextChunk(" two")
+        yield FinishChunk("stop")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -75,7 +75,7 @@ def fetched(driven: Callable[[str, str], None]) -> Iterator[None]:
     driven("graphiql", require_assets("graphiql"))
     with pytest.MonkeyPatch.context() as patch:
         # What is there is looked up once, and that may have been before it was fetched.
-        patch.setattr(browser, "FILES", Files(browser.FILES.folders))
+        patch.setattr(browser, "FILES", StaticFiles(browser.FILES.folders))
         yield
 
 
@@ -206,7 +206,7 @@ async def test_with_a_key_a_stream_is_shown(keyed: Tab, gate: Gate) -> None:
 async def test_without_graphiql_there_is_a_small_page(
     chromium: Chromium, gate: Gate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(browser, "FILES", Files({"": browser.HERE / "graphiql", "vendor/": tmp_path}))
+    monkeypatch.setattr(browser, "FILES", StaticFiles({"": browser.HERE / "graphiql", "vendor/": tmp_path}))
     async with house(Runtime(model=gate), SHOWN, KEYED) as server, chromium.tab() as tab:
         await tab.open(f"{server.url}/copilotkit")
         await tab.see("p", "make assets")

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from rightseat.plugins.charts.chart import KINDS, Chart, Kind, default, fitting
-from rightseat.plugins.charts.grid import grid
-from rightseat.plugins.charts.option import option
-from rightseat.plugins.charts.plot import Plot, plot
+from rightseat.plugins.charts.chart import CHART_KINDS, ChartKind, ChartSpec, fit_to_table, make_default_chart
+from rightseat.plugins.charts.grid import parse_table
+from rightseat.plugins.charts.option import build_option
+from rightseat.plugins.charts.plot import Plot, build_plot
 from tests.peers.install import HERE
 from tests.peers.need import require
 from tests.unit.plugins.charts.tables import LONG, SAMPLES, Sample
@@ -47,7 +47,7 @@ def shown(made: Plot) -> int:
 
 
 def seen(draw: Draw, made: Plot) -> dict[str, Any]:
-    found = draw(option(made))
+    found = draw(build_option(made))
     assert found["said"] == []
     assert [one["type"] for one in found["series"]] == [TYPES.get(made.kind, made.kind)] * len(
         found["series"]
@@ -66,32 +66,36 @@ def full(series: Any) -> bool:
 @pytest.mark.demand("flows.render_validated_real_echarts")
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
 def test_default(draw: Draw, sample: Sample) -> None:
-    found = grid(sample.value)
-    seen(draw, plot(default(found, sample.question), found))
+    found = parse_table(sample.value)
+    seen(draw, build_plot(make_default_chart(found, sample.question), found))
 
 
 @pytest.mark.demand("flows.render_validated_real_echarts")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", CHART_KINDS)
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
-def test_every_table_as_anything(draw: Draw, sample: Sample, kind: Kind) -> None:
-    chart = Chart(
+def test_every_table_as_anything(draw: Draw, sample: Sample, kind: ChartKind) -> None:
+    chart = ChartSpec(
         kind=kind, x=sample.chart.x, y=sample.chart.y, series=sample.chart.series, title="A title", log=True
     )
-    found = grid(sample.value)
-    seen(draw, plot(fitting(chart, found), found))
+    found = parse_table(sample.value)
+    seen(draw, build_plot(fit_to_table(chart, found), found))
 
 
 @pytest.mark.demand("flows.render_validated_real_echarts")
 @pytest.mark.parametrize(("kind", "marks"), [("bar", 12), ("stacked", 12), ("heatmap", 12)])
-def test_each_number_has_its_mark(draw: Draw, kind: Kind, marks: int) -> None:
-    found = grid(LONG)
-    made = plot(fitting(Chart(kind=kind, x="month", y=("sales",), series="region"), found), found)
+def test_each_number_has_its_mark(draw: Draw, kind: ChartKind, marks: int) -> None:
+    found = parse_table(LONG)
+    made = build_plot(
+        fit_to_table(ChartSpec(kind=kind, x="month", y=("sales",), series="region"), found), found
+    )
     assert sum(one["marks"] for one in seen(draw, made)["series"]) == marks
 
 
 def test_names_and_title_are_written(draw: Draw) -> None:
-    found = grid(LONG)
-    made = plot(Chart(kind="bar", x="month", y=("sales",), series="region", title="Sales 销售"), found)
+    found = parse_table(LONG)
+    made = build_plot(
+        ChartSpec(kind="bar", x="month", y=("sales",), series="region", title="Sales 销售"), found
+    )
     picture = seen(draw, made)["svg"]
     for word in ("Sales 销售", "2026-01", "north", "south", "east"):
         assert word in picture
@@ -100,7 +104,7 @@ def test_names_and_title_are_written(draw: Draw) -> None:
 @pytest.mark.demand("flows.render_validated_real_echarts")
 def test_broken_option_is_noticed(draw: Draw) -> None:
     """What the other tests rest on: ECharts does complain."""
-    given = option(plot(Chart(kind="bar", x="month", y=("sales",)), grid(LONG)))
+    given = build_option(build_plot(ChartSpec(kind="bar", x="month", y=("sales",)), parse_table(LONG)))
     given["series"][0]["type"] = "nothing"
     found = draw(given)
     assert found["said"] or not found["series"] or not found["series"][0]["marks"]

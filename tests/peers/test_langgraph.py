@@ -20,9 +20,9 @@ import pytest_asyncio
 
 from rightseat import Runtime
 from rightseat.agents.langgraph import langgraph
-from rightseat.config import ServerSettings
+from rightseat.config.settings import ServerSettings
 from rightseat.server.app import App
-from rightseat.stores.memory import Memory
+from rightseat.stores.memory import MemoryStore
 from rightseat.types.events import (
     Event,
     Interrupt,
@@ -31,10 +31,10 @@ from rightseat.types.events import (
     StateDelta,
     TextDelta,
 )
-from rightseat.types.messages import said
+from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
-from rightseat.types.turn import Answer, Context, Owner, Turn
-from rightseat.wiring import every
+from rightseat.types.turn import AppContext, InterruptAnswer, Owner, Turn
+from rightseat.wiring.names import load_all
 from tests.contract.agents.talk import Seen, Talk
 from tests.contract.agents.verifier import verify
 from tests.kit.client import Client
@@ -52,7 +52,9 @@ Found = dict[str, Any]
 
 @contextlib.asynccontextmanager
 async def hosting(url: str) -> AsyncIterator[Runtime]:
-    runtime = Runtime(remote=[langgraph("lg", {"url": url, "agents": ["desk", "stops"]})], store=Memory())
+    runtime = Runtime(
+        remote=[langgraph("lg", {"url": url, "agents": ["desk", "stops"]})], store=MemoryStore()
+    )
     await runtime.start()
     try:
         yield runtime
@@ -90,7 +92,7 @@ async def stopping(runtime: Runtime) -> tuple[Seen, Seen]:
     talk = Talk(runtime, name="stops", thread="t-stop")
     first = await talk.say("stop there")
     (question,) = first.questions
-    return first, await talk.run(answers=(Answer(question.id, payload={"approved": True}),))
+    return first, await talk.run(answers=(InterruptAnswer(question.id, payload={"approved": True}),))
 
 
 async def taking_back(runtime: Runtime) -> tuple[Seen, Any]:
@@ -113,7 +115,7 @@ async def leaving(url: str) -> tuple[str, Seen]:
 
 async def left(runtime: Runtime) -> None:
     turn = Turn(
-        messages=(said("user", "slow for ever", id="s"),),
+        messages=(text_message("user", "slow for ever", id="s"),),
         assistant="desk",
         thread="t-left",
         owner=Owner("ada"),
@@ -148,7 +150,7 @@ async def cutting(url: str) -> tuple[Seen, Way]:
 
 async def paging(runtime: Runtime) -> Any:
     """What CopilotKit's own client shows of the agent."""
-    async with serving(App(runtime, ServerSettings(port=0), every("doors"))) as url:
+    async with serving(App(runtime, ServerSettings(port=0), load_all("doors"))) as url:
         line = ("node", str(HERE / "agent_page.mjs"), url, str(PLACE / "copilotkit-gql"))
         process = await asyncio.create_subprocess_exec(*line, stdout=PIPE, stderr=PIPE)
         out, noted = await asyncio.wait_for(process.communicate(), STUCK)
@@ -208,7 +210,7 @@ async def seen(
     async with running(folder) as url, hosting(url) as runtime:
         words = ("hello", "add", "both", "write", "hand", "think", "boom", "quiet")
         state = {"document": "mine", "undeclared": 1}
-        context = (Context("page", "colours"),)
+        context = (AppContext("page", "colours"),)
         cases = {
             **{word: one(runtime, word) for word in words},
             "tools?": one(runtime, "tools?", state=state, context=context),

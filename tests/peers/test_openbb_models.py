@@ -11,8 +11,8 @@ import pytest
 
 from rightseat import Prompt, Runtime, tool
 from rightseat.doors.openbb import write
-from rightseat.http.fetch import Outbound, Rules
-from rightseat.types.chunks import Fragment
+from rightseat.http.fetch import AddressRules, OutboundClient
+from rightseat.types.chunks import ModelChunk
 from rightseat.types.events import (
     Artifact,
     CallArgs,
@@ -68,7 +68,7 @@ def ask(driven: Callable[[str, str], None]) -> Iterator[Ask]:
 
 @pytest.fixture(autouse=True)
 def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write, "web", lambda: Outbound(Rules(hosts=())))
+    monkeypatch.setattr(write, "make_outbound", lambda: OutboundClient(AddressRules(hosts=())))
 
 
 def judged(ask: Ask, *answers: Answer) -> None:
@@ -158,7 +158,7 @@ async def test_a_failure(ask: Ask) -> None:
 class Calling:
     """Calls a tool where there is one, so that every widget's schema is used."""
 
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         tools = prompt.tools if prompt.messages[-1].role == "user" else ()
         for fragment in calls((tools[0].name, "{}")) if tools else says("ok"):
             yield fragment

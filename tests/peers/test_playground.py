@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from rightseat.models.scripted import load
+from rightseat.models.scripted import load_script
 from tests.kit.server import Server
 from tests.peers.browser import Chromium, Tab
 from tests.peers.need import require, require_assets
@@ -277,7 +277,7 @@ async def test_a_run_is_saved_as_a_test(tab: Tab) -> None:
     async with tab.page.expect_download() as pending:
         await tab.click("text=Save as test")
     saved = await read(await pending.value)
-    turns = load(saved, "saved").turns
+    turns = load_script(saved, "saved").turns
     assert [call.name for turn in turns for call in turn.calls] == ["orders"]
     assert "Done:" in str(turns[-1].say)
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from rightseat import Runtime
-from rightseat import wiring as registry
-from rightseat.config import AuthSettings, ServerSettings
 from rightseat.config.secret import Secret
+from rightseat.config.settings import AuthSettings, ServerSettings
 from rightseat.http.auth import Authenticator
 from rightseat.http.endpoint import Door
-from rightseat.models.scripted import Scripted, load
+from rightseat.models.scripted import ScriptedModel, load_script
 from rightseat.server.app import App
 from rightseat.types.model import Model
+from rightseat.wiring.names import load_all
 from tests.security.conftest import ALICE, BOB
 
 SCRIPT = json.dumps({"turns": [{"when": {}, "say": "w0 w1 w2"}]})
@@ -29,8 +29,8 @@ class Answer:
 
 def app(*, doors: Iterable[Door] = (), keys: bool = True, model: Model | None = None, **settings: Any) -> App:
     auth = AuthSettings(keys={"alice": Secret(ALICE), "bob": Secret(BOB)} if keys else {})
-    runtime = Runtime(model=model or Scripted(load(SCRIPT, "here")))
-    every = [*registry.every("doors"), *doors]
+    runtime = Runtime(model=model or ScriptedModel(load_script(SCRIPT, "here")))
+    every = [*load_all("doors"), *doors]
     return App(runtime, ServerSettings(**settings), every, authenticate=Authenticator(auth))
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rightseat.http.security import Guard
+from rightseat.http.security import RequestGuard
 from tests.faults.faces import Peak
 from tests.kit.client import Client
 from tests.security import inside
@@ -189,8 +189,8 @@ async def test_without_the_guard_it_goes_red(monkeypatch: pytest.MonkeyPatch) ->
 
     assert await statuses() == (413, 400)
 
-    async def unguarded(_guard: Guard, _headers: object, _receive: object) -> bytes:
+    async def unguarded(_guard: RequestGuard, _headers: object, _receive: object) -> bytes:
         return body
 
-    monkeypatch.setattr(Guard, "body", unguarded)
+    monkeypatch.setattr(RequestGuard, "read_body", unguarded)
     assert await statuses() == (200, 200)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightseat.http.security import Guard
+from rightseat.http.security import RequestGuard
 from tests.kit.client import Client
 from tests.security import inside
 from tests.security.conftest import ALICE, Stage
@@ -187,5 +187,5 @@ async def test_without_the_guard_it_goes_red(monkeypatch: pytest.MonkeyPatch, gu
         return (await inside.call(inside.app(), "POST", POSTS[0], given, CHAT, host)).status
 
     assert await status() == 403
-    monkeypatch.setattr(Guard, guard, lambda *_, **__: ())
+    monkeypatch.setattr(RequestGuard, guard, lambda *_, **__: ())
     assert await status() == 200

@@ -9,13 +9,13 @@ import msgspec
 import pytest
 
 from rightseat import Runtime, errors, tool
-from rightseat.cli.log import Console, JsonLines
+from rightseat.cli.log import ConsoleFormatter, JsonFormatter
 from rightseat.errors import RightseatError
-from rightseat.middleware.hooks import Asked, Hooks
+from rightseat.middleware.hooks import HookRequest, Hooks
 from rightseat.runtime.incidents import Incident
-from rightseat.types.chunks import Fragment, Text
+from rightseat.types.chunks import ModelChunk, TextChunk
 from rightseat.types.model import Prompt
-from rightseat.wiring import model
+from rightseat.wiring.names import make_model
 from tests.faults.faces import FACES, Face
 from tests.kit.answers import write_json
 from tests.kit.chunks import error
@@ -37,7 +37,9 @@ class Written(logging.Handler):
         self.words = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.lines += [kind(words=self.words).format(record) for kind in (JsonLines, Console)]
+        self.lines += [
+            kind(foreign_text=self.words).format(record) for kind in (JsonFormatter, ConsoleFormatter)
+        ]
 
 
 @pytest.fixture
@@ -54,9 +56,9 @@ def written() -> Iterator[Written]:
 def raising(failure: RightseatError | None, *texts: str) -> Script:
     """Without an error: somebody's code fails, and says what it was asked."""
 
-    async def line(prompt: Prompt) -> AsyncIterator[Fragment]:
+    async def line(prompt: Prompt) -> AsyncIterator[ModelChunk]:
         for text in texts:
-            yield Text(text)
+            yield TextChunk(text)
         raise failure or ValueError(repr(prompt))
 
     return line
@@ -83,7 +85,7 @@ async def test_no_error_tells_what_was_asked(face: Face, written: Written) -> No
         heard.append(incident)
         tattling(incident)
 
-    kinds = list(errors.by_code().values())
+    kinds = list(errors.errors_by_code().values())
     scripts = [raising(made(kind)) for kind in kinds] + [raising(made(kinds[0]), "a"), raising(None)]
     hooks = Hooks(on_before_request=lambda asked: None, on_error=listening)
     bodies: list[str] = []
@@ -116,7 +118,7 @@ async def test_neither_do_hooks_and_tools_that_fail(written: Written) -> None:
 
 @pytest.mark.demand("models.secrets_prompts_never_messages")
 async def test_neither_does_a_request_that_a_hook_refuses(written: Written) -> None:
-    async def before(asked: Asked) -> None:
+    async def before(asked: HookRequest) -> None:
         raise LookupError(repr(asked))
 
     async with house(Runtime(model=Lines(), hooks=Hooks(on_before_request=before))) as server:
@@ -138,7 +140,7 @@ async def test_neither_does_an_upstream_that_repeats_it(words: bool, written: Wr
     async with Upstream() as upstream:
         upstream.reply = echoing
         options = {"base_url": upstream.url, "api_key": BEARER, "tries": 1}
-        async with house(Runtime(model=model("openai:kit", options))) as server:
+        async with house(Runtime(model=make_model("openai:kit", options))) as server:
             outcome = await FACES[0](server.url, PROMPT, headers=HEADERS)
     assert outcome.failures == ["upstream_rejected"]
     lines = "".join(written.lines)

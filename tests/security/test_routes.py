@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.http.auth import LOCAL, Authenticator
-from rightseat.http.endpoint import Door, Request, Route, whole
+from rightseat.http.auth import LOCAL_OWNER, Authenticator
+from rightseat.http.endpoint import Door, Request, Route, make_reply
 from rightseat.http.reply import Reply
-from rightseat.server.app import App, Table
+from rightseat.server.app import App, RouteTable
 from tests.kit.client import Client
 from tests.security import inside
 from tests.security.conftest import ALICE, BOB, COOKIE, QUERY, WRONG, Stage
@@ -79,7 +79,7 @@ BAD: dict[str, Headers] = {
 }
 
 
-def table() -> Table:
+def table() -> RouteTable:
     return inside.app().table
 
 
@@ -91,17 +91,19 @@ def path_of(route: Route) -> str:
     return filled(route.path)
 
 
-def open_routes(table: Table) -> set[tuple[str, str]]:
-    return {(route.method, route.path) for _, route, _ in table.routes if route.open and not route.page}
+def open_routes(table: RouteTable) -> set[tuple[str, str]]:
+    return {
+        (route.method, route.path) for _, route, _ in table.routes if route.public and not route.browser_only
+    }
 
 
-async def problems(table: Table, ask: Ask) -> list[str]:
+async def problems(table: RouteTable, ask: Ask) -> list[str]:
     """Whatever differs from the one rule: without a good key 401, with one never 401 or 403."""
     found = []
     served: dict[str, set[str]] = {}
     for _, route, _ in table.routes:
         # A path may be another route's too, as a parameter.
-        served[path_of(route)] = {here.method for _, here, _ in table.at(path_of(route))}
+        served[path_of(route)] = {here.method for _, here, _ in table.match_path(path_of(route))}
     for path, methods in served.items():
         for method in METHODS:
             known = method in methods or (method == "HEAD" and "GET" in methods)
@@ -127,7 +129,7 @@ async def problems(table: Table, ask: Ask) -> list[str]:
 @pytest.mark.demand("engine.security_rows_2_14")
 async def test_only_the_listed_routes_are_open() -> None:
     assert open_routes(table()) == OPEN
-    assert {(route.method, route.path) for _, route, _ in table().routes if route.page} == BROWSED
+    assert {(route.method, route.path) for _, route, _ in table().routes if route.browser_only} == BROWSED
 
 
 @pytest.mark.demand("copilotkit.abuse_depth_alias_batch", "engine.security_rows_2_14")
@@ -159,7 +161,7 @@ async def test_every_route_every_carrier_inside() -> None:
 @pytest.mark.long
 async def test_without_the_authenticator_it_goes_red(monkeypatch: pytest.MonkeyPatch) -> None:
     async def anyone(*_: object) -> object:
-        return LOCAL
+        return LOCAL_OWNER
 
     monkeypatch.setattr(Authenticator, "__call__", anyone)
     app = inside.app()
@@ -170,9 +172,11 @@ async def test_without_the_authenticator_it_goes_red(monkeypatch: pytest.MonkeyP
 @pytest.mark.long
 async def test_a_route_added_without_auth_goes_red() -> None:
     def answer(request: Request, host: object) -> Reply:
-        return whole(200, b"{}")
+        return make_reply(200, b"{}")
 
-    door = Door("new", (Route("GET", "/new", answer, open=True),), inside.app().table.doors[0].refuse, str)
+    door = Door(
+        "new", (Route("GET", "/new", answer, public=True),), inside.app().table.doors[0].format_error, str
+    )
     app = inside.app(doors=[door])
     assert open_routes(app.table) != OPEN
     assert await problems(app.table, asking(app))

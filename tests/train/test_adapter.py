@@ -21,7 +21,7 @@ def chosen() -> list[Item]:
 @pytest.mark.model
 @pytest.mark.timeout(900)
 async def test_a_slice_of_the_held_out_questions() -> None:
-    model = options.local("", {})
+    model = options.make_local_model("", {})
     try:
         seen = [await ask(model, item) for item in chosen()]
     finally:

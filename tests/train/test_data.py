@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from rightseat.models.llamacpp.control import Control
-from rightseat.models.llamacpp.formats.format import Ask
-from rightseat.models.llamacpp.formats.signatures import Signatures
-from rightseat.models.llamacpp.template import chatml, load
-from rightseat.types.messages import said
+from rightseat.models.llamacpp.control import ControlTokens
+from rightseat.models.llamacpp.formats.format import FormatContext
+from rightseat.models.llamacpp.formats.signatures import SignatureFormat
+from rightseat.models.llamacpp.template import load_chatml, load_template
+from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt, ToolSpec
-from rightseat.types.schema import checker
+from rightseat.types.schema import get_validator
 from train import leakage, questions
 from train.draw import Draw
 from train.example import Example, call, exchange
@@ -30,23 +30,25 @@ def examples() -> list[Example]:
 @pytest.mark.io
 async def test_prompts_are_what_the_runtime_sends() -> None:
     """Byte by byte, for calls, words and results, with a system text and with talk before."""
-    template = await load(chatml(), eos=END)
-    renderer, format = Renderer(template), Signatures()
+    template = await load_template(load_chatml(), eos=END)
+    renderer, format = Renderer(template), SignatureFormat()
     for example in Mix(8).examples(200):
         prompt = Prompt(messages=example.messages, tools=example.tools, output_schema=example.schema)
-        plan = format.plan(Ask(prompt=prompt, abilities=template.abilities))
-        assert renderer.prompt(example) == template.render(plan.messages, control=Control(()))
+        plan = format.make_plan(FormatContext(prompt=prompt, capabilities=template.capabilities))
+        assert renderer.prompt(example) == template.render(plan.messages, control_tokens=ControlTokens(()))
 
 
 @pytest.mark.demand("adapter.training_data_rendered_runtime")
 @pytest.mark.long
 @pytest.mark.io
 async def test_answers_are_read_back_as_the_calls_they_are() -> None:
-    template = await load(chatml(), eos=END)
-    renderer, format = Renderer(template), Signatures()
+    template = await load_template(load_chatml(), eos=END)
+    renderer, format = Renderer(template), SignatureFormat()
     for example in Mix(9).examples(150):
-        prompt = Prompt(messages=(said("user", "x"),), tools=example.tools)
-        reader = format.plan(Ask(prompt=prompt, abilities=template.abilities)).reader()
+        prompt = Prompt(messages=(text_message("user", "x"),), tools=example.tools)
+        reader = format.make_plan(
+            FormatContext(prompt=prompt, capabilities=template.capabilities)
+        ).make_reader()
         fragments = [*reader.feed(renderer.answer(example).removesuffix(END)), *reader.close()]
         names = [fragment.name for fragment in fragments if hasattr(fragment, "name")]
         assert names == [made.name for made in example.calls]
@@ -57,7 +59,7 @@ def test_every_call_satisfies_its_schema(examples: list[Example]) -> None:
     for example in examples:
         schemas = {tool.name: tool.parameters for tool in example.tools}
         for made in example.calls:
-            assert checker(schemas[made.name]).problem(json.loads(made.arguments)) is None
+            assert get_validator(schemas[made.name]).find_problem(json.loads(made.arguments)) is None
 
 
 @pytest.mark.demand("adapter.all_four_skills_data")
@@ -80,8 +82,8 @@ def test_values_that_nobody_wrote_are_refused() -> None:
     tool = ToolSpec(
         "find", "", {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
     )
-    good = Example("call", (tool,), (said("user", "find tea"),), calls=(call("find", {"q": "tea"}),))
-    bad = Example("call", (tool,), (said("user", "find tea"),), calls=(call("find", {"q": "milk"}),))
+    good = Example("call", (tool,), (text_message("user", "find tea"),), calls=(call("find", {"q": "tea"}),))
+    bad = Example("call", (tool,), (text_message("user", "find tea"),), calls=(call("find", {"q": "milk"}),))
     assert not fault(good)
     assert fault(bad)
 
@@ -104,7 +106,7 @@ def test_held_out_questions_are_sound(part: str) -> None:
         schemas = {tool.name: tool.parameters for tool in item.tools}
         wanted = item.calls if item.kind == "call" else []
         for name, arguments in [*(one for right in wanted for one in right), *item.made]:
-            assert checker(schemas[name]).problem(arguments) is None, item.question
+            assert get_validator(schemas[name]).find_problem(arguments) is None, item.question
 
 
 @pytest.mark.demand("adapter.least_300_held_questions")

@@ -8,14 +8,14 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightseat.config.loading import load
+from rightseat.config.loading import import_object
 from rightseat.errors import ConfigError
 from rightseat.types.turn import Owner
 
-_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z\-]{1,200}")
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z\-]{1,200}")
 
 
-class Outgoing(Struct, frozen=True):
+class OutgoingRequest(Struct, frozen=True):
     """The argument of `on_before_request`: a request about to be sent. It has no owner when rightseat itself
     asks for the peer's list of agents."""
 
@@ -28,32 +28,32 @@ class Outgoing(Struct, frozen=True):
     """Forwarded properties, as the client wrote them: not trusted."""
 
 
-Hook = Callable[[Outgoing], Mapping[str, str] | Awaitable[Mapping[str, str] | None] | None]
+RequestHook = Callable[[OutgoingRequest], Mapping[str, str] | Awaitable[Mapping[str, str] | None] | None]
 
 
-def target(value: Any, option: str) -> Any:
+def load_target(value: Any, option: str) -> Any:
     """Load the object that an option names as `module:attribute`; return any other value unchanged."""
     if not isinstance(value, str):
         return value
     try:
-        return load(value)
+        return import_object(value)
     except ConfigError as error:
         raise ConfigError(f"{option}: {error.message}", param=option) from error
 
 
-def hook_of(value: Any) -> Hook | None:
+def load_request_hook(value: Any) -> RequestHook | None:
     """Load the option `on_before_request` and check that it is callable."""
-    found = target(value, "on_before_request")
-    if found is not None and not callable(found):
+    candidate = load_target(value, "on_before_request")
+    if candidate is not None and not callable(candidate):
         raise ConfigError(
             "on_before_request names something that cannot be called.", param="on_before_request"
         )
-    hook: Hook | None = found
+    hook: RequestHook | None = candidate
     return hook
 
 
-def fits(name: object, value: object) -> bool:
+def is_valid_header(name: object, value: object) -> bool:
     """Whether the pair is a valid HTTP request header."""
     if not (isinstance(name, str) and isinstance(value, str)):
         return False
-    return bool(_NAME.fullmatch(name)) and value.isascii() and value.isprintable()
+    return bool(_HEADER_NAME.fullmatch(name)) and value.isascii() and value.isprintable()

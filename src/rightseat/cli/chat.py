@@ -13,20 +13,21 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rightseat import wiring as registry
-from rightseat.cli import complain, log
-from rightseat.cli.embedded import prepared
-from rightseat.cli.screen import Screen
-from rightseat.config import load
+from rightseat.cli import log, print_error
+from rightseat.cli.embedded import prepare_config
+from rightseat.cli.screen import Terminal
+from rightseat.config.read import load_config
 from rightseat.errors import NotFound
-from rightseat.runtime.runtime import Runtime, new_id
-from rightseat.server.progress import waiting
+from rightseat.runtime.runtime import BaseRuntime, new_id
+from rightseat.server.progress import show_spinner
 from rightseat.types.events import Interrupt, RunFailed
-from rightseat.types.messages import File, Message, said
+from rightseat.types.messages import FileMessagePart, Message, text_message
 from rightseat.types.streams import closing
-from rightseat.types.turn import Answer, Turn
+from rightseat.types.turn import InterruptAnswer, Turn
+from rightseat.wiring.choice import choose_model
+from rightseat.wiring.from_config import build_runtime
 
-Read = Callable[[str], str]
+ReadLine = Callable[[str], str]
 
 
 def chat(
@@ -40,133 +41,140 @@ def chat(
     files: Sequence[Path] = (),
 ) -> int:
     """Run the chat; returns the exit code: 1 when a single question was not answered."""
-    attached = tuple(map(attachment, files))
-    config = prepared(load(path, model=model, flags=flags, plugins=plugins))
-    log.configure("console", "warning" if config.server.log_level == "info" else config.server.log_level)
+    attachments = tuple(map(load_attachment, files))
+    config = prepare_config(load_config(path, model=model, flags=flags, plugins=plugins))
+    log.configure_logging(
+        "console", "warning" if config.server.log_level == "info" else config.server.log_level
+    )
     logging.getLogger("rightseat.runtime.runtime").setLevel(
         logging.CRITICAL
     )  # the failure is shown as an answer
-    runtime = registry.runtime(config)
+    runtime = build_runtime(config)
     if assistant is not None and assistant not in runtime.responders:
         known = ", ".join(runtime.assistants)
         raise NotFound(f"There is no assistant {assistant!r}. Those that exist: {known}.")
-    screen = Screen(sys.stdout, sys.stderr)
+    screen = Terminal(sys.stdout, sys.stderr)
     with asyncio.Runner() as runner:
-        talk = Talk(runtime, assistant, screen, runner, screen.read)
-        talk.attached = attached
+        session = ChatSession(runtime, assistant, screen, runner, screen.read_line)
+        session.attachments = attachments
         try:
-            with waiting("Loading the local model"):
+            with show_spinner("Loading the local model"):
                 runner.run(runtime.start())
             if question is not None:
-                return 0 if talk.ask(question) else 1
-            choice = registry.choose(config)
-            screen.note(f"{choice.model} ({choice.why}). Ctrl-C stops an answer, Ctrl-D leaves.")
-            for question in talk.suggestions[:5]:
-                screen.note(f"You could ask: {question}")
-            talk.loop()
+                return 0 if session.ask(question) else 1
+            choice = choose_model(config)
+            screen.print_note(f"{choice.model} ({choice.why}). Ctrl-C stops an answer, Ctrl-D leaves.")
+            for question in session.suggestions[:5]:
+                screen.print_note(f"You could ask: {question}")
+            session.run_loop()
             return 0
         finally:
             runner.run(runtime.close())
 
 
-class Talk:
+class ChatSession:
     """One conversation. One event loop serves all turns, because the models' connections belong to it."""
 
     def __init__(
-        self, runtime: Runtime, assistant: str | None, screen: Screen, runner: asyncio.Runner, read: Read
+        self,
+        runtime: BaseRuntime,
+        assistant: str | None,
+        screen: Terminal,
+        runner: asyncio.Runner,
+        read_line: ReadLine,
     ) -> None:
         self.runtime = runtime
         self.assistant = assistant
         self.screen = screen
         self.runner = runner
-        self.read = read
+        self.read_line = read_line
         self.thread = new_id()
         self.messages: list[Message] = []
-        self.attached: tuple[File, ...] = ()
+        self.attachments: tuple[FileMessagePart, ...] = ()
         """Files for the next question."""
-        self.words = ""
+        self.answer_text = ""
 
     @property
     def suggestions(self) -> tuple[str, ...]:
-        found = self.runtime.assistant(self.assistant)
-        return found.suggestions if found else ()
+        assistant = self.runtime.get_assistant(self.assistant)
+        return assistant.suggestions if assistant else ()
 
-    def loop(self) -> None:
+    def run_loop(self) -> None:
         while True:
             try:
-                line = self.read("> ")
+                line = self.read_line("> ")
             except KeyboardInterrupt:
-                self.screen.note("Ctrl-D leaves.")
+                self.screen.print_note("Ctrl-D leaves.")
                 continue
             except EOFError:
                 return
             # An empty line asks a plugin's suggested question.
-            if line.strip() or self.attached or (self.suggestions and not self.messages):
+            if line.strip() or self.attachments or (self.suggestions and not self.messages):
                 self.ask(line)
 
     def ask(self, question: str) -> bool:
         """Run a question to its answer, asking the user at every interrupt; false without an answer."""
-        message = said("user", question)
-        self.messages.append(replace(message, parts=(*message.parts, *self.attached)))
-        self.attached = ()
-        self.words = ""
-        answers: tuple[Answer, ...] = ()
+        message = text_message("user", question)
+        self.messages.append(replace(message, parts=(*message.parts, *self.attachments)))
+        self.attachments = ()
+        self.answer_text = ""
+        answers: tuple[InterruptAnswer, ...] = ()
         while True:
             try:
-                asked = self.runner.run(self.turn(answers))
+                interrupts = self.runner.run(self.run_turn(answers))
             except KeyboardInterrupt:
-                self.screen.end()
-                self.screen.note("Stopped.")
+                self.screen.finish_answer()
+                self.screen.print_note("Stopped.")
                 return False
-            except _Failed as error:
-                self.screen.end()
-                complain(error.failed.message)
+            except _TurnFailed as error:
+                self.screen.finish_answer()
+                print_error(error.failed.message)
                 return False
-            if not asked:
+            if not interrupts:
                 return True
-            answers = tuple(self.answer(interrupt) for interrupt in asked)
+            answers = tuple(self.ask_user(interrupt) for interrupt in interrupts)
 
-    async def turn(self, answers: tuple[Answer, ...]) -> list[Interrupt]:
+    async def run_turn(self, answers: tuple[InterruptAnswer, ...]) -> list[Interrupt]:
         """Run one turn; return its interrupts."""
         turn = Turn(
             messages=tuple(self.messages), assistant=self.assistant, answers=answers, thread=self.thread
         )
-        asked: list[Interrupt] = []
+        interrupts: list[Interrupt] = []
         async with closing(self.runtime.run(turn)) as events:
             async for event in events:
                 if isinstance(event, Interrupt):
-                    asked.append(event)
+                    interrupts.append(event)
                 elif isinstance(event, RunFailed):
-                    raise _Failed(event)
+                    raise _TurnFailed(event)
                 else:
-                    self.screen.show(event)
-        self.words += self.screen.end()
+                    self.screen.show_event(event)
+        self.answer_text += self.screen.finish_answer()
         # An interrupted turn is not over: its text becomes history when it ends.
-        if self.words and not asked:
-            self.messages.append(said("assistant", self.words))
-            self.words = ""
-        return asked
+        if self.answer_text and not interrupts:
+            self.messages.append(text_message("assistant", self.answer_text))
+            self.answer_text = ""
+        return interrupts
 
-    def answer(self, interrupt: Interrupt) -> Answer:
+    def ask_user(self, interrupt: Interrupt) -> InterruptAnswer:
         hint = " [y/n] " if interrupt.kind == "confirm" else " "
         try:
-            text = self.read(f"{interrupt.message}{hint}")
+            text = self.read_line(f"{interrupt.message}{hint}")
         except (EOFError, KeyboardInterrupt):
             # Leaving is no consent.
-            return Answer(interrupt.id, status="cancelled")
-        return Answer(interrupt.id, text=text)
+            return InterruptAnswer(interrupt.id, status="cancelled")
+        return InterruptAnswer(interrupt.id, text=text)
 
 
-def attachment(path: Path) -> File:
+def load_attachment(path: Path) -> FileMessagePart:
     try:
         data = path.expanduser().read_bytes()
     except OSError as error:
         raise NotFound(f"--file {path}: {error.strerror}.") from None
     media = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-    return File(path.name, media, b64encode(data).decode())
+    return FileMessagePart(path.name, media, b64encode(data).decode())
 
 
-class _Failed(Exception):
+class _TurnFailed(Exception):
     def __init__(self, failed: RunFailed) -> None:
         super().__init__(failed.message)
         self.failed = failed

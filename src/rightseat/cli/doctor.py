@@ -11,145 +11,158 @@ from pathlib import Path
 
 import typer
 
-from rightseat import wiring as registry
 from rightseat.cli import log
-from rightseat.config import Config
-from rightseat.config.secret import Secret, is_reference, resolve
+from rightseat.config.secret import Secret, is_reference, resolve_reference
+from rightseat.config.settings import Config
 from rightseat.doctor import browser, doors, local, server, setup, store, upstream
 from rightseat.doctor import openbb as agents
-from rightseat.doctor.client import Client, Unreachable
-from rightseat.doctor.line import Line, broken, good, skipped
+from rightseat.doctor.client import ProbeClient, Unreachable
+from rightseat.doctor.line import CheckResult, broken, good, skipped
 from rightseat.errors import ConfigError
 from rightseat.server import listen
 from rightseat.types.streams import closing
+from rightseat.wiring.names import load_all
 
 
-def doctor(url: str | None, key: str | None, path: Path | None, *, as_json: bool) -> int:
+def run_doctor(url: str | None, key: str | None, path: Path | None, *, as_json: bool) -> int:
     """Check the set-up and the server; returns the exit code: 1 when something is broken."""
-    prepare()
-    return verdict(asyncio.run(report(url, secret(key), path, quiet=as_json)), as_json=as_json)
+    prepare_output()
+    return print_verdict(asyncio.run(run_checks(url, parse_key(key), path, quiet=as_json)), as_json=as_json)
 
 
-def openbb(url: str, headers: Sequence[str], *, as_json: bool) -> int:
+def run_openbb_doctor(url: str, headers: Sequence[str], *, as_json: bool) -> int:
     """Check any OpenBB agent server; returns the exit code."""
-    prepare()
-    given = dict(map(header, headers))
-    return verdict(asyncio.run(shown(agents.examine(url, given), quiet=as_json)), as_json=as_json)
+    prepare_output()
+    parsed = dict(map(parse_header, headers))
+    return print_verdict(
+        asyncio.run(print_lines(agents.examine(url, parsed), quiet=as_json)), as_json=as_json
+    )
 
 
-def prepare() -> None:
-    log.configure("console", "warning")
+def prepare_output() -> None:
+    log.configure_logging("console", "warning")
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal without ✓ must not end the checks.
         sys.stdout.reconfigure(errors="replace")
 
 
-def verdict(lines: list[Line], *, as_json: bool) -> int:
+def print_verdict(lines: list[CheckResult], *, as_json: bool) -> int:
     bad = sum(line.state == "broken" for line in lines)
     if as_json:
-        typer.echo(json.dumps({"ok": not bad, "lines": [line.plain() for line in lines]}, indent=2))
+        typer.echo(json.dumps({"ok": not bad, "lines": [line.to_dict() for line in lines]}, indent=2))
     else:
         typer.echo(f"\n{bad} broken. Each line above says what to do." if bad else "\nAll is well.")
     return 1 if bad else 0
 
 
-def header(given: str) -> tuple[str, str]:
+def parse_header(text: str) -> tuple[str, str]:
     """Parse `NAME: VALUE`; the value may be a reference to a secret."""
-    name, colon, value = (part.strip() for part in given.partition(":"))
+    name, colon, value = (part.strip() for part in text.partition(":"))
     if not (name and colon and value):
         raise ConfigError(f"--header {name or '…'}: write it as 'NAME: VALUE', or as 'NAME: env:NAME'")
-    found = resolve(value, f"--header {name}") if is_reference(value) else Secret(value)
-    return name, found.reveal()
+    secret_value = resolve_reference(value, f"--header {name}") if is_reference(value) else Secret(value)
+    return name, secret_value.reveal()
 
 
-def secret(key: str | None) -> Secret | None:
+def parse_key(key: str | None) -> Secret | None:
     if key is None:
         return None
     # A literal key is accepted, although it ends up in the shell's history.
-    return resolve(key, "--key") if is_reference(key) else Secret(key)
+    return resolve_reference(key, "--key") if is_reference(key) else Secret(key)
 
 
-async def report(url: str | None, key: Secret | None, path: Path | None, *, quiet: bool) -> list[Line]:
-    return await shown(examine(url, key, path), quiet=quiet)
+async def run_checks(
+    url: str | None, key: Secret | None, path: Path | None, *, quiet: bool
+) -> list[CheckResult]:
+    return await print_lines(stream_checks(url, key, path), quiet=quiet)
 
 
-async def shown(lines: AsyncIterator[Line], *, quiet: bool) -> list[Line]:
-    seen = []
-    async with closing(lines) as found:
-        async for line in found:
-            seen.append(line)
+async def print_lines(lines: AsyncIterator[CheckResult], *, quiet: bool) -> list[CheckResult]:
+    printed = []
+    async with closing(lines) as stream:
+        async for line in stream:
+            printed.append(line)
             if not quiet:
-                typer.echo(line.text())
-    return seen
+                typer.echo(line.format_text())
+    return printed
 
 
-async def examine(url: str | None, key: Secret | None, path: Path | None) -> AsyncIterator[Line]:
-    yield setup.python()
-    config, said = setup.configuration(path)
-    for line in (*said, *setup.extras(config)):
+async def stream_checks(url: str | None, key: Secret | None, path: Path | None) -> AsyncIterator[CheckResult]:
+    yield setup.check_python()
+    config, config_lines = setup.check_config(path)
+    for line in (*config_lines, *setup.check_extras(config)):
         yield line
     if config is not None:
-        async with closing(parts(config)) as found:
+        async with closing(stream_config_checks(config)) as found:
             async for line in found:
                 yield line
-    async with closing(running(url, key, config)) as found:
+    async with closing(stream_server_checks(url, key, config)) as found:
         async for line in found:
             yield line
 
 
-async def parts(config: Config) -> AsyncIterator[Line]:
-    yield store.store(config)
-    yield local.engine(config)
-    yield local.embedded_weights(config)
-    config = local.without(config)
-    models, lines = setup.models(config)
-    for line in (*lines, *local.files(models), *setup.tools(config), *setup.databases(config)):
+async def stream_config_checks(config: Config) -> AsyncIterator[CheckResult]:
+    yield store.check_store(config)
+    yield local.check_engine(config)
+    yield local.check_embedded_weights(config)
+    config = local.without_local_model(config)
+    models, lines = setup.check_models(config)
+    for line in (
+        *lines,
+        *local.check_model_files(models),
+        *setup.check_tools(config),
+        *setup.check_databases(config),
+    ):
         yield line
-    made, line = setup.runtime(config)
+    built, line = setup.check_runtime(config)
     yield line
-    if made is not None:
-        for line in setup.plugins(made):
+    if built is not None:
+        for line in setup.check_plugins(built):
             yield line
-        await made.close()
-    async with closing(upstream.reach(models)) as found:
+        await built.close()
+    async with closing(upstream.check_upstreams(models)) as found:
         async for line in found:
             yield line
 
 
-async def running(url: str | None, key: Secret | None, config: Config | None) -> AsyncIterator[Line]:
-    base = url or (address(config) if config else None)
+async def stream_server_checks(
+    url: str | None, key: Secret | None, config: Config | None
+) -> AsyncIterator[CheckResult]:
+    base = url or (get_server_url(config) if config else None)
     if base is None:
         yield skipped("server", "where it would be is not known without a valid config", "or give --url URL")
         return
     ours = next(iter(config.auth.keys.values()), None) if config and not url else None
     used = key or ours
-    async with Client(base, used.reveal() if used else None) as client:
+    async with ProbeClient(base, used.reveal() if used else None) as client:
         try:
-            there = await server.answers(client)
+            is_rightseat = await server.is_rightseat(client)
         except Unreachable as error:
-            for line in absent(base, str(error), None if url else config):
+            for line in explain_absence(base, str(error), None if url else config):
                 yield line
             return
-        if not there:
+        if not is_rightseat:
             yield broken("server", f"{base} answers, but is no rightseat", "stop that program, or give --url")
             return
         yield good("server", f"runs at {base}")
-        async with closing(live(client, config, local=url is None)) as found:
+        async with closing(stream_door_checks(client, config, local=url is None)) as found:
             async for line in found:
                 yield line
 
 
-async def live(client: Client, config: Config | None, *, local: bool) -> AsyncIterator[Line]:
-    every = registry.every("doors")
+async def stream_door_checks(
+    client: ProbeClient, config: Config | None, *, local: bool
+) -> AsyncIterator[CheckResult]:
+    all_doors = load_all("doors")
     required = config.auth.required if config and local else None
-    path = next(probe.path for door in every for probe in door.probes if probe.method == "POST")
+    path = next(probe.path for door in all_doors for probe in door.probes if probe.method == "POST")
     cors = config.server.cors if config and local else ()
     checks = [
-        doors.probes(client, "operators", server.PROBES),
-        *(doors.probes(client, door.name, door.probes) for door in every),
-        doors.keys(client, every, required=required),
-        browser.origins(client, path, cors),
-        server.connection(client),
+        doors.run_probes(client, "operators", server.SERVER_PROBES),
+        *(doors.run_probes(client, door.name, door.probes) for door in all_doors),
+        doors.check_keys(client, all_doors, required=required),
+        browser.check_origins(client, path, cors),
+        server.check_connection(client),
     ]
     for check in checks:
         async with closing(check) as found:
@@ -157,26 +170,26 @@ async def live(client: Client, config: Config | None, *, local: bool) -> AsyncIt
                 yield line
 
 
-def absent(base: str, why: str, config: Config | None) -> list[Line]:
+def explain_absence(base: str, why: str, config: Config | None) -> list[CheckResult]:
     """Return the lines for a server that does not run: broken with --url, else whether the port is free."""
     if config is None:
         return [broken("server", f"{base}: {why}", "start it: rightseat serve, or correct --url")]
     line = skipped("server", f"not running at {base}", "start it: rightseat serve")
-    return [line, port(config)]
+    return [line, check_port(config)]
 
 
-def port(config: Config) -> Line:
+def check_port(config: Config) -> CheckResult:
     settings = config.server
     what = f"port {settings.port}"
     try:
-        listen.protect(config)
-        listen.listen(settings.host, settings.port).close()
+        listen.check_exposure(config)
+        listen.open_listener(settings.host, settings.port).close()
     except ConfigError as error:
         problem, _, fix = error.message.partition("\n")
         return broken(what, problem, " ".join(fix.split()) or "change [server] host or port")
     return good(what, f"free on {settings.host}")
 
 
-def address(config: Config) -> str:
+def get_server_url(config: Config) -> str:
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(config.server.host, config.server.host)
     return f"http://{f'[{host}]' if ':' in host else host}:{config.server.port}"

@@ -11,46 +11,46 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from rightseat.config import Config
+from rightseat.config.settings import Config
 from rightseat.errors import ConfigError
-from rightseat.server.progress import downloading
+from rightseat.server.progress import show_download
 from rightseat.wiring import embedded
 
 if TYPE_CHECKING:
     from rightseat.models.llamacpp.weights import Weights
 
 
-def prepared(config: Config, *, fetch: bool = True) -> Config:
+def prepare_config(config: Config, *, fetch: bool = True) -> Config:
     """Fetch the embedded model's weights if needed and return the configuration to start with. Where they
     cannot be had and nothing names that model, a script replaces it, with a warning."""
-    if not embedded.wanted(config):
+    if not embedded.is_needed(config):
         return config
-    why = embedded.without_engine() or embedded.without_weights()
+    why = embedded.engine_problem() or embedded.weights_problem()
     if not why:
         return config
-    if fetch and not embedded.without_engine():
+    if fetch and not embedded.engine_problem():
         try:
-            pull()
+            pull_weights()
         except ConfigError as error:
-            if embedded.named(config):
+            if embedded.is_requested(config):
                 raise
             _warn(error.message)
         else:
             return config
-    return config if embedded.named(config) else embedded.replaced(config, why)
+    return config if embedded.is_requested(config) else embedded.with_demo_script(config, why)
 
 
-def pull(which: Weights | None = None) -> Path:
+def pull_weights(wanted: Weights | None = None) -> Path:
     # Lazy: every start imports this module.
     from rightseat.models.llamacpp import weights
 
-    which = which or weights.EMBEDDED
-    with _interruptible(), downloading(f"{which.name} ({which.size / 1e6:.0f} MB)") as progress:
-        return weights.pull(which, progress)
+    wanted = wanted or weights.EMBEDDED
+    with _sigterm_as_interrupt(), show_download(f"{wanted.name} ({wanted.size / 1e6:.0f} MB)") as progress:
+        return weights.pull_weights(wanted, progress)
 
 
 @contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
+def _sigterm_as_interrupt() -> Iterator[None]:
     """Treat SIGTERM as Ctrl-C, so that the download's process ends and its partial file is removed."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -11,34 +11,36 @@ from typing import Any
 
 import typer
 
-from rightseat import wiring as registry
 from rightseat.cli import log
-from rightseat.cli.chat import Talk
-from rightseat.cli.draw import found, plugins_of
-from rightseat.cli.embedded import prepared
-from rightseat.cli.plugins import plain, prepare
-from rightseat.cli.screen import Screen
-from rightseat.config import load
+from rightseat.cli.chat import ChatSession
+from rightseat.cli.draw import find_flow, load_plugins
+from rightseat.cli.embedded import prepare_config
+from rightseat.cli.plugins import prepare_output, to_one_line
+from rightseat.cli.screen import Terminal
+from rightseat.config.read import load_config
 from rightseat.errors import ConfigError
-from rightseat.server.progress import waiting
+from rightseat.server.progress import show_spinner
 from rightseat.types.events import Custom, Event, Suggestions
+from rightseat.wiring.from_config import build_runtime
 
-FIRST_WORDS = 100
+MAX_DESCRIPTION = 100
 
 
-def show_all(directories: Sequence[Path], path: Path | None) -> None:
-    prepare()
-    flows = [flow for plugin in plugins_of(directories, path) for flow in plugin.workflows]
+def list_flows(directories: Sequence[Path], path: Path | None) -> None:
+    prepare_output()
+    flows = [flow for plugin in load_plugins(directories, path) for flow in plugin.workflows]
     for flow in flows:
-        typer.echo(plain(flow.id))
-        first = plain(flow.description)
+        typer.echo(to_one_line(flow.id))
+        first = to_one_line(flow.description)
         if first:
-            typer.echo(f"    {first if len(first) <= FIRST_WORDS else first[: FIRST_WORDS - 1] + '…'}")
+            typer.echo(
+                f"    {first if len(first) <= MAX_DESCRIPTION else first[: MAX_DESCRIPTION - 1] + '…'}"
+            )
     if not flows:
         typer.echo("No flows. Name a folder by --plugins DIR, or see: rightseat plugins check")
 
 
-def run(
+def run_flow(
     name: str,
     question: str | None,
     path: Path | None,
@@ -48,46 +50,48 @@ def run(
     plugins: Sequence[Path],
 ) -> int:
     """Run a flow; returns the exit code: 1 when it failed."""
-    prepare()
-    config = prepared(load(path, model=model, flags=flags, plugins=plugins))
-    log.configure("console", "warning" if config.server.log_level == "info" else config.server.log_level)
+    prepare_output()
+    config = prepare_config(load_config(path, model=model, flags=flags, plugins=plugins))
+    log.configure_logging(
+        "console", "warning" if config.server.log_level == "info" else config.server.log_level
+    )
     logging.getLogger("rightseat.runtime.runtime").setLevel(
         logging.CRITICAL
     )  # the failure is shown as an answer
-    runtime = registry.runtime(config)
-    shelf = runtime.plugins
-    if shelf is None:
+    runtime = build_runtime(config)
+    catalog = runtime.plugins
+    if catalog is None:
         raise ConfigError("There are no plugins. Name a folder by --plugins DIR or [[plugins]].")
-    flow = found(name, [one.plugin for one in shelf.loaded.values()])
-    steps = Steps(sys.stdout, sys.stderr)
+    flow = find_flow(name, [one.plugin for one in catalog.loaded.values()])
+    screen = FlowTerminal(sys.stdout, sys.stderr)
     with asyncio.Runner() as runner:
-        talk = Talk(runtime, f"{flow.plugin}.{flow.name}", steps, runner, steps.read)
+        session = ChatSession(runtime, f"{flow.plugin}.{flow.name}", screen, runner, screen.read_line)
         try:
-            with waiting("Loading the local model"):
+            with show_spinner("Loading the local model"):
                 runner.run(runtime.start())
-            return 0 if talk.ask(question or "") else 1
+            return 0 if session.ask(question or "") else 1
         finally:
             runner.run(runtime.close())
 
 
-class Steps(Screen):
+class FlowTerminal(Terminal):
     """Prints the answer to stdout and the steps to stderr."""
 
-    def show(self, event: Event) -> None:
+    def show_event(self, event: Event) -> None:
         match event:
             case Custom("flow_step", {"input": _} as told):
-                self.newline()
-                self.note(f"[{told['progress']}] {told['step']} ({told['kind']})")
+                self.end_line()
+                self.print_note(f"[{told['progress']}] {told['step']} ({told['kind']})")
             case Custom("flow_step", {"error": str(error)}):
-                self.note(f"      failed: {error}")
+                self.print_note(f"      failed: {error}")
             case Custom("flow_step", told):
                 used = told.get("usage")
                 tokens = f" ({used['input'] + used['output']} tokens)" if used else ""
                 if told.get("message") or tokens:
-                    self.note(f"      {told.get('message') or 'done'}{tokens}")
+                    self.print_note(f"      {told.get('message') or 'done'}{tokens}")
             case Suggestions(prompts):
-                self.newline()
+                self.end_line()
                 for prompt in prompts:
-                    self.note(f"You could ask: {prompt}")
+                    self.print_note(f"You could ask: {prompt}")
             case _:
-                super().show(event)
+                super().show_event(event)

@@ -15,89 +15,101 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rightseat.config.secret import mask
-from rightseat.http.endpoint import REQUEST
-from rightseat.runtime.incidents import working_on
+from rightseat.http.endpoint import REQUEST_ID
+from rightseat.runtime.incidents import current_thread_and_run
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
-LONGEST_ID = 64
+MAX_ID = 64
 # Loggers whose debug lines end with the text of a foreign server, as the last argument.
-FOREIGN = ("rightseat.models.", "rightseat.agents.", "rightseat.mcp.")
+FOREIGN_LOGGERS = ("rightseat.models.", "rightseat.agents.", "rightseat.mcp.")
 
 
-class Traced(logging.Formatter):
-    def __init__(self, *, words: bool = True) -> None:
+class RedactingFormatter(logging.Formatter):
+    def __init__(self, *, foreign_text: bool = True) -> None:
         super().__init__()
-        self.words = words
+        self.foreign_text = foreign_text
 
     def formatException(self, ei: Any) -> str:
-        return super().formatException(ei) if self.words else wordless(ei[1])
+        return super().formatException(ei) if self.foreign_text else format_without_messages(ei[1])
 
-    def message(self, record: logging.LogRecord) -> str:
+    def get_message(self, record: logging.LogRecord) -> str:
         args = record.args
-        if self.words or record.levelno > logging.DEBUG or not record.name.startswith(FOREIGN):
+        if self.foreign_text or record.levelno > logging.DEBUG or not record.name.startswith(FOREIGN_LOGGERS):
             return record.getMessage()
         if not isinstance(args, tuple) or not args or not isinstance(args[-1], str | bytes | BaseException):
             return record.getMessage()
         return record.msg % (*args[:-1], f"{len(str(args[-1]))} characters, not logged in production")
 
 
-def wordless(error: BaseException | None) -> str:
+def format_without_messages(error: BaseException | None) -> str:
     """Format a traceback with types but without messages, causes included."""
     lines: list[str] = []
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         frames = traceback.format_list(traceback.extract_tb(error.__traceback__))
-        told = f"{type(error).__module__}.{type(error).__qualname__} (its words are not logged in production)"
-        lines = ["Traceback (most recent call last):\n", *frames, told, *(["\n\n"] if lines else []), *lines]
+        summary = (
+            f"{type(error).__module__}.{type(error).__qualname__} (its words are not logged in production)"
+        )
+        lines = [
+            "Traceback (most recent call last):\n",
+            *frames,
+            summary,
+            *(["\n\n"] if lines else []),
+            *lines,
+        ]
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return "".join(lines)
 
 
-def plain(text: str) -> str:
+def escape_control(text: str) -> str:
     """Escape control characters: a client's line break must not forge a log line."""
     return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
 
 
-class Console(Traced):
+class ConsoleFormatter(RedactingFormatter):
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
         # The message only: line breaks of tracebacks stay.
-        message = plain(self.message(record))
+        message = escape_control(self.get_message(record))
         # A run may have the same id as its request.
-        known = dict.fromkeys((REQUEST.get(), *working_on()))
-        ids = " ".join(plain(id[:LONGEST_ID]) for id in known if id)
+        known = dict.fromkeys((REQUEST_ID.get(), *current_thread_and_run()))
+        ids = " ".join(escape_control(id[:MAX_ID]) for id in known if id)
         request = f" [{ids}]" if ids else ""
         line = f"{time} {record.levelname.lower():<7} {record.name}{request} {message}"
         # Masked last: a traceback may contain a secret too.
         return mask(f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line)
 
 
-class JsonLines(Traced):
+class JsonFormatter(RedactingFormatter):
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": self.message(record),
+            "message": self.get_message(record),
         }
-        if request := REQUEST.get():
+        if request := REQUEST_ID.get():
             line["request_id"] = request
-        thread, run = working_on()
+        thread, run = current_thread_and_run()
         if run:
-            line |= {"thread": thread[:LONGEST_ID], "run": run[:LONGEST_ID]}
+            line |= {"thread": thread[:MAX_ID], "run": run[:MAX_ID]}
         line |= getattr(record, "fields", {})
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
         return mask(json.dumps(line))
 
 
-def configure(kind: str, level: str, *, words: bool = True) -> None:
+def configure_logging(kind: str, level: str, *, foreign_text: bool = True) -> None:
     """Set up the root logger. `foreign_text`: whether messages of foreign exceptions are logged."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines(words=words) if kind == "json" else Console(words=words))
+    handler.setFormatter(
+        JsonFormatter(foreign_text=foreign_text)
+        if kind == "json"
+        else ConsoleFormatter(foreign_text=foreign_text)
+    )
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())

@@ -13,8 +13,8 @@ import typer
 from rightseat.config.secret import Secret, is_reference
 from rightseat.errors import ConfigError
 from rightseat.plugins import new as skeleton
-from rightseat.plugins.load import read, read_all
-from rightseat.plugins.plugin import Auth, Plugin
+from rightseat.plugins.load import read_plugin, read_plugins
+from rightseat.plugins.plugin import Plugin, PluginAuth
 from rightseat.plugins.problem import Gravity, Problem
 
 COLOURS: dict[Gravity, str] = {
@@ -22,116 +22,124 @@ COLOURS: dict[Gravity, str] = {
     "warning": typer.colors.YELLOW,
     "style": typer.colors.BLUE,
 }
-FIRST_WORDS = 100
+MAX_DESCRIPTION = 100
 
 
-def check(directories: Sequence[Path], *, strict: bool) -> int:
+def check_plugins(directories: Sequence[Path], *, strict: bool) -> int:
     """Print the plugins' problems; returns 1 for an error, with `strict` for any problem."""
-    prepare()
-    must_exist(directories)
-    plugins = read_all(directories, strict=strict)
+    prepare_output()
+    require_directories(directories)
+    plugins = read_plugins(directories, strict=strict)
     if not plugins:
-        named = ", ".join(map(str, directories))
+        names = ", ".join(map(str, directories))
         raise ConfigError(
-            f"{named}: no plugin in there. A plugin is a folder with plugin.json or openapi.yaml."
+            f"{names}: no plugin in there. A plugin is a folder with plugin.json or openapi.yaml."
         )
     for plugin in plugins:
-        typer.echo(f"{plain(plugin.id)}: {parts([plugin])}")
+        typer.echo(f"{to_one_line(plugin.id)}: {summarize_parts([plugin])}")
         for problem in plugin.problems:
-            show(plugin, problem)
-    found = Counter(problem.gravity for plugin in plugins for problem in plugin.problems)
-    typer.echo(f"\n{counted(len(plugins), 'plugin')} with {parts(plugins)}: {verdict(found)}")
-    return 1 if found["error"] or (strict and found) else 0
+            print_problem(plugin, problem)
+    counts = Counter(problem.gravity for plugin in plugins for problem in plugin.problems)
+    typer.echo(
+        f"\n{pluralize(len(plugins), 'plugin')} with {summarize_parts(plugins)}: {summarize_problems(counts)}"
+    )
+    return 1 if counts["error"] or (strict and counts) else 0
 
 
-def must_exist(directories: Sequence[Path]) -> None:
+def require_directories(directories: Sequence[Path]) -> None:
     for directory in directories:
         if not directory.is_dir():
             raise ConfigError(f"{directory}: there is no such folder.")
 
 
-def sent(auth: Auth) -> str:
+def describe_auth(auth: PluginAuth) -> str:
     """Describe an auth entry: its kind, and the variables and files of this machine that it sends."""
-    given = (*auth.args.values(), *auth.options.values())
-    values = [value.reveal() for value in given if isinstance(value, Secret)]
-    named = ", ".join(plain(value) for value in values if is_reference(value))
+    fields = (*auth.args.values(), *auth.options.values())
+    values = [value.reveal() for value in fields if isinstance(value, Secret)]
+    named = ", ".join(to_one_line(value) for value in values if is_reference(value))
     return f"{auth.kind} ({named})" if named else auth.kind
 
 
-def show(plugin: Plugin, problem: Problem) -> None:
+def print_problem(plugin: Plugin, problem: Problem) -> None:
     word = typer.style(f"{problem.gravity:<7}", fg=COLOURS[problem.gravity])
     place = plugin.folder / problem.file
     line = f":{problem.line}" if problem.line else ""
-    key = f" {plain(problem.key)}" if problem.key else ""
-    typer.echo(f"  {word} {plain(str(place))}{line}{key}")
-    typer.echo(f"          {plain(problem.what)}")
-    typer.echo(f"          → {plain(problem.fix)}")
+    key = f" {to_one_line(problem.key)}" if problem.key else ""
+    typer.echo(f"  {word} {to_one_line(str(place))}{line}{key}")
+    typer.echo(f"          {to_one_line(problem.what)}")
+    typer.echo(f"          → {to_one_line(problem.fix)}")
 
 
-def verdict(found: Counter[Gravity]) -> str:
-    if not found:
+def summarize_problems(counts: Counter[Gravity]) -> str:
+    if not counts:
         return "all is well."
     words = {"error": "error", "warning": "warning", "style": "matter of style"}
     plurals = {"style": "matters of style"}
-    told = [
-        f"{found[kind]} {words[kind] if found[kind] == 1 else plurals.get(kind, words[kind] + 's')}"
+    parts = [
+        f"{counts[kind]} {words[kind] if counts[kind] == 1 else plurals.get(kind, words[kind] + 's')}"
         for kind in COLOURS
-        if found[kind]
+        if counts[kind]
     ]
-    return ", ".join(told) + "."
+    return ", ".join(parts) + "."
 
 
-def parts(plugins: Sequence[Plugin]) -> str:
+def summarize_parts(plugins: Sequence[Plugin]) -> str:
     operations = sum(len(plugin.operations) for plugin in plugins)
     tools = sum(len(plugin.scripts) for plugin in plugins)
     flows = sum(len(plugin.flows) for plugin in plugins)
-    return f"{counted(operations, 'operation')}, {counted(tools, 'Python tool')}, {counted(flows, 'flow')}"
+    return (
+        f"{pluralize(operations, 'operation')}, {pluralize(tools, 'Python tool')}, {pluralize(flows, 'flow')}"
+    )
 
 
-def counted(number: int, noun: str) -> str:
+def pluralize(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def show_all(directories: Sequence[Path], path: Path | None) -> None:
-    prepare()
+def list_plugins(directories: Sequence[Path], path: Path | None) -> None:
+    prepare_output()
     if directories and path is None:
-        must_exist(directories)
-        plugins = read_all(directories)
+        require_directories(directories)
+        plugins = read_plugins(directories)
     else:
         # Lazy: loads the whole server, which `check` does not need.
-        from rightseat.config import load
-        from rightseat.wiring.plugins import folders
+        from rightseat.config.read import load_config
+        from rightseat.wiring.plugins import plugin_folders
 
-        plugins = [read(folder) for folder in folders(load(path, plugins=directories))]
+        plugins = [read_plugin(folder) for folder in plugin_folders(load_config(path, plugins=directories))]
     for plugin in plugins:
         bad = sum(problem.gravity == "error" for problem in plugin.problems)
-        typer.echo(f"{'✗' if bad else '✓'} {plain(plugin.id)}  {plain(plugin.name)}")
-        first = plain(plugin.description)
+        typer.echo(f"{'✗' if bad else '✓'} {to_one_line(plugin.id)}  {to_one_line(plugin.name)}")
+        first = to_one_line(plugin.description)
         if first:
-            typer.echo(f"    {first if len(first) <= FIRST_WORDS else first[: FIRST_WORDS - 1] + '…'}")
-        auth = f"; auth: {', '.join(map(sent, plugin.auth))}" if plugin.auth else ""
-        typer.echo(f"    {parts([plugin])}{auth}")
+            typer.echo(
+                f"    {first if len(first) <= MAX_DESCRIPTION else first[: MAX_DESCRIPTION - 1] + '…'}"
+            )
+        auth = f"; auth: {', '.join(map(describe_auth, plugin.auth))}" if plugin.auth else ""
+        typer.echo(f"    {summarize_parts([plugin])}{auth}")
         if bad:
-            typer.echo(f"    {counted(bad, 'error')}: rightseat plugins check {plain(str(plugin.folder))}")
+            typer.echo(
+                f"    {pluralize(bad, 'error')}: rightseat plugins check {to_one_line(str(plugin.folder))}"
+            )
     if not plugins:
         typer.echo(
             "No plugins. Name a folder by --plugins DIR or [[plugins]], or: rightseat plugins new NAME"
         )
 
 
-def new(name: str, where: Path) -> None:
-    folder = skeleton.write(name, where)
+def create_plugin(name: str, where: Path) -> None:
+    folder = skeleton.write_skeleton(name, where)
     typer.echo(f"{folder} is there. Change its files, then:")
     typer.echo(f"    rightseat plugins check --strict {folder}")
     typer.echo(f"    rightseat serve --plugins {folder}")
 
 
-def prepare() -> None:
+def prepare_output() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that cannot show Chinese text must not end the check.
         sys.stdout.reconfigure(errors="replace")
 
 
-def plain(text: str) -> str:
+def to_one_line(text: str) -> str:
     """Return foreign text on one line, without control characters."""
     return "".join(letter if letter.isprintable() else "·" for letter in " ".join(text.split()))

@@ -12,19 +12,19 @@ WIDTH = 100
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-class Screen:
-    def __init__(self, out: TextIO, aside: TextIO) -> None:
+class Terminal:
+    def __init__(self, out: TextIO, err: TextIO) -> None:
         self.out = out
-        self.aside = aside
+        self.err = err
         self.text: list[str] = []
         self.calls: dict[str, tuple[str, str]] = {}
-        self.open = False
+        self.line_open = False
 
-    def read(self, prompt: str) -> str:
+    def read_line(self, prompt: str) -> str:
         prompt = _CONTROL.sub("", prompt)
         # The prompt must not get into redirected output.
         if not self.out.isatty():
-            print(prompt, end="", file=self.aside, flush=True)
+            print(prompt, end="", file=self.err, flush=True)
             prompt = ""
         try:
             return input(prompt)
@@ -34,17 +34,17 @@ class Screen:
                 print(file=self.out)
             raise
 
-    def note(self, line: str) -> None:
+    def print_note(self, line: str) -> None:
         line = _CONTROL.sub("", line)
-        print(f"\x1b[2m{line}\x1b[0m" if self.aside.isatty() else line, file=self.aside, flush=True)
+        print(f"\x1b[2m{line}\x1b[0m" if self.err.isatty() else line, file=self.err, flush=True)
 
-    def show(self, event: Event) -> None:
+    def show_event(self, event: Event) -> None:
         match event:
             case TextDelta():
                 self.text.append(event.text)
-                self.write(event.text)
+                self.print_text(event.text)
             case TextEnd():
-                self.newline()
+                self.end_line()
             case CallStart():
                 self.calls[event.id] = (event.name, "")
             case CallArgs():
@@ -52,34 +52,34 @@ class Screen:
                 self.calls[event.id] = (name, before + event.json)
             case CallEnd():
                 name, arguments = self.calls.get(event.id, ("", ""))
-                self.newline()
-                self.note(_short(f"· {name}({'' if arguments == '{}' else arguments})"))
+                self.end_line()
+                self.print_note(_shorten(f"· {name}({'' if arguments == '{}' else arguments})"))
             case Custom("history_cut", cut):
-                self.note(f"(the {cut['dropped']} oldest messages no longer fit and were left out)")
+                self.print_note(f"(the {cut['dropped']} oldest messages no longer fit and were left out)")
             case CallResult():
-                self.note(_short(f"  {'failed' if event.failed else '→'} {event.content}"))
+                self.print_note(_shorten(f"  {'failed' if event.failed else '→'} {event.content}"))
             case _:
                 # Steps, state and usage are not shown.
                 return
 
-    def write(self, text: str) -> None:
+    def print_text(self, text: str) -> None:
         text = _CONTROL.sub("", text)
         if text:
-            self.open = not text.endswith("\n")
+            self.line_open = not text.endswith("\n")
             print(text, end="", file=self.out, flush=True)
 
-    def newline(self) -> None:
-        if self.open:
-            self.open = False
+    def end_line(self) -> None:
+        if self.line_open:
+            self.line_open = False
             print(file=self.out, flush=True)
 
-    def end(self) -> str:
+    def finish_answer(self) -> str:
         """End the line; return the text printed since the last call."""
-        self.newline()
+        self.end_line()
         text, self.text, self.calls = "".join(self.text), [], {}
         return text
 
 
-def _short(line: str) -> str:
+def _shorten(line: str) -> str:
     line = " ".join(line.split(" ")).replace("\n", " ")
     return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"

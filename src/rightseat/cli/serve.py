@@ -9,12 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rightseat import wiring as registry
 from rightseat.cli import card, embedded, log
-from rightseat.config import load
+from rightseat.config.read import load_config
 from rightseat.server import listen
-from rightseat.server.service import Service, build
-from rightseat.server.uvicorn_server import Server
+from rightseat.server.service import Service, build_app
+from rightseat.server.uvicorn_server import UvicornServer
+from rightseat.wiring.choice import choose_model
+from rightseat.wiring.names import load_all
 
 
 def serve(
@@ -26,27 +27,31 @@ def serve(
     flags: Mapping[str, Any],
     plugins: Sequence[Path] = (),
 ) -> None:
-    reread = partial(load, path, host=host, port=port, model=model, flags=flags, plugins=tuple(plugins))
-    config = reread()
+    reload_config = partial(
+        load_config, path, host=host, port=port, model=model, flags=flags, plugins=tuple(plugins)
+    )
+    config = reload_config()
     settings = config.server
-    log.configure(settings.log, settings.log_level, words=not config.production)
-    listen.protect(config)
+    log.configure_logging(settings.log, settings.log_level, foreign_text=not config.production)
+    listen.check_exposure(config)
     # Fail before a long download if the port is taken.
-    listen.listen(settings.host, settings.port).close()
-    config = embedded.prepared(config)
-    app = build(config)
-    listener = listen.listen(settings.host, settings.port)
-    base = listen.url(listener, settings.host)
+    listen.open_listener(settings.host, settings.port).close()
+    config = embedded.prepare_config(config)
+    app = build_app(config)
+    listener = listen.open_listener(settings.host, settings.port)
+    base = listen.listener_url(listener, settings.host)
     listen.raise_file_limit()
 
-    def announce() -> None:
+    def on_ready() -> None:
         # Printed before the ready file is written; a closed stdout must not stop the server.
         with contextlib.suppress(OSError):
-            doors, plugins = registry.every("doors"), app.runtime.plugins
-            card.show(card.rows(config, registry.choose(config), base, doors, plugins), base)
+            doors, plugins = load_all("doors"), app.runtime.plugins
+            card.print_startup(
+                card.list_startup_rows(config, choose_model(config), base, doors, plugins), base
+            )
         if ready := os.environ.get("RIGHTSEAT_READY_FILE"):
-            listen.write_ready(Path(ready), base)
+            listen.write_ready_file(Path(ready), base)
 
     with listener:
-        service = Service(app, config, lambda: embedded.prepared(reread(), fetch=False))
-        Server(service, settings, announce).run(sockets=[listener])
+        service = Service(app, config, lambda: embedded.prepare_config(reload_config(), fetch=False))
+        UvicornServer(service, settings, on_ready).run(sockets=[listener])

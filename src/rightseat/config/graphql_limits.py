@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 Count = Annotated[int, Meta(ge=1)]
 
 
-class DocumentLimits(Struct, frozen=True, kw_only=True):
+class GraphQLLimits(Struct, frozen=True, kw_only=True):
     # The clients' longest document has 3,507 characters, 272 tokens, 11 levels and 9 fields in one selection.
     max_characters: Count = 20_000
     """Characters of a document."""

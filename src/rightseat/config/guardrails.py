@@ -11,15 +11,15 @@ import msgspec
 from msgspec import Meta, Struct
 
 from rightseat.config.lines import Key
-from rightseat.config.problems import Problems
+from rightseat.config.problems import ConfigProblems
 from rightseat.config.secret import Secret
-from rightseat.config.tables import secret, struct
-from rightseat.types.nearest import nearest
+from rightseat.config.tables import check_struct, resolve_secret
+from rightseat.types.nearest import closest_match
 
 Number = Annotated[int, Meta(ge=0)]
 Window = Annotated[int, Meta(ge=1, le=10_000)]
 Seconds = Annotated[float, Meta(gt=0)]
-Kind = Literal["email", "phone", "card", "iban", "national_id", "ip", "secret", "all"]
+PersonalDataKind = Literal["email", "phone", "card", "iban", "national_id", "ip", "secret", "all"]
 
 
 class InputSettings(Struct, frozen=True, kw_only=True):
@@ -38,9 +38,9 @@ class InputSettings(Struct, frozen=True, kw_only=True):
     """Characters of one message; 0 is no limit."""
     max_tokens: Number = 0
     """Tokens of one message, as the assistant's model counts where it can, else estimated; 0 is no limit."""
-    refuse: tuple[Kind, ...] = ()
+    refuse: tuple[PersonalDataKind, ...] = ()
     """Personal data for which a message is refused."""
-    redact: tuple[Kind, ...] = ()
+    redact: tuple[PersonalDataKind, ...] = ()
     """Personal data that is replaced by its kind, such as [email], before a model or agent sees it."""
 
 
@@ -55,9 +55,9 @@ class OutputSettings(Struct, frozen=True, kw_only=True):
     """Characters held back where there are `patterns`. What they find may be no longer than this."""
     max_chars: Number = 0
     """Characters of one text; 0 is no limit."""
-    refuse: tuple[Kind, ...] = ()
+    refuse: tuple[PersonalDataKind, ...] = ()
     """Personal data at which an answer ends."""
-    redact: tuple[Kind, ...] = ()
+    redact: tuple[PersonalDataKind, ...] = ()
     """Personal data that is replaced by its kind in an answer, as it streams."""
     replacement: str = ""
     """Said in place of the rest of an answer, which then ends as any other. Without it, the answer fails."""
@@ -96,7 +96,7 @@ class GuardSettings(Struct, frozen=True, kw_only=True):
     """What happens to a message that the judge could not be asked about."""
     refusal: str = ""
     """Said to whoever is refused. Without it, a sentence tells which kind of rule it was."""
-    redact_results: tuple[Kind, ...] = ()
+    redact_results: tuple[PersonalDataKind, ...] = ()
     """Personal data that is replaced in results of tools, for the model and for the client."""
     mark_untrusted: bool = False
     """Whether a model is shown results from outside in a fence, with a word on what that means."""
@@ -106,10 +106,10 @@ class GuardSettings(Struct, frozen=True, kw_only=True):
     """Functions and services that are asked too."""
 
 
-Trouble = tuple[tuple[str, ...], str]
+GuardProblem = tuple[tuple[str, ...], str]
 
 
-def troubles(guard: GuardSettings) -> Iterator[Trouble]:
+def find_guard_problems(guard: GuardSettings) -> Iterator[GuardProblem]:
     """Yield the key and a fix for values that are valid by type but cannot work."""
     named = (
         (("input", "deny_topics"), guard.input.deny_topics),
@@ -119,7 +119,7 @@ def troubles(guard: GuardSettings) -> Iterator[Trouble]:
     for place, names in named:
         for name in names:
             if name not in guard.topics:
-                near = nearest(name, guard.topics)
+                near = closest_match(name, guard.topics)
                 hint = f"Did you mean {near}?" if near else "Write it into the table topics, with its words."
                 yield place, f"there is no topic {name!r}. {hint}"
     for name, validator in guard.validators.items():
@@ -134,30 +134,32 @@ def troubles(guard: GuardSettings) -> Iterator[Trouble]:
             yield ("validators", name, "target"), f"{validator.target!r} is not of the form module:attribute."
 
 
-def guard(table: Any, key: Key, folder: Path, problems: Problems) -> GuardSettings | None:
-    found = struct(table, GuardSettings, key, problems)
-    if found is None:
+def check_guard(table: Any, key: Key, folder: Path, problems: ConfigProblems) -> GuardSettings | None:
+    settings = check_struct(table, GuardSettings, key, problems)
+    if settings is None:
         return None
-    for place, text in troubles(found):
+    for place, text in find_guard_problems(settings):
         problems.add((*key, *place), text)
 
     def opened(name: str, validator: ValidatorSettings) -> ValidatorSettings:
         if validator.key is None:
             return validator
-        found_key = secret(validator.key.reveal(), (*key, "validators", name, "key"), folder, problems)
-        return msgspec.structs.replace(validator, key=found_key)
+        secret_key = resolve_secret(
+            validator.key.reveal(), (*key, "validators", name, "key"), folder, problems
+        )
+        return msgspec.structs.replace(validator, key=secret_key)
 
-    validators = {name: opened(name, validator) for name, validator in found.validators.items()}
-    return msgspec.structs.replace(found, validators=validators)
+    validators = {name: opened(name, validator) for name, validator in settings.validators.items()}
+    return msgspec.structs.replace(settings, validators=validators)
 
 
-def guarded(raw: dict[str, Any], problems: Problems) -> None:
+def check_guard_references(raw: dict[str, Any], problems: ConfigProblems) -> None:
     """Report references of assistants and judges to missing tables."""
     for table, key, among in (("assistants", "guardrails", "guardrails"), ("guardrails", "judge", "models")):
-        given, known = raw.get(table), raw.get(among, {})
-        for name, one in given.items() if isinstance(given, dict) else ():
-            found = one.get(key) if isinstance(one, dict) else None
-            if isinstance(found, str) and found and found not in known:
-                near = nearest(found, known)
-                hint = f"Did you mean {near}?" if near else f"Write [{among}.{found}]."
-                problems.add((table, name, key), f"there is no [{among}.{found}]. {hint}")
+        tables, known = raw.get(table), raw.get(among, {})
+        for name, entry in tables.items() if isinstance(tables, dict) else ():
+            reference = entry.get(key) if isinstance(entry, dict) else None
+            if isinstance(reference, str) and reference and reference not in known:
+                near = closest_match(reference, known)
+                hint = f"Did you mean {near}?" if near else f"Write [{among}.{reference}]."
+                problems.add((table, name, key), f"there is no [{among}.{reference}]. {hint}")

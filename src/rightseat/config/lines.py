@@ -13,16 +13,16 @@ _ASSIGNMENT = re.compile(rf"\s*({_DOTTED})\s*=")
 _MULTILINE = re.compile(r"\"\"\"|'''")
 
 
-def _parts(dotted: str) -> Key:
+def _split_dotted(dotted: str) -> Key:
     return tuple(name.strip("\"'") for name in re.findall(_NAME, dotted))
 
 
-def numbered(name: str, number: int) -> str:
+def array_key(name: str, number: int) -> str:
     """Return the key of an array's table by its index; the first has the array's own name."""
     return f"{name}[{number}]" if number else name
 
 
-def key_lines(text: str) -> dict[Key, int]:
+def find_key_lines(text: str) -> dict[Key, int]:
     lines: dict[Key, int] = {}
     arrays: dict[str, int] = {}
     table: Key = ()
@@ -30,20 +30,20 @@ def key_lines(text: str) -> dict[Key, int]:
     for number, line in enumerate(text.split("\n"), 1):
         if not quote:
             if match := _TABLE.match(line):
-                first, *rest = _parts(match[2])
+                first, *rest = _split_dotted(match[2])
                 if match[1] == "[[" and not rest:
                     arrays[first] = arrays.get(first, -1) + 1
-                table = (numbered(first, arrays.get(first, 0)), *rest)
+                table = (array_key(first, arrays.get(first, 0)), *rest)
                 lines.setdefault(table, number)
             elif match := _ASSIGNMENT.match(line):
-                lines.setdefault(table + _parts(match[1]), number)
+                lines.setdefault(table + _split_dotted(match[1]), number)
         for mark in _MULTILINE.findall(line):
             # The other kind of quotes inside an open string is text.
             quote = mark if not quote else ("" if mark == quote else quote)
     return lines
 
 
-def line_of(lines: dict[Key, int], key: Key) -> int | None:
+def find_line(lines: dict[Key, int], key: Key) -> int | None:
     """Return the line of a key, or of the nearest table around it (keys of inline tables have none)."""
     for length in range(len(key), 0, -1):
         if number := lines.get(key[:length]):

@@ -9,25 +9,25 @@ from typing import Any
 
 from rightseat.config.secret import mask
 from rightseat.errors import ConfigError
-from rightseat.types.nearest import nearest
+from rightseat.types.nearest import closest_match
 
 
-def load(target: str) -> Any:
+def import_object(target: str) -> Any:
     """Return the object at `module:attribute`. The working folder is importable, as for `python -m`."""
     module, colon, attribute = target.partition(":")
     if not (module and colon and attribute):
         raise ConfigError(f"{target!r} is not of the form module:attribute.")
-    found: Any = _module(module, target)
+    target_object: Any = _import_module(module, target)
     for part in attribute.split("."):
-        if not hasattr(found, part):
-            near = nearest(part, (name for name in dir(found) if not name.startswith("_")))
+        if not hasattr(target_object, part):
+            near = closest_match(part, (name for name in dir(target_object) if not name.startswith("_")))
             hint = f" Did you mean {near!r}?" if near else ""
             raise ConfigError(f"{target}: {module} has no {part!r}.{hint}")
-        found = getattr(found, part)
-    return found
+        target_object = getattr(target_object, part)
+    return target_object
 
 
-def _module(name: str, target: str) -> Any:
+def _import_module(name: str, target: str) -> Any:
     folder = str(Path.cwd())
     if folder not in sys.path:
         # Last, so that a file in the working folder never shadows a library.

@@ -11,16 +11,16 @@ from typing import Any
 
 import msgspec
 
-from rightseat.config.check import check
-from rightseat.config.lines import key_lines
-from rightseat.config.problems import Problems
+from rightseat.config.check import check_config
+from rightseat.config.lines import find_key_lines
+from rightseat.config.problems import ConfigProblems
 from rightseat.config.settings import Config, PluginSettings, ServerSettings
 from rightseat.errors import ConfigError
 
-FILE = "rightseat.toml"
+CONFIG_FILE = "rightseat.toml"
 
 
-def load(
+def load_config(
     path: Path | None = None,
     *,
     host: str | None = None,
@@ -34,15 +34,15 @@ def load(
     override RIGHTSEAT_HOST, RIGHTSEAT_PORT and RIGHTSEAT_MODEL, which override the file. `flags` are options
     of the default model; `plugins` are further plugin folders."""
     env = os.environ if env is None else env
-    if path is None and Path(FILE).is_file():
-        path = Path(FILE)
-    config = Config() if path is None else _read(path)
-    config = _override(config, _given(host=host, port=port), model or "", env)
-    further = (*config.plugins, *map(_plugins, plugins))
-    return msgspec.structs.replace(config, flags=_given(**flags), plugins=further)
+    if path is None and Path(CONFIG_FILE).is_file():
+        path = Path(CONFIG_FILE)
+    config = Config() if path is None else _read_config(path)
+    config = _apply_overrides(config, _drop_none(host=host, port=port), model or "", env)
+    all_plugins = (*config.plugins, *map(_plugin_settings, plugins))
+    return msgspec.structs.replace(config, flags=_drop_none(**flags), plugins=all_plugins)
 
 
-def _plugins(folder: Path) -> PluginSettings:
+def _plugin_settings(folder: Path) -> PluginSettings:
     # Relative to the working folder, unlike paths of the file.
     path = folder.expanduser().absolute()
     if not path.is_dir():
@@ -50,16 +50,16 @@ def _plugins(folder: Path) -> PluginSettings:
     return PluginSettings(path=str(path))
 
 
-def _given(**values: Any) -> dict[str, Any]:
+def _drop_none(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _override(config: Config, flags: dict[str, Any], model: str, env: Mapping[str, str]) -> Config:
+def _apply_overrides(config: Config, flags: dict[str, Any], model: str, env: Mapping[str, str]) -> Config:
     changes: dict[str, Any] = {}
     if host := env.get("RIGHTSEAT_HOST"):
         changes["host"] = host
     if port := env.get("RIGHTSEAT_PORT"):
-        changes["port"] = _port(port)
+        changes["port"] = _parse_port(port)
     source = "--model" if model else "RIGHTSEAT_MODEL"
     return msgspec.structs.replace(
         config,
@@ -69,27 +69,27 @@ def _override(config: Config, flags: dict[str, Any], model: str, env: Mapping[st
     )
 
 
-def _port(text: str) -> int:
+def _parse_port(text: str) -> int:
     try:
         return msgspec.convert({"port": text}, ServerSettings, strict=False).port
     except msgspec.ValidationError:
         raise ConfigError(f"RIGHTSEAT_PORT: expected a number from 0 to 65535, got {text!r}.") from None
 
 
-def _read(path: Path) -> Config:
-    text = _text(path)
+def _read_config(path: Path) -> Config:
+    text = _read_text(path)
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(_syntax(path, text, str(error))) from None
-    problems = Problems(path, key_lines(text))
-    config = check(raw, path, problems)
-    if config is None or problems.found:
-        raise ConfigError(problems.message())
+        raise ConfigError(_format_syntax_error(path, text, str(error))) from None
+    problems = ConfigProblems(path, find_key_lines(text))
+    config = check_config(raw, path, problems)
+    if config is None or problems.items:
+        raise ConfigError(problems.format_message())
     return config
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         # read_text converts CRLF to LF, by which find_key_lines counts.
         return path.read_text("utf-8")
@@ -101,9 +101,9 @@ def _text(path: Path) -> str:
         raise ConfigError(f"{path}: is not UTF-8 text. TOML files are UTF-8.") from None
 
 
-def _syntax(path: Path, text: str, said: str) -> str:
-    found = re.search(r"\s*\(at line (\d+), column (\d+)\)$", said)
-    if found is None:
-        reason = re.sub(r"\s*\(at end of document\)$", " at the end of the file", said)
+def _format_syntax_error(path: Path, text: str, message: str) -> str:
+    match = re.search(r"\s*\(at line (\d+), column (\d+)\)$", message)
+    if match is None:
+        reason = re.sub(r"\s*\(at end of document\)$", " at the end of the file", message)
         return f"{path}:{text.count(chr(10)) + 1}: not valid TOML: {reason}."
-    return f"{path}:{found[1]}: not valid TOML: {said[: found.start()]} (column {found[2]})."
+    return f"{path}:{match[1]}: not valid TOML: {message[: match.start()]} (column {match[2]})."

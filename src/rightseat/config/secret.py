@@ -12,7 +12,7 @@ from typing import Never
 from rightseat.errors import ConfigError
 
 log = logging.getLogger("rightseat.config")
-SHORTEST = 6  # masking shorter ones would hide ordinary words
+MIN_MASKED_CHARS = 6  # masking shorter ones would hide ordinary words
 _known: set[str] = set()
 
 
@@ -32,7 +32,7 @@ class Secret:
 
     def __init__(self, value: str) -> None:
         self._value = value
-        if len(value) >= SHORTEST:
+        if len(value) >= MIN_MASKED_CHARS:
             _known.add(value)
 
     def reveal(self) -> str:
@@ -65,7 +65,7 @@ def is_reference(value: object) -> bool:
     return isinstance(value, str) and value.startswith(("env:", "file:"))
 
 
-def resolve(
+def resolve_reference(
     reference: str, key: str, *, folder: Path | None = None, env: Mapping[str, str] | None = None
 ) -> Secret:
     """Return the secret of `env:NAME` or `file:PATH`. Messages name `key`; PATH is relative to `folder`."""

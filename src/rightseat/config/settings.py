@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
-from rightseat.config.graphql_limits import DocumentLimits
+from rightseat.config.graphql_limits import GraphQLLimits
 from rightseat.config.guardrails import GuardSettings
 from rightseat.config.secret import Secret
 
-ALLOWED = ("authorization", "x-*")
+DEFAULT_FORWARD_HEADERS = ("authorization", "x-*")
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
 Count = Annotated[int, Meta(ge=1)]
@@ -60,9 +60,9 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     """Who may read /metrics: whoever has a key, anyone, or nobody."""
     introspection: bool = False
     """Whether CopilotKit's GraphQL shows its schema, and a browser a page to try queries with."""
-    graphql: DocumentLimits = DocumentLimits()
+    graphql: GraphQLLimits = GraphQLLimits()
     """How large a document CopilotKit's GraphQL takes."""
-    forward_headers: tuple[str, ...] = ALLOWED
+    forward_headers: tuple[str, ...] = DEFAULT_FORWARD_HEADERS
     """Headers of a client's that agents and tools may see, `x-*` for all that begin so. Of such a family what
     proxies and platforms add is left out, and a key of this server always is."""
     mcp_allow: tuple[str, ...] = ()
@@ -348,8 +348,8 @@ class Config(Struct, frozen=True, kw_only=True):
 
     @property
     def production(self) -> bool:
-        told = self.server.environment
-        return self.auth.required if told == "auto" else told == "production"
+        environment = self.server.environment
+        return self.auth.required if environment == "auto" else environment == "production"
 
     @property
     def folder(self) -> Path:

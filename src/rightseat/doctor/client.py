@@ -21,27 +21,27 @@ class Unreachable(Exception):
     """No reply; the message says why, in words for the report."""
 
 
-class Reply(Struct, frozen=True):
+class ProbeReply(Struct, frozen=True):
     status: int
     headers: dict[str, str]
     """Names in lower case."""
     body: bytes
-    first: float
+    first_byte_seconds: float
     """Seconds until the first byte of the body."""
-    last: float
+    last_byte_seconds: float
 
 
-class Client:
+class ProbeClient:
     """Sends requests to one server, with `key` as bearer token unless a request is anonymous."""
 
     def __init__(self, base: str, key: str | None = None) -> None:
         self.base = base.rstrip("/")
         self.key = key
-        self.reused = 0
+        self.reused_connections = 0
 
     async def __aenter__(self) -> Self:
         trace = aiohttp.TraceConfig()
-        trace.on_connection_reuseconn.append(self._count)
+        trace.on_connection_reuseconn.append(self._count_reuse)
         self._session = aiohttp.ClientSession(trace_configs=[trace], cookie_jar=aiohttp.DummyCookieJar())
         return self
 
@@ -50,8 +50,8 @@ class Client:
     ) -> None:
         await self._session.close()
 
-    async def _count(self, *_: object) -> None:
-        self.reused += 1
+    async def _count_reuse(self, *_: object) -> None:
+        self.reused_connections += 1
 
     async def send(
         self,
@@ -62,22 +62,22 @@ class Client:
         headers: Mapping[str, str] | None = None,
         anonymous: bool = False,
         seconds: float = PROBE_SECONDS,
-    ) -> Reply:
-        sent = dict(headers or {})
+    ) -> ProbeReply:
+        sent_headers = dict(headers or {})
         if self.key and not anonymous:
-            sent["Authorization"] = f"Bearer {self.key}"
+            sent_headers["Authorization"] = f"Bearer {self.key}"
         if body:
-            sent["Content-Type"] = "application/json"
+            sent_headers["Content-Type"] = "application/json"
         try:
             async with asyncio.timeout(seconds):
-                return await self._exchange(method, path, body, sent)
+                return await self._send_once(method, path, body, sent_headers)
         except TimeoutError:
             raise Unreachable(f"no whole answer within {seconds:g} s") from None
         except (aiohttp.ClientError, OSError) as error:
-            raise Unreachable(reason(error)) from None
+            raise Unreachable(describe_error(error)) from None
 
-    async def _exchange(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> Reply:
-        begun = time.monotonic()
+    async def _send_once(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> ProbeReply:
+        started = time.monotonic()
         first = None
         pieces = []
         url = URL(self.base + path)
@@ -89,11 +89,13 @@ class Client:
                 pieces.append(piece)
         last = time.monotonic()
         # Join repeated headers, as browsers do.
-        fields = {name.lower(): ", ".join(response.headers.getall(name)) for name in response.headers}
-        return Reply(response.status, fields, b"".join(pieces), (first or last) - begun, last - begun)
+        joined_headers = {name.lower(): ", ".join(response.headers.getall(name)) for name in response.headers}
+        return ProbeReply(
+            response.status, joined_headers, b"".join(pieces), (first or last) - started, last - started
+        )
 
 
-def reason(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Describe a connection error without the URL, whose query may hold a secret."""
     match error:
         case aiohttp.InvalidURL():

@@ -5,44 +5,48 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 
-from rightseat.config import Config
-from rightseat.doctor.line import Line, broken, good, skipped
+from rightseat.config.settings import Config
+from rightseat.doctor.line import CheckResult, broken, good, skipped
 from rightseat.errors import ConfigError
 from rightseat.models.llamacpp import gguf, weights
 from rightseat.types.model import Model
 from rightseat.wiring import embedded
 
-PULL = "rightseat models pull"
+PULL_COMMAND = "rightseat models pull"
 
 
-def engine(config: Config) -> Line:
+def check_engine(config: Config) -> CheckResult:
     try:
-        return good("local engine", f"{embedded.ENGINE} {version(embedded.ENGINE)}")
+        return good("local engine", f"{embedded.ENGINE_PACKAGE} {version(embedded.ENGINE_PACKAGE)}")
     except PackageNotFoundError:
-        say = broken if embedded.named(config) else skipped
-        return say("local engine", f"{embedded.ENGINE} is not installed", f"pip install {embedded.ENGINE}")
+        make_result = broken if embedded.is_requested(config) else skipped
+        return make_result(
+            "local engine",
+            f"{embedded.ENGINE_PACKAGE} is not installed",
+            f"pip install {embedded.ENGINE_PACKAGE}",
+        )
 
 
-def embedded_weights(config: Config) -> Line:
-    found = weights.find()
-    what, size = f"weights {found.weights.name}", f"{found.weights.size / 1e6:.0f} MB"
-    if found.path is not None:
-        return good(what, f"{size} at {found.path}")
-    if embedded.named(config):
-        return broken(what, f"not here yet ({size})", PULL)
-    then = "serve fetches them" if embedded.wanted(config) else "not needed here"
-    return skipped(what, f"not here yet ({size}): {then}", PULL)
+def check_embedded_weights(config: Config) -> CheckResult:
+    located = weights.find_weights()
+    what, size = f"weights {located.weights.name}", f"{located.weights.size / 1e6:.0f} MB"
+    if located.path is not None:
+        return good(what, f"{size} at {located.path}")
+    if embedded.is_requested(config):
+        return broken(what, f"not here yet ({size})", PULL_COMMAND)
+    then = "serve fetches them" if embedded.is_needed(config) else "not needed here"
+    return skipped(what, f"not here yet ({size}): {then}", PULL_COMMAND)
 
 
-def without(config: Config) -> Config:
+def without_local_model(config: Config) -> Config:
     """Return the config as `serve` would use it without downloads, so that the other checks can go on."""
-    why = embedded.without_engine() or embedded.without_weights()
-    if why and embedded.wanted(config) and not embedded.named(config):
-        return embedded.replaced(config, why)
+    why = embedded.engine_problem() or embedded.weights_problem()
+    if why and embedded.is_needed(config) and not embedded.is_requested(config):
+        return embedded.with_demo_script(config, why)
     return config
 
 
-def files(models: Mapping[str, Model]) -> Iterator[Line]:
+def check_model_files(models: Mapping[str, Model]) -> Iterator[CheckResult]:
     """Check the GGUF file of each model that has `weights`."""
     for name, model in models.items():
         path = getattr(model, "weights", None)
@@ -50,10 +54,10 @@ def files(models: Mapping[str, Model]) -> Iterator[Line]:
             continue
         what = f"model {name}, file"
         try:
-            header = gguf.read(path)
+            header = gguf.read_header(path)
         except ConfigError as error:
             yield broken(what, error.message, "give the path of a whole GGUF file")
             continue
-        room = f"{header.context_length} tokens" if header.context_length else "its context is not told"
+        context = f"{header.context_length} tokens" if header.context_length else "its context is not told"
         template = "with a chat template" if header.template else "no chat template: ChatML is used"
-        yield good(what, f"{header.architecture}, {room}, {template}")
+        yield good(what, f"{header.architecture}, {context}, {template}")

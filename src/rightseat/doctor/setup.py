@@ -8,17 +8,21 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from rightseat import wiring as registry
-from rightseat.config import Config, ModelSettings, load
+from rightseat.config.loading import import_object
+from rightseat.config.read import load_config
 from rightseat.config.secret import Secret, mask
-from rightseat.doctor.line import Line, broken, good, skipped
+from rightseat.config.settings import Config, ModelSettings
+from rightseat.doctor.line import CheckResult, broken, good, skipped
 from rightseat.errors import ConfigError
 from rightseat.plugins.sql.query import QueryFailed
 from rightseat.types.model import Model
-from rightseat.wiring.databases import database
+from rightseat.wiring.choice import choose_model
+from rightseat.wiring.databases import open_configured_database
+from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.library import Runtime
+from rightseat.wiring.models import make_configured_model
 
-OLDEST = (3, 11)
+MIN_PYTHON = (3, 11)
 EXTRAS = {
     "jwt": "signed tokens, [auth.jwt]",
     "sql": "databases, [databases], with SQLite",
@@ -31,7 +35,7 @@ EXTRAS = {
     "langchain": "models langchain:MODULE:NAME",
 }
 # Modules whose presence shows that an extra is installed.
-MODULES = {
+EXTRA_MODULES = {
     "jwt": ("jwt", "cryptography"),
     "sql": ("sqlalchemy", "sqlglot"),
     "duckdb": ("duckdb",),
@@ -44,18 +48,18 @@ MODULES = {
 }
 
 
-def python(version: tuple[int, ...] = sys.version_info[:3]) -> Line:
+def check_python(version: tuple[int, ...] = sys.version_info[:3]) -> CheckResult:
     text = ".".join(map(str, version))
-    if version < OLDEST:
-        wanted = ".".join(map(str, OLDEST))
+    if version < MIN_PYTHON:
+        wanted = ".".join(map(str, MIN_PYTHON))
         return broken("Python", f"{text} is too old", f"install Python {wanted} or newer")
     return good("Python", f"{text} ({platform.python_implementation()})")
 
 
-def extras(config: Config | None) -> Iterator[Line]:
-    needed = set(wanted(config)) if config else set()
+def check_extras(config: Config | None) -> Iterator[CheckResult]:
+    needed = set(list_required_extras(config)) if config else set()
     for name, use in EXTRAS.items():
-        missing = [module for module in MODULES[name] if not _there(module)]
+        missing = [module for module in EXTRA_MODULES[name] if not _is_installed(module)]
         fix = f"pip install 'rightseat[{name}]'"
         if not missing:
             yield good(f"extra {name}", use)
@@ -65,7 +69,7 @@ def extras(config: Config | None) -> Iterator[Line]:
             yield skipped(f"extra {name}", f"not installed, not needed here: {use}", fix)
 
 
-def _there(module: str) -> bool:
+def _is_installed(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:
@@ -73,7 +77,7 @@ def _there(module: str) -> bool:
         return False
 
 
-def wanted(config: Config) -> Iterator[str]:
+def list_required_extras(config: Config) -> Iterator[str]:
     """Yield the extras that the config needs."""
     if config.auth.jwt:
         yield "jwt"
@@ -86,85 +90,87 @@ def wanted(config: Config) -> Iterator[str]:
         yield {"postgresql": "postgres", "mariadb": "mysql", "sqlite": "sql"}.get(kind, kind)
 
 
-def databases(config: Config) -> Iterator[Line]:
+def check_databases(config: Config) -> Iterator[CheckResult]:
     for name, settings in config.databases.items():
         fix = f"change [databases.{name}] in {config.path}"
         try:
-            made = database(name, settings, config)
-            count = len(made.look().tables)
+            opened = open_configured_database(name, settings, config)
+            count = len(opened.load_schema().tables)
         except (ConfigError, QueryFailed) as error:
             yield broken(f"database {name}", mask(str(error)), fix)
         else:
-            yield good(f"database {name}", f"{made.dialect}, {count} tables")
+            yield good(f"database {name}", f"{opened.dialect}, {count} tables")
 
 
-def configuration(path: Path | None) -> tuple[Config | None, list[Line]]:
+def check_config(path: Path | None) -> tuple[Config | None, list[CheckResult]]:
     try:
-        config = load(path)
+        config = load_config(path)
     except ConfigError as error:
         where = path or "rightseat.toml"
         fix = f"change {where}; every key is in docs/reference/config.md"
         return None, [broken("config", problem, fix) for problem in error.message.split("\n")]
-    found = str(config.path) if config.path else "no file: ./rightseat.toml is read if it exists"
-    lines = [good("config", found)]
-    if count := len(config.auth.keys) + sum(secrets(model.options) for model in config.models.values()):
+    location = str(config.path) if config.path else "no file: ./rightseat.toml is read if it exists"
+    lines = [good("config", location)]
+    if count := len(config.auth.keys) + sum(count_secrets(model.options) for model in config.models.values()):
         lines.append(good("secrets", f"all {count} are there"))
     return config, lines
 
 
-def secrets(value: object) -> int:
+def count_secrets(value: object) -> int:
     if isinstance(value, Secret):
         return 1
-    return sum(map(secrets, value.values())) if isinstance(value, dict) else 0
+    return sum(map(count_secrets, value.values())) if isinstance(value, dict) else 0
 
 
-def models(config: Config) -> tuple[dict[str, Model], list[Line]]:
+def check_models(config: Config) -> tuple[dict[str, Model], list[CheckResult]]:
     """Build every model that the config or the environment names; return those that work, and all results."""
-    choice = registry.choose(config)
+    choice = choose_model(config)
     used = [assistant.model for assistant in config.assistants.values() if assistant.model]
-    made: dict[str, Model] = {}
+    built: dict[str, Model] = {}
     lines = []
     for name in dict.fromkeys([*config.models, choice.model, *used]):
-        listed = name in config.models
+        is_configured = name in config.models
         settings = config.models.get(name) or ModelSettings(spec=name)
         spec = settings.spec
         try:
-            made[name] = registry.configured(settings, config)
+            built[name] = make_configured_model(settings, config)
         except ConfigError as error:
-            fix = f"change [models.{name}] in {config.path}" if listed else "change the model's spec"
+            fix = f"change [models.{name}] in {config.path}" if is_configured else "change the model's spec"
             lines.append(broken(f"model {name}", error.message, fix))
             continue
         why = spec if name != choice.model else f"{spec}: {choice.why}"
         scripted = choice.demo and spec.startswith("scripted:")
         lines.append(skipped(f"model {name}", why) if scripted else good(f"model {name}", why))
-    return made, lines
+    return built, lines
 
 
-def tools(config: Config) -> Iterator[Line]:
+def check_tools(config: Config) -> Iterator[CheckResult]:
     for name, assistant in config.assistants.items():
         for target in assistant.tools:
             fix = f"change tools in [assistants.{name}] of {config.path}, or start in its folder"
             try:
-                registry.load(target)
+                import_object(target)
             except ConfigError as error:
                 yield broken(f"tool {target}", error.message, fix)
             else:
                 yield good(f"tool {target}", f"of {name}")
 
 
-def plugins(made: Runtime) -> Iterator[Line]:
-    for id, one in made.plugins.loaded.items() if made.plugins else ():
-        faults = [problem for problem in one.plugin.problems if problem.gravity == "error"]
-        if faults:
-            yield broken(f"plugin {id}", str(faults[0]), f"rightseat plugins check {one.plugin.folder}")
+def check_plugins(runtime: Runtime) -> Iterator[CheckResult]:
+    for id, loaded_plugin in runtime.plugins.loaded.items() if runtime.plugins else ():
+        errors = [problem for problem in loaded_plugin.plugin.problems if problem.gravity == "error"]
+        if errors:
+            yield broken(
+                f"plugin {id}", str(errors[0]), f"rightseat plugins check {loaded_plugin.plugin.folder}"
+            )
         else:
-            yield good(f"plugin {id}", f"{len(one.tools)} tools")
+            yield good(f"plugin {id}", f"{len(loaded_plugin.tools)} tools")
 
 
-def runtime(config: Config) -> tuple[Runtime | None, Line]:
+def check_runtime(config: Config) -> tuple[Runtime | None, CheckResult]:
     """Build the runtime as `serve` does, to find errors that single checks miss."""
     try:
-        made = registry.runtime(config)
+        built = build_runtime(config)
     except ConfigError as error:
         return None, broken("assistants", error.message, "change what the message names")
-    return made, good("assistants", ", ".join(made.responders))
+    return built, good("assistants", ", ".join(built.responders))

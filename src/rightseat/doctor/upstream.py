@@ -6,35 +6,39 @@ from collections.abc import AsyncIterator, Mapping
 
 from yarl import URL
 
-from rightseat.doctor.client import REACH_SECONDS, Client, Unreachable
-from rightseat.doctor.line import Line, broken, good, skipped
+from rightseat.doctor.client import REACH_SECONDS, ProbeClient, Unreachable
+from rightseat.doctor.line import CheckResult, broken, good, skipped
 from rightseat.types.model import Model
 
 
-async def reach(models: Mapping[str, Model]) -> AsyncIterator[Line]:
+async def check_upstreams(models: Mapping[str, Model]) -> AsyncIterator[CheckResult]:
     """Check each distinct `address` of the remote models once."""
-    found = {name: getattr(model, "address", None) for name, model in models.items()}
-    for address in dict.fromkeys(address for address in found.values() if isinstance(address, str)):
-        names = [name for name, where in found.items() if where == address]
+    addresses = {name: getattr(model, "address", None) for name, model in models.items()}
+    for address in dict.fromkeys(address for address in addresses.values() if isinstance(address, str)):
+        names = [name for name, where in addresses.items() if where == address]
         versioned = any(getattr(models[name], "versioned", True) for name in names)
-        yield await ask(address, ", ".join(names), versioned=versioned)
+        yield await check_address(address, ", ".join(names), versioned=versioned)
 
 
-async def ask(address: str, names: str, *, versioned: bool) -> Line:
+async def check_address(address: str, names: str, *, versioned: bool) -> CheckResult:
     """Check one address. `versioned`: it ends with the API version, so /models should exist below it."""
     url = URL(address)
     # The query may carry a key.
-    shown = str(url.with_query(None))
+    public_url = str(url.with_query(None))
     what = f"reach {url.host}"
     try:
-        async with Client(shown) as client:
+        async with ProbeClient(public_url) as client:
             reply = await client.send("GET", "/models", seconds=REACH_SECONDS)
     except Unreachable as error:
-        fix = f"start the server at {shown}, or correct the address of {names}: base_url, or its variable"
-        return broken(what, f"{shown}: {error}", fix)
+        fix = (
+            f"start the server at {public_url}, or correct the address of {names}: base_url, or its variable"
+        )
+        return broken(what, f"{public_url}: {error}", fix)
     if reply.status >= 500:
-        return broken(what, f"{shown} answers HTTP {reply.status}", "look at that server's log")
+        return broken(what, f"{public_url} answers HTTP {reply.status}", "look at that server's log")
     if reply.status == 404 and versioned:
-        fix = "" if url.path.rstrip("/").endswith("/v1") else f"if answers fail, try base_url = {shown}/v1"
-        return skipped(what, f"{shown} answers, but has no /models", fix)
-    return good(what, f"{shown} answers")
+        fix = (
+            "" if url.path.rstrip("/").endswith("/v1") else f"if answers fail, try base_url = {public_url}/v1"
+        )
+        return skipped(what, f"{public_url} answers, but has no /models", fix)
+    return good(what, f"{public_url} answers")

@@ -4,7 +4,7 @@ reading: `read`, kind dispatch. document: requests, results, limits. kinds: dete
 text, table, json, office, pdf, image: one reader per kind. isolation, child: parsing in a separate process.
 """
 
-from rightseat.documents.document import LIMITS, Document, Limits
+from rightseat.documents.document import DEFAULT_LIMITS, Document, ReadLimits
 from rightseat.documents.reading import read
 
-__all__ = ["LIMITS", "Document", "Limits", "read"]
+__all__ = ["DEFAULT_LIMITS", "Document", "ReadLimits", "read"]

@@ -9,30 +9,40 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from rightseat.documents.document import NO_MEMORY, Document, Reading
-from rightseat.tools.subprocess import kill
+from rightseat.documents.document import NO_MEMORY_EXIT, Document, ReadRequest
+from rightseat.tools.subprocess import kill_session
 
-AT_ONCE = max(2, (os.cpu_count() or 2) // 2)
+MAX_CHILDREN = max(2, (os.cpu_count() or 2) // 2)
 # Only what Python needs: a compromised parser finds no keys in its environment.
-KEPT = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "LD_LIBRARY_PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONHOME")
+KEPT_VARIABLES = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "SYSTEMROOT",
+    "LD_LIBRARY_PATH",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONHOME",
+)
 
-_gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+_semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
 
-async def read_apart(data: bytes, reading: Reading) -> Document:
-    gate = _gates.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(AT_ONCE))
+async def read_isolated(data: bytes, request: ReadRequest) -> Document:
+    semaphore = _semaphores.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(MAX_CHILDREN))
     try:
-        async with asyncio.timeout(reading.limits.queue):
-            await gate.acquire()
+        async with asyncio.timeout(request.limits.queue):
+            await semaphore.acquire()
     except TimeoutError:
-        return reading.failed("was not read, because too many others are being read. Try again in a minute.")
+        return request.make_failure(
+            "was not read, because too many others are being read. Try again in a minute."
+        )
     try:
-        return await in_child(data, reading)
+        return await read_in_child(data, request)
     finally:
-        gate.release()
+        semaphore.release()
 
 
-async def in_child(data: bytes, reading: Reading) -> Document:
+async def read_in_child(data: bytes, request: ReadRequest) -> Document:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-P",  # no modules from the working directory
@@ -41,32 +51,32 @@ async def in_child(data: bytes, reading: Reading) -> Document:
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
-        env=environment(),
+        env=make_environment(),
         start_new_session=True,
     )
     try:
-        async with asyncio.timeout(reading.limits.seconds):
-            answer, _ = await process.communicate(msgspec.json.encode(reading) + b"\n" + data)
+        async with asyncio.timeout(request.limits.seconds):
+            answer, _ = await process.communicate(msgspec.json.encode(request) + b"\n" + data)
     except TimeoutError:
-        seconds = f"{reading.limits.seconds:g} s"
-        return reading.failed(f"takes longer than {seconds} to read. Send a smaller or simpler one.")
+        seconds = f"{request.limits.seconds:g} s"
+        return request.make_failure(f"takes longer than {seconds} to read. Send a smaller or simpler one.")
     finally:
         if process.returncode is None:
-            await kill(process)
-    return document_in(answer, process.returncode or 0, reading)
+            await kill_session(process)
+    return parse_result(answer, process.returncode or 0, request)
 
 
-def document_in(answer: bytes, code: int, reading: Reading) -> Document:
+def parse_result(answer: bytes, code: int, request: ReadRequest) -> Document:
     if code == 0:
         try:
             return msgspec.json.decode(answer, type=Document)
         except msgspec.DecodeError:
             pass
-    if code == NO_MEMORY:
-        return reading.failed("needs too much memory to be read. Send a smaller or simpler one.")
-    return reading.failed("cannot be read: it is broken, or made to break its reader. Save it again.")
+    if code == NO_MEMORY_EXIT:
+        return request.make_failure("needs too much memory to be read. Send a smaller or simpler one.")
+    return request.make_failure("cannot be read: it is broken, or made to break its reader. Save it again.")
 
 
-def environment() -> dict[str, str]:
-    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+def make_environment() -> dict[str, str]:
+    kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
     return {**kept, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

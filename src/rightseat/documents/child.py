@@ -12,11 +12,11 @@ import sys
 
 import msgspec
 
-from rightseat.documents.document import NO_MEMORY, Limits, Reading
+from rightseat.documents.document import NO_MEMORY_EXIT, ReadLimits, ReadRequest
 from rightseat.documents.reader import read_as
 
 
-def restrict(limits: Limits) -> None:
+def limit_resources(limits: ReadLimits) -> None:
     try:
         import resource
     except ImportError:  # Windows: only the parent's time limit holds
@@ -36,14 +36,14 @@ def restrict(limits: Limits) -> None:
 def main() -> int:
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # output of a parser must not get into the result
-    reading = msgspec.json.decode(sys.stdin.buffer.readline(), type=Reading)
-    restrict(reading.limits)
+    request = msgspec.json.decode(sys.stdin.buffer.readline(), type=ReadRequest)
+    limit_resources(request.limits)
     try:
-        document = read_as(sys.stdin.buffer.read(), reading)
+        document = read_as(sys.stdin.buffer.read(), request)
         out.write(msgspec.json.encode(document))
         out.flush()
     except MemoryError:
-        return NO_MEMORY
+        return NO_MEMORY_EXIT
     return 0
 
 

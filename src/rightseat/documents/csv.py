@@ -5,33 +5,33 @@ from __future__ import annotations
 import csv
 import io
 
-from rightseat.documents.cut import fits
-from rightseat.documents.document import Document, Reading, Unreadable
-from rightseat.documents.table import as_csv
-from rightseat.documents.text import cut_text, decoded
+from rightseat.documents.cut import fits_budget
+from rightseat.documents.document import Document, DocumentUnreadable, ReadRequest
+from rightseat.documents.table import fit_csv
+from rightseat.documents.text import cut_text, decode_text
 
 DELIMITERS = ",;\t|"
-LOOKED_AT = 20
+SAMPLE_LINES = 20
 
 
-def read_csv(data: bytes, reading: Reading) -> Document:
-    text, note = decoded(data, reading.charset)
+def read_csv(data: bytes, request: ReadRequest) -> Document:
+    text, note = decode_text(data, request.charset)
     text = text.strip("\n")
-    if fits(text, reading.budget):
-        return reading.made(text, note)
+    if fits_budget(text, request.budget):
+        return request.make_document(text, note)
     try:
-        rows = list(csv.reader(io.StringIO(text), delimiter=delimiter(text)))
+        rows = list(csv.reader(io.StringIO(text), delimiter=find_delimiter(text)))
     except csv.Error:
-        return cut_text(text, reading, note, "It is not a well-formed table.")
+        return cut_text(text, request, note, "It is not a well-formed table.")
     rows = [row for row in rows if any(row)]
-    columns, *rest = even(rows, reading.limits.cells) or [[]]
-    shown, notes, cut = as_csv(columns, rest, reading.budget)
-    return reading.made(shown, note, *notes, cut=cut)
+    columns, *body = pad_rows(rows, request.limits.cells) or [[]]
+    shown, notes, cut = fit_csv(columns, body, request.budget)
+    return request.make_document(shown, note, *notes, cut=cut)
 
 
-def delimiter(text: str) -> str:
+def find_delimiter(text: str) -> str:
     """Return the delimiter with the most regular count in the first lines."""
-    lines = [line for line in text[:20_000].split("\n") if line.strip()][:LOOKED_AT]
+    lines = [line for line in text[:20_000].split("\n") if line.strip()][:SAMPLE_LINES]
     if not lines:
         return ","
 
@@ -42,9 +42,9 @@ def delimiter(text: str) -> str:
     return max(DELIMITERS, key=regular)
 
 
-def even(rows: list[list[str]], cells: int) -> list[list[str]]:
+def pad_rows(rows: list[list[str]], cells: int) -> list[list[str]]:
     """Pad all rows to the length of the longest; raises for too many cells."""
     width = max(map(len, rows), default=0)
     if width * len(rows) > cells:
-        raise Unreadable(f"has more than {cells} cells. Send a part of it.")
+        raise DocumentUnreadable(f"has more than {cells} cells. Send a part of it.")
     return [row + [""] * (width - len(row)) for row in rows]

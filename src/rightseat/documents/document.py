@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from rightseat.types.messages import Image
+from rightseat.types.messages import ImageMessagePart
 
 MAX_NOTE = 600
-NO_MEMORY = 3
+NO_MEMORY_EXIT = 3
 """Exit code of the child process when it is out of memory."""
 
 
@@ -17,7 +17,7 @@ class Document(Struct, frozen=True):
     text: str = ""
     note: str = ""
     cut: bool = False
-    images: tuple[Image, ...] = ()
+    images: tuple[ImageMessagePart, ...] = ()
     """For models that take images: `data:` URLs."""
     kind: str = ""
     """The kind that it was read as."""
@@ -25,12 +25,12 @@ class Document(Struct, frozen=True):
     """Nothing could be read; `note` says why."""
 
     @property
-    def shown(self) -> str:
+    def text_with_note(self) -> str:
         """Text and note together, for a model."""
         return "\n".join(part for part in (self.text, f"[{self.note}]" if self.note else "") if part)
 
 
-class Limits(Struct, frozen=True):
+class ReadLimits(Struct, frozen=True):
     bytes: int = 20 << 20
     """Size of the document as received."""
     seconds: float = 20.0
@@ -49,10 +49,10 @@ class Limits(Struct, frozen=True):
     pixels: int = 64_000_000
 
 
-LIMITS = Limits()
+DEFAULT_LIMITS = ReadLimits()
 
 
-class Reading(Struct, frozen=True):
+class ReadRequest(Struct, frozen=True):
     """A document to read: declared kind, token budget and limits."""
 
     kind: str
@@ -60,29 +60,29 @@ class Reading(Struct, frozen=True):
     name: str = ""
     charset: str = ""
     images: bool = False
-    limits: Limits = LIMITS
+    limits: ReadLimits = DEFAULT_LIMITS
 
     @property
     def title(self) -> str:
         return f"The file {self.name!r}" if self.name else "The document"
 
-    def made(
+    def make_document(
         self,
         text: str,
         *notes: str,
         cut: bool = False,
-        images: tuple[Image, ...] = (),
+        images: tuple[ImageMessagePart, ...] = (),
     ) -> Document:
-        return Document(text, joined(notes), cut, images, self.kind)
+        return Document(text, join_notes(notes), cut, images, self.kind)
 
-    def failed(self, why: str) -> Document:
-        return Document(note=joined([f"{self.title} {why}"]), kind=self.kind, failed=True)
+    def make_failure(self, why: str) -> Document:
+        return Document(note=join_notes([f"{self.title} {why}"]), kind=self.kind, failed=True)
 
 
-class Unreadable(Exception):
+class DocumentUnreadable(Exception):
     """A document cannot be read. The message completes a sentence that begins with its title."""
 
 
-def joined(notes: tuple[str, ...] | list[str]) -> str:
+def join_notes(notes: tuple[str, ...] | list[str]) -> str:
     text = " ".join(note for note in notes if note)
     return text if len(text) <= MAX_NOTE else text[: MAX_NOTE - 1] + "…"

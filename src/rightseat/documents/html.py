@@ -5,11 +5,22 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-from rightseat.documents.document import Document, Reading
-from rightseat.documents.text import cut_text, decoded
+from rightseat.documents.document import Document, ReadRequest
+from rightseat.documents.text import cut_text, decode_text
 
-SKIPPED = ("script", "style", "noscript", "template", "svg", "iframe", "object", "canvas", "select", "math")
-BREAKS = frozenset(
+SKIPPED_TAGS = (
+    "script",
+    "style",
+    "noscript",
+    "template",
+    "svg",
+    "iframe",
+    "object",
+    "canvas",
+    "select",
+    "math",
+)
+BLOCK_TAGS = frozenset(
     (
         "address",
         "article",
@@ -47,12 +58,12 @@ BREAKS = frozenset(
         "ul",
     )
 )
-KEPT = BREAKS | {"img", "td", "th"}
+KEPT_TAGS = BLOCK_TAGS | {"img", "td", "th"}
 HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
-CHARSET = re.compile(rb"<meta[^>]{0,200}charset=[\"']?([\w.:-]{2,40})", re.IGNORECASE)
+META_CHARSET = re.compile(rb"<meta[^>]{0,200}charset=[\"']?([\w.:-]{2,40})", re.IGNORECASE)
 
 
-class Page(HTMLParser):
+class HtmlTextParser(HTMLParser):
     """Extracts text. Feed it sanitized markup only: hostile pages keep HTMLParser busy for minutes."""
 
     def __init__(self) -> None:
@@ -61,7 +72,7 @@ class Page(HTMLParser):
         self.verbatim = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in BREAKS:
+        if tag in BLOCK_TAGS:
             self.pieces.append("\n")
         self.verbatim += tag == "pre"
         self.pieces.append(HEADINGS.get(tag, "- " if tag == "li" else " | " if tag in ("td", "th") else ""))
@@ -70,7 +81,7 @@ class Page(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         self.verbatim -= tag == "pre"
-        if tag in BREAKS:
+        if tag in BLOCK_TAGS:
             self.pieces.append("\n")
 
     def handle_data(self, data: str) -> None:
@@ -83,22 +94,28 @@ class Page(HTMLParser):
         return re.sub(r"\n{3,}", "\n\n", "\n".join(rows)).strip()
 
 
-def tidied(source: str) -> str:
+def sanitize_html(source: str) -> str:
     """Parse a page as browsers do and return it with the KEPT_TAGS only."""
     import nh3
 
     return nh3.clean(
-        source, tags=set(KEPT), clean_content_tags=set(SKIPPED), attributes={"img": {"alt"}}, link_rel=None
+        source,
+        tags=set(KEPT_TAGS),
+        clean_content_tags=set(SKIPPED_TAGS),
+        attributes={"img": {"alt"}},
+        link_rel=None,
     )
 
 
-def read_html(data: bytes, reading: Reading) -> Document:
-    said = CHARSET.search(data[:4096])
-    source, note = decoded(data, reading.charset or (said[1].decode() if said else ""))
-    page = Page()
-    page.feed(tidied(source))
-    page.close()
-    text = page.text
+def read_html(data: bytes, request: ReadRequest) -> Document:
+    match = META_CHARSET.search(data[:4096])
+    source, note = decode_text(data, request.charset or (match[1].decode() if match else ""))
+    parser = HtmlTextParser()
+    parser.feed(sanitize_html(source))
+    parser.close()
+    text = parser.text
     if not text:
-        return reading.made("", note, "The page has no text; it may be made by scripts, which are not run.")
-    return cut_text(text, reading, note)
+        return request.make_document(
+            "", note, "The page has no text; it may be made by scripts, which are not run."
+        )
+    return cut_text(text, request, note)

@@ -7,95 +7,95 @@ from typing import Any
 
 import msgspec
 
-from rightseat.documents.cut import fits
-from rightseat.documents.document import Document, Reading
-from rightseat.documents.shape import Shape, cells_of, columns_of, tabular, written
-from rightseat.documents.table import as_csv
-from rightseat.documents.text import cut_text, decoded
+from rightseat.documents.cut import fits_budget
+from rightseat.documents.document import Document, ReadRequest
+from rightseat.documents.shape import JsonCutter, columns_to_rows, encode_json, is_table, list_columns
+from rightseat.documents.table import fit_csv
+from rightseat.documents.text import cut_text, decode_text
 
 
-class NotJson(Exception):
+class InvalidJson(Exception):
     pass
 
 
-def read_json(data: bytes, reading: Reading) -> Document:
-    text, note = decoded(data, reading.charset)
+def read_json(data: bytes, request: ReadRequest) -> Document:
+    text, note = decode_text(data, request.charset)
     text = text.strip()
     try:
-        return shaped(text, parsed(text), reading, note)
+        return fit_json(text, parse_json(text), request, note)
     except RecursionError:
-        return cut_text(text, reading, note, "It is nested too deeply to be read as JSON.")
-    except (NotJson, UnicodeEncodeError):
-        return cut_text(text, reading, note, "It is not well-formed JSON.")
+        return cut_text(text, request, note, "It is nested too deeply to be read as JSON.")
+    except (InvalidJson, UnicodeEncodeError):
+        return cut_text(text, request, note, "It is not well-formed JSON.")
 
 
-def shaped(text: str, value: Any, reading: Reading, note: str) -> Document:
-    whole = written(value)
+def fit_json(text: str, value: Any, request: ReadRequest, note: str) -> Document:
+    whole = encode_json(value)
     if isinstance(value, str):
-        return cut_text(value, reading, note)
+        return cut_text(value, request, note)
     for exact in (text, whole):
         # Double-encoded JSON is shown decoded.
-        if exact[0] != '"' and fits(exact, reading.budget):
-            return reading.made(exact, note)
-    if (table := rows_of(value)) is not None:
-        shown, notes, cut = as_csv(*table, reading.budget)
-        return reading.made(shown, note, *notes, cut=cut)
-    shape = Shape()
-    shown = shape.cut(value, reading.budget)
-    return reading.made(shown, note, *shape.notes, cut=True)
+        if exact[0] != '"' and fits_budget(exact, request.budget):
+            return request.make_document(exact, note)
+    if (table := to_table(value)) is not None:
+        shown, notes, cut = fit_csv(*table, request.budget)
+        return request.make_document(shown, note, *notes, cut=cut)
+    shape = JsonCutter()
+    shown = shape.cut(value, request.budget)
+    return request.make_document(shown, note, *shape.notes, cut=True)
 
 
-def parsed(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """Parse JSON; a string that holds JSON is decoded once more, because some clients encode twice."""
-    value = loose(text)
+    value = parse_loosely(text)
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
-            return loose(value)
-        except NotJson:
+            return parse_loosely(value)
+        except InvalidJson:
             return value
     return value
 
 
-def loose(text: str) -> Any:
+def parse_loosely(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:
         pass
     # Python and many servers write NaN and Infinity.
-    for attempt in (one_value, lines):
+    for attempt in (parse_value, parse_lines):
         try:
             return attempt(text)
         except ValueError:
             continue
-    raise NotJson
+    raise InvalidJson
 
 
-def one_value(text: str) -> Any:
+def parse_value(text: str) -> Any:
     return json.loads(text, parse_constant=lambda _: None)
 
 
-def lines(text: str) -> Any:
-    found = [one_value(line) for line in text.split("\n") if line.strip()]
-    if len(found) < 2 or not all(isinstance(value, dict | list) for value in found):
+def parse_lines(text: str) -> Any:
+    values = [parse_value(line) for line in text.split("\n") if line.strip()]
+    if len(values) < 2 or not all(isinstance(value, dict | list) for value in values):
         raise ValueError
-    return found
+    return values
 
 
-def rows_of(value: Any) -> tuple[list[str], list[list[str]]] | None:
+def to_table(value: Any) -> tuple[list[str], list[list[str]]] | None:
     """Return columns and rows of a list of objects or an object of equally long lists, else None."""
-    if isinstance(value, list) and tabular(value):
-        columns = columns_of(value)
-        return columns, [[cell_text(row.get(name)) for name in columns] for row in value]
-    if isinstance(value, dict) and (series := cells_of(value)) is not None:
-        return list(value), [[cell_text(cell) for cell in row] for row in series]
+    if isinstance(value, list) and is_table(value):
+        columns = list_columns(value)
+        return columns, [[format_cell(row.get(name)) for name in columns] for row in value]
+    if isinstance(value, dict) and (series := columns_to_rows(value)) is not None:
+        return list(value), [[format_cell(cell) for cell in row] for row in series]
     return None
 
 
-def cell_text(value: Any) -> str:
+def format_cell(value: Any) -> str:
     match value:
         case None:
             return ""
         case str():
             return value
         case _:
-            return written(value)
+            return encode_json(value)

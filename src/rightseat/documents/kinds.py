@@ -6,15 +6,15 @@ import re
 
 from msgspec import Struct
 
-TEXTS = ("json", "csv", "html", "text")
-IMAGES = ("png", "jpeg", "gif", "webp")
-SHEETS = ("xlsx", "xls", "xlsb", "ods")
-ZIPPED = ("docx", "xlsx", "xlsb", "ods")
-BINARY = ("pdf", "docx", *SHEETS, *IMAGES)
+TEXT_KINDS = ("json", "csv", "html", "text")
+IMAGE_KINDS = ("png", "jpeg", "gif", "webp")
+SHEET_KINDS = ("xlsx", "xls", "xlsb", "ods")
+ZIP_KINDS = ("docx", "xlsx", "xlsb", "ods")
+BINARY_KINDS = ("pdf", "docx", *SHEET_KINDS, *IMAGE_KINDS)
 
 # Extensions, OpenBB's data types and the last part of media types.
-NAMES = {
-    **{kind: kind for kind in (*TEXTS, *BINARY)},
+KIND_BY_NAME = {
+    **{kind: kind for kind in (*TEXT_KINDS, *BINARY_KINDS)},
     "object": "json",
     "jsonl": "json",
     "ndjson": "json",
@@ -55,7 +55,7 @@ NAMES = {
     "vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
     "vnd.oasis.opendocument.spreadsheet": "ods",
 }
-MAGIC = (
+KIND_BY_MAGIC = (
     (b"%PDF-", "pdf"),
     (b"\x89PNG\r\n\x1a\n", "png"),
     (b"\xff\xd8\xff", "jpeg"),
@@ -64,54 +64,54 @@ MAGIC = (
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "xls"),
 )
 # Entry names are uncompressed in a zip archive: nothing needs to be unpacked.
-PARTS = (
+KIND_BY_PART = (
     (b"word/", "docx"),
     (b"xl/workbook.bin", "xlsb"),
     (b"xl/", "xlsx"),
     (b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet", "ods"),
 )
-LOOKED_AT = 1024
+SNIFFED_BYTES = 1024
 
 
-class Declared(Struct, frozen=True):
+class DeclaredKind(Struct, frozen=True):
     kind: str
     charset: str
 
 
-def declared(kind: str | None) -> Declared:
+def parse_declared_kind(kind: str | None) -> DeclaredKind:
     """Parse a declared media type, extension or kind; an unknown one gives an empty kind."""
     text, _, parameters = (kind or "").strip().lower().partition(";")
     charset = re.search(r"charset=\"?([\w.:-]+)", parameters)
     text = text.strip().lstrip(".")
     last = text.rpartition("/")[2]
-    found = NAMES.get(last, "")
-    if not found:
-        found = "json" if last.endswith("+json") else "text" if text.startswith("text/") else ""
-    return Declared(found, charset[1] if charset else "")
+    known = KIND_BY_NAME.get(last, "")
+    if not known:
+        known = "json" if last.endswith("+json") else "text" if text.startswith("text/") else ""
+    return DeclaredKind(known, charset[1] if charset else "")
 
 
-def by_name(name: str) -> str:
+def kind_from_name(name: str) -> str:
     _, dot, extension = name.rpartition(".")
-    return NAMES.get(extension.lower(), "") if dot and extension.lower() != "object" else ""
+    return KIND_BY_NAME.get(extension.lower(), "") if dot and extension.lower() != "object" else ""
 
 
-def by_bytes(data: bytes) -> str:
+def kind_from_bytes(data: bytes) -> str:
     """Return the kind that magic bytes show, else ""."""
-    start = data[:LOOKED_AT]
-    for magic, kind in MAGIC:
+    start = data[:SNIFFED_BYTES]
+    for magic, kind in KIND_BY_MAGIC:
         if start.startswith(magic):
             return kind
     if start[:4] == b"RIFF" and start[8:12] == b"WEBP":
         return "webp"
     if start.startswith(b"PK\x03\x04"):
-        return next((kind for part, kind in PARTS if part in data), "zip")
+        return next((kind for part, kind in KIND_BY_PART if part in data), "zip")
     # Some writers put a few bytes before the PDF header, and readers accept that.
     return "pdf" if b"%PDF-" in start and b"\0" in data[:65536] else ""
 
 
-def by_text(data: bytes) -> str:
+def kind_from_text(data: bytes) -> str:
     """Return the kind that a text seems to be; "" for binary data."""
-    start = data[:LOOKED_AT].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    start = data[:SNIFFED_BYTES].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "text"
     if b"\0" in data[:65536]:
@@ -121,12 +121,16 @@ def by_text(data: bytes) -> str:
     return "json" if start[:1] in (b"{", b"[") else "text"
 
 
-def kind_of(data: bytes, said: str, name: str) -> str:
+def detect_kind(data: bytes, declared: str, name: str) -> str:
     """Return the kind: magic bytes win, then the declared kind, then name and text; "" if unknown."""
-    shown = by_bytes(data)
-    if shown and shown != "zip":
-        return said if said in SHEETS and shown == "xls" else shown
-    if said in BINARY or (not said and by_name(name) in BINARY):
+    detected = kind_from_bytes(data)
+    if detected and detected != "zip":
+        return declared if declared in SHEET_KINDS and detected == "xls" else detected
+    if declared in BINARY_KINDS or (not declared and kind_from_name(name) in BINARY_KINDS):
         # An error page in place of a file is common; a broken file is left to its reader.
-        return by_text(data) if by_text(data) in ("html", "json") else (said or by_name(name))
-    return said or (by_text(data) and (by_name(name) or by_text(data)))
+        return (
+            kind_from_text(data)
+            if kind_from_text(data) in ("html", "json")
+            else (declared or kind_from_name(name))
+        )
+    return declared or (kind_from_text(data) and (kind_from_name(name) or kind_from_text(data)))

@@ -8,12 +8,12 @@ import re
 import time
 from typing import Any
 
-from rightseat.documents.cut import fits, head
-from rightseat.documents.document import Document, Reading, Unreadable
-from rightseat.types.tokens import estimate
+from rightseat.documents.cut import fits_budget, take_head
+from rightseat.documents.document import Document, DocumentUnreadable, ReadRequest
+from rightseat.types.tokens import estimate_tokens
 
 # Errors that pypdf raises on broken files.
-BROKEN = (
+PARSER_ERRORS = (
     ArithmeticError,
     AssertionError,
     AttributeError,
@@ -25,10 +25,10 @@ BROKEN = (
     ValueError,
 )
 # Share of the time limit for extraction; the rest is for returning the result.
-OF_THE_TIME = 0.6
+TIME_SHARE = 0.6
 
 
-def read_pdf(data: bytes, reading: Reading) -> Document:
+def read_pdf(data: bytes, request: ReadRequest) -> Document:
     from pypdf import PdfReader
     from pypdf.errors import DependencyError, PyPdfError
 
@@ -36,43 +36,45 @@ def read_pdf(data: bytes, reading: Reading) -> Document:
     try:
         reader = PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):
-            raise Unreadable("is protected by a password. Send it without.")
+            raise DocumentUnreadable("is protected by a password. Send it without.")
         count = len(reader.pages)
     except DependencyError:
-        raise Unreadable("is encrypted in a way that is not read here. Save it without encryption.") from None
-    except (PyPdfError, *BROKEN):
-        raise Unreadable("is broken, or not a PDF. Save it again.") from None
-    return told(Pages(reader, (PyPdfError, *BROKEN)), count, reading)
+        raise DocumentUnreadable(
+            "is encrypted in a way that is not read here. Save it without encryption."
+        ) from None
+    except (PyPdfError, *PARSER_ERRORS):
+        raise DocumentUnreadable("is broken, or not a PDF. Save it again.") from None
+    return read_pages(PdfPages(reader, (PyPdfError, *PARSER_ERRORS)), count, request)
 
 
-class Pages:
+class PdfPages:
     def __init__(self, reader: Any, broken: tuple[type[Exception], ...]) -> None:
         self.reader = reader
         self.broken = broken
         self.failures: list[int] = []
 
-    def text(self, number: int) -> str:
+    def extract_text(self, number: int) -> str:
         try:
-            found: str = self.reader.pages[number - 1].extract_text()
+            text: str = self.reader.pages[number - 1].extract_text()
         except self.broken:
             self.failures.append(number)
             return ""
-        return re.sub(r"[ \t]{2,}", " ", found.replace("\0", "")).strip()
+        return re.sub(r"[ \t]{2,}", " ", text.replace("\0", "")).strip()
 
 
-def told(pages: Pages, count: int, reading: Reading) -> Document:
-    until = time.monotonic() + reading.limits.seconds * OF_THE_TIME
-    room = reading.budget
+def read_pages(pages: PdfPages, count: int, request: ReadRequest) -> Document:
+    until = time.monotonic() + request.limits.seconds * TIME_SHARE
+    room = request.budget
     texts: list[str] = []
     number, cut = 0, False
-    while number < min(count, reading.limits.pages) and not cut:
+    while number < min(count, request.limits.pages) and not cut:
         number += 1
-        text = pages.text(number)
+        text = pages.extract_text(number)
         if text:
             text = f"--- page {number} of {count} ---\n{text}\n" if count > 1 else text
-            cut = not fits(text, room)
-            texts.append(head(text, room))
-            room -= estimate(text)
+            cut = not fits_budget(text, room)
+            texts.append(take_head(text, room))
+            room -= estimate_tokens(text)
         cut = cut or time.monotonic() > until
     cut = cut or number < count
     notes = [f"Pages 1 to {number} of {count} are shown, the last one perhaps in part."] if cut else []
@@ -80,4 +82,4 @@ def told(pages: Pages, count: int, reading: Reading) -> Document:
         notes.append(f"Pages that cannot be read: {', '.join(map(str, pages.failures[:20]))}.")
     if not texts and not pages.failures:
         notes = ["The PDF has no text on the pages that were read; it may be scanned.", *notes]
-    return reading.made("".join(texts), *notes, cut=cut)
+    return request.make_document("".join(texts), *notes, cut=cut)

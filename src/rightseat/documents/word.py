@@ -6,16 +6,16 @@ import zipfile
 import zlib
 from xml.parsers import expat
 
-from rightseat.documents.archive import opened
-from rightseat.documents.document import Document, Reading, Unreadable
+from rightseat.documents.archive import open_archive
+from rightseat.documents.document import Document, DocumentUnreadable, ReadRequest
 from rightseat.documents.text import cut_text
 
-MAIN = "word/document.xml"
+MAIN_PART = "word/document.xml"
 NAMESPACE = "wordprocessingml"
 CHUNK = 64 << 10
 
 
-class Body:
+class WordParser:
     """Collects text from the document's XML. A DOCTYPE (entity bombs) raises DocumentUnreadable."""
 
     def __init__(self) -> None:
@@ -25,15 +25,15 @@ class Body:
         self.skipping = 0
         self.parser = expat.ParserCreate(namespace_separator=" ")
         self.parser.buffer_text = True
-        self.parser.StartElementHandler = self.start
-        self.parser.EndElementHandler = self.end
-        self.parser.CharacterDataHandler = self.data
-        self.parser.StartDoctypeDeclHandler = self.refuse
+        self.parser.StartElementHandler = self.start_element
+        self.parser.EndElementHandler = self.end_element
+        self.parser.CharacterDataHandler = self.add_text
+        self.parser.StartDoctypeDeclHandler = self.reject_doctype
 
-    def refuse(self, *_: object) -> None:
-        raise Unreadable("declares types of its own, as only attacks do, so it is not read.")
+    def reject_doctype(self, *_: object) -> None:
+        raise DocumentUnreadable("declares types of its own, as only attacks do, so it is not read.")
 
-    def start(self, name: str, attributes: dict[str, str]) -> None:
+    def start_element(self, name: str, attributes: dict[str, str]) -> None:
         space, _, tag = name.rpartition(" ")
         self.path.append(tag)
         # Repeats the same text for older programs.
@@ -46,7 +46,7 @@ class Body:
             case "br" | "cr":
                 self.pieces.append("\n")
             case "pStyle":
-                self.pieces.append(prefix(value(attributes)))
+                self.pieces.append(heading_prefix(get_val(attributes)))
             case "numPr":
                 self.pieces.append("- ")
             case "tr":
@@ -55,7 +55,7 @@ class Body:
                 self.pieces.append(" | " if self.cells else "")
                 self.cells += 1
 
-    def end(self, name: str) -> None:
+    def end_element(self, name: str) -> None:
         tag = self.path.pop()
         self.skipping -= tag == "Fallback"
         if self.skipping or NAMESPACE not in name:
@@ -65,7 +65,7 @@ class Body:
         elif tag == "p":
             self.pieces.append(" ")
 
-    def data(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         # Deleted text and field codes have other tags.
         if not self.skipping and self.path and self.path[-1] == "t":
             self.pieces.append(text)
@@ -76,31 +76,31 @@ class Body:
         return "\n".join(line for line in lines if line.strip(" -#"))
 
 
-def value(attributes: dict[str, str]) -> str:
+def get_val(attributes: dict[str, str]) -> str:
     return next((text for name, text in attributes.items() if name.rpartition(" ")[2] == "val"), "")
 
 
-def prefix(style: str) -> str:
+def heading_prefix(style: str) -> str:
     level = style.lower().removeprefix("heading")
     if style.lower() == "title":
         return "# "
     return "#" * int(level) + " " if level != style.lower() and level in "123456" and level else ""
 
 
-def read_word(data: bytes, reading: Reading) -> Document:
-    archive = opened(data, reading.limits)
-    body = Body()
+def read_word(data: bytes, request: ReadRequest) -> Document:
+    archive = open_archive(data, request.limits)
+    parser = WordParser()
     try:
-        with archive.open(MAIN) as part:
+        with archive.open(MAIN_PART) as part:
             while chunk := part.read(CHUNK):
-                body.parser.Parse(chunk, False)
-            body.parser.Parse(b"", True)
+                parser.parser.Parse(chunk, False)
+            parser.parser.Parse(b"", True)
     except KeyError:
-        raise Unreadable("is not a Word document: its text is missing.") from None
+        raise DocumentUnreadable("is not a Word document: its text is missing.") from None
     except (expat.ExpatError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError):
-        if not body.text:
-            raise Unreadable("is broken. Save it again, as docx.") from None
-        return cut_text(body.text, reading, "The file is broken; this is the part before the break.")
-    if not body.text:
-        return reading.made("", "The document has no text.")
-    return cut_text(body.text, reading)
+        if not parser.text:
+            raise DocumentUnreadable("is broken. Save it again, as docx.") from None
+        return cut_text(parser.text, request, "The file is broken; this is the part before the break.")
+    if not parser.text:
+        return request.make_document("", "The document has no text.")
+    return cut_text(parser.text, request)

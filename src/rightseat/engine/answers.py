@@ -8,145 +8,152 @@ from typing import Any
 
 import msgspec
 
-from rightseat.engine.structured import structured
+from rightseat.engine.structured import generate_structured
 from rightseat.errors import RightseatError
 from rightseat.types.model import Model
-from rightseat.types.schema import checker
+from rightseat.types.schema import get_validator
 from rightseat.types.tools import Ask
-from rightseat.types.turn import Answer
+from rightseat.types.turn import InterruptAnswer
 
 # fmt: off
-YES = frozenset((
+YES_WORDS = frozenset((
     "yes", "y", "yep", "yeah", "ok", "okay", "sure", "approve", "approved", "confirm", "allow", "go ahead",
     "是", "是的", "好", "好的", "行", "可以", "同意", "确认", "批准", "允许", "继续",
 ))
-NO = frozenset((
+NO_WORDS = frozenset((
     "no", "n", "nope", "deny", "denied", "reject", "refuse", "cancel", "stop", "don't", "do not", "never",
     "不", "不是", "不要", "不行", "不可以", "不同意", "否", "拒绝", "取消", "停止", "别",
 ))
 # fmt: on
-GIVE_UP = frozenset(("cancel", "never mind", "nevermind", "forget it", "取消", "算了", "不用了"))
+DECLINE_WORDS = frozenset(("cancel", "never mind", "nevermind", "forget it", "取消", "算了", "不用了"))
 
 
-class GivenUp(Exception):
+class AnswerDeclined(Exception):
     """The person does not want to answer."""
 
 
-class Unfit(Exception):
+class AnswerInvalid(Exception):
     """The answer does not fit the question; the text tells the person why. `accepted_fields` are the valid
     fields of a form, which are not asked for again."""
 
-    def __init__(self, why: str, given: dict[str, Any] | None = None) -> None:
+    def __init__(self, why: str, accepted_fields: dict[str, Any] | None = None) -> None:
         super().__init__(why)
-        self.given = given or {}
+        self.accepted_fields = accepted_fields or {}
 
 
-def consent(text: str) -> bool | None:
+def parse_consent(text: str) -> bool | None:
     """Return True for yes, False for no, else None. Only listed words count: never interpret an approval."""
-    word = bare(text)
-    return True if word in YES else False if word in NO else None
+    word = normalize_reply(text)
+    return True if word in YES_WORDS else False if word in NO_WORDS else None
 
 
-def bare(text: str) -> str:
+def normalize_reply(text: str) -> str:
     return text.strip().strip(".!。！ ").lower()
 
 
-async def fit(ask: Ask, answer: Answer, model: Model, before: dict[str, Any] | None = None) -> Any:
+async def resolve_answer(
+    ask: Ask, answer: InterruptAnswer, model: Model, earlier_fields: dict[str, Any] | None = None
+) -> Any:
     """Return the answer as a value of the schema; raise AnswerInvalid or AnswerDeclined. `earlier_fields` of
     a form are added."""
-    given = before or {}
+    accepted_fields = earlier_fields or {}
     try:
-        value = answer.payload if answer.text is None else await read(ask, answer.text, model)
-    except Unfit as unfit:
-        raise Unfit(str(unfit), given) from None
+        value = answer.payload if answer.text is None else await parse_answer(ask, answer.text, model)
+    except AnswerInvalid as invalid:
+        raise AnswerInvalid(str(invalid), accepted_fields) from None
     if ask.kind == "confirm" and isinstance(value, bool):
         value = {"approved": value}
     if ask.kind == "form" and isinstance(value, dict):
-        value = {**given, **value}
-    problem = checker(ask.schema).problem(value)
+        value = {**accepted_fields, **value}
+    problem = get_validator(ask.schema).find_problem(value)
     if problem is not None:
-        raise Unfit(unsaid(ask.schema, value) or problem, fitting(ask.schema, value) or given)
+        raise AnswerInvalid(
+            describe_missing_fields(ask.schema, value) or problem,
+            valid_fields(ask.schema, value) or accepted_fields,
+        )
     return value
 
 
-def unsaid(schema: dict[str, Any], value: Any) -> str:
+def describe_missing_fields(schema: dict[str, Any], value: Any) -> str:
     """Describe the missing required fields of a form; empty if there are none."""
-    wanted = schema.get("required") or ()
-    missing = [name for name in wanted if isinstance(value, dict) and name not in value]
+    required = schema.get("required") or ()
+    missing = [name for name in required if isinstance(value, dict) and name not in value]
     return f"the answer does not say {', '.join(missing)}; please give each value by name" if missing else ""
 
 
-def fitting(schema: dict[str, Any], value: Any) -> dict[str, Any]:
+def valid_fields(schema: dict[str, Any], value: Any) -> dict[str, Any]:
     """Return the fields that are valid by themselves."""
-    known = fields(schema)
+    known = schema_fields(schema)
     defs = {"$defs": schema["$defs"]} if "$defs" in schema else {}
-    said = value.items() if isinstance(value, dict) else ()
+    items = value.items() if isinstance(value, dict) else ()
     return {
-        name: one for name, one in said if name in known and not checker({**known[name], **defs}).problem(one)
+        name: field_value
+        for name, field_value in items
+        if name in known and not get_validator({**known[name], **defs}).find_problem(field_value)
     }
 
 
-async def read(ask: Ask, text: str, model: Model) -> Any:
+async def parse_answer(ask: Ask, text: str, model: Model) -> Any:
     """Parse text as a value: scalars by rule, JSON as JSON, other forms by the model."""
     if ask.kind == "confirm":
-        return consent(text)
-    if ask.kind == "form" and gives_up(ask.schema, text):
-        raise GivenUp
-    simple = plain(ask.schema, text)
+        return parse_consent(text)
+    if ask.kind == "form" and is_decline(ask.schema, text):
+        raise AnswerDeclined
+    simple = parse_scalar(ask.schema, text)
     if simple is not None:
         return simple
-    properties = fields(ask.schema)
+    properties = schema_fields(ask.schema)
     if len(properties) == 1:
         (name, schema), *_ = properties.items()
-        if (only := plain(schema, text)) is not None:
+        if (only := parse_scalar(schema, text)) is not None:
             return {name: only}
         if choices := schema.get("enum"):
-            raise Unfit(f"please answer with one of: {', '.join(map(str, choices))}")
+            raise AnswerInvalid(f"please answer with one of: {', '.join(map(str, choices))}")
     with contextlib.suppress(msgspec.DecodeError, RecursionError):
         value = msgspec.json.decode(text)
         # An object is the answer, valid or not; other JSON, such as a number, may be plain text.
-        if isinstance(value, dict) or checker(ask.schema).problem(value) is None:
+        if isinstance(value, dict) or get_validator(ask.schema).find_problem(value) is None:
             return value
-    return by_name(properties, text) or await understood(ask, text, model)
+    return parse_named_values(properties, text) or await extract_with_model(ask, text, model)
 
 
-async def understood(ask: Ask, text: str, model: Model) -> Any:
+async def extract_with_model(ask: Ask, text: str, model: Model) -> Any:
     """Let the model extract the values. All fields are optional, so that it invents none."""
     question = f"{ask.message}\n\nThe person answered:\n{text}\n\nGive the values that the answer states."
     optional = {key: value for key, value in ask.schema.items() if key != "required"}
     try:
-        return await structured(model, question, optional)
+        return await generate_structured(model, question, optional)
     except RightseatError:
-        raise Unfit("the answer could not be read; please give each value by name") from None
+        raise AnswerInvalid("the answer could not be read; please give each value by name") from None
 
 
-def fields(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    found = schema.get("properties") or {}
-    return {name: field for name, field in found.items() if isinstance(field, dict)}
+def schema_fields(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    properties = schema.get("properties") or {}
+    return {name: field for name, field in properties.items() if isinstance(field, dict)}
 
 
-def gives_up(schema: dict[str, Any], text: str) -> bool:
+def is_decline(schema: dict[str, Any], text: str) -> bool:
     """Whether the text declines to answer and is not one of the offered choices."""
-    forms = (schema, *fields(schema).values())
+    forms = (schema, *schema_fields(schema).values())
     offered = {str(choice).lower() for form in forms for choice in form.get("enum") or ()}
-    return bare(text) in GIVE_UP - offered
+    return normalize_reply(text) in DECLINE_WORDS - offered
 
 
-def by_name(properties: dict[str, dict[str, Any]], text: str) -> dict[str, Any] | None:
+def parse_named_values(properties: dict[str, dict[str, Any]], text: str) -> dict[str, Any] | None:
     """Parse `name: value` lines or comma-separated pairs; None if the text is anything else."""
     lines = text.strip().splitlines()
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for part in lines if len(lines) > 1 else re.split("[,;，；]", text):
-        name, mark, said = re.sub("[=：]", ":", part, count=1).partition(":")
+        name, mark, text_value = re.sub("[=：]", ":", part, count=1).partition(":")
         name = name.strip(" -*`\"'")
-        value = plain(properties[name], said) if mark and name in properties else None
+        value = parse_scalar(properties[name], text_value) if mark and name in properties else None
         if value is None:
             return None
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
-def plain(schema: dict[str, Any], text: str) -> Any:
+def parse_scalar(schema: dict[str, Any], text: str) -> Any:
     """Parse the text as a scalar of the schema; None if it does not fit or the schema is not scalar."""
     text = text.strip()
     for choice in schema.get("enum") or ():
@@ -160,5 +167,5 @@ def plain(schema: dict[str, Any], text: str) -> Any:
             if re.fullmatch(r"[+-]?\d{1,30}(\.\d{1,30})?", number):
                 return float(number) if "." in number else int(number)
         case "boolean":
-            return consent(text)
+            return parse_consent(text)
     return None

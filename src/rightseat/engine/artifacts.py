@@ -18,84 +18,86 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat.engine.assembler import spoken
+from rightseat.engine.assembler import text_events
 from rightseat.types.events import Artifact, Event
-from rightseat.types.stores import Ids, Store
+from rightseat.types.stores import IdGenerator, Store
 from rightseat.types.turn import Owner, Turn
 
-ANYONE = Owner("(files)")
+FILE_OWNER = Owner("(files)")
 """Store owner of all files: whoever knows the token may read the file."""
-TICKET = re.compile(r"file_[0-9a-f]{32}")
+FILE_TOKEN = re.compile(r"file_[0-9a-f]{32}")
 MAX_ROWS, MAX_CELL = 20, 80
-MAX_SENT = 64 << 10
+MAX_INLINE_BYTES = 64 << 10
 """A larger file is not sent inside its event, only as a link."""
 
 
-class File(Struct, frozen=True):
+class StoredFile(Struct, frozen=True):
     name: str
     media_type: str
     data: bytes
 
 
-async def presented(event: Artifact, turn: Turn, store: Store) -> Sequence[Event]:
+async def present_artifact(event: Artifact, turn: Turn, store: Store) -> Sequence[Event]:
     """Return the artifact, or its text for a door that shows none."""
     if event.kind == "file":
-        event = await linked(event, turn, store)
+        event = await store_and_link_file(event, turn, store)
     if turn.shows_artifacts:
         return [event]
-    text = in_words(event)
-    return spoken(Ids().message(), text) if text else []
+    text = artifact_as_text(event)
+    return text_events(IdGenerator().new_message_id(), text) if text else []
 
 
-async def linked(event: Artifact, turn: Turn, store: Store) -> Artifact:
+async def store_and_link_file(event: Artifact, turn: Turn, store: Store) -> Artifact:
     """Store the file and return its artifact with a `url`."""
     content = event.content if isinstance(event.content, dict) else {}
-    packed = content.get("data")
-    if not isinstance(packed, str):
+    encoded = content.get("data")
+    if not isinstance(encoded, str):
         return event
     try:
-        data = base64.b64decode(packed, validate=True)
+        data = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):
         return event
-    ticket = f"file_{secrets.token_hex(16)}"
-    kept = File(event.name, str(content.get("media_type") or "application/octet-stream"), data)
-    await store.remember(ANYONE, {ticket: msgspec.json.encode(kept).decode()})
-    url = f"{turn.base}/files/{ticket}/{quote(event.name, safe='')}"
-    told = content if len(data) <= MAX_SENT else {k: v for k, v in content.items() if k != "data"}
-    return replace(event, content={**told, "url": url})
+    token = f"file_{secrets.token_hex(16)}"
+    file = StoredFile(event.name, str(content.get("media_type") or "application/octet-stream"), data)
+    await store.save_results(FILE_OWNER, {token: msgspec.json.encode(file).decode()})
+    url = f"{turn.base_url}/files/{token}/{quote(event.name, safe='')}"
+    inline_content = (
+        content if len(data) <= MAX_INLINE_BYTES else {k: v for k, v in content.items() if k != "data"}
+    )
+    return replace(event, content={**inline_content, "url": url})
 
 
-async def fetched(store: Store, ticket: str) -> File | None:
-    if not TICKET.fullmatch(ticket):
+async def load_file(store: Store, token: str) -> StoredFile | None:
+    if not FILE_TOKEN.fullmatch(token):
         return None
-    found = (await store.recall(ANYONE, [ticket])).get(ticket)
-    return None if found is None else msgspec.json.decode(found, type=File)
+    encoded = (await store.get_results(FILE_OWNER, [token])).get(token)
+    return None if encoded is None else msgspec.json.decode(encoded, type=StoredFile)
 
 
-def in_words(event: Artifact) -> str:
+def artifact_as_text(event: Artifact) -> str:
     content = event.content
     if isinstance(content, dict) and "url" in content:
-        return f"[{escaped(event.name)}]({content['url']})"
+        return f"[{escape_markdown(event.name)}]({content['url']})"
     if event.kind == "text" and isinstance(content, str):
         return content
-    return markdown(event.name, content) if event.kind == "table" else ""
+    return markdown_table(event.name, content) if event.kind == "table" else ""
 
 
-def markdown(name: str, content: Any) -> str:
+def markdown_table(name: str, content: Any) -> str:
     """Format the first rows of a list of objects as a Markdown table."""
     rows = content if isinstance(content, list) else []
     rows = [row for row in rows if isinstance(row, dict)]
     if not rows:
         return ""
     columns = list(dict.fromkeys(key for row in rows[:MAX_ROWS] for key in row))
-    lines = [[*map(cell, columns)], ["---"] * len(columns)]
-    lines += [[cell(row.get(column)) for column in columns] for row in rows[:MAX_ROWS]]
-    told = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    lines = [[*map(format_cell, columns)], ["---"] * len(columns)]
+    lines += [[format_cell(row.get(column)) for column in columns] for row in rows[:MAX_ROWS]]
+    table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     more = f"\n\n({MAX_ROWS} of {len(rows)} rows)" if len(rows) > MAX_ROWS else ""
-    return (f"{escaped(name)}\n\n" if name else "") + told + more
+    return (f"{escape_markdown(name)}\n\n" if name else "") + table + more
 
 
-def cell(value: Any) -> str:
+def format_cell(value: Any) -> str:
     if value is None:
         return ""
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
@@ -103,6 +105,6 @@ def cell(value: Any) -> str:
     return text if len(text) <= MAX_CELL else f"{text[: MAX_CELL - 1]}…"
 
 
-def escaped(name: str) -> str:
+def escape_markdown(name: str) -> str:
     """Escape Markdown characters in a name."""
     return re.sub(r"([\[\]()<>`*_\\])", r"\\\1", " ".join(name.split()))

@@ -8,58 +8,60 @@ from typing import Any
 
 import msgspec
 
-from rightseat.engine.assembler import Answered, Assembly, spoken
-from rightseat.types.chunks import Fragment
+from rightseat.engine.assembler import EventAssembler, ModelAnswer, text_events
+from rightseat.types.chunks import ModelChunk
 from rightseat.types.events import Event, TextDelta, TextEnd, TextStart
-from rightseat.types.messages import Message, said
-from rightseat.types.schema import checker
-from rightseat.types.stores import Ids
+from rightseat.types.messages import Message, text_message
+from rightseat.types.schema import get_validator
+from rightseat.types.stores import IdGenerator
 
-_FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*", re.DOTALL)
+_CODE_FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*", re.DOTALL)
 
 
-class Held(Assembly):
+class SchemaBufferedAssembler(EventAssembler):
     """Buffers text events; all others pass at once. The schema applies to the final answer only, not to text
     beside tool calls."""
 
-    def __init__(self, ids: Ids, clients: Mapping[str, bool], schema: dict[str, Any]) -> None:
-        super().__init__(ids, clients)
-        self.check = checker(schema)
-        self.events: list[Event] = []
+    def __init__(self, ids: IdGenerator, client_tools: Mapping[str, bool], schema: dict[str, Any]) -> None:
+        super().__init__(ids, client_tools)
+        self.validator = get_validator(schema)
+        self.buffered_events: list[Event] = []
 
-    def take(self, fragment: Fragment) -> list[Event]:
-        return self.hold(super().take(fragment))
+    def push(self, chunk: ModelChunk) -> list[Event]:
+        return self.buffer_text(super().push(chunk))
 
-    def end(self) -> list[Event]:
-        return self.hold(super().end())
+    def finish(self) -> list[Event]:
+        return self.buffer_text(super().finish())
 
-    def hold(self, events: list[Event]) -> list[Event]:
-        out: list[Event] = []
+    def buffer_text(self, events: list[Event]) -> list[Event]:
+        passed: list[Event] = []
         for event in events:
-            (self.events if isinstance(event, TextStart | TextDelta | TextEnd) else out).append(event)
-        return out
+            (self.buffered_events if isinstance(event, TextStart | TextDelta | TextEnd) else passed).append(
+                event
+            )
+        return passed
 
-    def problem(self, answered: Answered) -> str | None:
+    def find_problem(self, answer: ModelAnswer) -> str | None:
         """Describe what is wrong with the final answer; a truncated or refused answer is not checked."""
-        if answered.message.calls or answered.reason != "stop" or self.refused:
+        if answer.message.calls or answer.reason != "stop" or self.has_refusal:
             return None
-        found = _FENCED.fullmatch(answered.message.text)
-        text = found[1] if found else answered.message.text
+        fence = _CODE_FENCE.fullmatch(answer.message.text)
+        text = fence[1] if fence else answer.message.text
         try:
-            problem = self.check.problem(msgspec.json.decode(text))
+            problem = self.validator.find_problem(msgspec.json.decode(text))
         except (msgspec.DecodeError, RecursionError) as error:
             return f"it is not JSON ({error})"
-        if problem is None and found:
+        if problem is None and fence:
             # The code fence is not part of the value.
-            self.events = spoken(answered.message.id or "", text)
+            self.buffered_events = text_events(answer.message.id or "", text)
         return problem
 
     @property
-    def refused(self) -> bool:
-        return any(isinstance(event, TextStart) and event.refusal for event in self.events)
+    def has_refusal(self) -> bool:
+        return any(isinstance(event, TextStart) and event.refusal for event in self.buffered_events)
 
 
-def repair(answered: Answered, problem: str) -> list[Message]:
+def repair_messages(answer: ModelAnswer, problem: str) -> list[Message]:
     """Return the messages that ask the model to correct its answer."""
     ask = f"That answer does not fit the JSON Schema that was asked for: {problem}. Answer again, JSON only."
-    return [answered.message, said("user", ask)]
+    return [answer.message, text_message("user", ask)]

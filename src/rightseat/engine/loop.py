@@ -15,25 +15,34 @@ from typing import cast
 
 import msgspec
 
-from rightseat.engine.artifacts import presented
-from rightseat.engine.assembler import Answered, Assembly
-from rightseat.engine.fitting import fitting
-from rightseat.engine.held import Held, repair
-from rightseat.engine.history import after, before, fitted, least, noted, paired, tail_results, trusted
-from rightseat.engine.tool_calls import Batch
+from rightseat.engine.artifacts import present_artifact
+from rightseat.engine.assembler import EventAssembler, ModelAnswer
+from rightseat.engine.fitting import fit_to_capabilities
+from rightseat.engine.held import SchemaBufferedAssembler, repair_messages
+from rightseat.engine.history import (
+    messages_after_run,
+    messages_before_run,
+    minimum_tokens,
+    name_unreadable_files,
+    pair_calls_with_results,
+    trailing_results,
+    trim_to_budget,
+    use_stored_results,
+)
+from rightseat.engine.tool_calls import ToolCallBatch
 from rightseat.errors import CallerError, ContinuationGone, OutputInvalid, TooManyRounds
-from rightseat.types.capabilities import Seat, sees
-from rightseat.types.events import Artifact, Custom, Event, Reason, RunFinished, Suggestions, Usage
-from rightseat.types.messages import Call, Message, said
+from rightseat.types.capabilities import BoundModel, supports_images
+from rightseat.types.events import Artifact, Custom, Event, RunFinished, RunFinishReason, Suggestions, Usage
+from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import Model, Prompt, ToolChoice
-from rightseat.types.stores import LIFETIME, Continuation, Ids, Store, ticket_of
+from rightseat.types.stores import CONTINUATION_SECONDS, Continuation, IdGenerator, Store, parse_resume_token
 from rightseat.types.streams import closing
-from rightseat.types.tools import Tool, ToolSource, client_tool, toolset
-from rightseat.types.turn import MAX_DEPTH, Turn
+from rightseat.types.tools import Tool, Toolset, make_client_tool, merge_tools
+from rightseat.types.turn import MAX_AGENT_DEPTH, Turn
 
-ANSWER_TOKENS = 1024
-MOST_SUGGESTED = 5
-LEAST_RESULT = 200
+RESERVED_ANSWER_TOKENS = 1024
+MAX_SUGGESTIONS = 5
+MIN_RESULT_TOKENS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,77 +59,77 @@ class Assistant:
     context: int | None = None
     agents: tuple[str, ...] = ()
     """Names of agents, flows and assistants that it may hand requests over to."""
-    source: ToolSource | None = None
+    toolset: Toolset | None = None
     """Further tools; each turn gets a selection."""
-    models: Mapping[str, Seat] = field(default_factory=dict)
+    models: Mapping[str, BoundModel] = field(default_factory=dict)
     """Models that a client may choose, by name; if empty, the client's choice is ignored."""
-    seeing: tuple[str, ...] = ()
+    vision_models: tuple[str, ...] = ()
     """Models that take images, suggested when its own model does not."""
 
     @property
-    def sees(self) -> bool:
+    def supports_images(self) -> bool:
         """Whether the model takes images."""
-        return sees(self.model)
+        return supports_images(self.model)
 
     @property
-    def room(self) -> int | None:
+    def context_window(self) -> int | None:
         """Context window in tokens: as configured, else as known of the model."""
         known: int | None = getattr(self.model, "context", None)
-        return Seat.of(self.model, self.context or known).context
+        return BoundModel.from_model(self.model, self.context or known).context
 
     @property
-    def every(self) -> tuple[Model, ...]:
+    def all_models(self) -> tuple[Model, ...]:
         """The default model and those that a client may choose."""
         return (self.model, *(seat.model for seat in self.models.values()))
 
     @property
-    def equipped(self) -> bool:
+    def has_file_tools(self) -> bool:
         """Whether it has tools that may take attached files."""
-        return self.source is not None
+        return self.toolset is not None
 
     @property
     def groups(self) -> dict[str, str]:
         """The plugins that a turn can be limited to: id → name."""
-        return self.source.groups if self.source else {}
+        return self.toolset.groups if self.toolset else {}
 
     @property
     def suggestions(self) -> tuple[str, ...]:
         """Suggested questions."""
-        return self.source.questions if self.source else ()
+        return self.toolset.suggestions if self.toolset else ()
 
     @property
-    def server(self) -> Container[str]:
+    def server_tools(self) -> Container[str]:
         """Names of all server tools, selected for a turn or not."""
-        return Names(frozenset(tool.name for tool in self.tools), self.source or ())
+        return ServerToolNames(frozenset(tool.name for tool in self.tools), self.toolset or ())
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
-    own: Container[str]
-    others: Container[str]
+class ServerToolNames:
+    assistant_tools: Container[str]
+    toolset: Container[str]
 
     def __contains__(self, name: object) -> bool:
-        return name in self.own or name in self.others
+        return name in self.assistant_tools or name in self.toolset
 
 
 @dataclass(slots=True)
-class Talk:
+class TurnState:
     """State of a running turn: posted `history`, new `turn_messages`, current `batch` of calls."""
 
     turn: Turn
-    seat: Seat
-    ids: Ids
+    bound_model: BoundModel
+    ids: IdGenerator
     tools: dict[str, Tool]
     history: tuple[Message, ...]
-    added: list[Message] = field(default_factory=list)
-    later: tuple[Message, ...] = ()
-    batch: Batch | None = None
+    turn_messages: list[Message] = field(default_factory=list)
+    later_messages: tuple[Message, ...] = ()
+    batch: ToolCallBatch | None = None
     rounds: int = 0
-    begun: int = 0
+    rounds_before: int = 0
     """Rounds before this request, in a resumed turn."""
     usage: Usage | None = None
     dropped: int = 0
-    over: bool = False
+    finished: bool = False
     repaired: bool = False
 
 
@@ -129,75 +138,79 @@ class Engine:
         self.assistant = assistant
         self.store = store
         # Computed once, so that a turn costs the same with ten tools and with thousands.
-        self.server = assistant.server
-        self.seat = Seat.of(assistant.model, assistant.context)
+        self.server_tools = assistant.server_tools
+        self.bound_model = BoundModel.from_model(assistant.model, assistant.context)
         specs = msgspec.json.encode([tool.spec for tool in assistant.tools])
-        self.seal = hashlib.sha256(specs).hexdigest()[:16]
+        self.fingerprint = hashlib.sha256(specs).hexdigest()[:16]
         # Only server tools can ask a person.
-        self.can_ask = bool(assistant.tools) or assistant.source is not None
+        self.can_ask = bool(assistant.tools) or assistant.toolset is not None
 
     async def __call__(self, turn: Turn) -> AsyncIterator[Event]:
-        if turn.depth > MAX_DEPTH:
-            raise CallerError(f"Assistants call each other more than {MAX_DEPTH} deep. Break the circle.")
-        talk = await self.begin(turn)
-        while not talk.over:
-            if talk.batch is not None:
-                async with closing(self.carry_out(talk, talk.batch)) as events:
+        if turn.depth > MAX_AGENT_DEPTH:
+            raise CallerError(
+                f"Assistants call each other more than {MAX_AGENT_DEPTH} deep. Break the circle."
+            )
+        state = await self.start_turn(turn)
+        while not state.finished:
+            if state.batch is not None:
+                async with closing(self.run_tool_calls(state, state.batch)) as events:
                     async for event in events:
                         yield event
                 continue
             # Inlined: a generator of its own would cost time for every token.
-            self.check_rounds(talk)
-            prompt, dropped = await self.prompt(talk)
-            talk.rounds += 1
-            if dropped > talk.dropped:
-                talk.dropped = dropped
-                yield Custom("history_cut", {"dropped": dropped, "context": talk.seat.context})
-            desk = self.desk(talk)
-            async with closing(talk.seat.model.stream(prompt)) as fragments:
-                async for fragment in fragments:
-                    for event in desk.take(fragment):
+            self.check_rounds(state)
+            prompt, dropped = await self.build_prompt(state)
+            state.rounds += 1
+            if dropped > state.dropped:
+                state.dropped = dropped
+                yield Custom("history_cut", {"dropped": dropped, "context": state.bound_model.context})
+            assembler = self.make_assembler(state)
+            async with closing(state.bound_model.model.stream(prompt)) as chunks:
+                async for chunk in chunks:
+                    for event in assembler.push(chunk):
                         yield event
-            for event in self.conclude(talk, desk):
+            for event in self.finish_answer(state, assembler):
                 yield event
 
-    async def begin(self, turn: Turn) -> Talk:
+    async def start_turn(self, turn: Turn) -> TurnState:
         """Return the state of the turn: resumed if it answers a continuation, else new."""
-        seat = self.chosen(turn)
-        if self.assistant.source is not None and turn.raw is None:
-            turn = self.assistant.source.asked(turn)
-        results = tail_results(turn.messages)
-        kept = await self.take(turn, results)
-        if kept is None:
+        bound_model = self.choose_model(turn)
+        if self.assistant.toolset is not None and turn.raw is None:
+            turn = self.assistant.toolset.with_default_question(turn)
+        results = trailing_results(turn.messages)
+        continuation = await self.take_continuation(turn, results)
+        if continuation is None:
             if turn.answers:
                 raise ContinuationGone(
                     "This question was answered before, or it has expired. Please ask again."
                 )
-            return Talk(turn, seat, Ids(), await self.tools(turn), turn.messages)
-        if turn.answers and kept.digest != self.digest(kept.added[-1].calls):
+            return TurnState(turn, bound_model, IdGenerator(), await self.collect_tools(turn), turn.messages)
+        if turn.answers and continuation.digest != self.tools_fingerprint(continuation.added[-1].calls):
             raise ContinuationGone("The assistant has changed since it asked. Please ask again.")
-        talk = Talk(
+        state = TurnState(
             turn,
-            seat,
-            Ids(kept.ticket, kept.number),
-            await self.tools(turn, kept.added),
-            history=before(turn.messages, kept.ticket),
-            added=list(kept.added[:-1]),
-            later=tuple(m for m in after(turn.messages, kept.ticket) if m.role != "tool"),
-            rounds=kept.rounds,
-            begun=kept.rounds,
+            bound_model,
+            IdGenerator(continuation.ticket, continuation.number),
+            await self.collect_tools(turn, continuation.added),
+            history=messages_before_run(turn.messages, continuation.ticket),
+            turn_messages=list(continuation.added[:-1]),
+            later_messages=tuple(
+                m for m in messages_after_run(turn.messages, continuation.ticket) if m.role != "tool"
+            ),
+            rounds=continuation.rounds,
+            rounds_before=continuation.rounds,
         )
-        batch = talk.batch = self.batch(talk, kept.added[-1])
-        batch.kept = dict(kept.calls)
-        batch.receive(results)
-        await batch.hear({answer.interrupt: answer for answer in turn.answers}, seat.model)
-        return talk
+        batch = state.batch = self.make_batch(state, continuation.added[-1])
+        batch.states = dict(continuation.calls)
+        batch.accept_client_results(results)
+        await batch.accept_answers({answer.interrupt: answer for answer in turn.answers}, bound_model.model)
+        return state
 
-    def chosen(self, turn: Turn) -> Seat:
+    def choose_model(self, turn: Turn) -> BoundModel:
         """Return the model that the client chose, where it may; a sub-run uses the assistant's own."""
         models = self.assistant.models
         if not turn.model or not models or turn.depth:
-            return self.seat
+            return self.bound_model
         if turn.model not in models:
             raise CallerError(
                 f"{self.assistant.name} does not answer with the model {turn.model[:64]!r}. "
@@ -206,142 +219,167 @@ class Engine:
             )
         return models[turn.model]
 
-    async def tools(self, turn: Turn, added: Sequence[Message] = ()) -> dict[str, Tool]:
+    async def collect_tools(self, turn: Turn, turn_messages: Sequence[Message] = ()) -> dict[str, Tool]:
         """Return the tools of this turn: server tools first; a client tool never shadows one."""
-        source = self.assistant.source
-        if source is None or turn.raw is not None:
-            return toolset(self.assistant.tools, turn.tools)
-        tools = toolset(self.assistant.tools, ())
-        await source.offer(tools, turn, added)
+        extra_toolset = self.assistant.toolset
+        if extra_toolset is None or turn.raw is not None:
+            return merge_tools(self.assistant.tools, turn.tools)
+        tools = merge_tools(self.assistant.tools, ())
+        await extra_toolset.add_tools(tools, turn, turn_messages)
         for spec in turn.tools:
-            if spec.name not in source:
-                tools.setdefault(spec.name, client_tool(spec))
+            if spec.name not in extra_toolset:
+                tools.setdefault(spec.name, make_client_tool(spec))
         return tools
 
-    def digest(self, calls: Iterable[Call]) -> str:
+    def tools_fingerprint(self, calls: Iterable[ToolCall]) -> str:
         """Return a hash of the tools; a change invalidates open questions."""
-        source = self.assistant.source
-        theirs = source.digest(call.name for call in calls if call.name in source) if source else ""
-        return f"{self.seal}{theirs}"
+        toolset = self.assistant.toolset
+        toolset_fingerprint = (
+            toolset.fingerprint(call.name for call in calls if call.name in toolset) if toolset else ""
+        )
+        return f"{self.fingerprint}{toolset_fingerprint}"
 
-    async def take(self, turn: Turn, results: dict[str, str]) -> Continuation | None:
+    async def take_continuation(self, turn: Turn, results: dict[str, str]) -> Continuation | None:
         """Take the continuation that this turn answers; one that it does not answer stays in the store."""
-        brought = {*results, *(answer.interrupt for answer in turn.answers)}
-        for ticket in {ticket for ticket in map(ticket_of, brought) if ticket}:
-            kept = await self.store.take(turn.owner, ticket)
-            if kept is None:
+        answered_ids = {*results, *(answer.interrupt for answer in turn.answers)}
+        for token in {token for token in map(parse_resume_token, answered_ids) if token}:
+            continuation = await self.store.take_continuation(turn.owner, token)
+            if continuation is None:
                 continue
-            waits = {id for id, call in kept.calls.items() if call.client and call.result is None}
-            asked = {question.interrupt.id for call in kept.calls.values() for question in call.open}
-            if kept.assistant == self.assistant.name and brought & (waits | asked):
-                return kept
-            await self.store.save(kept)
+            client_calls = {
+                id for id, call in continuation.calls.items() if call.client and call.result is None
+            }
+            open_questions = {
+                question.interrupt.id for call in continuation.calls.values() for question in call.open
+            }
+            if continuation.assistant == self.assistant.name and answered_ids & (
+                client_calls | open_questions
+            ):
+                return continuation
+            await self.store.save_continuation(continuation)
         return None
 
-    def batch(self, talk: Talk, message: Message) -> Batch:
-        return Batch(
+    def make_batch(self, state: TurnState, message: Message) -> ToolCallBatch:
+        return ToolCallBatch(
             message,
-            talk.tools,
-            talk.turn,
-            talk.ids,
+            state.tools,
+            state.turn,
+            state.ids,
             timeout=self.assistant.tool_timeout,
-            said=tuple(talk.added),
-            budget=self.budget(talk, message),
+            turn_messages=tuple(state.turn_messages),
+            budget=self.result_budget(state, message),
         )
 
-    def budget(self, talk: Talk, message: Message) -> int | None:
+    def result_budget(self, state: TurnState, message: Message) -> int | None:
         """Return the tokens for each result of these calls: prompt and results stay within 80 % of the
         context window and leave room for the answer."""
-        context = talk.seat.context
-        room = prompt_room(context, talk.turn)
-        if context is None or room is None:
+        context = state.bound_model.context
+        prompt_tokens = prompt_budget(context, state.turn)
+        if context is None or prompt_tokens is None:
             return None
-        messages = [*instructions(self.assistant.system, talk.turn), *talk.history, *talk.added, message]
-        specs = (tool.spec for tool in talk.tools.values())
-        left = min(room, context * 4 // 5) - least(messages, specs)
-        return max(left // max(len(message.calls), 1), LEAST_RESULT)
+        messages = [
+            *system_messages(self.assistant.system, state.turn),
+            *state.history,
+            *state.turn_messages,
+            message,
+        ]
+        specs = (tool.spec for tool in state.tools.values())
+        free_tokens = min(prompt_tokens, context * 4 // 5) - minimum_tokens(messages, specs)
+        return max(free_tokens // max(len(message.calls), 1), MIN_RESULT_TOKENS)
 
-    async def carry_out(self, talk: Talk, batch: Batch) -> AsyncIterator[Event]:
+    async def run_tool_calls(self, state: TurnState, batch: ToolCallBatch) -> AsyncIterator[Event]:
         """Run the calls of the batch. A call that waits for a client or a person ends the turn."""
         async with closing(batch.run()) as events:
             async for event in events:
                 if isinstance(event, Artifact):
-                    for part in await presented(event, talk.turn, self.store):
+                    for part in await present_artifact(event, state.turn, self.store):
                         yield part
                 else:
                     yield event
-        await self.store.remember(talk.turn.owner, batch.server_results())
-        if batch.waiting or batch.questions:
-            talk.over = True
-            for event in await self.pause(talk, batch):
+        await self.store.save_results(state.turn.owner, batch.server_results())
+        if batch.waiting_client_calls or batch.open_interrupts:
+            state.finished = True
+            for event in await self.pause_turn(state, batch):
                 yield event
             return
-        talk.added += [*batch.messages(), *talk.later]
-        talk.batch, talk.later = None, ()
+        state.turn_messages += [*batch.to_messages(), *state.later_messages]
+        state.batch, state.later_messages = None, ()
 
-    def check_rounds(self, talk: Talk) -> None:
-        if talk.rounds >= self.assistant.rounds:
+    def check_rounds(self, state: TurnState) -> None:
+        if state.rounds >= self.assistant.rounds:
             raise TooManyRounds(
-                f"Stopped after {talk.rounds} rounds: the model kept calling tools. "
+                f"Stopped after {state.rounds} rounds: the model kept calling tools. "
                 "Ask for less at once, or raise `rounds` of this assistant."
             )
 
-    def desk(self, talk: Talk) -> Assembly:
+    def make_assembler(self, state: TurnState) -> EventAssembler:
         """Make the assembler of the next answer. An answer under a schema is buffered, unless the model
         enforces the schema."""
-        clients = {name: tool.client for name, tool in talk.tools.items()}
-        schema = talk.turn.output_schema
-        if schema is None or getattr(talk.seat.model, "enforces_schema", False):
-            return Assembly(talk.ids, clients)
-        return Held(talk.ids, clients, schema)
+        clients = {name: tool.runs_on_client for name, tool in state.tools.items()}
+        schema = state.turn.output_schema
+        if schema is None or getattr(state.bound_model.model, "enforces_schema", False):
+            return EventAssembler(state.ids, clients)
+        return SchemaBufferedAssembler(state.ids, clients, schema)
 
-    def conclude(self, talk: Talk, desk: Assembly) -> list[Event]:
+    def finish_answer(self, state: TurnState, assembler: EventAssembler) -> list[Event]:
         """Process a complete answer: end the turn, start its tool calls, or request a repair."""
-        events = desk.end()
-        answered = desk.answered()
-        if answered.usage is not None:
-            talk.usage = answered.usage + (talk.usage or Usage())
-        if isinstance(desk, Held):
-            problem = desk.problem(answered)
+        events = assembler.finish()
+        answer = assembler.build_answer()
+        if answer.usage is not None:
+            state.usage = answer.usage + (state.usage or Usage())
+        if isinstance(assembler, SchemaBufferedAssembler):
+            problem = assembler.find_problem(answer)
             if problem is not None:
-                self.repair(talk, answered, problem)
+                self.request_repair(state, answer, problem)
                 return events
-            events += desk.events
-        if answered.message.calls:
-            talk.batch = self.batch(talk, answered.message)
-            return events + talk.batch.begin(answered.shown)
-        talk.over = True
-        return [*events, *self.suggested(talk), RunFinished(cast(Reason, answered.reason), talk.usage)]
+            events += assembler.buffered_events
+        if answer.message.calls:
+            state.batch = self.make_batch(state, answer.message)
+            return events + state.batch.begin(answer.streamed_calls)
+        state.finished = True
+        return [
+            *events,
+            *self.make_suggestions(state),
+            RunFinished(cast(RunFinishReason, answer.reason), state.usage),
+        ]
 
-    def suggested(self, talk: Talk) -> list[Event]:
+    def make_suggestions(self, state: TurnState) -> list[Event]:
         """Return suggested questions, with the first answer of a conversation only."""
         questions = self.assistant.suggestions
-        if not questions or talk.turn.depth or any(m.role == "assistant" for m in talk.history):
+        if not questions or state.turn.depth or any(m.role == "assistant" for m in state.history):
             return []
-        asked = {message.text.strip() for message in talk.history}
-        others = tuple(question for question in questions if question not in asked)[:MOST_SUGGESTED]
+        asked = {message.text.strip() for message in state.history}
+        others = tuple(question for question in questions if question not in asked)[:MAX_SUGGESTIONS]
         return [Suggestions(others)] if others else []
 
-    def repair(self, talk: Talk, answered: Answered, problem: str) -> None:
+    def request_repair(self, state: TurnState, answer: ModelAnswer, problem: str) -> None:
         """Let the model answer once more; raise OutputInvalid after the second failure."""
-        if talk.repaired:
+        if state.repaired:
             raise OutputInvalid(f"The model did not answer in the form that was asked for: {problem}"[:500])
-        talk.repaired = True
-        talk.added += repair(answered, problem)
+        state.repaired = True
+        state.turn_messages += repair_messages(answer, problem)
 
-    async def prompt(self, talk: Talk) -> tuple[Prompt, int]:
-        turn = talk.turn
+    async def build_prompt(self, state: TurnState) -> tuple[Prompt, int]:
+        turn = state.turn
         if turn.raw is not None:
             return Prompt(messages=turn.messages, raw=turn.raw, settings=turn.settings), 0
-        messages = [*instructions(self.assistant.system, turn), *await self.believed(talk), *talk.added]
+        messages = [
+            *system_messages(self.assistant.system, turn),
+            *await self.history_with_stored_results(state),
+            *state.turn_messages,
+        ]
         # tool_choice applies to the first answer only: "required" in every round would never end.
-        choice = turn.tool_choice if talk.rounds == talk.begun else ToolChoice()
-        specs = () if choice.mode == "none" else tuple(tool.spec for tool in talk.tools.values())
-        if self.assistant.source is not None:
-            messages = noted(messages, text_only=getattr(talk.seat.model, "text_only", False))
-        shown, dropped = fitted(paired(messages), specs, prompt_room(talk.seat.context, turn))
+        choice = turn.tool_choice if state.rounds == state.rounds_before else ToolChoice()
+        specs = () if choice.mode == "none" else tuple(tool.spec for tool in state.tools.values())
+        if self.assistant.toolset is not None:
+            messages = name_unreadable_files(
+                messages, text_only=getattr(state.bound_model.model, "text_only", False)
+            )
+        fitting_messages, dropped = trim_to_budget(
+            pair_calls_with_results(messages), specs, prompt_budget(state.bound_model.context, turn)
+        )
         prompt = Prompt(
-            messages=tuple(shown),
+            messages=tuple(fitting_messages),
             tools=specs,
             tool_choice=choice,
             output_schema=turn.output_schema,
@@ -349,44 +387,48 @@ class Engine:
             conversation=turn.conversation or turn.session or turn.thread or None,
             parent=turn.parent,
         )
-        return fitting(prompt, talk.seat.abilities, self.assistant.seeing), dropped
+        return fit_to_capabilities(
+            prompt, state.bound_model.capabilities, self.assistant.vision_models
+        ), dropped
 
-    async def believed(self, talk: Talk) -> list[Message]:
+    async def history_with_stored_results(self, state: TurnState) -> list[Message]:
         """Return the posted history with the results of server calls from the store."""
-        posted = [m.call_id for m in talk.history if m.role == "tool" and m.call_id]
-        if not self.can_ask or not posted:
-            return list(talk.history)
-        return trusted(talk.history, self.server, await self.store.recall(talk.turn.owner, posted))
+        call_ids = [m.call_id for m in state.history if m.role == "tool" and m.call_id]
+        if not self.can_ask or not call_ids:
+            return list(state.history)
+        return use_stored_results(
+            state.history, self.server_tools, await self.store.get_results(state.turn.owner, call_ids)
+        )
 
-    async def pause(self, talk: Talk, batch: Batch) -> list[Event]:
+    async def pause_turn(self, state: TurnState, batch: ToolCallBatch) -> list[Event]:
         """Save a continuation and return the events that end the turn."""
         continuation = Continuation(
-            ticket=talk.ids.ticket,
-            owner=talk.turn.owner,
+            ticket=state.ids.resume_token,
+            owner=state.turn.owner,
             assistant=self.assistant.name,
-            added=(*talk.added, batch.message),
-            calls=batch.kept,
-            rounds=talk.rounds,
-            number=talk.ids.number,
-            digest=self.digest(batch.message.calls),
-            expires=time.time() + LIFETIME,
+            added=(*state.turn_messages, batch.message),
+            calls=batch.states,
+            rounds=state.rounds,
+            number=state.ids.last_number,
+            digest=self.tools_fingerprint(batch.message.calls),
+            expires=time.time() + CONTINUATION_SECONDS,
         )
-        await self.store.save(continuation)
-        reason: Reason = "interrupt" if batch.questions else "calls"
-        return [*batch.questions, RunFinished(reason, talk.usage, batch.waiting)]
+        await self.store.save_continuation(continuation)
+        reason: RunFinishReason = "interrupt" if batch.open_interrupts else "calls"
+        return [*batch.open_interrupts, RunFinished(reason, state.usage, batch.waiting_client_calls)]
 
 
-def prompt_room(context: int | None, turn: Turn) -> int | None:
+def prompt_budget(context: int | None, turn: Turn) -> int | None:
     """Return the tokens that the prompt may take, without the part reserved for the answer."""
     if context is None:
         return None
-    return context - min(turn.settings.max_tokens or ANSWER_TOKENS, context // 4)
+    return context - min(turn.settings.max_tokens or RESERVED_ANSWER_TOKENS, context // 4)
 
 
-def instructions(system: str, turn: Turn) -> list[Message]:
+def system_messages(system: str, turn: Turn) -> list[Message]:
     """Return the assistant's system prompt and the application's context as messages."""
-    messages = [said("system", system)] if system else []
+    messages = [text_message("system", system)] if system else []
     if turn.context:
         lines = "\n".join(f"- {item.description}: {item.value}" for item in turn.context)
-        messages.append(said("system", f"Context from the application:\n{lines}"))
+        messages.append(text_message("system", f"Context from the application:\n{lines}"))
     return messages

@@ -15,21 +15,30 @@ import msgspec
 from msgspec.structs import replace
 
 from rightseat.config.secret import mask
-from rightseat.engine.answers import GivenUp, Unfit, fit
+from rightseat.engine.answers import AnswerDeclined, AnswerInvalid, resolve_answer
 from rightseat.errors import RightseatError
 from rightseat.types.events import CallArgs, CallEnd, CallResult, CallStart, Event, Interrupt
-from rightseat.types.messages import Call, Message, said
+from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import Model
-from rightseat.types.schema import checker
-from rightseat.types.stores import LIFETIME, Ids, Kept, Open
-from rightseat.types.streams import closing, merge, within
-from rightseat.types.tools import APPROVAL, Ask, Pause, Result, Tool, ToolContext, approves, failure
-from rightseat.types.turn import Answer, Caution, Turn
+from rightseat.types.schema import get_validator
+from rightseat.types.stores import CONTINUATION_SECONDS, CallState, IdGenerator, OpenQuestion
+from rightseat.types.streams import closing, merge, with_timeout
+from rightseat.types.tools import (
+    APPROVAL_SCHEMA,
+    Ask,
+    Pause,
+    Result,
+    Tool,
+    ToolContext,
+    error_result,
+    is_approved,
+)
+from rightseat.types.turn import ConfirmAfterUntrusted, InterruptAnswer, Turn
 
 log = logging.getLogger(__name__)
-MAX_AGAIN = 2
+MAX_REPEATS = 2
 # Effects of calls that need approval once untrusted content was read.
-DOUBTED: dict[Caution, tuple[str, ...]] = {
+CONFIRMED_EFFECTS: dict[ConfirmAfterUntrusted, tuple[str, ...]] = {
     "off": (),
     "dangerous": ("dangerous",),
     "writes": ("dangerous", "writes"),
@@ -37,16 +46,16 @@ DOUBTED: dict[Caution, tuple[str, ...]] = {
 }
 
 
-class Batch:
+class ToolCallBatch:
     def __init__(
         self,
         message: Message,
         tools: Mapping[str, Tool],
         turn: Turn,
-        ids: Ids,
+        ids: IdGenerator,
         *,
         timeout: float,
-        said: tuple[Message, ...] = (),
+        turn_messages: tuple[Message, ...] = (),
         budget: int | None = None,
     ) -> None:
         self.message = message
@@ -54,212 +63,222 @@ class Batch:
         self.turn = turn
         self.ids = ids
         self.timeout = timeout
-        self.said = said
+        self.turn_messages = turn_messages
         self.budget = budget
-        self.kept: dict[str, Kept] = {}
-        self.verdicts: dict[str, Result] = {}
+        self.states: dict[str, CallState] = {}
+        self.early_results: dict[str, Result] = {}
         """Results known without running the tool: invalid arguments, a denial."""
 
     # Start: check each call; one that cannot run gets its result at once.
 
-    def begin(self, shown: Iterable[str]) -> list[Event]:
+    def begin(self, streamed_calls: Iterable[str]) -> list[Event]:
         """Check every call and return its events; the message's arguments become valid JSON objects."""
-        shown = frozenset(shown)
+        streamed_calls = frozenset(streamed_calls)
         events: list[Event] = []
         calls = []
         for call in self.message.calls:
-            checked, problem = self.check(call)
+            checked, problem = self.check_call(call)
             calls.append(checked)
-            client = problem is None and self.tools[call.name].client
-            self.kept[call.id] = Kept(client=client)
+            client = problem is None and self.tools[call.name].runs_on_client
+            self.states[call.id] = CallState(client=client)
             if problem is not None:
-                self.verdicts[call.id] = problem
-            if call.id not in shown:
+                self.early_results[call.id] = problem
+            if call.id not in streamed_calls:
                 start = CallStart(call.id, call.name, self.message.id or "", client)
                 events += [start, CallArgs(call.id, checked.arguments), CallEnd(call.id)]
         self.message = replace(self.message, calls=tuple(calls))
         return events
 
-    def check(self, call: Call) -> tuple[Call, Result | None]:
+    def check_call(self, call: ToolCall) -> tuple[ToolCall, Result | None]:
         """Return the call with a JSON object as arguments, and the error result if it is invalid."""
         try:
             value = msgspec.json.decode(call.arguments.strip() or "{}")
         except (msgspec.DecodeError, RecursionError) as error:
-            said_so = f"The arguments are not valid JSON ({str(error)[:100]}): {call.arguments[:200]}"
-            return replace(call, arguments="{}"), failure("invalid_json", said_so)
+            problem_text = f"The arguments are not valid JSON ({str(error)[:100]}): {call.arguments[:200]}"
+            return replace(call, arguments="{}"), error_result("invalid_json", problem_text)
         value = {} if value is None else value
         tool = self.tools.get(call.name)
         if tool is None:
             known = ", ".join(self.tools) or "none"
-            return replace(call, arguments="{}"), failure(
+            return replace(call, arguments="{}"), error_result(
                 "unknown_tool", f"There is no tool {call.name[:64]!r}. Tools: {known}"
             )
-        problem = (tool.check or checker(tool.parameters).problem)(value)
+        problem = (tool.check or get_validator(tool.parameters).find_problem)(value)
         if problem is None and not isinstance(value, dict):
             problem = "the arguments must be a JSON object"
         if problem is not None:
             text = call.arguments if isinstance(value, dict) else "{}"
-            return replace(call, arguments=text), failure("invalid_arguments", f"{call.name}: {problem}")
+            return replace(call, arguments=text), error_result("invalid_arguments", f"{call.name}: {problem}")
         return replace(call, arguments=msgspec.json.encode(value).decode()), None
 
     # Resume: results from the client and answers from the person.
 
-    def receive(self, results: Mapping[str, str]) -> None:
+    def accept_client_results(self, results: Mapping[str, str]) -> None:
         """Store results of client calls. If only some arrive, the others get an error result, so that the
         model does not wait forever. If none arrives, all stay open."""
-        if not any(call_id in results for call_id in self.waiting):
+        if not any(call_id in results for call_id in self.waiting_client_calls):
             return
-        missing = failure("no_result", "The client sent no result for this call.")
-        for call_id, kept in self.kept.items():
-            if kept.client and kept.result is None:
+        missing = error_result("no_result", "The client sent no result for this call.")
+        for call_id, state in self.states.items():
+            if state.client and state.result is None:
                 text = results.get(call_id)
-                self.kept[call_id] = replace(
-                    kept, result=missing.text if text is None else text, failed=text is None
+                self.states[call_id] = replace(
+                    state, result=missing.text if text is None else text, failed=text is None
                 )
 
-    async def hear(self, answers: Mapping[str, Answer], model: Model) -> None:
+    async def accept_answers(self, answers: Mapping[str, InterruptAnswer], model: Model) -> None:
         """Apply answers to open questions. An invalid answer is asked for again, at most twice."""
-        for call_id, kept in self.kept.items():
-            for question in kept.open:
+        for call_id, state in self.states.items():
+            for question in state.open:
                 answer = answers.get(question.interrupt.id)
                 if answer is None:
                     continue
-                kept, verdict = await self.heard(kept, question, answer, model)
+                state, verdict = await self.apply_answer(state, question, answer, model)
                 if verdict is not None:
-                    self.verdicts[call_id] = verdict
-            self.kept[call_id] = kept
+                    self.early_results[call_id] = verdict
+            self.states[call_id] = state
 
-    async def heard(
-        self, kept: Kept, question: Open, answer: Answer, model: Model
-    ) -> tuple[Kept, Result | None]:
+    async def apply_answer(
+        self, state: CallState, question: OpenQuestion, answer: InterruptAnswer, model: Model
+    ) -> tuple[CallState, Result | None]:
         """Return the call's new state, and its result if the answer ends the call without running it."""
-        given_up = replace(kept, open=()), failure("cancelled", "The person did not want to answer.")
+        declined = replace(state, open=()), error_result("cancelled", "The person did not want to answer.")
         if answer.status == "cancelled":
-            return given_up
-        others = tuple(other for other in kept.open if other is not question)
+            return declined
+        others = tuple(other for other in state.open if other is not question)
         try:
-            value = await fit(question.ask, answer, model, question.given)
-        except GivenUp:
-            return given_up
-        except Unfit as unfit:
+            value = await resolve_answer(question.ask, answer, model, question.given)
+        except AnswerDeclined:
+            return declined
+        except AnswerInvalid as invalid:
             # A new valid field is progress and does not count as a repeat.
-            again = question.again + (unfit.given == question.given)
-            if again > MAX_AGAIN:
-                return replace(kept, open=()), failure(
-                    "no_answer", f"The person was asked three times: {unfit}"
+            again = question.again + (invalid.accepted_fields == question.given)
+            if again > MAX_REPEATS:
+                return replace(state, open=()), error_result(
+                    "no_answer", f"The person was asked three times: {invalid}"
                 )
-            repeated = Open(
-                self.interrupt(question.ask, question.interrupt.call, f"{question.ask.message}\n({unfit})"),
+            repeated = OpenQuestion(
+                self.make_interrupt(
+                    question.ask, question.interrupt.call, f"{question.ask.message}\n({invalid})"
+                ),
                 question.ask,
                 question.place,
                 again,
-                unfit.given,
+                invalid.accepted_fields,
             )
-            return replace(kept, open=(*others, repeated)), None
-        if kept.paused:
-            return replace(kept, open=others, fresh={**kept.fresh, question.place: value}), None
-        if approves(value):
-            return replace(kept, open=others, approved=True), None
-        return replace(kept, open=()), failure("denied", "The person did not allow this call.")
+            return replace(state, open=(*others, repeated)), None
+        if state.paused:
+            return replace(state, open=others, fresh={**state.fresh, question.place: value}), None
+        if is_approved(value):
+            return replace(state, open=others, approved=True), None
+        return replace(state, open=()), error_result("denied", "The person did not allow this call.")
 
-    def interrupt(self, ask: Ask, call_id: str | None, message: str | None = None) -> Interrupt:
-        until = time.time() + LIFETIME
-        return Interrupt(self.ids.ask(), ask.kind, message or ask.message, ask.schema, call_id, until)
+    def make_interrupt(self, ask: Ask, call_id: str | None, message: str | None = None) -> Interrupt:
+        until = time.time() + CONTINUATION_SECONDS
+        return Interrupt(
+            self.ids.new_interrupt_id(), ask.kind, message or ask.message, ask.schema, call_id, until
+        )
 
     # Run.
 
     async def run(self) -> AsyncIterator[Event]:
         """Run all runnable calls concurrently; results come in call order."""
-        due = [call for call in self.message.calls if self.ready(call)]
-        streams = [self.carry_out(call) for call in due]
+        calls = [call for call in self.message.calls if self.is_runnable(call)]
+        streams = [self.run_call(call) for call in calls]
         done: dict[int, CallResult] = {}
-        told = 0
+        next_number = 0
         async with closing(merge(*streams)) as items:
             async for number, item in items:
                 if isinstance(item, Result):
-                    done[number] = self.settle(due[number], item)
+                    done[number] = self.record_result(calls[number], item)
                 elif isinstance(item, Pause):
-                    self.park(due[number], item)
+                    self.record_pause(calls[number], item)
                 else:
                     yield item
-                while told in done or (told < len(due) and self.kept[due[told].id].open):
-                    if told in done:
-                        yield done[told]
-                    told += 1
+                while next_number in done or (
+                    next_number < len(calls) and self.states[calls[next_number].id].open
+                ):
+                    if next_number in done:
+                        yield done[next_number]
+                    next_number += 1
 
-    def ready(self, call: Call) -> bool:
+    def is_runnable(self, call: ToolCall) -> bool:
         """Whether the call can run now. One that needs approval gets an open question instead."""
-        kept = self.kept[call.id]
-        if call.id in self.verdicts:
+        state = self.states[call.id]
+        if call.id in self.early_results:
             return True
-        if kept.result is not None or kept.client or kept.open:
+        if state.result is not None or state.client or state.open:
             return False
         tool = self.tools[call.name]
-        if kept.approved or kept.paused or not (tool.confirm or self.doubtful(tool)):
+        if state.approved or state.paused or not (tool.confirm or self.needs_confirmation(tool)):
             return True
-        ask = Ask(f"Allow {call.name} with {call.arguments}?", "confirm", APPROVAL)
-        self.kept[call.id] = replace(kept, open=(Open(self.interrupt(ask, call.id), ask),))
+        ask = Ask(f"Allow {call.name} with {call.arguments}?", "confirm", APPROVAL_SCHEMA)
+        self.states[call.id] = replace(state, open=(OpenQuestion(self.make_interrupt(ask, call.id), ask),))
         return False
 
-    def doubtful(self, tool: Tool) -> bool:
+    def needs_confirmation(self, tool: Tool) -> bool:
         """Whether the call needs approval because untrusted content may have caused it."""
-        effects = DOUBTED[self.turn.caution]
-        return tool.effect in effects and not tool.asks and self.exposed
+        effects = CONFIRMED_EFFECTS[self.turn.confirm_after_untrusted]
+        return tool.effect in effects and not tool.asks_approval and self.has_untrusted_content
 
     @property
-    def exposed(self) -> bool:
+    def has_untrusted_content(self) -> bool:
         """Whether the conversation contains untrusted content."""
-        if self.turn.exposed:
+        if self.turn.has_untrusted_input:
             return True
-        messages = (*self.turn.messages, *self.said)
+        messages = (*self.turn.messages, *self.turn_messages)
         names = {call.id: call.name for message in messages for call in message.calls}
         results = (names.get(m.call_id or "", "") for m in messages if m.role == "tool")
-        return any(self.foreign(self.tools.get(name)) for name in results)
+        return any(self.is_untrusted(self.tools.get(name)) for name in results)
 
-    def foreign(self, tool: Tool | None) -> bool:
-        return tool is None or tool.client or tool.outside
+    def is_untrusted(self, tool: Tool | None) -> bool:
+        return tool is None or tool.runs_on_client or tool.untrusted
 
-    async def carry_out(self, call: Call) -> AsyncIterator[Event | Result | Pause]:
+    async def run_call(self, call: ToolCall) -> AsyncIterator[Event | Result | Pause]:
         """Run one call. Whatever the tool does, one Result or one Pause comes last."""
-        verdict = self.verdicts.pop(call.id, None)
-        if verdict is not None:
-            yield verdict
+        early_result = self.early_results.pop(call.id, None)
+        if early_result is not None:
+            yield early_result
             return
         tool = self.tools.get(call.name)
         limit = (tool and tool.timeout) or self.timeout
         try:
-            async with closing(self.attempt(call, tool, limit)) as items:
+            async with closing(self.invoke_tool(call, tool, limit)) as items:
                 async for item in items:
                     yield item
         except TimeoutError:
-            yield failure("timeout", f"{call.name} took longer than {limit:g} s and was stopped.")
+            yield error_result("timeout", f"{call.name} took longer than {limit:g} s and was stopped.")
         except RightseatError as error:
-            yield failure(error.code, error.message)
+            yield error_result(error.code, error.message)
         except SystemExit:
-            yield failure("tool_failed", "The tool tried to end the process.")
+            yield error_result("tool_failed", "The tool tried to end the process.")
         except asyncio.CancelledError:
             # Cancellation of our task propagates; one that the tool raised itself is a failure.
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            yield failure("tool_failed", "The tool was cancelled from inside.")
+            yield error_result("tool_failed", "The tool was cancelled from inside.")
         except Exception as error:
             log.warning("tool %s failed", call.name, exc_info=error)
-            yield failure("tool_failed", mask(f"{type(error).__name__}: {error}")[:500])
+            yield error_result("tool_failed", mask(f"{type(error).__name__}: {error}")[:500])
 
-    async def attempt(
-        self, call: Call, tool: Tool | None, limit: float
+    async def invoke_tool(
+        self, call: ToolCall, tool: Tool | None, limit: float
     ) -> AsyncIterator[Event | Result | Pause]:
         if tool is None or tool.call is None:
-            yield failure("unknown_tool", f"There is no tool {call.name} any more.")
+            yield error_result("unknown_tool", f"There is no tool {call.name} any more.")
             return
-        kept = self.kept[call.id]
+        state = self.states[call.id]
         # A sub-run does not see this conversation, so the turn tells it.
-        cautious = self.turn.caution != "off" and not self.turn.exposed and self.exposed
-        turn = replace(self.turn, exposed=True) if cautious else self.turn
-        context = ToolContext(turn, call.id, kept.state, kept.heard, self.said, self.budget)
+        mark_untrusted = (
+            self.turn.confirm_after_untrusted != "off"
+            and not self.turn.has_untrusted_input
+            and self.has_untrusted_content
+        )
+        turn = replace(self.turn, has_untrusted_input=True) if mark_untrusted else self.turn
+        context = ToolContext(turn, call.id, state.state, state.all_answers, self.turn_messages, self.budget)
         last: Result | Pause = Result()
-        items = within(tool.call(msgspec.json.decode(call.arguments), context), limit)
+        items = with_timeout(tool.call(msgspec.json.decode(call.arguments), context), limit)
         async with closing(items):
             async for item in items:
                 if isinstance(item, Result | Pause):
@@ -267,40 +286,41 @@ class Batch:
                 else:
                     yield item
         if isinstance(last, Pause) and not last.asks:
-            last = failure("tool_failed", f"{call.name} paused without a question.")
+            last = error_result("tool_failed", f"{call.name} paused without a question.")
         # Encode here, so that an unencodable value fails the call and not the run.
         yield last if isinstance(last, Pause) else Result(last.text, last.failed)
 
-    def settle(self, call: Call, result: Result) -> CallResult:
-        self.kept[call.id] = Kept(result=result.text, failed=result.failed)
+    def record_result(self, call: ToolCall, result: Result) -> CallResult:
+        self.states[call.id] = CallState(result=result.text, failed=result.failed)
         return CallResult(call.id, result.text, result.failed)
 
-    def park(self, call: Call, pause: Pause) -> None:
-        kept = self.kept[call.id]
+    def record_pause(self, call: ToolCall, pause: Pause) -> None:
+        state = self.states[call.id]
         asks = enumerate(pause.asks)
-        questions = tuple(Open(self.interrupt(ask, call.id), ask, place) for place, ask in asks)
-        self.kept[call.id] = replace(
-            kept, open=questions, paused=True, state=pause.state, answers=kept.heard, fresh={}
+        questions = tuple(OpenQuestion(self.make_interrupt(ask, call.id), ask, place) for place, ask in asks)
+        self.states[call.id] = replace(
+            state, open=questions, paused=True, state=pause.state, answers=state.all_answers, fresh={}
         )
 
     # State after a run.
 
     @property
-    def waiting(self) -> tuple[str, ...]:
-        return tuple(id for id, kept in self.kept.items() if kept.client and kept.result is None)
+    def waiting_client_calls(self) -> tuple[str, ...]:
+        return tuple(id for id, kept in self.states.items() if kept.client and kept.result is None)
 
     @property
-    def questions(self) -> tuple[Interrupt, ...]:
-        return tuple(question.interrupt for kept in self.kept.values() for question in kept.open)
+    def open_interrupts(self) -> tuple[Interrupt, ...]:
+        return tuple(question.interrupt for kept in self.states.values() for question in kept.open)
 
     def server_results(self) -> dict[str, str]:
         return {
-            id: kept.result for id, kept in self.kept.items() if kept.result is not None and not kept.client
+            id: kept.result for id, kept in self.states.items() if kept.result is not None and not kept.client
         }
 
-    def messages(self) -> list[Message]:
+    def to_messages(self) -> list[Message]:
         """Return the assistant message and all results, in call order."""
         results = [
-            said("tool", self.kept[call.id].result or "", call_id=call.id) for call in self.message.calls
+            text_message("tool", self.states[call.id].result or "", call_id=call.id)
+            for call in self.message.calls
         ]
         return [self.message, *results]

@@ -6,38 +6,3 @@ Client side: client (HTTP/1.1 to a configured server, streaming), retry, fetch/ 
 
 The client follows no redirects, keeps no cookies, uses no proxies and decompresses nothing.
 """
-
-from __future__ import annotations
-
-import importlib
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from rightseat.http.client import Client, ConnectTimeout, request_head
-    from rightseat.http.response import Cut, NotHttp, Response
-
-_HOMES = {
-    "Client": "client",
-    "ConnectTimeout": "client",
-    "Cut": "response",
-    "NotHttp": "response",
-    "Response": "response",
-    "request_head": "client",
-}
-
-__all__ = [
-    "Client",
-    "ConnectTimeout",
-    "Cut",
-    "NotHttp",
-    "Response",
-    "request_head",
-]
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        """Import a public name on first use, so that one module of this folder does not load the others."""
-        if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

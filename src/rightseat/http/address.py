@@ -9,21 +9,21 @@ from yarl import URL
 from rightseat.errors import ConfigError
 
 
-def address(text: str, what: str) -> URL:
+def parse_base_url(text: str, label: str) -> URL:
     """Parse an http(s) URL; ConfigError names `label`. Credentials in it are refused: they reach logs."""
     try:
         url = URL(text)
         port = url.port
     except ValueError as error:
-        raise ConfigError(f"{what} is not an address: it looks like http://127.0.0.1:8080") from error
+        raise ConfigError(f"{label} is not an address: it looks like http://127.0.0.1:8080") from error
     if url.scheme not in ("http", "https") or not url.host or not port:
-        raise ConfigError(f"{what} must begin with http:// or https:// and name a host.")
+        raise ConfigError(f"{label} must begin with http:// or https:// and name a host.")
     if url.user or url.password:
-        raise ConfigError(f"{what} must not contain a user or a password: give the key as api_key.")
+        raise ConfigError(f"{label} must not contain a user or a password: give the key as api_key.")
     return url.with_fragment(None)
 
 
-def host(text: str) -> str:
+def parse_host(text: str) -> str:
     """Return the host of a URL, or "" where the URL is invalid (`parse_base_url` raises for that)."""
     try:
         return URL(text).host or ""

@@ -11,101 +11,101 @@ from typing import cast
 from aiohappyeyeballs import start_connection
 from yarl import URL
 
-from rightseat.http.response import Cut, Response
+from rightseat.http.response import IncompleteResponse, Response
 
 # Servers close idle connections after 5 s or more: one kept longer would often be gone.
-KEPT_SECONDS = 15.0
+IDLE_SECONDS = 15.0
 # Delay before the next address of a host is tried in parallel (RFC 8305).
-_NEXT_ADDRESS = 0.25
+_HAPPY_EYEBALLS_DELAY = 0.25
 
 
 class ConnectTimeout(TimeoutError):
     """No connection within `connect_timeout`."""
 
 
-def request_head(method: str, url: URL, headers: Mapping[str, str]) -> bytes:
+def format_request_head(method: str, url: URL, headers: Mapping[str, str]) -> bytes:
     """Format a request head up to the value of Content-Length, which `HttpClient.send` appends."""
     lines = [f"{method} {url.raw_path_qs} HTTP/1.1", f"Host: {url.host_port_subcomponent}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     return "\r\n".join([*lines, "Content-Length: "]).encode("ascii")
 
 
-class Client:
+class HttpClient:
     """A connection pool for one server; of `url` only scheme, host and port are used."""
 
     def __init__(self, url: URL, *, connect_timeout: float) -> None:
         self._url = url
         self._connect_timeout = connect_timeout
         self._tls: ssl.SSLContext | None = None
-        self._all: set[Connection] = set()
+        self._connections: set[Connection] = set()
         self._idle: list[Connection] = []
-        self._sweeper: asyncio.TimerHandle | None = None
+        self._stale_timer: asyncio.TimerHandle | None = None
 
     async def send(self, head: bytes, body: bytes, deadline: float) -> Response:
         """Send a request and return its Response. Raises ConnectTimeout, or TimeoutError at `deadline`."""
-        connection = self._kept() or await self._dialled(deadline)
-        return connection.ask(b"%b%d\r\n\r\n%b" % (head, len(body), body))
+        connection = self._take_idle() or await self._connect_before(deadline)
+        return connection.send_request(b"%b%d\r\n\r\n%b" % (head, len(body), body))
 
     def close(self) -> None:
-        if self._sweeper is not None:
-            self._sweeper.cancel()
-            self._sweeper = None
-        for connection in tuple(self._all):
+        if self._stale_timer is not None:
+            self._stale_timer.cancel()
+            self._stale_timer = None
+        for connection in tuple(self._connections):
             connection.abort()
 
-    def _kept(self) -> Connection | None:
+    def _take_idle(self) -> Connection | None:
         while self._idle:
             # The newest one: older ones time out and are closed.
             connection = self._idle.pop()
-            if connection.usable:
+            if connection.is_usable:
                 return connection
             connection.abort()
         return None
 
-    def keep(self, connection: Connection) -> None:
-        connection.kept_at = connection.loop.time()
+    def add_idle(self, connection: Connection) -> None:
+        connection.idle_since = connection.loop.time()
         self._idle.append(connection)
-        if self._sweeper is None:
-            self._sweeper = connection.loop.call_later(KEPT_SECONDS, self._sweep, connection.loop)
+        if self._stale_timer is None:
+            self._stale_timer = connection.loop.call_later(IDLE_SECONDS, self._close_stale, connection.loop)
 
-    def forget(self, connection: Connection) -> None:
-        self._all.discard(connection)
+    def remove(self, connection: Connection) -> None:
+        self._connections.discard(connection)
         if connection in self._idle:
             self._idle.remove(connection)
 
-    def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
-        oldest = loop.time() - KEPT_SECONDS
-        for connection in [one for one in self._idle if one.kept_at <= oldest]:
+    def _close_stale(self, loop: asyncio.AbstractEventLoop) -> None:
+        oldest = loop.time() - IDLE_SECONDS
+        for connection in [one for one in self._idle if one.idle_since <= oldest]:
             connection.abort()
-        self._sweeper = loop.call_later(KEPT_SECONDS, self._sweep, loop) if self._idle else None
+        self._stale_timer = loop.call_later(IDLE_SECONDS, self._close_stale, loop) if self._idle else None
 
-    async def _dialled(self, deadline: float) -> Connection:
+    async def _connect_before(self, deadline: float) -> Connection:
         loop = asyncio.get_running_loop()
         latest = loop.time() + self._connect_timeout
         try:
             async with asyncio.timeout_at(min(latest, deadline)):
-                connection = await self._dial(loop)
+                connection = await self._connect(loop)
         except TimeoutError as error:
             if latest <= deadline:
                 raise ConnectTimeout from error
             raise
-        self._all.add(connection)
+        self._connections.add(connection)
         return connection
 
-    async def _dial(self, loop: asyncio.AbstractEventLoop) -> Connection:
+    async def _connect(self, loop: asyncio.AbstractEventLoop) -> Connection:
         host, port = self._url.raw_host, self._url.port
         try:
-            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            address_infos = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except UnicodeError as error:
             raise OSError("no name that DNS could have") from error
-        plain = await start_connection(found, happy_eyeballs_delay=_NEXT_ADDRESS)
-        tls = self._context() if self._url.scheme == "https" else None
+        sock = await start_connection(address_infos, happy_eyeballs_delay=_HAPPY_EYEBALLS_DELAY)
+        tls = self._tls_context() if self._url.scheme == "https" else None
         _, connection = await loop.create_connection(
-            lambda: Connection(self, loop), sock=plain, ssl=tls, server_hostname=host if tls else None
+            lambda: Connection(self, loop), sock=sock, ssl=tls, server_hostname=host if tls else None
         )
         return connection
 
-    def _context(self) -> ssl.SSLContext:
+    def _tls_context(self) -> ssl.SSLContext:
         if self._tls is None:
             self._tls = ssl.create_default_context()
             self._tls.set_alpn_protocols(["http/1.1"])
@@ -115,9 +115,9 @@ class Client:
 class Connection(asyncio.Protocol):
     """One connection. During an exchange the Response is the transport's protocol instead."""
 
-    def __init__(self, client: Client, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, client: HttpClient, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self.kept_at = 0.0
+        self.idle_since = 0.0
         self._client = client
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -125,27 +125,27 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
 
     @property
-    def usable(self) -> bool:
+    def is_usable(self) -> bool:
         return not self._transport.is_closing()
 
-    def ask(self, request: bytes) -> Response:
-        if not self.usable:
-            raise Cut("the connection was closed before it was used")
-        response = Response(self._transport, self._released)
+    def send_request(self, request: bytes) -> Response:
+        if not self.is_usable:
+            raise IncompleteResponse("the connection was closed before it was used")
+        response = Response(self._transport, self._on_released)
         self._transport.set_protocol(response)
         self._transport.write(request)
         return response
 
-    def _released(self, reusable: bool) -> None:
+    def _on_released(self, reusable: bool) -> None:
         self._transport.set_protocol(self)
         # A server that answered before reading the whole request would take the rest for the next one.
-        if reusable and self.usable and not self._transport.get_write_buffer_size():
-            self._client.keep(self)
+        if reusable and self.is_usable and not self._transport.get_write_buffer_size():
+            self._client.add_idle(self)
         else:
             self.abort()
 
     def abort(self) -> None:
-        self._client.forget(self)
+        self._client.remove(self)
         self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
@@ -153,4 +153,4 @@ class Connection(asyncio.Protocol):
         self.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._client.forget(self)
+        self._client.remove(self)

@@ -17,32 +17,32 @@ from urllib.parse import unquote
 import msgspec
 from msgspec import Struct
 
-from rightseat.config.graphql_limits import DocumentLimits
+from rightseat.config.graphql_limits import GraphQLLimits
 from rightseat.errors import CallerError, RightseatError
-from rightseat.http.reply import Head, Reply
-from rightseat.tools.text_calls.builtin import understood
-from rightseat.types.agents import Recalled
+from rightseat.http.reply import Reply, ResponseStart
+from rightseat.tools.text_calls.builtin import with_builtin_schema
+from rightseat.types.agents import AgentThreadState
 from rightseat.types.events import Event
 from rightseat.types.model import ToolSpec
 from rightseat.types.responder import Responder
-from rightseat.types.schema import checker
-from rightseat.types.threads import Entry, Journal, Numbered
+from rightseat.types.schema import get_validator
+from rightseat.types.threads import NumberedEntry, ThreadEntry, ThreadStore
 from rightseat.types.tools import Tool
 from rightseat.types.turn import Owner, Turn
 
 T = TypeVar("T")
-SSE = (
+SSE_HEADERS = (
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
 )
 # The id of the current request, for the log.
-REQUEST: ContextVar[str] = ContextVar("request", default="")
-TRACE = ("traceparent", "tracestate")
-NAME = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
+REQUEST_ID: ContextVar[str] = ContextVar("request", default="")
+TRACE_HEADERS = ("traceparent", "tracestate")
+ID_PATTERN = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
 
 
-class Described(Protocol):
+class AssistantInfo(Protocol):
     """An assistant or agent as doors describe it to clients."""
 
     @property
@@ -56,7 +56,7 @@ class Described(Protocol):
     @property
     def context(self) -> int | None: ...
     @property
-    def room(self) -> int | None:
+    def context_window(self) -> int | None:
         """The context window in tokens: configured (`context`), else as the model reports it."""
         ...
 
@@ -66,7 +66,7 @@ class Described(Protocol):
         ...
 
     @property
-    def server(self) -> Container[str]:
+    def server_tools(self) -> Container[str]:
         """Names of the tools that run on this server, offered or not."""
         ...
 
@@ -76,31 +76,31 @@ class Described(Protocol):
         ...
 
     @property
-    def sees(self) -> bool:
+    def supports_images(self) -> bool:
         """Whether the model takes images."""
         ...
 
     @property
-    def equipped(self) -> bool:
+    def has_file_tools(self) -> bool:
         """Whether any tools may take attached files."""
         ...
 
 
-class Threads(Protocol):
+class ThreadService(Protocol):
     """Stored threads, and runs that outlive their client."""
 
     @property
-    def journal(self) -> Journal: ...
+    def store(self) -> ThreadStore: ...
 
-    async def start(self, turn: Turn, respond: Responder, /) -> AsyncIterator[Numbered]:
+    async def start(self, turn: Turn, respond: Responder, /) -> AsyncIterator[NumberedEntry]:
         """Start a run on its thread and return its entries; Conflict while another run is active."""
         ...
 
-    def follow(self, owner: Owner, thread: str, after: int = 0, /) -> AsyncIterator[Numbered]:
+    def follow(self, owner: Owner, thread: str, after: int = 0, /) -> AsyncIterator[NumberedEntry]:
         """Return a thread's entries after a number, then those of its active run; none if unknown."""
         ...
 
-    async def earlier(self, owner: Owner, thread: str, number: int, /) -> list[Entry]:
+    async def read_run_until(self, owner: Owner, thread: str, number: int, /) -> list[ThreadEntry]:
         """Return the entries up to a number of the run that the number belongs to."""
         ...
 
@@ -109,12 +109,12 @@ class Threads(Protocol):
     async def delete(self, owner: Owner, thread: str, /) -> bool: ...
 
 
-class Document(Struct, frozen=True):
+class ResourceFile(Struct, frozen=True):
     """A file that clients may read."""
 
     name: str
     description: str
-    kind: str
+    media_type: str
     path: Path
 
 
@@ -122,16 +122,16 @@ class Host(Protocol):
     """The part of the Runtime that doors see."""
 
     @property
-    def threads(self) -> Threads: ...
+    def threads(self) -> ThreadService: ...
 
     @property
     def responders(self) -> Mapping[str, Responder]: ...
 
-    def described(self, name: str, /) -> Described | None:
+    def describe(self, name: str, /) -> AssistantInfo | None:
         """Return the description of a responder."""
         ...
 
-    async def recall(self, name: str, owner: Owner, thread: str, /) -> Recalled | None:
+    async def recall(self, name: str, owner: Owner, thread: str, /) -> AgentThreadState | None:
         """Return what an agent itself has stored of a thread, or None."""
         ...
 
@@ -141,34 +141,34 @@ class Host(Protocol):
         ...
 
     @property
-    def documents(self) -> Mapping[str, Document]:
+    def resources(self) -> Mapping[str, ResourceFile]:
         """Flow files that clients may read, by URI."""
         ...
 
     @property
-    def questions(self) -> Mapping[str, str]:
+    def suggested_questions(self) -> Mapping[str, str]:
         """The suggested question of each plugin."""
         ...
 
     def run(self, turn: Turn, /) -> AsyncIterator[Event]: ...
 
-    def resolve(self, name: str | None, /) -> str | None:
+    def resolve_responder(self, name: str | None, /) -> str | None:
         """Return the responder that a client means by a model name; None means the default."""
         ...
 
-    def picked(self, name: str | None, /) -> str | None:
+    def resolve_model(self, name: str | None, /) -> str | None:
         """Return MODEL of ASSISTANT/MODEL where the assistant lets clients choose, else None."""
         ...
 
-    def offered(self, name: str | None, /) -> tuple[str, ...]:
+    def list_models(self, name: str | None, /) -> tuple[str, ...]:
         """Return the models that a client of this assistant may choose."""
         ...
 
-    def bare(self, name: str | None, /) -> bool:
+    def is_plain_model(self, name: str | None, /) -> bool:
         """Whether the assistant is a bare model: no instructions, no tools."""
         ...
 
-    def completes(self, name: str | None, /) -> bool:
+    def supports_completion(self, name: str | None, /) -> bool:
         """Whether the model completes raw text, so that a turn may be `raw`."""
         ...
 
@@ -196,21 +196,21 @@ class Request(Struct, frozen=True, kw_only=True):
     """This server's URL as the client sees it, without a trailing slash."""
     introspection: bool = False
     """Whether GraphQL introspection is allowed."""
-    graphql: DocumentLimits = DocumentLimits()
+    graphql: GraphQLLimits = GraphQLLimits()
     forward: Callable[[Mapping[str, str]], dict[str, str]] = lambda headers: {}
     """Selects the headers that agents and tools may see."""
     count: Callable[[int], None] = lambda status: None
     """Sets the status for access log and metrics where the reply's own status must be 200."""
 
     @property
-    def trace(self) -> dict[str, str]:
+    def trace_headers(self) -> dict[str, str]:
         """The W3C trace context headers."""
-        return {name: self.headers[name] for name in TRACE if name in self.headers}
+        return {name: self.headers[name] for name in TRACE_HEADERS if name in self.headers}
 
     @property
-    def passed(self) -> dict[str, str]:
+    def forwarded_headers(self) -> dict[str, str]:
         """The headers for agents and tools, trace context included."""
-        return self.forward(self.headers) | self.trace
+        return self.forward(self.headers) | self.trace_headers
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,16 +220,16 @@ class Route:
 
     method: str
     path: str
-    answer: Callable[[Request, Host], Reply]
-    open: bool = False
-    page: bool = False
+    handler: Callable[[Request, Host], Reply]
+    public: bool = False
+    browser_only: bool = False
     """Only for browser navigation; other clients get the next route of the same path."""
-    body: type[Struct] | None = None
+    body_type: type[Struct] | None = None
     """The request body, for the OpenAPI document."""
     summary: str = ""
-    empty: bool = False
+    returns_204: bool = False
     """Answers 204."""
-    quiet: bool = False
+    returns_202: bool = False
     """May answer 202, where the request needs no response."""
 
 
@@ -245,7 +245,7 @@ class Probe:
     path: str
     check: Callable[[int, Mapping[str, str], bytes], str | None]
     body: bytes = b""
-    open: bool = False
+    public: bool = False
     """The route needs no key."""
     optional: bool = False
     """404 is no failure: a server may lack this route."""
@@ -257,62 +257,64 @@ class Door:
 
     name: str
     routes: tuple[Route, ...]
-    refuse: Callable[[RightseatError], Reply]
+    format_error: Callable[[RightseatError], Reply]
     hint: Callable[[str], str]
     probes: tuple[Probe, ...] = ()
-    refuse_as: Callable[[RightseatError, dict[str, str]], Reply] | None = None
+    format_error_for: Callable[[RightseatError, dict[str, str]], Reply] | None = None
     """As `format_error`, where the format depends on the request's headers."""
     origins: tuple[str, ...] = ()
     """Origins of the door's own clients, allowed besides [server] cors."""
 
 
-async def whole(
-    status: int, body: bytes, *headers: tuple[bytes, bytes], kind: bytes = b"application/json"
+async def make_reply(
+    status: int, body: bytes, *headers: tuple[bytes, bytes], content_type: bytes = b"application/json"
 ) -> Reply:
     """Make a reply of one part."""
-    yield piece(status, body, *headers, kind=kind)
+    yield make_full_response(status, body, *headers, content_type=content_type)
 
 
-def piece(status: int, body: bytes, *headers: tuple[bytes, bytes], kind: bytes = b"application/json") -> Head:
+def make_full_response(
+    status: int, body: bytes, *headers: tuple[bytes, bytes], content_type: bytes = b"application/json"
+) -> ResponseStart:
     length = (b"content-length", b"%d" % len(body))
-    return Head(status, ((b"content-type", kind), length, *headers), whole=body)
+    return ResponseStart(status, ((b"content-type", content_type), length, *headers), body=body)
 
 
-async def body_of(reply: Reply) -> bytes:
+async def collect_body(reply: Reply) -> bytes:
     """Return the whole body of a reply."""
     parts = [part async for part in reply]
-    return b"".join(part if isinstance(part, bytes) else part.whole or b"" for part in parts)
+    return b"".join(part if isinstance(part, bytes) else part.body or b"" for part in parts)
 
 
-def retry_header(error: RightseatError | Any) -> tuple[tuple[bytes, bytes], ...]:
+def format_retry_after(error: RightseatError | Any) -> tuple[tuple[bytes, bytes], ...]:
     after = error.retry_after
     return () if after is None else ((b"retry-after", str(max(1, math.ceil(after))).encode()),)
 
 
 # Runs of escaped UTF-16 surrogates; preceded by an odd backslash it is no escape.
-_HALVES = re.compile(rb"(?<!\\)((?:\\\\)*)((?:\\u[dD][89a-fA-F][0-9a-fA-F]{2})+)")
+_SURROGATE_ESCAPES = re.compile(rb"(?<!\\)((?:\\\\)*)((?:\\u[dD][89a-fA-F][0-9a-fA-F]{2})+)")
 
 
-def _halved(found: re.Match[bytes]) -> bytes:
-    whole = found[2].decode("unicode_escape")
-    mended = whole.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return found[1] + mended.encode()
+def _replace_lone_surrogates(match: re.Match[bytes]) -> bytes:
+    text = match[2].decode("unicode_escape")
+    mended = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return match[1] + mended.encode()
 
 
-def decode(body: bytes, kind: type[T]) -> T:
+def decode_body(body: bytes, type_: type[T]) -> T:
     """Decode a JSON body into a type; raises CallerError that names the place."""
     try:
-        return _decode(body, kind)
+        return _decode_json(body, type_)
     except CallerError:
         # Browsers escape a lone surrogate where a text was cut inside an emoji.
-        if (mended := _HALVES.sub(_halved, body)) == body:
+        if (mended := _SURROGATE_ESCAPES.sub(_replace_lone_surrogates, body)) == body:
             raise
-    return _decode(mended, kind)
+    return _decode_json(mended, type_)
 
 
-def _decode(body: bytes, kind: type[T]) -> T:
+def _decode_json(body: bytes, type_: type[T]) -> T:
     try:
-        return msgspec.json.decode(body, type=kind)
+        return msgspec.json.decode(body, type=type_)
     except msgspec.ValidationError as error:
         problem, _, place = str(error).partition(" - at ")
         param = place.strip("`").removeprefix("$").lstrip(".") or None
@@ -323,28 +325,28 @@ def _decode(body: bytes, kind: type[T]) -> T:
         raise CallerError("The body is not JSON that can be read: nested too deeply or not UTF-8.") from None
 
 
-def client_spec(
+def make_tool_spec(
     name: str, description: str | None, parameters: dict[str, Any] | None, place: str
 ) -> ToolSpec:
     """Make the spec of a client's tool; a bad schema raises CallerError that names `place`."""
     schema = parameters or {"type": "object", "properties": {}}
-    spec = understood(ToolSpec(name, description or "", schema))
+    spec = with_builtin_schema(ToolSpec(name, description or "", schema))
     try:
-        checker(spec.parameters)
+        get_validator(spec.parameters)
     except CallerError as error:
         raise CallerError(f"{place}.parameters: {error.message}", param=f"{place}.parameters") from None
     return spec
 
 
-def pinned(request: Request) -> tuple[str, ...]:
+def parse_plugins_header(request: Request) -> tuple[str, ...]:
     """Return the plugins that the X-Plugins header limits a request to."""
     named = unquote(request.headers.get("x-plugins", ""))
     return tuple(name.strip() for name in named.split(",") if name.strip())
 
 
-def header_id(request: Request, name: str) -> str | None:
+def parse_id_header(request: Request, name: str) -> str | None:
     """Return an id from a header, or None; raises CallerError for other than a plain name."""
     value = request.headers.get(name)
-    if value is not None and not NAME.fullmatch(value):
+    if value is not None and not ID_PATTERN.fullmatch(value):
         raise CallerError(f"{name}: use letters, digits and . _ : @ - only, at most 128 of them.", param=name)
     return value

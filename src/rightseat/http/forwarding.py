@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from rightseat.config.settings import ALLOWED
+from rightseat.config.settings import DEFAULT_FORWARD_HEADERS
 
-DENIED = frozenset(
+DENIED_HEADERS = frozenset(
     ("x-cache", "x-client-ip", "x-cloud-trace-context", "x-real-ip", "x-request-id", "x-served-by")
 )
-FAMILIES = (
+DENIED_PREFIXES = (
     "x-amz-",
     "x-amzn-",
     "x-azure-",
@@ -24,26 +24,30 @@ FAMILIES = (
 )
 
 
-class Forwarding:
+class HeaderForwarding:
     """Allowed names; `x-*` allows a prefix. DENIED_HEADERS and DENIED_PREFIXES restrict prefixes only: a
     header that is allowed by its full name always passes."""
 
-    def __init__(self, allowed: Collection[str] = ALLOWED) -> None:
-        given = [name.strip().lower() for name in allowed]
-        self.names = frozenset(name for name in given if name and not name.endswith("*"))
-        self.families = tuple(name[:-1] for name in given if name.endswith("*"))
+    def __init__(self, allowed: Collection[str] = DEFAULT_FORWARD_HEADERS) -> None:
+        names = [name.strip().lower() for name in allowed]
+        self.names = frozenset(name for name in names if name and not name.endswith("*"))
+        self.prefixes = tuple(name[:-1] for name in names if name.endswith("*"))
 
-    def passed(self, headers: Mapping[str, str], own: Collection[str] = ()) -> dict[str, str]:
+    def select_headers(self, headers: Mapping[str, str], excluded: Collection[str] = ()) -> dict[str, str]:
         """Return the allowed headers (lower-case names) that are not in `excluded`."""
-        return {name: value for name, value in headers.items() if name not in own and self.allows(name)}
+        return {name: value for name, value in headers.items() if name not in excluded and self.allows(name)}
 
     def allows(self, name: str) -> bool:
         if name in self.names:
             return True
-        return name.startswith(self.families) and name not in DENIED and not name.startswith(FAMILIES)
+        return (
+            name.startswith(self.prefixes)
+            and name not in DENIED_HEADERS
+            and not name.startswith(DENIED_PREFIXES)
+        )
 
 
-def over(ours: Mapping[str, str], theirs: Mapping[str, str]) -> dict[str, str]:
+def merge_headers(ours: Mapping[str, str], theirs: Mapping[str, str]) -> dict[str, str]:
     """Merge headers for an agent by lower-case name; `ours` win."""
-    found = {name.lower(): value for name, value in theirs.items()}
-    return found | {name.lower(): value for name, value in ours.items()}
+    merged = {name.lower(): value for name, value in theirs.items()}
+    return merged | {name.lower(): value for name, value in ours.items()}

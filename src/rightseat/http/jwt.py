@@ -12,11 +12,11 @@ from rightseat.types.turn import Owner
 
 # Asymmetric only: with HS256 the issuer's public key would suffice to forge a token.
 ALGORITHMS = ["RS256", "RS384", "RS512", "ES256", "ES384", "PS256", "EdDSA"]
-REFRESH = 300.0
-AGAIN = 10.0
+REFRESH_SECONDS = 300.0
+RETRY_SECONDS = 10.0
 
 
-class Policy(Protocol):
+class JwtPolicy(Protocol):
     """The [auth.jwt] table."""
 
     @property
@@ -29,11 +29,11 @@ class Policy(Protocol):
     def owner_claim(self) -> str: ...
 
 
-Fetch = Callable[[str], Awaitable[bytes]]
+FetchUrl = Callable[[str], Awaitable[bytes]]
 
 
-class Tokens:
-    def __init__(self, policy: Policy, fetch: Fetch) -> None:
+class JwtVerifier:
+    def __init__(self, policy: JwtPolicy, fetch: FetchUrl) -> None:
         try:
             import jwt
         except ModuleNotFoundError:
@@ -42,7 +42,7 @@ class Tokens:
         self.policy = policy
         self.fetch = fetch
         self.keys: dict[str | None, Any] = {}
-        self.fetched = float("-inf")
+        self.fetched_at = float("-inf")
         self.lock = asyncio.Lock()
 
     async def __call__(self, token: str) -> Owner | None:
@@ -51,7 +51,7 @@ class Tokens:
             key_id = self.jwt.get_unverified_header(token).get("kid")
         except self.jwt.PyJWTError:
             return None
-        key = await self.key(key_id)
+        key = await self.find_key(key_id)
         if key is None:
             return None
         try:
@@ -67,27 +67,27 @@ class Tokens:
             return None
         return Owner(f"jwt:{claims[self.policy.owner_claim]}")
 
-    async def key(self, key_id: str | None) -> Any:
+    async def find_key(self, key_id: str | None) -> Any:
         """Return the issuer's key by id. An unknown id refreshes the keys, at most every RETRY_SECONDS."""
-        age = time.monotonic() - self.fetched
-        if age > REFRESH or (key_id not in self.keys and age > AGAIN):
+        age = time.monotonic() - self.fetched_at
+        if age > REFRESH_SECONDS or (key_id not in self.keys and age > RETRY_SECONDS):
             async with self.lock:
-                if time.monotonic() - self.fetched >= age:
-                    await self.refresh()
+                if time.monotonic() - self.fetched_at >= age:
+                    await self.refresh_keys()
         return self.keys.get(key_id)
 
-    async def refresh(self) -> None:
-        self.fetched = time.monotonic()
+    async def refresh_keys(self) -> None:
+        self.fetched_at = time.monotonic()
         try:
-            listed = self.jwt.PyJWKSet.from_json((await self.fetch(self.policy.jwks)).decode())
+            key_set = self.jwt.PyJWKSet.from_json((await self.fetch(self.policy.jwks)).decode())
         except (OSError, TimeoutError, ValueError, self.jwt.PyJWTError):
             if not self.keys:
                 raise Unavailable("The keys of the token issuer cannot be read now.", retry_after=5) from None
             return  # the known keys stay valid
-        self.keys = {key.key_id: key for key in listed.keys}
+        self.keys = {key.key_id: key for key in key_set.keys}
 
 
-async def fetch(url: str) -> bytes:
+async def fetch_jwks(url: str) -> bytes:
     """GET a small document; raises OSError or TimeoutError."""
     import aiohttp
 

@@ -14,40 +14,40 @@ from msgspec import Struct
 from rightseat.errors import ConfigError
 
 
-class Seen(Struct, frozen=True):
+class OriginalRequest(Struct, frozen=True):
     client: str
     scheme: str
     host: str | None = None
     """X-Forwarded-Host of a trusted proxy; None: the Host header counts."""
 
 
-class Proxies:
+class TrustedProxies:
     def __init__(self, addresses: Iterable[str] = ()) -> None:
-        self.networks = [network(address) for address in addresses]
+        self.networks = [parse_network(address) for address in addresses]
 
     def trusts(self, address: str) -> bool:
         try:
-            found = ipaddress.ip_address(address)
+            parsed = ipaddress.ip_address(address)
         except ValueError:
             return False
         # A dual-stack socket reports IPv4 clients as IPv4-mapped IPv6.
-        plain = getattr(found, "ipv4_mapped", None) or found
+        plain = getattr(parsed, "ipv4_mapped", None) or parsed
         return any(plain in network for network in self.networks)
 
-    def see(self, peer: str, scheme: str, headers: Mapping[str, str]) -> Seen:
+    def read_forwarded(self, peer: str, scheme: str, headers: Mapping[str, str]) -> OriginalRequest:
         if not self.networks or not self.trusts(peer):
-            return Seen(peer, scheme)
-        told = last(headers.get("x-forwarded-proto", "")).lower()
-        return Seen(
-            self.client(peer, headers.get("x-forwarded-for", "")),
-            told if told in ("http", "https") else scheme,
-            last(headers.get("x-forwarded-host", "")) or None,
+            return OriginalRequest(peer, scheme)
+        proto = last_value(headers.get("x-forwarded-proto", "")).lower()
+        return OriginalRequest(
+            self.find_client(peer, headers.get("x-forwarded-for", "")),
+            proto if proto in ("http", "https") else scheme,
+            last_value(headers.get("x-forwarded-host", "")) or None,
         )
 
-    def client(self, peer: str, chain: str) -> str:
+    def find_client(self, peer: str, chain: str) -> str:
         client = peer
         for hop in reversed(chain.split(",")):
-            address = bare(hop.strip())
+            address = parse_hop(hop.strip())
             if address is None:
                 break
             client = address
@@ -56,14 +56,14 @@ class Proxies:
         return client
 
 
-def network(address: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+def parse_network(address: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
     try:
         return ipaddress.ip_network(address, strict=False)
     except ValueError:
         raise ConfigError(f"[server] trusted_proxies: {address!r} is not an address or a network.") from None
 
 
-def bare(hop: str) -> str | None:
+def parse_hop(hop: str) -> str | None:
     """Return the address of a hop without its port; None for anything else."""
     for text in (hop, hop.strip("[]"), hop.rpartition(":")[0].strip("[]")):
         try:
@@ -73,6 +73,6 @@ def bare(hop: str) -> str | None:
     return None
 
 
-def last(values: str) -> str:
+def last_value(values: str) -> str:
     """Return the last of several values, the nearest proxy's: earlier ones may be the client's own."""
     return values.rpartition(",")[2].strip()

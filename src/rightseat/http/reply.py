@@ -19,15 +19,15 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 # Writes body bytes at once, without an ASGI message or a coroutine; false where `send` must be used.
-Direct = Callable[[bytes], bool]
+WriteDirect = Callable[[bytes], bool]
 # The ASGI extension by which a server offers a WriteDirect, under `write`.
-DIRECT = "rightseat.direct"
+DIRECT_EXTENSION = "rightseat.direct"
 
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
 
-class Feed:
+class DirectWriter:
     """Lets a producer write to the client while the reply waits for its next part.
 
     `write` returns false where the bytes were not taken: they must then come as a part.
@@ -36,53 +36,53 @@ class Feed:
     __slots__ = ("write",)
 
     def __init__(self) -> None:
-        self.write: Direct = untaken
+        self.write: WriteDirect = reject_write
 
 
-def untaken(data: bytes) -> bool:
+def reject_write(data: bytes) -> bool:
     return False
 
 
-class Head(Struct, frozen=True):
+class ResponseStart(Struct, frozen=True):
     """The first part of a reply. `keep_alive` is sent when the reply is idle; empty: nothing is. `body` is
     the entire body, where it is known; `direct_writer` is connected once the headers are sent."""
 
     status: int
     headers: Headers = ()
     keep_alive: bytes = b""
-    whole: bytes | None = None
-    feed: Feed | None = None
+    body: bytes | None = None
+    direct_writer: DirectWriter | None = None
 
 
-Reply = AsyncIterator[Head | bytes]
+Reply = AsyncIterator[ResponseStart | bytes]
 
 
-class Pace(Struct, frozen=True):
+class SendTimeouts(Struct, frozen=True):
     keep_alive: float = 15.0
     send_timeout: float = 60.0
 
     @property
-    def look(self) -> float:
+    def check_interval(self) -> float:
         """A third of the shorter timeout: a keep-alive is at most a third late."""
         return min(self.keep_alive, self.send_timeout) / 3
 
 
-class Writer:
+class ReplyWriter:
     """Sends the parts of a reply and tracks when it last sent something."""
 
     def __init__(
-        self, send: Send, headers: Headers, begin: Callable[[int], None], direct: Direct | None
+        self, send: Send, headers: Headers, on_start: Callable[[int], None], direct: WriteDirect | None
     ) -> None:
         self.send = send
         self.direct = direct
         self.headers = headers
-        self.begin = begin
+        self.on_start = on_start
         self.loop = asyncio.get_running_loop()
         self.clock = self.loop.time
         self.keep_alive = b""
-        self.beat: asyncio.Future[None] | None = None
+        self.keep_alive_task: asyncio.Future[None] | None = None
         self.sending = 0
-        self.since = self.clock()
+        self.last_sent = self.clock()
 
     async def write(self, reply: Reply) -> None:
         ended = False
@@ -91,99 +91,103 @@ class Writer:
             async for part in reply:
                 if isinstance(part, bytes):
                     if direct is not None and direct(part):
-                        self.since = clock()
+                        self.last_sent = clock()
                     else:
-                        await self.put(body(part, more=True))
+                        await self.send_message(make_body_message(part, more=True))
                     continue
                 self.keep_alive = part.keep_alive
                 headers = [*part.headers, *self.headers]
-                self.begin(part.status)
-                await self.put({"type": "http.response.start", "status": part.status, "headers": headers})
-                if part.feed is not None and direct is not None:
-                    part.feed.write = self.through
-                if part.whole is not None:
-                    await self.put(body(part.whole, more=False))
+                self.on_start(part.status)
+                await self.send_message(
+                    {"type": "http.response.start", "status": part.status, "headers": headers}
+                )
+                if part.direct_writer is not None and direct is not None:
+                    part.direct_writer.write = self.write_direct
+                if part.body is not None:
+                    await self.send_message(make_body_message(part.body, more=False))
                     ended = True
         if not ended:
-            await self.put(body(b"", more=False))
+            await self.send_message(make_body_message(b"", more=False))
 
-    def through(self, data: bytes) -> bool:
+    def write_direct(self, data: bytes) -> bool:
         """Write body bytes if the client takes them at once; false otherwise."""
         if self.direct is None or not self.direct(data):
             return False
-        self.since = self.clock()
+        self.last_sent = self.clock()
         return True
 
-    async def put(self, message: Message) -> None:
-        self.since = self.clock()
+    async def send_message(self, message: Message) -> None:
+        self.last_sent = self.clock()
         self.sending += 1
         await self.send(message)
         self.sending -= 1
 
-    def watch(self, pace: Pace, work: asyncio.Task[None]) -> None:
+    def schedule_tick(self, timeouts: SendTimeouts, work: asyncio.Task[None]) -> None:
         """Run `tick` periodically until `timer` is cancelled; cancel `work` when it returns false."""
-        if self.tick(pace):
-            self.timer = self.loop.call_later(pace.look, self.watch, pace, work)
+        if self.tick(timeouts):
+            self.timer = self.loop.call_later(timeouts.check_interval, self.schedule_tick, timeouts, work)
         else:
             work.cancel()
 
-    def tick(self, pace: Pace) -> bool:
+    def tick(self, timeouts: SendTimeouts) -> bool:
         """Send a keep-alive if due; returns false when the client has stopped reading."""
-        idle = self.clock() - self.since
+        idle = self.clock() - self.last_sent
         if self.sending:
-            return idle < pace.send_timeout
-        if self.keep_alive and idle >= pace.keep_alive:
+            return idle < timeouts.send_timeout
+        if self.keep_alive and idle >= timeouts.keep_alive:
             # Not awaited: a client that does not read must not block the timer.
-            self.beat = asyncio.ensure_future(self.put(body(self.keep_alive, more=True)))
+            self.keep_alive_task = asyncio.ensure_future(
+                self.send_message(make_body_message(self.keep_alive, more=True))
+            )
         return True
 
 
-def body(data: bytes, *, more: bool) -> Message:
+def make_body_message(data: bytes, *, more: bool) -> Message:
     return {"type": "http.response.body", "body": data, "more_body": more}
 
 
-async def departure(receive: Receive) -> None:
+async def wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-async def pump(
+async def send_reply(
     reply: Reply,
     receive: Receive,
     send: Send,
     *,
-    pace: Pace = Pace(),
+    timeouts: SendTimeouts = SendTimeouts(),
     headers: Headers = (),
-    begin: Callable[[int], None] = lambda status: None,
-    direct: Direct | None = None,
+    on_start: Callable[[int], None] = lambda status: None,
+    direct: WriteDirect | None = None,
 ) -> bool:
     """Send the whole reply; returns false when the client left or was dropped. Closes the reply.
 
     `headers` are added to the reply's own; `on_start` receives the status.
     """
     loop = asyncio.get_running_loop()
-    writer = Writer(send, headers, begin, direct)
+    writer = ReplyWriter(send, headers, on_start, direct)
     work = loop.create_task(writer.write(reply))
-    gone = loop.create_task(departure(receive))
-    gone.add_done_callback(lambda _: work.cancel())
-    writer.watch(pace, work)
+    disconnect = loop.create_task(wait_for_disconnect(receive))
+    disconnect.add_done_callback(lambda _: work.cancel())
+    writer.schedule_tick(timeouts, work)
     try:
         await work
     except asyncio.CancelledError:
-        if cancelled():
+        if is_cancelling():
             raise
         return False
     finally:
         writer.timer.cancel()
-        left = [task for task in (gone, writer.beat) if task is not None]
-        for task in left:
+        tasks = [task for task in (disconnect, writer.keep_alive_task) if task is not None]
+        for task in tasks:
             task.cancel()
         # A keep-alive may fail when the reply has just ended: ignore it.
-        await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
     return True
 
 
-def cancelled() -> bool:
+def is_cancelling() -> bool:
     """Whether the current task itself is being cancelled, not only one that it awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

@@ -14,15 +14,15 @@ import httptools
 
 MAX_HEAD = 64 << 10
 # Untaken body bytes at which reading from the server pauses.
-MAX_WAITING = 128 << 10
+MAX_BUFFERED = 128 << 10
 NEVER = math.inf
 
 
-class Cut(OSError):
+class IncompleteResponse(OSError):
     """The connection ended before the response did."""
 
 
-class NotHttp(Cut):
+class InvalidHttpResponse(IncompleteResponse):
     """The server sent invalid HTTP."""
 
 
@@ -38,23 +38,23 @@ class Response(asyncio.Protocol):
     def __init__(self, transport: asyncio.Transport, release: Callable[[bool], None]) -> None:
         self.status = 0
         self.headers: dict[str, str] = {}
-        self.begun = False
+        self.head_received = False
         self.ready = False
-        self.over = False
+        self.ended = False
         self.complete = False
-        self.since = NEVER
+        self.waiting_since = NEVER
         self._loop = asyncio.get_running_loop()
         self._transport = transport
         self._release: Callable[[bool], None] | None = release
-        self._garbled = False
+        self._invalid = False
         self._head_size = 0
-        self._keep = False
-        self._pieces: list[bytes] = []
-        self._waiting = 0
+        self._keep_alive = False
+        self._chunks: list[bytes] = []
+        self._buffered = 0
         self._paused = False
         self._waiter: asyncio.Future[None] | None = None
         # The parser calls this for every chunk: bound to list.append for speed.
-        self.on_body = self._pieces.append
+        self.on_body = self._chunks.append
         parser = httptools.HttpResponseParser(self)
         # Lenient as browsers are: the operator chose this server.
         parser.set_dangerous_leniencies(
@@ -64,49 +64,49 @@ class Response(asyncio.Protocol):
 
     # The reader's side
 
-    async def head(self) -> None:
+    async def wait_for_head(self) -> None:
         """Wait for status and headers; raises IncompleteResponse or InvalidHttpResponse."""
-        while not (self.begun or self.over):
-            await self.arrival()
-        if not self.begun:
-            raise self._flaw()
+        while not (self.head_received or self.ended):
+            await self.next_arrival()
+        if not self.head_received:
+            raise self._make_error()
 
-    def arrival(self) -> asyncio.Future[None]:
+    def next_arrival(self) -> asyncio.Future[None]:
         """Return a future that is done at the next change of state, `ready` or not. One reader at a time."""
         loop = self._loop
-        if self.since == NEVER:
-            self.since = loop.time()
+        if self.waiting_since == NEVER:
+            self.waiting_since = loop.time()
         self._waiter = waiter = loop.create_future()
         return waiter
 
-    def take(self) -> bytes:
+    def take_body(self) -> bytes:
         """Return the body received since the last call."""
-        pieces = self._pieces
-        self.ready = self.over
-        self.since = NEVER
-        if len(pieces) == 1 and not self._waiting:
+        pieces = self._chunks
+        self.ready = self.ended
+        self.waiting_since = NEVER
+        if len(pieces) == 1 and not self._buffered:
             return pieces.pop()
         data = b"".join(pieces)
         pieces.clear()
-        self._waiting = 0
+        self._buffered = 0
         if self._paused:
             self._paused = False
             self._transport.resume_reading()
         return data
 
-    async def read(self, limit: int) -> bytes:
+    async def read_body(self, limit: int) -> bytes:
         """Read the rest of the body, or until `limit` bytes are reached; raises IncompleteResponse."""
         data = bytearray()
-        while len(data) < limit and not self.over:
+        while len(data) < limit and not self.ended:
             if not self.ready:
-                await self.arrival()
-            data += self.take()
-        data += self.take()
-        if self.over and not self.complete:
-            raise self._flaw()
+                await self.next_arrival()
+            data += self.take_body()
+        data += self.take_body()
+        if self.ended and not self.complete:
+            raise self._make_error()
         return bytes(data)
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Abort the connection and wake the reader."""
         self._transport.abort()
         self._end()
@@ -116,7 +116,7 @@ class Response(asyncio.Protocol):
         release, self._release = self._release, None
         if release is not None:
             self._end()
-            release(self.complete and self._keep)
+            release(self.complete and self._keep_alive)
 
     # The transport's side
 
@@ -128,26 +128,26 @@ class Response(asyncio.Protocol):
             parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             # After a complete response this spoils the connection only.
-            self._keep = False
-            self._garble()
-        if not self.begun:
+            self._keep_alive = False
+            self._end_invalid()
+        if not self.head_received:
             self._head_size += len(data)
             if self._head_size > MAX_HEAD:
-                self._garble()
-        if self._pieces:
+                self._end_invalid()
+        if self._chunks:
             self.ready = True
         waiter = self._waiter
         if waiter is not None:
             self._waiter = None
             if not waiter.done():
                 waiter.set_result(None)
-        elif self.begun:
+        elif self.head_received:
             # No reader is waiting: count it as buffered.
-            self._hoard(len(data))
+            self._buffer(len(data))
 
-    def _hoard(self, size: int) -> None:
-        self._waiting += size
-        if self._waiting > MAX_WAITING and not self._paused:
+    def _buffer(self, size: int) -> None:
+        self._buffered += size
+        if self._buffered > MAX_BUFFERED and not self._paused:
             self._paused = True
             self._transport.pause_reading()
 
@@ -155,26 +155,30 @@ class Response(asyncio.Protocol):
         """End the response; EOF completes a body that has no declared length."""
         coding = self.headers.get("transfer-encoding")
         sized = "content-length" in self.headers if coding is None else coding.lower().endswith("chunked")
-        self.complete |= self.begun and not sized
-        self._keep = False
+        self.complete |= self.head_received and not sized
+        self._keep_alive = False
         self._end()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._keep = False
+        self._keep_alive = False
         self._end()
 
     def _end(self) -> None:
         """Mark the response as ended; one that is not `complete` by now is broken."""
-        self.over = self.ready = True
+        self.ended = self.ready = True
         self._parser = None
         self._wake()
 
-    def _garble(self) -> None:
-        self._garbled = not self.complete
+    def _end_invalid(self) -> None:
+        self._invalid = not self.complete
         self._end()
 
-    def _flaw(self) -> Cut:
-        return NotHttp("what came is not HTTP") if self._garbled else Cut("the connection was closed")
+    def _make_error(self) -> IncompleteResponse:
+        return (
+            InvalidHttpResponse("what came is not HTTP")
+            if self._invalid
+            else IncompleteResponse("the connection was closed")
+        )
 
     def _wake(self) -> None:
         waiter, self._waiter = self._waiter, None
@@ -185,11 +189,11 @@ class Response(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         if self.complete:
-            raise NotHttp("a second answer to one request")
+            raise InvalidHttpResponse("a second answer to one request")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         # Trailers come by the same callback, after the head.
-        if not self.begun:
+        if not self.head_received:
             key, text = name.decode("latin-1").lower(), value.decode("latin-1")
             self.headers[key] = f"{self.headers[key]}, {text}" if key in self.headers else text
 
@@ -201,9 +205,9 @@ class Response(asyncio.Protocol):
             self.headers.clear()
             return
         self.status = status
-        self.begun = True
-        self._keep = self._parser.should_keep_alive()
+        self.head_received = True
+        self._keep_alive = self._parser.should_keep_alive()
 
     def on_message_complete(self) -> None:
-        if self.begun:
-            self.complete = self.over = self.ready = True
+        if self.head_received:
+            self.complete = self.ended = self.ready = True

@@ -13,19 +13,19 @@ from typing import TypeVar
 from rightseat.errors import RightseatError
 
 T = TypeVar("T")
-LONGEST_WAIT = 86_400.0
+MAX_RETRY_AFTER = 86_400.0
 _NUMBER = re.compile(r"\d{1,9}(\.\d+)?")
 
 
-async def retrying(
+async def call_with_retry(
     attempt: Callable[[], Awaitable[T]],
     *,
-    again: Callable[[RightseatError], bool],
+    is_retryable: Callable[[RightseatError], bool],
     tries: int = 3,
-    first: float = 0.25,
-    ceiling: float = 2.0,
+    first_delay: float = 0.25,
+    max_delay: float = 2.0,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    chance: Callable[[], float] = random.random,
+    random_value: Callable[[], float] = random.random,
 ) -> T:
     """Call `attempt` until it succeeds, at most `tries` times, while `is_retryable(error)`.
 
@@ -36,23 +36,23 @@ async def retrying(
         try:
             return await attempt()
         except RightseatError as error:
-            asked = error.retry_after or 0.0
-            if not again(error) or asked > ceiling:
+            requested = error.retry_after or 0.0
+            if not is_retryable(error) or requested > max_delay:
                 raise
-            backoff = min(ceiling, first * 2 ** (number - 1))
+            backoff = min(max_delay, first_delay * 2 ** (number - 1))
         # Half of the delay is random, so that streams that failed together do not retry together.
-        await sleep(max(asked, backoff * (0.5 + chance() / 2)))
+        await sleep(max(requested, backoff * (0.5 + random_value() / 2)))
     return await attempt()
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
+def parse_retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds of Retry-After-Ms or Retry-After (number or date), or None; names are lower case."""
     if _NUMBER.fullmatch(millis := headers.get("retry-after-ms", "").strip()):
-        return min(float(millis) / 1000, LONGEST_WAIT)
+        return min(float(millis) / 1000, MAX_RETRY_AFTER)
     if _NUMBER.fullmatch(value := headers.get("retry-after", "").strip()):
-        return min(float(value), LONGEST_WAIT)
+        return min(float(value), MAX_RETRY_AFTER)
     try:
         seconds = parsedate_to_datetime(value).timestamp() - time.time()
     except (ValueError, OverflowError):
         return None
-    return min(max(0.0, seconds), LONGEST_WAIT)
+    return min(max(0.0, seconds), MAX_RETRY_AFTER)

@@ -16,15 +16,15 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from rightseat.errors import CallerError, Forbidden, NotJson, RequestTimeout, TooLarge
-from rightseat.http.proxy import Proxies
+from rightseat.http.proxy import TrustedProxies
 from rightseat.http.reply import Headers, Receive
 
 # Every character that HTTP allows in names: users configure these headers in their client.
-HEADER_NAMES = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~, -]{0,1000}")
-METHODS = b"GET, POST, PATCH, DELETE, OPTIONS"
+HEADER_NAMES_PATTERN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~, -]{0,1000}")
+ALLOWED_METHODS = b"GET, POST, PATCH, DELETE, OPTIONS"
 
 
-class Policy(Protocol):
+class ServerPolicy(Protocol):
     """The security settings of the [server] table."""
 
     @property
@@ -44,7 +44,7 @@ class Policy(Protocol):
 
 
 @lru_cache(maxsize=256)
-def loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     if host.lower() == "localhost":
         return True
     try:
@@ -53,13 +53,13 @@ def loopback(host: str) -> bool:
         return False
 
 
-class Guard:
-    def __init__(self, policy: Policy) -> None:
+class RequestGuard:
+    def __init__(self, policy: ServerPolicy) -> None:
         public = urlsplit(policy.public_url).hostname or ""
         self.public_url = policy.public_url.rstrip("/")
-        self.proxies = Proxies(policy.trusted_proxies)
+        self.proxies = TrustedProxies(policy.trusted_proxies)
         # Beyond loopback a key is required, which a rebound page does not have.
-        self.any_host = "*" in policy.hosts or not loopback(policy.host)
+        self.any_host = "*" in policy.hosts or not is_loopback(policy.host)
         self.hosts = {name.lower() for name in (*policy.hosts, policy.host, public) if name}
         self.origins = {origin.rstrip("/").lower() for origin in policy.cors}
         self.max_body = int(policy.max_body_mb * 1_000_000)
@@ -67,24 +67,24 @@ class Guard:
 
     def check_host(self, values: list[str]) -> None:
         """Raise unless there is exactly one Host header and it names this server (DNS rebinding)."""
-        host = hostname(values[0]) if len(values) == 1 else None
+        host = parse_host_header(values[0]) if len(values) == 1 else None
         if host is None:
             raise CallerError("The Host header is missing, doubled or malformed.")
-        if not (self.any_host or loopback(host) or host in self.hosts):
+        if not (self.any_host or is_loopback(host) or host in self.hosts):
             raise Forbidden(
                 f"Host {host[:64]!r} is not served here. Add it to [server] hosts if it should be."
             )
 
     def check_origin(
-        self, headers: Mapping[str, str], *, has_body: bool, also: Collection[str] = ()
+        self, headers: Mapping[str, str], *, has_body: bool, extra_origins: Collection[str] = ()
     ) -> Headers:
         """Refuse foreign origins; return the CORS headers for an allowed one. `extra_origins` are those of
         the door's own clients."""
         origin = headers.get("origin")
         if origin is None:
             return ()
-        listed = origin.lower() in self.origins or origin.lower() in also
-        if not (listed or self.own(origin, headers.get("host", ""))):
+        listed = origin.lower() in self.origins or origin.lower() in extra_origins
+        if not (listed or self.is_own_origin(origin, headers.get("host", ""))):
             raise Forbidden("This origin may not call here. Add it to [server] cors if it should.")
         media = headers.get("content-type", "").partition(";")[0].strip().lower()
         if has_body and media != "application/json" and not media.endswith("+json"):
@@ -96,7 +96,7 @@ class Guard:
             allowed.append((b"access-control-allow-credentials", b"true"))
         return tuple(allowed)
 
-    def own(self, origin: str, host: str) -> bool:
+    def is_own_origin(self, origin: str, host: str) -> bool:
         """Whether an origin is a page on this machine or one that this host served."""
         try:
             parts = urlsplit(origin)
@@ -104,30 +104,32 @@ class Guard:
             return False
         if parts.scheme not in ("http", "https") or parts.path or not parts.hostname:
             return False
-        return loopback(parts.hostname) or parts.netloc.lower() == host.lower()
+        return is_loopback(parts.hostname) or parts.netloc.lower() == host.lower()
 
-    def preflight(self, headers: Mapping[str, str], also: Collection[str] = ()) -> Headers:
+    def make_preflight_headers(
+        self, headers: Mapping[str, str], extra_origins: Collection[str] = ()
+    ) -> Headers:
         """Return the headers that answer a CORS preflight; empty without an Origin."""
-        allowed = self.check_origin(headers, has_body=False, also=also)
-        asked = headers.get("access-control-request-headers", "")
-        names = asked if HEADER_NAMES.fullmatch(asked) else ""
-        more = [
-            (b"access-control-allow-methods", METHODS),
+        allowed = self.check_origin(headers, has_body=False, extra_origins=extra_origins)
+        requested = headers.get("access-control-request-headers", "")
+        names = requested if HEADER_NAMES_PATTERN.fullmatch(requested) else ""
+        details = [
+            (b"access-control-allow-methods", ALLOWED_METHODS),
             (b"access-control-allow-headers", names.encode()),
             (b"access-control-max-age", b"600"),
         ]
         if allowed and headers.get("access-control-request-private-network") == "true":
-            more.append((b"access-control-allow-private-network", b"true"))
-        return (*allowed, *more) if allowed else ()
+            details.append((b"access-control-allow-private-network", b"true"))
+        return (*allowed, *details) if allowed else ()
 
-    async def body(self, headers: Mapping[str, str], receive: Receive) -> bytes | None:
+    async def read_body(self, headers: Mapping[str, str], receive: Receive) -> bytes | None:
         """Read the whole body within size and time limits; None when the client disconnected."""
         if headers.get("content-encoding", "identity").lower() != "identity":
             raise CallerError("Send the body without Content-Encoding: compressed requests are not read.")
         declared = headers.get("content-length", "0")
         if declared.isdecimal() and int(declared[:20]) > self.max_body:
             raise TooLarge(f"The body is larger than {self.max_body} bytes.")
-        pieces: list[bytes] = []
+        chunks: list[bytes] = []
         size = 0
         try:
             async with asyncio.timeout(self.body_timeout):
@@ -135,18 +137,18 @@ class Guard:
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         return None
-                    piece: bytes = message.get("body", b"")
-                    pieces.append(piece)
-                    size += len(piece)
+                    chunk: bytes = message.get("body", b"")
+                    chunks.append(chunk)
+                    size += len(chunk)
                     if size > self.max_body:
                         raise TooLarge(f"The body is larger than {self.max_body} bytes.")
                     if not message.get("more_body"):
-                        return b"".join(pieces)
+                        return b"".join(chunks)
         except TimeoutError:
             raise RequestTimeout(f"The body did not arrive within {self.body_timeout:g} s.") from None
 
 
-def hostname(value: str) -> str | None:
+def parse_host_header(value: str) -> str | None:
     """Return the name of a Host header without its port; None where malformed."""
-    found = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?", value)
-    return found[1].strip("[]").lower() if found else None
+    match = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?", value)
+    return match[1].strip("[]").lower() if match else None

@@ -12,77 +12,77 @@ from pathlib import Path
 from msgspec import Struct
 
 from rightseat.errors import NotFound
-from rightseat.http.endpoint import Request, whole
-from rightseat.http.reply import Head, Headers, Reply
+from rightseat.http.endpoint import Request, make_reply
+from rightseat.http.reply import Headers, Reply, ResponseStart
 
-KINDS = {
+CONTENT_TYPES = {
     ".html": b"text/html; charset=utf-8",
     ".js": b"text/javascript; charset=utf-8",
     ".css": b"text/css; charset=utf-8",
     ".svg": b"image/svg+xml",
     ".txt": b"text/plain; charset=utf-8",
 }
-AROUND = (
+COMMON_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
 )
-SAFE = (
+PAGE_HEADERS = (
     (
         b"content-security-policy",
         # Nothing foreign, nothing inline: text of an answer cannot run, load or send anything.
         b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
         b"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     ),
-    *AROUND,
+    *COMMON_HEADERS,
 )
 
 
-class File(Struct, frozen=True):
-    kind: bytes
+class StaticFile(Struct, frozen=True):
+    content_type: bytes
     data: bytes
-    packed: bytes
-    tag: str
+    gzipped: bytes
+    etag: str
 
 
-def read(path: Path) -> File:
+def read_file(path: Path) -> StaticFile:
     data = path.read_bytes()
     tag = f'"{hashlib.sha256(data).hexdigest()[:20]}"'
-    return File(KINDS[path.suffix], data, gzip.compress(data, 6, mtime=0), tag)
+    return StaticFile(CONTENT_TYPES[path.suffix], data, gzip.compress(data, 6, mtime=0), tag)
 
 
-class Files:
+class StaticFiles:
     """Static files of several folders, by URL prefix. A missing folder counts as empty; a file is read on its
     first request."""
 
     def __init__(self, folders: Mapping[str, Path]) -> None:
         self.folders = folders
-        self.read: dict[str, File] = {}
+        self.cache: dict[str, StaticFile] = {}
 
     @cached_property
     def paths(self) -> dict[str, Path]:
-        there = ((before, folder) for before, folder in self.folders.items() if folder.is_dir())
-        found = ((before, path) for before, folder in there for path in folder.iterdir())
-        return {before + path.name: path for before, path in found if path.suffix in KINDS}
+        existing = ((before, folder) for before, folder in self.folders.items() if folder.is_dir())
+        files = ((before, path) for before, folder in existing for path in folder.iterdir())
+        return {before + path.name: path for before, path in files if path.suffix in CONTENT_TYPES}
 
-    def find(self, name: str) -> File | None:
-        if name not in self.read and name in self.paths:
-            self.read[name] = read(self.paths[name])
-        return self.read.get(name)
+    def find_file(self, name: str) -> StaticFile | None:
+        if name not in self.cache and name in self.paths:
+            self.cache[name] = read_file(self.paths[name])
+        return self.cache.get(name)
 
-    def reply(self, name: str, request: Request) -> Reply:
-        found = self.find(name)
-        if found is None:
+    def make_file_reply(self, name: str, request: Request) -> Reply:
+        file = self.find_file(name)
+        if file is None:
             raise NotFound(f"The page has no file {name[:100]!r}.")
         # Revalidated each time: files of two versions must not mix.
-        headers = ((b"etag", found.tag.encode()), (b"cache-control", b"no-cache"), *SAFE)
-        if request.headers.get("if-none-match") == found.tag:
-            return unchanged(headers)
+        headers = ((b"etag", file.etag.encode()), (b"cache-control", b"no-cache"), *PAGE_HEADERS)
+        if request.headers.get("if-none-match") == file.etag:
+            return make_not_modified(headers)
         if "gzip" in request.headers.get("accept-encoding", ""):
-            packed = ((b"content-encoding", b"gzip"), (b"vary", b"accept-encoding"))
-            return whole(200, found.packed, *headers, *packed, kind=found.kind)
-        return whole(200, found.data, *headers, kind=found.kind)
+            encoding = ((b"content-encoding", b"gzip"), (b"vary", b"accept-encoding"))
+            return make_reply(200, file.gzipped, *headers, *encoding, content_type=file.content_type)
+        return make_reply(200, file.data, *headers, content_type=file.content_type)
 
 
-async def unchanged(headers: Headers) -> Reply:
-    yield Head(304, headers)
+async def make_not_modified(headers: Headers) -> Reply:
+    yield ResponseStart(304, headers)

@@ -23,14 +23,14 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import Implementation
 from pydantic import ValidationError
 
-from rightseat.mcp.server import Server
-from rightseat.mcp.stderr import Stderr
+from rightseat.mcp.server import McpServerConfig
+from rightseat.mcp.stderr import StderrLogger
 
 log = logging.getLogger(__name__)
-READING = 300.0
-GARBAGE = 1000
+READ_TIMEOUT = 300.0
+MAX_GARBAGE_LINES = 1000
 """Consecutive lines that are not MCP messages, after which the connection is given up."""
-TETHER = Path(__file__).with_name("tether.py")
+PARENT_GUARD = Path(__file__).with_name("tether.py")
 # These libraries log each request with address and session; our own log has what matters.
 for name in ("httpx2", "mcp"):
     logging.getLogger(name).setLevel(logging.WARNING)
@@ -53,7 +53,7 @@ FAULTS: tuple[type[Exception], ...] = (
 )
 
 
-class Watched:
+class MonitoredStream:
     """A child's message stream that sets `ended` when the child stops. The SDK only fails running calls, so
     an idle child's death would go unnoticed. Lines that are not messages are skipped."""
 
@@ -61,31 +61,31 @@ class Watched:
         self.name = name
         self.inner = inner
         self.ended = ended
-        self.garbage = 0
-        self.told = False
+        self.garbage_lines = 0
+        self.warned = False
 
     async def receive(self) -> Any:
         try:
             while isinstance(item := await self.inner.receive(), Exception):
-                self.skip()
+                self.skip_garbage()
         except (anyio.EndOfStream, anyio.ClosedResourceError):
             self.ended.set()
             raise
-        self.garbage = 0
+        self.garbage_lines = 0
         return item
 
-    def skip(self) -> None:
-        self.garbage += 1
-        if not self.told:
-            self.told = True
+    def skip_garbage(self) -> None:
+        self.garbage_lines += 1
+        if not self.warned:
+            self.warned = True
             log.warning("mcp %s writes to its standard output what is no message of MCP.", self.name)
-        if self.garbage > GARBAGE:
+        if self.garbage_lines > MAX_GARBAGE_LINES:
             raise anyio.EndOfStream
 
     async def aclose(self) -> None:
         await self.inner.aclose()
 
-    def __aiter__(self) -> Watched:
+    def __aiter__(self) -> MonitoredStream:
         return self
 
     async def __anext__(self) -> Any:
@@ -94,37 +94,37 @@ class Watched:
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
 
-    async def __aenter__(self) -> Watched:
+    async def __aenter__(self) -> MonitoredStream:
         return self
 
     async def __aexit__(self, *about: object) -> None:
         await self.aclose()
 
 
-def started(server: Server) -> list[str]:
+def build_command(server: McpServerConfig) -> list[str]:
     """Build the command line. On Linux the child is killed when this process ends; elsewhere only its stdin
     closes."""
-    own = os.path.join(server.folder, server.command) if os.sep in server.command else server.command
-    if shutil.which(own, path=server.environment.get("PATH")) is None:
+    program = os.path.join(server.folder, server.command) if os.sep in server.command else server.command
+    if shutil.which(program, path=server.environment.get("PATH")) is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), server.command)
     line = [server.command, *server.args]
     if sys.platform != "linux":
         return line
-    return [sys.executable, "-I", "-S", str(TETHER), str(os.getpid()), *line]
+    return [sys.executable, "-I", "-S", str(PARENT_GUARD), str(os.getpid()), *line]
 
 
 @asynccontextmanager
-async def child(server: Server, ended: asyncio.Event) -> AsyncIterator[tuple[Any, Any]]:
-    program, *args = started(server)
+async def open_child(server: McpServerConfig, ended: asyncio.Event) -> AsyncIterator[tuple[Any, Any]]:
+    program, *args = build_command(server)
     parameters = StdioServerParameters(command=program, args=args, env=server.environment, cwd=server.folder)
-    with Stderr(server.name) as errlog:
+    with StderrLogger(server.name) as errlog:
         async with stdio_client(parameters, errlog) as (read, write):
-            yield Watched(server.name, read, ended), write
+            yield MonitoredStream(server.name, read, ended), write
 
 
 @asynccontextmanager
-async def remote(server: Server) -> AsyncIterator[tuple[Any, Any]]:
-    timeout = httpx2.Timeout(server.start, read=READING)
+async def open_remote(server: McpServerConfig) -> AsyncIterator[tuple[Any, Any]]:
+    timeout = httpx2.Timeout(server.start, read=READ_TIMEOUT)
     async with (
         httpx2.AsyncClient(headers=server.headers, timeout=timeout, trust_env=False) as http,
         streamable_http_client(server.url, http_client=http) as streams,
@@ -132,28 +132,28 @@ async def remote(server: Server) -> AsyncIterator[tuple[Any, Any]]:
         yield streams
 
 
-async def connected(
+async def connect_client(
     stack: AsyncExitStack,
-    server: Server,
+    server: McpServerConfig,
     ended: asyncio.Event,
     *,
     elicit: ElicitationFnT,
-    hear: MessageHandlerFnT,
+    on_message: MessageHandlerFnT,
 ) -> Client:
     """Return an initialized client. `stack` closes it, which must happen in the same task."""
-    transport = child(server, ended) if server.command else remote(server)
+    transport = open_child(server, ended) if server.command else open_remote(server)
     client = Client(
         transport,
         mode="legacy" if server.older else "auto",
         elicitation_callback=elicit,
-        message_handler=hear,
+        message_handler=on_message,
         client_info=Implementation(name="rightseat", version=version("rightseat")),
         cache=None,
     )
     return await stack.enter_async_context(client)
 
 
-def fault(error: BaseException) -> str:
+def describe_fault(error: BaseException) -> str:
     """Describe an error in a few words; of an exception group its first error."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

@@ -15,72 +15,72 @@ from mcp import Client
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from rightseat.errors import UpstreamError
-from rightseat.mcp.connect import FAULTS, connected, fault
-from rightseat.mcp.flight import Flight
-from rightseat.mcp.server import Server
+from rightseat.mcp.connect import FAULTS, connect_client, describe_fault
+from rightseat.mcp.flight import RemoteToolCall
+from rightseat.mcp.server import McpServerConfig
 
 log = logging.getLogger(__name__)
-MOST = 1000
+MAX_TOOLS = 1000
 """Tools of one server at most; the rest is ignored."""
-HELD = 600.0
+ANSWER_TIMEOUT = 600.0
 """Seconds that a call on a handshake server waits for the user's answer."""
-FIRST, LONGEST = 0.5, 60.0
+FIRST_RETRY, MAX_RETRY = 0.5, 60.0
 """Seconds before the first retry, and at most before any."""
-SOON = 2.0
+SHORT_PAUSE = 2.0
 """Retry pause in seconds up to which calls wait for a new connection; after a longer one they fail at
 once."""
-LAST = 10.0
+CLOSE_TIMEOUT = 10.0
 """Seconds that a close waits at most; the SDK kills a child after four."""
-STEADY = 10.0
+STABLE_AFTER = 10.0
 """Seconds after which a connection counts as stable, which resets the retry pause."""
 
 
-class Link:
-    def __init__(self, server: Server) -> None:
+class McpConnection:
+    def __init__(self, server: McpServerConfig) -> None:
         self.server = server
         self.tools: tuple[types.Tool, ...] = ()
-        self.down = "it was not asked yet"
-        self.flights: set[Flight] = set()
-        self.held: dict[str, Flight] = {}
+        self.down_reason = "it was not asked yet"
+        self.active_calls: set[RemoteToolCall] = set()
+        self.held_calls: dict[str, RemoteToolCall] = {}
         self._client: Client | None = None
         self._task: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()
         self._ended = asyncio.Event()
         self._wake = asyncio.Event()
-        self._leave = asyncio.Event()
+        self._closing = asyncio.Event()
         self._timer: asyncio.Timeout | None = None
         # Handshake servers do not say which call a question belongs to: once one asks, its calls are
         # serialized.
-        self.asks = False
-        self.one = asyncio.Lock()
+        self.server_asks = False
+        self.call_lock = asyncio.Lock()
 
     async def start(self) -> None:
         """Connect and wait for the first outcome. A failed connection is retried in the background."""
         if self._task is None:
-            self._leave.clear()
-            self._task = asyncio.create_task(self._keep(), name=f"mcp {self.server.name}")
-            self._task.add_done_callback(self._over)
+            self._closing.clear()
+            self._task = asyncio.create_task(self._maintain(), name=f"mcp {self.server.name}")
+            self._task.add_done_callback(self._on_task_done)
         await self._settled.wait()
 
     @property
-    def begun(self) -> bool:
+    def is_started(self) -> bool:
         return self._task is not None
 
     async def close(self) -> None:
         task, self._task = self._task, None
-        for flight in (*self.flights, *self.held.values()):
-            await flight.end()
-        self.held.clear()
+        for tool_call in (*self.active_calls, *self.held_calls.values()):
+            await tool_call.close()
+        self.held_calls.clear()
         if task is not None:
-            self._hurry()
-            await asyncio.wait({task}, timeout=LAST)
+            self._request_close()
+            await asyncio.wait({task}, timeout=CLOSE_TIMEOUT)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    def _hurry(self) -> None:
+    def _request_close(self) -> None:
         """Let the task end by itself. A cancellation would interrupt the SDK while it ends a child, which
         would then live on."""
-        self._leave.set()
+        self._closing.set()
         self._ended.set()
         self._wake.set()
         if self._timer is not None:
@@ -88,16 +88,16 @@ class Link:
             with contextlib.suppress(RuntimeError):
                 self._timer.reschedule(asyncio.get_running_loop().time())
 
-    def _within(self, seconds: float) -> asyncio.Timeout:
+    def _limit_time(self, seconds: float) -> asyncio.Timeout:
         self._timer = asyncio.timeout(seconds)
         return self._timer
 
-    def _over(self, task: asyncio.Task[None]) -> None:
+    def _on_task_done(self, task: asyncio.Task[None]) -> None:
         """Release waiting callers and log an unexpected error."""
         error = None if task.cancelled() else task.exception()
         if error is not None:
             log.error("mcp %s is given up until the next start.", self.server.name, exc_info=error)
-        self._client, self.tools, self.down = None, (), self.down or "it was closed"
+        self._client, self.tools, self.down_reason = None, (), self.down_reason or "it was closed"
         self._settled.set()
 
     async def ready(self) -> Client:
@@ -105,64 +105,64 @@ class Link:
         down."""
         await self.start()
         if self._client is None:
-            raise UpstreamError(f"The MCP server {self.server.name} is down: {self.down}.")
+            raise UpstreamError(f"The MCP server {self.server.name} is down: {self.down_reason}.")
         return self._client
 
-    def lost(self) -> None:
+    def mark_lost(self) -> None:
         """Mark the connection as broken: the task reconnects, and calls wait for it."""
         self._client = None
         self._settled.clear()
         self._ended.set()
         self._wake.set()
 
-    async def _keep(self) -> None:
+    async def _maintain(self) -> None:
         loop = asyncio.get_running_loop()
         pause = 0.0
-        while not self._leave.is_set():
+        while not self._closing.is_set():
             self._ended = asyncio.Event()
             began = loop.time()
-            why = "its process has ended" if self.server.command else "the connection was lost"
+            reason = "its process has ended" if self.server.command else "the connection was lost"
             try:
                 async with AsyncExitStack() as stack:
-                    async with self._within(self.server.start):
-                        client = await connected(
-                            stack, self.server, self._ended, elicit=self._elicit, hear=self._hear
+                    async with self._limit_time(self.server.start):
+                        client = await connect_client(
+                            stack, self.server, self._ended, elicit=self._elicit, on_message=self._on_message
                         )
-                    await self._list(client)
-                    self._up(client)
-                    await self._stay(client)
+                    await self._list_tools(client)
+                    self._on_connected(client)
+                    await self._watch(client)
             except FAULTS as error:
-                if self._leave.is_set():
+                if self._closing.is_set():
                     return
-                why = fault(error)
-                self._fail(why)
+                reason = describe_fault(error)
+                self._on_failure(reason)
             finally:
                 self._client = None
             # A stable connection is retried at once, and calls wait for it.
-            pause = 0.0 if loop.time() - began > STEADY else min(max(pause * 2, FIRST), LONGEST)
-            if pause > SOON:
-                self._fail(why)
+            pause = 0.0 if loop.time() - began > STABLE_AFTER else min(max(pause * 2, FIRST_RETRY), MAX_RETRY)
+            if pause > SHORT_PAUSE:
+                self._on_failure(reason)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
-                    await self._leave.wait()
+                    await self._closing.wait()
 
-    def _up(self, client: Client) -> None:
-        if self.down:
+    def _on_connected(self, client: Client) -> None:
+        if self.down_reason:
             log.info("mcp %s: %d tools, %s", self.server.name, len(self.tools), client.protocol_version)
-        self._client, self.down = client, ""
+        self._client, self.down_reason = client, ""
         self._settled.set()
 
-    def _fail(self, why: str) -> None:
+    def _on_failure(self, reason: str) -> None:
         """Mark the server as down; its tools are not offered until it is connected again."""
-        if why != self.down:
-            log.warning("mcp %s is down: %s. It is tried again.", self.server.name, why)
-        self._client, self.tools, self.down = None, (), why
+        if reason != self.down_reason:
+            log.warning("mcp %s is down: %s. It is tried again.", self.server.name, reason)
+        self._client, self.tools, self.down_reason = None, (), reason
         self._settled.set()
 
-    async def _stay(self, client: Client) -> None:
+    async def _watch(self, client: Client) -> None:
         """Refresh the tool list on changes and at intervals, until the connection ends."""
         listener = asyncio.create_task(self._listen(client))
-        ender = asyncio.create_task(self._ended_wakes())
+        ender = asyncio.create_task(self._wake_on_end())
         try:
             while not self._ended.is_set():
                 self._wake.clear()
@@ -170,7 +170,7 @@ class Link:
                     async with asyncio.timeout(self.server.refresh):
                         await self._wake.wait()
                 if not self._ended.is_set():
-                    await self._list(client)
+                    await self._list_tools(client)
         finally:
             self._client = None
             self._settled.clear()
@@ -178,7 +178,7 @@ class Link:
             ender.cancel()
             await asyncio.gather(listener, ender, return_exceptions=True)
 
-    async def _ended_wakes(self) -> None:
+    async def _wake_on_end(self) -> None:
         await self._ended.wait()
         self._wake.set()
 
@@ -192,48 +192,48 @@ class Link:
                 async for _ in changes:
                     self._wake.set()
         except FAULTS as error:
-            log.info("mcp %s does not tell of changes: %s", self.server.name, fault(error))
+            log.info("mcp %s does not tell of changes: %s", self.server.name, describe_fault(error))
 
-    async def _hear(self, message: Any) -> None:
+    async def _on_message(self, message: Any) -> None:
         if isinstance(message, types.ToolListChangedNotification):
             self._wake.set()
 
-    async def _list(self, client: Client) -> None:
-        found: list[types.Tool] = []
+    async def _list_tools(self, client: Client) -> None:
+        tools: list[types.Tool] = []
         cursor: str | None = None
-        async with self._within(self.server.start):
-            while len(found) < MOST:
+        async with self._limit_time(self.server.start):
+            while len(tools) < MAX_TOOLS:
                 page = await client.list_tools(cursor=cursor)
-                found += page.tools
+                tools += page.tools
                 cursor = page.next_cursor
                 if cursor is None:
                     break
-        if len(found) > MOST or cursor is not None:
-            log.warning("mcp %s: only its first %d tools are used.", self.server.name, MOST)
+        if len(tools) > MAX_TOOLS or cursor is not None:
+            log.warning("mcp %s: only its first %d tools are used.", self.server.name, MAX_TOOLS)
         only = self.server.tools
-        self.tools = tuple(tool for tool in found[:MOST] if only is None or tool.name in only)
+        self.tools = tuple(tool for tool in tools[:MAX_TOOLS] if only is None or tool.name in only)
 
     # Calls and elicitations.
 
     @asynccontextmanager
-    async def turnstile(self, flight: Flight) -> AsyncIterator[None]:
-        if self.asks:
-            await self.one.acquire()
-            flight.alone = True
-        self.flights.add(flight)
+    async def track_call(self, tool_call: RemoteToolCall) -> AsyncIterator[None]:
+        if self.server_asks:
+            await self.call_lock.acquire()
+            tool_call.holds_lock = True
+        self.active_calls.add(tool_call)
         try:
             yield
         finally:
-            self.flights.discard(flight)
-            if flight.alone:
-                self.one.release()
+            self.active_calls.discard(tool_call)
+            if tool_call.holds_lock:
+                self.call_lock.release()
 
     async def _elicit(self, context: Any, params: Any) -> types.ElicitResult:
         """Handle an elicitation of a handshake server: pass it to the only running call, else cancel it."""
-        running = [flight for flight in self.flights if flight.answer is None]
-        self.asks = True
+        running = [flight for flight in self.active_calls if flight.answer is None]
+        self.server_asks = True
         if len(running) == 1:
-            return await running[0].ask(params)
+            return await running[0].wait_for_answer(params)
         log.warning(
             "mcp %s asks, and nobody knows for which of %d calls: it is told that nobody answers.",
             self.server.name,
@@ -241,14 +241,16 @@ class Link:
         )
         return types.ElicitResult(action="cancel")
 
-    def hold(self, flight: Flight) -> None:
+    def hold_call(self, tool_call: RemoteToolCall) -> None:
         """Keep a call whose turn has ended until the user answers or the timeout expires."""
-        self.held[flight.id] = flight
+        self.held_calls[tool_call.id] = tool_call
         loop = asyncio.get_running_loop()
-        loop.call_later(HELD, self._drop, flight, flight.answer)
+        loop.call_later(ANSWER_TIMEOUT, self._expire_call, tool_call, tool_call.answer)
 
-    def _drop(self, flight: Flight, asked: asyncio.Future[types.ElicitResult] | None) -> None:
+    def _expire_call(
+        self, tool_call: RemoteToolCall, answer: asyncio.Future[types.ElicitResult] | None
+    ) -> None:
         """Cancel a held call if it still waits for the same answer."""
-        if self.held.get(flight.id) is flight and flight.answer is asked:
-            del self.held[flight.id]
-            flight.stop()
+        if self.held_calls.get(tool_call.id) is tool_call and tool_call.answer is answer:
+            del self.held_calls[tool_call.id]
+            tool_call.cancel()

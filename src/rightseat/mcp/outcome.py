@@ -10,30 +10,30 @@ from typing import Any
 import mcp_types as types
 
 from rightseat.types.events import Artifact
-from rightseat.types.tools import Result, failure
+from rightseat.types.tools import Result, error_result
 
 
-def outcome(call: str, name: str, result: types.CallToolResult) -> tuple[list[Artifact], Result]:
+def convert_result(call: str, name: str, result: types.CallToolResult) -> tuple[list[Artifact], Result]:
     """Return artifacts and the Result: structured content as JSON, else text. Images, audio and files become
     artifacts for the user; the model gets a note about each."""
-    shown: list[Artifact] = []
-    said: list[str] = []
+    artifacts: list[Artifact] = []
+    texts: list[str] = []
     for number, block in enumerate(result.content):
-        text = words(block)
+        text = get_block_text(block)
         if text is not None:
-            said.append(text)
-        elif (file := file_of(block, f"{name}-{number + 1}")) is not None:
-            shown.append(Artifact(f"{call}-{number}", "file", file["name"], file))
-            said.append(f"[{file['name']}, {file['media_type']}: shown to the person]")
-    text = "\n".join(said)
+            texts.append(text)
+        elif (file := get_block_file(block, f"{name}-{number + 1}")) is not None:
+            artifacts.append(Artifact(f"{call}-{number}", "file", file["name"], file))
+            texts.append(f"[{file['name']}, {file['media_type']}: shown to the person]")
+    text = "\n".join(texts)
     if result.is_error:
-        return shown, failure("tool_failed", text or f"{name} failed and did not say why.")
-    if result.structured_content is not None and not shown:
-        return shown, Result(result.structured_content)
-    return shown, Result(text)
+        return artifacts, error_result("tool_failed", text or f"{name} failed and did not say why.")
+    if result.structured_content is not None and not artifacts:
+        return artifacts, Result(result.structured_content)
+    return artifacts, Result(text)
 
 
-def words(block: Any) -> str | None:
+def get_block_text(block: Any) -> str | None:
     match block:
         case types.TextContent(text=text):
             return text
@@ -45,7 +45,7 @@ def words(block: Any) -> str | None:
             return None
 
 
-def file_of(block: Any, name: str) -> dict[str, Any] | None:
+def get_block_file(block: Any, name: str) -> dict[str, Any] | None:
     match block:
         case types.ImageContent(data=data, mime_type=kind) | types.AudioContent(data=data, mime_type=kind):
             pass

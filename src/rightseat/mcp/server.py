@@ -8,12 +8,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-Confirm = Literal["dangerous", "writes", "all", "never"]
+ConfirmPolicy = Literal["dangerous", "writes", "all", "never"]
 # Environment variables that a child inherits; none of them is a secret.
-INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER")
+INHERITED_VARIABLES = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER")
 
 
-class Server(Struct, frozen=True, kw_only=True):
+class McpServerConfig(Struct, frozen=True, kw_only=True):
     name: str
     command: str = ""
     args: tuple[str, ...] = ()
@@ -28,9 +28,9 @@ class Server(Struct, frozen=True, kw_only=True):
     """Seconds to connect, which may include installing the child."""
     refresh: float = 300.0
     """Seconds between refreshes of the tool list."""
-    confirm: Confirm = "dangerous"
+    confirm: ConfirmPolicy = "dangerous"
     tools: tuple[str, ...] | None = None
 
     @property
     def environment(self) -> dict[str, str]:
-        return {name: os.environ[name] for name in INHERITED if name in os.environ} | self.env
+        return {name: os.environ[name] for name in INHERITED_VARIABLES if name in os.environ} | self.env

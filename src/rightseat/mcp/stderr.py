@@ -11,16 +11,16 @@ from typing import TextIO
 from rightseat.config.secret import mask
 
 log = logging.getLogger(__name__)
-LINES, LONGEST = 100, 500
+MAX_LINES, MAX_LINE_LENGTH = 100, 500
 
 
-class Stderr:
+class StderrLogger:
     """A pipe for a child's stderr; its first lines are logged."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.left = LINES
-        self.rest = b""
+        self.lines_left = MAX_LINES
+        self.partial_line = b""
 
     def __enter__(self) -> TextIO:
         self.reading, writing = os.pipe()
@@ -46,17 +46,17 @@ class Stderr:
         if not data:
             self.loop.remove_reader(self.reading)
             return
-        *lines, self.rest = (self.rest + data).split(b"\n")
+        *lines, self.partial_line = (self.partial_line + data).split(b"\n")
         # Bounds a line that never ends.
-        self.rest = self.rest[-LONGEST:]
+        self.partial_line = self.partial_line[-MAX_LINE_LENGTH:]
         for line in lines:
-            self.say(line)
+            self.log_line(line)
 
-    def say(self, line: bytes) -> None:
-        text = mask(line.decode("utf-8", "replace").strip())[:LONGEST]
-        if not text or self.left <= 0:
+    def log_line(self, line: bytes) -> None:
+        text = mask(line.decode("utf-8", "replace").strip())[:MAX_LINE_LENGTH]
+        if not text or self.lines_left <= 0:
             return
-        self.left -= 1
+        self.lines_left -= 1
         log.info("mcp %s says: %s", self.name, text)
-        if self.left == 0:
+        if self.lines_left == 0:
             log.info("mcp %s says more, which is not logged.", self.name)

@@ -10,50 +10,50 @@ from typing import Any, Literal
 import mcp_types as types
 
 from rightseat.errors import CallerError, UpstreamError
-from rightseat.mcp.flight import Ended, Flight, Progress, Question
-from rightseat.mcp.link import Link
-from rightseat.mcp.outcome import outcome
-from rightseat.mcp.questions import answer_of, ask_of
-from rightseat.mcp.server import Server
+from rightseat.mcp.flight import CallProgress, FinalResult, RemoteToolCall, ServerQuestion
+from rightseat.mcp.link import McpConnection
+from rightseat.mcp.outcome import convert_result
+from rightseat.mcp.questions import make_elicit_result, parse_elicitation
+from rightseat.mcp.server import McpServerConfig
 from rightseat.types.events import Custom, Event
-from rightseat.types.schema import checker
-from rightseat.types.tokens import estimate
-from rightseat.types.tools import Ask, Pause, Result, Tool, ToolContext, failure
+from rightseat.types.schema import get_validator
+from rightseat.types.tokens import estimate_tokens
+from rightseat.types.tools import Ask, Pause, Result, Tool, ToolContext, error_result
 
-LONGEST, MARK = 64, 6
-OTHER = re.compile(r"[^a-zA-Z0-9_-]+")
-STATUS = "progress"
+MAX_NAME_LENGTH, HASH_LENGTH = 64, 6
+INVALID_CHARS = re.compile(r"[^a-zA-Z0-9_-]+")
+PROGRESS_EVENT = "progress"
 """Name of the Custom event for a call's progress."""
-CHARACTERS = 3
+CHARS_PER_TOKEN = 3
 """Characters of a token at least."""
-DESCRIBED, GIVEN = 4000, 1 << 20
+MAX_DESCRIPTION, MAX_RESULT = 4000, 1 << 20
 """Characters of a description and of a result at most; both are untrusted."""
 
 
-def named(server: str, tool: str, taken: Container[str]) -> str:
+def make_tool_name(server: str, tool: str, taken: Container[str]) -> str:
     """Make the tool's name for the model: valid and short enough for every upstream, and not in `taken`."""
-    name = f"{OTHER.sub('_', server)}__{OTHER.sub('_', tool)}"
-    plain = OTHER.search(tool) is None
-    if plain and len(name) <= LONGEST and name not in taken:
+    name = f"{INVALID_CHARS.sub('_', server)}__{INVALID_CHARS.sub('_', tool)}"
+    is_valid = INVALID_CHARS.search(tool) is None
+    if is_valid and len(name) <= MAX_NAME_LENGTH and name not in taken:
         return name
-    mark = hashlib.sha256(f"{server}\0{tool}".encode()).hexdigest()[:MARK]
-    return f"{name[: LONGEST - MARK - 1]}_{mark}"
+    suffix = hashlib.sha256(f"{server}\0{tool}".encode()).hexdigest()[:HASH_LENGTH]
+    return f"{name[: MAX_NAME_LENGTH - HASH_LENGTH - 1]}_{suffix}"
 
 
-def confirms(server: Server, tool: types.Tool) -> bool:
+def needs_confirmation(server: McpServerConfig, tool: types.Tool) -> bool:
     """Whether the user must confirm a call, by the server's `confirm` setting and the tool's annotations."""
     match server.confirm:
         case "all":
             return True
         case "writes":
-            return effect(tool) != "reads"
+            return get_effect(tool) != "reads"
         case "dangerous":
-            return effect(tool) == "dangerous"
+            return get_effect(tool) == "dangerous"
         case "never":
             return False
 
 
-def effect(tool: types.Tool) -> Literal["reads", "writes", "dangerous"]:
+def get_effect(tool: types.Tool) -> Literal["reads", "writes", "dangerous"]:
     """Return the tool's effect by its annotations, which are not verified."""
     hints = tool.annotations
     if hints is not None and hints.read_only_hint is True:
@@ -61,117 +61,134 @@ def effect(tool: types.Tool) -> Literal["reads", "writes", "dangerous"]:
     return "dangerous" if hints is not None and hints.destructive_hint is True else "writes"
 
 
-def usable(tool: types.Tool) -> bool:
+def has_valid_schema(tool: types.Tool) -> bool:
     try:
-        checker(tool.input_schema)
+        get_validator(tool.input_schema)
     except CallerError:
         return False
     return True
 
 
-def tool_of(link: Link, tool: types.Tool, name: str) -> Tool:
+def make_tool(connection: McpConnection, tool: types.Tool, name: str) -> Tool:
     async def call(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
-        flight = resumed(link, ctx) if "flight" in (ctx.state or {}) else begun(link, tool.name, args, ctx)
-        if flight is None:
-            told = "The server's question has expired, and its call was given up. Call again."
-            yield failure("expired", told)
+        remote_call = (
+            resume_call(connection, ctx)
+            if "flight" in (ctx.state or {})
+            else start_call(connection, tool.name, args, ctx)
+        )
+        if remote_call is None:
+            message = "The server's question has expired, and its call was given up. Call again."
+            yield error_result("expired", message)
             return
         try:
-            while isinstance(item := await flight.items.get(), Progress):
-                yield Custom(STATUS, status(ctx.call_id, name, item))
-            for part in ending(flight, item, ctx):
+            while isinstance(item := await remote_call.items.get(), CallProgress):
+                yield Custom(PROGRESS_EVENT, make_progress_value(ctx.call_id, name, item))
+            for part in finish_call(remote_call, item, ctx):
                 yield part
         finally:
-            if flight.id not in link.held:
-                await flight.end()
+            if remote_call.id not in connection.held_calls:
+                await remote_call.close()
 
     return Tool(
         name,
-        (tool.description or tool.title or tool.name)[:DESCRIBED],
+        (tool.description or tool.title or tool.name)[:MAX_DESCRIPTION],
         {"type": "object", **tool.input_schema},
         call,
-        confirm=confirms(link.server, tool),
-        timeout=link.server.timeout,
-        effect=effect(tool),
-        outside=True,
+        confirm=needs_confirmation(connection.server, tool),
+        timeout=connection.server.timeout,
+        effect=get_effect(tool),
+        untrusted=True,
     )
 
 
-def ending(
-    flight: Flight, item: Question | Ended | UpstreamError, ctx: ToolContext
+def finish_call(
+    remote_call: RemoteToolCall, item: ServerQuestion | FinalResult | UpstreamError, ctx: ToolContext
 ) -> list[Event | Result | Pause]:
     """Convert the call's last item to artifacts and a Result, or to a Pause."""
     match item:
-        case Question(params):
-            return [asked(flight, params)]
+        case ServerQuestion(params):
+            return [hold_for_answer(remote_call, params)]
         case types.InputRequiredResult():
-            return [required(item)]
+            return [pause_for_input(item)]
         case types.CallToolResult():
-            shown, result = outcome(ctx.call_id, flight.name, item)
-            return [*shown, fitted(result, ctx.budget)]
+            artifacts, result = convert_result(ctx.call_id, remote_call.name, item)
+            return [*artifacts, truncate_result(result, ctx.budget)]
         case error:
-            return [failure(error.code, error.message)]
+            return [error_result(error.code, error.message)]
 
 
-def begun(link: Link, name: str, args: dict[str, Any], ctx: ToolContext) -> Flight:
+def start_call(
+    connection: McpConnection, name: str, args: dict[str, Any], ctx: ToolContext
+) -> RemoteToolCall:
     """Start a call, or repeat it with the answers that a stateless server asked for."""
     state = ctx.state or {}
     if not state:
-        return Flight(link, name, args, {})
+        return RemoteToolCall(connection, name, args, {})
     asks = [Ask(**ask) for ask in state["asks"]]
-    given = ctx.answers[len(ctx.answers) - len(asks) :]
-    answers = {key: answer_of(ask, value) for key, ask, value in zip(state["keys"], asks, given, strict=True)}
-    return Flight(link, name, args, {"input_responses": answers, "request_state": state["state"]})
+    values = ctx.answers[len(ctx.answers) - len(asks) :]
+    answers = {
+        key: make_elicit_result(ask, value)
+        for key, ask, value in zip(state["keys"], asks, values, strict=True)
+    }
+    return RemoteToolCall(
+        connection, name, args, {"input_responses": answers, "request_state": state["state"]}
+    )
 
 
-def resumed(link: Link, ctx: ToolContext) -> Flight | None:
+def resume_call(connection: McpConnection, ctx: ToolContext) -> RemoteToolCall | None:
     """Return the held call of a handshake server after passing it the answer; None if it has expired."""
-    flight = link.held.pop(ctx.state["flight"], None)
-    if flight is None or flight.answer is None or flight.answer.done():
+    remote_call = connection.held_calls.pop(ctx.state["flight"], None)
+    if remote_call is None or remote_call.answer is None or remote_call.answer.done():
         return None
-    flight.answer.set_result(answer_of(Ask(**ctx.state["ask"]), ctx.answers[-1]))
-    return flight
+    remote_call.answer.set_result(make_elicit_result(Ask(**ctx.state["ask"]), ctx.answers[-1]))
+    return remote_call
 
 
-def asked(flight: Flight, params: Any) -> Pause | Result:
-    ask = ask_of(params)
+def hold_for_answer(remote_call: RemoteToolCall, params: Any) -> Pause | Result:
+    ask = parse_elicitation(params)
     if ask is None:
-        return failure("unsupported", "The server wants something of its client that is no question.")
-    flight.link.hold(flight)
-    return Pause((ask,), {"flight": flight.id, "ask": plain(ask)})
+        return error_result("unsupported", "The server wants something of its client that is no question.")
+    remote_call.connection.hold_call(remote_call)
+    return Pause((ask,), {"flight": remote_call.id, "ask": ask_to_dict(ask)})
 
 
-def required(result: types.InputRequiredResult) -> Pause | Result:
+def pause_for_input(result: types.InputRequiredResult) -> Pause | Result:
     """Pause for a stateless server's questions; the call is repeated with the answers."""
     requests = result.input_requests or {}
-    asks = [ask_of(getattr(request, "params", None)) for request in requests.values()]
+    asks = [parse_elicitation(getattr(request, "params", None)) for request in requests.values()]
     if not asks or None in asks:
-        return failure("unsupported", "The server wants something of its client that is no question.")
-    found = tuple(ask for ask in asks if ask is not None)
-    state = {"asks": [plain(ask) for ask in found], "keys": list(requests), "state": result.request_state}
-    return Pause(found, state)
+        return error_result("unsupported", "The server wants something of its client that is no question.")
+    questions = tuple(ask for ask in asks if ask is not None)
+    state = {
+        "asks": [ask_to_dict(ask) for ask in questions],
+        "keys": list(requests),
+        "state": result.request_state,
+    }
+    return Pause(questions, state)
 
 
-def plain(ask: Ask) -> dict[str, Any]:
+def ask_to_dict(ask: Ask) -> dict[str, Any]:
     return {"message": ask.message, "kind": ask.kind, "schema": ask.schema}
 
 
-def status(call: str, name: str, item: Progress) -> dict[str, Any]:
-    told: dict[str, Any] = {"call": call, "tool": name, "progress": item.done}
+def make_progress_value(call: str, name: str, item: CallProgress) -> dict[str, Any]:
+    value: dict[str, Any] = {"call": call, "tool": name, "progress": item.done}
     if item.total is not None:
-        told["total"] = item.total
+        value["total"] = item.total
     if item.message is not None:
-        told["message"] = item.message
-    return told
+        value["message"] = item.message
+    return value
 
 
-def fitted(result: Result, budget: int | None) -> Result:
+def truncate_result(result: Result, budget: int | None) -> Result:
     """Truncate a result to the model's budget."""
     if result.failed:
         return result
     text = result.text
-    tight = budget is not None and estimate(text) > budget
-    most = min(GIVEN, budget * CHARACTERS) if tight and budget is not None else GIVEN
-    if len(text) <= most:
+    over_budget = budget is not None and estimate_tokens(text) > budget
+    max_characters = (
+        min(MAX_RESULT, budget * CHARS_PER_TOKEN) if over_budget and budget is not None else MAX_RESULT
+    )
+    if len(text) <= max_characters:
         return result
-    return Result(f"{text[:most]}\n[cut: the result is too long for the model]")
+    return Result(f"{text[:max_characters]}\n[cut: the result is too long for the model]")

@@ -11,91 +11,95 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from rightseat.errors import CallerError
-from rightseat.mcp.link import Link
-from rightseat.mcp.server import Server
-from rightseat.mcp.source import Known, View
+from rightseat.mcp.link import McpConnection
+from rightseat.mcp.server import McpServerConfig
+from rightseat.mcp.source import ConnectionTools, McpToolSource
 from rightseat.types.messages import Message
 from rightseat.types.tools import Tool
 from rightseat.types.turn import Turn
 
-KEYS = ("mcpServers", "mcpEndpoints")
-MOST = 32
+REQUEST_KEYS = ("mcpServers", "mcpEndpoints")
+MAX_CONNECTIONS = 32
 """Connections that are kept open at most."""
-IDLE = 300.0
+IDLE_TIMEOUT = 300.0
 """Seconds after which an unused connection is closed."""
-PATIENCE = 10.0
-Key = tuple[str, str, str]
+CONNECT_TIMEOUT = 10.0
+ConnectionKey = tuple[str, str, str]
 
 
-class Visitors:
+class RequestMcpToolSource:
     """A ToolSource of servers that requests name. Connections are per owner, URL and key."""
 
-    questions: tuple[str, ...] = ()
+    suggestions: tuple[str, ...] = ()
 
-    def __init__(self, allow: Iterable[str]) -> None:
-        self.allow = frozenset(allow)
-        self.known: dict[Key, Known] = {}
-        self.used: dict[Key, float] = {}
+    def __init__(self, allowed_urls: Iterable[str]) -> None:
+        self.allowed_urls = frozenset(allowed_urls)
+        self.connections: dict[ConnectionKey, ConnectionTools] = {}
+        self.last_used: dict[ConnectionKey, float] = {}
 
     def __contains__(self, name: object, /) -> bool:
-        return any(name in one.tools for one in self.known.values())
+        return any(name in one.tools for one in self.connections.values())
 
     @property
     def groups(self) -> dict[str, str]:
         return {}
 
-    def asked(self, turn: Turn, /) -> Turn:
+    def with_default_question(self, turn: Turn, /) -> Turn:
         return turn
 
-    async def offer(self, tools: dict[str, Tool], turn: Turn, said: Sequence[Message], /) -> None:
-        wanted = dict.fromkeys(named(turn.forwarded.properties))
-        for url, _ in wanted:
-            if url not in self.allow:
+    async def add_tools(self, tools: dict[str, Tool], turn: Turn, said: Sequence[Message], /) -> None:
+        servers = dict.fromkeys(parse_request_servers(turn.forwarded.properties))
+        for url, _ in servers:
+            if url not in self.allowed_urls:
                 raise CallerError(
                     f"mcpServers: {url[:200]!r} is not allowed here. The operator names those that are in "
                     "[server] mcp_allow.",
                     param="mcpServers",
                 )
-        if not wanted:
+        if not servers:
             return
         now = asyncio.get_running_loop().time()
-        found = [self.at((turn.owner.name, url, key), now) for url, key in wanted]
-        await View(found).offer(tools, turn, said)
-        await self.tidy(now)
+        connections = [self.get_connection((turn.owner.name, url, key), now) for url, key in servers]
+        await McpToolSource(connections).add_tools(tools, turn, said)
+        await self.close_unused(now)
 
-    def at(self, key: Key, now: float) -> Known:
-        self.used[key] = now
-        if key not in self.known:
+    def get_connection(self, key: ConnectionKey, now: float) -> ConnectionTools:
+        self.last_used[key] = now
+        if key not in self.connections:
             _, url, secret = key
             host = re.sub(r"[^A-Za-z0-9]+", "_", urlsplit(url).hostname or "mcp")[:24]
             name = f"{host}_{hashlib.sha256(url.encode()).hexdigest()[:4]}"
             headers = {"Authorization": f"Bearer {secret}"} if secret else {}
-            self.known[key] = Known(Link(Server(name=name, url=url, headers=headers, start=PATIENCE)))
-        return self.known[key]
+            self.connections[key] = ConnectionTools(
+                McpConnection(McpServerConfig(name=name, url=url, headers=headers, start=CONNECT_TIMEOUT))
+            )
+        return self.connections[key]
 
-    async def tidy(self, now: float) -> None:
+    async def close_unused(self, now: float) -> None:
         """Close idle connections and the oldest of too many; connections in use stay open."""
-        by_age = sorted(self.known, key=lambda key: self.used[key])
-        spare = len(by_age) - MOST
+        by_age = sorted(self.connections, key=lambda key: self.last_used[key])
+        spare = len(by_age) - MAX_CONNECTIONS
         for number, key in enumerate(by_age):
-            link = self.known[key].link
-            if (number < spare or now - self.used[key] > IDLE) and not (link.flights or link.held):
-                del self.known[key], self.used[key]
+            link = self.connections[key].connection
+            if (number < spare or now - self.last_used[key] > IDLE_TIMEOUT) and not (
+                link.active_calls or link.held_calls
+            ):
+                del self.connections[key], self.last_used[key]
                 await link.close()
 
-    def digest(self, names: Iterable[str], /) -> str:
-        return View(list(self.known.values())).digest(names)
+    def fingerprint(self, names: Iterable[str], /) -> str:
+        return McpToolSource(list(self.connections.values())).fingerprint(names)
 
     async def close(self) -> None:
-        for one in self.known.values():
-            await one.link.close()
+        for one in self.connections.values():
+            await one.connection.close()
 
 
-def named(properties: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def parse_request_servers(properties: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield URL and key of each server in the request's properties."""
-    for key in KEYS:
-        listed = properties.get(key)
-        for item in listed if isinstance(listed, list) else ():
+    for key in REQUEST_KEYS:
+        entries = properties.get(key)
+        for item in entries if isinstance(entries, list) else ():
             match item:
                 case {"endpoint": str(url)} | {"url": str(url)}:
                     secret = item.get("apiKey")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat.engine.fitting import fitting
+from rightseat.engine.fitting import fit_to_capabilities
 from rightseat.errors import (
     Incomplete,
     UpstreamBusy,
@@ -24,26 +24,26 @@ from rightseat.errors import (
     UpstreamRefused,
     UpstreamTimeout,
 )
-from rightseat.middleware.model_info import Source, Watch
-from rightseat.types.capabilities import abilities_of, pictured
-from rightseat.types.chunks import Fragment
+from rightseat.middleware.model_info import ModelInfo, ModelWrapper
+from rightseat.types.capabilities import capabilities_of, has_images
+from rightseat.types.chunks import ModelChunk
 from rightseat.types.model import Model, Prompt
 from rightseat.types.streams import closing
 
 log = logging.getLogger(__name__)
-DOWN = (UpstreamRefused, UpstreamBusy, UpstreamTimeout, UpstreamDenied, UpstreamGarbled, Incomplete)
+DOWN_ERRORS = (UpstreamRefused, UpstreamBusy, UpstreamTimeout, UpstreamDenied, UpstreamGarbled, Incomplete)
 
 
-class Member(Struct, frozen=True):
+class FallbackMember(Struct, frozen=True):
     name: str
     model: Model
-    source: Source
+    info: ModelInfo
 
 
-class Fallback:
+class FallbackModel:
     """A model with fallbacks. Other attributes (embeddings, capabilities) are the first member's."""
 
-    def __init__(self, members: Sequence[Member]) -> None:
+    def __init__(self, members: Sequence[FallbackMember]) -> None:
         self.members = tuple(members)
 
     # Hidden from mypy, which would accept any misspelt attribute.
@@ -52,34 +52,36 @@ class Fallback:
         def __getattr__(self, name: str) -> Any:
             return getattr(self.members[0].model, name)
 
-    def watched(self, watch: Watch) -> Fallback:
+    def wrap_members(self, wrap: ModelWrapper) -> FallbackModel:
         """Return a copy whose members are wrapped, so that each is metered and billed as itself."""
-        return Fallback([replace(one, model=watch(one.model, one.source)) for one in self.members])
+        return FallbackModel([replace(one, model=wrap(one.model, one.info)) for one in self.members])
 
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
-        members = self.able(prompt)
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
+        members = self.list_capable_members(prompt)
         first = members[0]
         for member, following in zip(members, (*members[1:], None), strict=True):
-            begun = False
+            has_output = False
             try:
-                asked = prompt if member is first else fitting(prompt, abilities_of(member.model))
-                async with closing(member.model.stream(asked)) as fragments:
+                member_prompt = (
+                    prompt if member is first else fit_to_capabilities(prompt, capabilities_of(member.model))
+                )
+                async with closing(member.model.stream(member_prompt)) as fragments:
                     async for fragment in fragments:
-                        begun = True
+                        has_output = True
                         yield fragment
                 return
             except UpstreamError as error:
-                if begun or following is None or not is_down(error):
+                if has_output or following is None or not is_down(error):
                     raise
                 log.warning("the model %s is down (%s): %s answers", member.name, error.code, following.name)
 
-    def able(self, prompt: Prompt) -> list[Member]:
+    def list_capable_members(self, prompt: Prompt) -> list[FallbackMember]:
         """Return the first member and the others that support the prompt's images and tools."""
-        seen, called = pictured(prompt), bool(prompt.callable)
+        needs_images, needs_tools = has_images(prompt), bool(prompt.callable_tools)
 
         def takes(model: Model) -> bool:
-            able = abilities_of(model)
-            return (able.images or not seen) and (able.tools or not called)
+            able = capabilities_of(model)
+            return (able.images or not needs_images) and (able.tools or not needs_tools)
 
         first, *others = self.members
         return [first, *(other for other in others if takes(other.model))]
@@ -106,4 +108,4 @@ class Fallback:
 
 
 def is_down(error: UpstreamError) -> bool:
-    return isinstance(error, DOWN) or type(error) is UpstreamError
+    return isinstance(error, DOWN_ERRORS) or type(error) is UpstreamError

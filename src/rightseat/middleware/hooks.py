@@ -17,33 +17,33 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightseat.errors import Misused, Unavailable
-from rightseat.http.forwarding import over
-from rightseat.runtime.incidents import ARRIVED, NOWHERE, Incident
-from rightseat.tools.thread_pool import Threads
+from rightseat.http.forwarding import merge_headers
+from rightseat.runtime.incidents import NO_REQUEST, Incident, current_request
+from rightseat.tools.thread_pool import ToolThreadRunner
 from rightseat.types.events import (
     CallArgs,
     CallEnd,
     CallResult,
     CallStart,
     Event,
-    Reason,
     RunFinished,
+    RunFinishReason,
     TextDelta,
     TextEnd,
     TextStart,
     Usage,
 )
-from rightseat.types.messages import Call, Message, said
+from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.responder import Responder
 from rightseat.types.streams import closing
 from rightseat.types.turn import Turn
 
 log = logging.getLogger(__name__)
-SECONDS = 5.0
-LATE = "This server could not check the request in time. Try again."
+DEFAULT_TIMEOUT = 5.0
+TIMEOUT_MESSAGE = "This server could not check the request in time. Try again."
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class HookRequest(Struct, frozen=True, kw_only=True):
     """A request before its run. `headers` are the forwarded ones, `properties` the application's forwarded
     properties. The client wrote both; only `owner` is authenticated."""
 
@@ -58,24 +58,27 @@ class Asked(Struct, frozen=True, kw_only=True):
     method: str
 
 
-class Answered(Asked, frozen=True, kw_only=True):
+class HookResponse(HookRequest, frozen=True, kw_only=True):
     """The request with its output: texts, calls and the results of the server's own calls."""
 
     output: tuple[Message, ...]
-    reason: Reason
+    reason: RunFinishReason
     usage: Usage | None
 
 
-class Given(Struct, frozen=True, forbid_unknown_fields=True):
+class RequestAdditions(Struct, frozen=True, forbid_unknown_fields=True):
     """Headers and properties that a hook adds to a request, over those of the client."""
 
     headers: dict[str, str] = {}
     properties: dict[str, Any] = {}
 
 
-Before = Callable[[Asked], Given | Mapping[str, Any] | Awaitable[Given | Mapping[str, Any] | None] | None]
-After = Callable[[Answered], Any]
-OnError = Callable[[Incident], Any]
+BeforeRequestHook = Callable[
+    [HookRequest],
+    RequestAdditions | Mapping[str, Any] | Awaitable[RequestAdditions | Mapping[str, Any] | None] | None,
+]
+AfterRequestHook = Callable[[HookResponse], Any]
+ErrorHook = Callable[[Incident], Any]
 
 
 class Hooks:
@@ -84,16 +87,16 @@ class Hooks:
     def __init__(
         self,
         *,
-        on_before_request: Before | None = None,
-        on_after_request: After | None = None,
-        on_error: OnError | None = None,
-        timeout: float = SECONDS,
+        on_before_request: BeforeRequestHook | None = None,
+        on_after_request: AfterRequestHook | None = None,
+        on_error: ErrorHook | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
     ) -> None:
         self.before = on_before_request
         self.after = on_after_request
         self.on_error = on_error
         self.timeout = timeout
-        self.threads = Threads()
+        self.threads = ToolThreadRunner()
         self.tasks: set[asyncio.Task[Any]] = set()
 
     def layer(self, inner: Responder) -> Responder:
@@ -103,54 +106,54 @@ class Hooks:
             return inner
 
         def respond(turn: Turn) -> AsyncIterator[Event]:
-            return inner(turn) if turn.depth else self.attended(inner, turn)
+            return inner(turn) if turn.depth else self.stream_with_hooks(inner, turn)
 
         return respond
 
-    async def attended(self, inner: Responder, turn: Turn) -> AsyncIterator[Event]:
+    async def stream_with_hooks(self, inner: Responder, turn: Turn) -> AsyncIterator[Event]:
         if self.before is not None:
-            turn = merged(turn, await self.asked(self.before, turn))
-        output = Output() if self.after is not None else None
+            turn = apply_additions(turn, await self.run_before_hook(self.before, turn))
+        output = OutputMessages() if self.after is not None else None
         async with closing(inner(turn)) as events:
             async for event in events:
                 if output is not None:
-                    output.see(event)
+                    output.add_event(event)
                     if type(event) is RunFinished:
-                        self.finished(turn, event, output)
+                        self.start_after_hook(turn, event, output)
                 yield event
 
-    async def asked(self, before: Before, turn: Turn) -> Given:
+    async def run_before_hook(self, hook: BeforeRequestHook, turn: Turn) -> RequestAdditions:
         try:
-            found = await self.call(before, request(turn))
+            result = await self.call_hook(hook, build_hook_request(turn))
         except TimeoutError:
             log.error(
                 "the hook on_before_request took longer than %g s; the request is refused", self.timeout
             )
-            raise Unavailable(LATE, retry_after=1) from None
+            raise Unavailable(TIMEOUT_MESSAGE, retry_after=1) from None
         try:
-            return msgspec.convert(found or {}, Given, from_attributes=True)
+            return msgspec.convert(result or {}, RequestAdditions, from_attributes=True)
         except msgspec.ValidationError:
             raise Misused(
-                f"on_before_request gave a {type(found).__name__} that cannot be read. "
-                "Return nothing, or headers and properties: Given(headers={…}, properties={…})."
+                f"on_before_request gave a {type(result).__name__} that cannot be read. "
+                "Return nothing, or headers and properties: RequestAdditions(headers={…}, properties={…})."
             ) from None
 
-    def finished(self, turn: Turn, event: RunFinished, output: Output) -> None:
+    def start_after_hook(self, turn: Turn, event: RunFinished, output: OutputMessages) -> None:
         if self.after is not None:
-            told = msgspec.structs.asdict(request(turn))
-            answered = Answered(**told, output=output.told(), reason=event.reason, usage=event.usage)
-            self.begin("on_after_request", self.after, answered)
+            fields = msgspec.structs.asdict(build_hook_request(turn))
+            response = HookResponse(**fields, output=output.finish(), reason=event.reason, usage=event.usage)
+            self.start_hook("on_after_request", self.after, response)
 
-    def tell(self, incident: Incident) -> None:
+    def report_incident(self, incident: Incident) -> None:
         if self.on_error is not None:
-            self.begin("on_error", self.on_error, incident)
+            self.start_hook("on_error", self.on_error, incident)
 
-    def begin(self, name: str, hook: Callable[[Any], Any], given: Any) -> None:
-        task = asyncio.get_running_loop().create_task(self.call(hook, given), name=name)
+    def start_hook(self, name: str, hook: Callable[[Any], Any], argument: Any) -> None:
+        task = asyncio.get_running_loop().create_task(self.call_hook(hook, argument), name=name)
         self.tasks.add(task)
-        task.add_done_callback(self.ended)
+        task.add_done_callback(self.on_hook_done)
 
-    def ended(self, task: asyncio.Task[Any]) -> None:
+    def on_hook_done(self, task: asyncio.Task[Any]) -> None:
         """Log a background hook that failed or timed out."""
         self.tasks.discard(task)
         error = None if task.cancelled() else task.exception()
@@ -159,21 +162,21 @@ class Hooks:
         elif error is not None:
             log.error("the hook %s failed", task.get_name(), exc_info=error)
 
-    async def call(self, hook: Callable[[Any], Any], given: Any) -> Any:
+    async def call_hook(self, hook: Callable[[Any], Any], argument: Any) -> Any:
         async with asyncio.timeout(self.timeout):
             if inspect.iscoroutinefunction(hook):
-                return await hook(given)
-            found = await self.threads.run(lambda: hook(given))
-            return await found if inspect.isawaitable(found) else found
+                return await hook(argument)
+            result = await self.threads.run(lambda: hook(argument))
+            return await result if inspect.isawaitable(result) else result
 
     async def close(self) -> None:
         """Wait for running hooks; each is limited by `timeout`."""
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
 
-def request(turn: Turn) -> Asked:
-    arrival = ARRIVED.get() or NOWHERE
-    return Asked(
+def build_hook_request(turn: Turn) -> HookRequest:
+    arrival = current_request.get() or NO_REQUEST
+    return HookRequest(
         thread=turn.thread,
         run=turn.run,
         assistant=turn.assistant,
@@ -186,14 +189,14 @@ def request(turn: Turn) -> Asked:
     )
 
 
-def merged(turn: Turn, given: Given) -> Turn:
-    if not given.headers and not given.properties:
+def apply_additions(turn: Turn, additions: RequestAdditions) -> Turn:
+    if not additions.headers and not additions.properties:
         return turn
-    forwarded = replace(turn.forwarded, properties=turn.forwarded.properties | given.properties)
-    return replace(turn, headers=over(given.headers, turn.headers), forwarded=forwarded)
+    forwarded = replace(turn.forwarded, properties=turn.forwarded.properties | additions.properties)
+    return replace(turn, headers=merge_headers(additions.headers, turn.headers), forwarded=forwarded)
 
 
-class Output:
+class OutputMessages:
     """Collects the events of a run as messages."""
 
     def __init__(self) -> None:
@@ -201,7 +204,7 @@ class Output:
         self.texts: dict[str, list[str]] = {}
         self.calls: dict[str, tuple[str, list[str]]] = {}
 
-    def see(self, event: Event) -> None:
+    def add_event(self, event: Event) -> None:
         if type(event) is TextDelta:
             # Fast path: nearly all events are text deltas.
             self.texts.setdefault(event.id, []).append(event.text)
@@ -210,24 +213,26 @@ class Output:
             case TextStart(id):
                 self.texts.setdefault(id, [])
             case TextEnd(id):
-                self.end(id)
+                self.end_text(id)
             case CallStart(id, name):
                 self.calls[id] = (name, [])
             case CallArgs(id, json) if id in self.calls:
                 self.calls[id][1].append(json)
             case CallEnd(id) if id in self.calls:
                 name, parts = self.calls.pop(id)
-                self.messages.append(Message("assistant", calls=(Call(id, name, "".join(parts) or "{}"),)))
+                self.messages.append(
+                    Message("assistant", calls=(ToolCall(id, name, "".join(parts) or "{}"),))
+                )
             case CallResult(id, content):
-                self.messages.append(said("tool", content, call_id=id))
+                self.messages.append(text_message("tool", content, call_id=id))
             case _:
                 pass
 
-    def end(self, id: str) -> None:
+    def end_text(self, id: str) -> None:
         if text := "".join(self.texts.pop(id, ())):
-            self.messages.append(said("assistant", text, id=id))
+            self.messages.append(text_message("assistant", text, id=id))
 
-    def told(self) -> tuple[Message, ...]:
+    def finish(self) -> tuple[Message, ...]:
         for id in list(self.texts):
-            self.end(id)
+            self.end_text(id)
         return tuple(self.messages)

@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator, Callable, Collection
 from msgspec.structs import replace
 
 from rightseat.errors import RightseatError
-from rightseat.middleware.model_info import Around, Source
-from rightseat.runtime.metrics import Meters
-from rightseat.types.chunks import Fragment, Used
+from rightseat.middleware.model_info import ModelInfo, ModelProxy
+from rightseat.runtime.metrics import Metrics
+from rightseat.types.chunks import ModelChunk, UsageChunk
 from rightseat.types.events import CallResult, CallStart, Event, RunFailed, RunFinished
 from rightseat.types.model import Model, Prompt
 from rightseat.types.streams import closing
@@ -20,27 +20,27 @@ CLIENT, UNKNOWN = "(client)", "(unknown)"
 Clock = Callable[[], float]
 
 
-class Tally:
+class RunMetrics:
     """Observes one run. Without a final event its client has left. `tools` names the server's own tools."""
 
     def __init__(
-        self, meters: Meters, assistant: str, tools: Collection[str], clock: Clock = time.perf_counter
+        self, meters: Metrics, assistant: str, tools: Collection[str], clock: Clock = time.perf_counter
     ) -> None:
         self.meters = meters
         self.assistant = assistant
         self.tools = tools
         self.clock = clock
-        self.began = clock()
-        self.silent = True
+        self.started_at = clock()
+        self.awaits_text = True
         self.reason = "left"
         self.calls: dict[str, str] = {}
         meters.active.value += 1
 
-    def speak(self) -> None:
-        self.silent = False
-        self.meters.first_token.see(self.clock() - self.began, self.assistant)
+    def on_first_text(self) -> None:
+        self.awaits_text = False
+        self.meters.first_token.observe(self.clock() - self.started_at, self.assistant)
 
-    def see(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         match event:
             case CallStart(client=True):
                 self.meters.tool_calls.add(CLIENT, "client")
@@ -61,37 +61,37 @@ class Tally:
         self.reason = "failed"
         self.meters.failures.add(self.assistant, code)
 
-    def end(self, failed: RightseatError | None) -> None:
+    def on_end(self, failed: RightseatError | None) -> None:
         if failed is not None:
             self.fail(failed.code)
         self.meters.active.value -= 1
         self.meters.runs.add(self.assistant, self.reason)
-        self.meters.run_seconds.see(self.clock() - self.began, self.assistant)
+        self.meters.run_seconds.observe(self.clock() - self.started_at, self.assistant)
 
 
-class Counted(Around):
+class MeteredModel(ModelProxy):
     """A model wrapper that counts calls, tokens, cost and seconds."""
 
     def __init__(
-        self, model: Model, source: Source, meters: Meters, clock: Clock = time.perf_counter
+        self, model: Model, source: ModelInfo, meters: Metrics, clock: Clock = time.perf_counter
     ) -> None:
         super().__init__(model, source)
         self.meters = meters
         self.clock = clock
 
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
-        meters, name = self.meters, self.source.model
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
+        meters, name = self.meters, self.info.model
         began = self.clock()
         outcome = "failed"
         try:
             async with closing(self.model.stream(prompt)) as fragments:
                 async for fragment in fragments:
-                    if type(fragment) is Used:
+                    if type(fragment) is UsageChunk:
                         meters.tokens.add(name, "input", by=fragment.usage.input)
                         meters.tokens.add(name, "output", by=fragment.usage.output)
-                        if cost := self.source.price(fragment.usage):
+                        if cost := self.info.compute_cost(fragment.usage):
                             meters.cost.add(name, by=cost)
-                            fragment = Used(replace(fragment.usage, cost=cost))
+                            fragment = UsageChunk(replace(fragment.usage, cost=cost))
                     yield fragment
             outcome = "ok"
         except RightseatError as error:
@@ -102,4 +102,4 @@ class Counted(Around):
             raise
         finally:
             meters.model_calls.add(name, outcome)
-            meters.model_seconds.see(self.clock() - began, name)
+            meters.model_seconds.observe(self.clock() - began, name)

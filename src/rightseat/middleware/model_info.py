@@ -13,7 +13,7 @@ from rightseat.types.model import Model
 MILLION = 1_000_000
 
 
-class Source(Struct, frozen=True):
+class ModelInfo(Struct, frozen=True):
     """Provider, name and prices of a model; costs are per million tokens, None if unknown."""
 
     provider: str
@@ -21,27 +21,27 @@ class Source(Struct, frozen=True):
     input_cost: float | None = None
     output_cost: float | None = None
 
-    def price(self, usage: Usage) -> float:
-        spent = usage.input * (self.input_cost or 0) + usage.output * (self.output_cost or 0)
-        return spent / MILLION
+    def compute_cost(self, usage: Usage) -> float:
+        cost = usage.input * (self.input_cost or 0) + usage.output * (self.output_cost or 0)
+        return cost / MILLION
 
 
-Watch = Callable[[Model, Source], Model]
+ModelWrapper = Callable[[Model, ModelInfo], Model]
 """Wraps a model, for metrics, billing and tracing."""
 
 
-def source_of(model: Model) -> Source:
+def describe_model(model: Model) -> ModelInfo:
     """Describe a model that was passed as an object."""
     kind = type(model).__name__.removesuffix("Model").lower() or "model"
-    return Source(kind, str(getattr(model, "name", kind))[:100])
+    return ModelInfo(kind, str(getattr(model, "name", kind))[:100])
 
 
-class Around:
+class ModelProxy:
     """Base of model wrappers. Attributes that it lacks (close, ready, …) are the inner model's."""
 
-    def __init__(self, model: Model, source: Source) -> None:
+    def __init__(self, model: Model, info: ModelInfo) -> None:
         self.model = model
-        self.source = source
+        self.info = info
 
     # Hidden from mypy, which would accept any misspelt attribute.
     if not TYPE_CHECKING:

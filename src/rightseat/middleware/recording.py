@@ -10,63 +10,81 @@ import logging
 from collections.abc import AsyncIterator
 from typing import Literal
 
-from rightseat.engine.assembler import Opened
+from rightseat.engine.assembler import OpenMessageTracker
 from rightseat.errors import Conflict, StoreFailed
-from rightseat.runtime.runtime import DEFAULT
-from rightseat.runtime.threads import STOPPED, TOO_LONG, Rules
+from rightseat.runtime.runtime import DEFAULT_ASSISTANT
+from rightseat.runtime.threads import RUN_STOPPED, RUN_TOO_LONG, RunLimits
 from rightseat.types.events import Event, RunStarted, TextDelta
 from rightseat.types.responder import Layer, Responder
 from rightseat.types.streams import closing
-from rightseat.types.threads import Delta, Entry, Journal, ends, is_delta, posted, saying, title, words
+from rightseat.types.threads import (
+    DeltaEvent,
+    ThreadEntry,
+    ThreadStore,
+    delta_text,
+    extract_user_input,
+    is_delta,
+    is_run_end,
+    make_title,
+    with_delta_text,
+)
 from rightseat.types.turn import Turn
 
 log = logging.getLogger(__name__)
-Which = Literal["off", "threads", "all"]
-TOGETHER = 16
+RecordingMode = Literal["off", "threads", "all"]
+DELTAS_PER_ENTRY = 16
 """Deltas that are joined into one entry: the most that a killed process loses."""
 
 
-def record(journal: Journal, which: Which = "threads", most: int = Rules().run_bytes) -> Layer:
+def record_runs(
+    journal: ThreadStore, mode: RecordingMode = "threads", max_chars: int = RunLimits().run_bytes
+) -> Layer:
     """Layer that records runs. Mode `threads`: turns whose client may load them again. At most `max_chars`
     characters of a run are kept."""
 
     def layer(inner: Responder) -> Responder:
         def respond(turn: Turn) -> AsyncIterator[Event]:
-            return recorded(inner, turn, journal, most) if wanted(turn, which) else inner(turn)
+            return (
+                stream_recorded(inner, turn, journal, max_chars) if should_record(turn, mode) else inner(turn)
+            )
 
         return respond
 
-    return layer if which != "off" else lambda inner: inner
+    return layer if mode != "off" else lambda inner: inner
 
 
-def wanted(turn: Turn, which: Which) -> bool:
-    if turn.keep == "never" or turn.raw is not None:
+def should_record(turn: Turn, mode: RecordingMode) -> bool:
+    if turn.recording == "never" or turn.raw is not None:
         return False
-    return which == "all" or turn.keep == "asked"
+    return mode == "all" or turn.recording == "asked"
 
 
-async def recorded(inner: Responder, turn: Turn, journal: Journal, most: int) -> AsyncIterator[Event]:
-    notes: Notes | None = None
+async def stream_recorded(
+    inner: Responder, turn: Turn, journal: ThreadStore, max_chars: int
+) -> AsyncIterator[Event]:
+    recorder: RunRecorder | None = None
     async with closing(inner(turn)) as events:
         try:
             async for event in events:
                 if type(event) is RunStarted:
-                    notes = await begun(turn, event, journal, most)
-                elif notes is not None:
-                    notes.take(event)
+                    recorder = await start_recording(turn, event, journal, max_chars)
+                elif recorder is not None:
+                    recorder.add_event(event)
                 yield event
         finally:
-            if notes is not None:
-                notes.close()
+            if recorder is not None:
+                recorder.close()
 
 
-async def begun(turn: Turn, started: RunStarted, journal: Journal, most: int) -> Notes | None:
+async def start_recording(
+    turn: Turn, started: RunStarted, journal: ThreadStore, max_chars: int
+) -> RunRecorder | None:
     """Lease the thread for the run and return its recorder; None if the store cannot record it."""
     thread = turn.conversation or started.thread
-    name = title(turn.messages)
+    thread_title = make_title(turn.messages)
     try:
-        before = await journal.begin(
-            turn.owner, thread, started.run, assistant=turn.assistant or DEFAULT, name=name
+        before = await journal.begin_run(
+            turn.owner, thread, started.run, assistant=turn.assistant or DEFAULT_ASSISTANT, name=thread_title
         )
     except Conflict:
         log.debug("an answer is not kept: another run has its thread")
@@ -74,76 +92,78 @@ async def begun(turn: Turn, started: RunStarted, journal: Journal, most: int) ->
     except StoreFailed:
         log.warning("an answer is not kept: the store failed")
         return None
-    notes = Notes(journal, turn, thread, before, most)
-    notes.write(posted(turn, new=before == 0, results=True))
-    notes.write(started)
-    return notes
+    recorder = RunRecorder(journal, turn, thread, before, max_chars)
+    recorder.write(extract_user_input(turn, new=before == 0, results=True))
+    recorder.write(started)
+    return recorder
 
 
-class Notes:
+class RunRecorder:
     """Writes the entries of one run."""
 
-    def __init__(self, journal: Journal, turn: Turn, thread: str, before: int, most: int) -> None:
+    def __init__(
+        self, journal: ThreadStore, turn: Turn, thread: str, last_number: int, max_chars: int
+    ) -> None:
         self.journal = journal
         self.owner = turn.owner
         self.thread = thread
-        self.number = before
-        self.left = most
-        self.opened = Opened()
-        self.delta: Delta | None = None
+        self.number = last_number
+        self.remaining = max_chars
+        self.opened = OpenMessageTracker()
+        self.delta: DeltaEvent | None = None
         """The delta that is being joined; `pieces` are its texts so far."""
         self.pieces: list[str] = []
-        self.over = False
+        self.is_ended = False
 
-    def take(self, event: Event) -> None:
+    def add_event(self, event: Event) -> None:
         before, pieces = self.delta, self.pieces
         if type(event) is TextDelta and type(before) is TextDelta and before.id == event.id:
             # Fast path: nearly all events continue a text.
-            left = self.left - len(event.text)
-            if left >= 0 and len(pieces) + 1 < TOGETHER:
-                self.left = left
+            left = self.remaining - len(event.text)
+            if left >= 0 and len(pieces) + 1 < DELTAS_PER_ENTRY:
+                self.remaining = left
                 pieces.append(event.text)
                 return
-        if self.over:
+        if self.is_ended:
             return
         if is_delta(event):
-            self.hear(event)
+            self.add_delta(event)
             return
-        self.opened.see(event)
+        self.opened.track(event)
         self.flush()
         self.write(event)
 
-    def hear(self, event: Delta) -> None:
-        said = words(event)
-        self.left -= len(said)
+    def add_delta(self, event: DeltaEvent) -> None:
+        text = delta_text(event)
+        self.remaining -= len(text)
         before = self.delta
         if before is None or before.id != event.id or type(before) is not type(event):
             self.flush()
             # Logprobs belong to single deltas and are dropped.
             self.delta = TextDelta(event.id, "") if type(event) is TextDelta else event
-        self.pieces.append(said)
-        if self.left < 0:
-            self.end(TOO_LONG)
-        elif len(self.pieces) == TOGETHER:
+        self.pieces.append(text)
+        if self.remaining < 0:
+            self.end(RUN_TOO_LONG)
+        elif len(self.pieces) == DELTAS_PER_ENTRY:
             self.flush()
 
     def flush(self) -> None:
         if self.delta is not None:
-            whole = saying(self.delta, "".join(self.pieces))
+            entry = with_delta_text(self.delta, "".join(self.pieces))
             self.delta, self.pieces = None, []
-            self.write(whole)
+            self.write(entry)
 
-    def write(self, entry: Entry) -> None:
+    def write(self, entry: ThreadEntry) -> None:
         self.number += 1
-        self.journal.append(self.owner, self.thread, self.number, (entry,))
-        self.over = ends(entry)
+        self.journal.append_entries(self.owner, self.thread, self.number, (entry,))
+        self.is_ended = is_run_end(entry)
 
     def end(self, entry: Event) -> None:
         self.flush()
-        for event in (*self.opened.ends(), entry):
+        for event in (*self.opened.end_events(), entry):
             self.write(event)
 
     def close(self) -> None:
         """End the record of a run whose client left: close open items and mark it stopped."""
-        if not self.over:
-            self.end(STOPPED)
+        if not self.is_ended:
+            self.end(RUN_STOPPED)

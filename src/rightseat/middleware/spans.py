@@ -15,8 +15,8 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvid
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from rightseat.errors import RightseatError
-from rightseat.middleware.model_info import Source
-from rightseat.types.chunks import CallName, Finish, Fragment, Text, Used
+from rightseat.middleware.model_info import ModelInfo
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallStart, UsageChunk
 from rightseat.types.events import (
     Event,
     RunFailed,
@@ -33,37 +33,37 @@ from rightseat.types.tools import Result, Tool
 from rightseat.types.turn import Turn
 
 W3C = TraceContextTextMapPropagator()
-LEFT = "cancelled"
+CANCELLED = "cancelled"
 
 
-def parent(turn: Turn) -> Context:
+def find_parent_context(turn: Turn) -> Context:
     """Return the context of the current span, else that of the request's traceparent header."""
     current = contexts.get_current()
     around = trace.get_current_span(current).get_span_context().is_valid
     return current if around else W3C.extract(turn.headers, current)
 
 
-def code_of(error: BaseException) -> str:
+def get_error_code(error: BaseException) -> str:
     if isinstance(error, RightseatError):
         return error.code
     left = isinstance(error, GeneratorExit | asyncio.CancelledError)
-    return LEFT if left else type(error).__qualname__
+    return CANCELLED if left else type(error).__qualname__
 
 
-def fail(span: Span, code: str) -> None:
+def set_error(span: Span, code: str) -> None:
     span.set_attribute("error.type", code)
     # A client that leaves is not an error.
-    if code != LEFT:
+    if code != CANCELLED:
         span.set_status(Status(StatusCode.ERROR))
 
 
-def told(span: Span, usage: Usage | None) -> None:
+def set_usage(span: Span, usage: Usage | None) -> None:
     if usage is not None:
         span.set_attribute("gen_ai.usage.input_tokens", usage.input)
         span.set_attribute("gen_ai.usage.output_tokens", usage.output)
 
 
-def given(**values: Any) -> dict[str, Any]:
+def build_request_attributes(**values: Any) -> dict[str, Any]:
     return {f"gen_ai.request.{name}": value for name, value in values.items() if value not in (None, ())}
 
 
@@ -73,52 +73,52 @@ class RunSpan:
     def __init__(self, turn: Turn, provider: TracerProvider | None, *, content: bool) -> None:
         self.tracer = trace.get_tracer("rightseat", tracer_provider=provider)
         self.content = content
-        self.began = time.perf_counter()
-        self.silent = True
+        self.started_at = time.perf_counter()
+        self.awaits_first_text = True
         self.ended = False
         self.conversation = turn.conversation or turn.thread
         self.steps: defaultdict[str, list[Span]] = defaultdict(list)
         name = turn.assistant or "default"
         self.span = self.tracer.start_span(
             f"invoke_agent {name}",
-            parent(turn),
+            find_parent_context(turn),
             SpanKind.INTERNAL,
             {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": name},
         )
         self.context = trace.set_span_in_context(self.span)
 
-    def start(self, name: str, kind: SpanKind, attributes: dict[str, Any]) -> Span:
+    def start_child(self, name: str, kind: SpanKind, attributes: dict[str, Any]) -> Span:
         if self.conversation:
             attributes["gen_ai.conversation.id"] = self.conversation
         return self.tracer.start_span(name, self.context, kind, attributes)
 
-    def chat(self, source: Source, prompt: Prompt) -> ChatSpan:
-        return ChatSpan(self, source, prompt)
+    def start_chat(self, info: ModelInfo, prompt: Prompt) -> ChatSpan:
+        return ChatSpan(self, info, prompt)
 
-    def tool(self, tool: Tool, args: dict[str, Any], call_id: str) -> ToolSpan:
+    def start_tool(self, tool: Tool, args: dict[str, Any], call_id: str) -> ToolSpan:
         return ToolSpan(self, tool, args, call_id)
 
-    def see(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         match event:
             case TextDelta():
-                self.silent = False
-                waited = time.perf_counter() - self.began
+                self.awaits_first_text = False
+                waited = time.perf_counter() - self.started_at
                 self.span.set_attribute("gen_ai.response.time_to_first_chunk", waited)
             case RunStarted(thread):
                 self.conversation = self.conversation or thread
                 self.span.set_attribute("gen_ai.conversation.id", self.conversation)
             case StepStart(name):
                 step = {"rightseat.step.name": name}
-                self.steps[name].append(self.start(f"step {name}", SpanKind.INTERNAL, step))
+                self.steps[name].append(self.start_child(f"step {name}", SpanKind.INTERNAL, step))
             case StepEnd(name) if self.steps[name]:
                 self.steps[name].pop().end()
             case RunFinished(reason, usage):
                 self.ended = True
                 self.span.set_attribute("gen_ai.response.finish_reasons", [reason])
-                told(self.span, usage)
+                set_usage(self.span, usage)
             case RunFailed(code):
                 self.ended = True
-                fail(self.span, code)
+                set_error(self.span, code)
             case _:
                 pass
 
@@ -126,61 +126,61 @@ class RunSpan:
         for step in (step for steps in self.steps.values() for step in steps):
             step.end()
         if not self.ended:
-            fail(self.span, LEFT)
+            set_error(self.span, CANCELLED)
         self.span.end()
 
 
 class ChatSpan:
     """Span of one model call (chat)."""
 
-    def __init__(self, run: RunSpan, source: Source, prompt: Prompt) -> None:
+    def __init__(self, run: RunSpan, info: ModelInfo, prompt: Prompt) -> None:
         settings = prompt.settings
-        attributes = given(
-            model=source.model,
+        attributes = build_request_attributes(
+            model=info.model,
             temperature=settings.temperature,
             top_p=settings.top_p,
             max_tokens=settings.max_tokens,
             seed=settings.seed,
             stop_sequences=settings.stop,
         )
-        attributes |= {"gen_ai.operation.name": "chat", "gen_ai.provider.name": source.provider}
+        attributes |= {"gen_ai.operation.name": "chat", "gen_ai.provider.name": info.provider}
         if run.content:
-            attributes["gen_ai.input.messages"] = written(prompt.messages)
+            attributes["gen_ai.input.messages"] = format_messages(prompt.messages)
         self.content = run.content
-        self.said: list[str] = []
+        self.texts: list[str] = []
         self.finish = ""
-        self.silent = True
-        self.began = time.perf_counter()
-        self.span = run.start(f"chat {source.model}", SpanKind.CLIENT, attributes)
+        self.awaits_first_chunk = True
+        self.started_at = time.perf_counter()
+        self.span = run.start_child(f"chat {info.model}", SpanKind.CLIENT, attributes)
 
     @property
     def wants_text(self) -> bool:
-        return self.silent or self.content
+        return self.awaits_first_chunk or self.content
 
-    def see(self, fragment: Fragment) -> None:
-        if self.silent:
-            self.silent = False
-            waited = time.perf_counter() - self.began
+    def on_chunk(self, fragment: ModelChunk) -> None:
+        if self.awaits_first_chunk:
+            self.awaits_first_chunk = False
+            waited = time.perf_counter() - self.started_at
             self.span.set_attribute("gen_ai.response.time_to_first_chunk", waited)
         match fragment:
-            case Text(text) if self.content:
-                self.said.append(text)
-            case CallName(name=name) if self.content:
-                self.said.append(f"[calls {name}]")
-            case Used(usage):
-                told(self.span, usage)
-            case Finish(reason):
+            case TextChunk(text) if self.content:
+                self.texts.append(text)
+            case ToolCallStart(name=name) if self.content:
+                self.texts.append(f"[calls {name}]")
+            case UsageChunk(usage):
+                set_usage(self.span, usage)
+            case FinishChunk(reason):
                 self.finish = "tool_calls" if reason == "calls" else reason
                 self.span.set_attribute("gen_ai.response.finish_reasons", [self.finish])
             case _:
                 pass
 
     def fail(self, error: BaseException) -> None:
-        fail(self.span, code_of(error))
+        set_error(self.span, get_error_code(error))
 
     def end(self) -> None:
         if self.content:
-            parts = [{"type": "text", "content": "".join(self.said)}]
+            parts = [{"type": "text", "content": "".join(self.texts)}]
             answer = [{"role": "assistant", "parts": parts, "finish_reason": self.finish}]
             self.span.set_attribute("gen_ai.output.messages", msgspec.json.encode(answer).decode())
         self.span.end()
@@ -199,33 +199,33 @@ class ToolSpan:
         if run.content:
             attributes["gen_ai.tool.call.arguments"] = msgspec.json.encode(args).decode()
         self.content = run.content
-        self.span = run.start(f"execute_tool {tool.name}", SpanKind.INTERNAL, attributes)
-        self.before: Context = contexts.get_current()
+        self.span = run.start_child(f"execute_tool {tool.name}", SpanKind.INTERNAL, attributes)
+        self.previous_context: Context = contexts.get_current()
         contexts.attach(trace.set_span_in_context(self.span))
 
-    def see(self, result: Result) -> None:
+    def on_result(self, result: Result) -> None:
         if result.failed:
-            fail(self.span, "tool_failed")
+            set_error(self.span, "tool_failed")
         if self.content:
             self.span.set_attribute("gen_ai.tool.call.result", result.text)
 
     def fail(self, error: BaseException) -> None:
-        fail(self.span, code_of(error))
+        set_error(self.span, get_error_code(error))
 
     def end(self) -> None:
         # Not `detach`: a generator may be closed by another task, whose context is not the one attached in.
-        contexts.attach(self.before)
+        contexts.attach(self.previous_context)
         self.span.end()
 
 
-def written(messages: tuple[Message, ...]) -> str:
+def format_messages(messages: tuple[Message, ...]) -> str:
     """Encode messages by the conventions: text and calls, no images."""
-    shown = []
+    formatted = []
     for message in messages:
         parts: list[dict[str, Any]] = [{"type": "text", "content": message.text}] if message.text else []
         parts += [
             {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments}
             for call in message.calls
         ]
-        shown.append({"role": message.role, "parts": parts})
-    return msgspec.json.encode(shown).decode()
+        formatted.append({"role": message.role, "parts": parts})
+    return msgspec.json.encode(formatted).decode()

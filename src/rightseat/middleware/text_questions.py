@@ -13,34 +13,34 @@ from collections.abc import AsyncIterator
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.engine.answers import consent
-from rightseat.engine.assembler import spoken
+from rightseat.engine.answers import parse_consent
+from rightseat.engine.assembler import text_events
 from rightseat.types.events import Event, Interrupt, RunFinished, TextDelta
-from rightseat.types.messages import Message, Text, said
+from rightseat.types.messages import Message, TextMessagePart, text_message
 from rightseat.types.responder import Layer, Responder
-from rightseat.types.stores import Bound, Ids, Store
+from rightseat.types.stores import IdGenerator, PendingQuestion, Store
 from rightseat.types.streams import closing
-from rightseat.types.turn import Answer, Turn
+from rightseat.types.turn import InterruptAnswer, Turn
 
 
-def words(store: Store) -> Layer:
+def questions_as_text(store: Store) -> Layer:
     def layer(inner: Responder) -> Responder:
         if not getattr(inner, "can_ask", True):
             return inner
 
         def respond(turn: Turn) -> AsyncIterator[Event]:
-            return inner(turn) if turn.shows_interrupts else in_words(inner, turn, store)
+            return inner(turn) if turn.shows_interrupts else stream_questions_as_text(inner, turn, store)
 
         return respond
 
     return layer
 
 
-async def in_words(inner: Responder, turn: Turn, store: Store) -> AsyncIterator[Event]:
-    heard = await hear(turn, store)
+async def stream_questions_as_text(inner: Responder, turn: Turn, store: Store) -> AsyncIterator[Event]:
+    answered_turn = await restore_answer(turn, store)
     texts = io.StringIO()
     question: Interrupt | None = None
-    async with closing(inner(heard)) as events:
+    async with closing(inner(answered_turn)) as events:
         async for event in events:
             match event:
                 case TextDelta(text=text):
@@ -50,12 +50,16 @@ async def in_words(inner: Responder, turn: Turn, store: Store) -> AsyncIterator[
                     # One at a time: the others follow after its answer.
                     question = question or event
                 case RunFinished(reason="interrupt", pending=()) if question is not None:
-                    asked = phrase(question)
-                    for part in spoken(Ids().message(), asked):
+                    question_text = format_question(question)
+                    for part in text_events(IdGenerator().new_message_id(), question_text):
                         yield part
-                    told = said("assistant", texts.getvalue() + asked)
-                    key = conversation(turn, (*turn.messages, told))
-                    await store.bind(turn.owner, key, Bound(question.id, question.kind, squeezed(asked)))
+                    posted_answer = text_message("assistant", texts.getvalue() + question_text)
+                    key = make_conversation_key(turn, (*turn.messages, posted_answer))
+                    await store.save_pending_question(
+                        turn.owner,
+                        key,
+                        PendingQuestion(question.id, question.kind, remove_whitespace(question_text)),
+                    )
                     yield replace(event, reason="stop")
                 case RunFinished(reason="interrupt"):
                     # The client's calls come first; the question follows their results.
@@ -64,66 +68,68 @@ async def in_words(inner: Responder, turn: Turn, store: Store) -> AsyncIterator[
                     yield event
 
 
-async def hear(turn: Turn, store: Store) -> Turn:
+async def restore_answer(turn: Turn, store: Store) -> Turn:
     """Return the turn with its last message as the answer, if that directly follows our question."""
     if turn.answers or not turn.messages or turn.messages[-1].role != "user":
         return turn
-    bound = await store.release(turn.owner, conversation(turn, turn.messages[:-1]))
+    bound = await store.take_pending_question(turn.owner, make_conversation_key(turn, turn.messages[:-1]))
     if bound is None:
         return turn
     history = turn.messages[:-1]
     # A thread id alone is not enough: the previous message must be the question.
-    if not history or not squeezed(history[-1].text).endswith(bound.question):
+    if not history or not remove_whitespace(history[-1].text).endswith(bound.question):
         return turn
     text = turn.messages[-1].text
-    approved = consent(text) if bound.kind == "confirm" else None
+    approved = parse_consent(text) if bound.kind == "confirm" else None
     if bound.kind == "confirm" and approved is None:
         return turn
     answer = (
-        Answer(bound.interrupt, text=text)
+        InterruptAnswer(bound.interrupt, text=text)
         if approved is None
-        else Answer(bound.interrupt, payload={"approved": approved})
+        else InterruptAnswer(bound.interrupt, payload={"approved": approved})
     )
     # Keep attachments: they may be what the question asks for.
-    files = tuple(part for part in turn.messages[-1].parts if not isinstance(part, Text))
-    kept = (*history[:-1], Message("user", files)) if files else history[:-1]
-    return replace(turn, answers=(answer,), messages=kept)
+    files = tuple(part for part in turn.messages[-1].parts if not isinstance(part, TextMessagePart))
+    messages = (*history[:-1], Message("user", files)) if files else history[:-1]
+    return replace(turn, answers=(answer,), messages=messages)
 
 
-def squeezed(text: str) -> str:
+def remove_whitespace(text: str) -> str:
     """Remove white space: clients trim texts, and a door may add a line between two."""
     return "".join(text.split())
 
 
-def conversation(turn: Turn, messages: tuple[Message, ...]) -> str:
+def make_conversation_key(turn: Turn, messages: tuple[Message, ...]) -> str:
     if turn.conversation:
         return f"thread:{turn.conversation}"
-    told = [(m.role, squeezed(m.text), [(c.name, c.id) for c in m.calls], m.call_id) for m in messages]
-    return "history:" + hashlib.sha256(msgspec.json.encode([turn.assistant, told])).hexdigest()
+    history = [
+        (m.role, remove_whitespace(m.text), [(c.name, c.id) for c in m.calls], m.call_id) for m in messages
+    ]
+    return "history:" + hashlib.sha256(msgspec.json.encode([turn.assistant, history])).hexdigest()
 
 
-def phrase(question: Interrupt) -> str:
+def format_question(question: Interrupt) -> str:
     """Format the question with a hint on how to answer, in Chinese if the question is Chinese."""
     chinese = any("\u4e00" <= char <= "\u9fff" for char in question.message)
     if question.kind == "confirm":
         return question.message + ("\n\n请回复“是”或“否”。" if chinese else "\n\nReply yes or no.")
     fields = question.schema.get("properties") or {}
     if question.kind == "form" and len(fields) > 1:
-        names = (f"- {name}{note(field)}" for name, field in fields.items())
+        names = (f"- {name}{format_field_note(field)}" for name, field in fields.items())
         return f"{question.message}\n\n" + "\n".join(names)
     for field in fields.values():
-        if options := choices(field):
+        if options := list_choices(field):
             return f"{question.message}\n\n" + "\n".join(f"- {option}" for option in options)
     return question.message
 
 
-def note(field: object) -> str:
+def format_field_note(field: object) -> str:
     text = field.get("description") if isinstance(field, dict) else None
-    options = ", ".join(choices(field))
+    options = ", ".join(list_choices(field))
     return (f": {text}" if text else "") + (f" ({options})" if options else "")
 
 
-def choices(field: object) -> list[str]:
+def list_choices(field: object) -> list[str]:
     """Return the values of a field's `enum`."""
-    found = field.get("enum") if isinstance(field, dict) else None
-    return [str(one) for one in found] if isinstance(found, list) else []
+    options = field.get("enum") if isinstance(field, dict) else None
+    return [str(one) for one in options] if isinstance(options, list) else []

@@ -13,8 +13,8 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rightseat.middleware.model_info import Around
-from rightseat.types.chunks import Fragment, Text
+from rightseat.middleware.model_info import ModelProxy
+from rightseat.types.chunks import ModelChunk, TextChunk
 from rightseat.types.events import Event, TextDelta
 from rightseat.types.model import Prompt
 from rightseat.types.responder import Responder
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rightseat.middleware.spans import RunSpan
 
 # The span of the current task's run.
-RUN: ContextVar[RunSpan | None] = ContextVar("run span", default=None)
+CURRENT_RUN_SPAN: ContextVar[RunSpan | None] = ContextVar("run span", default=None)
 
 
 class Tracing:
@@ -39,7 +39,7 @@ class Tracing:
         self.provider = provider
 
     @property
-    def off(self) -> bool:
+    def is_off(self) -> bool:
         if self.provider is not None:
             return False
         if "opentelemetry.trace" not in sys.modules and "OTEL_PYTHON_TRACER_PROVIDER" not in os.environ:
@@ -52,43 +52,43 @@ class Tracing:
         """Wrap the run itself: only there is every kind of end visible."""
 
         def respond(turn: Turn) -> AsyncIterator[Event]:
-            return inner(turn) if self.off else self.traced(inner, turn)
+            return inner(turn) if self.is_off else self.stream_traced(inner, turn)
 
         return respond
 
-    async def traced(self, inner: Responder, turn: Turn) -> AsyncIterator[Event]:
+    async def stream_traced(self, inner: Responder, turn: Turn) -> AsyncIterator[Event]:
         from rightseat.middleware.spans import RunSpan
 
         run = RunSpan(turn, self.provider, content=self.content)
-        before = RUN.get()
-        RUN.set(run)
+        previous = CURRENT_RUN_SPAN.get()
+        CURRENT_RUN_SPAN.set(run)
         try:
             async with closing(inner(turn)) as events:
                 async for event in events:
-                    if type(event) is not TextDelta or run.silent:
-                        run.see(event)
+                    if type(event) is not TextDelta or run.awaits_first_text:
+                        run.on_event(event)
                     yield event
                     # A reader may interleave two runs.
-                    RUN.set(run)
+                    CURRENT_RUN_SPAN.set(run)
         finally:
-            RUN.set(before)
+            CURRENT_RUN_SPAN.set(previous)
             run.end()
 
 
-class Traced(Around):
+class TracedModel(ModelProxy):
     """A model wrapper whose calls are spans of the current run."""
 
-    def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
-        run = RUN.get()
-        return self.model.stream(prompt) if run is None else self.traced(run, prompt)
+    def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
+        run = CURRENT_RUN_SPAN.get()
+        return self.model.stream(prompt) if run is None else self.stream_traced(run, prompt)
 
-    async def traced(self, run: RunSpan, prompt: Prompt) -> AsyncIterator[Fragment]:
-        chat = run.chat(self.source, prompt)
+    async def stream_traced(self, run: RunSpan, prompt: Prompt) -> AsyncIterator[ModelChunk]:
+        chat = run.start_chat(self.info, prompt)
         try:
             async with closing(self.model.stream(prompt)) as fragments:
                 async for fragment in fragments:
-                    if type(fragment) is not Text or chat.wants_text:
-                        chat.see(fragment)
+                    if type(fragment) is not TextChunk or chat.wants_text:
+                        chat.on_chunk(fragment)
                     yield fragment
         except BaseException as error:
             chat.fail(error)
@@ -97,20 +97,20 @@ class Traced(Around):
             chat.end()
 
 
-def traced_tool(tool: Tool) -> Tool:
+def trace_tool(tool: Tool) -> Tool:
     """Return the tool with a span for each call; client tools run elsewhere and have none."""
     call = tool.call
     if call is None:
         return tool
 
     async def traced(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
-        run = RUN.get()
-        span = run and run.tool(tool, args, ctx.call_id)
+        run = CURRENT_RUN_SPAN.get()
+        span = run and run.start_tool(tool, args, ctx.call_id)
         try:
             async with closing(call(args, ctx)) as items:
                 async for item in items:
                     if span and isinstance(item, Result):
-                        span.see(item)
+                        span.on_result(item)
                     yield item
         except BaseException as error:
             if span:

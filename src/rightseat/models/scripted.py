@@ -28,10 +28,19 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.errors import ConfigError, Incomplete, RightseatError
-from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Reasoning, Refusal, Text, Used
+from rightseat.types.chunks import (
+    FinishChunk,
+    ModelChunk,
+    ReasoningChunk,
+    RefusalChunk,
+    TextChunk,
+    ToolCallArgs,
+    ToolCallStart,
+    UsageChunk,
+)
 from rightseat.types.events import Usage
 from rightseat.types.model import Prompt
-from rightseat.types.nearest import meant
+from rightseat.types.nearest import did_you_mean
 
 DEMO = Path(__file__).with_name("demo.json")
 ECHO = "This is a scripted model, and its script has no line for that. You said: {user}"
@@ -42,7 +51,7 @@ _TOKEN = re.compile(r"\s*\S+|\s+")
 _ARGUMENT = re.compile(r".{1,8}", re.DOTALL)
 
 
-class When(Struct, frozen=True):
+class TurnCondition(Struct, frozen=True):
     user: str | None = None
     tool: str | None = None
 
@@ -53,8 +62,8 @@ class ScriptedCall(Struct, frozen=True):
     enforced: bool = False
 
 
-class Turn(Struct, frozen=True, kw_only=True):
-    when: When = When()
+class ScriptedTurn(Struct, frozen=True, kw_only=True):
+    when: TurnCondition = TurnCondition()
     say: str | list[str] = ""
     reason: str = ""
     refuse: str = ""
@@ -64,33 +73,35 @@ class Turn(Struct, frozen=True, kw_only=True):
     usage: Usage | None = None
 
 
-class Script(Struct, frozen=True):
-    turns: list[Turn]
+class ModelScript(Struct, frozen=True):
+    turns: list[ScriptedTurn]
 
 
-class Scripted:
+class ScriptedModel:
     """Replays a ModelScript. Holds no state: the conversation alone decides which turn answers."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: ModelScript) -> None:
         self._turns = [(turn, re.compile(turn.when.user or "")) for turn in script.turns]
 
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
-        user, tool, result = _last(prompt)
-        turn = self._turn(user, tool)
-        for fragment in _said(turn, {"{user}": user, "{result}": result}):
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
+        user, tool, result = _find_last_inputs(prompt)
+        turn = self._find_turn(user, tool)
+        for chunk in _generate_chunks(turn, {"{user}": user, "{result}": result}):
             # Sleep even for 0 s: a long script must yield to other tasks and stay cancellable.
             await asyncio.sleep(turn.pace_ms / 1000)
-            yield fragment
+            yield chunk
         if turn.usage is not None:
-            yield Used(turn.usage)
+            yield UsageChunk(turn.usage)
         finish = turn.finish or ("calls" if turn.calls else "stop")
         if finish == "cut":
             raise Incomplete("The model's answer ended before it was finished: try again.")
         if finish.startswith("raise:"):
-            raise _errors()[finish.removeprefix("raise:")]("The script says that the model fails here.")
-        yield Finish(cast(Literal["stop", "length", "calls", "content_filter"], finish))
+            raise _errors_by_code()[finish.removeprefix("raise:")](
+                "The script says that the model fails here."
+            )
+        yield FinishChunk(cast(Literal["stop", "length", "calls", "content_filter"], finish))
 
-    def _turn(self, user: str, tool: str | None) -> Turn:
+    def _find_turn(self, user: str, tool: str | None) -> ScriptedTurn:
         for turn, pattern in self._turns:
             when = turn.when
             if when.tool is not None and when.tool != tool:
@@ -99,74 +110,78 @@ class Scripted:
             if when.user is not None and (answered or not pattern.search(user)):
                 continue
             return turn
-        return Turn(say=ECHO)
+        return ScriptedTurn(say=ECHO)
 
 
-def model(name: str, options: Mapping[str, Any]) -> Scripted:
+def model(name: str, options: Mapping[str, Any]) -> ScriptedModel:
     """Load a script: `name` is its path, or `demo`. `pace_ms` applies to turns that set no pace."""
-    _known(options, ("pace_ms",), f"The model scripted:{name}")
+    _check_keys(options, ("pace_ms",), f"The model scripted:{name}")
     path = DEMO if name == "demo" else Path(name)
     try:
-        script = load(path.read_bytes(), str(path))
+        script = load_script(path.read_bytes(), str(path))
     except OSError as error:
         raise ConfigError(f"The script {path} cannot be read: {error.strerror}.") from error
     pace = options.get("pace_ms", 0)
     if not isinstance(pace, int | float) or not 0 <= pace < 60_000:
         raise ConfigError("pace_ms is a number of milliseconds from 0 up to a minute.", param="pace_ms")
     turns = [msgspec.structs.replace(turn, pace_ms=turn.pace_ms or pace) for turn in script.turns]
-    return Scripted(Script(turns))
+    return ScriptedModel(ModelScript(turns))
 
 
-def load(text: bytes | str, where: str) -> Script:
+def load_script(text: bytes | str, source_name: str) -> ModelScript:
     """Parse and check a script; `source_name` names it in errors."""
     try:
         raw = msgspec.json.decode(text)
-        _known(raw, Script.__struct_fields__, where)
-        script = msgspec.convert(raw, Script)
+        _check_keys(raw, ModelScript.__struct_fields__, source_name)
+        script = msgspec.convert(raw, ModelScript)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ConfigError(f"{where} is not a script: {error}") from error
-    for number, (turn, given) in enumerate(zip(script.turns, raw["turns"], strict=True)):
-        place = f"{where}: turns[{number}]"
-        _known(given, Turn.__struct_fields__, place)
-        _known(given.get("when"), When.__struct_fields__, f"{place}.when")
-        _known(given.get("usage"), Usage.__struct_fields__, f"{place}.usage")
-        for call in given.get("calls", ()):
-            _known(call, ScriptedCall.__struct_fields__, f"{place}.calls")
-        _check(turn, place)
+        raise ConfigError(f"{source_name} is not a script: {error}") from error
+    for number, (turn, raw_turn) in enumerate(zip(script.turns, raw["turns"], strict=True)):
+        location = f"{source_name}: turns[{number}]"
+        _check_keys(raw_turn, ScriptedTurn.__struct_fields__, location)
+        _check_keys(raw_turn.get("when"), TurnCondition.__struct_fields__, f"{location}.when")
+        _check_keys(raw_turn.get("usage"), Usage.__struct_fields__, f"{location}.usage")
+        for call in raw_turn.get("calls", ()):
+            _check_keys(call, ScriptedCall.__struct_fields__, f"{location}.calls")
+        _check_turn(turn, location)
     return script
 
 
-def _check(turn: Turn, place: str) -> None:
+def _check_turn(turn: ScriptedTurn, location: str) -> None:
     try:
         re.compile(turn.when.user or "")
     except re.error as error:
-        raise ConfigError(f"{place}.when.user is not a regular expression: {error}") from error
+        raise ConfigError(f"{location}.when.user is not a regular expression: {error}") from error
     if turn.finish is not None:
-        _known((turn.finish,), (*_FINISHES, *(f"raise:{code}" for code in _errors())), f"{place}.finish")
+        _check_keys(
+            (turn.finish,),
+            (*_FINISHES, *(f"raise:{code}" for code in _errors_by_code())),
+            f"{location}.finish",
+        )
     if not 0 <= turn.pace_ms < 60_000:
-        raise ConfigError(f"{place}.pace_ms is not between 0 and a minute.")
+        raise ConfigError(f"{location}.pace_ms is not between 0 and a minute.")
 
 
-def _known(given: object, known: Iterable[str], place: str) -> None:
+def _check_keys(keys: object, allowed: Iterable[str], location: str) -> None:
     """Raise ConfigError for a key that is not in `allowed`, with the nearest allowed one as a hint."""
-    known = tuple(known)
-    for word in given if isinstance(given, Mapping | tuple) else ():
-        if word not in known:
-            raise ConfigError(f"{place} does not know {word!r}. {meant(word, known)}", param=word)
+    allowed = tuple(allowed)
+    for key in keys if isinstance(keys, Mapping | tuple) else ():
+        if key not in allowed:
+            raise ConfigError(f"{location} does not know {key!r}. {did_you_mean(key, allowed)}", param=key)
 
 
-def _errors() -> dict[str, type[RightseatError]]:
+def _errors_by_code() -> dict[str, type[RightseatError]]:
     """Map every error code to its exception class."""
-    found: dict[str, type[RightseatError]] = {}
-    open_ = [RightseatError]
-    while open_:
-        kind = open_.pop()
-        found.setdefault(kind.code, kind)
-        open_ += kind.__subclasses__()
-    return found
+    by_code: dict[str, type[RightseatError]] = {}
+    pending = [RightseatError]
+    while pending:
+        kind = pending.pop()
+        by_code.setdefault(kind.code, kind)
+        pending += kind.__subclasses__()
+    return by_code
 
 
-def _last(prompt: Prompt) -> tuple[str, str | None, str]:
+def _find_last_inputs(prompt: Prompt) -> tuple[str, str | None, str]:
     """Return the last user text, and the name and result of the tool that answered after it, if any."""
     messages = [message for message in prompt.messages if message.role in ("user", "assistant", "tool")]
     user = next((message.text for message in reversed(messages) if message.role == "user"), "")
@@ -177,27 +192,27 @@ def _last(prompt: Prompt) -> tuple[str, str | None, str]:
     return user, last.name or names.get(last.call_id or "", ""), last.text
 
 
-def _said(turn: Turn, words: Mapping[str, str]) -> Iterator[Fragment]:
-    for token in _TOKEN.findall(_filled(turn.reason, words)):
-        yield Reasoning(token)
+def _generate_chunks(turn: ScriptedTurn, placeholders: Mapping[str, str]) -> Iterator[ModelChunk]:
+    for token in _TOKEN.findall(_fill_placeholders(turn.reason, placeholders)):
+        yield ReasoningChunk(token)
     say = turn.say
-    for token in _TOKEN.findall(_filled(say, words)) if isinstance(say, str) else say:
-        yield Text(_filled(token, words) if isinstance(say, list) else token)
-    for token in _TOKEN.findall(_filled(turn.refuse, words)):
-        yield Refusal(token)
+    for token in _TOKEN.findall(_fill_placeholders(say, placeholders)) if isinstance(say, str) else say:
+        yield TextChunk(_fill_placeholders(token, placeholders) if isinstance(say, list) else token)
+    for token in _TOKEN.findall(_fill_placeholders(turn.refuse, placeholders)):
+        yield RefusalChunk(token)
     for number, call in enumerate(turn.calls):
-        yield CallName(number, call.name, call.enforced)
-        for piece in _ARGUMENT.findall(_arguments(call, words)):
-            yield CallArgs(number, piece)
+        yield ToolCallStart(number, call.name, call.enforced)
+        for piece in _ARGUMENT.findall(_format_arguments(call, placeholders)):
+            yield ToolCallArgs(number, piece)
 
 
-def _arguments(call: ScriptedCall, words: Mapping[str, str]) -> str:
+def _format_arguments(call: ScriptedCall, placeholders: Mapping[str, str]) -> str:
     if isinstance(call.arguments, str):
-        return _filled(call.arguments, words)
+        return _fill_placeholders(call.arguments, placeholders)
     # Escape the values: a quote in user text must not end a JSON string.
-    escaped = {mark: msgspec.json.encode(text).decode()[1:-1] for mark, text in words.items()}
-    return _filled(msgspec.json.encode(call.arguments).decode(), escaped)
+    escaped = {mark: msgspec.json.encode(text).decode()[1:-1] for mark, text in placeholders.items()}
+    return _fill_placeholders(msgspec.json.encode(call.arguments).decode(), escaped)
 
 
-def _filled(text: str, words: Mapping[str, str]) -> str:
-    return re.sub(r"\{user\}|\{result\}", lambda mark: words[mark.group()], text)
+def _fill_placeholders(text: str, placeholders: Mapping[str, str]) -> str:
+    return re.sub(r"\{user\}|\{result\}", lambda mark: placeholders[mark.group()], text)

@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from rightseat.plugins.place import Path, Step
-from rightseat.plugins.scalars import meant
+from rightseat.plugins.place import KeyPath, PathKey
+from rightseat.plugins.scalars import parse_scalar
 
 # Without libyaml, the pure Python loader gives the same events, slower.
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -22,143 +22,148 @@ _KNOWN_TAGS = _PLAIN_TAGS | {"!", *(f"{_STANDARD}{name}" for name in ("str", "ma
 MAX_NODES = 500_000
 MAX_DEPTH = 100
 MAX_REMARKS = 50
-SYNTAX = "Check the lines around it: indents, quotes, brackets."
-FLATTER = "Write it flatter, and without aliases."
+SYNTAX_FIX = "Check the lines around it: indents, quotes, brackets."
+FLATTEN_FIX = "Write it flatter, and without aliases."
 
 
-class Broken(Exception):
+class InvalidYaml(Exception):
     """The text is not readable YAML. `line` is from 1 (0: unknown); `escape` is the index of a bad escape."""
 
-    def __init__(self, what: str, line: int = 0, fix: str = SYNTAX, *, escape: int | None = None) -> None:
+    def __init__(self, what: str, line: int = 0, fix: str = SYNTAX_FIX, *, escape: int | None = None) -> None:
         super().__init__(what)
         self.what, self.line, self.fix, self.escape = what, line, fix, escape
-        self.tab = "tab character" in what
+        self.has_tab = "tab character" in what
 
 
 @dataclass(slots=True)
-class Frame:
+class OpenContainer:
     """A mapping or list whose end has not been read."""
 
     value: dict[str, Any] | list[Any]
     lines: dict[str, int] | list[int]
     anchor: str | None
-    before: int
-    begun: int
-    flow: bool = False
+    nodes_before: int
+    start_line: int
+    in_braces: bool = False
     """A flow mapping, in braces."""
     height: int = 1
     key: str | None = None
-    line: int = 0
+    key_line: int = 0
     """Line of the key whose value comes next."""
 
 
 @dataclass(slots=True)
-class Remark:
-    path: Path
+class YamlRemark:
+    path: KeyPath
     what: str
     fix: str
     line: int
 
 
 @dataclass(slots=True)
-class Anchored:
+class AnchoredNode:
     value: Any
     size: int
     height: int
 
 
 @dataclass(slots=True)
-class Composed:
+class ComposedYaml:
     value: Any = None
-    marks: dict[int, dict[str, int] | list[int]] = field(default_factory=dict)
+    line_numbers: dict[int, dict[str, int] | list[int]] = field(default_factory=dict)
     """Lines of keys or items by the id() of their container, which `value` keeps alive."""
-    remarks: list[Remark] = field(default_factory=list)
+    remarks: list[YamlRemark] = field(default_factory=list)
 
 
-class Composer:
+class YamlComposer:
     def __init__(self) -> None:
-        self.made = Composed()
-        self.stack: list[Frame] = []
-        self.anchors: dict[str, Anchored] = {}
+        self.result = ComposedYaml()
+        self.stack: list[OpenContainer] = []
+        self.anchors: dict[str, AnchoredNode] = {}
         self.nodes = 0
 
-    def take(self, event: Any) -> None:
+    def handle_event(self, event: Any) -> None:
         if isinstance(event, yaml.ScalarEvent):
-            self.scalar(event)
+            self.handle_scalar(event)
         elif isinstance(event, yaml.MappingStartEvent):
-            self.open(Frame({}, {}, event.anchor, self.nodes, line_of(event), bool(event.flow_style)), event)
+            self.open_container(
+                OpenContainer({}, {}, event.anchor, self.nodes, get_line(event), bool(event.flow_style)),
+                event,
+            )
         elif isinstance(event, yaml.SequenceStartEvent):
-            self.open(Frame([], [], event.anchor, self.nodes, line_of(event)), event)
+            self.open_container(OpenContainer([], [], event.anchor, self.nodes, get_line(event)), event)
         elif isinstance(event, yaml.AliasEvent):
-            self.alias(event)
+            self.handle_alias(event)
         elif isinstance(event, yaml.CollectionEndEvent):
-            self.close()
+            self.close_container()
 
-    def scalar(self, event: Any) -> None:
-        line = line_of(event)
-        self.tagged(event.tag, line)
+    def handle_scalar(self, event: Any) -> None:
+        line = get_line(event)
+        self.check_tag(event.tag, line)
         top = self.stack[-1] if self.stack else None
         if top is not None and isinstance(top.value, dict) and top.key is None:
-            self.count(1, line)
-            self.name(top, event.value, line)
+            self.count_nodes(1, line)
+            self.start_key(top, event.value, line)
             return
         plain = event.implicit[0] or event.tag in _PLAIN_TAGS
-        if top is not None and top.flow and plain and not event.value:
-            self.torn(top)
-        value = meant(event.value) if plain else event.value
+        if top is not None and top.in_braces and plain and not event.value:
+            self.warn_torn_text(top)
+        value = parse_scalar(event.value) if plain else event.value
         if event.anchor:
-            self.anchors[event.anchor] = Anchored(value, 1, 0)
-        self.put(value, line, 1)
+            self.anchors[event.anchor] = AnchoredNode(value, 1, 0)
+        self.add_value(value, line, 1)
 
-    def torn(self, top: Frame) -> None:
+    def warn_torn_text(self, top: OpenContainer) -> None:
         """Warn about `{description: One sentence, in English}`: two keys, the second without a value."""
         what = "It has no value, so it may be the rest of a text that a comma has cut in two."
-        self.remark(what, "Put the whole text in quotes.", top.line)
+        self.add_remark(what, "Put the whole text in quotes.", top.key_line)
 
-    def name(self, top: Frame, key: str, line: int) -> None:
+    def start_key(self, top: OpenContainer, key: str, line: int) -> None:
         assert isinstance(top.lines, dict)
         if key in top.lines and key != "<<":
-            self.remark(
+            self.add_remark(
                 f"It stands here twice: on line {top.lines[key]} and on line {line}. The last one counts.",
                 "Delete one of them.",
                 line,
                 key,
             )
-        top.key, top.line = key, line
+        top.key, top.key_line = key, line
 
-    def open(self, frame: Frame, event: Any) -> None:
-        self.tagged(event.tag, frame.begun)
+    def open_container(self, frame: OpenContainer, event: Any) -> None:
+        self.check_tag(event.tag, frame.start_line)
         if self.stack and isinstance(self.stack[-1].value, dict) and self.stack[-1].key is None:
-            raise Broken("A key must be a word, and this one is a list or a mapping.", frame.begun)
+            raise InvalidYaml("A key must be a word, and this one is a list or a mapping.", frame.start_line)
         if len(self.stack) >= MAX_DEPTH:
-            raise Broken(f"It is nested deeper than {MAX_DEPTH} levels.", frame.begun, FLATTER)
+            raise InvalidYaml(f"It is nested deeper than {MAX_DEPTH} levels.", frame.start_line, FLATTEN_FIX)
         self.stack.append(frame)
 
-    def close(self) -> None:
+    def close_container(self) -> None:
         frame = self.stack.pop()
-        self.made.marks[id(frame.value)] = frame.lines
+        self.result.line_numbers[id(frame.value)] = frame.lines
         if frame.anchor:
-            size = self.nodes - frame.before + 1
-            self.anchors[frame.anchor] = Anchored(frame.value, size, frame.height)
-        self.put(frame.value, frame.begun, 1, frame.height)
+            size = self.nodes - frame.nodes_before + 1
+            self.anchors[frame.anchor] = AnchoredNode(frame.value, size, frame.height)
+        self.add_value(frame.value, frame.start_line, 1, frame.height)
 
-    def alias(self, event: Any) -> None:
-        line = line_of(event)
-        found = self.anchors.get(event.anchor)
-        if found is None:
-            raise Broken(f"*{event.anchor} stands for nothing, or for something that it is a part of.", line)
+    def handle_alias(self, event: Any) -> None:
+        line = get_line(event)
+        anchored = self.anchors.get(event.anchor)
+        if anchored is None:
+            raise InvalidYaml(
+                f"*{event.anchor} stands for nothing, or for something that it is a part of.", line
+            )
         if self.stack and isinstance(self.stack[-1].value, dict) and self.stack[-1].key is None:
-            self.count(1, line)
-            self.name(self.stack[-1], str(found.value), line)
+            self.count_nodes(1, line)
+            self.start_key(self.stack[-1], str(anchored.value), line)
             return
-        if len(self.stack) + found.height > MAX_DEPTH:
-            raise Broken(f"It is nested deeper than {MAX_DEPTH} levels.", line, FLATTER)
-        self.put(found.value, line, found.size, found.height)
+        if len(self.stack) + anchored.height > MAX_DEPTH:
+            raise InvalidYaml(f"It is nested deeper than {MAX_DEPTH} levels.", line, FLATTEN_FIX)
+        self.add_value(anchored.value, line, anchored.size, anchored.height)
 
-    def put(self, value: Any, line: int, size: int, height: int = 0) -> None:
-        self.count(size, line)
+    def add_value(self, value: Any, line: int, size: int, height: int = 0) -> None:
+        self.count_nodes(size, line)
         if not self.stack:
-            self.made.value = value
+            self.result.value = value
             return
         top = self.stack[-1]
         top.height = max(top.height, height + 1)
@@ -168,43 +173,45 @@ class Composer:
         elif isinstance(top.value, dict) and isinstance(top.lines, dict):
             key, top.key = top.key or "", None
             if key == "<<":
-                self.merge(top.value, value, size, line)
+                self.merge_keys(top.value, value, size, line)
             else:
                 top.value[key] = value
-                top.lines[key] = top.line
+                top.lines[key] = top.key_line
 
-    def merge(self, into: dict[str, Any], value: Any, size: int, line: int) -> None:
+    def merge_keys(self, into: dict[str, Any], value: Any, size: int, line: int) -> None:
         """Apply `<<: *other`: add the other mapping's keys that are missing here."""
-        self.count(size, line)
+        self.count_nodes(size, line)
         for one in value if isinstance(value, list) else [value]:
             if not isinstance(one, dict):
-                self.remark(
+                self.add_remark(
                     "takes the keys of something that has none.", "Write an alias of a mapping.", line
                 )
                 continue
             for key, item in one.items():
                 into.setdefault(key, item)
 
-    def count(self, size: int, line: int) -> None:
+    def count_nodes(self, size: int, line: int) -> None:
         self.nodes += size
         if self.nodes > MAX_NODES:
-            raise Broken(f"It stands for more than {MAX_NODES:,} values, aliases counted.", line, FLATTER)
+            raise InvalidYaml(
+                f"It stands for more than {MAX_NODES:,} values, aliases counted.", line, FLATTEN_FIX
+            )
 
-    def tagged(self, tag: str | None, line: int) -> None:
+    def check_tag(self, tag: str | None, line: int) -> None:
         if tag is not None and tag not in _KNOWN_TAGS:
-            self.remark(
+            self.add_remark(
                 f"has the tag {tag[:60]}, which is passed over.",
                 "Delete it: only plain values are read.",
                 line,
             )
 
-    def remark(self, what: str, fix: str, line: int, key: str | None = None) -> None:
-        if len(self.made.remarks) < MAX_REMARKS:
-            path = self.path() if key is None else (*self.path(), key)
-            self.made.remarks.append(Remark(path, what, fix, line))
+    def add_remark(self, what: str, fix: str, line: int, key: str | None = None) -> None:
+        if len(self.result.remarks) < MAX_REMARKS:
+            path = self.get_path() if key is None else (*self.get_path(), key)
+            self.result.remarks.append(YamlRemark(path, what, fix, line))
 
-    def path(self) -> Path:
-        steps: list[Step] = []
+    def get_path(self) -> KeyPath:
+        steps: list[PathKey] = []
         for frame in self.stack:
             if isinstance(frame.value, list):
                 steps.append(len(frame.value))
@@ -213,33 +220,35 @@ class Composer:
         return tuple(steps)
 
 
-def line_of(event: Any) -> int:
+def get_line(event: Any) -> int:
     return int(event.start_mark.line) + 1
 
 
-def compose(text: str) -> Composed:
+def compose_yaml(text: str) -> ComposedYaml:
     """Compose the first document of the text; raise InvalidYaml if it cannot be read."""
-    composer = Composer()
+    composer = YamlComposer()
     documents = 0
     try:
         for event in yaml.parse(text, Loader=_Loader):
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
-                    line = line_of(event)
-                    composer.remark("begins a second document, which is passed over.", "Delete it.", line)
+                    line = get_line(event)
+                    composer.add_remark("begins a second document, which is passed over.", "Delete it.", line)
                     break
-            composer.take(event)
+            composer.handle_event(event)
     except yaml.YAMLError as error:
-        raise broken(error) from None
-    return composer.made
+        raise make_invalid_yaml(error) from None
+    return composer.result
 
 
-def broken(error: yaml.YAMLError) -> Broken:
+def make_invalid_yaml(error: yaml.YAMLError) -> InvalidYaml:
     mark = getattr(error, "problem_mark", None)
-    said = str(getattr(error, "problem", None) or "")
+    message = str(getattr(error, "problem", None) or "")
     if mark is None:
         # A character that YAML does not allow.
-        return Broken("It is no YAML: it holds a character that no text has, such as a control character.")
-    escape = mark.index if "escape character" in said else None
-    return Broken(f"It is no YAML: {said}.", mark.line + 1, escape=escape)
+        return InvalidYaml(
+            "It is no YAML: it holds a character that no text has, such as a control character."
+        )
+    escape = mark.index if "escape character" in message else None
+    return InvalidYaml(f"It is no YAML: {message}.", mark.line + 1, escape=escape)

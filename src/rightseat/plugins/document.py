@@ -10,38 +10,45 @@ from pathlib import Path
 from typing import Any, Never
 
 from rightseat.plugins import scalars
-from rightseat.plugins.compose import MAX_DEPTH, MAX_NODES, MAX_REMARKS, Broken, Composed, compose
-from rightseat.plugins.mending import cleaned, mending
-from rightseat.plugins.place import Step, written
+from rightseat.plugins.compose import (
+    MAX_DEPTH,
+    MAX_NODES,
+    MAX_REMARKS,
+    ComposedYaml,
+    InvalidYaml,
+    compose_yaml,
+)
+from rightseat.plugins.mending import compose_with_repairs, replace_control_characters
+from rightseat.plugins.place import PathKey, format_path
 from rightseat.plugins.problem import Gravity, Problem
 
 MAX_BYTES = 10 << 20
 _SUFFIXES = (".yaml", ".yml", ".json")
 
 
-class Unreadable(Exception):
+class UnreadableFile(Exception):
     def __init__(self, problem: Problem) -> None:
         super().__init__(str(problem))
         self.problem = problem
 
 
-class Lines:
+class LineIndex:
     """Line numbers of keys. For JSON they are computed on first use."""
 
-    def __init__(self, text: str, composed: Composed | None = None) -> None:
+    def __init__(self, text: str, composed: ComposedYaml | None = None) -> None:
         self.text = text
         self.composed = composed
 
-    def of(self, path: Sequence[Step]) -> int:
+    def find_line(self, path: Sequence[PathKey]) -> int:
         """Return the line of the path from 1, or of its nearest existing parent; 0 if unknown."""
         if self.composed is None:
             try:
-                self.composed = compose(self.text)
-            except Broken:
-                self.composed = Composed()
-        value, line = self.composed.value, 1 if self.composed.marks else 0
+                self.composed = compose_yaml(self.text)
+            except InvalidYaml:
+                self.composed = ComposedYaml()
+        value, line = self.composed.value, 1 if self.composed.line_numbers else 0
         for step in path:
-            marks: Any = self.composed.marks.get(id(value))
+            marks: Any = self.composed.line_numbers.get(id(value))
             try:
                 value, line = value[step], marks[step]
             except (KeyError, IndexError, TypeError):
@@ -50,43 +57,45 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class PluginDocument:
     name: str
     """Path within the plugin's folder, with slashes."""
     value: Any
-    lines: Lines
+    line_index: LineIndex
     problems: tuple[Problem, ...] = ()
 
-    def problem(self, path: Sequence[Step], what: str, fix: str, gravity: Gravity = "error") -> Problem:
-        return Problem(self.name, written(path), what, fix, self.lines.of(path), gravity)
+    def make_problem(
+        self, path: Sequence[PathKey], what: str, fix: str, gravity: Gravity = "error"
+    ) -> Problem:
+        return Problem(self.name, format_path(path), what, fix, self.line_index.find_line(path), gravity)
 
 
-def read(folder: Path, name: str) -> Document:
+def read_document(folder: Path, name: str) -> PluginDocument:
     """Read the file inside the folder; raise UnreadableFile with the problem otherwise."""
-    text = text_of(folder, name)
+    text = read_text(folder, name)
     if name.lower().endswith(".json"):
-        return json_document(name, text)
-    return yaml_document(name, text)
+        return parse_json_document(name, text)
+    return parse_yaml_document(name, text)
 
 
-def found(folder: Path, stem: str) -> str | None:
+def find_document(folder: Path, stem: str) -> str | None:
     """Return the existing one of `STEM.yaml`, `STEM.yml` and `STEM.json`; None if there is none."""
     return next((stem + suffix for suffix in _SUFFIXES if (folder / (stem + suffix)).is_file()), None)
 
 
-def text_of(folder: Path, name: str) -> str:
-    data = data_of(folder, name)
+def read_text(folder: Path, name: str) -> str:
+    data = read_bytes(folder, name)
     encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise Unreadable(
-            Problem(name, "", "It is not UTF-8 text.", f"Save it as UTF-8{looks(data)}.", line)
+        raise UnreadableFile(
+            Problem(name, "", "It is not UTF-8 text.", f"Save it as UTF-8{get_encoding_hint(data)}.", line)
         ) from None
 
 
-def looks(data: bytes) -> str:
+def get_encoding_hint(data: bytes) -> str:
     try:
         data.decode("gb18030")
     except UnicodeDecodeError:
@@ -94,14 +103,14 @@ def looks(data: bytes) -> str:
     return "; if it is in GBK: iconv -f GB18030 -t UTF-8"
 
 
-def data_of(folder: Path, name: str) -> bytes:
-    path = inside(folder, name)
+def read_bytes(folder: Path, name: str) -> bytes:
+    path = resolve_inside(folder, name)
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            refuse(name, "It is not a file.", "Put a plain file there.")
+            raise_unreadable(name, "It is not a file.", "Put a plain file there.")
         if status.st_size > MAX_BYTES:
-            refuse(
+            raise_unreadable(
                 name,
                 f"It has {status.st_size / (1 << 20):.0f} MB; at most {MAX_BYTES >> 20} MB are read.",
                 "Leave out what no assistant needs, or make several plugins of it.",
@@ -109,38 +118,43 @@ def data_of(folder: Path, name: str) -> bytes:
         with path.open("rb") as file:
             return file.read(MAX_BYTES)
     except OSError as error:
-        refuse(name, f"It cannot be read: {error.strerror}.", "See to its rights, or write it.")
+        raise_unreadable(name, f"It cannot be read: {error.strerror}.", "See to its rights, or write it.")
 
 
-def inside(folder: Path, name: str) -> Path:
+def resolve_inside(folder: Path, name: str) -> Path:
     """Return the resolved path; raise UnreadableFile if a link or `..` leads out of the folder."""
     try:
         path, root = (folder / name).resolve(), folder.resolve()
     except (OSError, RuntimeError, ValueError):
-        refuse(name, "Its path leads nowhere.", "Put a plain file there.")
+        raise_unreadable(name, "Its path leads nowhere.", "Put a plain file there.")
     if not path.is_relative_to(root):
-        refuse(name, "It lies outside the plugin's folder.", "Copy it into the folder; links do not help.")
+        raise_unreadable(
+            name, "It lies outside the plugin's folder.", "Copy it into the folder; links do not help."
+        )
     return path
 
 
-def refuse(name: str, what: str, fix: str, line: int = 0) -> Never:
-    raise Unreadable(Problem(name, "", what, fix, line))
+def raise_unreadable(name: str, what: str, fix: str, line: int = 0) -> Never:
+    raise UnreadableFile(Problem(name, "", what, fix, line))
 
 
-def yaml_document(name: str, text: str) -> Document:
-    text, soiled = cleaned(text)
+def parse_yaml_document(name: str, text: str) -> PluginDocument:
+    text, dirty_line = replace_control_characters(text)
     try:
-        composed, mended = mending(text)
-    except Broken as error:
-        refuse(name, error.what, error.fix, error.line)
-    problems = [*remarks(name, composed), *(escaped(name, line) for line in mended[:MAX_REMARKS])]
-    if soiled:
+        composed, repaired_lines = compose_with_repairs(text)
+    except InvalidYaml as error:
+        raise_unreadable(name, error.what, error.fix, error.line)
+    problems = [
+        *iter_remark_problems(name, composed),
+        *(make_escape_warning(name, line) for line in repaired_lines[:MAX_REMARKS]),
+    ]
+    if dirty_line:
         what = "It holds a character that no text has, mostly of a wrong encoding; it is left out."
-        problems.append(Problem(name, "", what, "Write the character anew.", soiled, "warning"))
-    return Document(name, composed.value, Lines("", composed), tuple(problems))
+        problems.append(Problem(name, "", what, "Write the character anew.", dirty_line, "warning"))
+    return PluginDocument(name, composed.value, LineIndex("", composed), tuple(problems))
 
 
-def escaped(name: str, line: int) -> Problem:
+def make_escape_warning(name: str, line: int) -> Problem:
     return Problem(
         name,
         "",
@@ -151,78 +165,84 @@ def escaped(name: str, line: int) -> Problem:
     )
 
 
-def remarks(name: str, composed: Composed) -> Iterable[Problem]:
+def iter_remark_problems(name: str, composed: ComposedYaml) -> Iterable[Problem]:
     for one in composed.remarks:
-        yield Problem(name, written(one.path), one.what, one.fix, one.line, "warning")
+        yield Problem(name, format_path(one.path), one.what, one.fix, one.line, "warning")
 
 
-def json_document(name: str, text: str) -> Document:
+def parse_json_document(name: str, text: str) -> PluginDocument:
     """Parse JSON; text that is only valid YAML (a trailing comma, a comment) is parsed as YAML."""
-    doubles: list[bool] = []
+    duplicates: list[bool] = []
 
     def table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
         if len(made) < len(pairs):
-            doubles.append(True)
+            duplicates.append(True)
         return made
 
     try:
         value = json.loads(
             text,
             object_pairs_hook=table,
-            parse_int=scalars.integer,
-            parse_float=scalars.number,
+            parse_int=scalars.parse_integer,
+            parse_float=scalars.parse_float,
             parse_constant=str,
         )
     except RecursionError:
-        refuse(name, f"It is nested deeper than {MAX_DEPTH} levels.", "Write it flatter.")
+        raise_unreadable(name, f"It is nested deeper than {MAX_DEPTH} levels.", "Write it flatter.")
     except ValueError as error:
-        return nearly_json(name, text, error)
-    sound(name, text, value)
-    if not doubles:
-        return Document(name, value, Lines(text))
+        return parse_json_as_yaml(name, text, error)
+    check_limits(name, text, value)
+    if not duplicates:
+        return PluginDocument(name, value, LineIndex(text))
     try:
-        composed = compose(text)
-    except Broken:
+        composed = compose_yaml(text)
+    except InvalidYaml:
         problem = Problem(name, "", "A key stands twice in one object.", "Delete one of them.", 0, "warning")
-        return Document(name, value, Lines(text), (problem,))
-    return Document(name, value, Lines("", composed), tuple(remarks(name, composed)))
+        return PluginDocument(name, value, LineIndex(text), (problem,))
+    return PluginDocument(name, value, LineIndex("", composed), tuple(iter_remark_problems(name, composed)))
 
 
-def sound(name: str, text: str, value: Any) -> None:
+def check_limits(name: str, text: str, value: Any) -> None:
     """Raise UnreadableFile for values that are too deep, too many, or hold lone surrogates."""
-    level, row, count = 0, children([value]), 1
+    level, row, count = 0, list_containers([value]), 1
     while row:
         level += 1
         if level > MAX_DEPTH:
-            refuse(name, f"It is nested deeper than {MAX_DEPTH} levels.", "Write it flatter.")
+            raise_unreadable(name, f"It is nested deeper than {MAX_DEPTH} levels.", "Write it flatter.")
         count += sum(map(len, row))
-        row = [child for item in row for child in children(item)]
+        row = [child for item in row for child in list_containers(item)]
     if count > MAX_NODES:
-        refuse(name, f"It holds more than {MAX_NODES:,} values.", "Make several plugins of it.")
+        raise_unreadable(name, f"It holds more than {MAX_NODES:,} values.", "Make several plugins of it.")
     if "\\ud" in text or "\\uD" in text:
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            refuse(
+            raise_unreadable(
                 name, "It holds half a character (\\ud800 to \\udfff alone).", "Write the character itself."
             )
 
 
-def children(value: Any) -> list[Any]:
+def list_containers(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return [one for one in value.values() if one.__class__ in (dict, list)]
     return [one for one in value if one.__class__ in (dict, list)] if isinstance(value, list) else []
 
 
-def nearly_json(name: str, text: str, error: ValueError) -> Document:
+def parse_json_as_yaml(name: str, text: str, error: ValueError) -> PluginDocument:
     line = error.lineno if isinstance(error, json.JSONDecodeError) else 0
-    said = error.msg if isinstance(error, json.JSONDecodeError) else "a number is too long"
+    message = error.msg if isinstance(error, json.JSONDecodeError) else "a number is too long"
     try:
-        composed = compose(text)
-    except Broken:
-        composed = Composed()
+        composed = compose_yaml(text)
+    except InvalidYaml:
+        composed = ComposedYaml()
     if not isinstance(composed.value, dict):
-        refuse(name, f"It is no JSON: {said}.", "Check the line: quotes, commas, brackets.", line)
-    problem = Problem(name, "", f"It is no JSON, but can be read: {said}.", "Mend the line.", line, "warning")
-    return Document(name, composed.value, Lines("", composed), (problem, *remarks(name, composed)))
+        raise_unreadable(
+            name, f"It is no JSON: {message}.", "Check the line: quotes, commas, brackets.", line
+        )
+    problem = Problem(
+        name, "", f"It is no JSON, but can be read: {message}.", "Mend the line.", line, "warning"
+    )
+    return PluginDocument(
+        name, composed.value, LineIndex("", composed), (problem, *iter_remark_problems(name, composed))
+    )

@@ -10,23 +10,23 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.plugins import fields
-from rightseat.plugins.auths import Auths
-from rightseat.plugins.document import Document, Unreadable, read
-from rightseat.plugins.openapi.style import vague
-from rightseat.plugins.plugin import Auth
+from rightseat.plugins.auths import AuthReader
+from rightseat.plugins.document import PluginDocument, UnreadableFile, read_document
+from rightseat.plugins.openapi.style import is_vague
+from rightseat.plugins.plugin import PluginAuth
 from rightseat.plugins.problem import Gravity, Problem
-from rightseat.types.nearest import meant
+from rightseat.types.nearest import did_you_mean
 
-FILE = "plugin.json"
-LONGEST_NAME = 15
-MAX_TEXT = 4_000
-MAX_ALIAS = 100
-OWN_NAME = "Write the folder's name there, or leave `id` out."
-ID = re.compile(r"[a-z0-9_.-]+")
-_ALIAS = re.compile(r"[\w. -]+")
+MANIFEST_FILE = "plugin.json"
+MAX_NAME_LENGTH = 15
+MAX_TEXT_LENGTH = 4_000
+MAX_ALIAS_LENGTH = 100
+ALIAS_FIX = "Write the folder's name there, or leave `id` out."
+ID_PATTERN = re.compile(r"[a-z0-9_.-]+")
+_ALIAS_PATTERN = re.compile(r"[\w. -]+")
 
 
-class Manifest(Struct, frozen=True, kw_only=True):
+class PluginManifest(Struct, frozen=True, kw_only=True):
     """Content of plugin.json; missing values are empty."""
 
     name: str = ""
@@ -34,99 +34,103 @@ class Manifest(Struct, frozen=True, kw_only=True):
     alias: str = ""
     question: str = ""
     automatic_flow: bool = False
-    auth: tuple[Auth, ...] = ()
+    auth: tuple[PluginAuth, ...] = ()
     problems: tuple[Problem, ...] = ()
     broken: bool = False
     """The file could not be read."""
 
 
-def manifest(folder: Path) -> Manifest:
+def read_manifest(folder: Path) -> PluginManifest:
     try:
-        document = read(folder, FILE)
-    except Unreadable as error:
-        return Manifest(problems=(error.problem,), broken=True)
+        document = read_document(folder, MANIFEST_FILE)
+    except UnreadableFile as error:
+        return PluginManifest(problems=(error.problem,), broken=True)
     if not isinstance(document.value, dict):
         fix = "`rightseat plugins new NAME` writes one to begin with."
-        problem = document.problem((), "It is no JSON object.", fix)
-        return Manifest(problems=(*document.problems, problem), broken=True)
-    return Fields(document, folder).read()
+        problem = document.make_problem((), "It is no JSON object.", fix)
+        return PluginManifest(problems=(*document.problems, problem), broken=True)
+    return ManifestReader(document, folder).read()
 
 
-class Fields:
-    def __init__(self, document: Document, folder: Path) -> None:
+class ManifestReader:
+    def __init__(self, document: PluginDocument, folder: Path) -> None:
         self.document, self.folder = document, folder
         self.problems = list(document.problems)
 
-    def read(self) -> Manifest:
-        self.unknown()
-        auths = Auths(self.document, self.folder)
+    def read(self) -> PluginManifest:
+        self.check_unknown_keys()
+        auths = AuthReader(self.document, self.folder)
         auth = auths.read()
-        made = Manifest(
-            name=self.name(),
-            description=self.description(),
-            alias=self.alias(),
-            question=self.text("predefined_question"),
-            automatic_flow=self.automatic(),
+        manifest = PluginManifest(
+            name=self.read_name(),
+            description=self.read_description(),
+            alias=self.read_alias(),
+            question=self.read_text("predefined_question"),
+            automatic_flow=self.read_automatic_flow(),
             auth=auth,
         )
-        return msgspec.structs.replace(made, problems=(*self.problems, *auths.problems))
+        return msgspec.structs.replace(manifest, problems=(*self.problems, *auths.problems))
 
-    def unknown(self) -> None:
-        known = [field.name for field in msgspec.structs.fields(fields.Manifest)]
+    def check_unknown_keys(self) -> None:
+        known = [field.name for field in msgspec.structs.fields(fields.ManifestFields)]
         for key in self.document.value:
             if key not in known and not key.startswith(("$", "x-", "_")):
-                self.note(key, f"Nothing is called {key[:40]!r} here; it is passed over.", meant(key, known))
+                self.add_problem(
+                    key, f"Nothing is called {key[:40]!r} here; it is passed over.", did_you_mean(key, known)
+                )
 
-    def text(self, key: str) -> str:
+    def read_text(self, key: str) -> str:
         value = self.document.value.get(key)
         if value is None:
             return ""
         if isinstance(value, str):
-            return value.strip()[:MAX_TEXT]
+            return value.strip()[:MAX_TEXT_LENGTH]
         if isinstance(value, int | float) and not isinstance(value, bool):
             return str(value)
-        self.note(key, "It is no text, and is passed over.", "Write it in double quotes.")
+        self.add_problem(key, "It is no text, and is passed over.", "Write it in double quotes.")
         return ""
 
-    def name(self) -> str:
-        name = self.text("name")
+    def read_name(self) -> str:
+        name = self.read_text("name")
         if not name:
-            self.note("name", "The plugin has no name; its folder's is shown.", 'Add "name".')
-        elif len(name) >= LONGEST_NAME:
-            what = f"The name has {len(name)} characters; under {LONGEST_NAME} are shown well."
-            self.note("name", what, "Shorten it.", "style")
+            self.add_problem("name", "The plugin has no name; its folder's is shown.", 'Add "name".')
+        elif len(name) >= MAX_NAME_LENGTH:
+            what = f"The name has {len(name)} characters; under {MAX_NAME_LENGTH} are shown well."
+            self.add_problem("name", what, "Shorten it.", "style")
         return name
 
-    def description(self) -> str:
-        text = self.text("description")
+    def read_description(self) -> str:
+        text = self.read_text("description")
         if not text:
             what = "The plugin has no description; that of its API is taken, if there is one."
-            self.note("description", what, "Say what it does, what it takes and what it gives back.")
-        elif vague(text):
+            self.add_problem("description", what, "Say what it does, what it takes and what it gives back.")
+        elif is_vague(text):
             fix = "Say what it does, what it takes and what it gives back."
-            self.note("description", f"The description is vague: {text!r}.", fix, "style")
+            self.add_problem("description", f"The description is vague: {text!r}.", fix, "style")
         return text
 
-    def alias(self) -> str:
-        given = self.text("id")
-        if given and (not _ALIAS.fullmatch(given) or len(given) > MAX_ALIAS or ".." in given):
+    def read_alias(self) -> str:
+        alias = self.read_text("id")
+        if alias and (not _ALIAS_PATTERN.fullmatch(alias) or len(alias) > MAX_ALIAS_LENGTH or ".." in alias):
             what = "It has other than letters, digits, _ and -; it is passed over."
-            self.note("id", what, OWN_NAME)
+            self.add_problem("id", what, ALIAS_FIX)
             return ""
-        if given and not ID.fullmatch(given):
-            what = f"{given!r} is not in lower-case letters, digits, _ and -."
-            self.note("id", what, OWN_NAME, "style")
-        if given and given != self.folder.name:
-            what = f"It differs from the folder's name; {given!r} is an alias."
-            self.note("id", what, "Give both the same name.", "style")
-        return given if given != self.folder.name else ""
+        if alias and not ID_PATTERN.fullmatch(alias):
+            what = f"{alias!r} is not in lower-case letters, digits, _ and -."
+            self.add_problem("id", what, ALIAS_FIX, "style")
+        if alias and alias != self.folder.name:
+            what = f"It differs from the folder's name; {alias!r} is an alias."
+            self.add_problem("id", what, "Give both the same name.", "style")
+        return alias if alias != self.folder.name else ""
 
-    def automatic(self) -> bool:
+    def read_automatic_flow(self) -> bool:
         value: Any = self.document.value.get("automatic_flow", False)
         if isinstance(value, bool):
             return value
-        self.note("automatic_flow", "It is neither true nor false.", "Write true or false, without quotes.")
+        self.add_problem(
+            "automatic_flow", "It is neither true nor false.", "Write true or false, without quotes."
+        )
         return str(value).strip().lower() == "true"
 
-    def note(self, key: str, what: str, fix: str, gravity: Gravity = "warning") -> None:
-        self.problems.append(self.document.problem((key,), what, fix, gravity))
+    def add_problem(self, key: str, what: str, fix: str, gravity: Gravity = "warning") -> None:
+        self.problems.append(self.document.make_problem((key,), what, fix, gravity))

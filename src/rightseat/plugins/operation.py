@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-Place = Literal["path", "query", "header", "cookie"]
-Style = Literal["simple", "label", "matrix", "form", "spaceDelimited", "pipeDelimited", "deepObject"]
-BINARY = "binary"
+ParameterLocation = Literal["path", "query", "header", "cookie"]
+ParameterStyle = Literal["simple", "label", "matrix", "form", "spaceDelimited", "pipeDelimited", "deepObject"]
+BINARY_FORMAT = "binary"
 """The `format` of a string that names a file attached by the user."""
 
 
@@ -20,10 +20,10 @@ class Parameter(Struct, frozen=True, kw_only=True):
 
     name: str
     argument: str
-    place: Place
+    place: ParameterLocation
     schema: dict[str, Any]
     required: bool = False
-    style: Style = "form"
+    style: ParameterStyle = "form"
     explode: bool = True
     reserved: bool = False
     """Reserved characters are sent as they are (`allowReserved`)."""
@@ -35,12 +35,12 @@ class Encoding(Struct, frozen=True, kw_only=True):
     """Encoding of one form field."""
 
     media: str = ""
-    style: Style = "form"
+    style: ParameterStyle = "form"
     explode: bool = True
     headers: dict[str, str] = {}
 
 
-class Body(Struct, frozen=True, kw_only=True):
+class RequestBody(Struct, frozen=True, kw_only=True):
     """A request body. `fields` maps each property to an argument; if empty, the whole body is `argument`."""
 
     media: str
@@ -51,7 +51,7 @@ class Body(Struct, frozen=True, kw_only=True):
     encodings: dict[str, Encoding] = {}
 
 
-class Response(Struct, frozen=True, kw_only=True):
+class OperationResponse(Struct, frozen=True, kw_only=True):
     """A response. `status` is as in the document: "200", "2XX", "default"."""
 
     status: str
@@ -60,7 +60,7 @@ class Response(Struct, frozen=True, kw_only=True):
     schema: dict[str, Any] | None = None
 
 
-class Server(Struct, frozen=True, kw_only=True):
+class ApiServer(Struct, frozen=True, kw_only=True):
     """A server. `url` is absolute, with its variables filled in."""
 
     url: str
@@ -79,9 +79,9 @@ class Operation(Struct, frozen=True, kw_only=True):
     arguments: dict[str, Any]
     """One JSON Schema object over all parameters and the body."""
     parameters: tuple[Parameter, ...] = ()
-    body: Body | None = None
-    responses: tuple[Response, ...] = ()
-    servers: tuple[Server, ...] = ()
+    body: RequestBody | None = None
+    responses: tuple[OperationResponse, ...] = ()
+    servers: tuple[ApiServer, ...] = ()
     dangerous: bool = False
     secured: tuple[str, ...] = ()
     """Arguments that the plugin's auth fills with a credential: hidden from the model."""

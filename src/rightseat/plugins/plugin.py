@@ -15,7 +15,7 @@ from rightseat.plugins.problem import Problem
 AuthKind = Literal["header", "param", "cookie", "oidc"]
 
 
-class Auth(Struct, frozen=True, kw_only=True):
+class PluginAuth(Struct, frozen=True, kw_only=True):
     """One authentication method. `args` hold names and values as in the file: a reference (`env:NAME`,
     `file:PATH`) is resolved when a call is made, never by a check."""
 
@@ -25,7 +25,7 @@ class Auth(Struct, frozen=True, kw_only=True):
     """Only oidc: token_url, client_id, client_secret, scope, audience, grant, header, expires_minutes …"""
 
 
-class Script(Struct, frozen=True, kw_only=True):
+class PluginScript(Struct, frozen=True, kw_only=True):
     """A tool of lib/, found without running it."""
 
     name: str
@@ -51,9 +51,9 @@ class Plugin(Struct, frozen=True, kw_only=True):
     question: str = ""
     """Replaces an empty question of the user; elsewhere a suggestion."""
     automatic_flow: bool = False
-    auth: tuple[Auth, ...] = ()
+    auth: tuple[PluginAuth, ...] = ()
     operations: tuple[Operation, ...] = ()
-    scripts: tuple[Script, ...] = ()
+    scripts: tuple[PluginScript, ...] = ()
     flows: tuple[Path, ...] = ()
     """Files of the flows."""
     workflows: tuple[Flow, ...] = ()

@@ -9,36 +9,36 @@ import math
 import re
 
 _NULLS = frozenset(("", "~", "null", "Null", "NULL"))
-_TRUTHS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
-_CODED = re.compile(r"0x[0-9a-fA-F]{1,15}|0o[0-7]{1,20}")
+_HEX_OR_OCTAL = re.compile(r"0x[0-9a-fA-F]{1,15}|0o[0-7]{1,20}")
 _NUMBER = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _FIRST = frozenset("+-.0123456789")
 _DIGITS = 18  # always fits 64 bits
-LONGEST = 40
+MAX_NUMBER_LENGTH = 40
 
 
-def meant(text: str) -> str | int | float | bool | None:
+def parse_scalar(text: str) -> str | int | float | bool | None:
     if text in _NULLS:
         return None
-    truth = _TRUTHS.get(text)
+    truth = _BOOLEANS.get(text)
     if truth is not None:
         return truth
-    if text[0] not in _FIRST or len(text) > LONGEST:
+    if text[0] not in _FIRST or len(text) > MAX_NUMBER_LENGTH:
         return text
     if _INTEGER.fullmatch(text):
-        return integer(text)
-    if _CODED.fullmatch(text):
+        return parse_integer(text)
+    if _HEX_OR_OCTAL.fullmatch(text):
         return int(text, 0)
-    return number(text) if _NUMBER.fullmatch(text) else text
+    return parse_float(text) if _NUMBER.fullmatch(text) else text
 
 
-def integer(text: str) -> int | float | str:
+def parse_integer(text: str) -> int | float | str:
     """Parse an integer; beyond 64 bits it becomes a float, because the JSON encoder cannot hold it."""
-    return int(text) if len(text) <= _DIGITS else number(text)
+    return int(text) if len(text) <= _DIGITS else parse_float(text)
 
 
-def number(text: str) -> float | str:
+def parse_float(text: str) -> float | str:
     """Parse a float; text that overflows stays text."""
-    found = float(text)
-    return found if math.isfinite(found) else text
+    value = float(text)
+    return value if math.isfinite(value) else text

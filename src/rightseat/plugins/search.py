@@ -15,17 +15,17 @@ from msgspec import Struct
 
 # BM25's usual constants: k1 (saturation of repeated words) and b (penalty of long texts).
 SATURATION = 1.2
-LENGTH = 0.75
+LENGTH_PENALTY = 0.75
 # Best postings used of each word.
-DEEPEST = 24
+MAX_POSTINGS = 24
 # Rarest words used of a long question.
-MOST_WORDS = 24
-LONGEST_QUERY = 4000
+MAX_QUERY_WORDS = 24
+MAX_QUERY_LENGTH = 4000
 
 _RUN = re.compile(r"[^\W_]+")
 _CASES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _HAN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]+")
-_EMPTY = frozenset(
+_STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
         """a an and are as at be by can could do does for from get give has have how i in is it its let me my
@@ -35,16 +35,16 @@ _EMPTY = frozenset(
 )
 
 
-def words(text: str) -> list[str]:
+def tokenize(text: str) -> list[str]:
     """Return search terms: stemmed English words, parts of identifiers, Chinese bigrams."""
-    found: list[str] = []
+    tokens: list[str] = []
     for run in _RUN.findall(text):
-        found += _words(run)
-    return found
+        tokens += _tokenize_run(run)
+    return tokens
 
 
 @lru_cache(maxsize=1 << 15)
-def _words(run: str) -> tuple[str, ...]:
+def _tokenize_run(run: str) -> tuple[str, ...]:
     if run.isascii():
         return tuple(filter(None, map(_stem, _CASES.findall(run))))
     pairs = (han[at : at + 2] for han in _HAN.findall(run) for at in range(max(len(han) - 1, 1)))
@@ -54,7 +54,7 @@ def _words(run: str) -> tuple[str, ...]:
 def _stem(word: str) -> str:
     """Return a crude stem; empty for a stop word."""
     word = word.lower()
-    if word in _EMPTY:
+    if word in _STOP_WORDS:
         return ""
     for ending, instead in (("ies", "y"), ("ing", ""), ("ed", ""), ("es", "e"), ("s", "")):
         if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
@@ -62,38 +62,40 @@ def _stem(word: str) -> str:
     return word
 
 
-class Field(Struct, frozen=True):
+class SearchField(Struct, frozen=True):
     text: str
     weight: float
 
 
-class Index:
+class SearchIndex:
     """BM25 index over texts of weighted fields; results are text numbers."""
 
-    def __init__(self, texts: Sequence[Sequence[Field]]) -> None:
+    def __init__(self, texts: Sequence[Sequence[SearchField]]) -> None:
         self.size = len(texts)
-        known: dict[Field, dict[str, float]] = {}
-        counts = [_counted(fields, known) for fields in texts]
+        known: dict[SearchField, dict[str, float]] = {}
+        counts = [_count_words(fields, known) for fields in texts]
         lengths = [sum(count.values()) for count in counts]
         mean = sum(lengths) / max(len(lengths), 1) or 1.0
-        found: dict[str, list[tuple[float, int]]] = {}
+        weighted: dict[str, list[tuple[float, int]]] = {}
         for number, count in enumerate(counts):
-            held = SATURATION * (1 - LENGTH + LENGTH * lengths[number] / mean)
+            damping = SATURATION * (1 - LENGTH_PENALTY + LENGTH_PENALTY * lengths[number] / mean)
             for word, often in count.items():
-                found.setdefault(word, []).append((-often * (SATURATION + 1) / (often + held), number))
-        self.postings = {word: _posting(entries, self.size) for word, entries in found.items()}
+                weighted.setdefault(word, []).append((-often * (SATURATION + 1) / (often + damping), number))
+        self.postings = {word: _make_posting(entries, self.size) for word, entries in weighted.items()}
 
     def search(self, query: str, among: Set[int] | None = None) -> list[int]:
         """Return the numbers of matching texts, best first; only those in `among` if given."""
         scores: dict[int, float] = {}
         known = scores.get
-        asked = {word: self.postings[word] for word in words(query[:LONGEST_QUERY]) if word in self.postings}
-        found = list(asked.values())
-        if len(found) > MOST_WORDS:
-            found = sorted(found, key=_frequency)[:MOST_WORDS]
-        for numbers, weights in found:
+        postings = {
+            word: self.postings[word] for word in tokenize(query[:MAX_QUERY_LENGTH]) if word in self.postings
+        }
+        chosen = list(postings.values())
+        if len(chosen) > MAX_QUERY_WORDS:
+            chosen = sorted(chosen, key=_frequency)[:MAX_QUERY_WORDS]
+        for numbers, weights in chosen:
             if among is None:
-                for number, weight in zip(numbers[:DEEPEST], weights, strict=False):
+                for number, weight in zip(numbers[:MAX_POSTINGS], weights, strict=False):
                     scores[number] = known(number, 0.0) + weight
                 continue
             for number, weight in zip(numbers, weights, strict=True):
@@ -103,12 +105,16 @@ class Index:
         return sorted(scores, key=scores.__getitem__)
 
 
-def _counted(fields: Iterable[Field], known: dict[Field, dict[str, float]]) -> dict[str, float]:
+def _count_words(
+    fields: Iterable[SearchField], known: dict[SearchField, dict[str, float]]
+) -> dict[str, float]:
     """Return the weighted count of each word. `known` caches fields that several texts share."""
     total: dict[str, float] = {}
     for field in fields:
         if field not in known:
-            known[field] = {word: often * field.weight for word, often in Counter(words(field.text)).items()}
+            known[field] = {
+                word: often * field.weight for word, often in Counter(tokenize(field.text)).items()
+            }
         for word, often in known[field].items():
             total[word] = total.get(word, 0.0) + often
     return total
@@ -118,7 +124,7 @@ def _frequency(posting: tuple[tuple[int, ...], tuple[float, ...]]) -> int:
     return len(posting[0])
 
 
-def _posting(entries: list[tuple[float, int]], size: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
+def _make_posting(entries: list[tuple[float, int]], size: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
     rarity = math.log(1 + (size - len(entries) + 0.5) / (len(entries) + 0.5))
     entries.sort()
     return tuple(number for _, number in entries), tuple(weight * rarity for weight, _ in entries)

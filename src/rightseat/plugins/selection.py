@@ -13,164 +13,172 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.plugins.shelf import FIND, Entry, Shelf
-from rightseat.plugins.vectors import fused
+from rightseat.plugins.shelf import FIND_TOOLS, CatalogEntry, PluginCatalog
+from rightseat.plugins.vectors import fuse_rankings
 from rightseat.types.events import Event
-from rightseat.types.messages import Message, Text
+from rightseat.types.messages import Message, TextMessagePart
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
 from rightseat.types.turn import Turn
 
-FOUND = 8
-LEAST = 3
+MAX_FOUND = 8
+MIN_TOOLS = 3
 AUTO = "auto"
-ABOUT = (
+FIND_DESCRIPTION = (
     "Search for further tools by what they do. Use it when none of the tools that you have fits; "
     "what it finds can be called from then on."
 )
-QUERY = {
+FIND_PARAMETERS = {
     "type": "object",
     "properties": {"query": {"type": "string", "minLength": 1, "description": "What the tool should do."}},
     "required": ["query"],
 }
 
 
-class Selection:
+class ToolSelection:
     """The ToolSource of one assistant: at most `max_tools` tools, within a third of the context."""
 
-    def __init__(self, shelf: Shelf, *, shown: int = 16, context: int | None = None) -> None:
-        self.shelf = shelf
-        self.shown = shown
-        self.room = None if context is None else context // 3
-        self.whole = len(shelf.entries) <= shown and self.fits(shelf.entries)
+    def __init__(self, catalog: PluginCatalog, *, max_tools: int = 16, context: int | None = None) -> None:
+        self.catalog = catalog
+        self.max_tools = max_tools
+        self.token_budget = None if context is None else context // 3
+        self.shows_all = len(catalog.entries) <= max_tools and self.fits_budget(catalog.entries)
         # Build the cached indexes now rather than in the first turn.
-        if not self.whole:
-            _ = shelf.index, shelf.spread
+        if not self.shows_all:
+            _ = catalog.index, catalog.interleaved
 
     def __contains__(self, name: object) -> bool:
-        return name in self.shelf.by_name or (name == FIND and not self.whole)
+        return name in self.catalog.by_name or (name == FIND_TOOLS and not self.shows_all)
 
     @property
-    def questions(self) -> tuple[str, ...]:
-        return self.shelf.questions
+    def suggestions(self) -> tuple[str, ...]:
+        return self.catalog.questions
 
     @property
     def groups(self) -> dict[str, str]:
-        return {id: one.plugin.name for id, one in self.shelf.loaded.items() if self.shelf.by_plugin[id]}
+        return {id: one.plugin.name for id, one in self.catalog.loaded.items() if self.catalog.by_plugin[id]}
 
-    def digest(self, names: Iterable[str]) -> str:
-        return self.shelf.digest(names)
+    def fingerprint(self, names: Iterable[str]) -> str:
+        return self.catalog.digest(names)
 
-    def asked(self, turn: Turn) -> Turn:
-        blank = [place for place in range(len(turn.messages)) if _blank(turn.messages, place)]
-        question = self.question(turn) if blank else ""
+    def with_default_question(self, turn: Turn) -> Turn:
+        blank_positions = [
+            place for place in range(len(turn.messages)) if _is_blank_question(turn.messages, place)
+        ]
+        question = self.get_default_question(turn) if blank_positions else ""
         if not question:
             return turn
         messages = list(turn.messages)
-        for place in blank:
-            kept = (part for part in messages[place].parts if not isinstance(part, Text))
-            messages[place] = replace(messages[place], parts=(Text(question), *kept))
+        for place in blank_positions:
+            kept = (part for part in messages[place].parts if not isinstance(part, TextMessagePart))
+            messages[place] = replace(messages[place], parts=(TextMessagePart(question), *kept))
         return replace(turn, messages=tuple(messages))
 
-    def question(self, turn: Turn) -> str:
+    def get_default_question(self, turn: Turn) -> str:
         """Return the question for an empty message: of the one pinned plugin, or the only one there is."""
-        pinned = self.pinned(turn)
+        pinned = self.get_pinned_plugins(turn)
         if len(pinned) == 1:
-            return self.shelf.loaded[pinned[0]].plugin.question.strip()
-        return self.questions[0] if not pinned and len(self.questions) == 1 else ""
+            return self.catalog.loaded[pinned[0]].plugin.question.strip()
+        return self.suggestions[0] if not pinned and len(self.suggestions) == 1 else ""
 
-    def pinned(self, turn: Turn) -> tuple[str, ...]:
+    def get_pinned_plugins(self, turn: Turn) -> tuple[str, ...]:
         """Return the ids of the plugins that this request is limited to; empty means all."""
-        named = turn.plugins or names_of(turn.forwarded.properties.get("plugins"))
-        return tuple(dict.fromkeys(self.shelf.resolve(name) for name in named if name != AUTO))
+        names = turn.plugins or parse_plugin_names(turn.forwarded.properties.get("plugins"))
+        return tuple(dict.fromkeys(self.catalog.resolve_plugin_id(name) for name in names if name != AUTO))
 
-    async def offer(self, tools: dict[str, Tool], turn: Turn, said: Sequence[Message]) -> None:
-        pinned = self.pinned(turn)
-        among = tuple(chain(*(self.shelf.by_plugin[id] for id in pinned))) if pinned else self.shelf.entries
-        if len(among) <= self.shown and self.fits(among):
-            add(tools, among)
+    async def add_tools(self, tools: dict[str, Tool], turn: Turn, said: Sequence[Message]) -> None:
+        pinned = self.get_pinned_plugins(turn)
+        among = (
+            tuple(chain(*(self.catalog.by_plugin[id] for id in pinned))) if pinned else self.catalog.entries
+        )
+        if len(among) <= self.max_tools and self.fits_budget(among):
+            add_tools(tools, among)
             return
         messages = (*turn.messages, *said)
         numbers = {entry.number for entry in among} if pinned else None
-        asked = await self.asked_for(messages, numbers)
-        chosen = self.chosen(messages, asked, numbers)
-        add(tools, sorted(chosen, key=lambda entry: entry.number))
-        tools.setdefault(FIND, finder(self.shelf, tools, numbers))
-        for query in searched(messages):
-            add(tools, await found(self.shelf, query, numbers))
+        ranking = await self.rank_for_questions(messages, numbers)
+        entries = self.choose_entries(messages, ranking, numbers)
+        add_tools(tools, sorted(entries, key=lambda entry: entry.number))
+        tools.setdefault(FIND_TOOLS, make_find_tool(self.catalog, tools, numbers))
+        for query in iter_past_queries(messages):
+            add_tools(tools, await search_tools(self.catalog, query, numbers))
 
-    def fits(self, entries: Iterable[Entry]) -> bool:
-        return self.room is None or sum(entry.tokens for entry in entries) <= self.room
+    def fits_budget(self, entries: Iterable[CatalogEntry]) -> bool:
+        return self.token_budget is None or sum(entry.tokens for entry in entries) <= self.token_budget
 
-    def chosen(
-        self, messages: Sequence[Message], asked: Iterable[int], allowed: set[int] | None
-    ) -> set[Entry]:
+    def choose_entries(
+        self, messages: Sequence[Message], ranking: Iterable[int], allowed: set[int] | None
+    ) -> set[CatalogEntry]:
         """Return the tools called before and the best ranked ones, within the token budget."""
-        called = {call.name for message in messages for call in message.calls} & self.shelf.by_name.keys()
-        before = {self.shelf.by_name[name] for name in called}
+        called = {call.name for message in messages for call in message.calls} & self.catalog.by_name.keys()
+        before = {self.catalog.by_name[name] for name in called}
         chosen = {entry for entry in before if allowed is None or entry.number in allowed}
-        room = None if self.room is None else self.room - sum(entry.tokens for entry in chosen)
-        spread = (entry for entry in self.shelf.spread if allowed is None or entry.number in allowed)
+        budget = (
+            None if self.token_budget is None else self.token_budget - sum(entry.tokens for entry in chosen)
+        )
+        spread = (entry for entry in self.catalog.interleaved if allowed is None or entry.number in allowed)
         fresh = 0
-        for entry in chain((self.shelf.entries[number] for number in asked), spread):
-            if fresh >= self.shown:
+        for entry in chain((self.catalog.entries[number] for number in ranking), spread):
+            if fresh >= self.max_tools:
                 break
-            if entry in chosen or (room is not None and entry.tokens > room and fresh >= LEAST):
+            if entry in chosen or (budget is not None and entry.tokens > budget and fresh >= MIN_TOOLS):
                 continue
             chosen.add(entry)
             fresh += 1
-            room = None if room is None else room - entry.tokens
+            budget = None if budget is None else budget - entry.tokens
         return chosen
 
-    async def asked_for(self, messages: Sequence[Message], allowed: set[int] | None) -> list[int]:
+    async def rank_for_questions(self, messages: Sequence[Message], allowed: set[int] | None) -> list[int]:
         """Rank tools by the last user message, then by the one before."""
-        asked = [message.text for message in messages if message.role == "user" and message.text.strip()]
+        questions = [message.text for message in messages if message.role == "user" and message.text.strip()]
         numbers: list[int] = []
-        for question in asked[-1:-3:-1]:
-            if len(numbers) < self.shown:
-                numbers += await ranked(self.shelf, question, allowed)
+        for question in questions[-1:-3:-1]:
+            if len(numbers) < self.max_tools:
+                numbers += await rank_tools(self.catalog, question, allowed)
         return numbers
 
 
-async def ranked(shelf: Shelf, question: str, allowed: set[int] | None) -> list[int]:
+async def rank_tools(catalog: PluginCatalog, question: str, allowed: set[int] | None) -> list[int]:
     """Rank tools by words, fused with embeddings where there are any."""
-    by_words = shelf.index.search(question, allowed)
-    if shelf.vectors is None:
+    by_words = catalog.index.search(question, allowed)
+    if catalog.vectors is None:
         return by_words
-    return fused(by_words, await shelf.vectors.search(question, allowed))
+    return fuse_rankings(by_words, await catalog.vectors.search(question, allowed))
 
 
-def add(tools: dict[str, Tool], entries: Iterable[Entry]) -> list[Entry]:
+def add_tools(tools: dict[str, Tool], entries: Iterable[CatalogEntry]) -> list[CatalogEntry]:
     """Add tools whose names are free; return the entries added."""
-    fresh = [entry for entry in entries if entry.tool.name not in tools]
-    tools |= {entry.tool.name: entry.tool for entry in fresh}
-    return fresh
+    added = [entry for entry in entries if entry.tool.name not in tools]
+    tools |= {entry.tool.name: entry.tool for entry in added}
+    return added
 
 
-async def found(shelf: Shelf, query: str, among: set[int] | None) -> list[Entry]:
-    return [shelf.entries[number] for number in (await ranked(shelf, query, among))[:FOUND]]
+async def search_tools(catalog: PluginCatalog, query: str, among: set[int] | None) -> list[CatalogEntry]:
+    return [catalog.entries[number] for number in (await rank_tools(catalog, query, among))[:MAX_FOUND]]
 
 
-def finder(shelf: Shelf, tools: dict[str, Tool], among: set[int] | None) -> Tool:
+def make_find_tool(catalog: PluginCatalog, tools: dict[str, Tool], among: set[int] | None) -> Tool:
     """Return the find_tools tool, which adds what it finds to `tools` of the running turn."""
 
     async def call(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
-        entries = await found(shelf, args["query"], among)
-        add(tools, entries)
-        told = [
+        entries = await search_tools(catalog, args["query"], among)
+        add_tools(tools, entries)
+        summaries = [
             {"name": entry.tool.name, "description": entry.tool.description[:200]}
             for entry in entries
             if tools.get(entry.tool.name) is entry.tool
         ]
-        yield Result({"tools": told} if told else {"tools": [], "note": "Nothing fits. Try other words."})
+        yield Result(
+            {"tools": summaries} if summaries else {"tools": [], "note": "Nothing fits. Try other words."}
+        )
 
-    return Tool(FIND, ABOUT, QUERY, call, effect="reads")
+    return Tool(FIND_TOOLS, FIND_DESCRIPTION, FIND_PARAMETERS, call, effect="reads")
 
 
-def searched(messages: Iterable[Message]) -> Iterator[str]:
+def iter_past_queries(messages: Iterable[Message]) -> Iterator[str]:
     """Yield the queries of earlier find_tools calls, in order."""
     for message in messages:
         for call in message.calls:
-            if call.name != FIND:
+            if call.name != FIND_TOOLS:
                 continue
             try:
                 yield msgspec.json.decode(call.arguments, type=dict[str, str])["query"]
@@ -178,22 +186,22 @@ def searched(messages: Iterable[Message]) -> Iterator[str]:
                 continue
 
 
-def names_of(given: Any) -> tuple[str, ...]:
+def parse_plugin_names(value: Any) -> tuple[str, ...]:
     """Parse plugin names: a list, comma-separated text, or the original's objects."""
-    if isinstance(given, str):
-        return tuple(name.strip() for name in given.split(",") if name.strip())
-    found = []
-    for item in given if isinstance(given, list) else ():
+    if isinstance(value, str):
+        return tuple(name.strip() for name in value.split(",") if name.strip())
+    names = []
+    for item in value if isinstance(value, list) else ():
         match item:
             case str(name) | {"plugin_id": str(name)} | {"id": str(name)}:
-                found.append(name)
+                names.append(name)
             case _:
                 pass
-    return tuple(found)
+    return tuple(names)
 
 
-def _blank(messages: Sequence[Message], place: int) -> bool:
+def _is_blank_question(messages: Sequence[Message], position: int) -> bool:
     """Whether a user message has no text. Images after a tool result belong to the tool."""
-    message = messages[place]
-    after_tool = place > 0 and messages[place - 1].role == "tool"
+    message = messages[position]
+    after_tool = position > 0 and messages[position - 1].role == "tool"
     return message.role == "user" and not after_tool and not message.text.strip()

@@ -14,126 +14,126 @@ import msgspec
 
 from rightseat.engine.loop import Assistant
 from rightseat.errors import CallerError
-from rightseat.plugins.flows.book import Book
-from rightseat.plugins.flows.card import Card
-from rightseat.plugins.naming import named
+from rightseat.plugins.flows.book import FlowRegistry
+from rightseat.plugins.flows.card import EmptyToolSource
+from rightseat.plugins.naming import make_tool_name
 from rightseat.plugins.plugin import Plugin
-from rightseat.plugins.search import Field, Index
-from rightseat.plugins.vectors import Embed, Vectors
-from rightseat.types.nearest import nearest
+from rightseat.plugins.search import SearchField, SearchIndex
+from rightseat.plugins.vectors import Embed, VectorIndex
+from rightseat.types.nearest import closest_match
 from rightseat.types.responder import Responder
 from rightseat.types.stores import Store
-from rightseat.types.tokens import estimate
+from rightseat.types.tokens import estimate_tokens
 from rightseat.types.tools import Tool
 
 log = logging.getLogger(__name__)
 # Search weights of names, tool descriptions and plugin descriptions.
-NAME, SAID, AROUND = 3.0, 1.0, 0.5
-FIND = "find_tools"
-Stamp = tuple[tuple[str, int, int], ...]
+NAME_WEIGHT, DESCRIPTION_WEIGHT, PLUGIN_WEIGHT = 3.0, 1.0, 0.5
+FIND_TOOLS = "find_tools"
+FileStamps = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedPlugin:
     """A plugin with its tools. `fingerprint` changes when the plugin or its settings do."""
 
     plugin: Plugin
     tools: tuple[Tool, ...]
-    seal: str = ""
-    stamp: Stamp = ()
+    fingerprint: str = ""
+    file_stamps: FileStamps = ()
     """Path, mtime and size of its files when it was read."""
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class CatalogEntry:
     number: int
     tool: Tool
-    loaded: Loaded
+    loaded: LoadedPlugin
 
     @cached_property
     def tokens(self) -> int:
         """Estimated tokens of the tool's description and schema."""
-        return estimate(self.tool.description + str(self.tool.parameters))
+        return estimate_tokens(self.tool.description + str(self.tool.parameters))
 
     @property
     def text(self) -> str:
         return f"{self.loaded.plugin.name}: {self.tool.name.replace('_', ' ')}. {self.tool.description}"
 
     @property
-    def fields(self) -> tuple[Field, ...]:
+    def fields(self) -> tuple[SearchField, ...]:
         plugin = self.loaded.plugin
         return (
-            Field(self.tool.name.replace("_", " "), NAME),
-            Field(self.tool.description, SAID),
-            Field(f"{plugin.name} {plugin.id}", NAME),
-            Field(plugin.description, AROUND),
+            SearchField(self.tool.name.replace("_", " "), NAME_WEIGHT),
+            SearchField(self.tool.description, DESCRIPTION_WEIGHT),
+            SearchField(f"{plugin.name} {plugin.id}", NAME_WEIGHT),
+            SearchField(plugin.description, PLUGIN_WEIGHT),
         )
 
 
-class Shelf:
+class PluginCatalog:
     """Immutable: a file change builds a new catalog, and running turns keep theirs."""
 
     def __init__(
         self,
-        loaded: Iterable[Loaded],
+        loaded: Iterable[LoadedPlugin],
         embed: Embed | None = None,
-        before: Shelf | None = None,
-        flows: Book | None = None,
+        previous: PluginCatalog | None = None,
+        flows: FlowRegistry | None = None,
     ) -> None:
         self.flows = flows
-        self.loaded: dict[str, Loaded] = {}
+        self.loaded: dict[str, LoadedPlugin] = {}
         for one in loaded:
             if one.plugin.id in self.loaded:
                 other = self.loaded[one.plugin.id].plugin.folder
                 log.error("Plugin %s is left out: %s is called so too.", one.plugin.folder, other)
             else:
                 self.loaded[one.plugin.id] = one
-        self.entries = tuple(self._entries())
+        self.entries = tuple(self._iter_entries())
         self.by_name = {entry.tool.name: entry for entry in self.entries}
-        self.by_plugin: dict[str, list[Entry]] = {id: [] for id in self.loaded}
+        self.by_plugin: dict[str, list[CatalogEntry]] = {id: [] for id in self.loaded}
         for entry in self.entries:
             self.by_plugin[entry.loaded.plugin.id].append(entry)
-        known = before.vectors if before else None
-        self.parts: list[Shelf] = []
-        self.vectors: Vectors | None
-        self.vectors = Vectors(embed, [entry.text for entry in self.entries], known) if embed else None
+        known = previous.vectors if previous else None
+        self.subsets: list[PluginCatalog] = []
+        self.vectors: VectorIndex | None
+        self.vectors = VectorIndex(embed, [entry.text for entry in self.entries], known) if embed else None
         self.aliases = {one.plugin.alias: id for id, one in reversed(self.loaded.items()) if one.plugin.alias}
 
-    def _entries(self) -> Iterator[Entry]:
+    def _iter_entries(self) -> Iterator[CatalogEntry]:
         taken: set[str] = set()
         number = 0
         for one in self.loaded.values():
             for tool in one.tools:
                 if tool.name in taken:
-                    tool = replace(tool, name=named(one.plugin.id, tool.name, taken))
+                    tool = replace(tool, name=make_tool_name(one.plugin.id, tool.name, taken))
                 taken.add(tool.name)
-                yield Entry(number, tool, one)
+                yield CatalogEntry(number, tool, one)
                 number += 1
 
     @cached_property
-    def index(self) -> Index:
-        return Index([entry.fields for entry in self.entries])
+    def index(self) -> SearchIndex:
+        return SearchIndex([entry.fields for entry in self.entries])
 
     @cached_property
-    def spread(self) -> tuple[Entry, ...]:
+    def interleaved(self) -> tuple[CatalogEntry, ...]:
         """All entries round-robin: the first of each plugin before the second of any."""
         rows = zip_longest(*self.by_plugin.values())
         return tuple(entry for row in rows for entry in row if entry is not None)
 
-    def only(self, plugins: Sequence[str]) -> Shelf:
+    def make_subset(self, plugins: Sequence[str]) -> PluginCatalog:
         """Return a catalog of these plugins alone."""
         embed = self.vectors.embed if self.vectors else None
-        part = Shelf((self.loaded[self.resolve(name)] for name in plugins), embed)
-        self.parts.append(part)
-        return part
+        subset = PluginCatalog((self.loaded[self.resolve_plugin_id(name)] for name in plugins), embed)
+        self.subsets.append(subset)
+        return subset
 
-    def resolve(self, name: str) -> str:
+    def resolve_plugin_id(self, name: str) -> str:
         """Return a plugin's id by id or alias; raise CallerError if there is none."""
         if name in self.loaded:
             return name
         if name in self.aliases:
             return self.aliases[name]
-        near = nearest(name, (*self.loaded, *self.aliases))
+        near = closest_match(name, (*self.loaded, *self.aliases))
         hint = (
             f"Did you mean {near!r}?" if near else f"Those that exist: {', '.join(list(self.loaded)[:20])}."
         )
@@ -142,25 +142,25 @@ class Shelf:
     @property
     def names(self) -> set[str]:
         """Names of all callable tools."""
-        return {*self.by_name, FIND}
+        return {*self.by_name, FIND_TOOLS}
 
     @cached_property
     def questions(self) -> tuple[str, ...]:
-        asked = (one.plugin.question.strip() for one in self.loaded.values())
-        return tuple(dict.fromkeys(question for question in asked if question))
+        stripped = (one.plugin.question.strip() for one in self.loaded.values())
+        return tuple(dict.fromkeys(question for question in stripped if question))
 
     def digest(self, names: Iterable[str]) -> str:
         known = [self.by_name[name] for name in names if name in self.by_name]
-        told = [(entry.tool.spec, entry.tool.confirm, entry.loaded.seal) for entry in known]
-        return hashlib.sha256(msgspec.json.encode(told)).hexdigest()[:16] if told else ""
+        hashed = [(entry.tool.spec, entry.tool.confirm, entry.loaded.fingerprint) for entry in known]
+        return hashlib.sha256(msgspec.json.encode(hashed)).hexdigest()[:16] if hashed else ""
 
-    def responders(self, assistants: Sequence[Assistant], store: Store) -> dict[str, Responder]:
+    def bind_flows(self, assistants: Sequence[Assistant], store: Store) -> dict[str, Responder]:
         """Return the flows as Responders that use the models of these assistants."""
         return dict(self.flows.bind(assistants, store)) if self.flows else {}
 
-    def described(self, assistants: Sequence[Assistant]) -> list[Assistant]:
+    def describe_flows(self, assistants: Sequence[Assistant]) -> list[Assistant]:
         """Return the listed flows as assistants for doors to show."""
-        found = self.flows.listed() if self.flows and assistants else {}
+        flows = self.flows.list_visible_flows() if self.flows and assistants else {}
         return [
             replace(
                 assistants[0],
@@ -170,9 +170,9 @@ class Shelf:
                 system="",
                 tools=(),
                 image="",
-                source=Card(),
+                toolset=EmptyToolSource(),
             )
-            for name, flow in found.items()
+            for name, flow in flows.items()
         ]
 
     async def start(self) -> None:
@@ -180,7 +180,7 @@ class Shelf:
         if self.vectors is None:
             return
         await self.vectors.start()
-        for part in self.parts:
+        for part in self.subsets:
             if part.vectors is not None:
                 part.vectors.known = self.vectors.known
             await part.start()

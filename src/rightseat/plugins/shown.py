@@ -5,32 +5,32 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from rightseat.http.endpoint import Document
+from rightseat.http.endpoint import ResourceFile
 from rightseat.types.tools import Tool
 
 if TYPE_CHECKING:
-    from rightseat.plugins.shelf import Shelf
+    from rightseat.plugins.shelf import PluginCatalog
 
-YAML = "application/yaml"
-
-
-def tools(shelf: Shelf) -> dict[str, Tool]:
-    return {entry.tool.name: entry.tool for entry in shelf.entries}
+YAML_MEDIA_TYPE = "application/yaml"
 
 
-def documents(shelf: Shelf) -> dict[str, Document]:
+def list_tools(catalog: PluginCatalog) -> dict[str, Tool]:
+    return {entry.tool.name: entry.tool for entry in catalog.entries}
+
+
+def list_flow_documents(catalog: PluginCatalog) -> dict[str, ResourceFile]:
     """Return every flow's file by its URI, `flow://PLUGIN/FLOW`."""
-    found = {}
-    for id, one in shelf.loaded.items():
+    by_uri = {}
+    for id, one in catalog.loaded.items():
         for flow in one.plugin.workflows:
             if flow.file:
                 uri = f"flow://{quote(id, safe='')}/{quote(flow.name, safe='')}"
                 path = one.plugin.folder / flow.file
-                found[uri] = Document(flow.id, flow.description, YAML, path)
-    return found
+                by_uri[uri] = ResourceFile(flow.id, flow.description, YAML_MEDIA_TYPE, path)
+    return by_uri
 
 
-def questions(shelf: Shelf) -> dict[str, str]:
+def list_questions(catalog: PluginCatalog) -> dict[str, str]:
     """Return the suggested question of each plugin that has one."""
-    asked = ((id, one.plugin.question.strip()) for id, one in shelf.loaded.items())
+    asked = ((id, one.plugin.question.strip()) for id, one in catalog.loaded.items())
     return {id: question for id, question in asked if question}

@@ -17,93 +17,95 @@ from rightseat.errors import RightseatError
 
 log = logging.getLogger(__name__)
 Embed = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
-AT_ONCE = 64
-LONGEST = 2000
-NEAREST = 48
-SECONDS = 5.0
+BATCH_SIZE = 64
+MAX_TEXT_LENGTH = 2000
+MAX_CANDIDATES = 48
+TIMEOUT_SECONDS = 5.0
 
 
-class Vectors:
+class VectorIndex:
     """Index of the tools' texts by number. Vectors that `previous` holds are not requested again."""
 
-    def __init__(self, embed: Embed, texts: Sequence[str], before: Vectors | None = None) -> None:
+    def __init__(self, embed: Embed, texts: Sequence[str], previous: VectorIndex | None = None) -> None:
         self.embed = embed
-        self.texts = [text[:LONGEST] or "-" for text in texts]
-        self.known: Mapping[str, array[float]] = before.known if before else {}
-        self.exact: list[array[float]] = []
+        self.texts = [text[:MAX_TEXT_LENGTH] or "-" for text in texts]
+        self.known: Mapping[str, array[float]] = previous.known if previous else {}
+        self.unit_vectors: list[array[float]] = []
         self.mean: array[float] = array("f")
-        self.signs: list[int] = []
+        self.sign_bits: list[int] = []
 
     async def start(self) -> None:
         """Request all missing vectors. If that fails, tools are ranked by words alone."""
         new = list(dict.fromkeys(text for text in self.texts if text not in self.known))
-        found = {text: self.known[text] for text in self.texts if text in self.known}
+        by_text = {text: self.known[text] for text in self.texts if text in self.known}
         try:
-            for start in range(0, len(new), AT_ONCE):
-                part = new[start : start + AT_ONCE]
-                found |= dict(zip(part, await self.vectors(part), strict=True))
-        except (RightseatError, Unusable) as error:
+            for start in range(0, len(new), BATCH_SIZE):
+                part = new[start : start + BATCH_SIZE]
+                by_text |= dict(zip(part, await self.embed_texts(part), strict=True))
+        except (RightseatError, InvalidEmbeddings) as error:
             log.warning("Tools are chosen by words alone: their embeddings cannot be had. %s", error)
             return
-        self.known = found
-        self.exact = [found[text] for text in self.texts]
-        if len({len(vector) for vector in self.exact}) != 1:
-            self.exact = []
+        self.known = by_text
+        self.unit_vectors = [by_text[text] for text in self.texts]
+        if len({len(vector) for vector in self.unit_vectors}) != 1:
+            self.unit_vectors = []
             return
-        count = len(self.exact)
-        self.mean = array("f", (sum(column) / count for column in zip(*self.exact, strict=True)))
-        self.signs = [self.sign(vector) for vector in self.exact]
+        count = len(self.unit_vectors)
+        self.mean = array("f", (sum(column) / count for column in zip(*self.unit_vectors, strict=True)))
+        self.sign_bits = [self.make_sign_bits(vector) for vector in self.unit_vectors]
 
-    async def vectors(self, texts: Sequence[str]) -> list[array[float]]:
+    async def embed_texts(self, texts: Sequence[str]) -> list[array[float]]:
         """Return unit vectors in the order of the texts."""
         answer = await self.embed({"input": list(texts), "encoding_format": "float"})
-        found: dict[int, array[float]] = {}
+        by_position: dict[int, array[float]] = {}
         for place, item in enumerate(answer.get("data") or ()):
             match item:
                 case {"embedding": [float() | int(), *_] as numbers, "index": int(index)}:
-                    found[index] = unit(numbers)
+                    by_position[index] = normalize_vector(numbers)
                 case {"embedding": [float() | int(), *_] as numbers}:
-                    found[place] = unit(numbers)
+                    by_position[place] = normalize_vector(numbers)
                 case _:
-                    raise Unusable("They are not in the form of OpenAI's API.")
-        if sorted(found) != list(range(len(texts))):
-            raise Unusable("There are fewer of them than texts.")
-        return [found[place] for place in range(len(texts))]
+                    raise InvalidEmbeddings("They are not in the form of OpenAI's API.")
+        if sorted(by_position) != list(range(len(texts))):
+            raise InvalidEmbeddings("There are fewer of them than texts.")
+        return [by_position[place] for place in range(len(texts))]
 
-    def sign(self, vector: array[float]) -> int:
+    def make_sign_bits(self, vector: array[float]) -> int:
         bits = "".join("1" if number > mean else "0" for number, mean in zip(vector, self.mean, strict=True))
         return int(bits, 2)
 
     async def search(self, query: str, among: Set[int] | None = None) -> list[int]:
         """Return the numbers of the nearest texts, best first; empty without vectors."""
-        if not self.signs:
+        if not self.sign_bits:
             return []
         try:
-            async with asyncio.timeout(SECONDS):
-                (asked,) = await self.vectors([query[:LONGEST]])
-        except (RightseatError, Unusable, TimeoutError) as error:
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                (query_vector,) = await self.embed_texts([query[:MAX_TEXT_LENGTH]])
+        except (RightseatError, InvalidEmbeddings, TimeoutError) as error:
             log.warning("A turn's tools are chosen by words alone: no embedding of the question. %s", error)
             return []
-        if len(asked) != len(self.mean):
+        if len(query_vector) != len(self.mean):
             return []
-        sign = self.sign(asked)
-        apart = [(other ^ sign).bit_count() for other in self.signs]
-        numbers = range(len(apart)) if among is None else sorted(among)
-        near = sorted(numbers, key=apart.__getitem__)[:NEAREST]
-        closeness = {number: sum(map(operator.mul, asked, self.exact[number])) for number in near}
+        sign = self.make_sign_bits(query_vector)
+        distances = [(other ^ sign).bit_count() for other in self.sign_bits]
+        numbers = range(len(distances)) if among is None else sorted(among)
+        near = sorted(numbers, key=distances.__getitem__)[:MAX_CANDIDATES]
+        closeness = {
+            number: sum(map(operator.mul, query_vector, self.unit_vectors[number])) for number in near
+        }
         return sorted(near, key=lambda number: -closeness[number])
 
 
-class Unusable(Exception):
+class InvalidEmbeddings(Exception):
     """The embedding response is incomplete or malformed."""
 
 
-def unit(numbers: Sequence[float]) -> array[float]:
+def normalize_vector(numbers: Sequence[float]) -> array[float]:
     length = math.hypot(*numbers) or 1.0
     return array("f", (number / length for number in numbers))
 
 
-def fused(*rankings: Sequence[int]) -> list[int]:
+def fuse_rankings(*rankings: Sequence[int]) -> list[int]:
     """Combine rankings by reciprocal rank fusion."""
     scores: dict[int, float] = {}
     for ranking in rankings:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from rightseat.engine.loop import Assistant
 from rightseat.errors import AgentNotFound
-from rightseat.tools.delegate import responder_tool
+from rightseat.tools.delegate import make_responder_tool
 from rightseat.types.agents import Agent, AgentSource
 from rightseat.types.events import Event
 from rightseat.types.responder import Layer, Responder
@@ -17,51 +17,51 @@ from rightseat.types.tools import Tool
 from rightseat.types.turn import Turn
 
 
-class Directory(Mapping[str, Responder]):
+class ResponderDirectory(Mapping[str, Responder]):
     """Mapping of names to responders; iteration skips hidden ones. A local name wins over a remote agent's,
     and the first agent source over later ones."""
 
     def __init__(
         self,
-        every: Mapping[str, Responder],
+        responders: Mapping[str, Responder],
         hidden: Set[str] = frozenset(),
         sources: Sequence[AgentSource] = (),
         layers: Iterable[Layer] = (),
     ) -> None:
         self.layers = tuple(layers)
-        self.bare = every
+        self.unlayered = responders
         self.sources = tuple(sources)
-        self.every = {name: wrapped(responder, self.layers) for name, responder in every.items()}
-        self.listed = [name for name in every if name not in hidden]
-        self._guests: dict[str, tuple[Agent, Responder]] = {}
+        self.layered = {name: apply_layers(responder, self.layers) for name, responder in responders.items()}
+        self.visible_names = [name for name in responders if name not in hidden]
+        self._remote_agents: dict[str, tuple[Agent, Responder]] = {}
 
-    def agent(self, name: str) -> Agent | None:
+    def find_agent(self, name: str) -> Agent | None:
         """Return the remote agent that has this name now."""
-        if name in self.every:
+        if name in self.layered:
             return None
         return next((source.agents[name] for source in self.sources if name in source.agents), None)
 
-    def inner(self, name: str) -> Responder:
+    def get_unlayered(self, name: str) -> Responder:
         """Return the responder without request layers, for a handoff inside a run."""
-        return self.bare.get(name) or self.agent(name) or self[name]
+        return self.unlayered.get(name) or self.find_agent(name) or self[name]
 
     def __getitem__(self, name: str) -> Responder:
-        if name in self.every:
-            return self.every[name]
-        agent = self.agent(name)
+        if name in self.layered:
+            return self.layered[name]
+        agent = self.find_agent(name)
         if agent is None:
             raise KeyError(name)
-        kept = self._guests.get(name)
-        if kept is None or kept[0] is not agent:
-            kept = self._guests[name] = (agent, wrapped(agent, self.layers))
-        return kept[1]
+        cached = self._remote_agents.get(name)
+        if cached is None or cached[0] is not agent:
+            cached = self._remote_agents[name] = (agent, apply_layers(agent, self.layers))
+        return cached[1]
 
     def __contains__(self, name: object) -> bool:
-        return name in self.every or any(name in source.agents for source in self.sources)
+        return name in self.layered or any(name in source.agents for source in self.sources)
 
     def __iter__(self) -> Iterator[str]:
-        yield from self.listed
-        seen = set(self.every)
+        yield from self.visible_names
+        seen = set(self.layered)
         for source in self.sources:
             for name in source.agents:
                 if name not in seen:
@@ -73,45 +73,45 @@ class Directory(Mapping[str, Responder]):
 
 
 @dataclass(frozen=True, slots=True)
-class Layered:
+class LayeredResponder:
     """Responder wrapped in a layer. It keeps `can_ask`, so that an outer layer without work for it can step
     aside and costs nothing per token."""
 
-    outer: Responder
+    responder: Responder
     can_ask: bool
 
     def __call__(self, turn: Turn, /) -> AsyncIterator[Event]:
-        return self.outer(turn)
+        return self.responder(turn)
 
 
-def wrapped(responder: Responder, layers: Iterable[Layer]) -> Responder:
+def apply_layers(responder: Responder, layers: Iterable[Layer]) -> Responder:
     """Wrap a responder in layers; the first is the outermost."""
     can_ask = bool(getattr(responder, "can_ask", True))
     for layer in reversed(list(layers)):
-        responder = Layered(layer(responder), can_ask)
+        responder = LayeredResponder(layer(responder), can_ask)
     return responder
 
 
-class Handing:
+class HandoffTools:
     """Makes the tools by which assistants hand over requests. Names are resolved at call time: agents come
     and go, and two assistants may name each other."""
 
     def __init__(self) -> None:
-        self.directory: Directory = Directory({})
+        self.directory: ResponderDirectory = ResponderDirectory({})
 
-    def equipped(self, assistant: Assistant, described: Mapping[str, str]) -> Assistant:
-        tools = tuple(self.tool(name, described.get(name, "")) for name in assistant.agents)
+    def add_to_assistant(self, assistant: Assistant, descriptions: Mapping[str, str]) -> Assistant:
+        tools = tuple(self.make_tool(name, descriptions.get(name, "")) for name in assistant.agents)
         return replace(assistant, tools=(*assistant.tools, *tools)) if tools else assistant
 
-    def tool(self, name: str, description: str) -> Tool:
+    def make_tool(self, name: str, description: str) -> Tool:
         async def respond(turn: Turn) -> AsyncIterator[Event]:
             if name not in self.directory:
                 known = ", ".join(self.directory)
                 raise AgentNotFound(f"There is no agent {name!r} now. Those that exist: {known}")
-            async with closing(self.directory.inner(name)(turn)) as events:
+            async with closing(self.directory.get_unlayered(name)(turn)) as events:
                 async for event in events:
                     yield event
 
-        title = f"ask_{re.sub(r'[^A-Za-z0-9_-]+', '_', name)}"[:64]
-        words = description or f"Hand a request over to {name}, and get its answer."
-        return responder_tool(title, words, respond, agent=name)
+        tool_name = f"ask_{re.sub(r'[^A-Za-z0-9_-]+', '_', name)}"[:64]
+        text = description or f"Hand a request over to {name}, and get its answer."
+        return make_responder_tool(tool_name, text, respond, agent=name)

@@ -14,16 +14,16 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from rightseat.config.secret import mask
-from rightseat.errors import Fault, Severity, Visibility, kind_of
+from rightseat.errors import Fault, Severity, Visibility, error_class_for
 from rightseat.types.events import RunFailed, StepEnd, StepStart
 from rightseat.types.turn import Turn
 
 Environment = Literal["production", "development"]
-Source = Literal["runtime", "agent"]
-LONGEST = 20_000
+IncidentSource = Literal["runtime", "agent"]
+MAX_STACK_CHARS = 20_000
 
 
-class Arrival:
+class RequestInfo:
     """The current HTTP request. `url` is its path without the query, which may hold a key. `operation` is the
     route's path template. `base` is the URL under which the client reaches this server, once known. `thread`
     and `run` are those that it started last."""
@@ -37,18 +37,18 @@ class Arrival:
         self.base = self.thread = self.run = ""
 
 
-NOWHERE = Arrival("", "", "run")
+NO_REQUEST = RequestInfo("", "", "run")
 """Request of a run without one: started by a library call or a command."""
-ARRIVED: ContextVar[Arrival | None] = ContextVar("arrival", default=None)
-UNDER: ContextVar[tuple[str, str] | None] = ContextVar("thread and run", default=None)
+current_request: ContextVar[RequestInfo | None] = ContextVar("arrival", default=None)
+current_run: ContextVar[tuple[str, str] | None] = ContextVar("thread and run", default=None)
 
 
-def working_on() -> tuple[str, str]:
+def current_thread_and_run() -> tuple[str, str]:
     """Return the thread and run ids of the current task; empty if there are none."""
-    if (found := UNDER.get()) is not None:
-        return found
-    arrival = ARRIVED.get()
-    return (arrival.thread, arrival.run) if arrival is not None else ("", "")
+    if (thread_and_run := current_run.get()) is not None:
+        return thread_and_run
+    request = current_request.get()
+    return (request.thread, request.run) if request is not None else ("", "")
 
 
 class Incident(Struct, frozen=True, kw_only=True):
@@ -67,7 +67,7 @@ class Incident(Struct, frozen=True, kw_only=True):
     agent: str
     node: str | None
     """Step in which it failed."""
-    source: Source
+    source: IncidentSource
     """Whether a remote agent or this server failed."""
     operation: str
     method: str
@@ -79,9 +79,9 @@ class Incident(Struct, frozen=True, kw_only=True):
     """Set outside production only, as is `stack`."""
     stack: str | None = None
 
-    def fields(self) -> dict[str, Any]:
+    def log_fields(self) -> dict[str, Any]:
         """Return the fields for the log, without message, path and stack: they may quote the client."""
-        told = {
+        fields = {
             "code": self.code,
             "status": self.status,
             "fault": self.fault,
@@ -94,40 +94,40 @@ class Incident(Struct, frozen=True, kw_only=True):
             "ms": round(self.latency * 1000, 1),
             "environment": self.environment,
         }
-        return {name: value for name, value in told.items() if value not in (None, "")}
+        return {name: value for name, value in fields.items() if value not in (None, "")}
 
 
-class Course:
+class RunContext:
     """Context of a run that an incident report needs."""
 
     def __init__(self, turn: Turn) -> None:
         self.turn = turn
-        self.arrival = ARRIVED.get() or NOWHERE
+        self.request = current_request.get() or NO_REQUEST
         self.start = time.time()
-        self.began = time.perf_counter()
+        self.started = time.perf_counter()
         self.steps: list[str] = []
         # Never reset: later log lines of the same request belong to this run too.
-        UNDER.set((turn.thread, turn.run))
-        if self.arrival is not NOWHERE:
-            self.arrival.thread, self.arrival.run = turn.thread, turn.run
+        current_run.set((turn.thread, turn.run))
+        if self.request is not NO_REQUEST:
+            self.request.thread, self.request.run = turn.thread, turn.run
 
-    def see(self, event: StepStart | StepEnd) -> None:
+    def on_step(self, event: StepStart | StepEnd) -> None:
         if isinstance(event, StepStart):
             self.steps.append(event.name)
         elif event.name in self.steps:
             self.steps.remove(event.name)
 
-    def incident(
+    def make_incident(
         self,
         failed: RunFailed,
         agent: str,
-        source: Source,
+        source: IncidentSource,
         environment: Environment,
         cause: BaseException | None,
     ) -> Incident:
-        kind = kind_of(failed.code, failed.fault)
-        latency = time.perf_counter() - self.began
-        open_ = environment != "production"
+        kind = error_class_for(failed.code, failed.fault)
+        latency = time.perf_counter() - self.started
+        show_details = environment != "production"
         return Incident(
             code=failed.code,
             message=mask(failed.message),
@@ -142,16 +142,16 @@ class Course:
             agent=agent,
             node=self.steps[-1] if self.steps else None,
             source=source,
-            operation=self.arrival.operation,
-            method=self.arrival.method,
-            url=self.arrival.url,
+            operation=self.request.operation,
+            method=self.request.method,
+            url=self.request.url,
             start=self.start,
             end=self.start + latency,
             latency=latency,
-            environment=environment if open_ else None,
-            stack=stack_of(cause) if open_ and cause is not None else None,
+            environment=environment if show_details else None,
+            stack=format_stack(cause) if show_details and cause is not None else None,
         )
 
 
-def stack_of(error: BaseException) -> str:
-    return mask("".join(traceback.format_exception(error)))[-LONGEST:]
+def format_stack(error: BaseException) -> str:
+    return mask("".join(traceback.format_exception(error)))[-MAX_STACK_CHARS:]

@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
 Labels = tuple[str, ...]
-MOST = 500
-OTHER = "(other)"
+MAX_LABEL_SETS = 500
+OTHER_LABEL = "(other)"
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
-BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 
 
-class Counter:
+class MetricCounter:
     def __init__(self, name: str, help: str, *labels: str) -> None:
         self.name, self.help, self.labels = name, help, labels
         self.values: dict[Labels, float] = {}
 
     def add(self, *values: str, by: float = 1) -> None:
         # Beyond the cap new label values share one series, to bound the memory.
-        if values not in self.values and len(self.values) >= MOST:
-            values = (OTHER,) * len(values)
+        if values not in self.values and len(self.values) >= MAX_LABEL_SETS:
+            values = (OTHER_LABEL,) * len(values)
         self.values[values] = self.values.get(values, 0) + by
 
-    def family(self) -> Metric:
+    def to_family(self) -> Metric:
         from prometheus_client.metrics_core import CounterMetricFamily
 
         family = CounterMetricFamily(self.name, self.help, labels=self.labels)
@@ -40,70 +40,70 @@ class Counter:
         return family
 
 
-class Gauge:
+class MetricGauge:
     def __init__(self, name: str, help: str) -> None:
         self.name, self.help = name, help
         self.value = 0
 
-    def family(self) -> Metric:
+    def to_family(self) -> Metric:
         from prometheus_client.metrics_core import GaugeMetricFamily
 
         return GaugeMetricFamily(self.name, self.help, value=self.value)
 
 
-class Histogram:
+class MetricHistogram:
     def __init__(self, name: str, help: str, *labels: str) -> None:
         self.name, self.help, self.labels = name, help, labels
         self.counts: dict[Labels, list[int]] = {}
         self.sums: dict[Labels, float] = {}
 
-    def see(self, seconds: float, *values: str) -> None:
-        if values not in self.counts and len(self.counts) >= MOST:
-            values = (OTHER,) * len(values)
-        counts = self.counts.setdefault(values, [0] * (len(BOUNDS) + 1))
-        counts[bisect_left(BOUNDS, seconds)] += 1
+    def observe(self, seconds: float, *values: str) -> None:
+        if values not in self.counts and len(self.counts) >= MAX_LABEL_SETS:
+            values = (OTHER_LABEL,) * len(values)
+        counts = self.counts.setdefault(values, [0] * (len(BUCKETS) + 1))
+        counts[bisect_left(BUCKETS, seconds)] += 1
         self.sums[values] = self.sums.get(values, 0.0) + seconds
 
-    def family(self) -> Metric:
+    def to_family(self) -> Metric:
         from prometheus_client.metrics_core import HistogramMetricFamily
 
         family = HistogramMetricFamily(self.name, self.help, labels=self.labels)
         for labels, counts in self.counts.items():
-            family.add_metric(labels, list(cumulated(counts)), self.sums[labels])
+            family.add_metric(labels, list(cumulative_buckets(counts)), self.sums[labels])
         return family
 
 
-def cumulated(counts: Iterable[int]) -> Iterator[tuple[str, float]]:
+def cumulative_buckets(counts: Iterable[int]) -> Iterator[tuple[str, float]]:
     total = 0
-    for bound, count in zip((*map(str, BOUNDS), "+Inf"), counts, strict=True):
+    for bound, count in zip((*map(str, BUCKETS), "+Inf"), counts, strict=True):
         total += count
         yield bound, total
 
 
-class Meters:
+class Metrics:
     """All metrics of the process. One instance survives every reload."""
 
     def __init__(self) -> None:
-        self.requests = Counter("rightseat_requests", "Requests answered.", "route", "status")
-        self.runs = Counter("rightseat_runs", "Runs ended.", "assistant", "reason")
-        self.failures = Counter("rightseat_run_failures", "Runs that failed.", "assistant", "code")
-        self.active = Gauge("rightseat_runs_active", "Runs under way.")
-        self.run_seconds = Histogram("rightseat_run_seconds", "How long runs took.", "assistant")
-        self.first_token = Histogram(
+        self.requests = MetricCounter("rightseat_requests", "Requests answered.", "route", "status")
+        self.runs = MetricCounter("rightseat_runs", "Runs ended.", "assistant", "reason")
+        self.failures = MetricCounter("rightseat_run_failures", "Runs that failed.", "assistant", "code")
+        self.active = MetricGauge("rightseat_runs_active", "Runs under way.")
+        self.run_seconds = MetricHistogram("rightseat_run_seconds", "How long runs took.", "assistant")
+        self.first_token = MetricHistogram(
             "rightseat_first_token_seconds", "From a run's start to its first text.", "assistant"
         )
-        self.model_calls = Counter("rightseat_model_calls", "Calls of models.", "model", "outcome")
-        self.model_seconds = Histogram("rightseat_model_call_seconds", "How long models took.", "model")
-        self.tokens = Counter("rightseat_tokens", "Tokens that models told of.", "model", "direction")
-        self.cost = Counter("rightseat_cost", "What those tokens cost, by the configuration.", "model")
-        self.tool_calls = Counter("rightseat_tool_calls", "Calls of tools.", "tool", "outcome")
+        self.model_calls = MetricCounter("rightseat_model_calls", "Calls of models.", "model", "outcome")
+        self.model_seconds = MetricHistogram("rightseat_model_call_seconds", "How long models took.", "model")
+        self.tokens = MetricCounter("rightseat_tokens", "Tokens that models told of.", "model", "direction")
+        self.cost = MetricCounter("rightseat_cost", "What those tokens cost, by the configuration.", "model")
+        self.tool_calls = MetricCounter("rightseat_tool_calls", "Calls of tools.", "tool", "outcome")
 
     def collect(self) -> Iterator[Metric]:
         """Yield metric families, as prometheus_client expects of a collector."""
         for meter in vars(self).values():
             yield meter.family()
 
-    def text(self) -> bytes:
+    def to_prometheus(self) -> bytes:
         from prometheus_client.exposition import generate_latest
         from prometheus_client.registry import CollectorRegistry
 

@@ -15,285 +15,300 @@ from collections.abc import AsyncGenerator, AsyncIterator
 import msgspec
 from msgspec import Struct
 
-from rightseat.engine.assembler import Opened
+from rightseat.engine.assembler import OpenMessageTracker
 from rightseat.errors import Conflict, RightseatError, StoreFailed
 from rightseat.runtime.runtime import new_id
 from rightseat.types.events import ReasoningDelta, RunFailed, TextDelta
 from rightseat.types.responder import Responder
-from rightseat.types.streams import Offered, closing
-from rightseat.types.threads import Entry, Journal, Numbered, ends, posted, title
+from rightseat.types.streams import PushStream, closing
+from rightseat.types.threads import (
+    NumberedEntry,
+    ThreadEntry,
+    ThreadStore,
+    extract_user_input,
+    is_run_end,
+    make_title,
+)
 from rightseat.types.turn import Owner, Turn
 
 log = logging.getLogger(__name__)
-Key = tuple[str, str]
-STOPPED = RunFailed("stopped", "The answer was stopped.", 499, "caller")
-TOO_LONG = RunFailed("too_long", "The answer grew beyond what a thread may hold and was stopped.", 500)
-SPOKEN = (TextDelta, ReasoningDelta)
+ThreadKey = tuple[str, str]
+RUN_STOPPED = RunFailed("stopped", "The answer was stopped.", 499, "caller")
+RUN_TOO_LONG = RunFailed("too_long", "The answer grew beyond what a thread may hold and was stopped.", 500)
+TEXT_DELTAS = (TextDelta, ReasoningDelta)
 # `ring_start` of a run that has not started.
-NOTHING = sys.maxsize
-BUSY = "Thread already running. Wait for its answer or stop it."
+EMPTY_RING = sys.maxsize
+THREAD_BUSY = "Thread already running. Wait for its answer or stop it."
 
 
-class Rules(Struct, frozen=True):
+class RunLimits(Struct, frozen=True):
     orphan_seconds: float = 300.0
     run_bytes: int = 8 << 20
-    ring: int = 4096
+    ring_size: int = 4096
     """Entries kept in memory."""
 
 
-class Reader:
+class RunReader:
     """Reader of a run: the last `number` it has, and the future that wakes it."""
 
-    __slots__ = ("news", "number", "stream")
+    __slots__ = ("number", "stream", "wakeup")
 
-    def __init__(self, stream: Offered[Numbered], number: int) -> None:
+    def __init__(self, stream: PushStream[NumberedEntry], number: int) -> None:
         self.stream = stream
         self.number = number
-        self.news: asyncio.Future[None] | None = None
+        self.wakeup: asyncio.Future[None] | None = None
 
-    def hears(self, number: int, entry: Entry) -> bool:
+    def try_push(self, number: int, entry: ThreadEntry) -> bool:
         """Push a text delta directly to the stream's `on_item`; return False if the reader must be woken.
         Waking a task for each delta would double the cost."""
-        taken = self.stream.taken
-        if taken is None or type(entry) is not TextDelta or not taken((number, entry)):
+        on_item = self.stream.on_item
+        if on_item is None or type(entry) is not TextDelta or not on_item((number, entry)):
             return False
         self.number = number
         return True
 
     def wake(self) -> None:
-        if self.news is not None and not self.news.done():
-            self.news.set_result(None)
+        if self.wakeup is not None and not self.wakeup.done():
+            self.wakeup.set_result(None)
 
 
-class Live:
+class ActiveRun:
     """Active run with the newest entries of its thread."""
 
-    def __init__(self, turn: Turn, journal: Journal, ring: int) -> None:
+    def __init__(self, turn: Turn, store: ThreadStore, ring_size: int) -> None:
         self.owner = turn.owner
         self.thread = turn.thread
         self.run = turn.run
-        self.journal = journal
-        self.ring: deque[Entry] = deque(maxlen=ring)
+        self.store = store
+        self.ring: deque[ThreadEntry] = deque(maxlen=ring_size)
         self.before = self.last = 0
-        self.gone = NOTHING
+        self.ring_start = EMPTY_RING
         """The number before the first entry in the ring."""
         self.size = 0
         self.readers = 0
-        self.kept = True
-        self.over = False
-        self.refused: RightseatError | None = None
-        self.begun = asyncio.Event()
+        self.is_stored = True
+        self.ended = False
+        self.rejection: RightseatError | None = None
+        self.started = asyncio.Event()
         self.task: asyncio.Task[None] | None = None
-        self.orphan: asyncio.TimerHandle | None = None
-        self.waiting: list[Reader] = []
+        self.orphan_timer: asyncio.TimerHandle | None = None
+        self.waiting: list[RunReader] = []
         """Readers that have all entries."""
-        self.future = asyncio.get_running_loop().create_future
+        self.create_future = asyncio.get_running_loop().create_future
 
-    def begin(self, before: int) -> None:
-        self.before = self.last = self.gone = before
-        self.begun.set()
+    def start(self, before: int) -> None:
+        self.before = self.last = self.ring_start = before
+        self.started.set()
 
-    def append(self, entry: Entry) -> None:
+    def append(self, entry: ThreadEntry) -> None:
         ring = self.ring
         ring.append(entry)
         self.last = last = self.last + 1
-        self.gone = last - len(ring)
-        self.size += len(entry.text) + 32 if isinstance(entry, SPOKEN) else 256
-        if self.kept:
-            self.journal.append(self.owner, self.thread, last, (entry,))
+        self.ring_start = last - len(ring)
+        self.size += len(entry.text) + 32 if isinstance(entry, TEXT_DELTAS) else 256
+        if self.is_stored:
+            self.store.append_entries(self.owner, self.thread, last, (entry,))
         for reader in tuple(self.waiting):
-            if not reader.hears(last, entry):
+            if not reader.try_push(last, entry):
                 self.waiting.remove(reader)
                 reader.wake()
 
     def end(self) -> None:
-        self.over = True
-        self.begun.set()
+        self.ended = True
+        self.started.set()
         waiting, self.waiting = self.waiting, []
         for reader in waiting:
             reader.wake()
 
-    def after(self, number: int) -> Numbered:
+    def read_ring(self, number: int) -> NumberedEntry:
         """Return the ring's next entry after a number; text deltas that a slow reader missed are merged, as
         in the ThreadStore."""
-        ring, gone, last = self.ring, self.gone, self.last
+        ring, gone, last = self.ring, self.ring_start, self.last
         entry = ring[number - gone]
         number += 1
         if type(entry) is not TextDelta or entry.logprobs is not None:
             return number, entry
         texts = [entry.text]
         while number < last:
-            more = ring[number - gone]
-            if type(more) is not TextDelta or more.id != entry.id or more.logprobs is not None:
+            next_entry = ring[number - gone]
+            if (
+                type(next_entry) is not TextDelta
+                or next_entry.id != entry.id
+                or next_entry.logprobs is not None
+            ):
                 break
-            texts.append(more.text)
+            texts.append(next_entry.text)
             number += 1
         return number, TextDelta(entry.id, "".join(texts))
 
 
-class Detached:
+class ThreadRuns:
     """Active runs of this process by thread. A thread has at most one run at a time."""
 
-    def __init__(self, journal: Journal, rules: Rules = Rules()) -> None:
-        self.journal = journal
-        self.rules = rules
-        self.live: dict[Key, Live] = {}
+    def __init__(self, store: ThreadStore, limits: RunLimits = RunLimits()) -> None:
+        self.store = store
+        self.limits = limits
+        self.active_runs: dict[ThreadKey, ActiveRun] = {}
 
-    async def start(self, turn: Turn, respond: Responder) -> AsyncIterator[Numbered]:
+    async def start(self, turn: Turn, respond: Responder) -> AsyncIterator[NumberedEntry]:
         """Start a run on its thread and return its entries, from the user input to the end. The same run id
         joins the active run; another one on a busy thread raises Conflict."""
         turn = msgspec.structs.replace(
-            turn, thread=turn.thread or new_id(), run=turn.run or new_id(), keep="never"
+            turn, thread=turn.thread or new_id(), run=turn.run or new_id(), recording="never"
         )
         key = (turn.owner.name, turn.thread)
-        live = self.live.get(key)
-        if live is None:
-            live = self.live[key] = Live(turn, self.journal, self.rules.ring)
+        active = self.active_runs.get(key)
+        if active is None:
+            active = self.active_runs[key] = ActiveRun(turn, self.store, self.limits.ring_size)
             # A task of its own: the client may disconnect at any time.
-            live.task = asyncio.create_task(self.consume(turn, live, respond))
-            self.watch(live)
-        elif live.run != turn.run:
-            raise Conflict(BUSY)
-        await live.begun.wait()
-        if live.refused is not None:
-            raise live.refused
-        return self.heard(live, live.before)
+            active.task = asyncio.create_task(self.record_run(turn, active, respond))
+            self.update_orphan_timer(active)
+        elif active.run != turn.run:
+            raise Conflict(THREAD_BUSY)
+        await active.started.wait()
+        if active.rejection is not None:
+            raise active.rejection
+        return self.subscribe(active, active.before)
 
-    async def consume(self, turn: Turn, live: Live, respond: Responder) -> None:
-        opened = Opened()
-        cut: RunFailed | None = None
+    async def record_run(self, turn: Turn, active: ActiveRun, respond: Responder) -> None:
+        open_messages = OpenMessageTracker()
+        failure: RunFailed | None = None
         try:
-            await self.begin(turn, live)
+            await self.begin_run(turn, active)
             async with closing(respond(turn)) as events:
                 async for event in events:
                     if type(event) is not TextDelta:
-                        opened.see(event)
-                    live.append(event)
-                    if live.size > self.rules.run_bytes:
-                        cut = TOO_LONG
+                        open_messages.track(event)
+                    active.append(event)
+                    if active.size > self.limits.run_bytes:
+                        failure = RUN_TOO_LONG
                         break
         except Conflict as error:
-            live.refused = error
+            active.rejection = error
         except asyncio.CancelledError:
             # Stopped: the entries so far stay, and open messages are ended.
-            cut = STOPPED
+            failure = RUN_STOPPED
         finally:
-            if cut is not None and not (live.ring and ends(live.ring[-1])):
-                for event in (*opened.ends(), cut):
-                    live.append(event)
-            live.end()
-            del self.live[turn.owner.name, turn.thread]
-            self.watch(live)
+            if failure is not None and not (active.ring and is_run_end(active.ring[-1])):
+                for event in (*open_messages.end_events(), failure):
+                    active.append(event)
+            active.end()
+            del self.active_runs[turn.owner.name, turn.thread]
+            self.update_orphan_timer(active)
 
-    async def begin(self, turn: Turn, live: Live) -> None:
+    async def begin_run(self, turn: Turn, active: ActiveRun) -> None:
         """Lease the thread and append the user input. If the store fails, the run goes on unstored."""
         try:
-            before = await self.journal.begin(
-                turn.owner, turn.thread, turn.run, assistant=turn.assistant or "", name=title(turn.messages)
+            before = await self.store.begin_run(
+                turn.owner,
+                turn.thread,
+                turn.run,
+                assistant=turn.assistant or "",
+                name=make_title(turn.messages),
             )
         except StoreFailed:
             log.warning("the answer in a thread is not kept: the store failed")
-            live.kept = False
+            active.is_stored = False
             before = 0
-        live.begin(before)
-        said = posted(turn, new=before == 0)
-        if said.messages or said.state:
-            live.append(said)
+        active.start(before)
+        user_input = extract_user_input(turn, new=before == 0)
+        if user_input.messages or user_input.state:
+            active.append(user_input)
 
-    def follow(self, owner: Owner, thread: str, after: int = 0) -> AsyncIterator[Numbered]:
+    def follow(self, owner: Owner, thread: str, after: int = 0) -> AsyncIterator[NumberedEntry]:
         """Stream a thread's entries after a number, then those of its active run as they come."""
-        live = self.live.get((owner.name, thread))
-        return self.told(owner, thread, after) if live is None else self.heard(live, after)
+        active = self.active_runs.get((owner.name, thread))
+        return self.replay(owner, thread, after) if active is None else self.subscribe(active, after)
 
-    async def told(self, owner: Owner, thread: str, after: int) -> AsyncIterator[Numbered]:
+    async def replay(self, owner: Owner, thread: str, after: int) -> AsyncIterator[NumberedEntry]:
         """Stream the stored entries after a number."""
-        while page := await self.journal.read(owner, thread, after):
+        while page := await self.store.read_entries(owner, thread, after):
             for item in page:
                 yield item
             after = page[-1][0]
 
-    def heard(self, live: Live, after: int) -> AsyncIterator[Numbered]:
+    def subscribe(self, active: ActiveRun, after: int) -> AsyncIterator[NumberedEntry]:
         """Return a stream of the thread after a number, up to the end of its active run."""
-        found = Offered[Numbered]()
-        found.stream = self.listen(live, Reader(found, after))
-        return found
+        push_stream = PushStream[NumberedEntry]()
+        push_stream.stream = self.stream_run(active, RunReader(push_stream, after))
+        return push_stream
 
-    async def listen(self, live: Live, reader: Reader) -> AsyncGenerator[Numbered, None]:
-        live.readers += 1
-        self.watch(live)
+    async def stream_run(self, active: ActiveRun, reader: RunReader) -> AsyncGenerator[NumberedEntry, None]:
+        active.readers += 1
+        self.update_orphan_timer(active)
         try:
             while True:
                 # Inlined: a function or generator of its own would cost time for every token.
-                while (number := reader.number) >= live.gone:
-                    if number + 1 == live.last:
+                while (number := reader.number) >= active.ring_start:
+                    if number + 1 == active.last:
                         reader.number = number = number + 1
-                        yield number, live.ring[-1]
-                    elif number < live.last:
-                        item = live.after(number)
+                        yield number, active.ring[-1]
+                    elif number < active.last:
+                        item = active.read_ring(number)
                         reader.number = item[0]
                         yield item
-                    elif live.over:
+                    elif active.ended:
                         return
                     else:
-                        reader.news = news = live.future()
-                        live.waiting.append(reader)
-                        await news
-                page = await self.journal.read(live.owner, live.thread, number)
+                        reader.wakeup = wakeup = active.create_future()
+                        active.waiting.append(reader)
+                        await wakeup
+                page = await self.store.read_entries(active.owner, active.thread, number)
                 for item in page:
                     reader.number = item[0]
                     yield item
                 if not page:
-                    await live.begun.wait()
+                    await active.started.wait()
                     # Entries that the store failed to keep are lost: continue with the ring.
-                    reader.number = max(number, live.gone)
+                    reader.number = max(number, active.ring_start)
         finally:
-            if reader in live.waiting:
-                live.waiting.remove(reader)
-            live.readers -= 1
-            self.watch(live)
+            if reader in active.waiting:
+                active.waiting.remove(reader)
+            active.readers -= 1
+            self.update_orphan_timer(active)
 
-    async def earlier(self, owner: Owner, thread: str, number: int) -> list[Entry]:
+    async def read_run_until(self, owner: Owner, thread: str, number: int) -> list[ThreadEntry]:
         """Return the entries of a run up to a number, for the run that this number belongs to."""
-        after = await self.journal.opening(owner, thread, number)
-        found: list[Entry] = []
-        while after < number and (page := await self.journal.read(owner, thread, after, number)):
-            found += [entry for _, entry in page]
+        after = await self.store.run_start(owner, thread, number)
+        entries: list[ThreadEntry] = []
+        while after < number and (page := await self.store.read_entries(owner, thread, after, number)):
+            entries += [entry for _, entry in page]
             after = page[-1][0]
-        return found
+        return entries
 
     async def stop(self, owner: Owner, thread: str) -> bool:
         """Stop the thread's run; return False if none was active."""
-        live = self.live.get((owner.name, thread))
-        return live is not None and await self.halt(live)
+        active = self.active_runs.get((owner.name, thread))
+        return active is not None and await self.stop_run(active)
 
-    async def halt(self, live: Live) -> bool:
+    async def stop_run(self, active: ActiveRun) -> bool:
         # Wait for the lease: otherwise it would never be released.
-        await live.begun.wait()
-        if live.over or live.task is None:
+        await active.started.wait()
+        if active.ended or active.task is None:
             return False
-        live.task.cancel()
-        await asyncio.wait([live.task])
+        active.task.cancel()
+        await asyncio.wait([active.task])
         return True
 
     async def delete(self, owner: Owner, thread: str) -> bool:
         await self.stop(owner, thread)
-        return await self.journal.delete(owner, thread)
+        return await self.store.delete_thread(owner, thread)
 
-    def watch(self, live: Live) -> None:
+    def update_orphan_timer(self, active: ActiveRun) -> None:
         """Start or cancel the timer that stops a run without readers."""
-        if live.orphan is not None:
-            live.orphan.cancel()
-            live.orphan = None
-        if not live.over and live.readers == 0:
+        if active.orphan_timer is not None:
+            active.orphan_timer.cancel()
+            active.orphan_timer = None
+        if not active.ended and active.readers == 0:
             loop = asyncio.get_running_loop()
-            live.orphan = loop.call_later(self.rules.orphan_seconds, self.abandon, live)
+            active.orphan_timer = loop.call_later(self.limits.orphan_seconds, self.stop_orphan, active)
 
-    def abandon(self, live: Live) -> None:
-        if not live.begun.is_set():
-            self.watch(live)
-        elif live.task is not None and live.readers == 0:
-            live.task.cancel()
+    def stop_orphan(self, active: ActiveRun) -> None:
+        if not active.started.is_set():
+            self.update_orphan_timer(active)
+        elif active.task is not None and active.readers == 0:
+            active.task.cancel()
 
     async def close(self) -> None:
         """Stop all active runs."""
-        await asyncio.gather(*(self.halt(live) for live in list(self.live.values())))
+        await asyncio.gather(*(self.stop_run(live) for live in list(self.active_runs.values())))

@@ -12,28 +12,37 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from rightseat.config.graphql_limits import DocumentLimits
+from rightseat.config.graphql_limits import GraphQLLimits
 from rightseat.errors import MethodNotAllowed, NotFound, RightseatError
-from rightseat.http.auth import LOCAL, Authenticator
-from rightseat.http.endpoint import REQUEST, Door, Request, Route
-from rightseat.http.forwarding import Forwarding
-from rightseat.http.reply import DIRECT, Head, Headers, Pace, Receive, Reply, Send, pump
-from rightseat.http.security import Guard, Policy
-from rightseat.runtime.incidents import ARRIVED, UNDER, Arrival
-from rightseat.server.access_log import Visit
-from rightseat.server.openapi import described
-from rightseat.server.operations import index, operations
-from rightseat.server.playground import playground
-from rightseat.types.nearest import nearest
+from rightseat.http.auth import LOCAL_OWNER, Authenticator
+from rightseat.http.endpoint import REQUEST_ID, Door, Request, Route
+from rightseat.http.forwarding import HeaderForwarding
+from rightseat.http.reply import (
+    DIRECT_EXTENSION,
+    Headers,
+    Receive,
+    Reply,
+    ResponseStart,
+    Send,
+    SendTimeouts,
+    send_reply,
+)
+from rightseat.http.security import RequestGuard, ServerPolicy
+from rightseat.runtime.incidents import RequestInfo, current_request, current_run
+from rightseat.server.access_log import AccessLogEntry
+from rightseat.server.openapi import make_openapi_door
+from rightseat.server.operations import make_index_reply, make_operations_door
+from rightseat.server.playground import make_playground_door
+from rightseat.types.nearest import closest_match
 from rightseat.wiring.library import Runtime
 
 Scope = dict[str, Any]
-Found = tuple[Door, Route, dict[str, str]]
-NOWHERE = "(none)"
-REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+RouteMatch = tuple[Door, Route, dict[str, str]]
+NO_ROUTE = "(none)"
+REQUEST_ID_PATTERN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
-class Settings(Policy, Protocol):
+class AppSettings(ServerPolicy, Protocol):
     """The settings of the [server] table that the application reads."""
 
     @property
@@ -41,7 +50,7 @@ class Settings(Policy, Protocol):
     @property
     def introspection(self) -> bool: ...
     @property
-    def graphql(self) -> DocumentLimits: ...
+    def graphql(self) -> GraphQLLimits: ...
     @property
     def forward_headers(self) -> tuple[str, ...]: ...
     @property
@@ -56,7 +65,7 @@ class App:
     def __init__(
         self,
         runtime: Runtime,
-        settings: Settings,
+        settings: AppSettings,
         doors: Sequence[Door],
         *,
         authenticate: Authenticator | None = None,
@@ -65,26 +74,28 @@ class App:
         self.doors = doors
         self.configure(settings, authenticate or Authenticator())
 
-    def configure(self, settings: Settings, authenticate: Authenticator) -> None:
+    def configure(self, settings: AppSettings, authenticate: Authenticator) -> None:
         """Apply `settings` and `authenticate` to every later request, at start and at each reload.
 
         Settings are read only here, so that a reload cannot forget one. Raises ConfigError for an invalid
         address, before anything is changed.
         """
-        self.guard = Guard(settings)
+        self.guard = RequestGuard(settings)
         self.authenticate = authenticate
         self.access_log = settings.access_log
         self.introspection = settings.introspection
         self.graphql = settings.graphql
-        self.forwarding = Forwarding(settings.forward_headers)
-        self.pace = Pace(settings.keep_alive, settings.send_timeout)
+        self.forwarding = HeaderForwarding(settings.forward_headers)
+        self.send_timeouts = SendTimeouts(settings.keep_alive, settings.send_timeout)
         doors = self.doors
-        every = [
-            operations(lambda: self.runtime, doors, metrics=settings.metrics),
+        all_doors = [
+            make_operations_door(lambda: self.runtime, doors, metrics=settings.metrics),
             *doors,
-            playground(lambda: self.runtime, doors, lambda request, host: index(doors, request)),
+            make_playground_door(
+                lambda: self.runtime, doors, lambda request, host: make_index_reply(doors, request)
+            ),
         ]
-        self.table = Table([*every, described(every)])
+        self.table = RouteTable([*all_doors, make_openapi_door(all_doors)])
 
     @property
     def ready(self) -> bool:
@@ -96,83 +107,97 @@ class App:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await lifespan(receive, send)
+            await handle_lifespan(receive, send)
         elif scope["type"] == "http":
-            await self.http(scope, receive, send)
+            await self.handle_http(scope, receive, send)
 
-    async def http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = joined(scope["headers"])
-        given = headers.get("x-request-id", "")
-        request_id = given if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
-        REQUEST.set(request_id)
+    async def handle_http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = join_headers(scope["headers"])
+        client_id = headers.get("x-request-id", "")
+        request_id = client_id if REQUEST_ID_PATTERN.fullmatch(client_id) else secrets.token_hex(8)
+        REQUEST_ID.set(request_id)
         extra: Headers = ((b"x-request-id", request_id.encode()),)
-        door, path = self.table.place(path_of(scope))
-        visit = Visit(scope["method"], path)
-        arrival = Arrival(scope["method"], path_of(scope), path)
-        ARRIVED.set(arrival)
-        UNDER.set(None)
+        door, path = self.table.locate(get_path(scope))
+        entry = AccessLogEntry(scope["method"], path)
+        request_info = RequestInfo(scope["method"], get_path(scope), path)
+        current_request.set(request_info)
+        current_run.set(None)
         try:
             try:
-                base = arrival.base = self.base(scope, headers, visit)
+                base = request_info.base = self.resolve_base_url(scope, headers, entry)
                 if scope["method"] == "OPTIONS":
-                    extra += self.guard.preflight(headers, door.origins)
-                    reply = nothing()
+                    extra += self.guard.make_preflight_headers(headers, door.origins)
+                    reply = make_no_content_reply()
                 else:
                     body = has_body(scope["method"], headers)
-                    extra += self.guard.check_origin(headers, has_body=body, also=door.origins)
-                    found = await self.request(scope, headers, receive, visit)
-                    if found is None:
+                    extra += self.guard.check_origin(headers, has_body=body, extra_origins=door.origins)
+                    match = await self.read_request(scope, headers, receive, entry)
+                    if match is None:
                         return
-                    route, request = found
+                    route, request = match
                     request = msgspec.structs.replace(
                         request,
                         id=request_id,
                         base=base,
                         introspection=self.introspection,
                         graphql=self.graphql,
-                        forward=self.forward,
-                        count=visit.count,
+                        forward=self.select_forwarded_headers,
+                        count=entry.override_status,
                     )
-                    reply = route.answer(request, self.runtime)
+                    reply = route.handler(request, self.runtime)
             except RightseatError as error:
-                visit.refuse(error)
-                reply = door.refuse_as(error, headers) if door.refuse_as else door.refuse(error)
+                entry.set_error(error)
+                reply = (
+                    door.format_error_for(error, headers)
+                    if door.format_error_for
+                    else door.format_error(error)
+                )
                 if isinstance(error, MethodNotAllowed):
                     extra += ((b"allow", error.allow.encode()),)
-            direct = scope.get("extensions", {}).get(DIRECT, {}).get("write")
-            await pump(reply, receive, send, pace=self.pace, headers=extra, begin=visit.begin, direct=direct)
+            direct = scope.get("extensions", {}).get(DIRECT_EXTENSION, {}).get("write")
+            await send_reply(
+                reply,
+                receive,
+                send,
+                timeouts=self.send_timeouts,
+                headers=extra,
+                on_start=entry.set_status,
+                direct=direct,
+            )
         finally:
-            visit.end(self.runtime.meters, logged=self.access_log)
+            entry.finish(self.runtime.meters, write_log=self.access_log)
 
-    def forward(self, headers: Mapping[str, str]) -> dict[str, str]:
-        return self.forwarding.passed(headers, self.authenticate.own(headers))
+    def select_forwarded_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
+        return self.forwarding.select_headers(headers, self.authenticate.list_credential_headers(headers))
 
-    def base(self, scope: Scope, headers: dict[str, str], visit: Visit) -> str:
+    def resolve_base_url(self, scope: Scope, headers: dict[str, str], entry: AccessLogEntry) -> str:
         """Check the Host (of a trusted proxy, if any) and return this server's URL as the client sees it."""
-        seen = self.guard.proxies.see(peer(scope) or "", scope.get("scheme", "http"), headers)
-        visit.client = seen.client or "-"
-        if seen.host is None:
+        original = self.guard.proxies.read_forwarded(
+            get_peer(scope) or "", scope.get("scheme", "http"), headers
+        )
+        entry.client = original.client or "-"
+        if original.host is None:
             self.guard.check_host([v.decode("latin-1") for n, v in scope["headers"] if n == b"host"])
         else:
-            self.guard.check_host([seen.host])
-            headers["host"] = seen.host
-        return self.guard.public_url or f"{seen.scheme}://{headers['host']}{scope.get('root_path', '')}"
+            self.guard.check_host([original.host])
+            headers["host"] = original.host
+        return self.guard.public_url or f"{original.scheme}://{headers['host']}{scope.get('root_path', '')}"
 
-    async def request(
-        self, scope: Scope, headers: dict[str, str], receive: Receive, visit: Visit
+    async def read_request(
+        self, scope: Scope, headers: dict[str, str], receive: Receive, entry: AccessLogEntry
     ) -> tuple[Route, Request] | None:
         """Authenticate, then read the body; return route and request, or None when the client has left."""
         browser = "text/html" in headers.get("accept", "") and not scope.get("query_string")
-        route, params = self.table.find(scope["method"], path_of(scope), browser=browser)
+        route, params = self.table.find_route(scope["method"], get_path(scope), browser=browser)
         # The connected peer, whatever it forwards: only a trusted proxy itself may name a user.
-        owner = LOCAL if route.open else await self.authenticate(headers, peer(scope))
-        visit.owner = "open" if route.open else owner.name.partition(":")[0]
-        body = await self.guard.body(headers, receive)
+        owner = LOCAL_OWNER if route.public else await self.authenticate(headers, get_peer(scope))
+        entry.owner = "open" if route.public else owner.name.partition(":")[0]
+        body = await self.guard.read_body(headers, receive)
         if body is None:
             return None
         return route, Request(
             method=scope["method"],
-            path=path_of(scope),
+            path=get_path(scope),
             params=params,
             query=dict(parse_qsl(scope.get("query_string", b"").decode("latin-1"))),
             headers=headers,
@@ -182,75 +207,77 @@ class App:
         )
 
 
-class Table:
+class RouteTable:
     """All routes by path. A known path with a wrong method is told apart from an unknown path."""
 
     def __init__(self, doors: Sequence[Door]) -> None:
         self.doors = doors
-        self.routes = [(door, route, compiled(route.path)) for door in doors for route in door.routes]
+        self.routes = [(door, route, compile_path(route.path)) for door in doors for route in door.routes]
         # Paths without parameters are looked up; only the others are matched by pattern.
-        self.fixed: dict[str, list[Found]] = {}
+        self.static_routes: dict[str, list[RouteMatch]] = {}
         for door, route, _ in self.routes:
             if "{" not in route.path:
-                self.fixed.setdefault(route.path, []).append((door, route, {}))
+                self.static_routes.setdefault(route.path, []).append((door, route, {}))
         # By first segment, so that a request is not matched against every door's patterns.
-        self.open: defaultdict[str, list[tuple[Door, Route, re.Pattern[str]]]] = defaultdict(list)
+        self.routes_by_prefix: defaultdict[str, list[tuple[Door, Route, re.Pattern[str]]]] = defaultdict(list)
         for entry in self.routes:
             if "{" in entry[1].path:
                 first = entry[1].path.split("/")[1]
-                self.open["" if "{" in first else first].append(entry)
+                self.routes_by_prefix["" if "{" in first else first].append(entry)
 
-    def at(self, path: str) -> list[Found]:
+    def match_path(self, path: str) -> list[RouteMatch]:
         """Return the routes of a path, of any method, with the path's parameters."""
-        alike = chain.from_iterable(
-            self.open.get(first, ()) for first in dict.fromkeys((*path.split("/")[1:2], ""))
+        candidates = chain.from_iterable(
+            self.routes_by_prefix.get(first, ()) for first in dict.fromkeys((*path.split("/")[1:2], ""))
         )
-        searched = ((door, route, pattern.fullmatch(path)) for door, route, pattern in alike)
-        here = [(door, route, found.groupdict()) for door, route, found in searched if found]
-        return self.fixed.get(path, []) + here
+        matches = ((door, route, pattern.fullmatch(path)) for door, route, pattern in candidates)
+        matched = [(door, route, found.groupdict()) for door, route, found in matches if found]
+        return self.static_routes.get(path, []) + matched
 
-    def place(self, path: str) -> tuple[Door, str]:
+    def locate(self, path: str) -> tuple[Door, str]:
         """Return the door and the route template of a path. An unknown path belongs to the door with the same
         first segment, so that the client can read the error."""
-        for door, route, _ in self.at(path):
+        for door, route, _ in self.match_path(path):
             return door, route.path
         first = path.split("/")[1:2]
-        alike = ((door, NOWHERE) for door, route, _ in self.routes if route.path.split("/")[1:2] == first)
-        return next(alike, (self.doors[0], NOWHERE))
+        same_prefix = (
+            (door, NO_ROUTE) for door, route, _ in self.routes if route.path.split("/")[1:2] == first
+        )
+        return next(same_prefix, (self.doors[0], NO_ROUTE))
 
-    def find(self, method: str, path: str, *, browser: bool = False) -> tuple[Route, dict[str, str]]:
-        here = [found for found in self.at(path) if browser or not found[1].page]
-        for _, route, params in here:
+    def find_route(self, method: str, path: str, *, browser: bool = False) -> tuple[Route, dict[str, str]]:
+        matches = [found for found in self.match_path(path) if browser or not found[1].browser_only]
+        for _, route, params in matches:
             if route.method == method or (route.method == "GET" and method == "HEAD"):
                 return route, params
-        if here:
-            allowed = ", ".join(sorted({route.method for _, route, _ in here}))
+        if matches:
+            allowed = ", ".join(sorted({route.method for _, route, _ in matches}))
             raise MethodNotAllowed(f"{path[:100]} takes {allowed}.", allow=allowed)
         known = [route.path for _, route, _ in self.routes]
-        near = nearest(path, known)
+        near = closest_match(path, known)
         hint = f" Did you mean {near}?" if near else ""
         raise NotFound(f"There is nothing at {path[:100]!r}.{hint}")
 
 
-def compiled(path: str) -> re.Pattern[str]:
+def compile_path(path: str) -> re.Pattern[str]:
     """Compile a route's path: `{name}` matches one segment, `{name:path}` the rest."""
     whole = re.sub(r"\\\{(\w+):path\\\}", r"(?P<\1>.+)", re.escape(path))
     return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", whole))
 
 
-def path_of(scope: Scope) -> str:
+def get_path(scope: Scope) -> str:
     """Return the path below the prefix that this app is mounted at."""
     path: str = scope["path"]
     root: str = scope.get("root_path", "")
     return path[len(root) :] if root and path.startswith(root) else path
 
 
-def peer(scope: Scope) -> str | None:
+def get_peer(scope: Scope) -> str | None:
     client = scope.get("client")
     return client[0] if client else None
 
 
-def joined(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+def join_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     """Return headers by name, repeated ones joined: a check and its user must see the same value."""
     headers: dict[str, str] = {}
     for name, value in raw:
@@ -265,11 +292,11 @@ def has_body(method: str, headers: dict[str, str]) -> bool:
     )
 
 
-async def nothing() -> Reply:
-    yield Head(204)
+async def make_no_content_reply() -> Reply:
+    yield ResponseStart(204)
 
 
-async def lifespan(receive: Receive, send: Send) -> None:
+async def handle_lifespan(receive: Receive, send: Send) -> None:
     while True:
         message = await receive()
         await send({"type": f"{message['type']}.complete"})
@@ -285,11 +312,11 @@ def mount(
     `options` are keys of [server], such as `cors`. Without `authenticate` whoever reaches the app is let in,
     and so only loopback is answered unless `hosts` names more: a stranger's page could call from a browser.
     """
-    from rightseat.config import ServerSettings
-    from rightseat.wiring import every
+    from rightseat.config.settings import ServerSettings
+    from rightseat.wiring.names import load_all
 
-    given = {"hosts": ("*",) if authenticate else (), **options}
-    settings = msgspec.convert(given, ServerSettings)
-    ours = App(runtime, settings, every("doors"), authenticate=authenticate)
-    app.mount(prefix, ours)
-    return ours
+    values = {"hosts": ("*",) if authenticate else (), **options}
+    settings = msgspec.convert(values, ServerSettings)
+    mounted = App(runtime, settings, load_all("doors"), authenticate=authenticate)
+    app.mount(prefix, mounted)
+    return mounted

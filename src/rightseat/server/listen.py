@@ -7,15 +7,15 @@ import os
 import socket
 from pathlib import Path
 
-from rightseat.config import Config
+from rightseat.config.settings import Config
 from rightseat.errors import ConfigError
-from rightseat.http.security import loopback
+from rightseat.http.security import is_loopback
 
 
-def protect(config: Config) -> None:
+def check_exposure(config: Config) -> None:
     """Raise ConfigError where other machines can connect and no [auth] is set."""
     host = config.server.host
-    if loopback(host) or config.auth.required:
+    if is_loopback(host) or config.auth.required:
         return
     raise ConfigError(
         f"{host} can be reached from other machines, and no [auth] is set: anyone could use this server.\n"
@@ -26,7 +26,7 @@ def protect(config: Config) -> None:
     )
 
 
-def listen(host: str, port: int) -> socket.socket:
+def open_listener(host: str, port: int) -> socket.socket:
     try:
         family, kind, number, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -42,11 +42,11 @@ def listen(host: str, port: int) -> socket.socket:
         listener.listen(2048)
     except OSError as error:
         listener.close()
-        raise ConfigError(_reason(error, host, port)) from None
+        raise ConfigError(_explain_bind_error(error, host, port)) from None
     return listener
 
 
-def _reason(error: OSError, host: str, port: int) -> str:
+def _explain_bind_error(error: OSError, host: str, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
         other = port + 1 if port < 65535 else 0
         return (
@@ -60,13 +60,13 @@ def _reason(error: OSError, host: str, port: int) -> str:
     return f"Cannot listen on {host} port {port}: {error.strerror}."
 
 
-def url(listener: socket.socket, host: str) -> str:
+def listener_url(listener: socket.socket, host: str) -> str:
     """Return the server's URL for a client on this machine."""
     shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"http://{f'[{shown}]' if ':' in shown else shown}:{listener.getsockname()[1]}"
 
 
-def write_ready(path: Path, base: str) -> None:
+def write_ready_file(path: Path, base: str) -> None:
     """Write the URL to the ready file atomically: a waiting process must not read half a line."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:

@@ -11,76 +11,89 @@ from urllib.parse import quote
 
 import msgspec
 
-from rightseat.engine.artifacts import fetched
+from rightseat.engine.artifacts import load_file
 from rightseat.errors import NotFound, RightseatError
-from rightseat.http.endpoint import Door, Request, Route, retry_header, whole
+from rightseat.http.endpoint import Door, Request, Route, format_retry_after, make_reply
 from rightseat.http.reply import Reply
-from rightseat.runtime.metrics import CONTENT_TYPE, Meters
+from rightseat.runtime.metrics import CONTENT_TYPE, Metrics
 from rightseat.server import explained
 from rightseat.types.stores import Store
 
 
-class Running(Protocol):
+class RuntimeStatus(Protocol):
     """The part of the Runtime that operators query."""
 
     @property
     def ready(self) -> bool: ...
     @property
-    def meters(self) -> Meters: ...
+    def meters(self) -> Metrics: ...
     @property
     def store(self) -> Store: ...
 
 
-def operations(runtime: Callable[[], Running], doors: Sequence[Door], *, metrics: str = "key") -> Door:
+def make_operations_door(
+    runtime: Callable[[], RuntimeStatus], doors: Sequence[Door], *, metrics: str = "key"
+) -> Door:
     """Make the operators' door. `/health` and `/ready` need no key; `/metrics` needs one unless `metrics` is
     "open"."""
 
-    def health(request: Request, host: object) -> Reply:
-        return whole(200, b'{"status":"ok"}')
+    def serve_health(request: Request, host: object) -> Reply:
+        return make_reply(200, b'{"status":"ok"}')
 
-    def readiness(request: Request, host: object) -> Reply:
-        return whole(200, b'{"ready":true}') if runtime().ready else whole(503, b'{"ready":false}')
+    def serve_readiness(request: Request, host: object) -> Reply:
+        return make_reply(200, b'{"ready":true}') if runtime().ready else make_reply(503, b'{"ready":false}')
 
-    async def numbers(request: Request, host: object) -> Reply:
+    async def serve_metrics(request: Request, host: object) -> Reply:
         # Importing it takes a while: not on the event loop.
         await asyncio.to_thread(importlib.import_module, "prometheus_client")
-        async for part in whole(200, runtime().meters.text(), kind=CONTENT_TYPE):
+        async for part in make_reply(200, runtime().meters.to_prometheus(), content_type=CONTENT_TYPE):
             yield part
 
-    async def file(request: Request, host: object) -> Reply:
-        found = await fetched(runtime().store, request.params["ticket"])
-        if found is None:
-            reply = refuse(NotFound("There is no such file, or it is no longer kept. Ask for it again."))
+    async def serve_file(request: Request, host: object) -> Reply:
+        stored_file = await load_file(runtime().store, request.params["ticket"])
+        if stored_file is None:
+            reply = make_error_reply(
+                NotFound("There is no such file, or it is no longer kept. Ask for it again.")
+            )
         else:
-            reply = whole(200, found.data, *download(found.name), kind=media(found.media_type))
+            reply = make_reply(
+                200,
+                stored_file.data,
+                *make_download_headers(stored_file.name),
+                content_type=safe_content_type(stored_file.media_type),
+            )
         async for part in reply:
             yield part
 
-    pages = {"/health": health, "/ready": readiness}
-    routes = [Route("GET", path, page, open=True) for path, page in pages.items()]
+    pages = {"/health": serve_health, "/ready": serve_readiness}
+    routes = [Route("GET", path, page, public=True) for path, page in pages.items()]
     # Public: the link is the credential; a browser that follows it sends no key.
-    routes.append(Route("GET", "/files/{ticket}/{name}", file, open=True, summary="A file of an answer"))
-    routes.append(explained.ROUTE)
+    routes.append(
+        Route("GET", "/files/{ticket}/{name}", serve_file, public=True, summary="A file of an answer")
+    )
+    routes.append(explained.ERROR_PAGE_ROUTE)
     if metrics != "off":
-        routes.append(Route("GET", "/metrics", numbers, open=metrics == "open"))
-    return Door("operations", tuple(routes), refuse, lambda base: f"curl {base}/health")
+        routes.append(Route("GET", "/metrics", serve_metrics, public=metrics == "open"))
+    return Door("operations", tuple(routes), make_error_reply, lambda base: f"curl {base}/health")
 
 
-def index(doors: Sequence[Door], request: Request) -> Reply:
+def make_index_reply(doors: Sequence[Door], request: Request) -> Reply:
     """Return the list of doors as text, for clients that are no browser."""
     lines = "".join(f"  {door.name:<12}{door.hint(request.base)}\n" for door in doors)
     text = f"rightseat is running. Its doors, and how a client finds them:\n\n{lines}"
-    return whole(200, text.encode(), kind=b"text/plain; charset=utf-8")
+    return make_reply(200, text.encode(), content_type=b"text/plain; charset=utf-8")
 
 
-def media(given: str) -> bytes:
+def safe_content_type(media_type: str) -> bytes:
     """Return the media type as a header value; a malformed one becomes application/octet-stream."""
     return (
-        given.encode() if re.fullmatch(r"[\w.+-]+/[\w.+-]+", given, re.ASCII) else b"application/octet-stream"
+        media_type.encode()
+        if re.fullmatch(r"[\w.+-]+/[\w.+-]+", media_type, re.ASCII)
+        else b"application/octet-stream"
     )
 
 
-def download(name: str) -> tuple[tuple[bytes, bytes], ...]:
+def make_download_headers(name: str) -> tuple[tuple[bytes, bytes], ...]:
     """Return headers by which browsers save a file and never render it on our origin."""
     return (
         (b"content-disposition", f"attachment; filename*=UTF-8''{quote(name, safe='')}".encode()),
@@ -90,6 +103,6 @@ def download(name: str) -> tuple[tuple[bytes, bytes], ...]:
     )
 
 
-def refuse(error: RightseatError) -> Reply:
+def make_error_reply(error: RightseatError) -> Reply:
     body = msgspec.json.encode({"error": {"message": error.message, "code": error.code}})
-    return whole(error.status, body, *retry_header(error))
+    return make_reply(error.status, body, *format_retry_after(error))

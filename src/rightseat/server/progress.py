@@ -12,20 +12,20 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TextIO
 
-QUIET_SECONDS = 1.0
-_TURN = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-_TURN_SECONDS = 0.1
+SPINNER_DELAY = 1.0
+_SPINNER_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_FRAME_SECONDS = 0.1
 # Lines printed per download where there is no terminal.
-_PARTS = 4
+_PROGRESS_LINES = 4
 
-Progress = Callable[[int, int], None]
+ReportProgress = Callable[[int, int], None]
 
 
 @contextlib.contextmanager
-def waiting(what: str, out: TextIO | None = None, quiet: float = QUIET_SECONDS) -> Iterator[None]:
+def show_spinner(label: str, out: TextIO | None = None, delay: float = SPINNER_DELAY) -> Iterator[None]:
     """Show a spinner while the block runs, after `delay` seconds."""
     done = threading.Event()
-    spinner = threading.Thread(target=_spin, args=(what, out or sys.stderr, quiet, done), daemon=True)
+    spinner = threading.Thread(target=_spin, args=(label, out or sys.stderr, delay, done), daemon=True)
     spinner.start()
     try:
         yield
@@ -34,36 +34,36 @@ def waiting(what: str, out: TextIO | None = None, quiet: float = QUIET_SECONDS) 
         spinner.join()
 
 
-def _spin(what: str, out: TextIO, quiet: float, done: threading.Event) -> None:
-    begun = time.monotonic()
-    if done.wait(quiet):
+def _spin(label: str, out: TextIO, delay: float, done: threading.Event) -> None:
+    started = time.monotonic()
+    if done.wait(delay):
         return
     # A closed terminal must not stop the server.
     with contextlib.suppress(OSError, ValueError):
         if not out.isatty():
-            print(f"{what} …", file=out, flush=True)
+            print(f"{label} …", file=out, flush=True)
             return
         turn = 0
-        while not done.wait(_TURN_SECONDS):
-            seconds = time.monotonic() - begun
-            print(f"\r{_spun(turn, out)} {what} … {seconds:.0f} s", end="", file=out, flush=True)
+        while not done.wait(_FRAME_SECONDS):
+            seconds = time.monotonic() - started
+            print(f"\r{_spinner_frame(turn, out)} {label} … {seconds:.0f} s", end="", file=out, flush=True)
             turn += 1
         print("\r\x1b[K", end="", file=out, flush=True)
 
 
-def _spun(turn: int, out: TextIO) -> str:
+def _spinner_frame(turn: int, out: TextIO) -> str:
     unicode = (getattr(out, "encoding", None) or "").lower().startswith("utf")
-    signs = _TURN if unicode else "|/-\\"
+    signs = _SPINNER_FRAMES if unicode else "|/-\\"
     return signs[turn % len(signs)]
 
 
 @contextlib.contextmanager
-def downloading(what: str, out: TextIO | None = None) -> Iterator[Progress]:
+def show_download(label: str, out: TextIO | None = None) -> Iterator[ReportProgress]:
     """Show a download's progress; yields a callback that takes received and total bytes."""
     out = out or sys.stderr
     if not out.isatty():
-        print(f"Fetching {what} …", file=out, flush=True)
-        yield _Lines(out)
+        print(f"Fetching {label} …", file=out, flush=True)
+        yield _PlainProgress(out)
         return
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
@@ -72,17 +72,17 @@ def downloading(what: str, out: TextIO | None = None) -> Iterator[Progress]:
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Bars(*columns, TimeRemainingColumn(), console=Console(file=out), transient=True) as bars:
         # The bar pulses until the total is known.
-        bar = bars.add_task(f"Fetching {what}", total=None)
+        bar = bars.add_task(f"Fetching {label}", total=None)
         yield lambda here, total: bars.update(bar, completed=here, total=total)
 
 
-class _Lines:
+class _PlainProgress:
     def __init__(self, out: TextIO) -> None:
         self.out = out
-        self.said = 0
+        self.reported = 0
 
     def __call__(self, here: int, total: int) -> None:
-        part = here * _PARTS // max(1, total)
-        if part > self.said:
-            self.said = part
+        part = here * _PROGRESS_LINES // max(1, total)
+        if part > self.reported:
+            self.reported = part
             print(f"  {here / 1e6:.0f} of {total / 1e6:.0f} MB", file=self.out, flush=True)

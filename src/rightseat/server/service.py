@@ -8,37 +8,39 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from rightseat import wiring as registry
-from rightseat.config import Config
+from rightseat.config.settings import Config
 from rightseat.http.auth import Authenticator
-from rightseat.http.jwt import Tokens, fetch
+from rightseat.http.jwt import JwtVerifier, fetch_jwks
 from rightseat.server.app import App
-from rightseat.server.listen import protect
+from rightseat.server.listen import check_exposure
+from rightseat.wiring.from_config import build_runtime
+from rightseat.wiring.keeping import make_thread_runs, open_store
 from rightseat.wiring.library import Runtime
+from rightseat.wiring.names import load_all
 
 log = logging.getLogger("rightseat.server")
 
 
-def authenticator(config: Config) -> Authenticator:
+def make_authenticator(config: Config) -> Authenticator:
     jwt = config.auth.jwt
-    return Authenticator(config.auth, Tokens(jwt, fetch) if jwt else None)
+    return Authenticator(config.auth, JwtVerifier(jwt, fetch_jwks) if jwt else None)
 
 
-def build(config: Config) -> App:
-    store = registry.store(config)
+def build_app(config: Config) -> App:
+    store = open_store(config)
     return App(
-        registry.runtime(config, store=store, threads=registry.threads(config, store)),
+        build_runtime(config, store=store, threads=make_thread_runs(config, store)),
         config.server,
-        registry.every("doors"),
-        authenticate=authenticator(config),
+        load_all("doors"),
+        authenticate=make_authenticator(config),
     )
 
 
 class Service:
-    def __init__(self, app: App, config: Config, reread: Callable[[], Config]) -> None:
+    def __init__(self, app: App, config: Config, reload_config: Callable[[], Config]) -> None:
         self.app = app
         self.config = config
-        self.reread = reread
+        self.reload_config = reload_config
         self.retired: list[tuple[float, Runtime]] = []
 
     @property
@@ -47,25 +49,25 @@ class Service:
 
     @property
     def active(self) -> int:
-        return sum(runtime.active for runtime in self.runtimes)
+        return sum(runtime.active_runs for runtime in self.runtimes)
 
     @property
-    def files(self) -> tuple[Path, ...]:
+    def watched_files(self) -> tuple[Path, ...]:
         """The files whose change triggers a reload."""
         if not self.config.plugins:
             return self.config.files
-        from rightseat.wiring.plugins import files
+        from rightseat.wiring.plugins import all_watched_paths
 
-        return (*self.config.files, *files(self.config, self.app.runtime.plugins))
+        return (*self.config.files, *all_watched_paths(self.config, self.app.runtime.plugins))
 
     @property
-    def stale(self) -> bool:
+    def is_stale(self) -> bool:
         """Whether a plugin changed while it was loaded."""
         if not self.config.plugins:
             return False
-        from rightseat.wiring.plugins import stale
+        from rightseat.wiring.plugins import has_changed
 
-        return stale(self.app.runtime.plugins)
+        return has_changed(self.app.runtime.plugins)
 
     async def start(self) -> None:
         """Start the runtime, including the processes of local models, before the first request."""
@@ -85,7 +87,7 @@ class Service:
             raise
         old = self.app.runtime
         self.app.swap(runtime)
-        if _fixed(config) != _fixed(self.config):
+        if _restart_only_settings(config) != _restart_only_settings(self.config):
             log.warning(
                 "host, port, header limits, grace, log and what `environment` changes in it, [store]: "
                 "with the next start."
@@ -96,18 +98,18 @@ class Service:
         self.config = config
 
     def _build(self) -> tuple[Config, Authenticator, Runtime]:
-        config = self.reread()
-        protect(config)
-        return config, authenticator(config), registry.runtime(config, before=self.app.runtime)
+        config = self.reload_config()
+        check_exposure(config)
+        return config, make_authenticator(config), build_runtime(config, before=self.app.runtime)
 
     async def close_retired(self) -> None:
         now = time.monotonic()
-        over = [entry for entry in self.retired if entry[0] <= now and not entry[1].active]
-        for entry in over:
+        finished = [entry for entry in self.retired if entry[0] <= now and not entry[1].active_runs]
+        for entry in finished:
             self.retired.remove(entry)
             await entry[1].close()
 
-    def refuse(self) -> None:
+    def stop_accepting(self) -> None:
         """Refuse new runs; /ready reports it."""
         for runtime in self.runtimes:
             runtime.draining = True
@@ -125,7 +127,7 @@ class Service:
             await close()
 
 
-def _fixed(config: Config) -> tuple[object, ...]:
+def _restart_only_settings(config: Config) -> tuple[object, ...]:
     server = config.server
     limits = (server.max_header_kb, server.header_timeout, server.grace)
     logs = (server.log, server.log_level, config.production)

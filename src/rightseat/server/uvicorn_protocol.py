@@ -16,39 +16,39 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from rightseat.http.reply import DIRECT, Direct
+from rightseat.http.reply import DIRECT_EXTENSION, WriteDirect
 
 MAX_HEADERS = 100
-MAX_WAITING = 8
-LINGER = 1.0
+MAX_PIPELINED = 8
+HALF_CLOSE_SECONDS = 1.0
 
 
-class Refusal(NamedTuple):
+class HttpRefusal(NamedTuple):
     status: int
     code: str
     message: str
 
 
-MALFORMED = Refusal(400, "bad_http", "This is not a valid HTTP request.")
-TWO_HOSTS = Refusal(400, "bad_host", "Send exactly one Host header.")
-TOO_LARGE = Refusal(431, "headers_too_large", "The headers are too large. Send fewer or shorter ones.")
-TOO_MANY = Refusal(400, "bad_http", "Too many requests wait on this connection. Read an answer first.")
-TOO_SLOW = Refusal(408, "request_timeout", "The request's headers took too long to arrive.")
+MALFORMED = HttpRefusal(400, "bad_http", "This is not a valid HTTP request.")
+TWO_HOSTS = HttpRefusal(400, "bad_host", "Send exactly one Host header.")
+TOO_LARGE = HttpRefusal(431, "headers_too_large", "The headers are too large. Send fewer or shorter ones.")
+TOO_MANY = HttpRefusal(400, "bad_http", "Too many requests wait on this connection. Read an answer first.")
+TOO_SLOW = HttpRefusal(408, "request_timeout", "The request's headers took too long to arrive.")
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """Raised in a parser callback to stop the parser."""
 
-    def __init__(self, reason: Refusal) -> None:
-        super().__init__(reason.message)
-        self.reason = reason
+    def __init__(self, refusal: HttpRefusal) -> None:
+        super().__init__(refusal.message)
+        self.refusal = refusal
 
 
-class Reluctant:
+class DeferredCloseTransport:
     """The transport of one response. A response that ends before its request is read must not close at once:
     unread bytes would turn the close into a reset, and the client would lose the response."""
 
-    def __init__(self, protocol: Protocol) -> None:
+    def __init__(self, protocol: LimitedHttpProtocol) -> None:
         self.protocol = protocol
         self.transport = protocol.transport
         # Bound here because uvicorn calls them for every token.
@@ -57,11 +57,11 @@ class Reluctant:
 
     def close(self) -> None:
         # Otherwise `on_response_complete` follows and half-closes.
-        if not self.protocol.unread:
+        if not self.protocol.has_unread_body:
             self.transport.close()
 
 
-class Protocol(HttpToolsProtocol):
+class LimitedHttpProtocol(HttpToolsProtocol):
     max_head = 64 * 1024
     head_timeout = 10.0
 
@@ -78,29 +78,29 @@ class Protocol(HttpToolsProtocol):
         self.in_head = True
         self.in_message = False
         # The request being answered; `cycle` is the newest, which may be pipelined behind it.
-        self.answering: RequestResponseCycle | None = None
+        self.current_cycle: RequestResponseCycle | None = None
         # Bytes received since the last complete head or body chunk.
-        self.surplus = 0
+        self.unparsed_bytes = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(cast(asyncio.Transport, transport))
-        self.arm()
+        self.start_head_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.disarm()
-        if self.answering is not None and not self.answering.response_complete:
+        self.cancel_timer()
+        if self.current_cycle is not None and not self.current_cycle.response_complete:
             # uvicorn notifies only the newest cycle.
-            self.answering.disconnected = True
-            self.answering.message_event.set()
+            self.current_cycle.disconnected = True
+            self.current_cycle.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         if self.refused:
             return
         self._unset_keepalive_if_required()
-        if self.idle:
-            self.arm()
-        self.surplus += len(data)
+        if self.is_idle:
+            self.start_head_timer()
+        self.unparsed_bytes += len(data)
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -109,19 +109,19 @@ class Protocol(HttpToolsProtocol):
         except httptools.HttpParserError as error:
             # The parser wraps what a callback raised.
             cause = error.__context__
-            self.refuse(cause.reason if isinstance(cause, Refused) else MALFORMED)
+            self.refuse(cause.refusal if isinstance(cause, RequestRefused) else MALFORMED)
         else:
-            if self.surplus > self.max_head:
+            if self.unparsed_bytes > self.max_head:
                 self.refuse(TOO_LARGE)
 
     @property
-    def unread(self) -> bool:
+    def has_unread_body(self) -> bool:
         """Whether the request being answered is still arriving."""
         return self.in_message and not self.in_head and not self.pipeline
 
     @property
-    def idle(self) -> bool:
-        return self.answering is None or self.answering.response_complete
+    def is_idle(self) -> bool:
+        return self.current_cycle is None or self.current_cycle.response_complete
 
     # Parser callbacks
 
@@ -135,56 +135,56 @@ class Protocol(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        self.disarm()
+        self.cancel_timer()
         self.in_head = False
-        self.surplus = 0
+        self.unparsed_bytes = 0
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         if size > self.max_head or len(self.headers) > MAX_HEADERS:
-            raise Refused(TOO_LARGE)
+            raise RequestRefused(TOO_LARGE)
         if sum(name == b"host" for name, _ in self.headers) > 1:
-            raise Refused(TWO_HOSTS)
-        if len(self.pipeline) >= MAX_WAITING:
-            raise Refused(TOO_MANY)
+            raise RequestRefused(TWO_HOSTS)
+        if len(self.pipeline) >= MAX_PIPELINED:
+            raise RequestRefused(TOO_MANY)
         super().on_headers_complete()
-        self.cycle.transport = cast(asyncio.Transport, Reluctant(self))
-        self.cycle.scope["extensions"] = {DIRECT: {"write": direct(self.cycle)}}
+        self.cycle.transport = cast(asyncio.Transport, DeferredCloseTransport(self))
+        self.cycle.scope["extensions"] = {DIRECT_EXTENSION: {"write": make_direct_write(self.cycle)}}
         if self.pipeline:
             # uvicorn pauses reading here and would miss a disconnect.
             self.flow.resume_reading()
         else:
-            self.answering = self.cycle
+            self.current_cycle = self.cycle
 
     def on_body(self, body: bytes) -> None:
-        self.surplus = 0
+        self.unparsed_bytes = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
         self.in_message = False
-        self.surplus = 0
+        self.unparsed_bytes = 0
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        if self.unread:
+        if self.has_unread_body:
             # Answered before the body was read (413, 401): uvicorn would let the client send for ever.
             self.server_state.total_requests += 1
-            self.linger()
+            self.half_close()
         else:
             if self.pipeline:
-                self.answering = self.pipeline[-1][0]
+                self.current_cycle = self.pipeline[-1][0]
             super().on_response_complete()
 
     # Time and refusal
 
-    def arm(self) -> None:
+    def start_head_timer(self) -> None:
         if self.timer is None:
-            self.timer = self.loop.call_later(self.head_timeout, self.late)
+            self.timer = self.loop.call_later(self.head_timeout, self.on_head_timeout)
 
-    def disarm(self) -> None:
+    def cancel_timer(self) -> None:
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
 
-    def late(self) -> None:
+    def on_head_timeout(self) -> None:
         self.timer = None
         if self.in_message:
             self.refuse(TOO_SLOW)
@@ -192,54 +192,56 @@ class Protocol(HttpToolsProtocol):
             # No request was begun: close without a response.
             self.transport.close()
 
-    def refuse(self, reason: Refusal) -> None:
-        self.logger.debug("refused: %s", reason.message)
+    def refuse(self, refusal: HttpRefusal) -> None:
+        self.logger.debug("refused: %s", refusal.message)
         # A response that has started must not be corrupted.
-        if self.answering is None or self.idle or not self.answering.response_started:
-            self.transport.write(_answer(reason))
-        if self.idle:
-            self.linger()
+        if self.current_cycle is None or self.is_idle or not self.current_cycle.response_started:
+            self.transport.write(_format_refusal(refusal))
+        if self.is_idle:
+            self.half_close()
         else:
             self.refused = True
             self.transport.close()
 
-    def linger(self) -> None:
+    def half_close(self) -> None:
         """Close our side, and the connection a moment later, so that the client can read the response."""
         self.refused = True
-        self.disarm()
+        self.cancel_timer()
         if self.transport.can_write_eof() and not self.transport.is_closing():
             self.flow.resume_reading()
             self.transport.write_eof()
-            self.timer = self.loop.call_later(LINGER, self.transport.close)
+            self.timer = self.loop.call_later(HALF_CLOSE_SECONDS, self.transport.close)
         else:
             self.transport.close()
 
 
-def direct(cycle: RequestResponseCycle) -> Direct:
+def make_direct_write(cycle: RequestResponseCycle) -> WriteDirect:
     """Return a function that writes a body chunk at once, as `cycle.send` would; false where it cannot."""
     flow, write = cycle.flow, cycle.transport.write
 
-    def written(data: bytes) -> bool:
+    def write_chunk(data: bytes) -> bool:
         ended = cycle.disconnected or cycle.response_complete
         if ended or flow.write_paused or not cycle.chunked_encoding or not data:
             return False
         write(b"%x\r\n%b\r\n" % (len(data), data))
         return True
 
-    return written
+    return write_chunk
 
 
-def _answer(reason: Refusal) -> bytes:
-    error = {"message": reason.message, "type": "invalid_request_error", "code": reason.code}
+def _format_refusal(refusal: HttpRefusal) -> bytes:
+    error = {"message": refusal.message, "type": "invalid_request_error", "code": refusal.code}
     body = json.dumps({"error": error}).encode()
-    phrase = http.HTTPStatus(reason.status).phrase
+    phrase = http.HTTPStatus(refusal.status).phrase
     head = (
-        f"HTTP/1.1 {reason.status} {phrase}\r\ncontent-type: application/json\r\n"
+        f"HTTP/1.1 {refusal.status} {phrase}\r\ncontent-type: application/json\r\n"
         f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
     )
     return head.encode() + body
 
 
-def protocol(max_head: int, head_timeout: float) -> type[Protocol]:
+def make_protocol(max_head: int, head_timeout: float) -> type[LimitedHttpProtocol]:
     """Return a protocol class with these limits: uvicorn makes the instances itself."""
-    return type("Protocol", (Protocol,), {"max_head": max_head, "head_timeout": head_timeout})
+    return type(
+        "LimitedHttpProtocol", (LimitedHttpProtocol,), {"max_head": max_head, "head_timeout": head_timeout}
+    )

@@ -19,47 +19,47 @@ from types import FrameType
 
 import uvicorn
 
-from rightseat.config import ServerSettings
+from rightseat.config.settings import ServerSettings
 from rightseat.errors import ConfigError
-from rightseat.server.progress import waiting
+from rightseat.server.progress import show_spinner
 from rightseat.server.service import Service
-from rightseat.server.uvicorn_protocol import protocol
+from rightseat.server.uvicorn_protocol import make_protocol
 
 log = logging.getLogger("rightseat.server")
 
 # Interval at which files and retired runtimes are checked; uvicorn itself would tick every 0.1 s.
-LOOK = 0.5
+POLL_SECONDS = 0.5
 # Time after `grace` for responses still being written.
-TAIL = 1
+SHUTDOWN_SECONDS = 1
 # Idle timeout of a connection: longer than the usual 60 s of a proxy in front.
-IDLE = 75
+KEEP_ALIVE_SECONDS = 75
 
-Stamp = tuple[int, int] | None
+FileStamp = tuple[int, int] | None
 
 
-def _stamp(path: Path) -> Stamp:
+def _read_stamp(path: Path) -> FileStamp:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size
 
 
-class Watch:
+class FileWatcher:
     """Reports changed files once, after they have settled: an editor may be in the middle of writing."""
 
     def __init__(self, files: tuple[Path, ...]) -> None:
-        self.follow(files)
+        self.watch(files)
 
-    def follow(self, files: tuple[Path, ...]) -> None:
+    def watch(self, files: tuple[Path, ...]) -> None:
         self.files = files
-        self.known = self.seen = self.look()
+        self.known = self.seen = self.read_stamps()
 
-    def look(self) -> list[Stamp]:
-        return [_stamp(path) for path in self.files]
+    def read_stamps(self) -> list[FileStamp]:
+        return [_read_stamp(path) for path in self.files]
 
-    def changed(self) -> bool:
-        now = self.look()
+    def poll_changed(self) -> bool:
+        now = self.read_stamps()
         settled = now == self.seen and now != self.known
         self.seen = now
         if settled:
@@ -67,27 +67,27 @@ class Watch:
         return settled
 
 
-class Server(uvicorn.Server):
-    def __init__(self, service: Service, settings: ServerSettings, announce: Callable[[], None]) -> None:
-        super().__init__(_uvicorn(service, settings))
+class UvicornServer(uvicorn.Server):
+    def __init__(self, service: Service, settings: ServerSettings, on_ready: Callable[[], None]) -> None:
+        super().__init__(_make_uvicorn_config(service, settings))
         self.service = service
         self.grace = settings.grace
-        self.announce = announce
-        self.watch = Watch(service.files)
-        self.asked = False
-        self.task: asyncio.Task[None] | None = None
+        self.on_ready = on_ready
+        self.watcher = FileWatcher(service.watched_files)
+        self.reload_requested = False
+        self.maintenance: asyncio.Task[None] | None = None
         self.starting: asyncio.Task[None] | None = None
-        self.leaving = asyncio.Event()
+        self.exiting = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        if await self.begin():
+        if await self.start_service():
             await super().startup(sockets)
-            self.announce()
+            self.on_ready()
 
-    async def begin(self) -> bool:
+    async def start_service(self) -> bool:
         """Start the service; returns false when a signal cancelled it."""
         self.starting = asyncio.create_task(self.service.start())
-        with waiting("Loading the local model"):
+        with show_spinner("Loading the local model"):
             await asyncio.wait([self.starting])
         stopped = self.starting.cancelled()
         if stopped or self.should_exit or self.starting.exception() is not None:
@@ -112,71 +112,71 @@ class Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.should_exit and sig == signal.SIGINT:
             os._exit(130)
-        self.service.refuse()
+        self.service.stop_accepting()
         self.should_exit = True
         if self.starting is not None:
             # In a signal handler: wakes the sleeping loop.
-            self.starting.get_loop().call_soon_threadsafe(self.leave, self.starting)
+            self.starting.get_loop().call_soon_threadsafe(self.cancel_start, self.starting)
 
-    def leave(self, starting: asyncio.Task[None]) -> None:
+    def cancel_start(self, starting: asyncio.Task[None]) -> None:
         starting.cancel()
-        self.leaving.set()
+        self.exiting.set()
 
     def handle_reload(self, sig: int, frame: FrameType | None) -> None:
-        self.asked = True
+        self.reload_requested = True
 
     async def main_loop(self) -> None:
         # Counter 0 makes uvicorn refresh the Date header.
         while not await self.on_tick(0):
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LOOK):
-                    await self.leaving.wait()
+                async with asyncio.timeout(POLL_SECONDS):
+                    await self.exiting.wait()
 
     async def on_tick(self, counter: int) -> bool:
-        if self.task is None or self.task.done():
-            self.asked |= self.watch.changed()
-            if self.asked or self.service.retired:
-                self.task = asyncio.create_task(self.tend())
-                self.task.add_done_callback(_report)
+        if self.maintenance is None or self.maintenance.done():
+            self.reload_requested |= self.watcher.poll_changed()
+            if self.reload_requested or self.service.retired:
+                self.maintenance = asyncio.create_task(self.run_maintenance())
+                self.maintenance.add_done_callback(_log_reload_failure)
         return await super().on_tick(counter)
 
-    async def tend(self) -> None:
+    async def run_maintenance(self) -> None:
         await self.service.close_retired()
-        if not self.asked:
+        if not self.reload_requested:
             return
-        self.asked = False
+        self.reload_requested = False
         try:
             await self.service.reload()
         except ConfigError as error:
             log.error("The configuration was not reloaded, the old one stays. %s", error.message)
         else:
-            self.watch.follow(self.service.files)
-            self.asked |= self.service.stale
+            self.watcher.watch(self.service.watched_files)
+            self.reload_requested |= self.service.is_stale
             plugins = " Those of plugins are as they are now." if self.service.config.plugins else ""
             log.info("The configuration was reloaded. Tools keep the code they were started with.%s", plugins)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        if self.task is not None:
+        if self.maintenance is not None:
             # A runtime that a reload is building must be finished, or nobody closes it.
-            await asyncio.wait([self.task])
+            await asyncio.wait([self.maintenance])
         if self.service.active:
-            said = "Stopping: %d answers may take %g s to finish; Ctrl-C again leaves at once."
-            log.info(said, self.service.active, self.grace)
+            text = "Stopping: %d answers may take %g s to finish; Ctrl-C again leaves at once."
+            log.info(text, self.service.active, self.grace)
         # Still listening: new requests get an error instead of a refused connection.
         await self.service.drain(self.grace)
         await super().shutdown(sockets)
         await self.service.close()
 
 
-def _report(task: asyncio.Task[None]) -> None:
+def _log_reload_failure(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
         log.error("The configuration was not reloaded, the old one stays.", exc_info=error)
 
 
-def _uvicorn(service: Service, settings: ServerSettings) -> uvicorn.Config:
+def _make_uvicorn_config(service: Service, settings: ServerSettings) -> uvicorn.Config:
     return uvicorn.Config(
         service.app,
-        http=protocol(settings.max_header_kb * 1024, settings.header_timeout),
+        http=make_protocol(settings.max_header_kb * 1024, settings.header_timeout),
         ws="none",
         lifespan="off",
         interface="asgi3",
@@ -185,6 +185,6 @@ def _uvicorn(service: Service, settings: ServerSettings) -> uvicorn.Config:
         server_header=False,
         # TrustedProxies reads forwarded headers, not uvicorn.
         proxy_headers=False,
-        timeout_keep_alive=IDLE,
-        timeout_graceful_shutdown=TAIL,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )

@@ -12,162 +12,175 @@ from msgspec import Struct
 
 from rightseat.errors import Conflict
 from rightseat.types.events import TextDelta
-from rightseat.types.threads import PAGE_BYTES, Entry, Keep, Numbered, Row, Thread, ends, rows
+from rightseat.types.threads import (
+    PAGE_BYTES,
+    EntryRow,
+    NumberedEntry,
+    Retention,
+    Thread,
+    ThreadEntry,
+    is_run_end,
+    merge_rows,
+)
 from rightseat.types.turn import Owner
 
-BUSY = "Thread already running. Wait for its answer or stop it."
+THREAD_BUSY = "Thread already running. Wait for its answer or stop it."
 
 
-class Line(Struct, frozen=True):
+class LogRow(Struct, frozen=True):
     run: int
     size: int
-    row: Row
+    row: EntryRow
 
 
-class Page:
+class ThreadLog:
     """Log of one thread. Counters that change with every entry are kept outside the frozen Thread value."""
 
     def __init__(self, thread: Thread) -> None:
-        self.about = thread
+        self.metadata = thread
         self.updated = thread.created
         self.last = 0
         self.size = 0
         self.run = ""
-        self.lines: list[Line] = []
-        self.runs = 0
+        self.rows: list[LogRow] = []
+        self.run_count = 0
 
     @property
     def thread(self) -> Thread:
-        now = {"updated": self.updated, "last": self.last, "size": self.size, "run": self.run}
-        return msgspec.structs.replace(self.about, **now)
+        counters = {"updated": self.updated, "last": self.last, "size": self.size, "run": self.run}
+        return msgspec.structs.replace(self.metadata, **counters)
 
-    def add(self, row: Row) -> None:
-        size = len(row.entry.text) + 48 if isinstance(row.entry, TextDelta) else weight(row.entry)
-        self.lines.append(Line(self.runs, size, row))
+    def add(self, row: EntryRow) -> None:
+        size = len(row.entry.text) + 48 if isinstance(row.entry, TextDelta) else encoded_size(row.entry)
+        self.rows.append(LogRow(self.run_count, size, row))
         self.last = row.last
         self.size += size
 
 
-def weight(entry: Entry) -> int:
+def encoded_size(entry: ThreadEntry) -> int:
     return len(msgspec.json.encode(entry, enc_hook=str))
 
 
-class Notebook:
+class MemoryThreadStore:
     """ThreadStore that lives as long as the process."""
 
-    def __init__(self, keep: Keep = Keep(), clock: Callable[[], float] = time.time) -> None:
-        self.keep = keep
+    def __init__(self, retention: Retention = Retention(), clock: Callable[[], float] = time.time) -> None:
+        self.retention = retention
         self.clock = clock
-        self.pages: OrderedDict[tuple[str, str], Page] = OrderedDict()
+        self.logs: OrderedDict[tuple[str, str], ThreadLog] = OrderedDict()
 
-    def keeps(self, owner: Owner, thread: str) -> bool:
-        return (owner.name, thread) in self.pages
+    def has_thread(self, owner: Owner, thread: str) -> bool:
+        return (owner.name, thread) in self.logs
 
-    async def begin(self, owner: Owner, thread: str, run: str, *, assistant: str, name: str) -> int:
+    async def begin_run(self, owner: Owner, thread: str, run: str, *, assistant: str, name: str) -> int:
         now = self.clock()
         key = (owner.name, thread)
-        page = self.pages.get(key)
-        if page is None:
-            fresh = Thread(id=thread, name=name, assistant=assistant, created=now, updated=now)
-            page = self.pages[key] = Page(fresh)
-        elif page.run:
-            raise Conflict(BUSY)
-        page.run, page.updated = run, now
-        page.runs += 1
-        self.pages.move_to_end(key)
-        self.shorten(page)
-        self.tidy(owner)
-        return page.last
+        log = self.logs.get(key)
+        if log is None:
+            new_thread = Thread(id=thread, name=name, assistant=assistant, created=now, updated=now)
+            log = self.logs[key] = ThreadLog(new_thread)
+        elif log.run:
+            raise Conflict(THREAD_BUSY)
+        log.run, log.updated = run, now
+        log.run_count += 1
+        self.logs.move_to_end(key)
+        self.drop_oldest_runs(log)
+        self.evict_threads(owner)
+        return log.last
 
-    def append(self, owner: Owner, thread: str, first: int, entries: Sequence[Entry]) -> None:
-        page = self.pages.get((owner.name, thread))
-        if page is None:
+    def append_entries(self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry]) -> None:
+        log = self.logs.get((owner.name, thread))
+        if log is None:
             return
-        for row in rows(enumerate(entries, first)) if len(entries) > 1 else (Row(first, first, entries[0]),):
-            page.add(row)
-        page.updated = self.clock()
-        if ends(entries[-1]):
-            page.run = ""
+        for row in (
+            merge_rows(enumerate(entries, first))
+            if len(entries) > 1
+            else (EntryRow(first, first, entries[0]),)
+        ):
+            log.add(row)
+        log.updated = self.clock()
+        if is_run_end(entries[-1]):
+            log.run = ""
 
-    async def read(
+    async def read_entries(
         self, owner: Owner, thread: str, after: int = 0, until: int | None = None
-    ) -> list[Numbered]:
-        page = self.pages.get((owner.name, thread))
-        found: list[Numbered] = []
+    ) -> list[NumberedEntry]:
+        log = self.logs.get((owner.name, thread))
+        entries: list[NumberedEntry] = []
         size = 0
-        lines = page.lines if page else []
-        for place in range(bisect_right(lines, after, key=lambda line: line.row.last), len(lines)):
-            numbered = lines[place].row.between(after, until)
+        log_rows = log.rows if log else []
+        for index in range(bisect_right(log_rows, after, key=lambda line: line.row.last), len(log_rows)):
+            numbered = log_rows[index].row.slice(after, until)
             if numbered is None or size >= PAGE_BYTES:
                 break
-            found.append(numbered)
-            size += lines[place].size
-        return found
+            entries.append(numbered)
+            size += log_rows[index].size
+        return entries
 
-    async def opening(self, owner: Owner, thread: str, number: int) -> int:
-        page = self.pages.get((owner.name, thread))
-        lines = [line for line in page.lines if line.row.first <= number] if page else []
+    async def run_start(self, owner: Owner, thread: str, number: int) -> int:
+        page = self.logs.get((owner.name, thread))
+        lines = [line for line in page.rows if line.row.first <= number] if page else []
         return next(line.row.first for line in lines if line.run == lines[-1].run) - 1 if lines else 0
 
-    async def find(self, owner: Owner, thread: str) -> Thread | None:
-        page = self.pages.get((owner.name, thread))
+    async def get_thread(self, owner: Owner, thread: str) -> Thread | None:
+        page = self.logs.get((owner.name, thread))
         return page.thread if page else None
 
-    async def threads(
+    async def list_threads(
         self,
         owner: Owner,
         *,
         assistant: str | None = None,
         archived: bool = False,
         limit: int = 100,
-        skip: int = 0,
+        offset: int = 0,
     ) -> list[Thread]:
-        mine = [
+        threads = [
             page.thread
-            for (name, _), page in self.pages.items()
+            for (name, _), page in self.logs.items()
             if name == owner.name
-            and (archived or not page.about.archived)
-            and assistant in (None, page.about.assistant)
+            and (archived or not page.metadata.archived)
+            and assistant in (None, page.metadata.assistant)
         ]
-        mine.sort(key=lambda thread: (-thread.updated, thread.id))
-        return mine[skip : skip + limit]
+        threads.sort(key=lambda thread: (-thread.updated, thread.id))
+        return threads[offset : offset + limit]
 
-    async def change(
+    async def update_thread(
         self, owner: Owner, thread: str, *, name: str | None = None, archived: bool | None = None
     ) -> Thread | None:
-        page = self.pages.get((owner.name, thread))
+        page = self.logs.get((owner.name, thread))
         if page is None:
             return None
         if name is not None:
-            page.about = msgspec.structs.replace(page.about, name=name)
+            page.metadata = msgspec.structs.replace(page.metadata, name=name)
         if archived is not None:
-            page.about = msgspec.structs.replace(page.about, archived=archived)
+            page.metadata = msgspec.structs.replace(page.metadata, archived=archived)
         return page.thread
 
-    async def delete(self, owner: Owner, thread: str) -> bool:
-        return self.pages.pop((owner.name, thread), None) is not None
+    async def delete_thread(self, owner: Owner, thread: str) -> bool:
+        return self.logs.pop((owner.name, thread), None) is not None
 
-    def shorten(self, page: Page) -> None:
+    def drop_oldest_runs(self, log: ThreadLog) -> None:
         """Drop the oldest runs of a thread that is over its size; the newest run always stays."""
-        while page.size > self.keep.thread_bytes and page.lines and page.lines[0].run < page.runs - 1:
-            oldest = page.lines[0].run
-            gone = sum(line.size for line in page.lines if line.run == oldest)
-            page.lines = [line for line in page.lines if line.run != oldest]
-            page.size -= gone
+        while log.size > self.retention.thread_bytes and log.rows and log.rows[0].run < log.run_count - 1:
+            oldest = log.rows[0].run
+            gone = sum(line.size for line in log.rows if line.run == oldest)
+            log.rows = [line for line in log.rows if line.run != oldest]
+            log.size -= gone
 
-    def tidy(self, owner: Owner) -> None:
+    def evict_threads(self, owner: Owner) -> None:
         """Delete the least recently used threads beyond the retention limits."""
-        idle = [key for key, page in self.pages.items() if not page.run]
-        mine = sum(name == owner.name for name, _ in self.pages)
-        size = sum(page.size for page in self.pages.values())
-        since = self.clock() - self.keep.days * 86400 if self.keep.days else float("-inf")
+        idle = [key for key, page in self.logs.items() if not page.run]
+        mine = sum(name == owner.name for name, _ in self.logs)
+        size = sum(page.size for page in self.logs.values())
+        since = self.clock() - self.retention.days * 86400 if self.retention.days else float("-inf")
         for key in idle:
-            page = self.pages[key]
-            crowded = key[0] == owner.name and mine > self.keep.threads
-            if crowded or size > self.keep.bytes or page.updated < since:
+            page = self.logs[key]
+            crowded = key[0] == owner.name and mine > self.retention.threads
+            if crowded or size > self.retention.bytes or page.updated < since:
                 mine -= key[0] == owner.name
                 size -= page.size
-                del self.pages[key]
+                del self.logs[key]
 
     async def close(self) -> None:
         return None

@@ -25,80 +25,84 @@ from typing import Any
 
 import msgspec
 
-from rightseat.tools.signature import Signature
-from rightseat.tools.subprocess import Confinement, Reply
-from rightseat.types.tools import Result, Tool, ToolContext, plainly
+from rightseat.tools.signature import ToolSignature
+from rightseat.tools.subprocess import ChildReply, Confinement
+from rightseat.types.tools import Result, Tool, ToolContext, encode_fallback
 from rightseat.types.turn import Turn
 
-LIB = "lib"
-Load = Callable[[], Callable[..., Any]]
+LIB_PACKAGE = "lib"
+LoadFunction = Callable[[], Callable[..., Any]]
 
 
-def function_of(module: str, qualname: str, confinement: Confinement | None = None) -> Callable[..., Any]:
-    if confinement is not None and LIB not in sys.modules:
-        package(Path(confinement.folder) / LIB)
-    thing: Any = functools.reduce(getattr, qualname.split("."), importlib.import_module(module))
-    return thing.function if isinstance(thing, Tool) and thing.function else thing
+def load_function(module: str, qualname: str, confinement: Confinement | None = None) -> Callable[..., Any]:
+    if confinement is not None and LIB_PACKAGE not in sys.modules:
+        install_lib_package(Path(confinement.folder) / LIB_PACKAGE)
+    target: Any = functools.reduce(getattr, qualname.split("."), importlib.import_module(module))
+    return target.function if isinstance(target, Tool) and target.function else target
 
 
-def package(folder: Path) -> None:
+def install_lib_package(folder: Path) -> None:
     """Install the plugin's lib/ as the package `lib`, whatever else on the path has that name."""
     # Its files import each other as `lib.name` or as `name`.
     sys.path.append(str(folder))
     init = folder / "__init__.py"
     if init.is_file():
-        spec = importlib.util.spec_from_file_location(LIB, init, submodule_search_locations=[str(folder)])
+        spec = importlib.util.spec_from_file_location(
+            LIB_PACKAGE, init, submodule_search_locations=[str(folder)]
+        )
     else:
-        spec = importlib.machinery.ModuleSpec(LIB, None, is_package=True)
+        spec = importlib.machinery.ModuleSpec(LIB_PACKAGE, None, is_package=True)
         spec.submodule_search_locations = [str(folder)]
     assert spec is not None
-    module = sys.modules[LIB] = importlib.util.module_from_spec(spec)
+    module = sys.modules[LIB_PACKAGE] = importlib.util.module_from_spec(spec)
     if spec.loader is not None:
         try:
             spec.loader.exec_module(module)
         except BaseException:
-            del sys.modules[LIB]
+            del sys.modules[LIB_PACKAGE]
             raise
 
 
-def called(function: Callable[..., Any], args: dict[str, Any]) -> Any:
+def call_function(function: Callable[..., Any], args: dict[str, Any]) -> Any:
     """Call the function. A class is a tool of the original SDK and gets all parameters twice."""
     if isinstance(function, type):
-        made = function(args)
-        value = getattr(made, "call", made)(args)
+        instance = function(args)
+        value = getattr(instance, "call", instance)(args)
     else:
-        value = function(**Signature(function).bind(args, ToolContext(Turn(messages=()))))
+        value = function(**ToolSignature(function).bind(args, ToolContext(Turn(messages=()))))
     return asyncio.run(value) if inspect.iscoroutine(value) else value
 
 
-def described(function: Callable[..., Any]) -> dict[str, Any]:
+def describe_function(function: Callable[..., Any]) -> dict[str, Any]:
     if isinstance(function, type):
         return {"parameters": getattr(function, "spec", None)}
-    signature = Signature(function)
+    signature = ToolSignature(function)
     return {"parameters": signature.schema, "description": signature.summary}
 
 
-def answer(load: Load, line: bytes) -> bytes:
+def handle_line(load: LoadFunction, line: bytes) -> bytes:
     """Run one call and return its encoded reply; every exception becomes an error reply."""
     try:
         function = load()
         args = msgspec.json.decode(line)
-        value = described(function) if args is None else called(function, args)
+        value = describe_function(function) if args is None else call_function(function, args)
         result = value if isinstance(value, Result) else Result(value)
-        return msgspec.json.encode(Reply(result.content, failed=result.failed), enc_hook=plainly)
+        return msgspec.json.encode(ChildReply(result.content, failed=result.failed), enc_hook=encode_fallback)
     except SystemExit as error:
-        return msgspec.json.encode(Reply(error=f"The tool left by exit({error.code}) instead of returning."))
+        return msgspec.json.encode(
+            ChildReply(error=f"The tool left by exit({error.code}) instead of returning.")
+        )
     except Exception as error:
-        said = f"{type(error).__name__}: {error}".removesuffix(": ")
-        return msgspec.json.encode(Reply(error=said[:500]))
+        message = f"{type(error).__name__}: {error}".removesuffix(": ")
+        return msgspec.json.encode(ChildReply(error=message[:500]))
 
 
-def confine(confinement: Confinement) -> None:
-    allow("RLIMIT_AS", confinement.memory)
-    allow("RLIMIT_CORE", 0)
+def apply_limits(confinement: Confinement) -> None:
+    set_limit("RLIMIT_AS", confinement.memory)
+    set_limit("RLIMIT_CORE", 0)
 
 
-def allow(name: str, most: int) -> None:
+def set_limit(name: str, most: int) -> None:
     try:
         import resource
     except ImportError:  # Windows has no resource limits; the parent enforces the timeout
@@ -110,7 +114,7 @@ def allow(name: str, most: int) -> None:
         resource.setrlimit(kind, (most, hard if name == "RLIMIT_CPU" else most))
 
 
-def main(module: str, qualname: str, told: str = "") -> None:
+def main(module: str, qualname: str, confinement_json: str = "") -> None:
     out = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # output of the tool must not mix with our lines
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -124,16 +128,16 @@ def main(module: str, qualname: str, told: str = "") -> None:
         os._exit(0)
 
     threading.Thread(target=read, daemon=True).start()
-    confinement = msgspec.json.decode(told, type=Confinement) if told else None
+    confinement = msgspec.json.decode(confinement_json, type=Confinement) if confinement_json else None
     if confinement is not None:
-        confine(confinement)
-    load = functools.cache(functools.partial(function_of, module, qualname, confinement))
+        apply_limits(confinement)
+    load = functools.cache(functools.partial(load_function, module, qualname, confinement))
     while True:
         line = lines.get()
         if confinement is not None:
             # CPU time per call. The parent kills late calls; this limit works without it.
-            allow("RLIMIT_CPU", int(time.process_time() + confinement.seconds) + 1)
-        out.write(answer(load, line) + b"\n")
+            set_limit("RLIMIT_CPU", int(time.process_time() + confinement.seconds) + 1)
+        out.write(handle_line(load, line) + b"\n")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,6 @@ from rightseat.types.events import (
     Custom,
     Event,
     Interrupt,
-    Nested,
     ReasoningDelta,
     ReasoningEnd,
     ReasoningStart,
@@ -34,25 +33,26 @@ from rightseat.types.events import (
     StateSnapshot,
     StepEnd,
     StepStart,
+    SubRunEvent,
     Suggestions,
     TextDelta,
     TextEnd,
     TextStart,
 )
-from rightseat.types.messages import said
-from rightseat.types.model import Settings, ToolChoice
+from rightseat.types.messages import text_message
+from rightseat.types.model import SamplingSettings, ToolChoice
 from rightseat.types.responder import Responder
 from rightseat.types.streams import closing
-from rightseat.types.tools import Ask, Pause, Result, Tool, ToolContext, failure
-from rightseat.types.turn import Answer, Turn
+from rightseat.types.tools import Ask, Pause, Result, Tool, ToolContext, error_result
+from rightseat.types.turn import InterruptAnswer, Turn
 
-REQUEST: dict[str, Any] = {
+REQUEST_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"request": {"type": "string", "description": "What is wanted, in full."}},
     "required": ["request"],
 }
 # Wrapped in SubRunEvent: they are not the caller's own text and calls.
-Inside = (
+NESTED_EVENTS = (
     TextStart,
     TextDelta,
     TextEnd,
@@ -63,53 +63,55 @@ Inside = (
     CallArgs,
     CallEnd,
     CallResult,
-    Nested,
+    SubRunEvent,
 )
-HOURS = 24 * 3600.0
+SUB_RUN_TIMEOUT = 24 * 3600.0
 """Sub-agent calls are bounded by the run's deadline, not by `tool_timeout`."""
-Through = StepStart | StepEnd | StateSnapshot | StateDelta | Custom | Artifact | Citations | Suggestions
+PassedThroughEvent = (
+    StepStart | StepEnd | StateSnapshot | StateDelta | Custom | Artifact | Citations | Suggestions
+)
 
 
-def responder_tool(name: str, description: str, responder: Responder, agent: str = "") -> Tool:
+def make_responder_tool(name: str, description: str, responder: Responder, agent: str = "") -> Tool:
     async def call(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
-        errand = Errand(agent or name, ctx, args["request"])
-        yield errand.shown(RunStarted(errand.turn.thread, errand.turn.run))
+        sub_run = SubRun(agent or name, ctx, args["request"])
+        yield sub_run.nest(RunStarted(sub_run.turn.thread, sub_run.turn.run))
         try:
-            async with closing(responder(errand.turn)) as events:
+            async with closing(responder(sub_run.turn)) as events:
                 async for event in events:
-                    if (shown := errand.see(event)) is not None:
-                        yield shown
-                    if errand.failed is not None:
+                    if (nested := sub_run.on_event(event)) is not None:
+                        yield nested
+                    if sub_run.failed is not None:
                         break
         except RightseatError as error:
-            errand.failed = RunFailed(error.code, error.message, error.status, error.fault)
-        for left in errand.left():
-            yield left
-        yield errand.shown(errand.end)
-        yield errand.result()
+            sub_run.failed = RunFailed(error.code, error.message, error.status, error.fault)
+        for end_event in sub_run.end_events():
+            yield end_event
+        yield sub_run.nest(sub_run.final_event)
+        yield sub_run.result()
 
-    return Tool(name, description, REQUEST, call, timeout=HOURS, outside=True)
+    return Tool(name, description, REQUEST_SCHEMA, call, timeout=SUB_RUN_TIMEOUT, untrusted=True)
 
 
-class Errand:
+class SubRun:
     """One handed-over request: its text, questions and open messages so far."""
 
     def __init__(self, agent: str, ctx: ToolContext, request: str) -> None:
         self.agent = agent
-        self.call = ctx.call_id
-        self.turn = inner(ctx, request)
+        self.call_id = ctx.call_id
+        self.turn = make_sub_turn(ctx, request)
         self.texts: list[str] = list(ctx.state["said"]) if ctx.state else []
         self.questions: list[Interrupt] = []
         self.failed: RunFailed | None = None
         self.steps: list[str] = []
-        self.open: dict[str, TextEnd | ReasoningEnd] = {}
+        self.open_messages: dict[str, TextEnd | ReasoningEnd] = {}
 
-    def shown(self, event: Event) -> Nested:
-        return Nested(self.turn.run, self.agent, self.call, event)
+    def nest(self, event: Event) -> SubRunEvent:
+        return SubRunEvent(self.turn.run, self.agent, self.call_id, event)
 
-    def see(self, event: Event) -> Event | None:
+    def on_event(self, event: Event) -> Event | None:
         """Track an event and return what the caller's client gets of it, or None."""
-        self.follow(event)
+        self.track_open(event)
         match event:
             case TextStart() if self.texts:
                 self.texts.append("\n\n")
@@ -119,60 +121,62 @@ class Errand:
                 self.questions.append(event)
             case RunFailed():
                 self.failed = event
-            case _ if isinstance(event, Through):
+            case _ if isinstance(event, PassedThroughEvent):
                 return event
             case _:
                 pass
-        return self.shown(event) if isinstance(event, Inside) else None
+        return self.nest(event) if isinstance(event, NESTED_EVENTS) else None
 
-    def follow(self, event: Event) -> None:
+    def track_open(self, event: Event) -> None:
         match event:
             case StepStart(name):
                 self.steps.append(name)
             case StepEnd(name) if name in self.steps:
                 self.steps.remove(name)
             case TextStart(id):
-                self.open[id] = TextEnd(id)
+                self.open_messages[id] = TextEnd(id)
             case ReasoningStart(id):
-                self.open[id] = ReasoningEnd(id)
+                self.open_messages[id] = ReasoningEnd(id)
             case TextEnd(id) | ReasoningEnd(id):
-                self.open.pop(id, None)
+                self.open_messages.pop(id, None)
             case _:
                 pass
 
-    def left(self) -> list[Event]:
+    def end_events(self) -> list[Event]:
         """Return the end events of open messages and steps: the sub-run may fail and the caller go on."""
-        return [*map(self.shown, self.open.values()), *map(StepEnd, reversed(self.steps))]
+        return [*map(self.nest, self.open_messages.values()), *map(StepEnd, reversed(self.steps))]
 
     @property
-    def end(self) -> RunFailed | RunFinished:
+    def final_event(self) -> RunFailed | RunFinished:
         return self.failed or RunFinished("interrupt" if self.questions else "stop")
 
     def result(self) -> Result | Pause:
         if self.failed is not None:
-            return failure(self.failed.code, self.failed.message)
+            return error_result(self.failed.code, self.failed.message)
         if not self.questions:
             return Result("".join(self.texts))
-        asked = [item.id for item in self.questions]
+        interrupt_ids = [item.id for item in self.questions]
         asks = tuple(Ask(item.message, item.kind, item.schema) for item in self.questions)
-        return Pause(asks, {"asked": asked, "said": self.texts, "thread": self.turn.thread})
+        return Pause(asks, {"asked": interrupt_ids, "said": self.texts, "thread": self.turn.thread})
 
 
-def inner(ctx: ToolContext, request: str) -> Turn:
+def make_sub_turn(ctx: ToolContext, request: str) -> Turn:
     """Make the sub-run's turn: a conversation of its own, without the client's tools. A resumed sub-run keeps
     its thread id, so that a stateful agent finds the thread again."""
-    asked: list[str] = ctx.state["asked"] if ctx.state else []
-    given = ctx.answers[len(ctx.answers) - len(asked) :]
+    interrupt_ids: list[str] = ctx.state["asked"] if ctx.state else []
+    answers = ctx.answers[len(ctx.answers) - len(interrupt_ids) :]
     return replace(
         ctx.turn,
-        messages=(said("user", request),),
+        messages=(text_message("user", request),),
         thread=(ctx.state or {}).get("thread") or f"{ctx.turn.thread}.{ctx.call_id}",
         run=secrets.token_hex(12),
         assistant=None,
         tools=(),
         tool_choice=ToolChoice(),
-        settings=Settings(),
-        answers=tuple(Answer(id, payload=value) for id, value in zip(asked, given, strict=True)),
+        settings=SamplingSettings(),
+        answers=tuple(
+            InterruptAnswer(id, payload=value) for id, value in zip(interrupt_ids, answers, strict=True)
+        ),
         depth=ctx.turn.depth + 1,
         shows_interrupts=True,
         output_schema=None,

@@ -8,15 +8,15 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, overload
 
 from rightseat.errors import ConfigError
-from rightseat.tools.signature import Signature
-from rightseat.tools.subprocess import Isolated
-from rightseat.tools.thread_pool import Threads
+from rightseat.tools.signature import ToolSignature
+from rightseat.tools.subprocess import ToolProcesses
+from rightseat.tools.thread_pool import ToolThreadRunner
 from rightseat.types.events import Event
 from rightseat.types.streams import closing
-from rightseat.types.tools import Asked, Pause, Result, Tool, ToolCall, ToolContext, failure
+from rightseat.types.tools import AskSignal, Pause, Result, Tool, ToolContext, ToolHandler, error_result
 
-NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_threads = Threads()
+TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_thread_runner = ToolThreadRunner()
 
 Function = Callable[..., Any]
 
@@ -46,15 +46,15 @@ def tool(
     process that can be killed. A parameter annotated ToolContext gets the context; the schema omits it."""
 
     def wrap(function: Function) -> Tool:
-        signature = Signature(function)
+        signature = ToolSignature(function)
         title = name or function.__name__
-        _check(title, function, signature, isolate)
-        child = Isolated(function.__module__, function.__qualname__) if isolate else None
+        _check_function(title, function, signature, isolate)
+        child = ToolProcesses(function.__module__, function.__qualname__) if isolate else None
         return Tool(
             name=title,
             description=description or signature.summary,
             parameters=signature.schema,
-            call=_isolated(child) if child else _inline(function, signature),
+            call=_make_process_handler(child) if child else _make_inline_handler(function, signature),
             confirm=confirm,
             timeout=timeout,
             function=function,
@@ -64,8 +64,8 @@ def tool(
     return wrap if function is None else wrap(function)
 
 
-def _check(title: str, function: Function, signature: Signature, isolate: bool) -> None:
-    if not NAME.fullmatch(title):
+def _check_function(title: str, function: Function, signature: ToolSignature, isolate: bool) -> None:
+    if not TOOL_NAME.fullmatch(title):
         raise ConfigError(f"Tool name {title!r}: use letters, digits, _ and -, at most 64.")
     if inspect.isgeneratorfunction(function):
         raise ConfigError(f"Tool {title}: write it as `async def` to yield events.")
@@ -75,11 +75,11 @@ def _check(title: str, function: Function, signature: Signature, isolate: bool) 
         raise ConfigError(f"Tool {title}: an isolated tool runs elsewhere and cannot yield events.")
 
 
-def as_tool(thing: Tool | Function) -> Tool:
-    return thing if isinstance(thing, Tool) else tool(thing)
+def as_tool(function: Tool | Function) -> Tool:
+    return function if isinstance(function, Tool) else tool(function)
 
 
-def _inline(function: Function, signature: Signature) -> ToolCall:
+def _make_inline_handler(function: Function, signature: ToolSignature) -> ToolHandler:
     if inspect.isasyncgenfunction(function):
 
         async def streams(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
@@ -87,8 +87,8 @@ def _inline(function: Function, signature: Signature) -> ToolCall:
                 async with closing(function(**signature.bind(args, ctx))) as items:
                     async for item in items:
                         yield item
-            except Asked as asked:
-                yield Pause((asked.ask,))
+            except AskSignal as signal:
+                yield Pause((signal.ask,))
 
         return streams
 
@@ -98,18 +98,18 @@ def _inline(function: Function, signature: Signature) -> ToolCall:
             if inspect.iscoroutinefunction(function):
                 value = await function(**values)
             else:
-                value = await _threads.run(lambda: function(**values))
-        except Asked as asked:
-            yield Pause((asked.ask,))
+                value = await _thread_runner.run(lambda: function(**values))
+        except AskSignal as signal:
+            yield Pause((signal.ask,))
             return
         yield value if isinstance(value, Result) else Result(value)
 
     return call
 
 
-def _isolated(child: Isolated) -> ToolCall:
+def _make_process_handler(processes: ToolProcesses) -> ToolHandler:
     async def call(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
-        reply = await child.call(args)
-        yield failure("tool_failed", reply.error) if reply.error else Result(reply.value, reply.failed)
+        reply = await processes.call(args)
+        yield error_result("tool_failed", reply.error) if reply.error else Result(reply.value, reply.failed)
 
     return call

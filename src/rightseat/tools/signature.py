@@ -13,24 +13,24 @@ import pydantic
 from rightseat.errors import ConfigError
 from rightseat.types.tools import ToolContext
 
-_SECTION = r"(?:Args|Arguments|Parameters):\s*$"
-_VALUES = ("default", "examples", "example", "const", "enum")
+_PARAM_SECTION = r"(?:Args|Arguments|Parameters):\s*$"
+_VALUE_KEYS = ("default", "examples", "example", "const", "enum")
 
 
-class Signature:
+class ToolSignature:
     """Schema of a function's parameters, and conversion of arguments to typed values."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         try:
-            self.read(function)
+            self.parse(function)
         except (NameError, TypeError, pydantic.errors.PydanticUserError) as error:
             why = str(error).splitlines()[0]
             raise ConfigError(f"Tool {function.__name__}: its annotations cannot be read: {why}") from error
 
-    def read(self, function: Callable[..., Any]) -> None:
+    def parse(self, function: Callable[..., Any]) -> None:
         doc = inspect.getdoc(function) or ""
-        self.summary = re.split(rf"(?m)^\s*$|^\s*{_SECTION}|^\s*:param", doc, maxsplit=1)[0].strip()
-        notes = parameter_notes(doc)
+        self.summary = re.split(rf"(?m)^\s*$|^\s*{_PARAM_SECTION}|^\s*:param", doc, maxsplit=1)[0].strip()
+        param_docs = parse_param_docs(doc)
         hints = typing.get_type_hints(function, include_extras=True)
         self.context: str | None = None
         self.names: list[str] = []
@@ -45,12 +45,12 @@ class Signature:
             default = ... if parameter.default is parameter.empty else parameter.default
             # Numbered fields with the name as alias: a parameter may be called `schema`, `copy` or `_x`.
             hint = Annotated[hint, pydantic.Field(alias=parameter.name)]
-            if note := notes.get(parameter.name):
-                hint = Annotated[hint, pydantic.Field(description=note)]
+            if param_doc := param_docs.get(parameter.name):
+                hint = Annotated[hint, pydantic.Field(description=param_doc)]
             fields[f"field{len(self.names)}"] = (hint, default)
             self.names.append(parameter.name)
         self.model = pydantic.create_model(function.__name__, **fields)
-        self.schema = without_titles(self.model.model_json_schema())
+        self.schema = strip_titles(self.model.model_json_schema())
 
     def bind(self, args: dict[str, Any], ctx: ToolContext) -> dict[str, Any]:
         """Return the typed arguments with defaults, and the context if the function takes it."""
@@ -59,36 +59,36 @@ class Signature:
         return values if self.context is None else {**values, self.context: ctx}
 
 
-def parameter_notes(doc: str) -> dict[str, str]:
+def parse_param_docs(doc: str) -> dict[str, str]:
     """Return the description of each parameter from a docstring in Google or Sphinx (`:param`) style."""
-    notes = dict(re.findall(r"^\s*:param\s+(?:[^:\s]+\s+)?(\w+):\s*(.+)$", doc, re.MULTILINE))
-    section = re.search(rf"^{_SECTION}\n((?:[ \t]+.*\n?|\n)+)", doc, re.MULTILINE)
+    docs = dict(re.findall(r"^\s*:param\s+(?:[^:\s]+\s+)?(\w+):\s*(.+)$", doc, re.MULTILINE))
+    section = re.search(rf"^{_PARAM_SECTION}\n((?:[ \t]+.*\n?|\n)+)", doc, re.MULTILINE)
     name, margin = "", 0
     for line in section[1].splitlines() if section else ():
         indent = len(line) - len(line.lstrip())
-        found = re.fullmatch(r"\s+(\w+)\s*(?:\([^)]*\))?:\s*(.*)", line)
-        if found and (not name or indent <= margin):
-            name, margin = found[1], indent
-            notes[name] = found[2]
+        match = re.fullmatch(r"\s+(\w+)\s*(?:\([^)]*\))?:\s*(.*)", line)
+        if match and (not name or indent <= margin):
+            name, margin = match[1], indent
+            docs[name] = match[2]
         elif name and line.strip():
-            notes[name] = f"{notes[name]} {line.strip()}".strip()
-    return notes
+            docs[name] = f"{docs[name]} {line.strip()}".strip()
+    return docs
 
 
-def without_titles(schema: Any) -> Any:
+def strip_titles(schema: Any) -> Any:
     """Remove pydantic's titles: they repeat the field names and cost tokens."""
     if isinstance(schema, list):
-        return [without_titles(item) for item in schema]
+        return [strip_titles(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     return {
-        key: _without_titles(key, item)
+        key: _strip_item(key, item)
         for key, item in schema.items()
         if not (key == "title" and isinstance(item, str))
     }
 
 
-def _without_titles(key: str, item: Any) -> Any:
+def _strip_item(key: str, item: Any) -> Any:
     if key in ("properties", "$defs"):
-        return {name: without_titles(value) for name, value in item.items()}
-    return item if key in _VALUES else without_titles(item)
+        return {name: strip_titles(value) for name, value in item.items()}
+    return item if key in _VALUE_KEYS else strip_titles(item)

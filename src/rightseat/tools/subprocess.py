@@ -22,12 +22,12 @@ from rightseat.errors import ConfigError, RightseatError
 log = logging.getLogger(__name__)
 MAX_IDLE = 2
 # Seconds that an idle process of a plugin waits for another call.
-REST = 60.0
+IDLE_SECONDS = 60.0
 MAX_LINE = 16 << 20
 # Bytes that one child may print into the log: a printing loop must not fill the disk.
 MAX_PRINTED = 64 << 10
 # Variables that Python needs; a plugin must not see the server's keys.
-KEPT = (
+INHERITED_VARIABLES = (
     "PATH",
     "LANG",
     "LC_ALL",
@@ -51,7 +51,7 @@ class Confinement(Struct, frozen=True, kw_only=True):
     environment: dict[str, str] = {}
 
 
-class Reply(Struct, frozen=True):
+class ChildReply(Struct, frozen=True):
     value: Any = None
     error: str = ""
     failed: bool = False
@@ -61,7 +61,7 @@ class ChildDied(RightseatError):
     code = "tool_crashed"
 
 
-class Isolated:
+class ToolProcesses:
     """Calls one function in child processes: an idle one if there is one, else a new one."""
 
     def __init__(self, module: str, qualname: str, confinement: Confinement | None = None) -> None:
@@ -73,29 +73,29 @@ class Isolated:
         self.module = module
         self.qualname = qualname
         self.confinement = confinement
-        self.listening: set[asyncio.Task[None]] = set()
-        self.ending: set[asyncio.Task[None]] = set()
+        self.log_tasks: set[asyncio.Task[None]] = set()
+        self.kill_tasks: set[asyncio.Task[None]] = set()
         self.idle: list[tuple[asyncio.AbstractEventLoop, asyncio.subprocess.Process]] = []
 
-    async def call(self, args: dict[str, Any]) -> Reply:
-        process = self.warm() or await self.start()
-        keep = False
+    async def call(self, args: dict[str, Any]) -> ChildReply:
+        process = self.take_idle() or await self.start()
+        reuse = False
         try:
             assert process.stdin is not None
             assert process.stdout is not None
             process.stdin.write(msgspec.json.encode(args) + b"\n")
-            line = await self.heard(process.stdout)
+            line = await self.read_line(process.stdout)
             if not line:
                 raise ChildDied(f"The process of tool {self.qualname} died with the call; its log says why.")
-            keep = len(self.idle) < MAX_IDLE
-            return msgspec.json.decode(line, type=Reply)
+            reuse = len(self.idle) < MAX_IDLE
+            return msgspec.json.decode(line, type=ChildReply)
         finally:
-            if keep:
-                self.rest(process)
+            if reuse:
+                self.keep_idle(process)
             else:
-                await kill(process)
+                await kill_session(process)
 
-    async def heard(self, stdout: asyncio.StreamReader) -> bytes:
+    async def read_line(self, stdout: asyncio.StreamReader) -> bytes:
         try:
             return await stdout.readline()
         except ValueError:
@@ -103,97 +103,101 @@ class Isolated:
                 f"Tool {self.qualname} answered with more than {MAX_LINE >> 20} MB. Ask for less at once."
             ) from None
 
-    def rest(self, process: asyncio.subprocess.Process) -> None:
+    def keep_idle(self, process: asyncio.subprocess.Process) -> None:
         loop = asyncio.get_running_loop()
         self.idle.append((loop, process))
         if self.confinement is not None:
             # There may be many plugins, and each idle process holds memory.
-            loop.call_later(REST, self.expire, process)
+            loop.call_later(IDLE_SECONDS, self.kill_idle, process)
 
-    def expire(self, process: asyncio.subprocess.Process) -> None:
+    def kill_idle(self, process: asyncio.subprocess.Process) -> None:
         """Kill a child that is idle."""
         entry = next((entry for entry in self.idle if entry[1] is process), None)
         if entry is not None:
             self.idle.remove(entry)
-            task = asyncio.create_task(kill(process))
-            self.ending.add(task)
-            task.add_done_callback(self.ending.discard)
+            task = asyncio.create_task(kill_session(process))
+            self.kill_tasks.add(task)
+            task.add_done_callback(self.kill_tasks.discard)
 
-    def warm(self) -> asyncio.subprocess.Process | None:
+    def take_idle(self) -> asyncio.subprocess.Process | None:
         """Take an idle child that is alive and belongs to this event loop."""
         loop = asyncio.get_running_loop()
-        mine = [process for of, process in self.idle if of is loop and process.returncode is None]
-        self.idle = [(loop, process) for process in mine[:-1]]
-        return mine[-1] if mine else None
+        processes = [
+            process
+            for process_loop, process in self.idle
+            if process_loop is loop and process.returncode is None
+        ]
+        self.idle = [(loop, process) for process in processes[:-1]]
+        return processes[-1] if processes else None
 
     async def start(self) -> asyncio.subprocess.Process:
         confined = self.confinement
         process = await asyncio.create_subprocess_exec(
-            *command(self.module, self.qualname, confined),
+            *child_command(self.module, self.qualname, confined),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=None if confined is None else asyncio.subprocess.PIPE,
             cwd=None if confined is None else confined.folder,
-            env=environment(confined),
+            env=child_environment(confined),
             limit=MAX_LINE,
             start_new_session=True,
         )
         if process.stderr is not None:
-            task = asyncio.create_task(listen(process.stderr, self.qualname))
-            self.listening.add(task)
-            task.add_done_callback(self.listening.discard)
+            task = asyncio.create_task(log_output(process.stderr, self.qualname))
+            self.log_tasks.add(task)
+            task.add_done_callback(self.log_tasks.discard)
         return process
 
     async def close(self) -> None:
-        while (process := self.warm()) is not None:
-            await kill(process)
-        await asyncio.gather(*self.ending)
+        while (process := self.take_idle()) is not None:
+            await kill_session(process)
+        await asyncio.gather(*self.kill_tasks)
         # A grandchild that left the session may hold the pipe open forever.
-        for task in tuple(self.listening):
+        for task in tuple(self.log_tasks):
             task.cancel()
-        await asyncio.gather(*self.listening, return_exceptions=True)
+        await asyncio.gather(*self.log_tasks, return_exceptions=True)
 
 
-def command(module: str, qualname: str, confinement: Confinement | None) -> list[str]:
+def child_command(module: str, qualname: str, confinement: Confinement | None) -> list[str]:
     if confinement is None:
         return [sys.executable, "-m", "rightseat.tools.child", module, qualname]
     # Without its environment: other users can read a command line.
-    told = msgspec.json.encode(structs.replace(confinement, environment={})).decode()
+    confinement_json = msgspec.json.encode(structs.replace(confinement, environment={})).decode()
     # -P: do not import modules from the working folder by accident.
-    return [sys.executable, "-P", "-m", "rightseat.tools.child", module, qualname, told]
+    return [sys.executable, "-P", "-m", "rightseat.tools.child", module, qualname, confinement_json]
 
 
-def environment(confinement: Confinement | None) -> dict[str, str]:
+def child_environment(confinement: Confinement | None) -> dict[str, str]:
     paths = {"PYTHONPATH": os.pathsep.join(os.path.abspath(path) for path in sys.path if path)}
     if confinement is None:
         return {**os.environ, **paths}
-    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    inherited = {name: os.environ[name] for name in INHERITED_VARIABLES if name in os.environ}
     # No bytecode: a new file in the plugin's folder would count as a change of the plugin.
-    ours = {"PYTHONDONTWRITEBYTECODE": "1"}
-    return {**kept, **paths, **ours, **confinement.environment}
+    fixed = {"PYTHONDONTWRITEBYTECODE": "1"}
+    return {**inherited, **paths, **fixed, **confinement.environment}
 
 
-async def listen(printed: asyncio.StreamReader, qualname: str) -> None:
+async def log_output(printed: asyncio.StreamReader, qualname: str) -> None:
     """Log what a child prints, up to a limit."""
-    room = MAX_PRINTED
-    kept = b""
+    bytes_left = MAX_PRINTED
+    partial_line = b""
     while data := await printed.read(8192):
         # A line may come in pieces: `print` writes each of its values.
-        *lines, kept = (kept + data[: max(room, 0)]).split(b"\n")
+        *lines, partial_line = (partial_line + data[: max(bytes_left, 0)]).split(b"\n")
         for line in lines:
-            tell(qualname, line)
-        if 0 < room <= len(data):
+            log_line(qualname, line)
+        if 0 < bytes_left <= len(data):
             log.warning("%s prints more than %d KB; the rest is not logged.", qualname, MAX_PRINTED >> 10)
-        room -= len(data)
-    if kept:
-        tell(qualname, kept)
+        bytes_left -= len(data)
+    if partial_line:
+        log_line(qualname, partial_line)
 
 
-def tell(qualname: str, line: bytes) -> None:
+def log_line(qualname: str, line: bytes) -> None:
     log.info("%s: %s", qualname, line.decode("utf-8", "replace").rstrip("\r")[:2000])
 
 
-async def kill(process: asyncio.subprocess.Process) -> None:
+async def kill_session(process: asyncio.subprocess.Process) -> None:
     # The whole session: processes that the tool started are killed too.
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -18,11 +18,11 @@ from rightseat.errors import RightseatError
 MAX_ABANDONED = 16
 
 
-class ThreadsExhausted(RightseatError):
+class ToolThreadsExhausted(RightseatError):
     code = "threads_exhausted"
 
 
-class Threads:
+class ToolThreadRunner:
     def __init__(self, limit: int = MAX_ABANDONED) -> None:
         self.limit = limit
         self.abandoned = 0
@@ -30,7 +30,7 @@ class Threads:
     async def run(self, work: Callable[[], Any]) -> Any:
         """Return the value of `work()`, run in a thread of its own."""
         if self.abandoned >= self.limit:
-            raise ThreadsExhausted(
+            raise ToolThreadsExhausted(
                 f"{self.abandoned} earlier tool calls never came back. Give that tool a timeout of its own "
                 "inside, or mark it @tool(isolate=True) so that it can be killed."
             )
@@ -38,7 +38,7 @@ class Threads:
         future: asyncio.Future[Any] = loop.create_future()
         context = contextvars.copy_context()
 
-        def body() -> None:
+        def target() -> None:
             value: Any = None
             error: BaseException | None = None
             try:
@@ -50,7 +50,7 @@ class Threads:
                 loop.call_soon_threadsafe(self.settle, future, value, error)
 
         # Daemon: an abandoned thread must not block the exit of the process.
-        threading.Thread(target=body, name="rightseat-tool", daemon=True).start()
+        threading.Thread(target=target, name="rightseat-tool", daemon=True).start()
         try:
             return await future
         except asyncio.CancelledError:

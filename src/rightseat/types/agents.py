@@ -18,7 +18,7 @@ from rightseat.types.tools import Tool
 from rightseat.types.turn import Owner, Turn
 
 
-class Recalled(Struct, frozen=True):
+class AgentThreadState(Struct, frozen=True):
     """State and messages that an agent keeps of a thread."""
 
     state: Any = None
@@ -35,29 +35,29 @@ class Agent(Protocol):
     @property
     def description(self) -> str: ...
     @property
-    def down(self) -> str: ...
+    def unavailable_reason(self) -> str: ...
 
     def __call__(self, turn: Turn, /) -> AsyncIterator[Event]: ...
 
-    async def recall(self, owner: Owner, thread: str, /) -> Recalled | None:
+    async def get_thread_state(self, owner: Owner, thread: str, /) -> AgentThreadState | None:
         """Return the agent's own state of a thread; None if it keeps none."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Guest:
+class RemoteAgentInfo:
     """Description of a remote agent for doors; its capabilities are not known here."""
 
     agent: Agent
     image: str = ""
     tools: tuple[Tool, ...] = ()
     context: int | None = None
-    room: int | None = None
+    context_window: int | None = None
     suggestions: tuple[str, ...] = ()
-    server: tuple[str, ...] = ()
+    server_tools: tuple[str, ...] = ()
     groups: dict[str, str] = field(default_factory=dict)
-    sees: bool = True
-    equipped: bool = True
+    supports_images: bool = True
+    has_file_tools: bool = True
 
     @property
     def title(self) -> str:
@@ -65,7 +65,7 @@ class Guest:
 
     @property
     def description(self) -> str:
-        words, down = self.agent.description, self.agent.down
+        words, down = self.agent.description, self.agent.unavailable_reason
         return f"{words} (Cannot be asked now: {down})".strip() if down else words
 
 

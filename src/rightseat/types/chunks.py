@@ -9,20 +9,20 @@ from msgspec import Struct
 from rightseat.types.events import Usage
 
 
-class Text(Struct, frozen=True):
+class TextChunk(Struct, frozen=True):
     text: str
     logprobs: Any = None
 
 
-class Reasoning(Struct, frozen=True):
+class ReasoningChunk(Struct, frozen=True):
     text: str
 
 
-class Refusal(Struct, frozen=True):
+class RefusalChunk(Struct, frozen=True):
     text: str
 
 
-class CallName(Struct, frozen=True):
+class ToolCallStart(Struct, frozen=True):
     """Start of call number `index` of this answer. `enforced`: a grammar or the upstream guarantees that the
     arguments satisfy the tool's schema, so they may be streamed before they are complete."""
 
@@ -31,41 +31,50 @@ class CallName(Struct, frozen=True):
     enforced: bool = False
 
 
-class CallArgs(Struct, frozen=True):
+class ToolCallArgs(Struct, frozen=True):
     index: int
     json: str
 
 
-class Opaque(Struct, frozen=True):
+class ProviderDataChunk(Struct, frozen=True):
     provider: str
     blob: Any
 
 
-class Used(Struct, frozen=True):
+class UsageChunk(Struct, frozen=True):
     usage: Usage
 
 
-class Finish(Struct, frozen=True):
+class FinishChunk(Struct, frozen=True):
     """Finish reason of the answer. An answer without one is incomplete."""
 
     reason: Literal["stop", "length", "content_filter", "calls"]
 
 
-Fragment = Text | Reasoning | Refusal | CallName | CallArgs | Opaque | Used | Finish
+ModelChunk = (
+    TextChunk
+    | ReasoningChunk
+    | RefusalChunk
+    | ToolCallStart
+    | ToolCallArgs
+    | ProviderDataChunk
+    | UsageChunk
+    | FinishChunk
+)
 
 
-def joined(found: list[Fragment]) -> list[Fragment]:
+def merge_text_chunks(chunks: list[ModelChunk]) -> list[ModelChunk]:
     """Merge adjacent text chunks: every later step costs the same for one chunk of any length."""
-    out: list[Fragment] = []
+    merged: list[ModelChunk] = []
     texts: list[str] = []
-    for fragment in found:
-        if type(fragment) is Text and fragment.logprobs is None:
-            texts.append(fragment.text)
+    for chunk in chunks:
+        if type(chunk) is TextChunk and chunk.logprobs is None:
+            texts.append(chunk.text)
             continue
         if texts:
-            out.append(Text("".join(texts)))
+            merged.append(TextChunk("".join(texts)))
             texts = []
-        out.append(fragment)
+        merged.append(chunk)
     if texts:
-        out.append(Text("".join(texts)))
-    return out
+        merged.append(TextChunk("".join(texts)))
+    return merged

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-Reason = Literal["stop", "length", "content_filter", "calls", "interrupt"]
+RunFinishReason = Literal["stop", "length", "content_filter", "calls", "interrupt"]
 
 
 class Usage(Struct, frozen=True, gc=False):
@@ -139,7 +139,7 @@ class Custom(Struct, frozen=True, tag="Custom"):
     value: Any
 
 
-class Nested(Struct, frozen=True, tag="Nested"):
+class SubRunEvent(Struct, frozen=True, tag="Nested"):
     """Event of a sub-run: an agent that a tool call handed over to. Its RunStarted and final event are
     wrapped too; its state, steps and artifacts are not: they appear as events of the outer run."""
 
@@ -152,7 +152,7 @@ class Nested(Struct, frozen=True, tag="Nested"):
 class RunFinished(Struct, frozen=True, tag="RunFinished"):
     """End of a run. `pending`: client calls that it waits for. `usage`: total of its model calls."""
 
-    reason: Reason
+    reason: RunFinishReason
     usage: Usage | None = None
     pending: tuple[str, ...] = ()
 
@@ -187,7 +187,7 @@ Event = (
     | Citations
     | Suggestions
     | Custom
-    | Nested
+    | SubRunEvent
     | RunFinished
     | RunFailed
 )

@@ -9,11 +9,11 @@ from msgspec import Struct
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 
 
-class Text(Struct, frozen=True, tag="Text"):
+class TextMessagePart(Struct, frozen=True, tag="Text"):
     text: str
 
 
-class Image(Struct, frozen=True, tag="Image"):
+class ImageMessagePart(Struct, frozen=True, tag="Image"):
     """Image part. `url` is an address or a `data:` URL; it is passed to the model, never fetched here."""
 
     url: str
@@ -22,7 +22,7 @@ class Image(Struct, frozen=True, tag="Image"):
     """File name, where the client sends one."""
 
 
-class File(Struct, frozen=True, tag="File"):
+class FileMessagePart(Struct, frozen=True, tag="File"):
     """File part as the client sent it: base64 `data` or an upstream's `file_id`."""
 
     name: str | None = None
@@ -33,10 +33,10 @@ class File(Struct, frozen=True, tag="File"):
     """Whether its text is in the conversation already: the model sees only its name, tools get the file."""
 
 
-Part = Text | Image | File
+MessagePart = TextMessagePart | ImageMessagePart | FileMessagePart
 
 
-class Call(Struct, frozen=True):
+class ToolCall(Struct, frozen=True):
     """Tool call. `arguments` is the JSON text of an object; the engine replaces `id` with its own."""
 
     id: str
@@ -44,7 +44,7 @@ class Call(Struct, frozen=True):
     arguments: str
 
 
-class Opaque(Struct, frozen=True):
+class ProviderData(Struct, frozen=True):
     """Provider-specific data, such as a thinking signature, that must be sent back to it unchanged."""
 
     provider: str
@@ -53,18 +53,18 @@ class Opaque(Struct, frozen=True):
 
 class Message(Struct, frozen=True):
     role: Role
-    parts: tuple[Part, ...] = ()
-    calls: tuple[Call, ...] = ()
+    parts: tuple[MessagePart, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
     call_id: str | None = None
     name: str | None = None
     id: str | None = None
-    opaque: tuple[Opaque, ...] = ()
+    opaque: tuple[ProviderData, ...] = ()
 
     @property
     def text(self) -> str:
-        return "".join(part.text for part in self.parts if isinstance(part, Text))
+        return "".join(part.text for part in self.parts if isinstance(part, TextMessagePart))
 
 
-def said(role: Role, text: str, **more: Any) -> Message:
+def text_message(role: Role, text: str, **fields: Any) -> Message:
     """Make a message of plain text."""
-    return Message(role, (Text(text),) if text else (), **more)
+    return Message(role, (TextMessagePart(text),) if text else (), **fields)

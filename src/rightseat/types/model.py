@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
-from rightseat.types.chunks import Fragment
+from rightseat.types.chunks import ModelChunk
 from rightseat.types.messages import Message
 
 
@@ -26,7 +26,7 @@ class ToolChoice(Struct, frozen=True):
     name: str | None = None
 
 
-class Settings(Struct, frozen=True, kw_only=True):
+class SamplingSettings(Struct, frozen=True, kw_only=True):
     """Sampling options of the caller. None means not set; 0 and False are values.
 
     `extra` holds further fields for OpenAI-compatible upstreams; other models ignore them.
@@ -41,7 +41,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     extra: dict[str, Any] = {}
 
 
-class Raw(Struct, frozen=True):
+class RawPrompt(Struct, frozen=True):
     """Text or tokens to continue without a chat template: for models with `completes`."""
 
     text: str | tuple[int, ...]
@@ -57,15 +57,15 @@ class Prompt(Struct, frozen=True, kw_only=True):
     tools: tuple[ToolSpec, ...] = ()
     tool_choice: ToolChoice = ToolChoice()
     output_schema: dict[str, Any] | None = None
-    settings: Settings = Settings()
+    settings: SamplingSettings = SamplingSettings()
     conversation: str | None = None
     parent: str | None = None
     """Id of the conversation that this one was forked from."""
-    raw: Raw | None = None
+    raw: RawPrompt | None = None
     """Replaces all other fields except `settings`."""
 
     @property
-    def callable(self) -> tuple[ToolSpec, ...]:
+    def callable_tools(self) -> tuple[ToolSpec, ...]:
         """Tools that `tool_choice` allows: none, the named one, or all."""
         choice = self.tool_choice
         if choice.mode == "none":
@@ -73,12 +73,12 @@ class Prompt(Struct, frozen=True, kw_only=True):
         return tuple(tool for tool in self.tools if choice.mode != "named" or tool.name == choice.name)
 
     @property
-    def must(self) -> bool:
+    def requires_tool_call(self) -> bool:
         """Whether the model has to call a tool."""
-        return self.tool_choice.mode in ("required", "named") and bool(self.callable)
+        return self.tool_choice.mode in ("required", "named") and bool(self.callable_tools)
 
 
 class Model(Protocol):
     """Streams the answer to one prompt. Closing the iterator must cancel the work behind it."""
 
-    def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]: ...
+    def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]: ...

@@ -6,13 +6,13 @@ import difflib
 from collections.abc import Iterable
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return close[0] if close else None
+def closest_match(word: str, known: Iterable[str]) -> str | None:
+    matches = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return matches[0] if matches else None
 
 
-def meant(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return a sentence that suggests the closest name, or lists all names if none is close."""
-    listed = list(known)
-    near = nearest(word, listed)
-    return f"Did you mean {near!r}?" if near else f"Known: {', '.join(listed)}."
+    names = list(known)
+    match = closest_match(word, names)
+    return f"Did you mean {match!r}?" if match else f"Known: {', '.join(names)}."

@@ -19,45 +19,45 @@ from rightseat.types.messages import Message
 from rightseat.types.tools import Ask
 from rightseat.types.turn import Owner
 
-LIFETIME = 3600.0
+CONTINUATION_SECONDS = 3600.0
 _ID = re.compile(r"(?:call|msg|ask)_([0-9a-f]{24})_\d+")
 
 
-class Ids:
+class IdGenerator:
     """Generator of one run's ids, all with its resume token in them. A resumed run keeps its token."""
 
-    def __init__(self, ticket: str | None = None, number: int = 0) -> None:
-        self.ticket = ticket or secrets.token_hex(12)
-        self.number = number
+    def __init__(self, resume_token: str | None = None, last_number: int = 0) -> None:
+        self.resume_token = resume_token or secrets.token_hex(12)
+        self.last_number = last_number
 
     def _next(self, kind: str) -> str:
-        self.number += 1
-        return f"{kind}_{self.ticket}_{self.number}"
+        self.last_number += 1
+        return f"{kind}_{self.resume_token}_{self.last_number}"
 
-    def call(self) -> str:
+    def new_call_id(self) -> str:
         return self._next("call")
 
-    def message(self) -> str:
+    def new_message_id(self) -> str:
         return self._next("msg")
 
-    def ask(self) -> str:
+    def new_interrupt_id(self) -> str:
         return self._next("ask")
 
 
-def ticket_of(id: str | None) -> str | None:
+def parse_resume_token(id: str | None) -> str | None:
     """Return the resume token inside one of our ids; None for any other id."""
-    found = _ID.fullmatch(id) if id else None
-    return found[1] if found else None
+    match = _ID.fullmatch(id) if id else None
+    return match[1] if match else None
 
 
-def theirs(events: Iterable[object]) -> tuple[set[str], set[str]]:
+def collect_ids_and_tokens(events: Iterable[object]) -> tuple[set[str], set[str]]:
     """Return the call ids of events and the resume tokens in them: the store keys of their results and
     continuations."""
-    calls = {event.id for event in events if isinstance(event, CallStart | Interrupt)}
-    return calls, {ticket for id in calls if (ticket := ticket_of(id))}
+    call_ids = {event.id for event in events if isinstance(event, CallStart | Interrupt)}
+    return call_ids, {ticket for id in call_ids if (ticket := parse_resume_token(id))}
 
 
-class Open(Struct, frozen=True):
+class OpenQuestion(Struct, frozen=True):
     """Question that waits for its answer. `place`: index in the Pause. `again`: how often it was repeated."""
 
     interrupt: Interrupt
@@ -68,13 +68,13 @@ class Open(Struct, frozen=True):
     """Fields of a form that are answered already."""
 
 
-class Kept(Struct, frozen=True):
+class CallState(Struct, frozen=True):
     """State of a tool call: its result, its open questions, or the state of its paused tool."""
 
     result: str | None = None
     failed: bool = False
     client: bool = False
-    open: tuple[Open, ...] = ()
+    open: tuple[OpenQuestion, ...] = ()
     approved: bool = False
     paused: bool = False
     state: Any = None
@@ -83,7 +83,7 @@ class Kept(Struct, frozen=True):
     fresh: dict[int, Any] = {}
 
     @property
-    def heard(self) -> tuple[Any, ...]:
+    def all_answers(self) -> tuple[Any, ...]:
         """All answers in the order of the questions."""
         return (*self.answers, *(self.fresh[place] for place in sorted(self.fresh)))
 
@@ -94,7 +94,7 @@ class Continuation(Struct, frozen=True, kw_only=True):
     assistant: str
     added: tuple[Message, ...]
     """Messages of this run so far; the last is the assistant message with *all* its calls."""
-    calls: dict[str, Kept]
+    calls: dict[str, CallState]
     rounds: int
     number: int
     """Number of the last id generated."""
@@ -102,7 +102,7 @@ class Continuation(Struct, frozen=True, kw_only=True):
     expires: float
 
 
-class Bound(Struct, frozen=True):
+class PendingQuestion(Struct, frozen=True):
     """Question or client call that a conversation without ids waits for."""
 
     interrupt: str
@@ -113,33 +113,37 @@ class Bound(Struct, frozen=True):
 class Store(Protocol):
     """Keeps state that outlives a request. The owner is the first part of every key."""
 
-    async def save(self, continuation: Continuation) -> None: ...
+    async def save_continuation(self, continuation: Continuation) -> None: ...
 
-    async def take(self, owner: Owner, ticket: str) -> Continuation | None:
+    async def take_continuation(self, owner: Owner, resume_token: str) -> Continuation | None:
         """Remove and return the continuation; a second caller gets None."""
         ...
 
-    async def bind(self, owner: Owner, conversation: str, bound: Bound) -> None: ...
+    async def save_pending_question(
+        self, owner: Owner, conversation: str, question: PendingQuestion
+    ) -> None: ...
 
-    async def release(self, owner: Owner, conversation: str) -> Bound | None: ...
+    async def take_pending_question(self, owner: Owner, conversation: str) -> PendingQuestion | None: ...
 
-    async def remember(self, owner: Owner, results: dict[str, str]) -> None:
+    async def save_results(self, owner: Owner, results: dict[str, str]) -> None:
         """Keep the results of server calls by call id: a client's history is not trusted for them."""
         ...
 
-    async def recall(self, owner: Owner, call_ids: list[str]) -> dict[str, str]: ...
+    async def get_results(self, owner: Owner, call_ids: list[str]) -> dict[str, str]: ...
 
 
 @runtime_checkable
-class Notes(Protocol):
+class CheckpointStore(Protocol):
     """Keeps checkpoints that survive the process, such as a flow's after each step. Optional for a Store;
     both of ours implement it."""
 
-    async def note(self, owner: Owner, key: str, body: bytes, seconds: float | None = None) -> None:
+    async def save_checkpoint(
+        self, owner: Owner, key: str, body: bytes, seconds: float | None = None
+    ) -> None:
         """Keep or replace `body` under the key for `seconds`, else as long as a continuation. Keys that begin
         with a thread's id and a slash are deleted with the thread."""
         ...
 
-    async def noted(self, owner: Owner, key: str) -> bytes | None: ...
+    async def get_checkpoint(self, owner: Owner, key: str) -> bytes | None: ...
 
-    async def forget(self, owner: Owner, key: str) -> None: ...
+    async def delete_checkpoint(self, owner: Owner, key: str) -> None: ...

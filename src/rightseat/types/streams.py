@@ -31,15 +31,15 @@ class closing(AbstractAsyncContextManager[AsyncIterator[T]], Generic[T]):
             await aclose()
 
 
-class Offered(AsyncIterator[T]):
+class PushStream(AsyncIterator[T]):
     """Stream that offers a new item to `on_item` first while its reader waits. If `on_item` returns True, the
     item is consumed and the reader is not woken."""
 
-    __slots__ = ("stream", "taken")
+    __slots__ = ("on_item", "stream")
 
     def __init__(self) -> None:
         self.stream: AsyncGenerator[T, None]
-        self.taken: Callable[[T], bool] | None = None
+        self.on_item: Callable[[T], bool] | None = None
 
     def __aiter__(self) -> AsyncGenerator[T, None]:
         # The generator itself: a call through this class would cost time for every item.
@@ -52,7 +52,7 @@ class Offered(AsyncIterator[T]):
         await self.stream.aclose()
 
 
-async def within(stream: AsyncIterator[T], seconds: float | None) -> AsyncIterator[T]:
+async def with_timeout(stream: AsyncIterator[T], seconds: float | None) -> AsyncIterator[T]:
     """Yield the items of a stream; raise TimeoutError once `seconds` have passed in total."""
     deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds
     async with closing(stream):
@@ -65,31 +65,31 @@ async def within(stream: AsyncIterator[T], seconds: float | None) -> AsyncIterat
             yield item
 
 
-def numbered(*streams: AsyncIterator[T]) -> AsyncIterator[T | tuple[int, T]]:
+def merge_unless_single(*streams: AsyncIterator[T]) -> AsyncIterator[T | tuple[int, T]]:
     """Merge streams as `merge` does; a single stream is returned unchanged, without numbers."""
     return streams[0] if len(streams) == 1 else merge(*streams)
 
 
-async def merge(*streams: AsyncIterator[T], size: int = 64) -> AsyncIterator[tuple[int, T]]:
+async def merge(*streams: AsyncIterator[T], buffer_size: int = 64) -> AsyncIterator[tuple[int, T]]:
     """Yield (stream number, item) of all streams as they arrive; a slow reader applies backpressure."""
     items: deque[tuple[int, T]] = deque()
-    room = asyncio.Semaphore(size)
+    free_slots = asyncio.Semaphore(buffer_size)
     wake = asyncio.Event()
 
-    async def feed(number: int, stream: AsyncIterator[T]) -> None:
+    async def forward(number: int, stream: AsyncIterator[T]) -> None:
         async with closing(stream):
             async for item in stream:
-                await room.acquire()
+                await free_slots.acquire()
                 items.append((number, item))
                 wake.set()
 
-    tasks = [asyncio.create_task(feed(n, stream)) for n, stream in enumerate(streams)]
+    tasks = [asyncio.create_task(forward(n, stream)) for n, stream in enumerate(streams)]
     for task in tasks:
         task.add_done_callback(lambda _: wake.set())
     try:
         while True:
             while items:
-                room.release()
+                free_slots.release()
                 yield items.popleft()
             for task in tasks:
                 if task.done():

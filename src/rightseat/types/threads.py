@@ -17,14 +17,14 @@ from rightseat.types.events import CallArgs, Event, ReasoningDelta, RunFailed, R
 from rightseat.types.messages import Message
 from rightseat.types.turn import Owner, Turn
 
-NAME_LENGTH = 80
+MAX_TITLE_CHARS = 80
 PAGE_BYTES = 1 << 20
-RESTARTED = RunFailed(
+RUN_RESTARTED = RunFailed(
     "restarted", "The server was restarted in the middle of this answer. Ask again.", 503, retry_after=2
 )
 
 
-class Posted(Struct, frozen=True, tag="Posted"):
+class UserInput(Struct, frozen=True, tag="Posted"):
     """Input of the client for the run that follows."""
 
     messages: tuple[Message, ...]
@@ -39,9 +39,9 @@ class Posted(Struct, frozen=True, tag="Posted"):
     """Whether it answers an interrupt: the branch continues, whatever history is posted with it."""
 
 
-Entry = Event | Posted
-Numbered = tuple[int, Entry]
-Delta = TextDelta | ReasoningDelta | CallArgs
+ThreadEntry = Event | UserInput
+NumberedEntry = tuple[int, ThreadEntry]
+DeltaEvent = TextDelta | ReasoningDelta | CallArgs
 
 
 class Thread(Struct, frozen=True, kw_only=True):
@@ -58,7 +58,7 @@ class Thread(Struct, frozen=True, kw_only=True):
     """Id of the active run."""
 
 
-class Keep(Struct, frozen=True):
+class Retention(Struct, frozen=True):
     """Retention limits. The oldest threads beyond them are deleted; a running thread never is."""
 
     days: float = 0
@@ -70,158 +70,162 @@ class Keep(Struct, frozen=True):
 
 
 @runtime_checkable
-class Journal(Protocol):
+class ThreadStore(Protocol):
     """Keeps threads. The owner is the first part of every key: threads of other owners are invisible."""
 
-    def keeps(self, owner: Owner, thread: str) -> bool: ...
+    def has_thread(self, owner: Owner, thread: str) -> bool: ...
 
-    async def begin(self, owner: Owner, thread: str, run: str, *, assistant: str, name: str) -> int:
+    async def begin_run(self, owner: Owner, thread: str, run: str, *, assistant: str, name: str) -> int:
         """Lease the thread to a run and return the number of its last entry. Raise Conflict when another run
         has it. Create a missing thread with this name."""
         ...
 
-    def append(self, owner: Owner, thread: str, first: int, entries: Sequence[Entry]) -> None:
+    def append_entries(self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry]) -> None:
         """Store entries from number `first` on. The run's last event ends the lease. Raises nothing: a run
         goes on although it cannot be stored."""
         ...
 
-    async def read(
+    async def read_entries(
         self, owner: Owner, thread: str, after: int = 0, until: int | None = None
-    ) -> list[Numbered]:
+    ) -> list[NumberedEntry]:
         """Return the next page of entries, including all appended so far; empty at the end."""
         ...
 
-    async def opening(self, owner: Owner, thread: str, number: int) -> int:
+    async def run_start(self, owner: Owner, thread: str, number: int) -> int:
         """Return the number before the first entry of the run that `number` belongs to."""
         ...
 
-    async def find(self, owner: Owner, thread: str) -> Thread | None: ...
+    async def get_thread(self, owner: Owner, thread: str) -> Thread | None: ...
 
-    async def threads(
+    async def list_threads(
         self,
         owner: Owner,
         *,
         assistant: str | None = None,
         archived: bool = False,
         limit: int = 100,
-        skip: int = 0,
+        offset: int = 0,
     ) -> list[Thread]:
         """Return threads, the newest first."""
         ...
 
-    async def change(
+    async def update_thread(
         self, owner: Owner, thread: str, *, name: str | None = None, archived: bool | None = None
     ) -> Thread | None: ...
 
-    async def delete(self, owner: Owner, thread: str) -> bool:
+    async def delete_thread(self, owner: Owner, thread: str) -> bool:
         """Delete the thread with its continuations, tool results and checkpoints."""
         ...
 
     async def close(self) -> None: ...
 
 
-_DELTAS = (TextDelta, ReasoningDelta, CallArgs)
-_ENDS = (RunFinished, RunFailed)
+_DELTA_TYPES = (TextDelta, ReasoningDelta, CallArgs)
+_RUN_END_TYPES = (RunFinished, RunFailed)
 
 
-def is_delta(entry: Entry) -> TypeGuard[Delta]:
-    return isinstance(entry, _DELTAS)
+def is_delta(entry: ThreadEntry) -> TypeGuard[DeltaEvent]:
+    return isinstance(entry, _DELTA_TYPES)
 
 
-def ends(entry: Entry) -> bool:
+def is_run_end(entry: ThreadEntry) -> bool:
     """Whether the entry ends a run."""
-    return isinstance(entry, _ENDS)
+    return isinstance(entry, _RUN_END_TYPES)
 
 
-def words(entry: Delta) -> str:
+def delta_text(entry: DeltaEvent) -> str:
     return entry.json if isinstance(entry, CallArgs) else entry.text
 
 
-def saying(entry: Delta, text: str) -> Delta:
+def with_delta_text(entry: DeltaEvent, text: str) -> DeltaEvent:
     """Return the delta with another text."""
     if isinstance(entry, CallArgs):
         return msgspec.structs.replace(entry, json=text)
     return msgspec.structs.replace(entry, text=text)
 
 
-class Row(Struct, frozen=True):
+class EntryRow(Struct, frozen=True):
     """One entry, or several deltas merged; `offsets` has the text length at each number."""
 
     first: int
     last: int
-    entry: Entry
-    cuts: tuple[int, ...] = ()
+    entry: ThreadEntry
+    offsets: tuple[int, ...] = ()
 
-    def between(self, after: int, until: int | None = None) -> Numbered | None:
+    def slice(self, after: int, until: int | None = None) -> NumberedEntry | None:
         """Return the part of the row after one number and up to another; None if it has none."""
         last = self.last if until is None else min(self.last, until)
         if last <= after or last < self.first:
             return None
-        if not self.cuts or not is_delta(self.entry):
+        if not self.offsets or not is_delta(self.entry):
             return last, self.entry
-        start = self.cuts[after - self.first] if after >= self.first else 0
-        return last, saying(self.entry, words(self.entry)[start : self.cuts[last - self.first]])
+        start = self.offsets[after - self.first] if after >= self.first else 0
+        return last, with_delta_text(
+            self.entry, delta_text(self.entry)[start : self.offsets[last - self.first]]
+        )
 
 
-def rows(numbered: Iterable[Numbered]) -> list[Row]:
+def merge_rows(numbered: Iterable[NumberedEntry]) -> list[EntryRow]:
     """Convert entries to rows; adjacent deltas of the same message or call are merged."""
-    found: list[Row] = []
-    group: list[Numbered] = []
+    merged: list[EntryRow] = []
+    group: list[NumberedEntry] = []
     for number, entry in numbered:
-        if group and not _adjoins(group[-1], number, entry):
-            found.append(_row(group))
+        if group and not _is_adjacent(group[-1], number, entry):
+            merged.append(_merge_group(group))
             group = []
         group.append((number, entry))
     if group:
-        found.append(_row(group))
-    return found
+        merged.append(_merge_group(group))
+    return merged
 
 
-def _adjoins(before: Numbered, number: int, entry: Entry) -> bool:
-    last, earlier = before
-    if type(entry) is TextDelta and type(earlier) is TextDelta:
+def _is_adjacent(previous: NumberedEntry, number: int, entry: ThreadEntry) -> bool:
+    last, previous_entry = previous
+    if type(entry) is TextDelta and type(previous_entry) is TextDelta:
         # Fast path: nearly all entries are text deltas.
-        same = entry.id == earlier.id and number == last + 1
-        return same and entry.logprobs is None and earlier.logprobs is None
-    if number != last + 1 or type(entry) is not type(earlier) or not is_delta(entry):
+        same = entry.id == previous_entry.id and number == last + 1
+        return same and entry.logprobs is None and previous_entry.logprobs is None
+    if number != last + 1 or type(entry) is not type(previous_entry) or not is_delta(entry):
         return False
-    if not is_delta(earlier) or entry.id != earlier.id:
+    if not is_delta(previous_entry) or entry.id != previous_entry.id:
         return False
     # Log probabilities belong to their own text.
-    return getattr(entry, "logprobs", None) is None and getattr(earlier, "logprobs", None) is None
+    return getattr(entry, "logprobs", None) is None and getattr(previous_entry, "logprobs", None) is None
 
 
-def _row(group: list[Numbered]) -> Row:
+def _merge_group(group: list[NumberedEntry]) -> EntryRow:
     (first, entry), (last, _) = group[0], group[-1]
     if len(group) == 1 or not is_delta(entry):
-        return Row(first, last, entry)
+        return EntryRow(first, last, entry)
     pieces = [one.text for _, one in group if type(one) is TextDelta]
-    pieces = pieces or [words(one) for _, one in group if is_delta(one)]
-    return Row(first, last, saying(entry, "".join(pieces)), tuple(accumulate(map(len, pieces))))
+    pieces = pieces or [delta_text(one) for _, one in group if is_delta(one)]
+    return EntryRow(first, last, with_delta_text(entry, "".join(pieces)), tuple(accumulate(map(len, pieces))))
 
 
-def posted(turn: Turn, *, new: bool, results: bool = False) -> Posted:
+def extract_user_input(turn: Turn, *, new: bool, results: bool = False) -> UserInput:
     """Return the posted messages that the thread does not have: all if it is new, else those after the last
     assistant message. Tool results of ours are in the log already and left out, unless `results` is set: such
     a client gives results of its own calls ids like ours."""
     messages = turn.messages
     start = 0
     if not new:
-        said = [number for number, message in enumerate(messages) if message.role == "assistant"]
-        start = said[-1] + 1 if said else 0
-    every = new or results
+        assistant_positions = [
+            number for number, message in enumerate(messages) if message.role == "assistant"
+        ]
+        start = assistant_positions[-1] + 1 if assistant_positions else 0
+    include_results = new or results
     before = [name for m in messages[start - 1 : start] for name in (m.id, *(c.id for c in m.calls)) if name]
-    mine: list[Message] = []
+    new_messages: list[Message] = []
     for m in messages[start:]:
-        if every or m.id is None or m.id != f"result-{m.call_id}":
-            mine.append(m)
+        if include_results or m.id is None or m.id != f"result-{m.call_id}":
+            new_messages.append(m)
         else:
             before.append(m.id)
-    return Posted(tuple(mine), turn.state, turn.assistant or "", tuple(before), bool(turn.answers))
+    return UserInput(tuple(new_messages), turn.state, turn.assistant or "", tuple(before), bool(turn.answers))
 
 
-def title(messages: Sequence[Message]) -> str:
+def make_title(messages: Sequence[Message]) -> str:
     """Make the first title of a thread from the first user message."""
     first = next((message.text for message in messages if message.role == "user"), "")
-    line = " ".join(first.split())
-    return line if len(line) <= NAME_LENGTH else f"{line[: NAME_LENGTH - 1]}…"
+    text = " ".join(first.split())
+    return text if len(text) <= MAX_TITLE_CHARS else f"{text[: MAX_TITLE_CHARS - 1]}…"

@@ -20,8 +20,8 @@ from rightseat.types.messages import Message
 from rightseat.types.model import ToolSpec
 from rightseat.types.turn import Turn
 
-TEXT: dict[str, Any] = {"type": "string"}
-APPROVAL: dict[str, Any] = {
+TEXT_SCHEMA: dict[str, Any] = {"type": "string"}
+APPROVAL_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"approved": {"type": "boolean"}},
     "required": ["approved"],
@@ -40,21 +40,21 @@ class Result(Struct, frozen=True):
             return ""
         if isinstance(self.content, str):
             return self.content
-        return msgspec.json.encode(self.content, enc_hook=plainly).decode()
+        return msgspec.json.encode(self.content, enc_hook=encode_fallback).decode()
 
 
-def plainly(value: Any) -> Any:
+def encode_fallback(value: Any) -> Any:
     """Encode a value that JSON lacks: a pydantic model as its fields, anything else as its text."""
     dump = getattr(value, "model_dump", None)
     return str(value) if dump is None else dump(mode="json")
 
 
-def failure(code: str, message: str) -> Result:
+def error_result(code: str, message: str) -> Result:
     """Make the Result that reports a failed call to the model and the client."""
     return Result({"error": {"code": code, "message": message}}, failed=True)
 
 
-def approves(answer: Any) -> bool:
+def is_approved(answer: Any) -> bool:
     """Whether the answer to a confirm question approves; extra fields are ignored."""
     return isinstance(answer, dict) and answer.get("approved") is True
 
@@ -64,7 +64,7 @@ class Ask(Struct, frozen=True):
 
     message: str
     kind: Literal["ask", "confirm", "form"] = "ask"
-    schema: dict[str, Any] = field(default_factory=lambda: TEXT)
+    schema: dict[str, Any] = field(default_factory=lambda: TEXT_SCHEMA)
 
 
 class Pause(Struct, frozen=True):
@@ -74,7 +74,7 @@ class Pause(Struct, frozen=True):
     state: Any = None
 
 
-class Asked(BaseException):
+class AskSignal(BaseException):
     """Signal that unwinds a function that asks. Not an Exception: `except Exception` must not catch it."""
 
     def __init__(self, ask: Ask) -> None:
@@ -90,31 +90,31 @@ class ToolContext:
     call_id: str = ""
     state: Any = None
     answers: tuple[Any, ...] = ()
-    said: tuple[Message, ...] = ()
+    turn_messages: tuple[Message, ...] = ()
     """Messages of this turn so far, after those that it began with."""
     budget: int | None = None
     """Tokens that the result may take; None if the model's context window is unknown."""
-    key: str = ""
+    idempotency_key: str = ""
     """Idempotency key for the peer, where the caller may have to repeat the call."""
-    asked: int = attribute(default=0, init=False)
+    answers_used: int = attribute(default=0, init=False)
 
     def ask(self, message: str, schema: dict[str, Any] | None = None) -> Any:
         """Ask the person and return the answer. The run stops meanwhile, and the function restarts with the
         answer: ask before any side effect that must not happen twice."""
-        if self.asked < len(self.answers):
-            self.asked += 1
-            return self.answers[self.asked - 1]
-        raise Asked(Ask(message) if schema is None else Ask(message, "form", schema))
+        if self.answers_used < len(self.answers):
+            self.answers_used += 1
+            return self.answers[self.answers_used - 1]
+        raise AskSignal(Ask(message) if schema is None else Ask(message, "form", schema))
 
     def confirm(self, message: str) -> bool:
         """Ask the person for approval; return whether it was given."""
-        if self.asked < len(self.answers):
-            self.asked += 1
-            return approves(self.answers[self.asked - 1])
-        raise Asked(Ask(message, "confirm", APPROVAL))
+        if self.answers_used < len(self.answers):
+            self.answers_used += 1
+            return is_approved(self.answers[self.answers_used - 1])
+        raise AskSignal(Ask(message, "confirm", APPROVAL_SCHEMA))
 
 
-ToolCall = Callable[[dict[str, Any], ToolContext], AsyncIterator[Event | Result | Pause]]
+ToolHandler = Callable[[dict[str, Any], ToolContext], AsyncIterator[Event | Result | Pause]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class Tool:
     name: str
     description: str
     parameters: dict[str, Any]
-    call: ToolCall | None = None
+    call: ToolHandler | None = None
     confirm: bool = False
     timeout: float | None = None
     function: Callable[..., Any] | None = None
@@ -130,16 +130,16 @@ class Tool:
     strict: bool = False
     effect: Literal["reads", "writes", "dangerous"] = "writes"
     """The strongest effect that a call may have."""
-    outside: bool = False
+    untrusted: bool = False
     """Whether its result is untrusted content: web pages, mails, other services."""
-    asks: bool = False
+    asks_approval: bool = False
     """Whether the tool itself asks for approval before any effect."""
     check: Callable[[Any], str | None] | None = None
     """Validates the arguments instead of the schema and returns the problem: a tool that asks for missing
     values accepts less than its schema requires."""
 
     @property
-    def client(self) -> bool:
+    def runs_on_client(self) -> bool:
         return self.call is None
 
     @property
@@ -147,7 +147,7 @@ class Tool:
         return ToolSpec(self.name, self.description, self.parameters, self.strict)
 
 
-class ToolSource(Protocol):
+class Toolset(Protocol):
     """Set of further tools, such as plugins': too many for one prompt, so each turn gets a selection."""
 
     def __contains__(self, name: object, /) -> bool:
@@ -155,7 +155,7 @@ class ToolSource(Protocol):
         ...
 
     @property
-    def questions(self) -> tuple[str, ...]:
+    def suggestions(self) -> tuple[str, ...]:
         """Suggested questions, shown by doors."""
         ...
 
@@ -164,27 +164,29 @@ class ToolSource(Protocol):
         """Plugins that a turn can be limited to (Turn.plugins): id → name."""
         ...
 
-    def asked(self, turn: Turn, /) -> Turn:
+    def with_default_question(self, turn: Turn, /) -> Turn:
         """Return the turn, with a default question if the person sent none and only one fits."""
         ...
 
-    async def offer(self, tools: dict[str, Tool], turn: Turn, said: Sequence[Message], /) -> None:
+    async def add_tools(
+        self, tools: dict[str, Tool], turn: Turn, turn_messages: Sequence[Message], /
+    ) -> None:
         """Add the tools of a turn to `tools`, in a stable order. Later calls may add more, never remove."""
         ...
 
-    def digest(self, names: Iterable[str], /) -> str:
+    def fingerprint(self, names: Iterable[str], /) -> str:
         """Return a hash that changes when one of these tools changes."""
         ...
 
 
-def client_tool(spec: ToolSpec) -> Tool:
+def make_client_tool(spec: ToolSpec) -> Tool:
     """Make a tool that the client runs: the browser, OpenBB, an OpenAI client's own program."""
     return Tool(spec.name, spec.description, spec.parameters, strict=spec.strict)
 
 
-def toolset(server: tuple[Tool, ...], client: tuple[ToolSpec, ...]) -> dict[str, Tool]:
+def merge_tools(server: tuple[Tool, ...], client: tuple[ToolSpec, ...]) -> dict[str, Tool]:
     """Return all tools by name, server tools first; a client tool never shadows a server tool."""
     tools = {tool.name: tool for tool in server}
     for spec in client:
-        tools.setdefault(spec.name, client_tool(spec))
+        tools.setdefault(spec.name, make_client_tool(spec))
     return tools

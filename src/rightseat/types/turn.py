@@ -7,10 +7,10 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from rightseat.types.messages import Message
-from rightseat.types.model import Raw, Settings, ToolChoice, ToolSpec
+from rightseat.types.model import RawPrompt, SamplingSettings, ToolChoice, ToolSpec
 
-MAX_DEPTH = 5
-Caution = Literal["off", "dangerous", "writes", "all"]
+MAX_AGENT_DEPTH = 5
+ConfirmAfterUntrusted = Literal["off", "dangerous", "writes", "all"]
 """Effects of calls that need approval once untrusted content is in the conversation."""
 
 
@@ -20,7 +20,7 @@ class Owner(Struct, frozen=True):
     name: str = "local"
 
 
-class Answer(Struct, frozen=True):
+class InterruptAnswer(Struct, frozen=True):
     """Answer of a person to an Interrupt: a value, or plain text where the door has only text."""
 
     interrupt: str
@@ -29,14 +29,14 @@ class Answer(Struct, frozen=True):
     text: str | None = None
 
 
-class Context(Struct, frozen=True):
+class AppContext(Struct, frozen=True):
     """Context item of the application (AG-UI context, a widget's data)."""
 
     description: str
     value: str
 
 
-class Forwarded(Struct, frozen=True):
+class ForwardedProps(Struct, frozen=True):
     """Properties that an application sends beside the conversation, for agents and tools. The client wrote
     them: they never decide about permissions."""
 
@@ -49,7 +49,7 @@ class Forwarded(Struct, frozen=True):
     """Node at which the client believes the agent to wait; a waiting agent resumes there."""
 
 
-class Topics(Struct, frozen=True):
+class ClientTopics(Struct, frozen=True):
     """Topic rules of the client. They only tighten the operator's."""
 
     allow: tuple[str, ...] = ()
@@ -66,34 +66,34 @@ class Turn(Struct, frozen=True, kw_only=True):
     plugins: tuple[str, ...] = ()
     """Plugins whose tools may be used; empty: all. The assistant's and the client's own tools stay."""
     output_schema: dict[str, Any] | None = None
-    settings: Settings = Settings()
-    context: tuple[Context, ...] = ()
+    settings: SamplingSettings = SamplingSettings()
+    context: tuple[AppContext, ...] = ()
     state: Any = None
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[InterruptAnswer, ...] = ()
     thread: str = ""
     run: str = ""
     owner: Owner = Owner()
     headers: dict[str, str] = {}
     """Trace headers, and the client's headers that `http/forwarding.py` lets through."""
-    forwarded: Forwarded = Forwarded()
-    topics: Topics = Topics()
-    caution: Caution = "off"
-    exposed: bool = False
+    forwarded: ForwardedProps = ForwardedProps()
+    topics: ClientTopics = ClientTopics()
+    confirm_after_untrusted: ConfirmAfterUntrusted = "off"
+    has_untrusted_input: bool = False
     """Whether the caller of this sub-run has untrusted content in its conversation (prompt injection)."""
-    keep: Literal["no", "asked", "never"] = "no"
+    recording: Literal["no", "asked", "never"] = "no"
     """Whether the client may ask for the conversation later; "never": a thread log has it or none may."""
     deadline: float | None = None
     depth: int = 0
     shows_interrupts: bool = True
     shows_artifacts: bool = True
     """Whether the client displays tables, charts and files; otherwise they become text and links."""
-    base: str = ""
+    base_url: str = ""
     """URL under which the client reaches this server, for links."""
-    echoes: bool = True
+    returns_call_ids: bool = True
     """Whether the client sends our call ids back with the results of its calls."""
     conversation: str | None = None
     session: str | None = None
     """The client's name for its conversation. A cache key only: nothing is stored or looked up by it."""
     parent: str | None = None
     """Session that this one was forked from."""
-    raw: Raw | None = None
+    raw: RawPrompt | None = None

@@ -12,11 +12,11 @@ from rightseat.config.settings import Config
 from rightseat.wiring.names import LOCAL
 
 DEFAULT = "default"
-DEMO = "scripted:demo"
+DEMO_MODEL = "scripted:demo"
 OPENAI_MODEL = "gpt-4o-mini"
 
 
-class Choice(Struct, frozen=True):
+class ModelChoice(Struct, frozen=True):
     """Model of the default assistant, and the reason for the choice."""
 
     model: str
@@ -25,7 +25,7 @@ class Choice(Struct, frozen=True):
     demo: bool = False
 
 
-class Vendor(Struct, frozen=True):
+class VendorPreset(Struct, frozen=True):
     """Vendor chosen by its environment variables. `package` must be importable; `extra` installs it."""
 
     variables: tuple[str, ...]
@@ -38,12 +38,12 @@ class Vendor(Struct, frozen=True):
 
 # OpenAI first: compatible servers use its variables too.
 VENDORS = (
-    Vendor(("OPENAI_API_KEY", "OPENAI_BASE_URL"), "openai", OPENAI_MODEL, "OPENAI_MODEL"),
-    Vendor(("AZURE_OPENAI_ENDPOINT",), "openai", OPENAI_MODEL, "AZURE_OPENAI_DEPLOYMENT"),
-    Vendor(
+    VendorPreset(("OPENAI_API_KEY", "OPENAI_BASE_URL"), "openai", OPENAI_MODEL, "OPENAI_MODEL"),
+    VendorPreset(("AZURE_OPENAI_ENDPOINT",), "openai", OPENAI_MODEL, "AZURE_OPENAI_DEPLOYMENT"),
+    VendorPreset(
         ("ANTHROPIC_API_KEY",), "anthropic", "claude-sonnet-5-5", "ANTHROPIC_MODEL", "anthropic", "anthropic"
     ),
-    Vendor(
+    VendorPreset(
         ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         "google",
         "gemini-3.8-flash",
@@ -54,32 +54,32 @@ VENDORS = (
 )
 
 
-def choose(config: Config, env: Mapping[str, str] | None = None) -> Choice:
+def choose_model(config: Config, env: Mapping[str, str] | None = None) -> ModelChoice:
     env = os.environ if env is None else env
     if config.model:
-        return Choice(config.model, f"named by {config.model_from}")
+        return ModelChoice(config.model, f"named by {config.model_from}")
     if DEFAULT in config.models:
-        return Choice(DEFAULT, f"[models.{DEFAULT}] in {config.path}")
+        return ModelChoice(DEFAULT, f"[models.{DEFAULT}] in {config.path}")
     if config.models:
-        return Choice(next(iter(config.models)), f"the first of [models] in {config.path}")
+        return ModelChoice(next(iter(config.models)), f"the first of [models] in {config.path}")
     hints = []
     for vendor in VENDORS:
         variable = next((name for name in vendor.variables if env.get(name)), None)
         if variable is None:
             continue
-        if not vendor.package or installed(vendor.package):
+        if not vendor.package or is_installed(vendor.package):
             name = env.get(vendor.model_variable) or vendor.model
-            return Choice(f"{vendor.kind}:{name}", f"{variable} is set")
+            return ModelChoice(f"{vendor.kind}:{name}", f"{variable} is set")
         hints.append(f" {variable} is set: pip install 'rightseat[{vendor.extra}]' to use it.")
     hint = "".join(hints)
     if config.without_local:
         why = f"a short script, not a model. {config.without_local}{hint}"
-        return Choice(DEMO, why, demo=True)
+        return ModelChoice(DEMO_MODEL, why, demo=True)
     why = "small and on this machine. Others: --model FILE.gguf, OPENAI_API_KEY, --model openai:NAME"
-    return Choice(LOCAL, f"{why}.{hint}" if hint else why, demo=True)
+    return ModelChoice(LOCAL, f"{why}.{hint}" if hint else why, demo=True)
 
 
-def installed(package: str) -> bool:
+def is_installed(package: str) -> bool:
     try:
         return importlib.util.find_spec(package) is not None
     except ModuleNotFoundError:

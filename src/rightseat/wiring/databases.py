@@ -15,27 +15,27 @@ log = logging.getLogger(__name__)
 MB = 1 << 20
 
 
-def databases(config: Config) -> dict[str, Database]:
-    made = {}
+def open_databases(config: Config) -> dict[str, Database]:
+    opened = {}
     for name, settings in config.databases.items():
         try:
-            made[name] = database(name, settings, config)
+            opened[name] = open_configured_database(name, settings, config)
         except ConfigError as error:
             log.error("Database %s is left out: %s", name, error.message)
-    return made
+    return opened
 
 
-def database(name: str, settings: DatabaseSettings, config: Config) -> Database:
+def open_configured_database(name: str, settings: DatabaseSettings, config: Config) -> Database:
     """Make a database without connecting; ConfigError if its URL is invalid or a package is missing."""
-    from rightseat.plugins.sql.database import database
-    from rightseat.plugins.sql.query import Limits
+    from rightseat.plugins.sql.database import open_database
+    from rightseat.plugins.sql.query import QueryLimits
 
-    return database(
+    return open_database(
         name,
         settings.url.reveal(),
         config.folder,
         description=settings.description,
-        limits=Limits(rows=settings.max_rows, bytes=settings.max_mb * MB, seconds=settings.timeout),
+        limits=QueryLimits(rows=settings.max_rows, bytes=settings.max_mb * MB, seconds=settings.timeout),
         tables=settings.tables,
         functions=settings.functions,
         plugins=settings.plugins,

@@ -9,20 +9,19 @@ from dataclasses import replace
 from rightseat.config.settings import Config
 from rightseat.engine.loop import Assistant
 from rightseat.errors import CallerError, ConfigError
-from rightseat.plugins.selection import Selection
-from rightseat.plugins.shelf import Shelf
+from rightseat.plugins.selection import ToolSelection
+from rightseat.plugins.shelf import PluginCatalog
 from rightseat.plugins.vectors import Embed
 from rightseat.types.model import Model
-from rightseat.wiring.plugins import folders, shelf
+from rightseat.wiring.plugins import plugin_folders
 
-__all__ = ["embedding", "equipped", "shelf"]
-log = logging.getLogger(__name__)
-DEFAULT = "default"
+assistants_log = logging.getLogger(__name__)
+DEFAULT_ASSISTANT = "default"
 # Context assumed for a local model without a configured one.
 LOCAL_CONTEXT = 4096
 
 
-def embedding(config: Config, get: Callable[[str], Model]) -> Embed | None:
+def make_embedder(config: Config, get: Callable[[str], Model]) -> Embed | None:
     """Return the embedding function of the model in [tools] embeddings, or None."""
     name = config.tools.embeddings
     if not name:
@@ -33,68 +32,82 @@ def embedding(config: Config, get: Callable[[str], Model]) -> Embed | None:
     return embed
 
 
-def equipped(
-    assistants: Mapping[str, Assistant], shelf: Shelf, config: Config, local: Callable[[Model], bool]
+def attach_plugins(
+    assistants: Mapping[str, Assistant],
+    catalog: PluginCatalog,
+    config: Config,
+    is_local: Callable[[Model], bool],
 ) -> dict[str, Assistant]:
     """Attach plugins to assistants and add the plugins that are assistants themselves."""
-    made = {name: _equipped(one, shelf, config, local) for name, one in assistants.items()}
-    return made | _appearing(made, shelf, config, local)
+    attached = {name: _attach_own_plugins(one, catalog, config, is_local) for name, one in assistants.items()}
+    return attached | _plugin_assistants(attached, catalog, config, is_local)
 
 
-def _equipped(
-    assistant: Assistant, shelf: Shelf, config: Config, local: Callable[[Model], bool]
+def _attach_own_plugins(
+    assistant: Assistant, catalog: PluginCatalog, config: Config, is_local: Callable[[Model], bool]
 ) -> Assistant:
     settings = config.assistants.get(assistant.name)
-    if config.assistants and settings is None and assistant.name != DEFAULT:
+    if config.assistants and settings is None and assistant.name != DEFAULT_ASSISTANT:
         return assistant  # a plain model, addressed by its name
     # Without a table of its own the default assistant is the first one.
     name = assistant.name if settings else next(iter(config.assistants), "")
     settings = config.assistants.get(name)
-    mine = settings.plugins if settings else None
-    if mine is None:
-        return _with(assistant, shelf, config, local)
-    if not mine:
+    own_plugins = settings.plugins if settings else None
+    if own_plugins is None:
+        return _with_catalog(assistant, catalog, config, is_local)
+    if not own_plugins:
         return assistant
     try:
-        return _with(assistant, shelf.only(mine), config, local)
+        return _with_catalog(assistant, catalog.make_subset(own_plugins), config, is_local)
     except CallerError as error:
         raise ConfigError(f"[assistants.{name}] in {config.path}: {error.message}") from None
 
 
-def _with(assistant: Assistant, shelf: Shelf, config: Config, local: Callable[[Model], bool]) -> Assistant:
-    if not shelf.entries and not shelf.questions:
+def _with_catalog(
+    assistant: Assistant, catalog: PluginCatalog, config: Config, is_local: Callable[[Model], bool]
+) -> Assistant:
+    if not catalog.entries and not catalog.questions:
         return assistant
     for tool in assistant.tools:
-        if tool.name in shelf.by_name:
-            log.warning("%s: its own tool %s hides a plugin's of that name.", assistant.name, tool.name)
+        if tool.name in catalog.by_name:
+            assistants_log.warning(
+                "%s: its own tool %s hides a plugin's of that name.", assistant.name, tool.name
+            )
     # API results must fit a local model's context.
-    context = assistant.context or (LOCAL_CONTEXT if local(assistant.model) else None)
-    selection = Selection(shelf, shown=config.tools.shown, context=context)
-    return replace(assistant, source=selection, context=context)
+    context = assistant.context or (LOCAL_CONTEXT if is_local(assistant.model) else None)
+    selection = ToolSelection(catalog, max_tools=config.tools.shown, context=context)
+    return replace(assistant, toolset=selection, context=context)
 
 
-def _appearing(
-    assistants: Mapping[str, Assistant], shelf: Shelf, config: Config, local: Callable[[Model], bool]
+def _plugin_assistants(
+    assistants: Mapping[str, Assistant],
+    catalog: PluginCatalog,
+    config: Config,
+    is_local: Callable[[Model], bool],
 ) -> dict[str, Assistant]:
     """Make an assistant of each plugin with `appears`, with its tools and the default's model."""
-    default = assistants.get(DEFAULT) or next(iter(assistants.values()))
-    found: dict[str, Assistant] = {}
-    for folder, settings in folders(config).items():
-        loaded = shelf.loaded.get(folder.name)
+    default = assistants.get(DEFAULT_ASSISTANT) or next(iter(assistants.values()))
+    plugin_assistants: dict[str, Assistant] = {}
+    for folder, settings in plugin_folders(config).items():
+        loaded = catalog.loaded.get(folder.name)
         if not settings.appears or loaded is None:
             continue
         if folder.name in assistants:
-            log.error("Plugin %s does not appear: there is an assistant of that name.", folder.name)
+            assistants_log.error(
+                "Plugin %s does not appear: there is an assistant of that name.", folder.name
+            )
             continue
         plugin = loaded.plugin
-        alone = replace(
+        assistant = replace(
             default,
             name=plugin.id,
             tools=(),
-            source=None,
+            toolset=None,
             title=plugin.name,
             description=plugin.description,
             image="",
         )
-        found[plugin.id] = _with(alone, shelf.only([plugin.id]), config, local)
-    return found
+        plugin_assistants[plugin.id] = _with_catalog(
+            assistant, catalog.make_subset([plugin.id]), config, is_local
+        )
+    return plugin_assistants

@@ -7,39 +7,40 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from rightseat.config.loading import import_object
 from rightseat.config.settings import AssistantSettings, Config, LimitSettings, OwnerLimits
 from rightseat.engine.loop import Assistant
 from rightseat.errors import ConfigError
 from rightseat.middleware.quota import Quota, Quotas
 from rightseat.middleware.tracing import Tracing
-from rightseat.runtime.runtime import Limits
-from rightseat.runtime.threads import Detached
+from rightseat.runtime.runtime import RuntimeLimits
+from rightseat.runtime.threads import ThreadRuns
 from rightseat.tools.function import as_tool
 from rightseat.types.stores import Store
 from rightseat.types.tools import Tool
-from rightseat.wiring.agents import agent_sources, handing
-from rightseat.wiring.choice import DEFAULT, DEMO, Choice, choose
+from rightseat.wiring.agents import attach_remote_actions, make_agent_sources
+from rightseat.wiring.choice import DEFAULT, DEMO_MODEL, ModelChoice, choose_model
 from rightseat.wiring.demo import TOOLS
-from rightseat.wiring.demo_config import demonstrates, demonstrating
-from rightseat.wiring.guardrails import guards
-from rightseat.wiring.hooks import hooks
+from rightseat.wiring.demo_config import is_demo, with_demo_plugin
+from rightseat.wiring.guardrails import make_guards
+from rightseat.wiring.hooks import make_hooks
 from rightseat.wiring.library import Runtime
-from rightseat.wiring.mcp import supplied
-from rightseat.wiring.models import Models, sources
-from rightseat.wiring.names import find, load, parts
+from rightseat.wiring.mcp import attach_mcp_servers
+from rightseat.wiring.models import ModelRegistry, model_infos
+from rightseat.wiring.names import find, split_spec
 
 if TYPE_CHECKING:
-    from rightseat.plugins.shelf import Shelf
+    from rightseat.plugins.shelf import PluginCatalog
 
 # Assistants named in one suggestion.
-MOST_NAMED = 5
+MAX_SUGGESTED = 5
 
 
-def runtime(
+def build_runtime(
     config: Config,
     *,
     store: Store | None = None,
-    threads: Detached | None = None,
+    threads: ThreadRuns | None = None,
     env: Mapping[str, str] | None = None,
     before: Runtime | None = None,
 ) -> Runtime:
@@ -48,118 +49,131 @@ def runtime(
     folder = str(config.folder.resolve())
     if folder not in sys.path:
         sys.path.append(folder)
-    choice = choose(config, env)
-    models = Models(config, choice)
-    demo = demonstrates(config, choice)
-    config = demonstrating(config) if demo else config
-    make = _configured if config.assistants else _implied
+    choice = choose_model(config, env)
+    models = ModelRegistry(config, choice)
+    demo = is_demo(config, choice)
+    config = with_demo_plugin(config) if demo else config
+    make = _assistants_from_tables if config.assistants else _assistants_from_models
     assistants = make(config, choice, models)
-    assistants, plugins = _with_plugins(assistants, config, models, before, demo=demo)
-    assistants = seeing(assistants)
-    assistants, servers = supplied(assistants, config, before.servers if before else None)
-    places = list(agent_sources(config))
-    assistants = handing(assistants, places, config)
-    limits = Limits(run_seconds=config.limits.run_seconds, runs=config.server.max_runs)
+    assistants, plugins = _attach_plugins(assistants, config, models, before, demo=demo)
+    assistants = suggest_vision_assistants(assistants)
+    assistants, servers = attach_mcp_servers(assistants, config, before.servers if before else None)
+    agent_places = list(make_agent_sources(config))
+    assistants = attach_remote_actions(assistants, agent_places, config)
+    limits = RuntimeLimits(run_seconds=config.limits.run_seconds, runs=config.server.max_runs)
     return Runtime(
         assistants=assistants.values(),
         store=store or (before.store if before else find("stores", "memory")()),
         threads=threads or (before.threads if before else None),
         recorded=config.store.record,
         limits=limits,
-        quotas=quotas(config.limits),
-        sources=sources(assistants, models),
+        quotas=make_quotas(config.limits),
+        sources=model_infos(assistants, models),
         meters=before.meters if before else None,
         ledger=before.ledger if before else None,
         tracing=Tracing(content=config.server.trace_content),
-        aliases=aliases(config, choice),
-        remote=places,
+        aliases=make_aliases(config, choice),
+        remote=agent_places,
         plugins=plugins,
         servers=servers,
-        hooks=hooks(config),
-        guards=guards(config, models.member),
+        hooks=make_hooks(config),
+        guards=make_guards(config, models.make_member),
         environment="production" if config.production else "development",
     )
 
 
-def _with_plugins(
-    assistants: dict[str, Assistant], config: Config, models: Models, before: Runtime | None, *, demo: bool
-) -> tuple[dict[str, Assistant], Shelf | None]:
+def _attach_plugins(
+    assistants: dict[str, Assistant],
+    config: Config,
+    models: ModelRegistry,
+    before: Runtime | None,
+    *,
+    demo: bool,
+) -> tuple[dict[str, Assistant], PluginCatalog | None]:
     if not config.plugins:
         return assistants, None
-    from rightseat.wiring.equip import embedding, equipped, shelf
+    from rightseat.wiring.equip import attach_plugins, make_embedder
+    from rightseat.wiring.plugins import load_catalog
 
-    plugins = shelf(config, before.plugins if before else None, embedding(config, models.get))
-    found = equipped(assistants, plugins, config, models.local)
+    plugins = load_catalog(config, before.plugins if before else None, make_embedder(config, models.get))
+    attached = attach_plugins(assistants, plugins, config, models.is_local)
     if demo and DEFAULT in assistants:
         # A small model chooses better among few tools: the demo's flow is an assistant of its own.
-        found[DEFAULT] = assistants[DEFAULT]
-    return found, plugins
+        attached[DEFAULT] = assistants[DEFAULT]
+    return attached, plugins
 
 
-def quotas(limits: LimitSettings) -> Quotas:
+def make_quotas(limits: LimitSettings) -> Quotas:
     """Make the owners' quotas; an owner's table overrides only the keys it sets."""
     keys = Quota.__struct_fields__
     default = {key: getattr(limits, key) for key in keys}
 
-    def own(owner: OwnerLimits) -> Quota:
+    def owner_quota(owner: OwnerLimits) -> Quota:
         given = {key: getattr(owner, key) for key in keys}
         return Quota(**{key: default[key] if given[key] is None else given[key] for key in keys})
 
-    return Quotas(Quota(**default), {name: own(owner) for name, owner in limits.owners.items()})
+    return Quotas(Quota(**default), {name: owner_quota(owner) for name, owner in limits.owners.items()})
 
 
-def _implied(config: Config, choice: Choice, models: Models) -> dict[str, Assistant]:
+def _assistants_from_models(
+    config: Config, choice: ModelChoice, models: ModelRegistry
+) -> dict[str, Assistant]:
     """Make an assistant of every model, the chosen one as default, if there is no [assistants]."""
-    default = _bare(DEFAULT, choice.model, models)
-    if choice.demo or choice.model == DEMO:
+    default = _plain_assistant(DEFAULT, choice.model, models)
+    if choice.demo or choice.model == DEMO_MODEL:
         default = replace(default, tools=TOOLS)
-    others = {name: _bare(name, name, models) for name in config.models if name != DEFAULT}
+    others = {name: _plain_assistant(name, name, models) for name in config.models if name != DEFAULT}
     return {DEFAULT: default} | others
 
 
-def seeing(assistants: Mapping[str, Assistant]) -> dict[str, Assistant]:
+def suggest_vision_assistants(assistants: Mapping[str, Assistant]) -> dict[str, Assistant]:
     """Tell assistants without image support which assistants support images."""
-    able = tuple(name for name, one in assistants.items() if one.sees)[:MOST_NAMED]
-    return {name: one if one.sees else replace(one, seeing=able) for name, one in assistants.items()}
+    vision_names = tuple(name for name, one in assistants.items() if one.supports_images)[:MAX_SUGGESTED]
+    return {
+        name: one if one.supports_images else replace(one, vision_models=vision_names)
+        for name, one in assistants.items()
+    }
 
 
-def _bare(name: str, model: str, models: Models) -> Assistant:
+def _plain_assistant(name: str, model: str, models: ModelRegistry) -> Assistant:
     """Make an assistant of a model alone."""
     return Assistant(name=name, model=models.get(model), context=models.settings(model).context)
 
 
-def aliases(config: Config, choice: Choice) -> dict[str, str]:
+def make_aliases(config: Config, choice: ModelChoice) -> dict[str, str]:
     """Map specs and vendor names of models to assistants."""
     specs = {choice.model: DEFAULT} if choice.model not in config.models else {}
     specs |= {settings.spec: name for name, settings in reversed(config.models.items())}
-    names = {parts(spec)[1]: name for spec, name in specs.items() if parts(spec)[1]}
+    names = {split_spec(spec)[1]: name for spec, name in specs.items() if split_spec(spec)[1]}
     return {**names, **specs}
 
 
-def _configured(config: Config, choice: Choice, models: Models) -> dict[str, Assistant]:
-    made = {
-        name: _assistant(name, settings, next(iter(_named(settings)), choice.model), models)
+def _assistants_from_tables(
+    config: Config, choice: ModelChoice, models: ModelRegistry
+) -> dict[str, Assistant]:
+    configured = {
+        name: _make_assistant(name, settings, next(iter(_model_names(settings)), choice.model), models)
         for name, settings in config.assistants.items()
     }
-    default = made.get(DEFAULT) or replace(next(iter(made.values())), name=DEFAULT)
+    default = configured.get(DEFAULT) or replace(next(iter(configured.values())), name=DEFAULT)
     if config.model:
         context = models.settings(config.model).context
-        chosen = models.seats([config.model]) | dict(default.models) if default.models else {}
+        chosen = models.bind_models([config.model]) | dict(default.models) if default.models else {}
         default = replace(default, model=models.get(config.model), context=context, models=chosen)
     # Models are assistants too, unless an assistant has their name.
-    taken = {DEFAULT, *made}
-    bare = {name: _bare(name, name, models) for name in config.models if name not in taken}
-    return {DEFAULT: default} | made | {DEFAULT: default} | bare
+    taken = {DEFAULT, *configured}
+    bare = {name: _plain_assistant(name, name, models) for name in config.models if name not in taken}
+    return {DEFAULT: default} | configured | {DEFAULT: default} | bare
 
 
-def _named(settings: AssistantSettings) -> list[str]:
+def _model_names(settings: AssistantSettings) -> list[str]:
     """Return the models of an assistant's table, each once, its default first."""
     return list(dict.fromkeys(([settings.model] if settings.model else []) + list(settings.models)))
 
 
-def _assistant(name: str, settings: AssistantSettings, model: str, models: Models) -> Assistant:
+def _make_assistant(name: str, settings: AssistantSettings, model: str, models: ModelRegistry) -> Assistant:
     try:
-        tools = tuple(tool for target in settings.tools for tool in _tools(target))
+        tools = tuple(tool for target in settings.tools for tool in _load_tools(target))
     except ConfigError as error:
         raise ConfigError(f"[assistants.{name}] in {models.config.path}: tools: {error.message}") from error
     return Assistant(
@@ -174,14 +188,14 @@ def _assistant(name: str, settings: AssistantSettings, model: str, models: Model
         rounds=settings.rounds,
         tool_timeout=settings.tool_timeout,
         context=models.settings(model).context,
-        models=models.seats(_named(settings)) if settings.models else {},
+        models=models.bind_models(_model_names(settings)) if settings.models else {},
     )
 
 
-def _tools(target: str) -> Iterator[Tool]:
+def _load_tools(target: str) -> Iterator[Tool]:
     """Yield the tools at `module:attribute`: a tool, a function, or a list of them."""
-    found: Any = load(target)
-    for thing in found if isinstance(found, (list, tuple)) else (found,):
+    loaded: Any = import_object(target)
+    for thing in loaded if isinstance(loaded, (list, tuple)) else (loaded,):
         if not isinstance(thing, Tool) and not callable(thing):
             raise ConfigError(f"{target} is a {type(thing).__name__}, not a function or a tool.")
         yield as_tool(thing)

@@ -6,22 +6,22 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rightseat.config.guardrails import GuardSettings, ValidatorSettings
-from rightseat.config.loading import load
+from rightseat.config.loading import import_object
 from rightseat.config.settings import Config
 from rightseat.errors import CallerError, ConfigError
-from rightseat.middleware.fallback import Member
-from rightseat.middleware.guardrails.checks import Local, Remote
-from rightseat.middleware.guardrails.judge import Judge
-from rightseat.middleware.guardrails.layer import Guards
-from rightseat.middleware.guardrails.patterns import Patterns, anchored
-from rightseat.middleware.guardrails.personal import KINDS
-from rightseat.middleware.guardrails.rules import Guard, Lists, Untrusted
+from rightseat.middleware.fallback import FallbackMember
+from rightseat.middleware.guardrails.checks import FunctionCheck, RemoteCheck
+from rightseat.middleware.guardrails.judge import TopicJudge
+from rightseat.middleware.guardrails.layer import GuardrailPolicies
+from rightseat.middleware.guardrails.patterns import PatternList, is_anchored
+from rightseat.middleware.guardrails.personal import DATA_KINDS
+from rightseat.middleware.guardrails.rules import GuardrailPolicy, TextRules, UntrustedResultRules
 from rightseat.middleware.guardrails.verdict import Check, Direction
-from rightseat.middleware.guardrails.words import Words
-from rightseat.types.schema import checker
+from rightseat.middleware.guardrails.words import WordList
+from rightseat.types.schema import get_validator
 
 DEFAULT = "default"
-Named = Callable[[str], Member]
+FindMember = Callable[[str], FallbackMember]
 DIRECTIONS: Mapping[str, tuple[Direction, ...]] = {
     "input": ("input",),
     "output": ("output",),
@@ -29,121 +29,133 @@ DIRECTIONS: Mapping[str, tuple[Direction, ...]] = {
 }
 
 
-def guards(config: Config, model: Named) -> Guards:
+def make_guards(config: Config, model: FindMember) -> GuardrailPolicies:
     """Make the guards of all assistants. `model` finds a model by its name in [models]."""
-    made: dict[str, Guard] = {}
+    guards_by_name: dict[str, GuardrailPolicy] = {}
     for name, settings in config.guardrails.items():
         try:
-            made[name] = guard(settings, model)
+            guards_by_name[name] = make_guard(settings, model)
         except ConfigError as error:
             raise ConfigError(f"[guardrails.{name}] in {config.path}: {error.message}") from error
-    named = {
-        name: made[assistant.guardrails]
+    by_assistant = {
+        name: guards_by_name[assistant.guardrails]
         for name, assistant in config.assistants.items()
         if assistant.guardrails
     }
     first = next(iter(config.assistants), None)
     # Without an assistant called default the first one answers to that name, with its own guard.
-    if first in named and DEFAULT not in config.assistants:
-        named[DEFAULT] = named[first]
-    return Guards(made.get(DEFAULT) or Guard(), named)
+    if first in by_assistant and DEFAULT not in config.assistants:
+        by_assistant[DEFAULT] = by_assistant[first]
+    return GuardrailPolicies(guards_by_name.get(DEFAULT) or GuardrailPolicy(), by_assistant)
 
 
-def guard(settings: GuardSettings, model: Named) -> Guard:
-    given, said = settings.input, settings.output
-    if wrong := next((one for one in said.patterns if anchored(one)), None):
+def make_guard(settings: GuardSettings, model: FindMember) -> GuardrailPolicy:
+    input_settings, output_settings = settings.input, settings.output
+    if wrong := next((one for one in output_settings.patterns if is_anchored(one)), None):
         raise ConfigError(
             f"output.patterns: {wrong!r}: an answer has no beginning or end yet. Leave out ^ and $."
         )
     topics = settings.topics
-    return Guard(
-        input=Lists(
-            deny=Words(given.deny),
-            topics=words(topics, given.deny_topics),
-            allow=Words([*given.allow, *(word for name in given.allow_topics for word in topics[name])]),
-            patterns=patterns("input.patterns", given.patterns),
-            max_chars=given.max_chars,
-            max_tokens=given.max_tokens,
-            refused=kinds(given.refuse),
-            redacted=kinds(given.redact),
+    return GuardrailPolicy(
+        input=TextRules(
+            deny=WordList(input_settings.deny),
+            topics=topic_words(topics, input_settings.deny_topics),
+            allow=WordList(
+                [
+                    *input_settings.allow,
+                    *(word for name in input_settings.allow_topics for word in topics[name]),
+                ]
+            ),
+            patterns=compile_patterns("input.patterns", input_settings.patterns),
+            max_chars=input_settings.max_chars,
+            max_tokens=input_settings.max_tokens,
+            refused=expand_kinds(input_settings.refuse),
+            redacted=expand_kinds(input_settings.redact),
         ),
-        output=Lists(
-            deny=Words(said.deny),
-            topics=words(topics, said.deny_topics),
-            patterns=patterns("output.patterns", said.patterns),
-            window=said.window,
-            max_chars=said.max_chars,
-            refused=kinds(said.refuse),
-            redacted=kinds(said.redact),
+        output=TextRules(
+            deny=WordList(output_settings.deny),
+            topics=topic_words(topics, output_settings.deny_topics),
+            patterns=compile_patterns("output.patterns", output_settings.patterns),
+            window=output_settings.window,
+            max_chars=output_settings.max_chars,
+            refused=expand_kinds(output_settings.refuse),
+            redacted=expand_kinds(output_settings.redact),
         ),
         refusal=settings.refusal,
-        replacement=said.replacement,
-        schema=schema(said.schema),
-        untrusted=Untrusted(
+        replacement=output_settings.replacement,
+        schema=check_schema(output_settings.schema),
+        untrusted=UntrustedResultRules(
             mark=settings.mark_untrusted,
-            redacted=kinds(settings.redact_results),
+            redacted=expand_kinds(settings.redact_results),
             confirm=settings.confirm_after_untrusted,
         ),
-        checks=(*judges(settings, model), *(check(*one, settings) for one in settings.validators.items())),
+        checks=(
+            *make_judges(settings, model),
+            *(make_check(*one, settings) for one in settings.validators.items()),
+        ),
     )
 
 
-def words(topics: Mapping[str, tuple[str, ...]], names: tuple[str, ...]) -> Words:
+def topic_words(topics: Mapping[str, tuple[str, ...]], names: tuple[str, ...]) -> WordList:
     """Return the names and words of the topics."""
-    return Words([*names, *(word for name in names for word in topics[name])])
+    return WordList([*names, *(word for name in names for word in topics[name])])
 
 
-def patterns(key: str, given: tuple[str, ...]) -> Patterns:
+def compile_patterns(key: str, given: tuple[str, ...]) -> PatternList:
     try:
-        return Patterns(given)
+        return PatternList(given)
     except ConfigError as error:
         raise ConfigError(f"{key}: {error.message}") from error
 
 
-def kinds(given: tuple[str, ...]) -> tuple[str, ...]:
-    return KINDS if "all" in given else tuple(kind for kind in KINDS if kind in given)
+def expand_kinds(given: tuple[str, ...]) -> tuple[str, ...]:
+    return DATA_KINDS if "all" in given else tuple(kind for kind in DATA_KINDS if kind in given)
 
 
-def schema(given: dict[str, Any]) -> dict[str, Any] | None:
+def check_schema(given: dict[str, Any]) -> dict[str, Any] | None:
     if not given:
         return None
     try:
-        checker(given)
+        get_validator(given)
     except CallerError as error:
         raise ConfigError(f"output.schema: {error.message}") from error
     return given
 
 
-def judges(settings: GuardSettings, model: Named) -> list[Check]:
+def make_judges(settings: GuardSettings, model: FindMember) -> list[Check]:
     if not settings.judge:
         return []
     given = settings.input
     judging = model(settings.judge)
-    judge = Judge(
+    judge = TopicJudge(
         judging.model,
-        judging.source,
+        judging.info,
         deny={name: settings.topics[name] for name in given.deny_topics},
         allow={name: settings.topics[name] for name in given.allow_topics} | dict.fromkeys(given.allow, ()),
         seconds=settings.judge_timeout,
-        failing=settings.judge_failure,
+        on_failure=settings.judge_failure,
     )
     return [judge]
 
 
-def check(name: str, validator: ValidatorSettings, settings: GuardSettings) -> Check:
+def make_check(name: str, validator: ValidatorSettings, settings: GuardSettings) -> Check:
     directions = DIRECTIONS[validator.direction]
     if validator.url:
-        given = settings.input
-        return Remote(
+        input_settings = settings.input
+        return RemoteCheck(
             name,
             validator.url,
             key=validator.key,
-            topics=((*given.allow_topics, *given.allow), given.deny_topics),
+            topics=((*input_settings.allow_topics, *input_settings.allow), input_settings.deny_topics),
             directions=directions,
             seconds=validator.timeout,
-            failing=validator.on_failure,
+            on_failure=validator.on_failure,
         )
-    found: Any = load(validator.target)
-    if not callable(found):
-        raise ConfigError(f"validators.{name}: {validator.target} is a {type(found).__name__}, no function.")
-    return Local(name, found, directions=directions, seconds=validator.timeout, failing=validator.on_failure)
+    function: Any = import_object(validator.target)
+    if not callable(function):
+        raise ConfigError(
+            f"validators.{name}: {validator.target} is a {type(function).__name__}, no function."
+        )
+    return FunctionCheck(
+        name, function, directions=directions, seconds=validator.timeout, on_failure=validator.on_failure
+    )

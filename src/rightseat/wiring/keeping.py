@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rightseat.config.settings import Config
-from rightseat.runtime.threads import Detached, Rules
+from rightseat.runtime.threads import RunLimits, ThreadRuns
 from rightseat.types.stores import Store
-from rightseat.types.threads import Journal, Keep
+from rightseat.types.threads import Retention, ThreadStore
 from rightseat.wiring.names import find
 
 SQLITE = "sqlite"
@@ -28,10 +28,10 @@ def data_folder(config: Config, env: Mapping[str, str] | None = None, platform: 
         # systemd separates several folders by colons.
         if named := env.get(variable, "").split(":" if variable == "STATE_DIRECTORY" else "\0")[0]:
             return Path(named).expanduser().absolute()
-    return users(env, platform) / "rightseat" / label(config)
+    return user_data_folder(env, platform) / "rightseat" / config_label(config)
 
 
-def users(env: Mapping[str, str], platform: str) -> Path:
+def user_data_folder(env: Mapping[str, str], platform: str) -> Path:
     if platform == "win32":
         return Path(env.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     if platform == "darwin":
@@ -41,7 +41,7 @@ def users(env: Mapping[str, str], platform: str) -> Path:
     return Path(shared) if Path(shared).is_absolute() else Path.home() / ".local" / "share"
 
 
-def label(config: Config) -> str:
+def config_label(config: Config) -> str:
     if config.path is None:
         return "default"
     path = config.path.resolve()
@@ -49,30 +49,34 @@ def label(config: Config) -> str:
     return f"{name or 'root'}-{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
 
 
-def keep(config: Config) -> Keep:
-    given = config.store
-    return Keep(given.keep_days, given.max_threads, given.max_thread_mb << 20, given.max_mb << 20)
+def make_retention(config: Config) -> Retention:
+    settings = config.store
+    return Retention(
+        settings.keep_days, settings.max_threads, settings.max_thread_mb << 20, settings.max_mb << 20
+    )
 
 
-def store(config: Config, env: Mapping[str, str] | None = None) -> Store:
+def open_store(config: Config, env: Mapping[str, str] | None = None) -> Store:
     """Open the configured store."""
-    made = find("stores", config.store.kind)
+    store_class = find("stores", config.store.kind)
     if config.store.kind == SQLITE:
-        opened: Store = made(data_folder(config, env), keep=keep(config))
+        opened: Store = store_class(data_folder(config, env), retention=make_retention(config))
     elif config.store.kind == "memory":
-        opened = made(keep=keep(config))
+        opened = store_class(retention=make_retention(config))
     else:
-        opened = made()
+        opened = store_class()
     return opened
 
 
-def threads(config: Config, store: Store) -> Detached:
+def make_thread_runs(config: Config, store: Store) -> ThreadRuns:
     """Make the thread runs on the store; in memory if the store keeps no threads."""
-    journal = store if isinstance(store, Journal) else find("stores", "memory")(keep=keep(config))
-    return Detached(journal, Rules(orphan_seconds=config.store.orphan_seconds))
+    journal = (
+        store if isinstance(store, ThreadStore) else find("stores", "memory")(retention=make_retention(config))
+    )
+    return ThreadRuns(journal, RunLimits(orphan_seconds=config.store.orphan_seconds))
 
 
-def place(config: Config, env: Mapping[str, str] | None = None) -> str:
+def describe_store_location(config: Config, env: Mapping[str, str] | None = None) -> str:
     """Describe where data is stored, for the start-up card."""
     if config.store.kind == SQLITE:
         return str(data_folder(config, env))

@@ -10,39 +10,39 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from rightseat.engine.loop import Assistant
-from rightseat.engine.toolsets import CALLED, Called
-from rightseat.http.endpoint import Document
-from rightseat.middleware.fallback import Fallback
-from rightseat.middleware.guardrails.layer import Guards, guardrails
-from rightseat.middleware.guardrails.marking import marked
+from rightseat.engine.toolsets import DIRECT_CALLS, DirectToolCall
+from rightseat.http.endpoint import ResourceFile
+from rightseat.middleware.fallback import FallbackModel
+from rightseat.middleware.guardrails.layer import GuardrailPolicies, guardrails
+from rightseat.middleware.guardrails.marking import fence_assistants
 from rightseat.middleware.hooks import Hooks
-from rightseat.middleware.match_results import echo
-from rightseat.middleware.metrics import UNKNOWN, Counted, Tally
-from rightseat.middleware.model_info import Source, Watch, source_of
-from rightseat.middleware.quota import Charged, Ledger, Quotas, limited
-from rightseat.middleware.recording import Which, record
-from rightseat.middleware.text_questions import words
-from rightseat.middleware.tracing import Traced, Tracing, traced_tool
+from rightseat.middleware.match_results import match_results_by_history
+from rightseat.middleware.metrics import UNKNOWN, MeteredModel, RunMetrics
+from rightseat.middleware.model_info import ModelInfo, ModelWrapper, describe_model
+from rightseat.middleware.quota import BilledModel, Quotas, UsageTracker, enforce_quotas
+from rightseat.middleware.recording import RecordingMode, record_runs
+from rightseat.middleware.text_questions import questions_as_text
+from rightseat.middleware.tracing import TracedModel, Tracing, trace_tool
 from rightseat.plugins import shown
 from rightseat.runtime.incidents import Environment, Incident
-from rightseat.runtime.metrics import Meters
-from rightseat.runtime.runtime import DEFAULT, Limits
-from rightseat.runtime.runtime import Runtime as Line
-from rightseat.runtime.threads import Detached
-from rightseat.stores.memory import Memory
+from rightseat.runtime.metrics import Metrics
+from rightseat.runtime.runtime import DEFAULT_ASSISTANT, RuntimeLimits
+from rightseat.runtime.runtime import BaseRuntime as Line
+from rightseat.runtime.threads import ThreadRuns
+from rightseat.stores.memory import MemoryStore
 from rightseat.tools.function import as_tool
 from rightseat.types.agents import AgentSource
 from rightseat.types.events import Event, Usage
 from rightseat.types.model import Model
 from rightseat.types.responder import Layer, Responder
-from rightseat.types.stores import Notes, Store
-from rightseat.types.threads import Journal
+from rightseat.types.stores import CheckpointStore, Store
+from rightseat.types.threads import ThreadStore
 from rightseat.types.tools import Tool
 from rightseat.types.turn import Owner, Turn
 
 if TYPE_CHECKING:
-    from rightseat.mcp.source import Servers
-    from rightseat.plugins.shelf import Shelf
+    from rightseat.mcp.source import McpServers
+    from rightseat.plugins.shelf import PluginCatalog
 
 
 class Runtime(Line):
@@ -65,97 +65,97 @@ class Runtime(Line):
         remote: Iterable[AgentSource] = (),
         layers: Iterable[Layer] = (),
         store: Store | None = None,
-        limits: Limits = Limits(),
+        limits: RuntimeLimits = RuntimeLimits(),
         quotas: Quotas = Quotas(),
-        sources: Mapping[str, Source] | None = None,
-        meters: Meters | None = None,
-        ledger: Ledger | None = None,
-        threads: Detached | None = None,
-        recorded: Which = "threads",
+        sources: Mapping[str, ModelInfo] | None = None,
+        meters: Metrics | None = None,
+        ledger: UsageTracker | None = None,
+        threads: ThreadRuns | None = None,
+        recorded: RecordingMode = "threads",
         tracing: Tracing | None = None,
         aliases: Mapping[str, str] | None = None,
         closers: Iterable[Callable[[], Awaitable[None]]] = (),
-        plugins: Shelf | None = None,
-        servers: Servers | None = None,
+        plugins: PluginCatalog | None = None,
+        servers: McpServers | None = None,
         hooks: Hooks | None = None,
-        guards: Guards = Guards(),
+        guards: GuardrailPolicies = GuardrailPolicies(),
         environment: Environment = "production",
     ) -> None:
         self.plugins, self.servers = plugins, servers
-        self.quotas, self.meters, self.hooks = quotas, meters or Meters(), hooks or Hooks()
-        kept = store or Memory()
-        self.ledger = ledger or Ledger(notes=kept if isinstance(kept, Notes) else None)
-        journal = kept if isinstance(kept, Journal) else Memory()
-        self.threads, self._closes_threads = threads or Detached(journal), threads is None
-        listed = [*([] if model is None else [bare(model, system, tools)]), *assistants]
-        watch = watching(self.meters, charge=bool(quotas))
-        self.guards = guards = guards.watched(watch)
-        under_watch = marked(watched(listed, sources or {}, watch), guards)
+        self.quotas, self.meters, self.hooks = quotas, meters or Metrics(), hooks or Hooks()
+        kept = store or MemoryStore()
+        self.ledger = ledger or UsageTracker(store=kept if isinstance(kept, CheckpointStore) else None)
+        journal = kept if isinstance(kept, ThreadStore) else MemoryStore()
+        self.threads, self._closes_threads = threads or ThreadRuns(journal), threads is None
+        listed = [*([] if model is None else [make_default_assistant(model, system, tools)]), *assistants]
+        watch = make_model_wrapper(self.meters, charge=bool(quotas))
+        self.guards = guards = guards.with_wrapped_models(watch)
+        under_watch = fence_assistants(instrument_assistants(listed, sources or {}, watch), guards)
         super().__init__(
-            assistants=[*under_watch, *(plugins.described(under_watch) if plugins else ())],
+            assistants=[*under_watch, *(plugins.describe_flows(under_watch) if plugins else ())],
             agents=agents,
-            sources=remote,
-            flows=self.answering(under_watch, kept),
-            layers=[*self.around(kept), *layers],
+            agent_sources=remote,
+            flows=self.unlisted_responders(under_watch, kept),
+            layers=[*self.run_layers(kept), *layers],
             store=kept,
             limits=limits,
             aliases=aliases,
             closers=[self.hooks.close, guards.close, *closers, *([plugins.close] if plugins else ())],
             environment=environment,
         )
-        self._run = self.running(recorded, tracing or Tracing())
+        self._run = self.wrap_run(recorded, tracing or Tracing())
 
-    def running(self, recorded: Which, tracing: Tracing) -> Responder:
+    def wrap_run(self, recorded: RecordingMode, tracing: Tracing) -> Responder:
         """Wrap the run itself in tracing and recording, which see deadlines, restarts and disconnects."""
-        return tracing.layer(record(self.threads.journal, recorded)(super().run))
+        return tracing.layer(record_runs(self.threads.store, recorded)(super().run))
 
-    def around(self, store: Store) -> Iterator[Layer]:
+    def run_layers(self, store: Store) -> Iterator[Layer]:
         """Yield the layers inside a run, outermost first."""
         if self.quotas:
-            yield limited(self.quotas, self.ledger)
+            yield enforce_quotas(self.quotas, self.ledger)
         yield self.hooks.layer
-        yield words(store)
-        yield echo(store)
+        yield questions_as_text(store)
+        yield match_results_by_history(store)
         # Inside the layers that match answers by their text: they must see the text as it was said.
         yield guardrails(self.guards, self.model_of)
 
     @cached_property
-    def _tools(self) -> set[str]:
+    def _tool_names(self) -> set[str]:
         own = {tool.name for assistant in self.assistants.values() for tool in assistant.tools}
         return own | (self.plugins.names if self.plugins else set())
 
-    def answering(self, assistants: Sequence[Assistant], store: Store) -> dict[str, Responder]:
+    def unlisted_responders(self, assistants: Sequence[Assistant], store: Store) -> dict[str, Responder]:
         """Return responders that are not listed: flows, and direct tool calls of a client."""
         if self.plugins is None or not assistants:
             return {}
-        called = Called(self.tools, store, assistants[0].model)
-        return self.plugins.responders(assistants, store) | {CALLED: called}
+        called = DirectToolCall(self.tools, store, assistants[0].model)
+        return self.plugins.bind_flows(assistants, store) | {DIRECT_CALLS: called}
 
     @cached_property
     def tools(self) -> Mapping[str, Tool]:
-        return shown.tools(self.plugins) if self.plugins else {}
+        return shown.list_tools(self.plugins) if self.plugins else {}
 
     @cached_property
-    def documents(self) -> Mapping[str, Document]:
-        return shown.documents(self.plugins) if self.plugins else {}
+    def resources(self) -> Mapping[str, ResourceFile]:
+        return shown.list_flow_documents(self.plugins) if self.plugins else {}
 
     @cached_property
-    def questions(self) -> Mapping[str, str]:
-        return shown.questions(self.plugins) if self.plugins else {}
+    def suggested_questions(self) -> Mapping[str, str]:
+        return shown.list_questions(self.plugins) if self.plugins else {}
 
     def run(self, turn: Turn) -> AsyncIterator[Event]:
         return self._run(turn)
 
-    def watch(self, turn: Turn) -> Tally:
-        name = turn.assistant or DEFAULT
-        return Tally(self.meters, name if name in self.responders else UNKNOWN, self._tools)
+    def make_observer(self, turn: Turn) -> RunMetrics:
+        name = turn.assistant or DEFAULT_ASSISTANT
+        return RunMetrics(self.meters, name if name in self.responders else UNKNOWN, self._tool_names)
 
     def model_of(self, name: str | None) -> Model | None:
-        assistant = self.assistant(name)
+        assistant = self.get_assistant(name)
         return assistant.model if assistant is not None else None
 
-    def tell(self, incident: Incident) -> None:
-        self.hooks.tell(incident)
+    def on_incident(self, incident: Incident) -> None:
+        self.hooks.report_incident(incident)
 
     async def start(self) -> None:
         await super().start()
@@ -173,55 +173,63 @@ class Runtime(Line):
 
     async def embed(self, name: str | None, body: dict[str, Any], owner: Owner) -> dict[str, Any]:
         """Create embeddings, admitted by and charged to the owner's quota like a run."""
-        account = await self.ledger.opened(owner)
-        account.admit(self.quotas.of(owner), self.ledger.clock())
+        account = await self.ledger.open_account(owner)
+        account.admit(self.quotas.for_owner(owner), self.ledger.clock())
         try:
-            found = await super().embed(name, body, owner)
+            response = await super().embed(name, body, owner)
         finally:
             account.running -= 1
-        told = found.get("usage")
-        used = Usage(int(told.get("prompt_tokens") or 0)) if isinstance(told, dict) else Usage()
-        account.charge(used, getattr(getattr(self.assistant(name), "model", None), "source", None))
-        if self.quotas.of(owner).daily:
-            await self.ledger.keep(owner, account)
-        return found
+        usage = response.get("usage")
+        used = Usage(int(usage.get("prompt_tokens") or 0)) if isinstance(usage, dict) else Usage()
+        account.charge(used, getattr(getattr(self.get_assistant(name), "model", None), "info", None))
+        if self.quotas.for_owner(owner).has_daily_limit:
+            await self.ledger.save_usage(owner, account)
+        return response
 
 
-def bare(model: Model, system: str, tools: Iterable[Tool | Callable[..., Any]]) -> Assistant:
-    return Assistant(DEFAULT, model, system, tuple(map(as_tool, tools)))
+def make_default_assistant(
+    model: Model, system: str, tools: Iterable[Tool | Callable[..., Any]]
+) -> Assistant:
+    return Assistant(DEFAULT_ASSISTANT, model, system, tuple(map(as_tool, tools)))
 
 
-def watching(meters: Meters, *, charge: bool) -> Watch:
+def make_model_wrapper(meters: Metrics, *, charge: bool) -> ModelWrapper:
     """Return a function that adds metering and tracing to a model, once for a shared model."""
-    models: dict[int, Model] = {}
+    wrapped: dict[int, Model] = {}
 
-    def watch(model: Model, source: Source) -> Model:
-        if id(model) not in models:
-            models[id(model)] = model.watched(watch) if isinstance(model, Fallback) else paid(model, source)
-        return models[id(model)]
+    def watch(model: Model, source: ModelInfo) -> Model:
+        if id(model) not in wrapped:
+            wrapped[id(model)] = (
+                model.wrap_members(watch) if isinstance(model, FallbackModel) else instrument(model, source)
+            )
+        return wrapped[id(model)]
 
-    def paid(model: Model, source: Source) -> Model:
-        charged = Charged(model, source) if charge else model
-        return Traced(Counted(charged, source, meters), source)
+    def instrument(model: Model, source: ModelInfo) -> Model:
+        charged = BilledModel(model, source) if charge else model
+        return TracedModel(MeteredModel(charged, source, meters), source)
 
     return watch
 
 
-def watched(assistants: Iterable[Assistant], sources: Mapping[str, Source], watch: Watch) -> list[Assistant]:
+def instrument_assistants(
+    assistants: Iterable[Assistant], sources: Mapping[str, ModelInfo], watch: ModelWrapper
+) -> list[Assistant]:
     """Add metering and tracing to the assistants' models and tools; shared ones stay shared."""
     tools: dict[int, Tool] = {}
-    found = []
+    instrumented = []
     for assistant in assistants:
-        model = watch(assistant.model, sources.get(assistant.name) or source_of(assistant.model))
+        model = watch(assistant.model, sources.get(assistant.name) or describe_model(assistant.model))
         chosen = {
             name: structs.replace(
                 seat,
-                model=watch(seat.model, sources.get(f"{assistant.name}/{name}") or source_of(seat.model)),
+                model=watch(
+                    seat.model, sources.get(f"{assistant.name}/{name}") or describe_model(seat.model)
+                ),
             )
             for name, seat in assistant.models.items()
         }
         for tool in assistant.tools:
-            tools.setdefault(id(tool), traced_tool(tool))
-        mine = tuple(tools[id(tool)] for tool in assistant.tools)
-        found.append(replace(assistant, model=model, models=chosen, tools=mine))
-    return found
+            tools.setdefault(id(tool), trace_tool(tool))
+        own_tools = tuple(tools[id(tool)] for tool in assistant.tools)
+        instrumented.append(replace(assistant, model=model, models=chosen, tools=own_tools))
+    return instrumented

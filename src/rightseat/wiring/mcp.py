@@ -7,33 +7,33 @@ from typing import TYPE_CHECKING
 
 from rightseat.config.settings import Config, McpSettings
 from rightseat.engine.loop import Assistant
-from rightseat.engine.toolsets import Sources
+from rightseat.engine.toolsets import CombinedToolset
 from rightseat.errors import ConfigError
-from rightseat.types.nearest import nearest
-from rightseat.types.tools import ToolSource
+from rightseat.types.nearest import closest_match
+from rightseat.types.tools import Toolset
 
 if TYPE_CHECKING:
-    from rightseat.mcp.source import Servers
+    from rightseat.mcp.source import McpServers
 
-DEFAULT = "default"
+DEFAULT_ASSISTANT = "default"
 
 
-def servers_of(config: Config, before: Servers | None = None) -> Servers | None:
+def make_mcp_servers(config: Config, previous: McpServers | None = None) -> McpServers | None:
     """Make the configured MCP servers; one unchanged since `previous` keeps its connection."""
     if not config.mcp and not config.server.mcp_allow:
         return None
     try:
-        from rightseat.mcp.server import Server
-        from rightseat.mcp.source import Servers
-        from rightseat.mcp.visitors import Visitors
+        from rightseat.mcp.server import McpServerConfig
+        from rightseat.mcp.source import McpServers
+        from rightseat.mcp.visitors import RequestMcpToolSource
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"[mcp] in {config.path} needs {error.name!r}, which is not installed. "
             "Install it: pip install 'rightseat[mcp]'"
         ) from error
 
-    def server(name: str, settings: McpSettings) -> Server:
-        return Server(
+    def make_server(name: str, settings: McpSettings) -> McpServerConfig:
+        return McpServerConfig(
             name=name,
             command=settings.command,
             args=settings.args,
@@ -50,38 +50,40 @@ def servers_of(config: Config, before: Servers | None = None) -> Servers | None:
         )
 
     allowed = config.server.mcp_allow
-    visitors = Visitors(allowed) if allowed else None
-    return Servers((server(name, one) for name, one in config.mcp.items()), visitors, before)
+    visitors = RequestMcpToolSource(allowed) if allowed else None
+    return McpServers((make_server(name, one) for name, one in config.mcp.items()), visitors, previous)
 
 
-def supplied(
-    assistants: dict[str, Assistant], config: Config, before: Servers | None
-) -> tuple[dict[str, Assistant], Servers | None]:
+def attach_mcp_servers(
+    assistants: dict[str, Assistant], config: Config, previous: McpServers | None
+) -> tuple[dict[str, Assistant], McpServers | None]:
     """Attach to each assistant the MCP servers it may use, by default all; returns both."""
-    servers = servers_of(config, before)
+    servers = make_mcp_servers(config, previous)
     if servers is None:
         return assistants, None
-    return {name: _supplied(one, servers, config) for name, one in assistants.items()}, servers
+    return {name: _attach_allowed_servers(one, servers, config) for name, one in assistants.items()}, servers
 
 
-def _supplied(assistant: Assistant, servers: Servers, config: Config) -> Assistant:
+def _attach_allowed_servers(assistant: Assistant, servers: McpServers, config: Config) -> Assistant:
     settings = config.assistants.get(assistant.name)
     if config.assistants and settings is None:
-        if assistant.name != DEFAULT:
+        if assistant.name != DEFAULT_ASSISTANT:
             return assistant  # a plain model, addressed by its name
         settings = next(iter(config.assistants.values()))
-    mine = settings.mcp if settings else None
-    for name in mine or ():
-        if name not in servers.known:
-            near = nearest(name, servers.known)
+    allowed = settings.mcp if settings else None
+    for name in allowed or ():
+        if name not in servers.connections:
+            near = closest_match(name, servers.connections)
             hint = f"Did you mean {near!r}?" if near else f"Write [mcp.{name}]."
             where = f"[assistants.{assistant.name}] in {config.path}"
             raise ConfigError(f"{where}: mcp: there is no server {name!r}. {hint}")
-    every: list[ToolSource] = [assistant.source] if assistant.source is not None else []
-    if mine is None or mine:
-        every.append(servers.view(mine))
-    if servers.visitors is not None:
-        every.append(servers.visitors)
-    if not every:
+    tool_sources: list[Toolset] = [assistant.toolset] if assistant.toolset is not None else []
+    if allowed is None or allowed:
+        tool_sources.append(servers.select(allowed))
+    if servers.request_source is not None:
+        tool_sources.append(servers.request_source)
+    if not tool_sources:
         return assistant
-    return replace(assistant, source=every[0] if len(every) == 1 else Sources(every))
+    return replace(
+        assistant, toolset=tool_sources[0] if len(tool_sources) == 1 else CombinedToolset(tool_sources)
+    )

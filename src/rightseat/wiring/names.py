@@ -9,19 +9,19 @@ from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from rightseat.config.loading import load as load
+from rightseat.config.loading import import_object
 from rightseat.config.secret import Secret
 from rightseat.errors import ConfigError
 from rightseat.types.model import Model
-from rightseat.types.nearest import nearest
+from rightseat.types.nearest import closest_match
 
 LOCAL = "local"
 EMPTY = "empty"
 
 BUILTIN: dict[str, dict[str, str]] = {
     "models": {
-        "local": "rightseat.models.llamacpp.options:local",
-        "llama-server": "rightseat.models.llamacpp.options:attached",
+        "local": "rightseat.models.llamacpp.options:make_local_model",
+        "llama-server": "rightseat.models.llamacpp.options:make_attached_model",
         "openai": "rightseat.models.openai:model",
         "anthropic": "rightseat.models.anthropic:model",
         "google": "rightseat.models.google:model",
@@ -43,69 +43,69 @@ BUILTIN: dict[str, dict[str, str]] = {
         "crewai": "rightseat.agents.crewai:crewai",
     },
     "stores": {
-        "memory": "rightseat.stores.memory:Memory",
-        "sqlite": "rightseat.stores.sqlite:SQLite",
+        "memory": "rightseat.stores.memory:MemoryStore",
+        "sqlite": "rightseat.stores.sqlite:SQLiteStore",
     },
 }
 
 
-def _foreign(family: str) -> dict[str, EntryPoint]:
+def _external_entry_points(family: str) -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=f"rightseat.{family}")}
 
 
-def known(family: str) -> list[str]:
+def list_names(family: str) -> list[str]:
     """List the names of a family, built-ins first."""
-    return list(BUILTIN[family] | _foreign(family))
+    return list(BUILTIN[family] | _external_entry_points(family))
 
 
-def every(family: str) -> list[Any]:
-    return [find(family, name) for name in known(family)]
+def load_all(family: str) -> list[Any]:
+    return [find(family, name) for name in list_names(family)]
 
 
 def find(family: str, name: str) -> Any:
     """Import the object called `name` in a family. Packages cannot override built-ins."""
     if target := BUILTIN[family].get(name):
-        return load(target)
-    foreign = _foreign(family)
-    if entry := foreign.get(name):
-        return load(entry.value)
-    hint = _hint(name, [*BUILTIN[family], *foreign])
+        return import_object(target)
+    external = _external_entry_points(family)
+    if entry := external.get(name):
+        return import_object(entry.value)
+    hint = _hint(name, [*BUILTIN[family], *external])
     raise ConfigError(f"There is no {family.removesuffix('s')} called {name!r}.{hint}")
 
 
 def _hint(name: str, candidates: list[str]) -> str:
-    near = nearest(name, candidates)
+    near = closest_match(name, candidates)
     question = f" Did you mean {near!r}?" if near else ""
     return f"{question} Known: {', '.join(candidates)}."
 
 
-def parts(spec: str) -> tuple[str, str]:
+def split_spec(spec: str) -> tuple[str, str]:
     """Split a model's spec into KIND and NAME. `local` and `empty` need no name, a GGUF file no kind."""
     family, colon, name = spec.partition(":")
     if spec in (LOCAL, EMPTY):
         return spec, ""
     # A file path may contain a colon.
-    if spec.lower().endswith(".gguf") and not (colon and family in known("models")):
+    if spec.lower().endswith(".gguf") and not (colon and family in list_names("models")):
         return LOCAL, spec
     return (family, name) if family and colon and name else ("", "")
 
 
-def model(spec: str, options: Mapping[str, Any] | None = None) -> Model:
+def make_model(spec: str, options: Mapping[str, Any] | None = None) -> Model:
     """Make the model of a spec such as `local`, `openai:gpt-4o` or `scripted:FILE.json`."""
-    family, name = parts(spec)
+    family, name = split_spec(spec)
     if not family:
-        hint = _hint(spec, known("models"))
+        hint = _hint(spec, list_names("models"))
         raise ConfigError(
             f"{spec!r} is not a model. Write KIND:NAME, such as openai:gpt-4o, a .gguf file, or local.{hint}"
         )
-    made: Model = find("models", family)(name, revealed(dict(options or {})))
-    return made
+    model: Model = find("models", family)(name, reveal_secrets(dict(options or {})))
+    return model
 
 
-def revealed(value: Any) -> Any:
+def reveal_secrets(value: Any) -> Any:
     """Replace Secrets in options by their values, recursively."""
     if isinstance(value, Secret):
         return value.reveal()
     if isinstance(value, dict):
-        return {name: revealed(item) for name, item in value.items()}
+        return {name: reveal_secrets(item) for name, item in value.items()}
     return value

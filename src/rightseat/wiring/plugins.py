@@ -10,99 +10,111 @@ import msgspec
 
 from rightseat.config.settings import Config, PluginSettings
 from rightseat.errors import ConfigError
-from rightseat.middleware.tracing import traced_tool
-from rightseat.plugins.flows.book import Book, Chapter
-from rightseat.plugins.http.gate import Gate
-from rightseat.plugins.http.tools import tools_of
-from rightseat.plugins.load import candidates, is_plugin, outside, read
-from rightseat.plugins.naming import named
+from rightseat.middleware.tracing import trace_tool
+from rightseat.plugins.flows.book import FlowRegistry, PluginFlows
+from rightseat.plugins.http.gate import PluginPolicy
+from rightseat.plugins.http.tools import make_operation_tools
+from rightseat.plugins.load import find_plugin_folders, is_plugin_folder, read_plugin, reject_outside_link
+from rightseat.plugins.naming import make_tool_name
 from rightseat.plugins.plugin import Plugin
 from rightseat.plugins.problem import Problem
-from rightseat.plugins.python.run import Rules
-from rightseat.plugins.python.run import tools_of as scripts_of
-from rightseat.plugins.shelf import Loaded, Shelf, Stamp
+from rightseat.plugins.python.run import PythonPolicy
+from rightseat.plugins.python.run import make_script_tools as scripts_of
+from rightseat.plugins.shelf import FileStamps, LoadedPlugin, PluginCatalog
 from rightseat.plugins.vectors import Embed
 from rightseat.types.tools import Tool
-from rightseat.wiring.databases import databases
+from rightseat.wiring.databases import open_databases
 
 log = logging.getLogger(__name__)
-SAID = 5
+MAX_LOGGED = 5
 MB = 1 << 20
 
 
-def shelf(config: Config, before: Shelf | None = None, embed: Embed | None = None) -> Shelf:
+def load_catalog(
+    config: Config, previous: PluginCatalog | None = None, embed: Embed | None = None
+) -> PluginCatalog:
     """Load the configured plugins. A plugin unchanged since `previous` is not read again."""
-    known = before.loaded if before else {}
+    loaded_before = previous.loaded if previous else {}
     loaded = []
-    book = Book(databases=databases(config))
-    for folder, settings in folders(config).items():
+    flows = FlowRegistry(databases=open_databases(config))
+    for folder, settings in plugin_folders(config).items():
         if settings.enabled:
-            loaded.append(_loaded(folder, settings, known.get(folder.name), book))
-    return Shelf(loaded, embed, before, book)
+            loaded.append(_load_plugin(folder, settings, loaded_before.get(folder.name), flows))
+    return PluginCatalog(loaded, embed, previous, flows)
 
 
-def folders(config: Config) -> dict[Path, PluginSettings]:
+def plugin_folders(config: Config) -> dict[Path, PluginSettings]:
     """Return each plugin folder with its settings; a table for one plugin overrides one for many."""
-    own: dict[Path, PluginSettings] = {}
+    single: dict[Path, PluginSettings] = {}
     many: dict[Path, PluginSettings] = {}
     for settings in config.plugins:
-        path = root(config, settings)
-        if is_plugin(path):
-            own.setdefault(path, settings)
+        path = resolve_path(config, settings)
+        if is_plugin_folder(path):
+            single.setdefault(path, settings)
             continue
-        for folder in candidates(path):
-            if fault := outside(folder, path):
-                _say(fault, [])
+        for folder in find_plugin_folders(path):
+            if fault := reject_outside_link(folder, path):
+                _log_problems(fault, [])
             elif folder != path:
                 many.setdefault(folder, settings)
-    return {**many, **own}
+    return {**many, **single}
 
 
-def root(config: Config, settings: PluginSettings) -> Path:
+def resolve_path(config: Config, settings: PluginSettings) -> Path:
     return (config.folder / Path(settings.path).expanduser()).resolve()
 
 
-def _loaded(folder: Path, settings: PluginSettings, before: Loaded | None, book: Book) -> Loaded:
+def _load_plugin(
+    folder: Path, settings: PluginSettings, previous: LoadedPlugin | None, registry: FlowRegistry
+) -> LoadedPlugin:
     plugin = None
-    if before is not None and before.plugin.folder == folder and before.stamp == stamp(before.plugin):
-        plugin = before.plugin
+    if (
+        previous is not None
+        and previous.plugin.folder == folder
+        and previous.file_stamps == plugin_stamp(previous.plugin)
+    ):
+        plugin = previous.plugin
     fresh = plugin is None
-    plugin = plugin or read(folder)
-    seen = stamp(plugin)
-    tools, problems = scripts_of(plugin, rules(settings))
+    plugin = plugin or read_plugin(folder)
+    seen = plugin_stamp(plugin)
+    tools, problems = scripts_of(plugin, make_python_policy(settings))
     if fresh or problems:
-        _say(plugin, problems)
+        _log_problems(plugin, problems)
     try:
-        calls = tools_of(plugin, gate(settings))
+        calls = make_operation_tools(plugin, make_policy(settings))
     except ConfigError as error:
         # The settings do not fit this plugin: only its operations are left out.
         log.error("Plugin %s: its operations are left out. %s", plugin.id, error.message)
         calls = ()
-    calls, tools = tuple(map(traced_tool, calls)), tuple(map(traced_tool, tools))
-    sealed = seal(plugin, settings)
-    flows = book.add(chapter(plugin, calls, tools, sealed, settings))
-    return Loaded(plugin, (*calls, *tools, *map(traced_tool, flows)), sealed, seen)
+    calls, tools = tuple(map(trace_tool, calls)), tuple(map(trace_tool, tools))
+    fingerprint = plugin_fingerprint(plugin, settings)
+    flows = registry.add(make_plugin_flows(plugin, calls, tools, fingerprint, settings))
+    return LoadedPlugin(plugin, (*calls, *tools, *map(trace_tool, flows)), fingerprint, seen)
 
 
-def chapter(
-    plugin: Plugin, calls: tuple[Tool, ...], tools: tuple[Tool, ...], seal: str, settings: PluginSettings
-) -> Chapter:
+def make_plugin_flows(
+    plugin: Plugin,
+    calls: tuple[Tool, ...],
+    tools: tuple[Tool, ...],
+    fingerprint: str,
+    settings: PluginSettings,
+) -> PluginFlows:
     """Collect what the plugin's flows may use: operations by id, scripts by name."""
     by_name = {tool.name: tool for tool in tools}
     scripts: dict[str, Tool] = {}
-    taken: set[str] = set()
+    taken_names: set[str] = set()
     for script in plugin.scripts:
-        name = named(plugin.id, script.name, taken)
+        name = make_tool_name(plugin.id, script.name, taken_names)
         if name in by_name:
-            taken.add(name)
+            taken_names.add(name)
             scripts[script.name] = by_name[name]
     # `calls` is empty if the settings excluded the operations.
     operations = {operation.id: tool for operation, tool in zip(plugin.operations, calls, strict=False)}
-    return Chapter(plugin, operations, scripts, seal, settings.appears)
+    return PluginFlows(plugin, operations, scripts, fingerprint, settings.appears)
 
 
-def gate(settings: PluginSettings) -> Gate:
-    return Gate(
+def make_policy(settings: PluginSettings) -> PluginPolicy:
+    return PluginPolicy(
         allow=settings.allow,
         server=settings.server,
         confirm=settings.confirm,
@@ -111,12 +123,12 @@ def gate(settings: PluginSettings) -> Gate:
         max_bytes=settings.max_mb * MB,
         max_upload=settings.max_upload_mb * MB,
         credentials=settings.auth,
-        caller=settings.user_headers,
+        caller_headers=settings.user_headers,
     )
 
 
-def rules(settings: PluginSettings) -> Rules:
-    return Rules(
+def make_python_policy(settings: PluginSettings) -> PythonPolicy:
+    return PythonPolicy(
         seconds=settings.timeout,
         memory=settings.memory_mb * MB,
         environment={name: value.reveal() for name, value in settings.environment.items()},
@@ -124,59 +136,63 @@ def rules(settings: PluginSettings) -> Rules:
     )
 
 
-def seal(plugin: Plugin, settings: PluginSettings) -> str:
+def plugin_fingerprint(plugin: Plugin, settings: PluginSettings) -> str:
     """Hash the plugin's files and call targets; an open question of another fingerprint is not resumed."""
-    made = hashlib.sha256(msgspec.json.encode([settings.server, settings.allow, settings.path]))
+    digest = hashlib.sha256(msgspec.json.encode([settings.server, settings.allow, settings.path]))
     for file in sorted(plugin.files):
         try:
-            made.update(file.name.encode("utf-8", "surrogateescape") + b"\0" + file.read_bytes())
+            digest.update(file.name.encode("utf-8", "surrogateescape") + b"\0" + file.read_bytes())
         except OSError:
-            made.update(b"\0")
-    return made.hexdigest()[:16]
+            digest.update(b"\0")
+    return digest.hexdigest()[:16]
 
 
-def stamp(plugin: Plugin) -> Stamp:
+def plugin_stamp(plugin: Plugin) -> FileStamps:
     """Return times and sizes of the plugin's paths, to detect changes."""
-    return tuple((str(path), *_seen(path)) for path in watched(plugin))
+    return tuple((str(path), *_file_stamp(path)) for path in watched_paths(plugin))
 
 
-def _seen(path: Path) -> tuple[int, int]:
+def _file_stamp(path: Path) -> tuple[int, int]:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return 0, 0
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size
 
 
-def watched(plugin: Plugin) -> tuple[Path, ...]:
+def watched_paths(plugin: Plugin) -> tuple[Path, ...]:
     """Return the plugin's files and folders; a new file changes its folder's time."""
     homes = (plugin.folder, plugin.folder / "lib", plugin.folder / "flows")
     return tuple(dict.fromkeys((*homes, *(file.parent for file in plugin.files), *plugin.files)))
 
 
-def files(config: Config, shelf: Shelf | None) -> tuple[Path, ...]:
+def all_watched_paths(config: Config, catalog: PluginCatalog | None) -> tuple[Path, ...]:
     """Return every path whose change alters or adds a plugin."""
-    roots = [root(config, settings) for settings in config.plugins if settings.enabled]
-    plugins = [path for one in (shelf.loaded.values() if shelf else ()) for path in watched(one.plugin)]
+    roots = [resolve_path(config, settings) for settings in config.plugins if settings.enabled]
+    plugins = [
+        path for one in (catalog.loaded.values() if catalog else ()) for path in watched_paths(one.plugin)
+    ]
     # Folders that may become plugins later.
     others = [path for place in roots if place.is_dir() for path in sorted(place.iterdir()) if path.is_dir()]
     return tuple(dict.fromkeys((*roots, *others, *plugins)))
 
 
-def stale(shelf: Shelf | None) -> bool:
+def has_changed(catalog: PluginCatalog | None) -> bool:
     """Tell whether a plugin has changed since it was read."""
-    return shelf is not None and any(one.stamp != stamp(one.plugin) for one in shelf.loaded.values())
+    return catalog is not None and any(
+        one.file_stamps != plugin_stamp(one.plugin) for one in catalog.loaded.values()
+    )
 
 
-def _say(plugin: Plugin, more: list[Problem]) -> None:
+def _log_problems(plugin: Plugin, more: list[Problem]) -> None:
     """Log the first errors of a plugin and the command that shows the rest."""
-    found = [problem for problem in (*plugin.problems, *more) if problem.gravity == "error"]
-    for problem in found[:SAID]:
+    errors = [problem for problem in (*plugin.problems, *more) if problem.gravity == "error"]
+    for problem in errors[:MAX_LOGGED]:
         log.error("Plugin %s: %s", plugin.id, problem)
-    if len(found) > SAID:
+    if len(errors) > MAX_LOGGED:
         log.error(
             "Plugin %s: and %d more. See: rightseat plugins check %s",
             plugin.id,
-            len(found) - SAID,
+            len(errors) - MAX_LOGGED,
             plugin.folder,
         )

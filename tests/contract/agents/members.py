@@ -26,9 +26,9 @@ from rightseat.agents.langgraph import langgraph as langgraph_source
 from rightseat.engine.loop import Assistant
 from rightseat.errors import UpstreamError
 from rightseat.plugins.flows.responder import FlowResponder
-from rightseat.stores.memory import Memory
+from rightseat.stores.memory import MemoryStore
 from rightseat.types.agents import AgentSource
-from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Text
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallArgs, ToolCallStart
 from rightseat.types.events import Event
 from rightseat.types.model import Prompt
 from tests.kit.house import Lines, says
@@ -44,7 +44,7 @@ CREW = Path(__file__).resolve().parents[2] / "unit" / "agents" / "crewai" / "hom
 @asynccontextmanager
 async def hosted(source: AgentSource) -> AsyncIterator[Runtime]:
     """A Runtime with a source of agents, started and closed as the server does it."""
-    runtime = Runtime(remote=[source], store=Memory())
+    runtime = Runtime(remote=[source], store=MemoryStore())
     await runtime.start()
     try:
         yield runtime
@@ -87,22 +87,22 @@ async def crewai() -> AsyncIterator[Runtime]:
 class Desk:
     """A model that does what the last message says."""
 
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         last = prompt.messages[-1]
         word = last.text.split()[0] if last.text else ""
         if last.role == "tool":
-            yield Text(f"It is {last.text}.")
-            yield Finish("stop")
+            yield TextChunk(f"It is {last.text}.")
+            yield FinishChunk("stop")
         elif word == "boom":
             raise UpstreamError("The model's server failed: try again.")
         elif word in ("add", "paint", "ask"):
             arguments = {"add": '{"a": 2, "b": 3}', "paint": '{"colour": "red"}', "ask": "{}"}
-            yield CallName(0, word)
-            yield CallArgs(0, arguments[word])
-            yield Finish("calls")
+            yield ToolCallStart(0, word)
+            yield ToolCallArgs(0, arguments[word])
+            yield FinishChunk("calls")
         else:
-            yield Text(f"You said {last.text}.")
-            yield Finish("stop")
+            yield TextChunk(f"You said {last.text}.")
+            yield FinishChunk("stop")
 
 
 async def add(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
@@ -116,7 +116,7 @@ async def ask(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | R
 @asynccontextmanager
 async def engine() -> AsyncIterator[Runtime]:
     tools = tuple(Tool(name, name, {"type": "object"}, call) for name, call in (("add", add), ("ask", ask)))
-    runtime = Runtime(assistants=[Assistant("desk", Desk(), tools=tools)], store=Memory())
+    runtime = Runtime(assistants=[Assistant("desk", Desk(), tools=tools)], store=MemoryStore())
     try:
         yield runtime
     finally:
@@ -136,7 +136,7 @@ steps:
 
 @asynccontextmanager
 async def a_flow() -> AsyncIterator[Runtime]:
-    store = Memory()
+    store = MemoryStore()
     tools = kit(Lines(says("You said ", "yes.")), Acts({"look": lambda args: "seen"}))
     responder = FlowResponder("desk", flow(FLOW), lambda flow, turn: tools, store)
     runtime = Runtime(agents={"desk": responder}, store=store)

@@ -20,10 +20,10 @@ from rightseat.types.events import (
     TextDelta,
     TextStart,
 )
-from rightseat.types.messages import Call, Message, Text, said
+from rightseat.types.messages import Message, TextMessagePart, ToolCall, text_message
 from rightseat.types.model import ToolSpec
 from rightseat.types.streams import closing
-from rightseat.types.turn import Answer, Owner, Turn
+from rightseat.types.turn import InterruptAnswer, Owner, Turn
 from tests.contract.agents.verifier import verify
 
 COLOUR = {"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]}
@@ -85,18 +85,18 @@ class Talk:
 
     async def say(self, text: str) -> Seen:
         self.count += 1
-        self.history.append(said("user", text, id=f"u-{self.turn['thread']}-{self.count}"))
+        self.history.append(text_message("user", text, id=f"u-{self.turn['thread']}-{self.count}"))
         return await self.run()
 
     async def give(self, results: Mapping[str, str]) -> Seen:
         """The results of the client's own calls."""
         for id, text in results.items():
-            self.history.append(said("tool", text, call_id=id, id=f"result-{id}"))
+            self.history.append(text_message("tool", text, call_id=id, id=f"result-{id}"))
             self.unanswered.discard(id)
         return await self.run()
 
     async def answer(self, question: Interrupt, text: str) -> Seen:
-        return await self.run(answers=(Answer(question.id, text=text),))
+        return await self.run(answers=(InterruptAnswer(question.id, text=text),))
 
     async def run(self, **turn: Any) -> Seen:
         events: list[Event] = []
@@ -117,7 +117,9 @@ class Talk:
                 case TextStart(id):
                     made[id] = Message("assistant", id=id)
                 case TextDelta(id, text):
-                    made[id] = Message("assistant", (Text(made[id].text + text),), made[id].calls, id=id)
+                    made[id] = Message(
+                        "assistant", (TextMessagePart(made[id].text + text),), made[id].calls, id=id
+                    )
                 case CallStart(id):
                     calls[id] = (event, [])
                     made.setdefault(event.message, Message("assistant", id=event.message))
@@ -126,13 +128,13 @@ class Talk:
                 case CallEnd(id):
                     start, pieces = calls[id]
                     parent = made[start.message]
-                    call = Call(id, start.name, "".join(pieces))
+                    call = ToolCall(id, start.name, "".join(pieces))
                     made[start.message] = Message(
                         "assistant", parent.parts, (*parent.calls, call), id=start.message
                     )
                     self.unanswered.add(id)
                 case CallResult(id, content):
-                    made[f"result-{id}"] = said("tool", content, call_id=id, id=f"result-{id}")
+                    made[f"result-{id}"] = text_message("tool", content, call_id=id, id=f"result-{id}")
                     self.unanswered.discard(id)
                 case _:
                     pass

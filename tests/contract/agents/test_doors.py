@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from rightseat import Runtime
-from rightseat.stores.memory import Memory
+from rightseat.stores.memory import MemoryStore
 from tests.contract.agents.members import CANNOT, MEMBERS
 from tests.contract.doors.members import MEMBERS as DOORS
 from tests.contract.doors.members import Visit
@@ -28,7 +28,7 @@ def can(word: str) -> pytest.MarkDecorator:
 async def behind_doors(agent: str) -> AsyncIterator[str]:
     async with MEMBERS[agent]() as runtime:
         # What the doors' clients ask for.
-        named = Runtime(agents={"default": runtime.responders.inner("desk")}, store=Memory())
+        named = Runtime(agents={"default": runtime.responders.get_unlayered("desk")}, store=MemoryStore())
         async with house(named) as home:
             yield home.url
 

@@ -9,7 +9,7 @@ import pytest
 from rightseat import Runtime
 from rightseat import errors as tree
 from rightseat.errors import RightseatError
-from rightseat.types.chunks import Fragment, Text
+from rightseat.types.chunks import ModelChunk, TextChunk
 from rightseat.types.model import Prompt
 from tests.faults.faces import AGUI, COPILOTKIT, OPENBB, STREAMED, WHOLE, Face, Outcome, payloads
 from tests.kit.house import Lines, Script, house
@@ -35,9 +35,9 @@ FILTERED = (tree.ContentRefused, tree.GuardrailRefused, tree.OutputGuarded)
 
 
 def failing(error: RightseatError, *texts: str) -> Script:
-    async def line(prompt: Prompt) -> AsyncIterator[Fragment]:
+    async def line(prompt: Prompt) -> AsyncIterator[ModelChunk]:
         for text in texts:
-            yield Text(text)
+            yield TextChunk(text)
         raise error
 
     return line
@@ -119,9 +119,9 @@ async def test_a_refusal_is_a_content_filters_to_openai_clients(
 
 @pytest.mark.demand("models.seed_tree_copilotkiterror_lowlevel")
 def test_every_error_says_what_to_do_and_how_it_is_shown() -> None:
-    for code, kind in tree.by_code().items():
+    for code, kind in tree.errors_by_code().items():
         assert kind.code == code
         assert kind.hint.endswith(".")
         assert (kind.visibility, kind.severity) != ("silent", "critical")
         assert kind.link() == f"/docs/errors/{code}"
-    assert len({kind.hint for kind in tree.by_code().values()}) == len(tree.by_code())
+    assert len({kind.hint for kind in tree.errors_by_code().values()}) == len(tree.errors_by_code())

@@ -9,7 +9,7 @@ import pytest
 
 from rightseat import Ask, Pause, Result, Runtime, ToolContext, tool
 from rightseat.errors import UpstreamRefused
-from rightseat.types.chunks import Fragment, Text
+from rightseat.types.chunks import ModelChunk, TextChunk
 from rightseat.types.events import Event, StepEnd, StepStart
 from rightseat.types.model import Prompt
 from rightseat.types.turn import Owner
@@ -220,9 +220,9 @@ async def test_a_result_sent_twice_is_answered_twice_and_runs_nothing_again(visi
 
 @pytest.mark.demand("engine.failure_before_after_first")
 async def test_a_failure_before_the_first_word(visit: Door, member: str) -> None:
-    async def fails(prompt: Prompt) -> AsyncIterator[Fragment]:
+    async def fails(prompt: Prompt) -> AsyncIterator[ModelChunk]:
         raise UpstreamRefused("The model's server cannot be reached.")
-        yield Text("")
+        yield TextChunk("")
 
     async with house(Runtime(model=Lines(fails, says("Back.")))) as server:
         visitor = visit(server.url)
@@ -234,8 +234,8 @@ async def test_a_failure_before_the_first_word(visit: Door, member: str) -> None
 
 @pytest.mark.demand("engine.failure_before_after_first")
 async def test_a_failure_in_the_middle_keeps_what_was_said(visit: Door, member: str) -> None:
-    async def fails(prompt: Prompt) -> AsyncIterator[Fragment]:
-        yield Text("Half of ")
+    async def fails(prompt: Prompt) -> AsyncIterator[ModelChunk]:
+        yield TextChunk("Half of ")
         raise UpstreamRefused("The model's server went away.")
 
     async with house(Runtime(model=Lines(fails))) as server:
@@ -246,7 +246,7 @@ async def test_a_failure_in_the_middle_keeps_what_was_said(visit: Door, member: 
 
 
 async def test_an_answer_that_just_ends_is_a_failure(visit: Door) -> None:
-    async with house(Runtime(model=Lines([Text("Half")]))) as server:
+    async with house(Runtime(model=Lines([TextChunk("Half")]))) as server:
         seen = await visit(server.url).say("hi")
     assert seen.error == "incomplete"
 
@@ -255,8 +255,8 @@ async def test_an_answer_that_just_ends_is_a_failure(visit: Door) -> None:
 async def test_leaving_cancels_the_model_unless_its_thread_is_kept(visit: Door, member: str) -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
 
-    async def waits(prompt: Prompt) -> AsyncIterator[Fragment]:
-        yield Text("one")
+    async def waits(prompt: Prompt) -> AsyncIterator[ModelChunk]:
+        yield TextChunk("one")
         begun.set()
         try:
             await asyncio.Event().wait()
@@ -271,14 +271,14 @@ async def test_leaving_cancels_the_model_unless_its_thread_is_kept(visit: Door, 
         async with Client(server.url) as client:
             await client.post(target, body)
             await asyncio.wait_for(begun.wait(), STUCK)
-            assert runtime.active == 1
+            assert runtime.active_runs == 1
         if member in DETACHED:
             # The connection is gone as soon as another one on the same loop is answered.
             assert (await visit(server.url).say("more")).error == "conflict"
             assert not ended.is_set()
             assert await runtime.threads.stop(Owner(), "t1")
         await asyncio.wait_for(ended.wait(), STUCK)
-    assert runtime.active == 0
+    assert runtime.active_runs == 0
 
 
 @pytest.mark.demand("engine.call_cut_token_limit")

@@ -6,9 +6,9 @@ import pytest
 
 from rightseat import Runtime
 from rightseat.engine.loop import Assistant
-from rightseat.plugins.flows.perform import flow_tool
+from rightseat.plugins.flows.perform import make_flow_tool
 from rightseat.plugins.flows.responder import FlowResponder
-from rightseat.stores.memory import Memory
+from rightseat.stores.memory import MemoryStore
 from tests.contract.doors.members import MEMBERS, Visit
 from tests.kit.house import Lines, calls, house, says
 from tests.unit.plugins.flows.acting import Acts, flow, kit
@@ -37,7 +37,7 @@ def acts() -> Acts:
 
 @pytest.mark.demand("flows.flow_responder_behind_door", "flows.missing_parameters_confirmations_ask")
 async def test_a_flow_answers_asks_and_goes_on(visit: Callable[[str], Visit]) -> None:
-    done, store = acts(), Memory()
+    done, store = acts(), MemoryStore()
     model = Lines(says("It is ", "ordered."))
     tools = kit(model, done)
     responder = FlowResponder("default", flow(FLOW), lambda flow, turn: tools, store)
@@ -57,7 +57,7 @@ async def test_a_flow_answers_asks_and_goes_on(visit: Callable[[str], Visit]) ->
 
 @pytest.mark.demand("flows.flow_responder_behind_door")
 async def test_a_flow_that_fails_is_a_failed_run(visit: Callable[[str], Visit]) -> None:
-    store = Memory()
+    store = MemoryStore()
     broken = flow("name: f\ndescription: d\nsteps: [{name: start, call_type: gone}]")
     tools = kit(Lines(), Acts({}))
     responder = FlowResponder("default", broken, lambda flow, turn: tools, store)
@@ -68,12 +68,12 @@ async def test_a_flow_that_fails_is_a_failed_run(visit: Callable[[str], Visit]) 
 
 @pytest.mark.demand("flows.flow_tool_model_picks")
 async def test_a_model_calls_a_flow_that_asks(visit: Callable[[str], Visit]) -> None:
-    done, store = acts(), Memory()
+    done, store = acts(), MemoryStore()
     model = Lines(
         calls(("order_flow", '{"request": "one please"}')), says("It is ordered."), says("All right.")
     )
     tools = kit(model, done)
-    tool = flow_tool("order_flow", flow(FLOW), lambda flow, turn: tools, lambda: store)
+    tool = make_flow_tool("order_flow", flow(FLOW), lambda flow, turn: tools, lambda: store)
     runtime = Runtime(assistants=[Assistant("default", model, tools=(tool,))], store=store)
     async with house(runtime) as home:
         person = visit(home.url)

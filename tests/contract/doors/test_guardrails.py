@@ -5,9 +5,15 @@ from collections.abc import Callable
 import pytest
 
 from rightseat import Runtime, tool
-from rightseat.middleware.guardrails import Guard, Guards, Lists, Untrusted, Words
+from rightseat.middleware.guardrails import (
+    GuardrailPolicies,
+    GuardrailPolicy,
+    TextRules,
+    UntrustedResultRules,
+    WordList,
+)
 from rightseat.middleware.guardrails.asking import REMOVED
-from rightseat.middleware.guardrails.rules import sentence
+from rightseat.middleware.guardrails.rules import format_refusal
 from tests.contract.doors.members import MEMBERS, Visit
 from tests.contract.doors.seen import Seen
 from tests.kit.house import Lines, calls, house, says
@@ -16,8 +22,8 @@ pytestmark = [pytest.mark.io, pytest.mark.parametrize("member", MEMBERS)]
 Door = Callable[[str], Visit]
 ASKED = "guardrails_validation_failed"
 TOLD = "output_guarded"
-ASKED_WORDS = sentence("input", "words")
-TOLD_WORDS = sentence("output", "words")
+ASKED_WORDS = format_refusal("input", "words")
+TOLD_WORDS = format_refusal("output", "words")
 
 
 @pytest.fixture
@@ -40,7 +46,7 @@ def remove(path: str) -> str:
     return "removed"
 
 
-DENY = Lists(deny=Words(["forbidden fruit"]))
+DENY = TextRules(deny=WordList(["forbidden fruit"]))
 
 
 def refused(member: str, seen: Seen, code: str, words: str) -> bool:
@@ -56,7 +62,7 @@ def refused(member: str, seen: Seen, code: str, words: str) -> bool:
 @pytest.mark.demand("models.input_before_model_output", "models.refusal_looks_right_door")
 async def test_what_is_asked_is_refused_and_the_conversation_goes_on(member: str, visit: Door) -> None:
     model = Lines(says("An apple."))
-    async with house(Runtime(model=model, guards=Guards(Guard(input=DENY)))) as server:
+    async with house(Runtime(model=model, guards=GuardrailPolicies(GuardrailPolicy(input=DENY)))) as server:
         visitor = visit(server.url)
         seen = await visitor.say("Give me the FORBIDDEN fruit")
         assert refused(member, seen, ASKED, ASKED_WORDS)
@@ -71,7 +77,7 @@ async def test_what_is_asked_is_refused_and_the_conversation_goes_on(member: str
 @pytest.mark.demand("models.input_before_model_output", "models.refusal_looks_right_door")
 async def test_an_answer_ends_where_it_says_what_is_denied(member: str, visit: Door) -> None:
     model = Lines(says("Take", " this", " for", "bidden", " fru", "it", " and eat."))
-    async with house(Runtime(model=model, guards=Guards(Guard(output=DENY)))) as server:
+    async with house(Runtime(model=model, guards=GuardrailPolicies(GuardrailPolicy(output=DENY)))) as server:
         seen = await visit(server.url).say("hi")
     assert refused(member, seen, TOLD, TOLD_WORDS)
     assert seen.text.startswith("Take this")
@@ -80,7 +86,7 @@ async def test_an_answer_ends_where_it_says_what_is_denied(member: str, visit: D
 
 
 async def test_the_rest_of_an_answer_is_replaced(visit: Door) -> None:
-    guards = Guards(Guard(output=DENY, replacement="Let us talk about something else."))
+    guards = GuardrailPolicies(GuardrailPolicy(output=DENY, replacement="Let us talk about something else."))
     async with house(Runtime(model=Lines(says("Take the forbidden fruit.")), guards=guards)) as server:
         seen = await visit(server.url).say("hi")
     assert (seen.text, seen.error) == ("Take the \n\nLet us talk about something else.", None)
@@ -88,9 +94,11 @@ async def test_the_rest_of_an_answer_is_replaced(visit: Door) -> None:
 
 @pytest.mark.demand("models.length_token_limits_pii")
 async def test_personal_data_neither_reaches_the_model_nor_comes_back(visit: Door) -> None:
-    rules = Lists(redacted=("email", "phone"))
+    rules = TextRules(redacted=("email", "phone"))
     model = Lines(says("Call", " 138", "12345678", " or x@", "y.cn", "."), says("Yes."))
-    async with house(Runtime(model=model, guards=Guards(Guard(input=rules, output=rules)))) as server:
+    async with house(
+        Runtime(model=model, guards=GuardrailPolicies(GuardrailPolicy(input=rules, output=rules)))
+    ) as server:
         visitor = visit(server.url)
         seen = await visitor.say("I am joe@example.com")
         assert seen.text == "Call [phone] or [email]."
@@ -106,7 +114,7 @@ async def test_personal_data_neither_reaches_the_model_nor_comes_back(visit: Doo
 async def test_a_denied_word_in_a_call_is_not_made(member: str, visit: Door) -> None:
     arguments = '{"title": "forbidden \\u0066ruit"}'
     model = Lines(calls(("show", arguments), enforced=True))
-    async with house(Runtime(model=model, guards=Guards(Guard(output=DENY)))) as server:
+    async with house(Runtime(model=model, guards=GuardrailPolicies(GuardrailPolicy(output=DENY)))) as server:
         seen = await visit(server.url).say("show it")
     assert seen.calls == {}
     assert refused(member, seen, TOLD, TOLD_WORDS)
@@ -116,7 +124,7 @@ async def test_a_denied_word_in_a_call_is_not_made(member: str, visit: Door) -> 
 async def test_after_something_from_outside_a_person_is_asked(visit: Door) -> None:
     removal = ("remove", '{"path": "/"}')
     model = Lines(calls(removal), calls(("show", '{"title": "x"}')), calls(removal), says("Gone."))
-    guards = Guards(Guard(untrusted=Untrusted(confirm="writes", mark=True)))
+    guards = GuardrailPolicies(GuardrailPolicy(untrusted=UntrustedResultRules(confirm="writes", mark=True)))
     async with house(Runtime(model=model, tools=[remove], guards=guards)) as server:
         visitor = visit(server.url)
         # Nothing from outside stands in the conversation yet: the first call runs at once.

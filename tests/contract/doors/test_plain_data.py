@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime, ToolContext, tool
-from rightseat.middleware.hooks import Asked, Hooks
-from rightseat.stores.sqlite import SQLite
+from rightseat.middleware.hooks import HookRequest, Hooks
+from rightseat.stores.sqlite import SQLiteStore
 from tests.contract.doors.members import MEMBERS
 from tests.faults.faces import AGUI
 from tests.kit.client import Client
@@ -79,7 +79,7 @@ async def test_messages_arguments_and_results(member: str) -> None:
 async def test_what_a_store_keeps(member: str, tmp_path: Path) -> None:
     """A question is answered in another turn: what it was asked for has been on file meanwhile."""
     model = Lines(calls(("keep", json.dumps({"value": FOREIGN}))), says("Kept."))
-    store = SQLite(tmp_path)
+    store = SQLiteStore(tmp_path)
     try:
         async with house(Runtime(model=model, tools=[keep], store=store)) as server:
             visitor = MEMBERS[member](server.url)
@@ -94,7 +94,7 @@ async def test_what_a_store_keeps(member: str, tmp_path: Path) -> None:
 
 @pytest.mark.demand("models.message_content_foreign_serialisation")
 async def test_properties_and_state() -> None:
-    seen: list[Asked] = []
+    seen: list[HookRequest] = []
     model = Lines(says("One."), says("Two."))
     hooks = Hooks(on_before_request=lambda asked: seen.append(asked))
     run = AGUI.ask("hi", "default") | {"forwardedProps": FOREIGN, "state": FOREIGN}

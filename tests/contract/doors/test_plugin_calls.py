@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.plugins.http.tools import tools_of
+from rightseat.plugins.http.tools import make_operation_tools
 from tests.contract.doors.members import MEMBERS, Visit
 from tests.kit.house import Lines, calls, house, says
 from tests.unit.plugins.http.plugged import LOCAL, auth, object_body, operation, plugin
@@ -43,7 +43,7 @@ async def test_a_value_and_a_yes_and_then_the_call(visit: Callable[[str], Visit]
         made = operation("DELETE", "/hosts", body=body, url=api.url, dangerous=True)
         keys = (auth("header", {"Authorization": CANARY}),)
         api.replies = [said({"removed": "h-001", "echo": CANARY})]
-        runtime = Runtime(model=model, tools=tools_of(plugin(made, auth=keys), LOCAL))
+        runtime = Runtime(model=model, tools=make_operation_tools(plugin(made, auth=keys), LOCAL))
         async with house(runtime) as home:
             person = visit(home.url)
             seen = await person.say("remove the host")

@@ -7,8 +7,8 @@ import pytest
 
 from rightseat import Runtime
 from rightseat.engine.loop import Assistant
-from rightseat.plugins.selection import Selection
-from rightseat.plugins.shelf import Loaded, Shelf
+from rightseat.plugins.selection import ToolSelection
+from rightseat.plugins.shelf import LoadedPlugin, PluginCatalog
 from tests.contract.doors.members import MEMBERS, Visit
 from tests.kit.house import Lines, calls, house, says
 from tests.unit.plugins.shelves import many, plugin
@@ -21,16 +21,16 @@ def visit(member: str) -> Callable[[str], Visit]:
     return MEMBERS[member]
 
 
-def runtime(model: Lines, shelf: Shelf, shown: int = 3) -> Runtime:
-    selection = Selection(shelf, shown=shown)
-    return Runtime(assistants=[Assistant("default", model, source=selection)], plugins=shelf)
+def runtime(model: Lines, shelf: PluginCatalog, shown: int = 3) -> Runtime:
+    selection = ToolSelection(shelf, max_tools=shown)
+    return Runtime(assistants=[Assistant("default", model, toolset=selection)], plugins=shelf)
 
 
-def guarded() -> Shelf:
+def guarded() -> PluginCatalog:
     """Many tools, and one far from every question that a person must agree to."""
     bees = plugin("bees", "Beekeeping", {"smoke": "Smoke the hive"})
-    asking = Loaded(bees.plugin, tuple(replace(tool, confirm=True) for tool in bees.tools))
-    return Shelf([*(one for one in many(5, 5).loaded.values() if one.plugin.id != "bees"), asking])
+    asking = LoadedPlugin(bees.plugin, tuple(replace(tool, confirm=True) for tool in bees.tools))
+    return PluginCatalog([*(one for one in many(5, 5).loaded.values() if one.plugin.id != "bees"), asking])
 
 
 @pytest.mark.demand("plugins.selection_stable_order_prompt")
@@ -52,7 +52,7 @@ async def test_a_tool_that_was_found_asks_and_goes_on(visit: Callable[[str], Vis
 @pytest.mark.demand("plugins.predefined_question_fills_empty")
 async def test_an_empty_question_is_the_plugins_own(visit: Callable[[str], Visit]) -> None:
     model = Lines(says("Two."))
-    shelf = Shelf([plugin("hosts", "Hosts", {"list": "List hosts"}, question="主机有哪些？")])
+    shelf = PluginCatalog([plugin("hosts", "Hosts", {"list": "List hosts"}, question="主机有哪些？")])
     async with house(runtime(model, shelf)) as home:
         assert "Two." in (await visit(home.url).say("")).text
     assert [message.text for message in model.asked[0].messages if message.role == "user"] == ["主机有哪些？"]
@@ -60,7 +60,7 @@ async def test_an_empty_question_is_the_plugins_own(visit: Callable[[str], Visit
 
 async def test_results_of_plugins_are_remembered_and_not_believed(visit: Callable[[str], Visit]) -> None:
     model = Lines(calls(("hosts_list", "{}")), says("Two."), says("Still two."))
-    shelf = Shelf([plugin("hosts", "Hosts", {"list": "List hosts"})])
+    shelf = PluginCatalog([plugin("hosts", "Hosts", {"list": "List hosts"})])
     async with house(runtime(model, shelf)) as home:
         person = visit(home.url)
         assert "Two." in (await person.say("how many hosts?")).text

@@ -6,21 +6,21 @@ from typing import Any
 
 import pytest
 
-from rightseat.models.llamacpp.abilities import Abilities
-from rightseat.models.llamacpp.control import Control
-from rightseat.models.llamacpp.formats import Ask, Plan
-from rightseat.models.llamacpp.formats.thinking import Thinking
-from rightseat.types.messages import Message, said
-from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
+from rightseat.models.llamacpp.abilities import TemplateCapabilities
+from rightseat.models.llamacpp.control import ControlTokens
+from rightseat.models.llamacpp.formats import FormatContext, PromptPlan
+from rightseat.models.llamacpp.formats.thinking import ThinkingTags
+from rightseat.types.messages import Message, text_message
+from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
 from tests.contract.formats.cases import CASES, TOOLS, Said
 from tests.contract.formats.members import MEMBERS, Member
 from tests.contract.models.cases import Heard, heard
 from tests.unit.models.llamacpp.gbnf import Grammar
 
 # What the best templates can, and what those can that know nothing of tools.
-KNOWING = Abilities(system=True, tools=True, tool_calls=True, tool_role=True)
-IGNORANT = Abilities(system=True)
-USER = said("user", "What is a house?")
+KNOWING = TemplateCapabilities(system=True, tools=True, tool_calls=True, tool_role=True)
+IGNORANT = TemplateCapabilities(system=True)
+USER = text_message("user", "What is a house?")
 
 over_members = pytest.mark.parametrize("member", MEMBERS.values(), ids=MEMBERS)
 
@@ -31,25 +31,28 @@ def asked(
     output: dict[str, Any] | None = None,
     parallel: bool | None = None,
     name: str | None = None,
-    thinking: Thinking | None = None,
-    abilities: Abilities = KNOWING,
+    thinking: ThinkingTags | None = None,
+    abilities: TemplateCapabilities = KNOWING,
     messages: tuple[Message, ...] = (USER,),
-    control: Control | None = None,
-) -> Ask:
+    control: ControlTokens | None = None,
+) -> FormatContext:
     prompt = Prompt(
         messages=messages,
         tools=tools,
         tool_choice=ToolChoice(mode, name),
         output_schema=output,
-        settings=Settings(parallel_calls=parallel),
+        settings=SamplingSettings(parallel_calls=parallel),
     )
-    return Ask(
-        prompt=prompt, abilities=abilities, thinking=thinking or Thinking(), control=control or Control(())
+    return FormatContext(
+        prompt=prompt,
+        capabilities=abilities,
+        thinking=thinking or ThinkingTags(),
+        control_tokens=control or ControlTokens(()),
     )
 
 
-def read(plan: Plan, pieces: Iterable[str]) -> Heard:
-    reader = plan.reader()
+def read(plan: PromptPlan, pieces: Iterable[str]) -> Heard:
+    reader = plan.make_reader()
     fragments = [fragment for piece in pieces for fragment in reader.feed(piece)]
     return heard([*fragments, *reader.close()])
 
@@ -72,7 +75,7 @@ def parsed(text: str) -> Grammar:
     return Grammar.read(text)
 
 
-def grammar(plan: Plan) -> Grammar:
+def grammar(plan: PromptPlan) -> Grammar:
     return parsed(plan.grammar)
 
 
@@ -81,5 +84,5 @@ def fitting(member: Member, *, calling: bool = False) -> list[Said]:
     return [case for case in CASES if fits(member, case) and (case.calls or not calling)]
 
 
-def takes(plan: Plan, text: str) -> bool:
+def takes(plan: PromptPlan, text: str) -> bool:
     return grammar(plan).accepts(text)

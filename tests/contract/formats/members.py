@@ -4,21 +4,21 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rightseat.models.llamacpp.formats import Format
-from rightseat.models.llamacpp.formats.command_r7b import CommandR7B
-from rightseat.models.llamacpp.formats.deepseek import DeepSeek, DeepSeekV31
-from rightseat.models.llamacpp.formats.functionary_v2 import FunctionaryV2
-from rightseat.models.llamacpp.formats.functionary_v3 import FunctionaryV3, FunctionaryV32
-from rightseat.models.llamacpp.formats.functionary_v31 import FunctionaryV31
-from rightseat.models.llamacpp.formats.generic import Generic
-from rightseat.models.llamacpp.formats.hermes import Hermes
-from rightseat.models.llamacpp.formats.llama31 import Llama31, LlamaFunctions
-from rightseat.models.llamacpp.formats.mistral import Mistral, MistralNamed
-from rightseat.models.llamacpp.formats.signatures import Signatures
-from rightseat.models.llamacpp.formats.thinking import Thinking
+from rightseat.models.llamacpp.formats import ToolCallFormat
+from rightseat.models.llamacpp.formats.command_r7b import CommandR7BFormat
+from rightseat.models.llamacpp.formats.deepseek import DeepSeekFormat, DeepSeekV31Format
+from rightseat.models.llamacpp.formats.functionary_v2 import FunctionaryV2Format
+from rightseat.models.llamacpp.formats.functionary_v3 import FunctionaryV3Format, FunctionaryV32Format
+from rightseat.models.llamacpp.formats.functionary_v31 import FunctionaryV31Format
+from rightseat.models.llamacpp.formats.generic import GenericFormat
+from rightseat.models.llamacpp.formats.hermes import HermesFormat
+from rightseat.models.llamacpp.formats.llama31 import Llama31Format, LlamaFunctionsFormat
+from rightseat.models.llamacpp.formats.mistral import MistralArgsFormat, MistralFormat
+from rightseat.models.llamacpp.formats.signatures import SignatureFormat
+from rightseat.models.llamacpp.formats.thinking import ThinkingTags
 from tests.contract.formats.cases import Said
 
-THINK = Thinking(may=True)
+THINK = ThinkingTags(allowed=True)
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ class Member:
     """`write`: an answer without its thought, as the model writes it. `mixed`: text and calls in one answer.
     `talks`: an answer may be plain text, as it is."""
 
-    format: Format
+    format: ToolCallFormat
     write: Callable[[Said], str]
     mixed: bool = True
     talks: bool = True
-    thinking: Thinking = THINK
+    thinking: ThinkingTags = THINK
 
 
 def hermes(said: Said) -> str:
@@ -102,23 +102,23 @@ def generic(said: Said) -> str:
 MEMBERS: dict[str, Member] = {
     member.format.name: member
     for member in (
-        Member(Hermes(), hermes),
-        Member(Signatures(), signatures),
-        Member(Mistral(), mistral),
-        Member(MistralNamed(), mistral_args),
+        Member(HermesFormat(), hermes),
+        Member(SignatureFormat(), signatures),
+        Member(MistralFormat(), mistral),
+        Member(MistralArgsFormat(), mistral_args),
         Member(
-            CommandR7B(),
+            CommandR7BFormat(),
             command_r7b,
-            thinking=Thinking(may=True, open="<|START_THINKING|>", close="<|END_THINKING|>"),
+            thinking=ThinkingTags(allowed=True, open_tag="<|START_THINKING|>", close_tag="<|END_THINKING|>"),
         ),
-        Member(DeepSeek(), deepseek),
-        Member(DeepSeekV31(), deepseek_v31),
-        Member(Llama31(), llama, mixed=False),
-        Member(LlamaFunctions(), functions),
-        Member(FunctionaryV2(), functionary_v2, talks=False),
-        Member(FunctionaryV3(), functionary_v3, talks=False),
-        Member(FunctionaryV31(), functions),
-        Member(FunctionaryV32(), functionary_v3, talks=False),
-        Member(Generic(), generic, mixed=False, talks=False),
+        Member(DeepSeekFormat(), deepseek),
+        Member(DeepSeekV31Format(), deepseek_v31),
+        Member(Llama31Format(), llama, mixed=False),
+        Member(LlamaFunctionsFormat(), functions),
+        Member(FunctionaryV2Format(), functionary_v2, talks=False),
+        Member(FunctionaryV3Format(), functionary_v3, talks=False),
+        Member(FunctionaryV31Format(), functions),
+        Member(FunctionaryV32Format(), functionary_v3, talks=False),
+        Member(GenericFormat(), generic, mixed=False, talks=False),
     )
 }

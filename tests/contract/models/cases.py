@@ -5,15 +5,15 @@ from typing import Any
 
 from rightseat.errors import Incomplete, RightseatError, UpstreamBusy
 from rightseat.types.chunks import (
-    CallArgs,
-    CallName,
-    Finish,
-    Fragment,
-    Opaque,
-    Reasoning,
-    Refusal,
-    Text,
-    Used,
+    FinishChunk,
+    ModelChunk,
+    ProviderDataChunk,
+    ReasoningChunk,
+    RefusalChunk,
+    TextChunk,
+    ToolCallArgs,
+    ToolCallStart,
+    UsageChunk,
 )
 from rightseat.types.events import Usage
 from tests.kit import answers, faults
@@ -32,30 +32,30 @@ class Heard:
     finish: str | None = None
 
 
-def heard(fragments: list[Fragment]) -> Heard:
+def heard(fragments: list[ModelChunk]) -> Heard:
     calls: dict[int, tuple[str, str]] = {}
     out = Heard()
     for fragment in fragments:
         match fragment:
-            case Text():
+            case TextChunk():
                 out = replace(out, text=out.text + fragment.text)
-            case Reasoning():
+            case ReasoningChunk():
                 out = replace(out, reasoning=out.reasoning + fragment.text)
-            case Refusal():
+            case RefusalChunk():
                 out = replace(out, refusal=out.refusal + fragment.text)
-            case CallName():
+            case ToolCallStart():
                 assert fragment.index not in calls, "a name is given once"
                 calls[fragment.index] = (fragment.name, "")
-            case CallArgs():
+            case ToolCallArgs():
                 assert fragment.index in calls, "the name comes before the arguments"
                 name, json = calls[fragment.index]
                 calls[fragment.index] = (name, json + fragment.json)
-            case Used():
+            case UsageChunk():
                 out = replace(out, usage=fragment.usage)
-            case Finish():
+            case FinishChunk():
                 assert fragment is fragments[-1], "Finish is the last fragment"
                 out = replace(out, finish=fragment.reason)
-            case Opaque():
+            case ProviderDataChunk():
                 # Only its own vendor can read it.
                 assert fragment.provider
             case _:

@@ -8,11 +8,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from rightseat.errors import Incomplete, UpstreamBusy
-from rightseat.models.llamacpp.control import Control
-from rightseat.models.llamacpp.model import Known, Llama, Manner, Server
-from rightseat.models.llamacpp.template import Sources, chatml
-from rightseat.models.llamacpp.wire import Piece
-from rightseat.types.chunks import Fragment
+from rightseat.models.llamacpp.control import ControlTokens
+from rightseat.models.llamacpp.model import LlamaCppChatModel, LlamaServer, ModelDescription, PromptOptions
+from rightseat.models.llamacpp.template import TemplateSources, load_chatml
+from rightseat.models.llamacpp.wire import CompletionChunk
+from rightseat.types.chunks import ModelChunk
 from rightseat.types.model import Model, Prompt, ToolSpec
 from tests.contract.models.cases import Case
 from tests.unit.models.llamacpp.standin import StandIn
@@ -30,18 +30,18 @@ class Writing(StandIn):
         super().__init__()
         self.turn = turn
 
-    async def completion(self, request: dict[str, Any], /) -> AsyncIterator[Piece]:
+    async def stream_completion(self, request: dict[str, Any], /) -> AsyncIterator[CompletionChunk]:
         finish = self.turn.get("finish", "stop")
         if finish == "raise:upstream_busy":
             raise UpstreamBusy("busy")
         for letters in self.pieces_of():
             if pace := self.turn.get("pace_ms"):
                 await asyncio.sleep(pace / 1000)
-            yield Piece(content=letters)
+            yield CompletionChunk(content=letters)
         if finish == "cut":
             raise Incomplete("cut")
         reason = "limit" if finish == "length" else "eos"
-        yield Piece(stop=True, stop_type=reason, tokens_evaluated=7, tokens_predicted=3)
+        yield CompletionChunk(stop=True, stop_type=reason, tokens_evaluated=7, tokens_predicted=3)
 
     def pieces_of(self) -> list[str]:
         said = self.turn.get("say", [])
@@ -61,17 +61,19 @@ class Offered:
     def __init__(self, model: Model) -> None:
         self.model = model
 
-    def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+    def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         tools = tuple(ToolSpec(name, "", ANYTHING) for name in ("add", "other"))
         return self.model.stream(replace(prompt, tools=tools))
 
 
 @asynccontextmanager
 async def llama(case: Case) -> AsyncIterator[Model]:
-    async def known(_server: Server) -> Known:
-        return Known(Sources(chatml() + THINKS), Control(()))
+    async def known(_server: LlamaServer) -> ModelDescription:
+        return ModelDescription(TemplateSources(load_chatml() + THINKS), ControlTokens(()))
 
-    model = Llama("standin", Writing(case.turn), known, manner=Manner(tool_format="hermes"))
+    model = LlamaCppChatModel(
+        "standin", Writing(case.turn), known, options=PromptOptions(tool_format="hermes")
+    )
     try:
         yield Offered(model)
     finally:

@@ -11,7 +11,7 @@ from rightseat.errors import RightseatError
 from rightseat.models.anthropic import model as make_anthropic
 from rightseat.models.google import model as make_google
 from rightseat.models.openai import model as make_openai
-from rightseat.types.messages import Image, Message, Text
+from rightseat.types.messages import ImageMessagePart, Message, TextMessagePart
 from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
 from tests.contract.models.test_moving import SAYING, VENDORS
@@ -66,7 +66,7 @@ async def test_a_status_is_the_same_error_at_every_vendor(
         try:
             with pytest.raises(RightseatError) as caught:
                 async with closing(
-                    model.stream(Prompt(messages=(Message("user", (Text("secret"),)),)))
+                    model.stream(Prompt(messages=(Message("user", (TextMessagePart("secret"),)),)))
                 ) as found:
                     await anext(found)
         finally:
@@ -84,7 +84,9 @@ async def test_nobody_there_is_the_same_error_too(name: str) -> None:
         model = SERVERS[name][0](upstream)
     try:
         with pytest.raises(errors.UpstreamRefused):
-            async with closing(model.stream(Prompt(messages=(Message("user", (Text("hi"),)),)))) as found:
+            async with closing(
+                model.stream(Prompt(messages=(Message("user", (TextMessagePart("hi"),)),)))
+            ) as found:
                 await anext(found)
     finally:
         await model.close()
@@ -110,7 +112,7 @@ PIXEL = (
 @pytest.mark.parametrize("name", VENDORS)
 async def test_a_picture_is_taken_by_each(name: str) -> None:
     url = "data:image/png;base64," + base64.b64encode(PIXEL).decode()
-    ask = Message("user", (Text("What is this?"), Image(url)))
+    ask = Message("user", (TextMessagePart("What is this?"), ImageMessagePart(url)))
     async with VENDORS[name](SAYING) as model, closing(model.stream(Prompt(messages=(ask,)))) as found:
         said = [getattr(fragment, "text", "") async for fragment in found]
     assert "".join(said) == "Done."

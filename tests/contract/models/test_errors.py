@@ -16,9 +16,9 @@ Said = dict[str, Any]
 # Their clients spell names differently.
 HEADERS = {"retry-after": "3", "Retry-After": "3"}
 VENDORS: dict[str, Callable[[int, Said], RightseatError]] = {
-    "openai": lambda status, said: openai.of_status(status, HEADERS, json.dumps(said).encode()),
-    "anthropic": lambda status, said: anthropic.of_status(status, HEADERS, said),
-    "google": lambda status, said: google.of_status(status, HEADERS, json.dumps(said).encode()),
+    "openai": lambda status, said: openai.from_status(status, HEADERS, json.dumps(said).encode()),
+    "anthropic": lambda status, said: anthropic.from_status(status, HEADERS, said),
+    "google": lambda status, said: google.from_status(status, HEADERS, json.dumps(said).encode()),
 }
 SAME = {
     401: errors.UpstreamDenied,
@@ -63,6 +63,6 @@ def test_a_conversation_that_is_too_long(vendor: str) -> None:
 @pytest.mark.demand("models.vendor_errors_map_same")
 def test_what_a_vendor_will_not_answer() -> None:
     filtered = {"error": {"code": "content_filter", "message": "canary", "status": 400}}
-    for error in (VENDORS["openai"](400, filtered), google.blocked("SAFETY")):
+    for error in (VENDORS["openai"](400, filtered), google.prompt_blocked_error("SAFETY")):
         assert type(error) is errors.ContentRefused
         assert "canary" not in error.message

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from rightseat.types.chunks import Fragment
-from rightseat.types.messages import said
+from rightseat.types.chunks import ModelChunk
+from rightseat.types.messages import text_message
 from rightseat.types.model import Model, Prompt
 from rightseat.types.streams import closing
 from tests.contract.models.cases import CASES, LONG, Case, heard
@@ -14,12 +14,14 @@ from tests.kit.patience import STUCK
 
 pytestmark = pytest.mark.io
 
-PROMPT = Prompt(messages=(said("system", "Be brief."), said("user", "Hello")))
+PROMPT = Prompt(messages=(text_message("system", "Be brief."), text_message("user", "Hello")))
 
 over_members = pytest.mark.parametrize("member", MEMBERS.values(), ids=MEMBERS)
 
 
-async def collect(model: Model, out: list[Fragment], begun: asyncio.Event | None = None) -> list[Fragment]:
+async def collect(
+    model: Model, out: list[ModelChunk], begun: asyncio.Event | None = None
+) -> list[ModelChunk]:
     async with closing(model.stream(PROMPT)) as stream:
         async for fragment in stream:
             out.append(fragment)
@@ -44,7 +46,7 @@ SAID = [
 )
 @pytest.mark.parametrize(("member", "case"), SAID)
 async def test_a_case(member: Member, case: Case) -> None:
-    fragments: list[Fragment] = []
+    fragments: list[ModelChunk] = []
     async with member(case) as model:
         if case.fails is None:
             await collect(model, fragments)
@@ -78,7 +80,7 @@ async def test_leaving_after_the_first_fragment_ends_the_work(member: Member) ->
 @over_members
 async def test_cancelling_while_it_waits_ends_the_work(member: Member) -> None:
     async with member(LONG) as model, asyncio.timeout(STUCK):
-        fragments: list[Fragment] = []
+        fragments: list[ModelChunk] = []
         begun = asyncio.Event()
         task = asyncio.create_task(collect(model, fragments, begun))
         await begun.wait()

@@ -13,16 +13,16 @@ from unittest.mock import patch
 
 import pytest
 
-from rightseat.engine.assembler import Assembly
-from rightseat.engine.history import paired
+from rightseat.engine.assembler import EventAssembler
+from rightseat.engine.history import pair_calls_with_results
 from rightseat.errors import UpstreamRejected
 from rightseat.models.anthropic import model as make_anthropic
 from rightseat.models.google import model as make_google
 from rightseat.models.langchain import model as make_langchain
 from rightseat.models.openai import model as make_openai
-from rightseat.types.messages import Message, Opaque, said
+from rightseat.types.messages import Message, ProviderData, text_message
 from rightseat.types.model import Model, Prompt, ToolSpec
-from rightseat.types.stores import Ids
+from rightseat.types.stores import IdGenerator
 from rightseat.types.streams import closing
 from tests.kit import answers
 from tests.kit.answers import Answer, Reply, write_json
@@ -121,24 +121,24 @@ VENDORS: dict[str, Vendor] = {
 
 async def answered(vendor: Vendor, turn: Turn, messages: list[Message]) -> Message:
     """What the vendor makes of the conversation, as the engine keeps it."""
-    desk = Assembly(Ids(), {"add": False})
+    desk = EventAssembler(IdGenerator(), {"add": False})
     async with vendor(turn) as model:
-        prompt = Prompt(messages=tuple(paired(messages)), tools=(ADD,))
+        prompt = Prompt(messages=tuple(pair_calls_with_results(messages)), tools=(ADD,))
         async with closing(model.stream(prompt)) as fragments:
             async for fragment in fragments:
-                desk.take(fragment)
-    desk.end()
-    return desk.answered().message
+                desk.push(fragment)
+    desk.finish()
+    return desk.build_answer().message
 
 
 def with_results(message: Message) -> list[Message]:
-    return [message, *(said("tool", '{"sum": 5}', call_id=call.id) for call in message.calls)]
+    return [message, *(text_message("tool", '{"sum": 5}', call_id=call.id) for call in message.calls)]
 
 
 @pytest.mark.demand("models.model_contract_suite_passes", "models.conversation_moves_between_vendors")
 @pytest.mark.parametrize(("one", "other"), [*itertools.permutations(VENDORS, 2)])
 async def test_calls_of_one_and_answers_of_another(one: str, other: str) -> None:
-    talk = [said("system", "Be brief."), said("user", "2+3 and 40+2?")]
+    talk = [text_message("system", "Be brief."), text_message("user", "2+3 and 40+2?")]
     first = await answered(VENDORS[one], CALLING, talk)
     assert len(first.calls) == 2
     talk += with_results(first)
@@ -147,14 +147,14 @@ async def test_calls_of_one_and_answers_of_another(one: str, other: str) -> None
     talk += with_results(second)
     third = await answered(VENDORS[one], SAYING, talk)
     assert third.text == "Done."
-    talk += [third, said("user", "And now?")]
+    talk += [third, text_message("user", "And now?")]
     last = await answered(VENDORS[other], SAYING, talk)
     assert last.text == "Done."
 
 
 @pytest.mark.demand("models.conversation_moves_between_vendors")
 async def test_through_all_of_them_and_back() -> None:
-    talk = [said("system", "Be brief."), said("user", "2+3 and 40+2?")]
+    talk = [text_message("system", "Be brief."), text_message("user", "2+3 and 40+2?")]
     providers = set()
     for name in (*VENDORS, *reversed(VENDORS)):
         message = await answered(VENDORS[name], CALLING, talk)
@@ -168,11 +168,11 @@ async def test_through_all_of_them_and_back() -> None:
 async def test_the_kit_would_notice() -> None:
     """A call that was never answered, and a thought that another vendor had, are refused."""
     talk = [
-        said("user", "2+3?"),
-        *with_results(await answered(VENDORS["openai"], SILENT, [said("user", "x")])),
+        text_message("user", "2+3?"),
+        *with_results(await answered(VENDORS["openai"], SILENT, [text_message("user", "x")])),
     ]
     assert unfit([{"role": "assistant", "content": None, "tool_calls": [{"id": "a"}]}]) is not None
     blob = {"said": False, "calls": 0, "item": {"type": "reasoning", "id": "r"}}
-    stray = said("assistant", "ok", opaque=(Opaque("openai-responses", blob),))
+    stray = text_message("assistant", "ok", opaque=(ProviderData("openai-responses", blob),))
     with pytest.raises(UpstreamRejected, match="does not take this request"):
-        await answered(VENDORS["openai by responses"], SAYING, [*talk, stray, said("user", "?")])
+        await answered(VENDORS["openai by responses"], SAYING, [*talk, stray, text_message("user", "?")])

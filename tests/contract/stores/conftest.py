@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.types.threads import Keep
+from rightseat.types.threads import Retention
 from tests.contract.stores.members import MEMBERS, Keeper
 from tests.contract.stores.saying import Clock
 
@@ -16,14 +16,14 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def keep() -> Keep:
-    return Keep()
+def keep() -> Retention:
+    return Retention()
 
 
 @pytest.fixture(params=list(MEMBERS.values()), ids=list(MEMBERS))
 async def store(
-    request: pytest.FixtureRequest, tmp_path: Path, clock: Clock, keep: Keep
+    request: pytest.FixtureRequest, tmp_path: Path, clock: Clock, keep: Retention
 ) -> AsyncIterator[Keeper]:
-    store: Keeper = request.param(tmp_path, clock=clock, keep=keep)
+    store: Keeper = request.param(tmp_path, clock=clock, retention=keep)
     yield store
     await store.close()

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from rightseat.stores.memory import Memory
-from rightseat.stores.sqlite import SQLite
-from rightseat.types.stores import Notes, Store
-from rightseat.types.threads import Journal
+from rightseat.stores.memory import MemoryStore
+from rightseat.stores.sqlite import SQLiteStore
+from rightseat.types.stores import CheckpointStore, Store
+from rightseat.types.threads import ThreadStore
 
 
-class Keeper(Store, Journal, Notes, Protocol):
+class Keeper(Store, ThreadStore, CheckpointStore, Protocol):
     """A Store that keeps threads and notes too: both of ours do."""
 
 
@@ -19,11 +19,11 @@ class Make(Protocol):
 
 
 def memory(folder: Path, *, clock: Callable[[], float], **options: Any) -> Keeper:
-    return Memory(clock=clock, **options)
+    return MemoryStore(clock=clock, **options)
 
 
 def sqlite(folder: Path, *, clock: Callable[[], float], **options: Any) -> Keeper:
-    return SQLite(folder, clock=clock, **options)
+    return SQLiteStore(folder, clock=clock, **options)
 
 
 MEMBERS: dict[str, Make] = {"memory": memory, "sqlite": sqlite}

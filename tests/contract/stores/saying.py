@@ -18,13 +18,15 @@ from rightseat.types.events import (
     TextStart,
     Usage,
 )
-from rightseat.types.messages import Image, Message, said
-from rightseat.types.threads import Entry, Journal, Numbered, Posted, words
+from rightseat.types.messages import ImageMessagePart, Message, text_message
+from rightseat.types.threads import NumberedEntry, ThreadEntry, ThreadStore, UserInput, delta_text
 from rightseat.types.turn import Owner
 
 ME, YOU = Owner("me"), Owner("you")
-ANSWER: list[Entry] = [
-    Posted((said("user", "hi", id="u1"), Message("user", (Image("data:,x"),), id="u2"))),
+ANSWER: list[ThreadEntry] = [
+    UserInput(
+        (text_message("user", "hi", id="u1"), Message("user", (ImageMessagePart("data:,x"),), id="u2"))
+    ),
     RunStarted("t", "r"),
     TextStart("m1"),
     *(TextDelta("m1", text) for text in ("Hel", "lo ", "", "wörld 漢😀")),
@@ -55,37 +57,39 @@ class Clock:
 
 
 async def run(
-    journal: Journal,
-    entries: list[Entry],
+    journal: ThreadStore,
+    entries: list[ThreadEntry],
     thread: str = "t",
     owner: Owner = ME,
     name: str = "n",
     step: int = 1,
 ) -> int:
     """A whole run, appended in steps; gives the number that it came after."""
-    before = await journal.begin(owner, thread, "r", assistant="a", name=name)
+    before = await journal.begin_run(owner, thread, "r", assistant="a", name=name)
     for place in range(0, len(entries), step):
-        journal.append(owner, thread, before + place + 1, entries[place : place + step])
+        journal.append_entries(owner, thread, before + place + 1, entries[place : place + step])
     return before
 
 
-async def every(journal: Journal, thread: str = "t", owner: Owner = ME, after: int = 0) -> list[Numbered]:
-    found: list[Numbered] = []
-    while page := await journal.read(owner, thread, found[-1][0] if found else after):
+async def every(
+    journal: ThreadStore, thread: str = "t", owner: Owner = ME, after: int = 0
+) -> list[NumberedEntry]:
+    found: list[NumberedEntry] = []
+    while page := await journal.read_entries(owner, thread, found[-1][0] if found else after):
         found += page
     return found
 
 
-def exact(numbered: list[Numbered]) -> list[Any]:
+def exact(numbered: list[NumberedEntry]) -> list[Any]:
     """What was said whatever way it was cut: words joined, everything else as it is."""
     told: list[Any] = []
     for _, entry in numbered:
         if isinstance(entry, TextDelta | ReasoningDelta | CallArgs):
             head = (type(entry), entry.id)
             if told and isinstance(told[-1], list) and told[-1][0] == head:
-                told[-1][1] += words(entry)
+                told[-1][1] += delta_text(entry)
             else:
-                told.append([head, words(entry)])
+                told.append([head, delta_text(entry)])
         else:
             told.append(entry)
     return told

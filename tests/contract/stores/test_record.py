@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rightseat.errors import StoreFailed
-from rightseat.middleware.recording import Which, record
+from rightseat.middleware.recording import RecordingMode, record_runs
 from rightseat.types.events import (
     CallArgs,
     CallEnd,
@@ -25,15 +25,15 @@ from rightseat.types.events import (
     TextEnd,
     TextStart,
 )
-from rightseat.types.messages import said
-from rightseat.types.model import Raw
+from rightseat.types.messages import text_message
+from rightseat.types.model import RawPrompt
 from rightseat.types.streams import closing
-from rightseat.types.threads import Entry, Journal, Keep, Posted
+from rightseat.types.threads import Retention, ThreadEntry, ThreadStore, UserInput
 from rightseat.types.turn import Turn
 from tests.contract.stores.members import Keeper
 from tests.contract.stores.saying import ME, YOU, every
 
-ASKED = said("user", "hi", id="u1")
+ASKED = text_message("user", "hi", id="u1")
 SPOKEN: list[Event] = [
     RunStarted("t", "r"),
     ReasoningStart("m0"),
@@ -55,8 +55,8 @@ SPOKEN: list[Event] = [
     StateSnapshot({"n": 1}),
     RunFinished("stop"),
 ]
-KEPT: list[Entry] = [
-    Posted((ASKED,), {"n": 0}, "a"),
+KEPT: list[ThreadEntry] = [
+    UserInput((ASKED,), {"n": 0}, "a"),
     RunStarted("t", "r"),
     ReasoningStart("m0"),
     ReasoningDelta("m0", "think"),
@@ -87,12 +87,14 @@ async def saying(turn: Turn) -> AsyncIterator[Event]:
         yield event
 
 
-async def heard(journal: Journal, asked: Turn, which: Which = "threads", **more: Any) -> list[Event]:
-    async with closing(record(journal, which, **more)(saying)(asked)) as events:
+async def heard(
+    journal: ThreadStore, asked: Turn, which: RecordingMode = "threads", **more: Any
+) -> list[Event]:
+    async with closing(record_runs(journal, which, **more)(saying)(asked)) as events:
         return [event async for event in events]
 
 
-async def kept(journal: Journal, thread: str = "t") -> list[Entry]:
+async def kept(journal: ThreadStore, thread: str = "t") -> list[ThreadEntry]:
     return [entry for _, entry in await every(journal, thread)]
 
 
@@ -100,13 +102,15 @@ async def kept(journal: Journal, thread: str = "t") -> list[Entry]:
 async def test_a_run_is_kept_as_it_was_said(store: Keeper) -> None:
     assert await heard(store, turn()) == SPOKEN
     assert await kept(store) == KEPT
-    thread = await store.find(ME, "t")
+    thread = await store.get_thread(ME, "t")
     assert thread is not None
     assert (thread.name, thread.assistant, thread.run) == ("hi", "a", "")
-    assert not store.keeps(YOU, "t")
-    again = turn(messages=(ASKED, said("assistant", "Hello", id="m1"), said("user", "more", id="u2")))
+    assert not store.has_thread(YOU, "t")
+    again = turn(
+        messages=(ASKED, text_message("assistant", "Hello", id="m1"), text_message("user", "more", id="u2"))
+    )
     await heard(store, again)
-    assert (await kept(store))[len(KEPT)] == Posted((again.messages[-1],), {"n": 0}, "a", ("m1",))
+    assert (await kept(store))[len(KEPT)] == UserInput((again.messages[-1],), {"n": 0}, "a", ("m1",))
 
 
 async def test_a_long_text_is_written_while_it_is_said(store: Keeper) -> None:
@@ -119,7 +123,7 @@ async def test_a_long_text_is_written_while_it_is_said(store: Keeper) -> None:
         yield RunFinished("stop")
 
     whole = "".join(f"{number} " for number in range(100))
-    async with closing(record(store)(long)(turn())) as events:
+    async with closing(record_runs(store)(long)(turn())) as events:
         async for event in events:
             if event == TextDelta("m1", "80 "):
                 told = await kept(store)
@@ -139,23 +143,25 @@ async def test_a_long_text_is_written_while_it_is_said(store: Keeper) -> None:
         ("threads", {"keep": "never"}, False),
         ("all", {"keep": "no"}, True),
         ("all", {"keep": "never"}, False),
-        ("all", {"raw": Raw("x")}, False),
+        ("all", {"raw": RawPrompt("x")}, False),
     ],
 )
-async def test_what_is_kept_is_chosen(store: Keeper, which: Which, more: dict[str, Any], there: bool) -> None:
+async def test_what_is_kept_is_chosen(
+    store: Keeper, which: RecordingMode, more: dict[str, Any], there: bool
+) -> None:
     assert await heard(store, turn(**more), which) == SPOKEN
-    assert store.keeps(ME, "t") is there
+    assert store.has_thread(ME, "t") is there
 
 
 async def test_a_conversation_that_has_a_name_is_one_thread(store: Keeper) -> None:
     await heard(store, turn(conversation="chat", thread="x", keep="no"), "all")
     await heard(store, turn(conversation="chat", thread="y", keep="no"), "all")
-    assert [thread.id for thread in await store.threads(ME)] == ["chat"]
+    assert [thread.id for thread in await store.list_threads(ME)] == ["chat"]
 
 
 @pytest.mark.demand("copilotkit.record_layer_writes_attached")
 async def test_who_leaves_leaves_what_was_said_and_a_free_thread(store: Keeper) -> None:
-    async with closing(record(store)(saying)(turn())) as events:
+    async with closing(record_runs(store)(saying)(turn())) as events:
         async for event in events:
             if event == TextDelta("m1", "lo"):
                 break
@@ -176,7 +182,7 @@ async def test_a_cancelled_one_too(store: Keeper) -> None:
         await asyncio.Event().wait()
 
     async def listen() -> None:
-        async with closing(record(store)(silent)(turn())) as events:
+        async with closing(record_runs(store)(silent)(turn())) as events:
             async for _ in events:
                 pass
 
@@ -189,10 +195,10 @@ async def test_a_cancelled_one_too(store: Keeper) -> None:
 
 @pytest.mark.demand("copilotkit.record_layer_writes_attached")
 async def test_beside_another_run_it_is_answered_and_not_kept(store: Keeper) -> None:
-    await store.begin(ME, "t", "other", assistant="", name="")
+    await store.begin_run(ME, "t", "other", assistant="", name="")
     assert await heard(store, turn()) == SPOKEN
     assert await kept(store) == []
-    thread = await store.find(ME, "t")
+    thread = await store.get_thread(ME, "t")
     assert thread is not None
     assert thread.run == "other"
 
@@ -214,13 +220,13 @@ async def test_an_answer_is_given_although_the_store_fails(
     async def broken(*args: Any, **more: Any) -> int:
         raise StoreFailed("no room")
 
-    monkeypatch.setattr(store, "begin", broken)
+    monkeypatch.setattr(store, "begin_run", broken)
     assert await heard(store, turn()) == SPOKEN
 
 
 @pytest.mark.demand("copilotkit.record_layer_writes_attached")
-@pytest.mark.parametrize("keep", [Keep(threads=2)])
+@pytest.mark.parametrize("keep", [Retention(threads=2)])
 async def test_they_are_kept_as_long_as_other_threads(store: Keeper) -> None:
     for name in ("a", "b", "c"):
         await heard(store, turn(conversation=name))
-    assert {thread.id for thread in await store.threads(ME)} == {"b", "c"}
+    assert {thread.id for thread in await store.list_threads(ME)} == {"b", "c"}

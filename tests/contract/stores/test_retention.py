@@ -7,15 +7,15 @@ from rightseat.types.events import (
     RunFinished,
     RunStarted,
 )
-from rightseat.types.threads import Entry, Keep
+from rightseat.types.threads import Retention, ThreadEntry
 from rightseat.types.turn import Owner
 from tests.contract.stores.members import Keeper
 from tests.contract.stores.saying import ANSWER, ME, YOU, Clock, every, run
 
 
-@pytest.mark.parametrize("keep", [Keep(thread_bytes=5000)])
+@pytest.mark.parametrize("keep", [Retention(thread_bytes=5000)])
 async def test_a_threads_oldest_runs_go_and_numbers_stay(store: Keeper) -> None:
-    entries: list[Entry] = [RunStarted("t", "r"), CallResult("c", "x" * 2000), RunFinished("stop")]
+    entries: list[ThreadEntry] = [RunStarted("t", "r"), CallResult("c", "x" * 2000), RunFinished("stop")]
     for _ in range(6):
         await run(store, entries)
     found = await every(store)
@@ -23,39 +23,39 @@ async def test_a_threads_oldest_runs_go_and_numbers_stay(store: Keeper) -> None:
     assert numbers == list(range(numbers[0], 19))
     assert numbers[0] % 3 == 1
     assert 1 < numbers[0] <= 13
-    thread = await store.find(ME, "t")
+    thread = await store.get_thread(ME, "t")
     assert thread is not None
     assert thread.size < 9000
 
 
 @pytest.mark.demand("copilotkit.threads_kept_stores_memory")
-@pytest.mark.parametrize("keep", [Keep(threads=3)])
+@pytest.mark.parametrize("keep", [Retention(threads=3)])
 async def test_an_owners_oldest_threads_go_and_running_ones_do_not(store: Keeper) -> None:
-    await store.begin(ME, "live", "r", assistant="", name="")
+    await store.begin_run(ME, "live", "r", assistant="", name="")
     await run(store, ANSWER, "hers", YOU)
     for n in range(5):
         await run(store, ANSWER, f"t{n}")
-    assert {thread.id for thread in await store.threads(ME)} == {"live", "t3", "t4"}
-    assert await store.find(YOU, "hers") is not None
+    assert {thread.id for thread in await store.list_threads(ME)} == {"live", "t3", "t4"}
+    assert await store.get_thread(YOU, "hers") is not None
 
 
-@pytest.mark.parametrize("keep", [Keep(bytes=20_000)])
+@pytest.mark.parametrize("keep", [Retention(bytes=20_000)])
 async def test_all_threads_together_are_bounded(store: Keeper) -> None:
-    entries: list[Entry] = [CallResult("c", "x" * 4000), RunFinished("stop")]
+    entries: list[ThreadEntry] = [CallResult("c", "x" * 4000), RunFinished("stop")]
     for n in range(12):
         await run(store, entries, f"t{n}", Owner(f"o{n % 2}"))
-    kept = [n for n in range(12) if store.keeps(Owner(f"o{n % 2}"), f"t{n}")]
+    kept = [n for n in range(12) if store.has_thread(Owner(f"o{n % 2}"), f"t{n}")]
     assert kept == list(range(kept[0], 12))
     assert 4 <= len(kept) <= 6
 
 
 @pytest.mark.demand("copilotkit.threads_kept_stores_memory")
-@pytest.mark.parametrize("keep", [Keep(days=2)])
+@pytest.mark.parametrize("keep", [Retention(days=2)])
 async def test_what_nobody_uses_goes_after_its_days(store: Keeper, clock: Clock) -> None:
     await run(store, ANSWER, "old")
-    await store.begin(ME, "live", "r", assistant="", name="")
+    await store.begin_run(ME, "live", "r", assistant="", name="")
     clock.now += 1.5 * 86400
     await run(store, ANSWER, "newer")
     clock.now += 86400
     await run(store, ANSWER, "now")
-    assert {thread.id for thread in await store.threads(ME)} == {"live", "newer", "now"}
+    assert {thread.id for thread in await store.list_threads(ME)} == {"live", "newer", "now"}

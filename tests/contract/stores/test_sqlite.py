@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from rightseat.errors import ConfigError, Conflict, StoreFailed
-from rightseat.stores.sqlite import SQLite
-from rightseat.stores.sqlite.schema import STEPS, opened
-from rightseat.stores.sqlite.store import EVERY, FILE
+from rightseat.stores.sqlite import SQLiteStore
+from rightseat.stores.sqlite.schema import MIGRATIONS, open_database
+from rightseat.stores.sqlite.store import DATABASE_FILE, FLUSH_SECONDS
 from rightseat.types.events import (
     CallStart,
     RunFailed,
@@ -23,9 +23,9 @@ from rightseat.types.events import (
     TextEnd,
     TextStart,
 )
-from rightseat.types.messages import said
-from rightseat.types.stores import Bound
-from rightseat.types.threads import RESTARTED, Entry, Posted
+from rightseat.types.messages import text_message
+from rightseat.types.stores import PendingQuestion
+from rightseat.types.threads import RUN_RESTARTED, ThreadEntry, UserInput
 from rightseat.types.turn import Owner
 
 ME = Owner("me")
@@ -67,24 +67,28 @@ async def another(folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
         await process.wait()
 
 
-async def entries(store: SQLite, thread: str = "t") -> list[Entry]:
-    return [entry for _, entry in await store.read(ME, thread)]
+async def entries(store: SQLiteStore, thread: str = "t") -> list[ThreadEntry]:
+    return [entry for _, entry in await store.read_entries(ME, thread)]
 
 
 async def test_what_was_kept_is_there_after_a_restart(tmp_path: Path) -> None:
-    said_: list[Entry] = [Posted((said("user", "hi", id="1"),)), RunStarted("t", "r"), RunFinished("stop")]
-    store = SQLite(tmp_path)
-    await store.begin(ME, "t", "r", assistant="a", name="hi")
-    store.append(ME, "t", 1, said_)
-    store.append(ME, "t", 4, [TextDelta("m", "not yet written")])
-    await store.bind(ME, "k", Bound("ask_1", "ask", "?"))
-    await store.remember(ME, {"c": "7"})
+    said_: list[ThreadEntry] = [
+        UserInput((text_message("user", "hi", id="1"),)),
+        RunStarted("t", "r"),
+        RunFinished("stop"),
+    ]
+    store = SQLiteStore(tmp_path)
+    await store.begin_run(ME, "t", "r", assistant="a", name="hi")
+    store.append_entries(ME, "t", 1, said_)
+    store.append_entries(ME, "t", 4, [TextDelta("m", "not yet written")])
+    await store.save_pending_question(ME, "k", PendingQuestion("ask_1", "ask", "?"))
+    await store.save_results(ME, {"c": "7"})
     await store.close()
-    store = SQLite(tmp_path)
+    store = SQLiteStore(tmp_path)
     assert await entries(store) == [*said_, TextDelta("m", "not yet written")]
-    assert await store.release(ME, "k") == Bound("ask_1", "ask", "?")
-    assert await store.recall(ME, ["c"]) == {"c": "7"}
-    assert store.keeps(ME, "t")
+    assert await store.take_pending_question(ME, "k") == PendingQuestion("ask_1", "ask", "?")
+    assert await store.get_results(ME, ["c"]) == {"c": "7"}
+    assert store.has_thread(ME, "t")
     assert store.recovered == 0
     await store.close()
 
@@ -93,18 +97,18 @@ async def test_what_was_kept_is_there_after_a_restart(tmp_path: Path) -> None:
 async def test_the_second_process_is_told_who_is_the_first(tmp_path: Path) -> None:
     async with another(tmp_path) as process:
         with pytest.raises(ConfigError, match=rf"pid {process.pid}\)") as found:
-            SQLite(tmp_path)
+            SQLiteStore(tmp_path)
     assert "RIGHTSEAT_DATA" in found.value.message
-    store = SQLite(tmp_path)
+    store = SQLiteStore(tmp_path)
     await store.close()
 
 
 async def test_nor_may_one_process_have_it_twice(tmp_path: Path) -> None:
-    store = SQLite(tmp_path)
+    store = SQLiteStore(tmp_path)
     with pytest.raises(ConfigError, match=f"pid {os.getpid()}"):
-        SQLite(tmp_path)
+        SQLiteStore(tmp_path)
     await store.close()
-    store = SQLite(tmp_path)
+    store = SQLiteStore(tmp_path)
     await store.close()
 
 
@@ -114,36 +118,36 @@ async def test_a_killed_process_leaves_its_text_and_a_free_thread(tmp_path: Path
     async with another(tmp_path) as process:
         process.kill()
         await process.wait()
-        store = SQLite(tmp_path)
+        store = SQLiteStore(tmp_path)
         assert store.recovered == 1
         whole = await entries(store)
         text = "".join(entry.text for entry in whole if isinstance(entry, TextDelta))
         assert text == "".join(f"{number} " for number in range(100))
-        assert whole[-2:] == [TextEnd("m"), RESTARTED]
-        thread = await store.find(ME, "t")
+        assert whole[-2:] == [TextEnd("m"), RUN_RESTARTED]
+        thread = await store.get_thread(ME, "t")
         assert thread is not None
         assert thread.run == ""
-        assert await store.begin(ME, "t", "r2", assistant="a", name="n") == 104
+        assert await store.begin_run(ME, "t", "r2", assistant="a", name="n") == 104
         await store.close()
 
 
 async def test_only_the_run_that_was_cut_is_ended_and_only_once(tmp_path: Path) -> None:
-    store = SQLite(tmp_path)
-    await store.begin(ME, "whole", "r", assistant="", name="")
-    store.append(ME, "whole", 1, [RunStarted("whole", "r"), RunFinished("stop")])
-    await store.begin(ME, "t", "r1", assistant="", name="")
-    store.append(ME, "t", 1, [TextStart("old"), RunFailed("x", "y")])
-    await store.begin(ME, "t", "r2", assistant="", name="")
-    store.append(ME, "t", 3, [TextStart("m"), CallStart("c", "f", "m")])
+    store = SQLiteStore(tmp_path)
+    await store.begin_run(ME, "whole", "r", assistant="", name="")
+    store.append_entries(ME, "whole", 1, [RunStarted("whole", "r"), RunFinished("stop")])
+    await store.begin_run(ME, "t", "r1", assistant="", name="")
+    store.append_entries(ME, "t", 1, [TextStart("old"), RunFailed("x", "y")])
+    await store.begin_run(ME, "t", "r2", assistant="", name="")
+    store.append_entries(ME, "t", 3, [TextStart("m"), CallStart("c", "f", "m")])
     await store.close()
     for recovered in (1, 0):
-        store = SQLite(tmp_path)
+        store = SQLiteStore(tmp_path)
         assert store.recovered == recovered
         assert (await entries(store))[2:] == [
             TextStart("m"),
             CallStart("c", "f", "m"),
             TextEnd("m"),
-            RESTARTED,
+            RUN_RESTARTED,
         ]
         assert len(await entries(store, "whole")) == 2
         await store.close()
@@ -151,26 +155,26 @@ async def test_only_the_run_that_was_cut_is_ended_and_only_once(tmp_path: Path) 
 
 async def test_a_run_that_had_hardly_begun_is_ended_as_one_that_had(tmp_path: Path) -> None:
     """Clients take no end without a beginning."""
-    store = SQLite(tmp_path)
-    await store.begin(ME, "t", "r", assistant="", name="")
-    store.append(ME, "t", 1, [Posted((said("user", "hi"),))])
+    store = SQLiteStore(tmp_path)
+    await store.begin_run(ME, "t", "r", assistant="", name="")
+    store.append_entries(ME, "t", 1, [UserInput((text_message("user", "hi"),))])
     await store.close()
-    store = SQLite(tmp_path)
-    assert (await entries(store))[1:] == [RunStarted("t", "r"), RESTARTED]
+    store = SQLiteStore(tmp_path)
+    assert (await entries(store))[1:] == [RunStarted("t", "r"), RUN_RESTARTED]
     await store.close()
 
 
 async def test_runs_that_take_turns_have_their_words_together(tmp_path: Path) -> None:
-    store = SQLite(tmp_path)
+    store = SQLiteStore(tmp_path)
     for thread in ("a", "b"):
-        await store.begin(ME, thread, "r", assistant="", name="")
+        await store.begin_run(ME, thread, "r", assistant="", name="")
     for number in (1, 2, 3):
         for thread in ("a", "b"):
-            store.append(ME, thread, number, [TextDelta("m", f"{thread}{number} ")])
-    assert await store.read(ME, "a") == [(3, TextDelta("m", "a1 a2 a3 "))]
-    assert await store.read(ME, "b", 1) == [(3, TextDelta("m", "b2 b3 "))]
-    store.append(ME, "a", 4, [RunFinished("stop")])
-    threads = {thread.id: thread for thread in await store.threads(ME)}
+            store.append_entries(ME, thread, number, [TextDelta("m", f"{thread}{number} ")])
+    assert await store.read_entries(ME, "a") == [(3, TextDelta("m", "a1 a2 a3 "))]
+    assert await store.read_entries(ME, "b", 1) == [(3, TextDelta("m", "b2 b3 "))]
+    store.append_entries(ME, "a", 4, [RunFinished("stop")])
+    threads = {thread.id: thread for thread in await store.list_threads(ME)}
     assert [(threads[id].last, threads[id].run) for id in ("a", "b")] == [(4, ""), (3, "r")]
     await store.close()
 
@@ -178,29 +182,29 @@ async def test_runs_that_take_turns_have_their_words_together(tmp_path: Path) ->
 @pytest.mark.slow
 async def test_deltas_wait_a_moment_and_others_do_not(tmp_path: Path) -> None:
     def written() -> int:
-        with closing(sqlite3.connect(tmp_path / FILE)) as other:
+        with closing(sqlite3.connect(tmp_path / DATABASE_FILE)) as other:
             found: int = other.execute("SELECT COALESCE(MAX(last), 0) FROM entries").fetchone()[0]
             return found
 
-    store = SQLite(tmp_path)
-    await store.begin(ME, "t", "r", assistant="", name="")
-    store.append(ME, "t", 1, [TextDelta("m", "a")])
-    store.append(ME, "t", 2, [TextDelta("m", "b")])
+    store = SQLiteStore(tmp_path)
+    await store.begin_run(ME, "t", "r", assistant="", name="")
+    store.append_entries(ME, "t", 1, [TextDelta("m", "a")])
+    store.append_entries(ME, "t", 2, [TextDelta("m", "b")])
     # Nothing has been handed over: the timer is what brings it there.
-    assert len(store.fresh) == 2
+    assert len(store.unwritten) == 2
     handed = asyncio.Event()
-    asyncio.get_running_loop().call_later(EVERY, handed.set)
+    asyncio.get_running_loop().call_later(FLUSH_SECONDS, handed.set)
     await handed.wait()
-    assert store.fresh == []
-    await store.desk.apart(lambda: None)
+    assert store.unwritten == []
+    await store.writer.run_outside_tx(lambda: None)
     assert written() == 2
-    store.append(ME, "t", 3, [TextDelta("m", "c")])
-    store.append(ME, "t", 4, [TextEnd("m")])
+    store.append_entries(ME, "t", 3, [TextDelta("m", "c")])
+    store.append_entries(ME, "t", 4, [TextEnd("m")])
     await asyncio.sleep(0)
-    assert store.fresh == []
-    await store.desk.apart(lambda: None)
+    assert store.unwritten == []
+    await store.writer.run_outside_tx(lambda: None)
     assert written() == 4
-    with closing(sqlite3.connect(tmp_path / FILE)) as other:
+    with closing(sqlite3.connect(tmp_path / DATABASE_FILE)) as other:
         assert other.execute("SELECT COUNT(*) FROM entries").fetchone() == (3,)
     await store.close()
 
@@ -210,164 +214,174 @@ async def test_an_older_file_is_copied_and_brought_forward(tmp_path: Path) -> No
     path = tmp_path / "x.db"
     first = "CREATE TABLE a (x); INSERT INTO a VALUES (7); PRAGMA user_version = 1;"
     second = "ALTER TABLE a ADD COLUMN y DEFAULT 8; PRAGMA user_version = 2;"
-    opened(path, (first,)).close()
+    open_database(path, (first,)).close()
     assert not (tmp_path / "x.db.v1.bak").exists()
-    with closing(opened(path, (first, second))) as database:
+    with closing(open_database(path, (first, second))) as database:
         assert database.execute("SELECT x, y FROM a").fetchall() == [(7, 8)]
     with closing(sqlite3.connect(tmp_path / "x.db.v1.bak")) as copy:
         assert copy.execute("SELECT * FROM a").fetchall() == [(7,)]
         assert copy.execute("PRAGMA user_version").fetchone() == (1,)
-    with closing(opened(path, (first, second))) as database:
+    with closing(open_database(path, (first, second))) as database:
         assert database.execute("PRAGMA user_version").fetchone() == (2,)
 
 
 async def test_a_step_that_fails_has_not_happened(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
     first = "CREATE TABLE a (x); PRAGMA user_version = 1;"
-    opened(path, (first,)).close()
+    open_database(path, (first,)).close()
     with pytest.raises(ConfigError, match="no such table"):
-        opened(path, (first, "ALTER TABLE a ADD COLUMN y; ALTER TABLE b ADD COLUMN y;"))
+        open_database(path, (first, "ALTER TABLE a ADD COLUMN y; ALTER TABLE b ADD COLUMN y;"))
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("PRAGMA user_version").fetchone() == (1,)
         assert len(database.execute("PRAGMA table_info(a)").fetchall()) == 1
 
 
 async def test_a_newer_file_is_not_touched(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / FILE)) as database:
-        database.execute(f"PRAGMA user_version = {len(STEPS) + 1}")
+    with closing(sqlite3.connect(tmp_path / DATABASE_FILE)) as database:
+        database.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     with pytest.raises(ConfigError, match="newer rightseat"):
-        SQLite(tmp_path)
+        SQLiteStore(tmp_path)
     with pytest.raises(ConfigError, match="newer rightseat"):
-        SQLite(tmp_path)
+        SQLiteStore(tmp_path)
 
 
 async def test_a_file_that_is_no_database(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_bytes(b"something else" * 1000)
+    (tmp_path / DATABASE_FILE).write_bytes(b"something else" * 1000)
     with pytest.raises(ConfigError, match="move it away"):
-        SQLite(tmp_path)
-    assert (tmp_path / FILE).read_bytes().startswith(b"something else")
+        SQLiteStore(tmp_path)
+    assert (tmp_path / DATABASE_FILE).read_bytes().startswith(b"something else")
 
 
 async def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match=r"cannot be used.*RIGHTSEAT_DATA"):
-        SQLite(tmp_path / "file" / "below")
+        SQLiteStore(tmp_path / "file" / "below")
 
 
 @pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
 async def test_rows_that_somebody_changed_are_left_out(tmp_path: Path) -> None:
-    store = SQLite(tmp_path)
-    await store.begin(ME, "t", "r", assistant="", name="")
-    store.append(ME, "t", 1, [RunStarted("t", "r"), TextStart("m"), RunFinished("stop")])
-    await store.bind(ME, "k", Bound("ask_1", "ask", "?"))
+    store = SQLiteStore(tmp_path)
+    await store.begin_run(ME, "t", "r", assistant="", name="")
+    store.append_entries(ME, "t", 1, [RunStarted("t", "r"), TextStart("m"), RunFinished("stop")])
+    await store.save_pending_question(ME, "k", PendingQuestion("ask_1", "ask", "?"))
     await store.close()
-    with closing(sqlite3.connect(tmp_path / FILE)) as database, database:
+    with closing(sqlite3.connect(tmp_path / DATABASE_FILE)) as database, database:
         database.execute("UPDATE entries SET body = ? WHERE last = 2", (b'{"type":"Popen"}',))
         database.execute("UPDATE kept SET body = ?", (b"\xff[",))
-    store = SQLite(tmp_path)
+    store = SQLiteStore(tmp_path)
     assert await entries(store) == [RunStarted("t", "r"), RunFinished("stop")]
-    assert await store.release(ME, "k") is None
+    assert await store.take_pending_question(ME, "k") is None
     await store.close()
 
 
 async def test_a_disk_that_takes_nothing_fails_by_name_and_what_waits_is_written_later(
     tmp_path: Path,
 ) -> None:
-    store = SQLite(tmp_path)
-    await store.begin(ME, "t", "r", assistant="", name="")
-    (pages,) = await store.desk.apart(lambda: store.database.execute("PRAGMA page_count").fetchone())
-    await store.desk.apart(lambda: store.database.execute(f"PRAGMA max_page_count = {pages}").fetchone())
+    store = SQLiteStore(tmp_path)
+    await store.begin_run(ME, "t", "r", assistant="", name="")
+    (pages,) = await store.writer.run_outside_tx(
+        lambda: store.database.execute("PRAGMA page_count").fetchone()
+    )
+    await store.writer.run_outside_tx(
+        lambda: store.database.execute(f"PRAGMA max_page_count = {pages}").fetchone()
+    )
     big = "x" * 50_000
-    store.append(ME, "t", 1, [TextStart("m"), TextDelta("m", big)])
+    store.append_entries(ME, "t", 1, [TextStart("m"), TextDelta("m", big)])
     with pytest.raises(StoreFailed):
-        await store.remember(ME, {"c": big})
+        await store.save_results(ME, {"c": big})
     assert await entries(store) == []
-    await store.desk.apart(lambda: store.database.execute("PRAGMA max_page_count = 1000000").fetchone())
-    store.append(ME, "t", 3, [RunFinished("stop")])
+    await store.writer.run_outside_tx(
+        lambda: store.database.execute("PRAGMA max_page_count = 1000000").fetchone()
+    )
+    store.append_entries(ME, "t", 3, [RunFinished("stop")])
     assert await entries(store) == [TextStart("m"), TextDelta("m", big), RunFinished("stop")]
-    await store.remember(ME, {"c": big})
-    assert await store.recall(ME, ["c"]) == {"c": big}
+    await store.save_results(ME, {"c": big})
+    assert await store.get_results(ME, ["c"]) == {"c": big}
     await store.close()
 
 
 async def test_what_waits_at_the_same_time_is_one_transaction_and_each_has_its_own_end(
     tmp_path: Path,
 ) -> None:
-    store = SQLite(tmp_path)
+    store = SQLiteStore(tmp_path)
     begun: list[str] = []
     store.database.set_trace_callback(lambda said: begun.append(said) if said.startswith("BEGIN") else None)
     big = "x" * 50_000
-    first = asyncio.create_task(store.remember(ME, {"first": "1"}))
+    first = asyncio.create_task(store.save_results(ME, {"first": "1"}))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    asked = [store.begin(ME, "t", f"r{n}", assistant="", name="") for n in range(10)]
-    outcomes = await asyncio.gather(*asked, store.remember(ME, {"c": "1"}), first, return_exceptions=True)
+    asked = [store.begin_run(ME, "t", f"r{n}", assistant="", name="") for n in range(10)]
+    outcomes = await asyncio.gather(*asked, store.save_results(ME, {"c": "1"}), first, return_exceptions=True)
     assert len(begun) == 2
     assert [type(outcome) for outcome in outcomes[:3]] == [int, Conflict, Conflict]
-    assert await store.recall(ME, ["first", "c"]) == {"first": "1", "c": "1"}
+    assert await store.get_results(ME, ["first", "c"]) == {"first": "1", "c": "1"}
     # One that the file does not take spoils it for itself alone.
-    (pages,) = await store.desk.apart(lambda: store.database.execute("PRAGMA page_count").fetchone())
-    await store.desk.apart(lambda: store.database.execute(f"PRAGMA max_page_count = {pages}").fetchone())
-    tries = [store.remember(ME, {key: text}) for key, text in (("a", "2"), ("b", big), ("c", "3"))]
+    (pages,) = await store.writer.run_outside_tx(
+        lambda: store.database.execute("PRAGMA page_count").fetchone()
+    )
+    await store.writer.run_outside_tx(
+        lambda: store.database.execute(f"PRAGMA max_page_count = {pages}").fetchone()
+    )
+    tries = [store.save_results(ME, {key: text}) for key, text in (("a", "2"), ("b", big), ("c", "3"))]
     failed = await asyncio.gather(*tries, return_exceptions=True)
     assert [type(one) for one in failed] == [type(None), StoreFailed, type(None)]
-    assert await store.recall(ME, ["a", "b", "c"]) == {"a": "2", "c": "3"}
+    assert await store.get_results(ME, ["a", "b", "c"]) == {"a": "2", "c": "3"}
     await store.close()
 
 
 async def test_what_one_of_them_breaks_is_its_own(tmp_path: Path) -> None:
-    store = SQLite(tmp_path)
+    store = SQLiteStore(tmp_path)
 
     def broken() -> None:
-        store.shelves.put("result", ME, "broken", b"x")
+        store.records.put("result", ME, "broken", b"x")
         raise ZeroDivisionError
 
-    tries = [store.remember(ME, {"a": "1"}), store.do(broken), store.remember(ME, {"b": "2"})]
+    tries = [store.save_results(ME, {"a": "1"}), store.run(broken), store.save_results(ME, {"b": "2"})]
     results = await asyncio.gather(*tries, return_exceptions=True)
     assert [type(one) for one in results] == [type(None), ZeroDivisionError, type(None)]
-    assert await store.recall(ME, ["a", "b", "broken"]) == {"a": "1", "b": "2"}
+    assert await store.get_results(ME, ["a", "b", "broken"]) == {"a": "1", "b": "2"}
     # What was counted for it was taken back too.
-    assert store.shelves.weights["result"] == 2
+    assert store.records.weights["result"] == 2
     await store.close()
 
 
 async def test_who_has_left_before_it_began_wants_nothing(tmp_path: Path) -> None:
-    store = SQLite(tmp_path)
-    await store.bind(ME, "k", Bound("ask_1", "ask", "?"))
-    task = asyncio.create_task(store.release(ME, "k"))
+    store = SQLiteStore(tmp_path)
+    await store.save_pending_question(ME, "k", PendingQuestion("ask_1", "ask", "?"))
+    task = asyncio.create_task(store.take_pending_question(ME, "k"))
     await asyncio.sleep(0)
     task.cancel()
     await asyncio.wait([task])
-    assert await store.release(ME, "k") == Bound("ask_1", "ask", "?")
+    assert await store.take_pending_question(ME, "k") == PendingQuestion("ask_1", "ask", "?")
     await store.close()
 
 
 async def test_a_thread_that_was_made_for_nobody_is_not_listed(tmp_path: Path) -> None:
-    store = SQLite(tmp_path)
+    store = SQLiteStore(tmp_path)
     for steps in range(1, 4):
-        task = asyncio.create_task(store.begin(ME, "t", f"r{steps}", assistant="", name=""))
+        task = asyncio.create_task(store.begin_run(ME, "t", f"r{steps}", assistant="", name=""))
         for _ in range(steps):
             await asyncio.sleep(0)
         task.cancel()
         await asyncio.wait([task])
         assert task.cancelled()
-    assert await store.threads(ME) == []
+    assert await store.list_threads(ME) == []
     await store.close()
 
 
 async def test_it_is_closed_although_its_file_fails_and_then_says_so(tmp_path: Path) -> None:
-    store = SQLite(tmp_path)
-    await store.desk.apart(lambda: store.database.execute("PRAGMA busy_timeout = 0").fetchone())
-    with closing(sqlite3.connect(tmp_path / FILE)) as other:
+    store = SQLiteStore(tmp_path)
+    await store.writer.run_outside_tx(lambda: store.database.execute("PRAGMA busy_timeout = 0").fetchone())
+    with closing(sqlite3.connect(tmp_path / DATABASE_FILE)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreFailed):
-            await store.find(ME, "t")
+            await store.get_thread(ME, "t")
         await store.close()
     with pytest.raises(StoreFailed, match="closed"):
-        await store.find(ME, "t")
+        await store.get_thread(ME, "t")
     await store.close()
-    again = SQLite(tmp_path)
-    assert await again.find(ME, "t") is None
+    again = SQLiteStore(tmp_path)
+    assert await again.get_thread(ME, "t") is None
     await again.close()
 
 
@@ -378,18 +392,18 @@ def holding(folder: Path, text: str) -> list[str]:
 @pytest.mark.demand("copilotkit.threads_kept_stores_memory")
 async def test_what_was_deleted_is_not_in_the_files(tmp_path: Path) -> None:
     secret = "a canary in a thread"
-    store = SQLite(tmp_path)
-    await store.begin(ME, "t", "r", assistant="", name=secret)
-    store.append(ME, "t", 1, [TextDelta("m", secret), RunFinished("stop")])
+    store = SQLiteStore(tmp_path)
+    await store.begin_run(ME, "t", "r", assistant="", name=secret)
+    store.append_entries(ME, "t", 1, [TextDelta("m", secret), RunFinished("stop")])
     assert len(await entries(store)) == 2
     assert holding(tmp_path, secret)
-    assert await store.delete(ME, "t")
+    assert await store.delete_thread(ME, "t")
     assert not holding(tmp_path, secret)
     await store.close()
 
 
 async def test_only_its_user_may_read_the_file(tmp_path: Path) -> None:
-    store = SQLite(tmp_path / "made")
-    assert (tmp_path / "made" / FILE).stat().st_mode & 0o077 == 0
+    store = SQLiteStore(tmp_path / "made")
+    assert (tmp_path / "made" / DATABASE_FILE).stat().st_mode & 0o077 == 0
     assert (tmp_path / "made").stat().st_mode & 0o077 == 0
     await store.close()

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rightseat.types.events import Interrupt
-from rightseat.types.messages import Call, Image, Message, Opaque, said
-from rightseat.types.stores import Bound, Continuation, Kept, Open, Store
+from rightseat.types.messages import ImageMessagePart, Message, ProviderData, ToolCall, text_message
+from rightseat.types.stores import CallState, Continuation, OpenQuestion, PendingQuestion, Store
 from rightseat.types.tools import Ask
 from rightseat.types.turn import Owner
 from tests.contract.stores.members import MEMBERS, Keeper, Make
@@ -49,19 +49,20 @@ def continuation(ticket: str = TICKET, owner: Owner = ME, **more: Any) -> Contin
     question = Interrupt("ask_1", "form", "Which?", {"type": "integer"}, "c1")
     message = Message(
         "assistant",
-        (*said("assistant", "well").parts, Image("data:,x")),
-        (Call("c1", "f", '{"a":1}'), Call("c2", "g", "{}")),
+        (*text_message("assistant", "well").parts, ImageMessagePart("data:,x")),
+        (ToolCall("c1", "f", '{"a":1}'), ToolCall("c2", "g", "{}")),
         id="msg_1",
-        opaque=(Opaque("p", {"signature": "s"}),),
+        opaque=(ProviderData("p", {"signature": "s"}),),
     )
     fields: dict[str, Any] = {
         "assistant": "default",
-        "added": (said("assistant", "before"), message),
+        "added": (text_message("assistant", "before"), message),
         "calls": {
-            "c1": Kept(
-                open=(Open(question, Ask("Which?", "form", {"type": "integer"}), 1),), state={"n": [1]}
+            "c1": CallState(
+                open=(OpenQuestion(question, Ask("Which?", "form", {"type": "integer"}), 1),),
+                state={"n": [1]},
             ),
-            "c2": Kept(result="r", failed=True, answers=("x", {"approved": True})),
+            "c2": CallState(result="r", failed=True, answers=("x", {"approved": True})),
         },
         "rounds": 2,
         "number": 7,
@@ -73,81 +74,81 @@ def continuation(ticket: str = TICKET, owner: Owner = ME, **more: Any) -> Contin
 
 @pytest.mark.demand("engine.memory_store_passes_store")
 async def test_what_is_saved_is_taken_whole_and_once(store: Store) -> None:
-    await store.save(continuation())
-    assert await store.take(ME, TICKET) == continuation()
-    assert await store.take(ME, TICKET) is None
+    await store.save_continuation(continuation())
+    assert await store.take_continuation(ME, TICKET) == continuation()
+    assert await store.take_continuation(ME, TICKET) is None
 
 
 async def test_nothing_is_nothing(store: Store) -> None:
-    assert await store.take(ME, TICKET) is None
-    assert await store.release(ME, "k") is None
-    assert await store.recall(ME, ["c1"]) == {}
-    assert await store.recall(ME, []) == {}
+    assert await store.take_continuation(ME, TICKET) is None
+    assert await store.take_pending_question(ME, "k") is None
+    assert await store.get_results(ME, ["c1"]) == {}
+    assert await store.get_results(ME, []) == {}
 
 
 @pytest.mark.demand("engine.memory_store_passes_store")
 async def test_of_many_takers_one_gets_it(store: Store) -> None:
-    await store.save(continuation())
-    taken = await asyncio.gather(*(store.take(ME, TICKET) for _ in range(20)))
+    await store.save_continuation(continuation())
+    taken = await asyncio.gather(*(store.take_continuation(ME, TICKET) for _ in range(20)))
     assert len([one for one in taken if one is not None]) == 1
 
 
 async def test_saved_again_it_can_be_taken_again_and_is_the_newer(store: Store) -> None:
-    await store.save(continuation(rounds=1))
-    await store.save(continuation(rounds=2))
-    taken = await store.take(ME, TICKET)
+    await store.save_continuation(continuation(rounds=1))
+    await store.save_continuation(continuation(rounds=2))
+    taken = await store.take_continuation(ME, TICKET)
     assert taken is not None
     assert taken.rounds == 2
-    await store.save(taken)
-    assert await store.take(ME, TICKET) == taken
+    await store.save_continuation(taken)
+    assert await store.take_continuation(ME, TICKET) == taken
 
 
 async def test_another_owner_gets_nothing_and_breaks_nothing(store: Store) -> None:
-    await store.save(continuation())
-    await store.bind(ME, "k", Bound("ask_1", "ask", "?"))
-    await store.remember(ME, {"c1": "mine"})
-    assert await store.take(YOU, TICKET) is None
-    assert await store.release(YOU, "k") is None
-    assert await store.recall(YOU, ["c1"]) == {}
-    await store.bind(YOU, "k", Bound("ask_2", "ask", "?"))
-    await store.remember(YOU, {"c1": "yours"})
-    assert await store.take(ME, TICKET) == continuation()
-    assert await store.release(ME, "k") == Bound("ask_1", "ask", "?")
-    assert await store.recall(ME, ["c1"]) == {"c1": "mine"}
+    await store.save_continuation(continuation())
+    await store.save_pending_question(ME, "k", PendingQuestion("ask_1", "ask", "?"))
+    await store.save_results(ME, {"c1": "mine"})
+    assert await store.take_continuation(YOU, TICKET) is None
+    assert await store.take_pending_question(YOU, "k") is None
+    assert await store.get_results(YOU, ["c1"]) == {}
+    await store.save_pending_question(YOU, "k", PendingQuestion("ask_2", "ask", "?"))
+    await store.save_results(YOU, {"c1": "yours"})
+    assert await store.take_continuation(ME, TICKET) == continuation()
+    assert await store.take_pending_question(ME, "k") == PendingQuestion("ask_1", "ask", "?")
+    assert await store.get_results(ME, ["c1"]) == {"c1": "mine"}
 
 
 async def test_owner_and_key_cannot_run_into_each_other(store: Store) -> None:
-    await store.bind(Owner("a"), "b:c", Bound("ask_1", "ask", "?"))
-    assert await store.release(Owner("a:b"), "c") is None
-    assert await store.release(Owner("ab"), ":c") is None
+    await store.save_pending_question(Owner("a"), "b:c", PendingQuestion("ask_1", "ask", "?"))
+    assert await store.take_pending_question(Owner("a:b"), "c") is None
+    assert await store.take_pending_question(Owner("ab"), ":c") is None
 
 
 @pytest.mark.parametrize(("passed", "there"), [(LIFETIME - 1, True), (LIFETIME + 1, False)])
 async def test_all_of_it_expires(bench: Bench, passed: float, there: bool) -> None:
     store = bench.store
-    await store.save(continuation())
-    await store.bind(ME, "k", Bound("ask_1", "confirm", "?"))
-    await store.remember(ME, {"c1": "r"})
+    await store.save_continuation(continuation())
+    await store.save_pending_question(ME, "k", PendingQuestion("ask_1", "confirm", "?"))
+    await store.save_results(ME, {"c1": "r"})
     bench.now += passed
-    assert (await store.recall(ME, ["c1"]) == {"c1": "r"}) is there
-    assert (await store.take(ME, TICKET) is not None) is there
-    assert (await store.release(ME, "k") is not None) is there
+    assert (await store.get_results(ME, ["c1"]) == {"c1": "r"}) is there
+    assert (await store.take_continuation(ME, TICKET) is not None) is there
+    assert (await store.take_pending_question(ME, "k") is not None) is there
 
 
 async def test_saving_again_starts_the_time_anew(bench: Bench) -> None:
-    await bench.store.save(continuation())
+    await bench.store.save_continuation(continuation())
     bench.now += LIFETIME - 1
-    await bench.store.save(continuation())
+    await bench.store.save_continuation(continuation())
     bench.now += LIFETIME - 1
-    assert await bench.store.take(ME, TICKET) is not None
+    assert await bench.store.take_continuation(ME, TICKET) is not None
 
 
 @pytest.mark.demand("engine.memory_store_passes_store")
 async def test_over_its_capacity_the_oldest_go(store: Store) -> None:
     big = "x" * (CAPACITY // 4)
     for number in range(5):
-        await store.remember(ME, {f"c{number}": big})
-    kept = await store.recall(ME, [f"c{number}" for number in range(5)])
+        await store.save_results(ME, {f"c{number}": big})
+    kept = await store.get_results(ME, [f"c{number}" for number in range(5)])
     assert "c4" in kept
     assert "c0" not in kept
     assert list(kept) == [f"c{number}" for number in range(5 - len(kept), 5)]
@@ -156,8 +157,8 @@ async def test_over_its_capacity_the_oldest_go(store: Store) -> None:
 async def test_continuations_are_bounded_too(store: Store) -> None:
     tickets = [f"{number:024x}" for number in range(50)]
     for ticket in tickets:
-        await store.save(continuation(ticket, digest="x" * 500))
-    kept = [await store.take(ME, ticket) is not None for ticket in tickets]
+        await store.save_continuation(continuation(ticket, digest="x" * 500))
+    kept = [await store.take_continuation(ME, ticket) is not None for ticket in tickets]
     assert kept[-1]
     assert not kept[0]
     assert kept == sorted(kept)
@@ -166,65 +167,65 @@ async def test_continuations_are_bounded_too(store: Store) -> None:
 
 async def test_what_was_taken_leaves_its_room(store: Store) -> None:
     for number in range(100):
-        await store.save(continuation(f"{number:024x}", digest="x" * 2000))
-        assert await store.take(ME, f"{number:024x}") is not None
-    await store.save(continuation("f" * 24, digest="x" * 2000))
-    await store.save(continuation("e" * 24, digest="x" * 2000))
-    assert await store.take(ME, "f" * 24) is not None
+        await store.save_continuation(continuation(f"{number:024x}", digest="x" * 2000))
+        assert await store.take_continuation(ME, f"{number:024x}") is not None
+    await store.save_continuation(continuation("f" * 24, digest="x" * 2000))
+    await store.save_continuation(continuation("e" * 24, digest="x" * 2000))
+    assert await store.take_continuation(ME, "f" * 24) is not None
 
 
 async def test_a_conversation_waits_on_one_question_and_is_released_once(store: Store) -> None:
-    await store.bind(ME, "k", Bound("ask_1", "confirm", "?"))
-    await store.bind(ME, "k", Bound("ask_2", "form", "?"))
-    await store.bind(ME, "other", Bound("ask_3", "ask", "?"))
-    assert await store.release(ME, "k") == Bound("ask_2", "form", "?")
-    assert await store.release(ME, "k") is None
-    assert await store.release(ME, "other") == Bound("ask_3", "ask", "?")
+    await store.save_pending_question(ME, "k", PendingQuestion("ask_1", "confirm", "?"))
+    await store.save_pending_question(ME, "k", PendingQuestion("ask_2", "form", "?"))
+    await store.save_pending_question(ME, "other", PendingQuestion("ask_3", "ask", "?"))
+    assert await store.take_pending_question(ME, "k") == PendingQuestion("ask_2", "form", "?")
+    assert await store.take_pending_question(ME, "k") is None
+    assert await store.take_pending_question(ME, "other") == PendingQuestion("ask_3", "ask", "?")
 
 
 async def test_results_are_recalled_as_often_as_wanted(store: Store) -> None:
-    await store.remember(ME, {"c1": "one", "c2": "", "c3": "你好"})
-    await store.remember(ME, {"c1": "newer"})
+    await store.save_results(ME, {"c1": "one", "c2": "", "c3": "你好"})
+    await store.save_results(ME, {"c1": "newer"})
     for _ in range(2):
-        found = await store.recall(ME, ["c1", "c2", "c3", "c4"])
+        found = await store.get_results(ME, ["c1", "c2", "c3", "c4"])
         assert found == {"c1": "newer", "c2": "", "c3": "你好"}
-    assert await store.recall(ME, ["c2"]) == {"c2": ""}
+    assert await store.get_results(ME, ["c2"]) == {"c2": ""}
 
 
 @pytest.mark.demand("flows.state_journalled_per_step")
 async def test_a_note_stays_until_it_is_replaced_or_forgotten(store: Keeper) -> None:
-    await store.note(ME, "t/k", b"one")
-    assert await store.noted(ME, "t/k") == b"one"
-    await store.note(ME, "t/k", b"two")
-    assert await store.noted(ME, "t/k") == b"two"
-    assert await store.noted(YOU, "t/k") is None
-    await store.forget(YOU, "t/k")
-    assert await store.noted(ME, "t/k") == b"two"
-    await store.forget(ME, "t/k")
-    assert await store.noted(ME, "t/k") is None
-    await store.forget(ME, "never")
+    await store.save_checkpoint(ME, "t/k", b"one")
+    assert await store.get_checkpoint(ME, "t/k") == b"one"
+    await store.save_checkpoint(ME, "t/k", b"two")
+    assert await store.get_checkpoint(ME, "t/k") == b"two"
+    assert await store.get_checkpoint(YOU, "t/k") is None
+    await store.delete_checkpoint(YOU, "t/k")
+    assert await store.get_checkpoint(ME, "t/k") == b"two"
+    await store.delete_checkpoint(ME, "t/k")
+    assert await store.get_checkpoint(ME, "t/k") is None
+    await store.delete_checkpoint(ME, "never")
 
 
 async def test_notes_are_kept_for_a_time_and_within_a_size(bench: Bench) -> None:
-    await bench.store.note(ME, "old", b"x" * 6000)
+    await bench.store.save_checkpoint(ME, "old", b"x" * 6000)
     bench.now += LIFETIME / 2
-    await bench.store.note(ME, "new", b"y" * 6000)
-    assert await bench.store.noted(ME, "old") is None
+    await bench.store.save_checkpoint(ME, "new", b"y" * 6000)
+    assert await bench.store.get_checkpoint(ME, "old") is None
     bench.now += LIFETIME + 1
-    assert await bench.store.noted(ME, "new") is None
-    await bench.store.note(ME, "long", b"z", LIFETIME * 5)
+    assert await bench.store.get_checkpoint(ME, "new") is None
+    await bench.store.save_checkpoint(ME, "long", b"z", LIFETIME * 5)
     bench.now += LIFETIME * 4
-    assert await bench.store.noted(ME, "long") == b"z"
+    assert await bench.store.get_checkpoint(ME, "long") == b"z"
     bench.now += LIFETIME + 1
-    assert await bench.store.noted(ME, "long") is None
+    assert await bench.store.get_checkpoint(ME, "long") is None
 
 
 async def test_a_threads_notes_go_with_it(store: Keeper) -> None:
-    await store.begin(ME, "t", "r", assistant="a", name="n")
-    await store.note(ME, "t/k", b"one")
-    await store.note(ME, "t2/k", b"two")
-    await store.note(YOU, "t/k", b"three")
-    await store.delete(ME, "t")
-    assert await store.noted(ME, "t/k") is None
-    assert await store.noted(ME, "t2/k") == b"two"
-    assert await store.noted(YOU, "t/k") == b"three"
+    await store.begin_run(ME, "t", "r", assistant="a", name="n")
+    await store.save_checkpoint(ME, "t/k", b"one")
+    await store.save_checkpoint(ME, "t2/k", b"two")
+    await store.save_checkpoint(YOU, "t/k", b"three")
+    await store.delete_thread(ME, "t")
+    assert await store.get_checkpoint(ME, "t/k") is None
+    assert await store.get_checkpoint(ME, "t2/k") == b"two"
+    assert await store.get_checkpoint(YOU, "t/k") == b"three"

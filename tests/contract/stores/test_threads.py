@@ -20,9 +20,17 @@ from rightseat.types.events import (
     TextDelta,
     TextEnd,
 )
-from rightseat.types.messages import Call, Message, said
+from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.stores import Continuation
-from rightseat.types.threads import Entry, Numbered, Posted, Row, posted, rows, title
+from rightseat.types.threads import (
+    EntryRow,
+    NumberedEntry,
+    ThreadEntry,
+    UserInput,
+    extract_user_input,
+    make_title,
+    merge_rows,
+)
 from rightseat.types.turn import Owner, Turn
 from tests.contract.stores.members import Keeper
 from tests.contract.stores.saying import ALL, ANSWER, ME, YOU, every, exact, run
@@ -42,7 +50,7 @@ async def test_up_to_a_number_too(store: Keeper) -> None:
     await run(store, ANSWER, step=4)
     for after in range(len(ANSWER)):
         for until in range(after, len(ANSWER) + 1):
-            assert exact(await store.read(ME, "t", after, until)) == exact(ALL[after:until])
+            assert exact(await store.read_entries(ME, "t", after, until)) == exact(ALL[after:until])
 
 
 @given(st.data())
@@ -51,58 +59,58 @@ def test_rows_can_be_entered_at_any_number(data: st.DataObject) -> None:
     kinds = [TextDelta, ReasoningDelta, CallArgs]
     chosen = [data.draw(st.sampled_from(kinds)) for _ in texts]
     ids = [data.draw(st.sampled_from("ab")) for _ in texts]
-    numbered: list[Numbered] = [
+    numbered: list[NumberedEntry] = [
         (number, kind(id, text))
         for number, (kind, id, text) in enumerate(zip(chosen, ids, texts, strict=True), 5)
     ]
-    made = rows(numbered)
+    made = merge_rows(numbered)
     assert [row.first for row in made] == [5, *(row.last + 1 for row in made[:-1])]
     for after in range(4, 5 + len(texts)):
         for until in range(after, 5 + len(texts)):
-            found = [part for row in made if (part := row.between(after, until))]
+            found = [part for row in made if (part := row.slice(after, until))]
             assert exact(found) == exact([one for one in numbered if after < one[0] <= until])
 
 
 def test_deltas_are_merged_and_others_are_not() -> None:
-    made = rows(enumerate([TextDelta("m", "a"), TextDelta("m", "b"), TextEnd("m")], 1))
-    assert made == [Row(1, 2, TextDelta("m", "ab"), (1, 2)), Row(3, 3, TextEnd("m"))]
+    made = merge_rows(enumerate([TextDelta("m", "a"), TextDelta("m", "b"), TextEnd("m")], 1))
+    assert made == [EntryRow(1, 2, TextDelta("m", "ab"), (1, 2)), EntryRow(3, 3, TextEnd("m"))]
 
 
 async def test_numbers_go_on_across_runs(store: Keeper) -> None:
     await run(store, ANSWER)
     assert await run(store, ANSWER[1:]) == len(ANSWER)
     assert exact(await every(store)) == exact(ALL) + exact(ALL[1:])
-    assert await store.opening(ME, "t", 3) == 0
-    assert await store.opening(ME, "t", len(ANSWER)) == 0
-    assert await store.opening(ME, "t", len(ANSWER) + 4) == len(ANSWER)
-    assert await store.opening(ME, "t", 10**6) == len(ANSWER)
-    assert await store.opening(ME, "nothing", 3) == 0
+    assert await store.run_start(ME, "t", 3) == 0
+    assert await store.run_start(ME, "t", len(ANSWER)) == 0
+    assert await store.run_start(ME, "t", len(ANSWER) + 4) == len(ANSWER)
+    assert await store.run_start(ME, "t", 10**6) == len(ANSWER)
+    assert await store.run_start(ME, "nothing", 3) == 0
 
 
 async def test_a_thread_has_one_run_at_a_time(store: Keeper) -> None:
-    await store.begin(ME, "t", "r1", assistant="", name="")
+    await store.begin_run(ME, "t", "r1", assistant="", name="")
     with pytest.raises(Conflict, match="already running"):
-        await store.begin(ME, "t", "r2", assistant="", name="")
-    assert await store.begin(ME, "other", "r2", assistant="", name="") == 0
-    assert await store.begin(YOU, "t", "r2", assistant="", name="") == 0
-    store.append(ME, "t", 1, [RunFailed("stopped", "x")])
-    assert await store.begin(ME, "t", "r3", assistant="", name="") == 1
+        await store.begin_run(ME, "t", "r2", assistant="", name="")
+    assert await store.begin_run(ME, "other", "r2", assistant="", name="") == 0
+    assert await store.begin_run(YOU, "t", "r2", assistant="", name="") == 0
+    store.append_entries(ME, "t", 1, [RunFailed("stopped", "x")])
+    assert await store.begin_run(ME, "t", "r3", assistant="", name="") == 1
 
 
 async def test_who_leaves_while_it_begins_has_no_thread(store: Keeper) -> None:
     for steps in range(4):
-        task = asyncio.create_task(store.begin(ME, "t", f"left{steps}", assistant="", name=""))
+        task = asyncio.create_task(store.begin_run(ME, "t", f"left{steps}", assistant="", name=""))
         for _ in range(steps):
             await asyncio.sleep(0)
         task.cancel()
         await asyncio.wait([task])
         if not task.cancelled():
-            store.append(ME, "t", task.result() + 1, [RunFinished("stop")])
-    await store.begin(ME, "t", "r", assistant="", name="")
+            store.append_entries(ME, "t", task.result() + 1, [RunFinished("stop")])
+    await store.begin_run(ME, "t", "r", assistant="", name="")
 
 
 async def test_of_many_who_begin_one_does(store: Keeper) -> None:
-    tries = [store.begin(ME, "t", f"r{n}", assistant="", name="") for n in range(20)]
+    tries = [store.begin_run(ME, "t", f"r{n}", assistant="", name="") for n in range(20)]
     found = await asyncio.gather(*tries, return_exceptions=True)
     assert found.count(0) == 1
     assert sum(isinstance(one, Conflict) for one in found) == 19
@@ -110,11 +118,11 @@ async def test_of_many_who_begin_one_does(store: Keeper) -> None:
 
 async def test_many_threads_at_once_do_not_mix(store: Keeper) -> None:
     async def talk(thread: str) -> None:
-        before = await store.begin(ME, thread, "r", assistant="", name="")
+        before = await store.begin_run(ME, thread, "r", assistant="", name="")
         for number in range(1, 40):
-            store.append(ME, thread, before + number, [TextDelta("m", f"{thread}.{number} ")])
+            store.append_entries(ME, thread, before + number, [TextDelta("m", f"{thread}.{number} ")])
             await asyncio.sleep(0)
-        store.append(ME, thread, before + 40, [RunFinished("stop")])
+        store.append_entries(ME, thread, before + 40, [RunFinished("stop")])
 
     await asyncio.gather(*(talk(f"t{n}") for n in range(12)))
     for n in range(12):
@@ -127,38 +135,38 @@ async def test_the_list_is_the_owners_and_newest_first(store: Keeper) -> None:
         await run(store, ANSWER, thread, name=f"about {thread}")
     await run(store, ANSWER, "hers", YOU)
     await run(store, ANSWER[1:], "one")
-    await store.begin(ME, "live", "r7", assistant="b", name="")
-    found = await store.threads(ME)
+    await store.begin_run(ME, "live", "r7", assistant="b", name="")
+    found = await store.list_threads(ME)
     assert [thread.id for thread in found] == ["live", "one", "three", "two"]
     assert [thread.run for thread in found] == ["r7", "", "", ""]
     assert found[1].name == "about one"
     assert (found[1].last, found[1].assistant) == (2 * len(ANSWER) - 1, "a")
     assert found[1].updated > found[2].updated >= found[2].created
-    assert [thread.id for thread in await store.threads(ME, limit=2, skip=1)] == ["one", "three"]
-    assert [thread.id for thread in await store.threads(ME, assistant="b")] == ["live"]
-    assert await store.find(ME, "hers") is None
+    assert [thread.id for thread in await store.list_threads(ME, limit=2, offset=1)] == ["one", "three"]
+    assert [thread.id for thread in await store.list_threads(ME, assistant="b")] == ["live"]
+    assert await store.get_thread(ME, "hers") is None
 
 
 async def test_renamed_and_archived(store: Keeper) -> None:
     await run(store, ANSWER)
-    changed = await store.change(ME, "t", name="Köln")
+    changed = await store.update_thread(ME, "t", name="Köln")
     assert changed is not None
     assert (changed.name, changed.archived) == ("Köln", False)
-    changed = await store.change(ME, "t", archived=True)
+    changed = await store.update_thread(ME, "t", archived=True)
     assert changed is not None
     assert (changed.name, changed.archived) == ("Köln", True)
-    assert await store.threads(ME) == []
-    assert [thread.id for thread in await store.threads(ME, archived=True)] == ["t"]
-    assert await store.change(YOU, "t", name="mine") is None
-    assert await store.change(ME, "nothing", name="x") is None
+    assert await store.list_threads(ME) == []
+    assert [thread.id for thread in await store.list_threads(ME, archived=True)] == ["t"]
+    assert await store.update_thread(YOU, "t", name="mine") is None
+    assert await store.update_thread(ME, "nothing", name="x") is None
 
 
 async def test_another_owner_sees_and_breaks_nothing(store: Keeper) -> None:
     await run(store, ANSWER)
     assert await every(store, owner=YOU) == []
-    assert not store.keeps(YOU, "t")
-    assert not await store.delete(YOU, "t")
-    store.append(YOU, "t", 1, [TextDelta("m", "x")])
+    assert not store.has_thread(YOU, "t")
+    assert not await store.delete_thread(YOU, "t")
+    store.append_entries(YOU, "t", 1, [TextDelta("m", "x")])
     assert exact(await every(store)) == exact(ALL)
     assert await every(store, owner=YOU) == []
 
@@ -167,30 +175,30 @@ async def test_another_owner_sees_and_breaks_nothing(store: Keeper) -> None:
 async def test_a_deleted_thread_is_gone_with_all_that_was_its_own(store: Keeper) -> None:
     ticket = "a" * 24
     call, ask = f"call_{ticket}_1", f"ask_{ticket}_2"
-    entries: list[Entry] = [
+    entries: list[ThreadEntry] = [
         CallStart(call, "f", "m"),
         Interrupt(ask, "ask", "?", {}),
         RunFinished("interrupt"),
     ]
     await run(store, entries)
     await run(store, ANSWER, "other")
-    await store.remember(ME, {call: "secret", "call_other": "stays"})
-    await store.save(waiting(ticket))
-    await store.save(waiting("b" * 24))
-    assert store.keeps(ME, "t")
-    assert await store.delete(ME, "t")
-    assert not await store.delete(ME, "t")
-    assert not store.keeps(ME, "t")
+    await store.save_results(ME, {call: "secret", "call_other": "stays"})
+    await store.save_continuation(waiting(ticket))
+    await store.save_continuation(waiting("b" * 24))
+    assert store.has_thread(ME, "t")
+    assert await store.delete_thread(ME, "t")
+    assert not await store.delete_thread(ME, "t")
+    assert not store.has_thread(ME, "t")
     assert await every(store) == []
-    assert await store.find(ME, "t") is None
-    assert await store.recall(ME, [call, "call_other"]) == {"call_other": "stays"}
-    assert await store.take(ME, ticket) is None
-    assert await store.take(ME, "b" * 24) is not None
+    assert await store.get_thread(ME, "t") is None
+    assert await store.get_results(ME, [call, "call_other"]) == {"call_other": "stays"}
+    assert await store.take_continuation(ME, ticket) is None
+    assert await store.take_continuation(ME, "b" * 24) is not None
     assert exact(await every(store, "other")) == exact(ALL)
     # What a run of it still says is kept no more.
-    store.append(ME, "t", 4, [TextDelta("m", "late")])
+    store.append_entries(ME, "t", 4, [TextDelta("m", "late")])
     assert await every(store) == []
-    assert await store.begin(ME, "t", "r", assistant="", name="") == 0
+    assert await store.begin_run(ME, "t", "r", assistant="", name="") == 0
 
 
 def waiting(ticket: str) -> Continuation:
@@ -198,7 +206,7 @@ def waiting(ticket: str) -> Continuation:
         ticket=ticket,
         owner=ME,
         assistant="a",
-        added=(Message("assistant", calls=(Call("c", "f", "{}"),)),),
+        added=(Message("assistant", calls=(ToolCall("c", "f", "{}"),)),),
         calls={},
         rounds=1,
         number=1,
@@ -230,28 +238,28 @@ async def test_an_id_is_only_an_id(store: Keeper, id: str) -> None:
     await run(store, ANSWER, id, name=id)
     await run(store, ANSWER, "t", Owner(id))
     assert exact(await every(store, id)) == exact(ALL)
-    found = await store.find(ME, id)
+    found = await store.get_thread(ME, id)
     assert found is not None
     assert (found.id, found.name) == (id, id)
-    assert {thread.id for thread in await store.threads(ME)} == {"t", id}
-    assert await store.threads(ME, assistant=id) == []
-    assert await store.delete(ME, id)
+    assert {thread.id for thread in await store.list_threads(ME)} == {"t", id}
+    assert await store.list_threads(ME, assistant=id) == []
+    assert await store.delete_thread(ME, id)
     assert exact(await every(store)) == exact(ALL)
     assert exact(await every(store, "t", Owner(id))) == exact(ALL)
 
 
 async def test_a_big_thread_is_read_in_pages(store: Keeper) -> None:
     text = "x" * 10_000
-    entries: list[Entry] = [RunStarted("t", "r"), *(CallResult(f"c{n}", text) for n in range(400))]
+    entries: list[ThreadEntry] = [RunStarted("t", "r"), *(CallResult(f"c{n}", text) for n in range(400))]
     await run(store, [*entries, RunFinished("stop")], step=50)
-    first = await store.read(ME, "t")
+    first = await store.read_entries(ME, "t")
     assert 50 < len(first) < 200
     whole = await every(store)
     assert [entry for _, entry in whole] == [*entries, RunFinished("stop")]
 
 
 async def test_what_cannot_be_said_in_json_does_not_take_the_rest_with_it(store: Keeper) -> None:
-    entries: list[Entry] = [
+    entries: list[ThreadEntry] = [
         RunStarted("t", "r"),
         Custom("x", {1, 2}),
         TextDelta("m", "a"),
@@ -264,22 +272,30 @@ async def test_what_cannot_be_said_in_json_does_not_take_the_rest_with_it(store:
 
 
 def test_what_is_new_in_a_posted_history() -> None:
-    user, answer, more = said("user", "a", id="1"), said("assistant", "b", id="2"), said("user", "c", id="3")
-    ours = said("tool", "7", id="result-c1", call_id="c1")
-    theirs = said("tool", "8", id="t2", call_id="c2")
-    assert posted(told(user, answer, more), new=True) == Posted((user, answer, more))
-    assert posted(told(user, answer, more), new=False) == Posted((more,), after=("2",))
+    user, answer, more = (
+        text_message("user", "a", id="1"),
+        text_message("assistant", "b", id="2"),
+        text_message("user", "c", id="3"),
+    )
+    ours = text_message("tool", "7", id="result-c1", call_id="c1")
+    theirs = text_message("tool", "8", id="t2", call_id="c2")
+    assert extract_user_input(told(user, answer, more), new=True) == UserInput((user, answer, more))
+    assert extract_user_input(told(user, answer, more), new=False) == UserInput((more,), after=("2",))
     after = ("2", "result-c1")
-    assert posted(told(user, answer, ours, theirs, more), new=False) == Posted((theirs, more), after=after)
-    assert posted(told(user, answer, ours, more), new=False, results=True) == Posted(
+    assert extract_user_input(told(user, answer, ours, theirs, more), new=False) == UserInput(
+        (theirs, more), after=after
+    )
+    assert extract_user_input(told(user, answer, ours, more), new=False, results=True) == UserInput(
         (ours, more), after=("2",)
     )
-    assert posted(told(user), new=False) == Posted((user,))
-    assert posted(told(user, answer), new=False) == Posted((), after=("2",))
-    called = Message("assistant", calls=(Call("c1", "f", "{}"),), id="2")
-    assert posted(told(user, called, theirs), new=False) == Posted((theirs,), after=("2", "c1"))
+    assert extract_user_input(told(user), new=False) == UserInput((user,))
+    assert extract_user_input(told(user, answer), new=False) == UserInput((), after=("2",))
+    called = Message("assistant", calls=(ToolCall("c1", "f", "{}"),), id="2")
+    assert extract_user_input(told(user, called, theirs), new=False) == UserInput(
+        (theirs,), after=("2", "c1")
+    )
     asked = Turn(messages=(user,), state={"n": 1}, assistant="a")
-    assert posted(asked, new=True) == Posted((user,), {"n": 1}, "a")
+    assert extract_user_input(asked, new=True) == UserInput((user,), {"n": 1}, "a")
 
 
 def told(*messages: Message) -> Turn:
@@ -290,5 +306,5 @@ def told(*messages: Message) -> Turn:
     ("text", "name"), [("  Hello\n world ", "Hello world"), ("x" * 200, "x" * 79 + "…"), ("", "")]
 )
 def test_a_threads_first_name(text: str, name: str) -> None:
-    assert title((said("system", "s"), said("user", text))) == name
-    assert title(()) == ""
+    assert make_title((text_message("system", "s"), text_message("user", text))) == name
+    assert make_title(()) == ""

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rightseat.config import load
-from rightseat.wiring import runtime
+from rightseat.config.read import load_config
+from rightseat.wiring.from_config import build_runtime
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "copilotkit"
@@ -44,7 +44,7 @@ def test_the_assistant_has_its_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLE)
     monkeypatch.syspath_prepend(str(EXAMPLE))
     env = {"RIGHTSEAT_MODEL": "scripted:demo"}
-    made = runtime(load(EXAMPLE / "rightseat.toml", env=env), env=env)
+    made = build_runtime(load_config(EXAMPLE / "rightseat.toml", env=env), env=env)
     assert {"find_order", "cancel_order"} <= {tool.name for tool in made.assistants["default"].tools}
     asyncio.run(made.close())
 

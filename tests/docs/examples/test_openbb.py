@@ -84,7 +84,7 @@ async def test_local() -> None:
     env = {"RIGHTSEAT_CACHE": str(weights.cache_folder())}
     async with started("local", env, patience=2 * STUCK) as server:
         lines = [line async for line in examine(server.url, {})]
-    assert [line.text() for line in lines if line.state == "broken"] == []
+    assert [line.format_text() for line in lines if line.state == "broken"] == []
     assert "openbb today: question" in {line.what for line in lines if line.state == "good"}
 
 

@@ -13,9 +13,9 @@ import platform_graph
 
 from rightseat.agents.langgraph import langgraph
 from rightseat.types.events import Event
-from rightseat.types.messages import said
+from rightseat.types.messages import text_message
 from rightseat.types.model import ToolSpec
-from rightseat.types.turn import Answer, Turn
+from rightseat.types.turn import InterruptAnswer, Turn
 
 memory: Any = importlib.import_module("langgraph.checkpoint.memory")
 kept = platform_graph.drawn().compile(checkpointer=memory.InMemorySaver())
@@ -27,10 +27,10 @@ async def asked(line: str) -> list[Event]:
     agent = langgraph("desk", {"graph": "inside_graph:kept"}).agents["desk"]
     answer = given["answer"]
     turn = Turn(
-        messages=(said("user", given["text"], id=given["text"]),),
+        messages=(text_message("user", given["text"], id=given["text"]),),
         thread=given["thread"],
         tools=(PAINT,),
-        answers=(Answer(answer["id"], text=answer["text"]),) if answer else (),
+        answers=(InterruptAnswer(answer["id"], text=answer["text"]),) if answer else (),
     )
     return [event async for event in agent(turn)]
 

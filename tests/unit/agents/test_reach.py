@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from rightseat.agents._peer.reach import Reach
-from rightseat.agents.hook import Outgoing, hook_of
+from rightseat.agents._peer.reach import AgentClient
+from rightseat.agents.hook import OutgoingRequest, load_request_hook
 from rightseat.errors import (
     CallerError,
     ConfigError,
@@ -26,8 +26,8 @@ from rightseat.errors import (
     UpstreamRejected,
     UpstreamTimeout,
 )
-from rightseat.types.messages import said
-from rightseat.types.turn import Forwarded, Owner, Turn
+from rightseat.types.messages import text_message
+from rightseat.types.turn import ForwardedProps, Owner, Turn
 from tests.kit.answers import Reply, write_json
 from tests.kit.breaks import close_at_once, garbage, mute
 from tests.kit.connection import Connection, Received
@@ -36,7 +36,7 @@ from tests.kit.upstream import Upstream
 
 pytestmark = pytest.mark.io
 
-TURN = Turn(messages=(said("user", "hi"),), owner=Owner("ada"))
+TURN = Turn(messages=(text_message("user", "hi"),), owner=Owner("ada"))
 
 
 @pytest_asyncio.fixture
@@ -57,9 +57,9 @@ async def asked(
     peer: Upstream, *, turn: Turn | None = TURN, path: tuple[str, ...] = ("x",), **more: Any
 ) -> Any:
     options = {"timeout": STUCK, **more.pop("reach", {})}
-    reach = Reach("desk", f"{peer.origin}/base?k=v", **options)
+    reach = AgentClient("desk", f"{peer.origin}/base?k=v", **options)
     try:
-        return await reach.json("POST", path, {"a": 1}, turn=turn, **more)
+        return await reach.request_json("POST", path, {"a": 1}, turn=turn, **more)
     finally:
         reach.close()
 
@@ -88,22 +88,22 @@ async def test_headers_of_a_connection_are_ours(peer: Upstream) -> None:
 
 @pytest.mark.demand("agents.agent_takes_headers_env")
 async def test_the_hook_is_asked_for_each_request(peer: Upstream) -> None:
-    seen: list[Outgoing] = []
+    seen: list[OutgoingRequest] = []
 
-    def hook(request: Outgoing) -> dict[str, str]:
+    def hook(request: OutgoingRequest) -> dict[str, str]:
         seen.append(request)
         return {"X-Number": str(len(seen)), "Authorization": "Bearer own"}
 
-    async def later(request: Outgoing) -> dict[str, str]:
+    async def later(request: OutgoingRequest) -> dict[str, str]:
         return hook(request)
 
     properties = {"tenant": "blue"}
-    turn = Turn(messages=(), owner=Owner("ada"), forwarded=Forwarded(properties), headers={"x-a": "b"})
+    turn = Turn(messages=(), owner=Owner("ada"), forwarded=ForwardedProps(properties), headers={"x-a": "b"})
     await asked(peer, turn=turn, reach={"hook": hook, "headers": {"Authorization": "Bearer fixed"}})
     await asked(peer, turn=None, reach={"hook": later})
     assert [request.headers["x-number"] for request in peer.requests] == ["1", "2"]
     assert peer.requests[0].headers["authorization"] == "Bearer own"
-    assert seen[0] == Outgoing("POST", "/base/x", Owner("ada"), {"x-a": "b"}, properties)
+    assert seen[0] == OutgoingRequest("POST", "/base/x", Owner("ada"), {"x-a": "b"}, properties)
     assert seen[1].owner is None
 
 
@@ -115,11 +115,11 @@ async def test_a_hook_that_gives_no_headers(peer: Upstream, given: Any) -> None:
 
 
 def test_a_hook_that_is_none() -> None:
-    assert hook_of(None) is None
-    assert hook_of("json:dumps") is not None
+    assert load_request_hook(None) is None
+    assert load_request_hook("json:dumps") is not None
     for wrong in ("json", "json:nothing", "no_such_module_here:x", "json:__name__"):
         with pytest.raises(ConfigError, match="on_before_request"):
-            hook_of(wrong)
+            load_request_hook(wrong)
 
 
 @pytest.mark.demand("agents.ids_never_reach_another")
@@ -184,9 +184,9 @@ async def test_nobody_there(peer: Upstream) -> None:
     port = peer.port
     async with Upstream() as gone:
         port = gone.port
-    reach = Reach("desk", f"http://127.0.0.1:{port}", tries=1)
+    reach = AgentClient("desk", f"http://127.0.0.1:{port}", tries=1)
     with pytest.raises(UpstreamRefused):
-        await reach.json("GET", ("x",))
+        await reach.request_json("GET", ("x",))
     reach.close()
 
 
@@ -218,8 +218,8 @@ async def test_a_stream_that_breaks_off_or_falls_silent(peer: Upstream) -> None:
 
     peer.reply = begins
     for path, error, seconds in (("cut", Incomplete, STUCK), ("still", UpstreamTimeout, 0.5)):
-        reach = Reach("desk", peer.origin, timeout=seconds)
-        async with await reach.stream("GET", (path,)) as answer:
+        reach = AgentClient("desk", peer.origin, timeout=seconds)
+        async with await reach.open_stream("GET", (path,)) as answer:
             assert await anext(aiter(answer)) == b"one"
             with pytest.raises(error):
                 await anext(aiter(answer))
@@ -231,12 +231,12 @@ async def test_a_stream_that_breaks_off_or_falls_silent(peer: Upstream) -> None:
 @pytest.mark.parametrize("url", ["desk", "ftp://x", "http://", "http://me:pass@x"])
 def test_an_address_that_is_none(url: str) -> None:
     with pytest.raises(ConfigError, match="The url of agent 'desk'"):
-        Reach("desk", url)
+        AgentClient("desk", url)
 
 
 def test_a_header_that_http_does_not_take() -> None:
     with pytest.raises(ConfigError, match="header 'x'"):
-        Reach("desk", "http://127.0.0.1:1", headers={"x": "a\nb"})
+        AgentClient("desk", "http://127.0.0.1:1", headers={"x": "a\nb"})
 
 
 @pytest.mark.demand("agents.agent_takes_headers_env")
@@ -245,6 +245,6 @@ def test_a_hook_stands_where_the_server_runs(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "own_tokens.py").write_text("def headers(request): return {}", "utf-8")
     monkeypatch.setattr(sys, "path", [place for place in sys.path if place])
     monkeypatch.chdir(tmp_path)
-    assert callable(hook_of("own_tokens:headers"))
+    assert callable(load_request_hook("own_tokens:headers"))
     with pytest.raises(ConfigError, match=r"on_before_request: own_tokens:header: .*Did you mean 'headers'"):
-        hook_of("own_tokens:header")
+        load_request_hook("own_tokens:header")

@@ -13,26 +13,26 @@ from types import SimpleNamespace
 
 import pytest
 
-from rightseat import wiring as registry
-from rightseat.config import load
+from rightseat.config.read import load_config
 from rightseat.errors import RightseatError
-from rightseat.http.endpoint import Door, Host, Request, Route, whole
-from rightseat.http.reply import Head, Reply
+from rightseat.http.endpoint import Door, Host, Request, Route, make_reply
+from rightseat.http.reply import Reply, ResponseStart
 from rightseat.models import scripted
 from rightseat.server.app import App
-from rightseat.server.listen import listen
-from rightseat.server.service import Service, authenticator
-from rightseat.server.uvicorn_server import Server
+from rightseat.server.listen import open_listener
+from rightseat.server.service import Service, make_authenticator
+from rightseat.server.uvicorn_server import UvicornServer
 from rightseat.types.events import RunFailed, TextDelta
-from rightseat.types.messages import said
+from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
 from rightseat.types.turn import Turn
+from rightseat.wiring.from_config import build_runtime
 from tests.kit.patience import STUCK
 
 
 async def _say(request: Request, host: Host) -> Reply:
-    turn = Turn(messages=(said("user", request.body.decode()),), owner=request.owner)
-    yield Head(200)
+    turn = Turn(messages=(text_message("user", request.body.decode()),), owner=request.owner)
+    yield ResponseStart(200)
     async with closing(host.run(turn)) as events:
         async for event in events:
             if isinstance(event, TextDelta):
@@ -42,7 +42,7 @@ async def _say(request: Request, host: Host) -> Reply:
 
 
 def _refuse(error: RightseatError) -> Reply:
-    return whole(error.status, error.code.encode())
+    return make_reply(error.status, error.code.encode())
 
 
 DOOR = Door("say", (Route("POST", "/say", _say),), _refuse, lambda base: f"{base}/say")
@@ -50,7 +50,7 @@ DOOR = Door("say", (Route("POST", "/say", _say),), _refuse, lambda base: f"{base
 
 @dataclass
 class Serving:
-    server: Server
+    server: UvicornServer
     service: Service
     port: int
     config: Path
@@ -114,12 +114,12 @@ def serve(tmp_path: Path) -> Serve:
         # The default model has weights that would have to be fetched.
         path.write_text(toml if "[models" in toml else f"{toml}\n{script(tmp_path, 'hello')}")
 
-        config = load(path, env={})
-        app = App(registry.runtime(config), config.server, [DOOR], authenticate=authenticator(config))
+        config = load_config(path, env={})
+        app = App(build_runtime(config), config.server, [DOOR], authenticate=make_authenticator(config))
         ready = asyncio.Event()
-        service = Service(app, config, lambda: load(path, env={}))
-        server = Server(service, config.server, ready.set)
-        with listen("127.0.0.1", 0) as listener:
+        service = Service(app, config, lambda: load_config(path, env={}))
+        server = UvicornServer(service, config.server, ready.set)
+        with open_listener("127.0.0.1", 0) as listener:
             port = listener.getsockname()[1]
             task = asyncio.create_task(server.serve(sockets=[listener]))
             await asyncio.wait_for(ready.wait(), STUCK)
@@ -127,7 +127,7 @@ def serve(tmp_path: Path) -> Serve:
                 yield Serving(server, service, port, path, task)
             finally:
                 server.should_exit = True
-                server.leaving.set()
+                server.exiting.set()
                 await asyncio.wait_for(task, STUCK)
 
     return serving

@@ -9,18 +9,18 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
-from rightseat.cli.chat import Talk
-from rightseat.cli.screen import Screen
+from rightseat.cli.chat import ChatSession
+from rightseat.cli.screen import Terminal
 from rightseat.engine.loop import Assistant
 from rightseat.tools.function import tool
-from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Text
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallArgs, ToolCallStart
 from rightseat.types.events import CallResult, TextDelta
 from rightseat.types.model import Model, Prompt
 from rightseat.types.tools import Tool, ToolContext
 from rightseat.wiring.library import Runtime
 
-Script = Callable[[Prompt], AsyncIterator[Fragment]]
-Table = tuple[Talk, io.StringIO, io.StringIO]
+Script = Callable[[Prompt], AsyncIterator[ModelChunk]]
+Table = tuple[ChatSession, io.StringIO, io.StringIO]
 
 
 class Played:
@@ -29,29 +29,29 @@ class Played:
     def __init__(self, script: Script) -> None:
         self.script = script
 
-    def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+    def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         return self.script(prompt)
 
 
-async def echo(prompt: Prompt) -> AsyncIterator[Fragment]:
+async def echo(prompt: Prompt) -> AsyncIterator[ModelChunk]:
     heard = [message.text for message in prompt.messages if message.role == "user"]
-    yield Text(f"heard {len(heard)}: ")
-    yield Text(heard[-1])
-    yield Finish("stop")
+    yield TextChunk(f"heard {len(heard)}: ")
+    yield TextChunk(heard[-1])
+    yield FinishChunk("stop")
 
 
 def calling(name: str, arguments: str = "{}") -> Script:
     """Calls a tool, then says what it gave."""
 
-    async def script(prompt: Prompt) -> AsyncIterator[Fragment]:
+    async def script(prompt: Prompt) -> AsyncIterator[ModelChunk]:
         last = prompt.messages[-1]
         if last.role == "tool":
-            yield Text(f"got {last.text}")
-            yield Finish("stop")
+            yield TextChunk(f"got {last.text}")
+            yield FinishChunk("stop")
         else:
-            yield CallName(0, name)
-            yield CallArgs(0, arguments)
-            yield Finish("calls")
+            yield ToolCallStart(0, name)
+            yield ToolCallArgs(0, arguments)
+            yield FinishChunk("calls")
 
     return script
 
@@ -79,12 +79,12 @@ def talking(script: Script, keyboard: Keyboard, *tools: Tool) -> Iterator[Table]
     model: Model = Played(script)
     runtime = Runtime(assistants=[Assistant("default", model, tools=tools)])
     with asyncio.Runner() as runner:
-        yield Talk(runtime, None, Screen(out, aside), runner, keyboard.read), out, aside
+        yield ChatSession(runtime, None, Terminal(out, aside), runner, keyboard.read), out, aside
 
 
 def test_a_conversation_is_remembered_until_ctrl_d() -> None:
     with talking(echo, Keyboard("one", "  ", "two")) as (talk, out, _):
-        talk.loop()
+        talk.run_loop()
     assert out.getvalue() == "heard 1: one\nheard 2: two\n"
     assert [(message.role, message.text) for message in talk.messages] == [
         ("user", "one"),
@@ -139,12 +139,12 @@ def test_a_question_is_answered_inline() -> None:
 def test_ctrl_c_stops_the_answer_but_not_the_conversation() -> None:
     closed: list[bool] = []
 
-    async def slow(prompt: Prompt) -> AsyncIterator[Fragment]:
+    async def slow(prompt: Prompt) -> AsyncIterator[ModelChunk]:
         if len(prompt.messages) > 1:
-            yield Text("again")
-            yield Finish("stop")
+            yield TextChunk("again")
+            yield FinishChunk("stop")
             return
-        yield Text("begun")
+        yield TextChunk("begun")
         os.kill(os.getpid(), signal.SIGINT)
         try:
             await asyncio.sleep(30)
@@ -152,15 +152,15 @@ def test_ctrl_c_stops_the_answer_but_not_the_conversation() -> None:
             closed.append(True)
 
     with talking(slow, Keyboard("one", KeyboardInterrupt(), "two")) as (talk, out, aside):
-        talk.loop()
+        talk.run_loop()
     assert closed == [True]
     assert out.getvalue() == "begun\nagain\n"
     assert aside.getvalue() == "Stopped.\nCtrl-D leaves.\n"
 
 
 def test_a_failure_is_said_and_is_not_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
-    async def cut(prompt: Prompt) -> AsyncIterator[Fragment]:
-        yield Text("half")
+    async def cut(prompt: Prompt) -> AsyncIterator[ModelChunk]:
+        yield TextChunk("half")
 
     with talking(cut, Keyboard()) as (talk, out, _):
         assert not talk.ask("go")
@@ -170,10 +170,10 @@ def test_a_failure_is_said_and_is_not_an_answer(capsys: pytest.CaptureFixture[st
 
 def test_no_text_steers_the_terminal() -> None:
     out, aside = io.StringIO(), io.StringIO()
-    screen = Screen(out, aside)
-    screen.show(TextDelta("m", "a\x1b[2Jb\x07\n\tc\x9b"))
-    screen.show(CallResult("c", "x\x1b]0;title\x07\ny" + "z" * 200))
-    assert screen.end() == "a\x1b[2Jb\x07\n\tc\x9b"
+    screen = Terminal(out, aside)
+    screen.show_event(TextDelta("m", "a\x1b[2Jb\x07\n\tc\x9b"))
+    screen.show_event(CallResult("c", "x\x1b]0;title\x07\ny" + "z" * 200))
+    assert screen.finish_answer() == "a\x1b[2Jb\x07\n\tc\x9b"
     assert out.getvalue() == "a[2Jb\n\tc\n"
     assert "\x1b" not in aside.getvalue()
     assert aside.getvalue().count("\n") == 1

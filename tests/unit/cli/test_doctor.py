@@ -16,11 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.cli.doctor import address, doctor, port, report
-from rightseat.config import Config, ServerSettings, load
+from rightseat.cli.doctor import check_port, get_server_url, run_checks, run_doctor
+from rightseat.config.read import load_config
 from rightseat.config.secret import Secret
+from rightseat.config.settings import Config, ServerSettings
 from rightseat.doctor import setup
-from rightseat.doctor.line import Line
+from rightseat.doctor.line import CheckResult
 from tests.kit.patience import STUCK
 
 pytestmark = pytest.mark.io
@@ -36,12 +37,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-async def lines(folder: Path, text: str) -> list[Line]:
+async def lines(folder: Path, text: str) -> list[CheckResult]:
     (folder / "rightseat.toml").write_text(text, "utf-8")
-    return await report(None, None, folder / "rightseat.toml", quiet=True)
+    return await run_checks(None, None, folder / "rightseat.toml", quiet=True)
 
 
-def broken(found: list[Line]) -> list[Line]:
+def broken(found: list[CheckResult]) -> list[CheckResult]:
     return [line for line in found if line.state == "broken"]
 
 
@@ -110,7 +111,7 @@ async def test_the_models_server_is_asked(folder: Path, status: int, state: str)
         text = f'[server]\nport = 0\n[models.a]\nspec = "openai:x"\nbase_url = "{base}"\n'
         [line] = [line for line in await lines(folder, text) if line.what == "reach 127.0.0.1"]
     assert line.state == state
-    assert "hidden-query" not in line.text()
+    assert "hidden-query" not in line.format_text()
     assert ("/api/v1" in line.fix) == (status == 404)
 
 
@@ -146,7 +147,7 @@ async def test_a_models_server_that_speaks_no_http(folder: Path) -> None:
 @pytest.mark.demand("doctor.without_server_doctor_checks")
 def test_a_taken_port() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        line = port(Config(server=ServerSettings(port=taken.getsockname()[1])))
+        line = check_port(Config(server=ServerSettings(port=taken.getsockname()[1])))
     assert (line.state, "in use" in line.why, "--port" in line.fix) == ("broken", True, True)
 
 
@@ -157,14 +158,14 @@ async def test_another_program_at_our_port(folder: Path) -> None:
 
 
 async def test_a_url_where_nothing_runs_is_broken(folder: Path) -> None:
-    [line] = broken(await report("http://127.0.0.1:0", None, None, quiet=True))
+    [line] = broken(await run_checks("http://127.0.0.1:0", None, None, quiet=True))
     assert line.what == "server"
 
 
 @pytest.mark.demand("doctor.without_server_doctor_checks")
 def test_an_old_python() -> None:
-    assert setup.python((3, 10, 4)).state == "broken"
-    assert setup.python((3, 11, 0)).state == "good"
+    assert setup.check_python((3, 10, 4)).state == "broken"
+    assert setup.check_python((3, 11, 0)).state == "good"
 
 
 @pytest.mark.demand("doctor.without_server_doctor_checks")
@@ -175,9 +176,9 @@ def test_an_extra_that_is_not_installed(
     if text:
         text += '\nissuer = "a"\naudience = "b"\njwks = "https://a.example/k"\n'
     (folder / "rightseat.toml").write_text(text)
-    config = load(folder / "rightseat.toml", env={})
+    config = load_config(folder / "rightseat.toml", env={})
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    [line] = [one for one in setup.extras(config) if one.what == "extra jwt"]
+    [line] = [one for one in setup.check_extras(config) if one.what == "extra jwt"]
     assert (line.state, line.fix) == (state, "pip install 'rightseat[jwt]'")
 
 
@@ -190,27 +191,27 @@ async def test_no_secret_is_printed(folder: Path, monkeypatch: pytest.MonkeyPatc
     found = await lines(folder, text)
     assert [line.what for line in broken(found)] == ["tool leaky_tool:x", "assistants"]
     for line in found:
-        assert "very-hidden-value" not in line.text() + json.dumps(line.plain())
+        assert "very-hidden-value" not in line.format_text() + json.dumps(line.to_dict())
 
 
 @pytest.mark.demand("doctor.exit_code_0_all")
 def test_the_key_may_be_a_reference(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rightseat.cli.doctor import secret
+    from rightseat.cli.doctor import parse_key
 
     monkeypatch.setenv("DOCTOR_KEY", "of-the-env")
-    assert secret("env:DOCTOR_KEY") == Secret("of-the-env")
-    assert secret("typed-in") == Secret("typed-in")
+    assert parse_key("env:DOCTOR_KEY") == Secret("of-the-env")
+    assert parse_key("typed-in") == Secret("typed-in")
 
 
 @pytest.mark.demand("doctor.exit_code_0_all")
 def test_json_and_exit_codes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "rightseat.toml").write_text(DEMO)
-    assert doctor(None, None, None, as_json=True) == 0
+    assert run_doctor(None, None, None, as_json=True) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["ok"] is True
     assert {"state", "what", "why", "fix"} == set(told["lines"][0])
     (folder / "rightseat.toml").write_text("[sever]\n")
-    assert doctor(None, None, None, as_json=False) == 1
+    assert run_doctor(None, None, None, as_json=False) == 1
     said = capsys.readouterr().out
     assert "✗ config" in said
     assert "→ " in said
@@ -230,7 +231,7 @@ def test_a_terminal_without_check_marks(folder: Path) -> None:
 
 def test_every_extra_of_the_project_is_looked_at() -> None:
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text("utf-8"))["project"]
-    assert set(setup.EXTRAS) == set(setup.MODULES) == set(project["optional-dependencies"])
+    assert set(setup.EXTRAS) == set(setup.EXTRA_MODULES) == set(project["optional-dependencies"])
 
 
 def test_an_address_of_every_interface_is_asked_on_this_machine() -> None:
@@ -240,4 +241,4 @@ def test_an_address_of_every_interface_is_asked_on_this_machine() -> None:
         "10.0.0.1": "http://10.0.0.1:7777",
     }
     for host, expected in hosts.items():
-        assert address(Config(server=ServerSettings(host=host))) == expected
+        assert get_server_url(Config(server=ServerSettings(host=host))) == expected

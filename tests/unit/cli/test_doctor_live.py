@@ -14,18 +14,18 @@ from typing import Any
 import pytest
 
 from rightseat import wiring as registry
-from rightseat.cli.doctor import report
-from rightseat.config import AuthSettings, Config, ServerSettings
+from rightseat.cli.doctor import run_checks
 from rightseat.config.secret import Secret
-from rightseat.config.settings import ModelSettings
+from rightseat.config.settings import AuthSettings, Config, ModelSettings, ServerSettings
 from rightseat.doctor import doors
 from rightseat.doctor import server as whole_server
-from rightseat.doctor.line import Line
+from rightseat.doctor.line import CheckResult
 from rightseat.errors import RightseatError
 from rightseat.http.auth import Authenticator
-from rightseat.http.endpoint import Door, Probe, Request, Route, whole
+from rightseat.http.endpoint import Door, Probe, Request, Route, make_reply
 from rightseat.http.reply import Message, Receive, Reply, Send
-from rightseat.wiring import runtime
+from rightseat.wiring.from_config import build_runtime
+from rightseat.wiring.names import load_all
 from tests.kit.house import House, house, serving
 from tests.kit.patience import STUCK
 from tests.kit.server import Server
@@ -52,14 +52,14 @@ def quick(pace_ms: int, folder: Path) -> Config:
     return Config(models={"default": ModelSettings(spec=spec(pace_ms, folder))})
 
 
-async def examined(url: str, key: str | None = None, telling: float = STUCK) -> list[Line]:
+async def examined(url: str, key: str | None = None, telling: float = STUCK) -> list[CheckResult]:
     """What is told; a stream that took less than `telling` seconds says nothing about its flow."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(doors, "TELLING", telling)
-        return await report(url, Secret(key) if key else None, None, quiet=True)
+        patch.setattr(doors, "MIN_STREAM_SECONDS", telling)
+        return await run_checks(url, Secret(key) if key else None, None, quiet=True)
 
 
-def broken(lines: list[Line]) -> list[str]:
+def broken(lines: list[CheckResult]) -> list[str]:
     return [line.what for line in lines if line.state == "broken"]
 
 
@@ -70,11 +70,11 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.demand("doctor.doctor_calls_door_running", "openbb.our_own_conformance_checker")
 async def test_every_door_of_a_good_server_is_called(tmp_path: Path) -> None:
-    async with house(runtime(quick(0, tmp_path), env={})) as home:
+    async with house(build_runtime(quick(0, tmp_path), env={})) as home:
         lines = await examined(home.url)
     assert broken(lines) == []
     good = {line.what for line in lines if line.state == "good"}
-    for door in registry.every("doors"):
+    for door in load_all("doors"):
         assert door.probes, f"{door.name} brings no probe"
         assert {f"{door.name}: {probe.name}" for probe in door.probes} <= good
     assert {"operators: health", "operators: ready", "request id", "keep-alive"} <= good
@@ -84,8 +84,8 @@ async def test_every_door_of_a_good_server_is_called(tmp_path: Path) -> None:
 @pytest.mark.demand("doctor.finds_stands_between_proxy")
 @pytest.mark.long
 async def test_a_stream_that_flows_is_told_from_one_too_quick(tmp_path: Path) -> None:
-    for pace, telling, state in ((0, STUCK, "skipped"), (PACE, doors.TELLING, "good")):
-        async with house(runtime(quick(pace, tmp_path), env={})) as home:
+    for pace, telling, state in ((0, STUCK, "skipped"), (PACE, doors.MIN_STREAM_SECONDS, "good")):
+        async with house(build_runtime(quick(pace, tmp_path), env={})) as home:
             lines = await examined(home.url, telling=telling)
         assert [line.state for line in lines if line.what.endswith(", flows")] == [state] * 4
 
@@ -95,33 +95,33 @@ async def test_a_stream_that_flows_is_told_from_one_too_quick(tmp_path: Path) ->
     ("key", "state"), [(None, "skipped"), ("alices-own-key", "good"), ("another-persons", "broken")]
 )
 async def test_keys(tmp_path: Path, key: str | None, state: str) -> None:
-    async with house(runtime(quick(0, tmp_path), env={}), authenticate=KEYS) as home:
+    async with house(build_runtime(quick(0, tmp_path), env={}), authenticate=KEYS) as home:
         lines = await examined(home.url, key)
     states = {line.what: line.state for line in lines}
     assert states["openai: models"] == states["openai: chat, whole"] == states["agui: run"] == state
     assert states["openai: keys"] == states["agui: keys"] == "good"
-    assert "alices-own-key" not in "".join(line.text() for line in lines)
+    assert "alices-own-key" not in "".join(line.format_text() for line in lines)
 
 
 @pytest.mark.demand("doctor.checks_keys_cors_private")
 async def test_a_server_that_forgot_its_keys(tmp_path: Path) -> None:
-    async with house(runtime(quick(0, tmp_path), env={})) as home:
+    async with house(build_runtime(quick(0, tmp_path), env={})) as home:
         port = home.url.rsplit(":", 1)[1]
         (tmp_path / "key").write_text("alices-own-key")
         (tmp_path / "rightseat.toml").write_text(f'[server]\nport = {port}\n[auth.keys]\na = "file:key"\n')
-        lines = await report(None, None, None, quiet=True)
+        lines = await run_checks(None, None, None, quiet=True)
     assert broken(lines) == ["openai: keys", "agui: keys", "openbb: keys", "copilotkit: keys", "mcp: keys"]
 
 
 @pytest.mark.demand("doctor.checks_keys_cors_private")
 async def test_configured_origins(tmp_path: Path) -> None:
     settings = ServerSettings(port=0, cors=("https://known.example",))
-    async with house(runtime(quick(0, tmp_path), env={}), settings) as home:
+    async with house(build_runtime(quick(0, tmp_path), env={}), settings) as home:
         port = home.url.rsplit(":", 1)[1]
         (tmp_path / "rightseat.toml").write_text(
             f'[server]\nport = {port}\ncors = ["https://known.example", "https://added.example"]\n'
         )
-        lines = await report(None, None, None, quiet=True)
+        lines = await run_checks(None, None, None, quiet=True)
     assert broken(lines) == ["page at added.example"]
     assert [line.why for line in lines if line.what == "page at known.example"] == [
         "may call and read (CORS)",
@@ -134,7 +134,7 @@ async def test_a_model_that_fails_is_told_at_each_door(tmp_path: Path) -> None:
     file = tmp_path / "dead.json"
     file.write_text('{"turns": [{"when": {}, "finish": "raise:upstream_denied"}]}')
     config = Config(models={"default": ModelSettings(spec=f"scripted:{file}")})
-    async with house(runtime(config, env={})) as home:
+    async with house(build_runtime(config, env={})) as home:
         lines = await examined(home.url)
     asked = ["openai: chat, whole", "openai: chat, streamed", "agui: run"]
     assert broken(lines) == [*asked, "openbb: query of 2024", "openbb: query of today", "copilotkit: run"]
@@ -142,7 +142,7 @@ async def test_a_model_that_fails_is_told_at_each_door(tmp_path: Path) -> None:
 
 @pytest.mark.demand("doctor.doctor_calls_door_running")
 async def test_a_draining_server_is_not_ready(tmp_path: Path) -> None:
-    async with house(runtime(quick(0, tmp_path), env={})) as home:
+    async with house(build_runtime(quick(0, tmp_path), env={})) as home:
         home.app.runtime.draining = True
         lines = await examined(home.url)
     assert "operators: ready" in broken(lines)
@@ -152,7 +152,7 @@ async def test_a_draining_server_is_not_ready(tmp_path: Path) -> None:
 async def behind(proxy: Callable[[House], Any], folder: Path, pace: int = 0) -> AsyncIterator[str]:
     """The server behind something that changes its answers."""
     config = quick(pace, folder)
-    made = runtime(config, env={})
+    made = build_runtime(config, env={})
     async with house(made, ServerSettings(port=0), KEYS) as home, serving(proxy(home)) as url:
         yield url
 
@@ -244,7 +244,7 @@ async def test_what_a_proxy_breaks_is_found(
 @pytest.mark.long
 async def test_a_proxy_that_collects_a_stream_is_found(tmp_path: Path) -> None:
     async with behind(changing(held_back), tmp_path, pace=PACE) as url:
-        lines = await examined(url, "alices-own-key", telling=doors.TELLING)
+        lines = await examined(url, "alices-own-key", telling=doors.MIN_STREAM_SECONDS)
     streams = ["openai: chat, streamed", "agui: run", "openbb: query of 2024", "openbb: query of today"]
     assert broken(lines) == [f"{stream}, flows" for stream in streams]
 
@@ -266,19 +266,19 @@ async def test_connections_that_are_not_kept_are_found(tmp_path: Path) -> None:
 @pytest.mark.demand("doctor.doctor_calls_door_running")
 async def test_a_new_door_brings_its_own_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def answer(request: Request, host: object) -> Reply:
-        return whole(200, b"pong")
+        return make_reply(200, b"pong")
 
     def refuse(error: RightseatError) -> Reply:
-        return whole(error.status, b"{}")
+        return make_reply(error.status, b"{}")
 
     def check(status: int, headers: object, body: bytes) -> str | None:
         return None if body == b"ping" else "it did not say ping"
 
     probe = Probe("ping", "POST", "/ping", check, b"{}")
     door = Door("ping", (Route("POST", "/ping", answer),), refuse, lambda base: base, (probe,))
-    monkeypatch.setattr(registry, "every", lambda family: [door])
+    monkeypatch.setattr(registry, "load_all", lambda family: [door])
     monkeypatch.setattr("tests.kit.house.every", lambda family: [door])
-    async with house(runtime(quick(0, tmp_path), env={})) as home:
+    async with house(build_runtime(quick(0, tmp_path), env={})) as home:
         lines = await examined(home.url)
     [line] = [line for line in lines if line.what == "ping: ping"]
     assert (line.state, "it did not say ping" in line.why) == ("broken", True)
@@ -289,7 +289,7 @@ async def test_a_new_door_brings_its_own_lines(tmp_path: Path, monkeypatch: pyte
     ("status", "body"), [(500, b"{}"), (200, b"<html>"), (200, b"\xff"), (200, b"[]"), (200, b'{"data": 1}')]
 )
 def test_no_answer_of_a_stranger_confuses_a_probe(status: int, body: bytes) -> None:
-    probes = [probe for door in registry.every("doors") for probe in door.probes] + list(whole_server.PROBES)
+    probes = [probe for door in load_all("doors") for probe in door.probes] + list(whole_server.SERVER_PROBES)
     stream = {"content-type": "text/event-stream"}
     for probe in probes:
         for headers in ({}, stream):

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.cli.doctor import report
-from rightseat.config import Config
+from rightseat.cli.doctor import run_checks
+from rightseat.config.settings import Config
 from rightseat.doctor import local
-from rightseat.doctor.line import Line
+from rightseat.doctor.line import CheckResult
 from rightseat.models.llamacpp import weights
 from tests.unit.models.llamacpp.ggufs import gguf, usual
 
@@ -22,14 +22,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RIGHTSEAT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("RIGHTSEAT_PORT", "0")
-    monkeypatch.setattr(weights, "_installed", lambda known: None)
+    monkeypatch.setattr(weights, "_installed_path", lambda known: None)
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "RIGHTSEAT_HOST", "RIGHTSEAT_MODEL"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
 
 
-async def lines() -> dict[str, Line]:
-    return {line.what: line for line in await report(None, None, None, quiet=True)}
+async def lines() -> dict[str, CheckResult]:
+    return {line.what: line for line in await run_checks(None, None, None, quiet=True)}
 
 
 async def test_missing_weights_are_not_broken_while_nobody_names_them(folder: Path) -> None:
@@ -66,5 +66,5 @@ def test_without_the_engine(config: Config, state: str, monkeypatch: pytest.Monk
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr(local, "version", version)
-    line = local.engine(config)
+    line = local.check_engine(config)
     assert (line.state, line.fix) == (state, "pip install xllamacpp")

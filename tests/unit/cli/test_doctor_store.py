@@ -8,34 +8,35 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.cli.doctor import parts
-from rightseat.config import Config, StoreSettings, load
-from rightseat.doctor.line import Line
-from rightseat.doctor.store import store
-from rightseat.stores.sqlite import SQLite
-from rightseat.stores.sqlite.schema import STEPS
+from rightseat.cli.doctor import stream_config_checks
+from rightseat.config.read import load_config
+from rightseat.config.settings import Config, StoreSettings
+from rightseat.doctor.line import CheckResult
+from rightseat.doctor.store import check_store
+from rightseat.stores.sqlite import SQLiteStore
+from rightseat.stores.sqlite.schema import MIGRATIONS
 from rightseat.types.turn import Owner
 
 
-def looked(folder: Path, kind: str = "sqlite") -> Line:
-    return store(Config(store=StoreSettings(kind=kind, path=str(folder))))
+def looked(folder: Path, kind: str = "sqlite") -> CheckResult:
+    return check_store(Config(store=StoreSettings(kind=kind, path=str(folder))))
 
 
 async def kept(folder: Path) -> None:
-    made = SQLite(folder)
-    await made.begin(Owner(), "t", "r", assistant="a", name="n")
+    made = SQLiteStore(folder)
+    await made.begin_run(Owner(), "t", "r", assistant="a", name="n")
     await made.close()
 
 
 @pytest.mark.demand("doctor.line_store_how_large")
 async def test_what_is_kept_is_told_also_while_a_server_uses_it(tmp_path: Path) -> None:
     await kept(tmp_path)
-    using = SQLite(tmp_path)
+    using = SQLiteStore(tmp_path)
     line = looked(tmp_path)
     await using.close()
     assert line.state == "good"
     assert str(tmp_path) in line.why
-    assert f"1 threads, 0.1 MB, version {len(STEPS)}" in line.why
+    assert f"1 threads, 0.1 MB, version {len(MIGRATIONS)}" in line.why
 
 
 def test_a_folder_that_is_not_there_yet_is_not_made(tmp_path: Path) -> None:
@@ -68,7 +69,7 @@ async def test_a_file_that_is_none_of_ours(tmp_path: Path, content: bytes) -> No
 @pytest.mark.demand("doctor.line_store_how_large")
 async def test_versions(tmp_path: Path) -> None:
     await kept(tmp_path)
-    for version, state in ((len(STEPS) + 1, "broken"), (len(STEPS), "good")):
+    for version, state in ((len(MIGRATIONS) + 1, "broken"), (len(MIGRATIONS), "good")):
         with closing(sqlite3.connect(tmp_path / "rightseat.db")) as database:
             database.execute(f"PRAGMA user_version = {version}")
         line = looked(tmp_path)
@@ -80,5 +81,5 @@ async def test_the_doctor_has_the_line(tmp_path: Path) -> None:
     (tmp_path / "rightseat.toml").write_text(
         f'[store]\npath = "{tmp_path / "data"}"\n[models.a]\nspec = "scripted:demo"\n'
     )
-    found = [line.what async for line in parts(load(tmp_path / "rightseat.toml"))]
+    found = [line.what async for line in stream_config_checks(load_config(tmp_path / "rightseat.toml"))]
     assert found[0] == "store"

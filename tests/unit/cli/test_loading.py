@@ -10,16 +10,16 @@ from collections.abc import AsyncIterator
 import pytest
 
 from rightseat import Runtime
-from rightseat.config import Config
+from rightseat.config.settings import Config
 from rightseat.errors import ConfigError, UpstreamRefused
 from rightseat.models.llamacpp import weights
 from rightseat.server.app import App
-from rightseat.server.listen import listen
+from rightseat.server.listen import open_listener
 from rightseat.server.service import Service
-from rightseat.server.uvicorn_server import Server
-from rightseat.types.chunks import Finish, Fragment, Text
+from rightseat.server.uvicorn_server import UvicornServer
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
 from rightseat.types.model import Prompt
-from rightseat.wiring import every
+from rightseat.wiring.names import load_all
 from tests.kit.client import Client
 from tests.kit.patience import STUCK
 from tests.kit.process import alive, rss_bytes
@@ -47,30 +47,30 @@ class Loaded:
     async def close(self) -> None:
         self.steps.append("close")
 
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
-        yield Text("hello")
-        yield Finish("stop")
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
+        yield TextChunk("hello")
+        yield FinishChunk("stop")
 
 
-def serving(model: Loaded) -> tuple[Server, list[str]]:
+def serving(model: Loaded) -> tuple[UvicornServer, list[str]]:
     config = Config()
-    app = App(Runtime(model=model), config.server, every("doors"))
+    app = App(Runtime(model=model), config.server, load_all("doors"))
     said: list[str] = []
-    server = Server(Service(app, config, Config), config.server, lambda: said.append("ready"))
+    server = UvicornServer(Service(app, config, Config), config.server, lambda: said.append("ready"))
     return server, said
 
 
 async def test_it_is_loaded_before_it_is_ready() -> None:
     model = Loaded()
     server, said = serving(model)
-    with listen("127.0.0.1", 0) as listener:
+    with open_listener("127.0.0.1", 0) as listener:
         task = asyncio.create_task(server.serve(sockets=[listener]))
         await until(lambda: model.steps)
         assert said == []
         model.may.set()
         await until(lambda: said)
         server.should_exit = True
-        server.leaving.set()
+        server.exiting.set()
         await task
     assert model.steps == ["start", "close"]
 
@@ -79,7 +79,7 @@ async def test_it_is_loaded_before_it_is_ready() -> None:
 async def test_a_signal_while_it_loads_ends_it(number: signal.Signals) -> None:
     model = Loaded()
     server, said = serving(model)
-    with listen("127.0.0.1", 0) as listener:
+    with open_listener("127.0.0.1", 0) as listener:
         task = asyncio.create_task(server.serve(sockets=[listener]))
         await until(lambda: model.steps)
         os.kill(os.getpid(), number)
@@ -92,7 +92,7 @@ async def test_one_that_cannot_be_loaded_is_an_error() -> None:
     model = Loaded(ConfigError("It cannot be loaded."))
     model.may.set()
     server, said = serving(model)
-    with listen("127.0.0.1", 0) as listener, pytest.raises(ConfigError, match="cannot be loaded"):
+    with open_listener("127.0.0.1", 0) as listener, pytest.raises(ConfigError, match="cannot be loaded"):
         await server.serve(sockets=[listener])
     assert said == []
     assert model.steps == ["start", "close"]
@@ -108,10 +108,10 @@ async def test_anothers_server_may_come_later(caplog: pytest.LogCaptureFixture) 
 async def test_a_reload_that_cannot_load_keeps_the_old(monkeypatch: pytest.MonkeyPatch) -> None:
     old, new = Loaded(), Loaded(ConfigError("It cannot be loaded."))
     new.may.set()
-    app = App(Runtime(model=old), Config().server, every("doors"))
+    app = App(Runtime(model=old), Config().server, load_all("doors"))
     service = Service(app, Config(), Config)
     before = app.runtime
-    monkeypatch.setattr("rightseat.wiring.runtime", lambda config, before: Runtime(model=new))
+    monkeypatch.setattr("rightseat.wiring.build_runtime", lambda config, before: Runtime(model=new))
     with pytest.raises(ConfigError):
         await service.reload()
     assert app.runtime is before

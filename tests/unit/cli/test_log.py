@@ -9,8 +9,8 @@ import pytest
 
 from rightseat.cli import log
 from rightseat.config.secret import Secret
-from rightseat.http.endpoint import REQUEST
-from rightseat.runtime.incidents import UNDER
+from rightseat.http.endpoint import REQUEST_ID
+from rightseat.runtime.incidents import current_run
 
 NAMES = ("", "uvicorn", "uvicorn.error", "asyncio")
 
@@ -33,11 +33,11 @@ def _state(logger: logging.Logger) -> tuple[list[logging.Handler], int, bool]:
 
 
 def test_json_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    log.configure("json", "info")
+    log.configure_logging("json", "info")
     logger = logging.getLogger("rightseat.x")
-    token = REQUEST.set("r1")
+    token = REQUEST_ID.set("r1")
     logger.info("two\nlines %s", "ü")
-    REQUEST.reset(token)
+    REQUEST_ID.reset(token)
     try:
         raise ValueError("boom")
     except ValueError:
@@ -50,10 +50,10 @@ def test_json_lines(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_console_lines_cannot_be_forged(capsys: pytest.CaptureFixture[str]) -> None:
-    log.configure("console", "info")
-    token = REQUEST.set("r1")
+    log.configure_logging("console", "info")
+    token = REQUEST_ID.set("r1")
     logging.getLogger("rightseat.x").warning("a\r\n12:00:00 forged\x1b[2J\u2028")
-    REQUEST.reset(token)
+    REQUEST_ID.reset(token)
     lines = capsys.readouterr().err.split("\n")
     assert len(lines) == 2
     assert "warning rightseat.x [r1] a\\r\\n12:00:00 forged\\x1b[2J\\u2028" in lines[0]
@@ -61,7 +61,7 @@ def test_console_lines_cannot_be_forged(capsys: pytest.CaptureFixture[str]) -> N
 
 @pytest.mark.parametrize("kind", ["json", "console"])
 def test_a_known_secret_never_shows(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    log.configure(kind, "info")
+    log.configure_logging(kind, "info")
     key = Secret("sk-canary-123").reveal()
     try:
         raise ValueError(f"cannot use {key}")
@@ -73,7 +73,7 @@ def test_a_known_secret_never_shows(kind: str, capsys: pytest.CaptureFixture[str
 
 
 def test_uvicorn_speaks_through_it_and_only_when_it_matters(capsys: pytest.CaptureFixture[str]) -> None:
-    log.configure("json", "info")
+    log.configure_logging("json", "info")
     logging.getLogger("uvicorn.error").info("Started server process")
     logging.getLogger("uvicorn.error").error("Exception in ASGI application")
     lines = capsys.readouterr().err.splitlines()
@@ -81,9 +81,9 @@ def test_uvicorn_speaks_through_it_and_only_when_it_matters(capsys: pytest.Captu
 
 
 def test_levels(capsys: pytest.CaptureFixture[str]) -> None:
-    log.configure("console", "error")
+    log.configure_logging("console", "error")
     logging.getLogger("rightseat").warning("quiet")
-    log.configure("console", "debug")
+    log.configure_logging("console", "debug")
     logging.getLogger("rightseat").debug("loud")
     assert "loud" in (err := capsys.readouterr().err)
     assert "quiet" not in err
@@ -92,7 +92,7 @@ def test_levels(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_full_disk_is_not_the_callers_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     with open("/dev/full", "w", encoding="utf-8", buffering=1) as full:
         monkeypatch.setattr(sys, "stderr", full)
-        log.configure("json", "info")
+        log.configure_logging("json", "info")
         logging.getLogger("rightseat").info("this goes nowhere")
         # The text stays in the file's buffer and must not fail the closing of it.
         monkeypatch.undo()
@@ -102,13 +102,13 @@ def test_a_full_disk_is_not_the_callers_problem(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.demand("models.structured_logs_json_console")
 def test_a_line_has_the_thread_and_the_run(capsys: pytest.CaptureFixture[str]) -> None:
-    token = UNDER.set(("t\n1", "r1" * 100))
+    token = current_run.set(("t\n1", "r1" * 100))
     try:
         for kind in ("json", "console"):
-            log.configure(kind, "info")
+            log.configure_logging(kind, "info")
             logging.getLogger("rightseat.x").info("hello")
     finally:
-        UNDER.reset(token)
+        current_run.reset(token)
     machine, person, _ = capsys.readouterr().err.split("\n")
     assert json.loads(machine)["thread"] == "t\n1"
     assert json.loads(machine)["run"] == ("r1" * 100)[:64]
@@ -119,7 +119,7 @@ def test_a_line_has_the_thread_and_the_run(capsys: pytest.CaptureFixture[str]) -
 def test_in_production_an_exception_is_told_without_its_words(
     kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    log.configure(kind, "info", words=False)
+    log.configure_logging(kind, "info", foreign_text=False)
     # Not written out below: a traceback shows the lines of the code.
     inner, outer, around = (f"canary-{number}" for number in range(3))
     try:

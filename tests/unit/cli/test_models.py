@@ -14,7 +14,7 @@ import pytest
 
 from rightseat.cli import embedded as starting
 from rightseat.cli import models
-from rightseat.config import AssistantSettings, Config, ModelSettings
+from rightseat.config.settings import AssistantSettings, Config, ModelSettings
 from rightseat.errors import NotFound
 from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.weights import EMBEDDED, Weights, WeightsError
@@ -27,14 +27,14 @@ Pull = Callable[..., Path]
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("RIGHTSEAT_CACHE", str(tmp_path))
-    monkeypatch.setattr(weights, "_installed", lambda known: None)
+    monkeypatch.setattr(weights, "_installed_path", lambda known: None)
     for name in ENV:
         monkeypatch.delenv(name, raising=False)
     return tmp_path
 
 
 def put(cache: Path) -> Path:
-    place = cache / "models" / EMBEDDED.sha256[:16] / EMBEDDED.file
+    place = cache / "models" / EMBEDDED.sha256[:16] / EMBEDDED.file_name
     place.parent.mkdir(parents=True)
     with place.open("wb") as file:
         file.truncate(EMBEDDED.size)
@@ -52,17 +52,17 @@ def pulls(monkeypatch: pytest.MonkeyPatch, cache: Path, error: str = "") -> list
             raise WeightsError(error)
         return put(cache)
 
-    monkeypatch.setattr(weights, "pull", pull)
+    monkeypatch.setattr(weights, "pull_weights", pull)
     return pulled
 
 
 @pytest.mark.demand("llamacpp.rightseat_models_list_pull")
 def test_list_says_what_is_here(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    models.show()
+    models.print_weights()
     first = capsys.readouterr().out
     assert first.startswith("– smollm2-135m-instruct  98 MB  not here: rightseat models pull\n")
     place = put(cache)
-    models.show()
+    models.print_weights()
     assert f"✓ smollm2-135m-instruct  98 MB  downloaded\n    {place}\n" in capsys.readouterr().out
 
 
@@ -71,20 +71,20 @@ def test_path_and_pull_print_the_path_alone(
     cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(WeightsError, match="rightseat models pull"):
-        models.path(None)
+        models.print_path(None)
     pulled = pulls(monkeypatch, cache)
-    models.pull(EMBEDDED.name)
+    models.pull_and_print(EMBEDDED.name)
     out, err = capsys.readouterr()
     assert pulled == [EMBEDDED.name]
     assert err.startswith("Fetching smollm2-135m-instruct (98 MB)")
-    models.path(EMBEDDED.name)
-    assert out == capsys.readouterr().out == f"{weights.path()}\n"
+    models.print_path(EMBEDDED.name)
+    assert out == capsys.readouterr().out == f"{weights.require_weights()}\n"
 
 
 @pytest.mark.demand("llamacpp.rightseat_models_list_pull")
 def test_a_wrong_name_is_told() -> None:
     with pytest.raises(NotFound, match=f"Did you mean '{EMBEDDED.name}'"):
-        models.pull("smollm2-135m")
+        models.pull_and_print("smollm2-135m")
 
 
 LOCAL = ModelSettings(spec="local")
@@ -104,17 +104,17 @@ LOCAL = ModelSettings(spec="local")
     ],
 )
 def test_who_wants_the_embedded_model(config: Config, wanted: bool, named: bool) -> None:
-    assert (embedded.wanted(config, {}), embedded.named(config)) == (wanted, named)
-    assert not embedded.wanted(Config(), {"OPENAI_API_KEY": "k"})
+    assert (embedded.is_needed(config, {}), embedded.is_requested(config)) == (wanted, named)
+    assert not embedded.is_needed(Config(), {"OPENAI_API_KEY": "k"})
 
 
 @pytest.mark.demand("llamacpp.local_default_serve_embedded")
 def test_a_start_fetches_them_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pulled = pulls(monkeypatch, cache)
-    assert starting.prepared(Config(model="scripted:demo")) == Config(model="scripted:demo")
+    assert starting.prepare_config(Config(model="scripted:demo")) == Config(model="scripted:demo")
     assert pulled == []
-    assert starting.prepared(Config()) == Config()
-    assert starting.prepared(Config()) == Config()
+    assert starting.prepare_config(Config()) == Config()
+    assert starting.prepare_config(Config()) == Config()
     assert pulled == [EMBEDDED.name]
 
 
@@ -123,11 +123,11 @@ def test_without_a_network_a_script_answers_and_that_is_said(
     cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pulls(monkeypatch, cache, "No network.")
-    config = starting.prepared(Config())
+    config = starting.prepare_config(Config())
     assert "rightseat models pull" in config.without_local
     assert "warning: A short script answers, not a model. No network." in capsys.readouterr().err
     # A reload fetches nothing, and finds the same.
-    assert starting.prepared(Config(), fetch=False) == config
+    assert starting.prepare_config(Config(), fetch=False) == config
     assert capsys.readouterr().err == ""
 
 
@@ -135,8 +135,8 @@ def test_without_a_network_a_script_answers_and_that_is_said(
 def test_who_asked_for_it_by_name_gets_nothing_else(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pulls(monkeypatch, cache, "No network.")
     with pytest.raises(WeightsError, match="No network"):
-        starting.prepared(Config(model="local"))
-    assert starting.prepared(Config(model="local"), fetch=False) == Config(model="local")
+        starting.prepare_config(Config(model="local"))
+    assert starting.prepare_config(Config(model="local"), fetch=False) == Config(model="local")
 
 
 def test_without_the_engine_nothing_is_fetched(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +145,7 @@ def test_without_the_engine_nothing_is_fetched(cache: Path, monkeypatch: pytest.
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *more: None if name == "xllamacpp" else find(name, *more)
     )
-    assert "pip install xllamacpp" in starting.prepared(Config()).without_local
+    assert "pip install xllamacpp" in starting.prepare_config(Config()).without_local
     assert pulled == []
 
 
@@ -156,7 +156,7 @@ def test_sigterm_ends_a_download_as_ctrl_c_does(cache: Path, monkeypatch: pytest
         raise AssertionError("the signal came first")
 
     before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr(weights, "pull", pull)
+    monkeypatch.setattr(weights, "pull_weights", pull)
     with pytest.raises(KeyboardInterrupt):
-        starting.pull(replace(EMBEDDED))
+        starting.pull_weights(replace(EMBEDDED))
     assert signal.getsignal(signal.SIGTERM) == before

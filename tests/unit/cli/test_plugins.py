@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from rightseat.cli import app
-from rightseat.plugins.load import read
+from rightseat.plugins.load import read_plugin
 from tests.unit.plugins.folders import MANIFEST, api, flow, folder
 
 RUNNER = CliRunner()
@@ -163,7 +163,7 @@ def test_a_new_plugin_passes_the_strict_check(tmp_path: Path) -> None:
     assert str(made) in said.output
     checked = run("check", "--strict", made)
     assert (checked.exit_code, "all is well" in checked.output) == (0, True), checked.output
-    found = read(made, strict=True)
+    found = read_plugin(made, strict=True)
     assert (found.id, found.alias, found.name, found.question != "") == ("my-hosts", "", "My hosts", True)
     assert [one.id for one in found.operations] == ["GET /hosts", "POST /hosts/{id}/tickets"]
     assert [one.dangerous for one in found.operations] == [False, True]

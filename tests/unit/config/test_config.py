@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.config import Config, load
+from rightseat.config.read import load_config
+from rightseat.config.settings import Config
 from rightseat.errors import ConfigError
 
 
@@ -18,21 +19,21 @@ def written(folder: Path, text: str) -> Path:
 def complaints(folder: Path, text: str) -> list[str]:
     path = written(folder, text)
     with pytest.raises(ConfigError) as caught:
-        load(path, env={})
+        load_config(path, env={})
     return caught.value.message.replace(str(path), "FILE").split("\n")
 
 
 @pytest.mark.demand("engine.unknown_keys_rightseat_toml")
 def test_no_file_gives_the_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert load(env={}) == Config()
-    assert load(env={}).server.port == 7777
+    assert load_config(env={}) == Config()
+    assert load_config(env={}).server.port == 7777
 
 
 def test_the_file_of_the_working_folder_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     written(tmp_path, "[server]\nport = 8123\n")
-    config = load(env={})
+    config = load_config(env={})
     assert config.server.port == 8123
     assert config.files == (Path("rightseat.toml"),)
 
@@ -40,7 +41,7 @@ def test_the_file_of_the_working_folder_is_read(tmp_path: Path, monkeypatch: pyt
 def test_a_whole_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BIG_KEY", "s3cret")
     (tmp_path / "prompt.txt").write_text("Be brief.", "utf-8")
-    config = load(
+    config = load_config(
         written(
             tmp_path,
             """
@@ -151,13 +152,13 @@ def test_each_problem_says_where_and_what(tmp_path: Path, text: str, complaint: 
 
 def test_a_missing_and_an_unreadable_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such file"):
-        load(tmp_path / "gone.toml")
+        load_config(tmp_path / "gone.toml")
     path = tmp_path / "latin.toml"
     path.write_bytes(b"[server]\nhost = '\xff'")
     with pytest.raises(ConfigError, match="not UTF-8"):
-        load(path)
+        load_config(path)
     with pytest.raises(ConfigError, match="cannot be read"):
-        load(tmp_path)
+        load_config(tmp_path)
 
 
 def test_a_wrong_value_is_never_repeated(tmp_path: Path) -> None:
@@ -167,7 +168,7 @@ def test_a_wrong_value_is_never_repeated(tmp_path: Path) -> None:
 
 def test_a_plain_secret_is_taken_with_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        config = load(written(tmp_path, "[models.a]\nspec='openai:x'\napi_key='sk-plain'\n"), env={})
+        config = load_config(written(tmp_path, "[models.a]\nspec='openai:x'\napi_key='sk-plain'\n"), env={})
     assert config.models["a"].options["api_key"].reveal() == "sk-plain"
     assert "models.a.api_key" in caplog.text
     assert "env:" in caplog.text
@@ -177,10 +178,10 @@ def test_a_plain_secret_is_taken_with_a_warning(tmp_path: Path, caplog: pytest.L
 def test_command_line_over_environment_over_file(tmp_path: Path) -> None:
     path = written(tmp_path, "[server]\nport = 1\nhost = '::1'\n")
     env = {"RIGHTSEAT_PORT": "2", "RIGHTSEAT_MODEL": "openai:e"}
-    config = load(path, env=env)
+    config = load_config(path, env=env)
     assert (config.server.host, config.server.port) == ("::1", 2)
     assert (config.model, config.model_from) == ("openai:e", "RIGHTSEAT_MODEL")
-    config = load(path, host="localhost", port=0, model="openai:m", env=env)
+    config = load_config(path, host="localhost", port=0, model="openai:m", env=env)
     assert (config.server.host, config.server.port) == ("localhost", 0)
     assert (config.model, config.model_from) == ("openai:m", "--model")
 
@@ -188,4 +189,4 @@ def test_command_line_over_environment_over_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("port", ["x", "-1", "65536"])
 def test_a_bad_port_in_the_environment(port: str) -> None:
     with pytest.raises(ConfigError, match="RIGHTSEAT_PORT"):
-        load(env={"RIGHTSEAT_PORT": port})
+        load_config(env={"RIGHTSEAT_PORT": port})

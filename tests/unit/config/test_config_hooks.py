@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from rightseat.config import load
+from rightseat.config.read import load_config
 from rightseat.errors import ConfigError
-from rightseat.types.messages import said
+from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
 from rightseat.types.turn import Turn
-from rightseat.wiring import runtime
+from rightseat.wiring.from_config import build_runtime
 
 HOOKS = """
 seen = []
@@ -44,10 +44,10 @@ async def test_the_files_hooks_are_called(tmp_path: Path) -> None:
         """,
         "hooks_that_are_called",
     )
-    made = runtime(load(path, env={}), env={})
+    made = build_runtime(load_config(path, env={}), env={})
     assert (made.hooks.timeout, made.hooks.after) == (1.5, None)
     for assistant in (None, "nobody"):
-        turn = Turn(messages=(said("user", "hi"),), run="r1", assistant=assistant)
+        turn = Turn(messages=(text_message("user", "hi"),), run="r1", assistant=assistant)
         async with closing(made.run(turn)) as events:
             assert [event async for event in events]
     await made.close()
@@ -67,7 +67,7 @@ async def test_the_files_hooks_are_called(tmp_path: Path) -> None:
 def test_what_is_wrong_is_said(tmp_path: Path, text: str, words: str) -> None:
     path = write(tmp_path, f"[hooks]\n{text}\n", "hooks_unused")
     with pytest.raises(ConfigError, match=r"rightseat\.toml") as error:
-        load(path, env={})
+        load_config(path, env={})
     assert words in error.value.message
 
 
@@ -75,11 +75,11 @@ def test_what_is_wrong_is_said(tmp_path: Path, text: str, words: str) -> None:
     ("target", "words"), [("MODULE:nobody", "has no 'nobody'"), ("MODULE:number", "is a int, no function")]
 )
 def test_a_hook_that_is_not_there(tmp_path: Path, target: str, words: str) -> None:
-    config = load(
+    config = load_config(
         write(tmp_path, f'[hooks]\non_error = "{target}"\n', "hooks_not_there"), model="scripted:demo", env={}
     )
     with pytest.raises(ConfigError, match=r"\[hooks\]") as error:
-        runtime(config, env={})
+        build_runtime(config, env={})
     assert words in error.value.message
 
 
@@ -97,6 +97,6 @@ def test_where_production_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, production: bool
 ) -> None:
     monkeypatch.setenv("ADA_KEY", "ada-key-of-a-test")
-    config = load(write(tmp_path, text, "hooks_unused"), model="scripted:demo")
+    config = load_config(write(tmp_path, text, "hooks_unused"), model="scripted:demo")
     assert config.production is production
-    assert runtime(config, env={}).environment == ("production" if production else "development")
+    assert build_runtime(config, env={}).environment == ("production" if production else "development")

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.config.lines import key_lines, line_of
+from rightseat.config.lines import find_key_lines, find_line
 
 TEXT = '''# a comment = 1
 top = 1
@@ -30,7 +30,7 @@ name = 1
 
 
 def test_every_key_has_its_line() -> None:
-    assert key_lines(TEXT) == {
+    assert find_key_lines(TEXT) == {
         ("top",): 2,
         ("server",): 3,
         ("server", "port"): 4,
@@ -48,9 +48,9 @@ def test_every_key_has_its_line() -> None:
 
 
 def test_a_key_of_an_inline_table_stands_where_the_table_stands() -> None:
-    lines = key_lines("[auth]\njwt = {a = 1}\n")
-    assert line_of(lines, ("auth", "jwt", "a")) == 2
-    assert line_of(lines, ("nowhere", "x")) is None
+    lines = find_key_lines("[auth]\njwt = {a = 1}\n")
+    assert find_line(lines, ("auth", "jwt", "a")) == 2
+    assert find_line(lines, ("nowhere", "x")) is None
 
 
 NAMES = st.text("abcdefgh_-", min_size=1, max_size=6)
@@ -62,7 +62,7 @@ def test_lines_point_at_their_keys(tables: dict[str, dict[str, Any]]) -> None:
         f"[{table}]\n" + "".join(f"{key} = {value}\n" for key, value in keys.items())
         for table, keys in tables.items()
     )
-    lines = key_lines(text)
+    lines = find_key_lines(text)
     for table, keys in tables.items():
         for key in keys:
             assert text.split("\n")[lines[table, key] - 1].startswith(f"{key} =")

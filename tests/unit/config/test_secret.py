@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.config.secret import Secret, resolve
+from rightseat.config.secret import Secret, resolve_reference
 from rightseat.errors import ConfigError
 
 
@@ -30,9 +30,9 @@ def test_secrets_compare_by_value() -> None:
 @pytest.mark.demand("engine.unknown_keys_rightseat_toml")
 def test_references(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("from-file\r\n", "utf-8")
-    assert resolve("env:A", "k", env={"A": "from-env"}).reveal() == "from-env"
-    assert resolve("file:key", "k", folder=tmp_path).reveal() == "from-file"
-    assert resolve(f"file:{tmp_path}/key", "k").reveal() == "from-file"
+    assert resolve_reference("env:A", "k", env={"A": "from-env"}).reveal() == "from-env"
+    assert resolve_reference("file:key", "k", folder=tmp_path).reveal() == "from-file"
+    assert resolve_reference(f"file:{tmp_path}/key", "k").reveal() == "from-file"
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ def test_a_reference_to_nothing_names_key_and_place(tmp_path: Path, reference: s
     (tmp_path / "empty").write_text("\n", "utf-8")
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError) as caught:
-        resolve(reference, "auth.keys.bob", folder=tmp_path, env={"EMPTY": ""})
+        resolve_reference(reference, "auth.keys.bob", folder=tmp_path, env={"EMPTY": ""})
     assert said in caught.value.message
 
 
 def test_a_plain_value_is_warned_about_without_being_said(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        assert resolve("hunter2", "api_key").reveal() == "hunter2"
+        assert resolve_reference("hunter2", "api_key").reveal() == "hunter2"
     assert "api_key" in caplog.text
     assert "hunter2" not in caplog.text

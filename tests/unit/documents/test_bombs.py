@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.documents import Limits, read
-from rightseat.documents.apart import document_in, environment
-from rightseat.documents.document import Reading
+from rightseat.documents import ReadLimits, read
+from rightseat.documents.apart import make_environment, parse_result
+from rightseat.documents.document import ReadRequest
 from rightseat.documents.reader import read_as
 from tests.kit.patience import STUCK
 from tests.kit.waiting import until
 from tests.unit.documents import made
 
 pytestmark = pytest.mark.io
-SMALL = Limits(memory=400 << 20, seconds=STUCK)
+SMALL = ReadLimits(memory=400 << 20, seconds=STUCK)
 
 
 EARLIER: set[int] = set()
@@ -49,7 +49,7 @@ async def test_a_zip_bomb_is_not_unpacked() -> None:
     bomb = made.docx(made.paragraph("a" * (12 << 20)))
     found = await read(bomb, kind="docx", budget=50)
     assert "looks like an attack" in found.note
-    large = await read(bomb, kind="docx", budget=50, limits=Limits(unpacked=10 << 20))
+    large = await read(bomb, kind="docx", budget=50, limits=ReadLimits(unpacked=10 << 20))
     assert "more than 10 MB" in large.note
 
 
@@ -102,13 +102,13 @@ async def test_a_pdf_whose_pages_turn_in_a_circle() -> None:
 
 async def test_what_takes_too_long_is_given_up_and_its_process_is_gone() -> None:
     slow = made.pdf(*["word " * 200] * 400)
-    found = await read(slow, kind="pdf", budget=100_000, limits=Limits(seconds=0.05))
+    found = await read(slow, kind="pdf", budget=100_000, limits=ReadLimits(seconds=0.05))
     assert "takes longer than 0.05 s" in found.note
     assert children() == []
 
 
 def test_a_slow_pdf_gives_what_it_had_by_then() -> None:
-    found = read_as(made.pdf("first", "second"), Reading("pdf", 100, limits=Limits(seconds=0.0)))
+    found = read_as(made.pdf("first", "second"), ReadRequest("pdf", 100, limits=ReadLimits(seconds=0.0)))
     assert found.text == "--- page 1 of 2 ---\nfirst\n"
     assert found.note.startswith("Pages 1 to 1 of 2 are shown")
     assert found.cut
@@ -146,27 +146,28 @@ async def test_many_at_once_wait_for_each_other() -> None:
     assert [(await task).text for task in tasks] == [f"number {n}" for n in range(6)]
     assert 0 < most <= max(2, (os.cpu_count() or 2) // 2)
     full = await asyncio.gather(
-        *(read(made.pdf("x"), budget=50, limits=Limits(queue=0.0)) for _ in range(64)), return_exceptions=True
+        *(read(made.pdf("x"), budget=50, limits=ReadLimits(queue=0.0)) for _ in range(64)),
+        return_exceptions=True,
     )
     assert any("too many others" in str(one) for one in full)
 
 
 def test_a_child_gets_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "canary")
-    assert "canary" not in str(environment())
-    assert "PATH" in environment()
+    assert "canary" not in str(make_environment())
+    assert "PATH" in make_environment()
 
 
 def test_what_a_dead_child_leaves_is_a_sentence() -> None:
-    reading = Reading("pdf", 50)
+    reading = ReadRequest("pdf", 50)
     for answer, code in ((b"", -9), (b"", 1), (b"rubbish", 0), (b'{"text":7}', 0)):
-        assert document_in(answer, code, reading).note.startswith("The document cannot be read")
-    assert "too much memory" in document_in(b"", 3, reading).note
+        assert parse_result(answer, code, reading).note.startswith("The document cannot be read")
+    assert "too much memory" in parse_result(b"", 3, reading).note
 
 
 @pytest.mark.long
 async def test_a_child_out_of_memory_says_so() -> None:
     text = "a,b\n" + "1,2\n" * 2_000_000
-    found = await read(text, kind="csv", budget=50, limits=Limits(memory=150 << 20))
+    found = await read(text, kind="csv", budget=50, limits=ReadLimits(memory=150 << 20))
     assert found.failed
     assert "too much memory" in found.note

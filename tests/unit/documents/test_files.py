@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pypdf import PdfReader, PdfWriter
 
-from rightseat.documents import Document, Limits, read
-from rightseat.documents.cut import fits
+from rightseat.documents import Document, ReadLimits, read
+from rightseat.documents.cut import fits_budget
 from tests.kit.patience import STUCK
 from tests.unit.documents import made
 
@@ -29,7 +29,7 @@ async def test_a_long_pdf_ends_with_the_budget() -> None:
     assert found.cut
     assert found.note.startswith("Pages 1 to 3 of 30 are shown")
     assert "--- page 3 of 30 ---" in found.text
-    assert fits(found.text, 300)
+    assert fits_budget(found.text, 300)
 
 
 @pytest.mark.parametrize(("password", "text"), [("", "Locked"), ("secret", "")])
@@ -85,7 +85,7 @@ async def test_large_sheets_share_the_budget() -> None:
     assert "Sheet Large: " in found.note
     assert "of 3000 rows are shown" in found.note
     assert found.cut
-    assert fits(found.text, 200)
+    assert fits_budget(found.text, 200)
 
 
 async def test_xls() -> None:
@@ -116,12 +116,12 @@ async def test_html() -> None:
 )
 async def test_html_on_which_the_standard_parser_hangs(page: str) -> None:
     """Two of these take it minutes."""
-    found = await read(f"<html><p>hello</p>{page}", budget=50, limits=Limits(seconds=STUCK))
+    found = await read(f"<html><p>hello</p>{page}", budget=50, limits=ReadLimits(seconds=STUCK))
     assert found.text.startswith("hello")
 
 
 async def test_html_nested_too_deeply_is_given_up() -> None:
-    found = await read("<html>" + "<div>" * 100_000, budget=50, limits=Limits(seconds=0.5))
+    found = await read("<html>" + "<div>" * 100_000, budget=50, limits=ReadLimits(seconds=0.5))
     assert "takes longer than 0.5 s" in found.note
 
 

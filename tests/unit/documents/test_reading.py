@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from rightseat.documents import Document, Limits, read
-from rightseat.documents.kinds import by_bytes, declared
+from rightseat.documents import Document, ReadLimits, read
+from rightseat.documents.kinds import kind_from_bytes, parse_declared_kind
 from tests.unit.documents import made
 
 PNG = made.png(640, 480) + bytes(range(256))
@@ -33,7 +33,7 @@ PNG = made.png(640, 480) + bytes(range(256))
     ],
 )
 def test_declared_kinds(said: str | None, kind: str) -> None:
-    assert declared(said).kind == kind
+    assert parse_declared_kind(said).kind == kind
 
 
 @pytest.mark.parametrize("kind", ["png", "image/png", None, "application/octet-stream", "txt"])
@@ -83,8 +83,8 @@ async def test_the_bytes_win_over_a_wrong_name_and_type() -> None:
     assert page.note == "It was declared as pdf and is html."
     image = await read(made.png(1, 2), kind="jpg", budget=50, images=True)
     assert image.images[0].url.startswith("data:image/png;")
-    assert by_bytes(made.docx("")) == "docx"
-    assert by_bytes(made.xlsx(a=made.sheet([]))) == "xlsx"
+    assert kind_from_bytes(made.docx("")) == "docx"
+    assert kind_from_bytes(made.xlsx(a=made.sheet([]))) == "xlsx"
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.md", "x.json", "x", "x.bin"])
@@ -120,7 +120,7 @@ async def test_what_cannot_be_read_is_said(data: bytes | str, kind: str | None, 
 
 
 async def test_a_document_over_the_limit_is_not_looked_at() -> None:
-    limits = Limits(bytes=1000)
+    limits = ReadLimits(bytes=1000)
     for data in (bytes(1001), "x" * 5000, base64.b64encode(bytes(1001)).decode()):
         found = await read(data, kind="pdf", budget=50, limits=limits)
         assert "larger than 0.0" in found.note
@@ -149,9 +149,9 @@ async def test_a_budget_of_nothing_is_a_programmers_error() -> None:
 
 
 def test_what_a_model_is_shown() -> None:
-    assert Document("a", "b").shown == "a\n[b]"
-    assert Document("a").shown == "a"
-    assert Document("", "b").shown == "[b]"
+    assert Document("a", "b").text_with_note == "a\n[b]"
+    assert Document("a").text_with_note == "a"
+    assert Document("", "b").text_with_note == "[b]"
 
 
 @pytest.mark.io

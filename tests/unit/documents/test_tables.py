@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightseat.documents import read
-from rightseat.documents.cut import fits, head, middle, share, tail
-from rightseat.documents.document import Document, Reading
+from rightseat.documents.cut import cut_middle, fits_budget, share_budget, take_head, take_tail
+from rightseat.documents.document import Document, ReadRequest
 from rightseat.documents.reader import read_as
-from rightseat.documents.reading import INLINE
-from rightseat.types.tokens import estimate
+from rightseat.documents.reading import MAX_INLINE_BYTES
+from rightseat.types.tokens import estimate_tokens
 
 PRICES = [{"date": f"day {n}", "symbol": "ACME", "close": n + 0.5, "empty": None} for n in range(500)]
 
@@ -35,7 +35,7 @@ async def test_what_fits_is_verbatim() -> None:
 
 async def test_a_table_loses_its_repeated_keys_before_it_loses_rows() -> None:
     rows = PRICES[:40]
-    assert estimate(json.dumps(rows, separators=(",", ":"))) > 350
+    assert estimate_tokens(json.dumps(rows, separators=(",", ":"))) > 350
     found = await of(rows, 350)
     assert not found.cut
     lines = list(csv.reader(io.StringIO(found.text)))
@@ -149,7 +149,7 @@ async def test_what_is_not_json_is_text(text: str) -> None:
     found = await read(text, kind="json", budget=50)
     assert found.text.startswith(text[:1])
     assert "JSON" in found.note or text[0] == "1"
-    assert fits(found.text, 50)
+    assert fits_budget(found.text, 50)
 
 
 json_values = st.recursive(
@@ -162,10 +162,10 @@ json_values = st.recursive(
 @given(value=json_values, budget=st.integers(1, 300))
 def test_any_value_fits_any_budget(value: Any, budget: int) -> None:
     data = json.dumps(value).encode()
-    found = read_as(data, Reading("json", budget))
-    assert fits(found.text, budget)
+    found = read_as(data, ReadRequest("json", budget))
+    assert fits_budget(found.text, budget)
     assert not found.failed
-    whole = estimate(json.dumps(value, separators=(",", ":"), ensure_ascii=False))
+    whole = estimate_tokens(json.dumps(value, separators=(",", ":"), ensure_ascii=False))
     assert found.cut or whole <= budget or found.text
     if not found.cut and isinstance(value, dict | list) and found.text[:1] in ("{", "["):
         assert json.loads(found.text) == value
@@ -176,8 +176,8 @@ def test_any_value_fits_any_budget(value: Any, budget: int) -> None:
     budget=st.integers(20, 400),
 )
 def test_any_table_fits_and_its_rows_are_true(rows: list[dict[str, str]], budget: int) -> None:
-    found = read_as(json.dumps({"rows": rows}).encode(), Reading("json", budget))
-    assert fits(found.text, budget)
+    found = read_as(json.dumps({"rows": rows}).encode(), ReadRequest("json", budget))
+    assert fits_budget(found.text, budget)
     assert found.cut or json.loads(found.text) == {"rows": rows}
 
 
@@ -200,12 +200,12 @@ SLOW = {
 @pytest.mark.parametrize("name", SLOW)
 def test_what_is_read_in_the_loop_does_not_hold_it_up(name: str, budget: int) -> None:
     kind = "csv" if name in ("tall", "wide", "quotes") else "json"
-    data = SLOW[name].encode()[: INLINE if kind == "csv" else None]
-    assert len(data) < INLINE * 1.2
+    data = SLOW[name].encode()[: MAX_INLINE_BYTES if kind == "csv" else None]
+    assert len(data) < MAX_INLINE_BYTES * 1.2
     began = time.process_time()
-    found = read_as(data, Reading(kind, budget))
+    found = read_as(data, ReadRequest(kind, budget))
     assert time.process_time() - began < 1
-    assert fits(found.text, budget)
+    assert fits_budget(found.text, budget)
 
 
 @pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
@@ -238,17 +238,17 @@ async def test_a_large_csv_is_read_apart() -> None:
 
 @given(text=st.text(), budget=st.integers(0, 60))
 def test_cuts_fit(text: str, budget: int) -> None:
-    assert fits(head(text, budget), budget)
-    assert fits(tail(text, budget), budget)
-    assert fits(middle(text, budget), budget)
-    assert text.startswith(head(text, budget))
-    assert text.endswith(tail(text, budget))
-    assert (middle(text, budget) == text) == (estimate(text) <= budget)
+    assert fits_budget(take_head(text, budget), budget)
+    assert fits_budget(take_tail(text, budget), budget)
+    assert fits_budget(cut_middle(text, budget), budget)
+    assert text.startswith(take_head(text, budget))
+    assert text.endswith(take_tail(text, budget))
+    assert (cut_middle(text, budget) == text) == (estimate_tokens(text) <= budget)
 
 
 @given(sizes=st.lists(st.integers(0, 100)), room=st.integers(0, 500))
 def test_shares_are_fair(sizes: list[int], room: int) -> None:
-    given_out = share(sizes, room)
+    given_out = share_budget(sizes, room)
     assert sum(given_out) <= room
     assert all(part <= size for part, size in zip(given_out, sizes, strict=True))
     if sum(sizes) <= room:

@@ -3,12 +3,12 @@
 import json
 from typing import Any
 
-from rightseat import Runtime, Turn, said
+from rightseat import Runtime, Turn, text_message
 from rightseat.types.events import CallResult, Event
 
 
 async def run(runtime: Runtime, **turn: Any) -> list[Event]:
-    turn.setdefault("messages", (said("user", "hi"),))
+    turn.setdefault("messages", (text_message("user", "hi"),))
     return [event async for event in runtime.run(Turn(**turn))]
 
 

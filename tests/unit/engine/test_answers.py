@@ -4,9 +4,17 @@ from typing import Any
 
 import pytest
 
-from rightseat.engine.answers import NO, YES, GivenUp, Unfit, consent, fit, plain
-from rightseat.types.tools import APPROVAL, Ask
-from rightseat.types.turn import Answer
+from rightseat.engine.answers import (
+    NO_WORDS,
+    YES_WORDS,
+    AnswerDeclined,
+    AnswerInvalid,
+    parse_consent,
+    parse_scalar,
+    resolve_answer,
+)
+from rightseat.types.tools import APPROVAL_SCHEMA, Ask
+from rightseat.types.turn import InterruptAnswer
 from tests.kit.house import Lines, says
 
 FORM = {
@@ -21,7 +29,7 @@ async def read(schema: dict[str, Any], text: str, *lines: str, kind: Any = "form
     """The text as a value; the model may say the given lines, and says them all."""
     model = Lines(*(says(line) for line in lines))
     try:
-        return await fit(Ask("Which?", kind, schema), Answer("i", text=text), model)
+        return await resolve_answer(Ask("Which?", kind, schema), InterruptAnswer("i", text=text), model)
     finally:
         assert len(model.asked) == len(lines)
 
@@ -30,12 +38,12 @@ async def read(schema: dict[str, Any], text: str, *lines: str, kind: Any = "form
     "text", ["yes", "YES", " Yes. ", "ok!", "go ahead", "是", "好的。", "可以！", "同意"]
 )
 def test_yes(text: str) -> None:
-    assert consent(text) is True
+    assert parse_consent(text) is True
 
 
 @pytest.mark.parametrize("text", ["no", "No.", "NOPE", "don't", "cancel", "不", "不可以。", "拒绝", "否！"])
 def test_no(text: str) -> None:
-    assert consent(text) is False
+    assert parse_consent(text) is False
 
 
 @pytest.mark.parametrize(
@@ -55,11 +63,11 @@ def test_no(text: str) -> None:
     ],
 )
 def test_only_listed_words_count(text: str) -> None:
-    assert consent(text) is None
+    assert parse_consent(text) is None
 
 
 def test_no_word_means_both() -> None:
-    assert not YES & NO
+    assert not YES_WORDS & NO_WORDS
 
 
 @pytest.mark.parametrize(
@@ -96,7 +104,7 @@ async def test_simple_answers_need_no_model(schema: dict[str, Any], text: str, v
     ],
 )
 async def test_what_does_not_fit_is_said(schema: dict[str, Any], text: str) -> None:
-    with pytest.raises(Unfit) as caught:
+    with pytest.raises(AnswerInvalid) as caught:
         await read(schema, text)
     assert str(caught.value)
 
@@ -108,7 +116,7 @@ async def test_a_form_in_words_is_read_by_the_model() -> None:
 
 async def test_the_model_sees_question_answer_and_schema() -> None:
     model = Lines(says('{"city":"Rome","days":3}'))
-    await fit(Ask("Where to?", "form", FORM), Answer("i", text="Rome, three days"), model)
+    await resolve_answer(Ask("Where to?", "form", FORM), InterruptAnswer("i", text="Rome, three days"), model)
     [prompt] = model.asked
     told = "\n".join(message.text for message in prompt.messages)
     assert "Where to?" in told
@@ -118,15 +126,15 @@ async def test_the_model_sees_question_answer_and_schema() -> None:
 
 @pytest.mark.demand("plugins.missing_required_values_question")
 async def test_what_the_answer_does_not_say_is_asked_for_and_not_invented() -> None:
-    with pytest.raises(Unfit, match="does not say days"):
+    with pytest.raises(AnswerInvalid, match="does not say days"):
         await read(FORM, "Rome, I think", '{"city":"Rome"}')
-    with pytest.raises(Unfit, match="does not say city, days"):
+    with pytest.raises(AnswerInvalid, match="does not say city, days"):
         await read(FORM, "hm", "{}")
 
 
 async def test_one_of_several_is_said_with_what_there_is() -> None:
     form = {"type": "object", "properties": {"answer": {"enum": ["large", "small"]}}, "required": ["answer"]}
-    with pytest.raises(Unfit, match="please answer with one of: large, small"):
+    with pytest.raises(AnswerInvalid, match="please answer with one of: large, small"):
         await read(form, "middling")
     assert await read(form, "Small") == {"answer": "small"}
 
@@ -148,7 +156,7 @@ async def test_all_else_is_for_the_model(text: str) -> None:
 @pytest.mark.parametrize("text", ["cancel", "Never mind.", "取消", "算了。"])
 @pytest.mark.parametrize("schema", [FORM, ONE, {"type": "object", "properties": {"s": {"type": "string"}}}])
 async def test_a_form_can_be_given_up(schema: dict[str, Any], text: str) -> None:
-    with pytest.raises(GivenUp):
+    with pytest.raises(AnswerDeclined):
         await read(schema, text)
 
 
@@ -164,25 +172,25 @@ async def test_the_model_may_repair_once(first: str) -> None:
 
 
 async def test_after_two_tries_the_answer_is_unfit() -> None:
-    with pytest.raises(Unfit, match="by name"):
+    with pytest.raises(AnswerInvalid, match="by name"):
         await read(FORM, "hm", "[]", "[]")
 
 
 @pytest.mark.parametrize(("text", "approved"), [("yes", True), ("不要", False)])
 async def test_a_confirmation_in_words(text: str, approved: bool) -> None:
-    assert await read(APPROVAL, text, kind="confirm") == {"approved": approved}
+    assert await read(APPROVAL_SCHEMA, text, kind="confirm") == {"approved": approved}
 
 
 async def test_a_confirmation_is_never_judged_by_a_model() -> None:
-    with pytest.raises(Unfit):
-        await read(APPROVAL, "I suppose that would be fine", kind="confirm")
+    with pytest.raises(AnswerInvalid):
+        await read(APPROVAL_SCHEMA, "I suppose that would be fine", kind="confirm")
 
 
 @pytest.mark.parametrize(
     ("kind", "schema", "payload", "value"),
     [
-        ("confirm", APPROVAL, True, {"approved": True}),
-        ("confirm", APPROVAL, {"approved": False}, {"approved": False}),
+        ("confirm", APPROVAL_SCHEMA, True, {"approved": True}),
+        ("confirm", APPROVAL_SCHEMA, {"approved": False}, {"approved": False}),
         ("ask", {"type": "string"}, "Monday", "Monday"),
         ("form", FORM, {"city": "Rome", "days": 1}, {"city": "Rome", "days": 1}),
     ],
@@ -190,23 +198,27 @@ async def test_a_confirmation_is_never_judged_by_a_model() -> None:
 async def test_values_are_taken_as_they_are(
     kind: Any, schema: dict[str, Any], payload: Any, value: Any
 ) -> None:
-    assert await fit(Ask("?", kind, schema), Answer("i", payload=payload), Lines()) == value
+    assert (
+        await resolve_answer(Ask("?", kind, schema), InterruptAnswer("i", payload=payload), Lines()) == value
+    )
 
 
 @pytest.mark.parametrize("payload", [None, "true", 1, {"approved": "yes"}, {}])
 async def test_a_value_that_is_no_approval_is_none(payload: Any) -> None:
-    with pytest.raises(Unfit):
-        await fit(Ask("?", "confirm", APPROVAL), Answer("i", payload=payload), Lines())
+    with pytest.raises(AnswerInvalid):
+        await resolve_answer(
+            Ask("?", "confirm", APPROVAL_SCHEMA), InterruptAnswer("i", payload=payload), Lines()
+        )
 
 
 def test_a_value_is_not_read_as_text() -> None:
-    assert plain({"type": "object"}, "5") is None
-    assert plain({}, "5") is None
+    assert parse_scalar({"type": "object"}, "5") is None
+    assert parse_scalar({}, "5") is None
 
 
 @pytest.mark.parametrize("text", ["+-5", "--5", "9" * 5000])
 def test_a_number_that_is_none_is_not_read_as_one(text: str) -> None:
-    assert plain({"type": "integer"}, text) is None
+    assert parse_scalar({"type": "integer"}, text) is None
 
 
 async def test_a_form_answered_by_a_bare_number_is_read_by_the_model() -> None:

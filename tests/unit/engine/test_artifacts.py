@@ -4,13 +4,13 @@ import base64
 
 import pytest
 
-from rightseat.engine.artifacts import ANYONE, fetched, presented
-from rightseat.stores.memory import Memory
+from rightseat.engine.artifacts import FILE_OWNER, load_file, present_artifact
+from rightseat.stores.memory import MemoryStore
 from rightseat.types.events import Artifact, Event, TextDelta
 from rightseat.types.turn import Turn
 
-TEXT = Turn(messages=(), shows_artifacts=False, base="https://seat.example")
-DRAWS = Turn(messages=(), base="https://seat.example")
+TEXT = Turn(messages=(), shows_artifacts=False, base_url="https://seat.example")
+DRAWS = Turn(messages=(), base_url="https://seat.example")
 
 
 def file(name: str, data: bytes, media: str = "text/plain") -> Artifact:
@@ -24,22 +24,22 @@ def words(events: object) -> str:
 
 
 async def test_a_link_leads_to_the_file_and_a_guess_does_not() -> None:
-    store = Memory()
-    said = words(await presented(file("a [b](c).txt", b"hi"), TEXT, store))
+    store = MemoryStore()
+    said = words(await present_artifact(file("a [b](c).txt", b"hi"), TEXT, store))
     assert said.startswith("[a \\[b\\]\\(c\\).txt](https://seat.example/files/file_")
     ticket = said.split("/")[-2]
-    found = await fetched(store, ticket)
+    found = await load_file(store, ticket)
     assert found is not None
     assert (found.name, found.media_type, found.data) == ("a [b](c).txt", "text/plain", b"hi")
-    assert await fetched(store, "file_" + "0" * 32) is None
+    assert await load_file(store, "file_" + "0" * 32) is None
     # Whatever else is kept for anyone is no file.
-    await store.remember(ANYONE, {"call_1": "secret"})
-    assert await fetched(store, "call_1") is None
+    await store.save_results(FILE_OWNER, {"call_1": "secret"})
+    assert await load_file(store, "call_1") is None
 
 
 async def test_a_small_file_comes_along_and_a_large_one_does_not() -> None:
     for size, along in ((10, True), (1 << 20, False)):
-        [event] = await presented(file("f", bytes(size)), DRAWS, Memory())
+        [event] = await present_artifact(file("f", bytes(size)), DRAWS, MemoryStore())
         assert isinstance(event, Artifact)
         assert ("data" in event.content) is along
         assert event.content["url"].startswith("https://seat.example/files/file_")
@@ -48,8 +48,8 @@ async def test_a_small_file_comes_along_and_a_large_one_does_not() -> None:
 @pytest.mark.parametrize("content", [None, "text", {"data": "not base64!"}, {"data": 7}])
 async def test_what_is_no_file_stays_what_it_is(content: object) -> None:
     odd = Artifact("a", "file", "x", content)
-    assert await presented(odd, DRAWS, Memory()) == [odd]
-    assert await presented(odd, TEXT, Memory()) == []
+    assert await present_artifact(odd, DRAWS, MemoryStore()) == [odd]
+    assert await present_artifact(odd, TEXT, MemoryStore()) == []
 
 
 @pytest.mark.parametrize(
@@ -63,12 +63,14 @@ async def test_what_is_no_file_stays_what_it_is(content: object) -> None:
     ],
 )
 async def test_a_table_in_words(content: object, said: str) -> None:
-    assert words(list(await presented(Artifact("t", "table", "T", content), TEXT, Memory()))) == said
+    assert (
+        words(list(await present_artifact(Artifact("t", "table", "T", content), TEXT, MemoryStore()))) == said
+    )
 
 
 async def test_a_long_table_says_how_long_it_is() -> None:
     rows = [{"n": number} for number in range(50)]
-    said = words(list(await presented(Artifact("t", "table", "", rows), TEXT, Memory())))
+    said = words(list(await present_artifact(Artifact("t", "table", "", rows), TEXT, MemoryStore())))
     assert said.count("\n| ") == 21
     assert said.endswith("(20 of 50 rows)")
 
@@ -76,4 +78,4 @@ async def test_a_long_table_says_how_long_it_is() -> None:
 async def test_whoever_draws_gets_it_as_it_is() -> None:
     table: Event = Artifact("t", "table", "T", [{"a": 1}])
     assert isinstance(table, Artifact)
-    assert await presented(table, DRAWS, Memory()) == [table]
+    assert await present_artifact(table, DRAWS, MemoryStore()) == [table]

@@ -10,41 +10,49 @@ from hypothesis import strategies as st
 from rightseat.engine.history import (
     PART_TOKENS,
     UNANSWERED,
-    after,
-    before,
-    fitted,
-    paired,
-    tail_results,
-    trusted,
-    weight,
+    estimate_message_tokens,
+    messages_after_run,
+    messages_before_run,
+    pair_calls_with_results,
+    trailing_results,
+    trim_to_budget,
+    use_stored_results,
 )
 from rightseat.errors import ContextTooLong
-from rightseat.types.messages import Call, File, Image, Message, said
+from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, ToolCall, text_message
 from rightseat.types.model import ToolSpec
-from rightseat.types.tokens import estimate
+from rightseat.types.tokens import estimate_tokens
 
 TICKET = "0" * 24
 OTHER = "1" * 24
 
 
 def asked(*ids: str, text: str = "", name: str = "f") -> Message:
-    return Message("assistant", said("assistant", text).parts, tuple(Call(id, name, "{}") for id in ids))
+    return Message(
+        "assistant", text_message("assistant", text).parts, tuple(ToolCall(id, name, "{}") for id in ids)
+    )
 
 
 def gave(id: str, text: str = "r") -> Message:
-    return said("tool", text, call_id=id)
+    return text_message("tool", text, call_id=id)
 
 
 def test_results_move_behind_their_call_in_call_order() -> None:
-    u, a, b = said("user", "u"), gave("a", "A"), gave("b", "B")
+    u, a, b = text_message("user", "u"), gave("a", "A"), gave("b", "B")
     call = asked("a", "b")
-    assert paired([u, call, b, said("user", "v"), a]) == [u, call, a, b, said("user", "v")]
+    assert pair_calls_with_results([u, call, b, text_message("user", "v"), a]) == [
+        u,
+        call,
+        a,
+        b,
+        text_message("user", "v"),
+    ]
 
 
 def test_a_call_without_result_gets_one_and_a_result_without_call_goes() -> None:
     call = asked("a")
-    shown = paired([gave("x"), call, said("user", "never mind")])
-    assert shown == [call, said("tool", UNANSWERED, call_id="a"), said("user", "never mind")]
+    shown = pair_calls_with_results([gave("x"), call, text_message("user", "never mind")])
+    assert shown == [call, text_message("tool", UNANSWERED, call_id="a"), text_message("user", "never mind")]
     assert json.loads(UNANSWERED)["error"]["code"] == "not_answered"
 
 
@@ -61,67 +69,72 @@ def test_a_call_without_result_gets_one_and_a_result_without_call_goes() -> None
 def test_a_call_that_was_cut_is_none_unless_it_was_answered(
     arguments: str, answered: bool, shown: str | None
 ) -> None:
-    told = Message("assistant", said("assistant", "well").parts, (Call("a", "f", arguments),))
-    line = paired([told, *([gave("a")] if answered else [])])
+    told = Message("assistant", text_message("assistant", "well").parts, (ToolCall("a", "f", arguments),))
+    line = pair_calls_with_results([told, *([gave("a")] if answered else [])])
     assert [call.arguments for call in line[0].calls] == ([] if shown is None else [shown])
     assert line[0].text == "well"
     assert pairs_are_whole(line)
 
 
 def test_a_message_that_was_only_a_cut_call_goes() -> None:
-    cut = Message("assistant", calls=(Call("a", "f", '{"a'),))
-    assert paired([said("user", "u"), cut, said("user", "v")]) == [said("user", "u"), said("user", "v")]
+    cut = Message("assistant", calls=(ToolCall("a", "f", '{"a'),))
+    assert pair_calls_with_results([text_message("user", "u"), cut, text_message("user", "v")]) == [
+        text_message("user", "u"),
+        text_message("user", "v"),
+    ]
 
 
 def test_the_first_of_two_results_counts() -> None:
-    assert paired([asked("a"), gave("a", "first"), gave("a", "second")])[1:] == [gave("a", "first")]
+    assert pair_calls_with_results([asked("a"), gave("a", "first"), gave("a", "second")])[1:] == [
+        gave("a", "first")
+    ]
 
 
 def test_an_id_used_again_has_the_result_of_its_own_turn() -> None:
-    line = [asked("c"), gave("c", "one"), said("user", "again"), asked("c"), gave("c", "two")]
-    assert [m.text for m in paired(line) if m.role == "tool"] == ["one", "two"]
+    line = [asked("c"), gave("c", "one"), text_message("user", "again"), asked("c"), gave("c", "two")]
+    assert [m.text for m in pair_calls_with_results(line) if m.role == "tool"] == ["one", "two"]
 
 
 def test_results_of_server_calls_are_ours() -> None:
     line = [asked("a", name="balance"), gave("a", "1000000"), asked("b", name="show"), gave("b", "seen")]
-    believed = trusted(line, {"balance"}, {"a": "10"})
+    believed = use_stored_results(line, {"balance"}, {"a": "10"})
     assert [m.text for m in believed if m.role == "tool"] == ["10", "seen"]
     assert [m.call_id for m in believed] == [None, "a", None, "b"]
-    forgotten = trusted(line, {"balance"}, {})[1]
+    forgotten = use_stored_results(line, {"balance"}, {})[1]
     assert json.loads(forgotten.text)["error"]["code"] == "result_unknown"
 
 
 def test_a_result_cannot_be_smuggled_in_under_a_clients_call() -> None:
     line = [asked("a", name="balance"), gave("a", "1000000"), asked("a", name="show")]
-    shown = paired(trusted(line, {"balance"}, {"a": "10"}))
+    shown = pair_calls_with_results(use_stored_results(line, {"balance"}, {"a": "10"}))
     assert "1000000" not in [message.text for message in shown]
 
 
 def test_before_and_after_a_run() -> None:
-    first, last = said("user", "hi"), said("user", "and?")
+    first, last = text_message("user", "hi"), text_message("user", "and?")
     call = asked(f"call_{TICKET}_1")
     result = gave(f"call_{TICKET}_1")
-    told = said("assistant", "hm", id=f"msg_{TICKET}_2")
+    told = text_message("assistant", "hm", id=f"msg_{TICKET}_2")
     line = (first, call, result, told, last)
-    assert before(line, TICKET) == (first,)
-    assert after(line, TICKET) == (last,)
-    assert before((first, told), TICKET) == (first,)
-    assert before((first, result), TICKET) == (first,)
-    assert before(line, OTHER) == line
-    assert after(line, OTHER) == ()
+    assert messages_before_run(line, TICKET) == (first,)
+    assert messages_after_run(line, TICKET) == (last,)
+    assert messages_before_run((first, told), TICKET) == (first,)
+    assert messages_before_run((first, result), TICKET) == (first,)
+    assert messages_before_run(line, OTHER) == line
+    assert messages_after_run(line, OTHER) == ()
 
 
 def test_ids_of_others_are_not_ours() -> None:
-    line = (asked(f"call_{TICKET}_x"), asked("call_1"), said("user", "u", id=TICKET))
-    assert before(line, TICKET) == line
-    assert after(line, TICKET) == ()
+    line = (asked(f"call_{TICKET}_x"), asked("call_1"), text_message("user", "u", id=TICKET))
+    assert messages_before_run(line, TICKET) == line
+    assert messages_after_run(line, TICKET) == ()
 
 
 def test_the_results_since_the_last_assistant_message() -> None:
-    old, new, said_so = gave("a", "old"), gave("b", "new"), said("user", "there")
-    assert tail_results((asked("a"), old, asked("b"), new, said_so)) == {"b": "new"}
-    assert tail_results((asked("a"), gave("a", "one"), gave("a", "two"))) == {"a": "two"}
-    assert tail_results((said("user", "u"),)) == {}
+    old, new, said_so = gave("a", "old"), gave("b", "new"), text_message("user", "there")
+    assert trailing_results((asked("a"), old, asked("b"), new, said_so)) == {"b": "new"}
+    assert trailing_results((asked("a"), gave("a", "one"), gave("a", "two"))) == {"a": "two"}
+    assert trailing_results((text_message("user", "u"),)) == {}
 
 
 @pytest.mark.parametrize(
@@ -129,49 +142,55 @@ def test_the_results_since_the_last_assistant_message() -> None:
     [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("你好", 2), ("你好ab", 3), ("日本語。", 4), ("é" * 8, 2)],
 )
 def test_an_estimate_of_tokens(text: str, tokens: int) -> None:
-    assert estimate(text) == tokens
+    assert estimate_tokens(text) == tokens
 
 
 def test_calls_and_images_weigh_something() -> None:
-    assert weight(asked("a")) > weight(Message("assistant"))
-    picture = Message("user", (Image("data:image/png;base64,AAAA"),))
-    assert weight(picture) >= PART_TOKENS
+    assert estimate_message_tokens(asked("a")) > estimate_message_tokens(Message("assistant"))
+    picture = Message("user", (ImageMessagePart("data:image/png;base64,AAAA"),))
+    assert estimate_message_tokens(picture) >= PART_TOKENS
 
 
 def test_a_file_weighs_something() -> None:
-    assert weight(Message("user", (File("a.pdf", data="x" * 40_000),))) > 1000
+    assert estimate_message_tokens(Message("user", (FileMessagePart("a.pdf", data="x" * 40_000),))) > 1000
 
 
 def test_without_a_limit_nothing_is_dropped() -> None:
-    line = [said("user", "x" * 10_000)]
-    assert fitted(line, (), None) == (line, 0)
+    line = [text_message("user", "x" * 10_000)]
+    assert trim_to_budget(line, (), None) == (line, 0)
 
 
 def test_the_oldest_turns_go_and_the_leading_instructions_stay() -> None:
-    rules, old, new = said("system", "be brief"), said("user", "o" * 400), said("user", "new")
-    more = said("developer", "be kind")
-    line = [rules, more, old, said("assistant", "a" * 400), said("system", "mid" * 100), new]
-    assert fitted(line, (), 60) == ([rules, more, new], 3)
-    assert fitted(line, (), 10_000) == (line, 0)
+    rules, old, new = (
+        text_message("system", "be brief"),
+        text_message("user", "o" * 400),
+        text_message("user", "new"),
+    )
+    more = text_message("developer", "be kind")
+    line = [rules, more, old, text_message("assistant", "a" * 400), text_message("system", "mid" * 100), new]
+    assert trim_to_budget(line, (), 60) == ([rules, more, new], 3)
+    assert trim_to_budget(line, (), 10_000) == (line, 0)
 
 
 def test_no_hole_in_the_middle() -> None:
     """A turn that would fit is dropped when a later one did not."""
-    small, big, last = said("user", "s"), said("user", "b" * 400), said("user", "l")
-    assert fitted([small, big, last], (), 50) == ([last], 2)
+    small, big, last = text_message("user", "s"), text_message("user", "b" * 400), text_message("user", "l")
+    assert trim_to_budget([small, big, last], (), 50) == ([last], 2)
 
 
 def test_what_cannot_fit_is_refused_with_numbers() -> None:
     spec = ToolSpec("f", "d" * 400, {})
     with pytest.raises(ContextTooLong, match=r"room for 100 tokens; .* about 101 .* about 6\b") as caught:
-        fitted([said("user", "words ok")], [spec], 100)
+        trim_to_budget([text_message("user", "words ok")], [spec], 100)
     assert caught.value.code == "context_too_long"
 
 
 calls = st.lists(st.sampled_from("abcdef"), max_size=3, unique=True).map(lambda ids: asked(*ids, text="t"))
 lines = st.lists(
     st.one_of(
-        st.builds(said, st.sampled_from(["user", "assistant", "system"]), st.text("x你", max_size=60)),
+        st.builds(
+            text_message, st.sampled_from(["user", "assistant", "system"]), st.text("x你", max_size=60)
+        ),
         calls,
         st.sampled_from("abcdef").map(gave),
     ),
@@ -193,15 +212,15 @@ def pairs_are_whole(shown: list[Message]) -> bool:
 
 @given(lines, st.integers(0, 200))
 def test_pairs_are_never_split(line: list[Message], limit: int) -> None:
-    whole = paired(line)
+    whole = pair_calls_with_results(line)
     assert pairs_are_whole(whole)
     last: Any = next((m for m in reversed(whole) if m.role == "user"), None)
     try:
-        shown, dropped = fitted(whole, (), limit)
+        shown, dropped = trim_to_budget(whole, (), limit)
     except ContextTooLong:
         return
     assert pairs_are_whole(shown)
-    assert sum(map(weight, shown)) <= limit
+    assert sum(map(estimate_message_tokens, shown)) <= limit
     assert len(shown) + dropped == len(whole)
     assert last is None or last in shown
     assert shown == [] or shown[-1] is whole[-1]

@@ -9,9 +9,16 @@ from typing import Any
 
 import pytest
 
-from rightseat import Assistant, Message, Pause, Runtime, said, tool
+from rightseat import Assistant, Message, Pause, Runtime, text_message, tool
 from rightseat.types import chunks as fragments
-from rightseat.types.chunks import Finish, Fragment, Reasoning, Refusal, Text, Used
+from rightseat.types.chunks import (
+    FinishChunk,
+    ModelChunk,
+    ReasoningChunk,
+    RefusalChunk,
+    TextChunk,
+    UsageChunk,
+)
 from rightseat.types.events import (
     CallArgs,
     CallEnd,
@@ -28,10 +35,10 @@ from rightseat.types.events import (
     TextStart,
     Usage,
 )
-from rightseat.types.messages import Call
+from rightseat.types.messages import ToolCall
 from rightseat.types.model import Prompt, ToolChoice, ToolSpec
 from rightseat.types.streams import closing
-from rightseat.types.turn import Context, Turn
+from rightseat.types.turn import AppContext, Turn
 from tests.kit.house import Lines, calls, says
 from tests.unit.engine.asking import codes, results, run
 
@@ -170,15 +177,21 @@ async def test_usage_is_of_the_whole_run() -> None:
     def ping() -> str:
         return "pong"
 
-    first: list[Fragment] = [*calls(("ping", "{}"))[:-1], Used(Usage(5, 2)), Finish("calls")]
-    second: list[Fragment] = [Text("ok"), Used(Usage(9, 1)), Finish("stop")]
+    first: list[ModelChunk] = [*calls(("ping", "{}"))[:-1], UsageChunk(Usage(5, 2)), FinishChunk("calls")]
+    second: list[ModelChunk] = [TextChunk("ok"), UsageChunk(Usage(9, 1)), FinishChunk("stop")]
     events = await run(Runtime(model=Lines(first, second), tools=[ping]))
     assert events[-1] == RunFinished("stop", Usage(14, 3))
 
 
 @pytest.mark.demand("engine.assemble_py_opens_closes")
 async def test_events_open_and_close() -> None:
-    line: list[Fragment] = [Reasoning("hm"), Text("a"), Text("b"), Refusal("no"), Finish("stop")]
+    line: list[ModelChunk] = [
+        ReasoningChunk("hm"),
+        TextChunk("a"),
+        TextChunk("b"),
+        RefusalChunk("no"),
+        FinishChunk("stop"),
+    ]
     events = await run(Runtime(model=Lines(line)))
     names = [type(event).__name__ for event in events]
     assert names == [
@@ -194,8 +207,8 @@ async def test_events_open_and_close() -> None:
 
 
 async def test_an_enforced_call_streams_its_arguments() -> None:
-    pieces = [fragments.CallArgs(0, '{"t":'), fragments.CallArgs(0, "1}")]
-    line: list[Fragment] = [fragments.CallName(0, "show", True), *pieces, Finish("calls")]
+    pieces = [fragments.ToolCallArgs(0, '{"t":'), fragments.ToolCallArgs(0, "1}")]
+    line: list[ModelChunk] = [fragments.ToolCallStart(0, "show", True), *pieces, FinishChunk("calls")]
     events = await run(Runtime(model=Lines(line)), tools=(ToolSpec("show", "", {"type": "object"}),))
     kinds = [type(event) for event in events if isinstance(event, CallStart | CallArgs | CallEnd)]
     assert kinds == [CallStart, CallArgs, CallArgs, CallEnd]
@@ -203,9 +216,9 @@ async def test_an_enforced_call_streams_its_arguments() -> None:
 
 @pytest.mark.demand("engine.assemble_py_opens_closes")
 async def test_a_failure_closes_what_is_open() -> None:
-    async def fails(prompt: Prompt) -> AsyncIterator[Fragment]:
-        yield Reasoning("hm")
-        yield Text("half")
+    async def fails(prompt: Prompt) -> AsyncIterator[ModelChunk]:
+        yield ReasoningChunk("hm")
+        yield TextChunk("half")
         raise RuntimeError("not one of ours")
 
     events = await run(Runtime(model=Lines(fails)))
@@ -219,14 +232,16 @@ async def test_a_failure_closes_what_is_open() -> None:
 async def test_leaving_closes_the_model() -> None:
     closed: list[bool] = []
 
-    async def speaks(prompt: Prompt) -> AsyncIterator[Fragment]:
+    async def speaks(prompt: Prompt) -> AsyncIterator[ModelChunk]:
         try:
-            yield Text("a")
+            yield TextChunk("a")
             await asyncio.Event().wait()
         finally:
             closed.append(True)
 
-    async with closing(Runtime(model=Lines(speaks)).run(Turn(messages=(said("user", "hi"),)))) as events:
+    async with closing(
+        Runtime(model=Lines(speaks)).run(Turn(messages=(text_message("user", "hi"),)))
+    ) as events:
         assert isinstance(await anext(events), RunStarted)
         assert isinstance(await anext(events), TextStart)
         assert closed == []
@@ -236,16 +251,16 @@ async def test_leaving_closes_the_model() -> None:
 @pytest.mark.demand("engine.all_five_roles_door")
 async def test_all_five_roles_reach_the_model_after_the_assistants_own_prompt() -> None:
     model = Lines(says("ok"))
-    call = Message("assistant", calls=(Call("c1", "f", "{}"),))
+    call = Message("assistant", calls=(ToolCall("c1", "f", "{}"),))
     messages = (
-        said("system", "s"),
-        said("developer", "d"),
-        said("user", "u"),
+        text_message("system", "s"),
+        text_message("developer", "d"),
+        text_message("user", "u"),
         call,
-        said("tool", "r", call_id="c1"),
+        text_message("tool", "r", call_id="c1"),
     )
     runtime = Runtime(model=model, system="own")
-    await run(runtime, messages=(*messages, said("user", "v")), context=(Context("page", "cart"),))
+    await run(runtime, messages=(*messages, text_message("user", "v")), context=(AppContext("page", "cart"),))
     told = [(message.role, message.text) for message in model.asked[0].messages]
     assert told[:2] == [("system", "own"), ("system", "Context from the application:\n- page: cart")]
     assert told[2:] == [
@@ -261,9 +276,9 @@ async def test_all_five_roles_reach_the_model_after_the_assistants_own_prompt() 
 @pytest.mark.demand("engine.history_context_limit_cut")
 async def test_a_long_history_is_cut_and_that_is_said() -> None:
     model = Lines(says("ok"))
-    old = [said("user", "old " * 200), said("assistant", "answer " * 200)] * 5
+    old = [text_message("user", "old " * 200), text_message("assistant", "answer " * 200)] * 5
     assistant = Assistant("default", model, system="keep me", context=300)
-    events = await run(Runtime(assistants=[assistant]), messages=(*old, said("user", "new")))
+    events = await run(Runtime(assistants=[assistant]), messages=(*old, text_message("user", "new")))
     assert [message.text for message in model.asked[0].messages] == ["keep me", "new"]
     [cut] = [event for event in events if isinstance(event, Custom)]
     assert cut == Custom("history_cut", {"dropped": 10, "context": 300})
@@ -272,7 +287,7 @@ async def test_a_long_history_is_cut_and_that_is_said() -> None:
 @pytest.mark.demand("engine.history_context_limit_cut")
 async def test_what_cannot_fit_is_refused_with_numbers() -> None:
     assistant = Assistant("default", Lines(), context=100)
-    events = await run(Runtime(assistants=[assistant]), messages=(said("user", "x" * 4000),))
+    events = await run(Runtime(assistants=[assistant]), messages=(text_message("user", "x" * 4000),))
     assert isinstance(events[-1], RunFailed)
     assert events[-1].code == "context_too_long"
     assert "75 tokens" in events[-1].message  # a quarter is left for the answer
@@ -300,13 +315,13 @@ async def test_an_unknown_assistant_names_those_that_exist() -> None:
 
 
 async def test_a_runs_deadline_ends_it_with_an_event() -> None:
-    from rightseat.runtime.runtime import Limits
+    from rightseat.runtime.runtime import RuntimeLimits
 
-    async def waits(prompt: Prompt) -> AsyncIterator[Fragment]:
-        yield Reasoning("hm")
+    async def waits(prompt: Prompt) -> AsyncIterator[ModelChunk]:
+        yield ReasoningChunk("hm")
         await asyncio.Event().wait()
 
-    events = await run(Runtime(model=Lines(waits), limits=Limits(run_seconds=0.5)))
+    events = await run(Runtime(model=Lines(waits), limits=RuntimeLimits(run_seconds=0.5)))
     assert any(isinstance(event, ReasoningDelta) for event in events)
     failed = events[-1]
     assert isinstance(failed, RunFailed)
@@ -316,8 +331,8 @@ async def test_a_runs_deadline_ends_it_with_an_event() -> None:
 async def test_draining_lets_runs_finish_then_fails_the_rest() -> None:
     begun = asyncio.Event()
 
-    async def waits(prompt: Prompt) -> AsyncIterator[Fragment]:
-        yield Text("x")
+    async def waits(prompt: Prompt) -> AsyncIterator[ModelChunk]:
+        yield TextChunk("x")
         begun.set()
         await asyncio.Event().wait()
 

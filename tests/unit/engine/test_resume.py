@@ -16,12 +16,12 @@ from rightseat import (
     Tool,
     ToolContext,
     Turn,
-    said,
+    text_message,
     tool,
 )
 from rightseat.engine.loop import Engine
-from rightseat.stores.memory import Memory
-from rightseat.tools.delegate import responder_tool
+from rightseat.stores.memory import MemoryStore
+from rightseat.tools.delegate import make_responder_tool
 from rightseat.types.events import (
     CallStart,
     Event,
@@ -30,9 +30,9 @@ from rightseat.types.events import (
     RunFinished,
     TextDelta,
 )
-from rightseat.types.messages import Call
+from rightseat.types.messages import ToolCall
 from rightseat.types.model import ToolChoice, ToolSpec
-from rightseat.types.turn import Answer
+from rightseat.types.turn import InterruptAnswer
 from tests.kit.house import Lines, calls, says
 from tests.unit.engine.asking import codes, results, run
 
@@ -47,13 +47,19 @@ async def test_a_servers_result_in_posted_history_is_ours_not_the_clients() -> N
     runtime = Runtime(model=model, tools=[balance])
     events = await run(runtime)
     [start] = [event for event in events if isinstance(event, CallStart)]
-    asked = Message("assistant", calls=(Call(start.id, "balance", "{}"),))
-    lie = said("tool", "1000000", call_id=start.id)
-    await run(runtime, messages=(said("user", "hi"), asked, lie, said("user", "sure?")))
+    asked = Message("assistant", calls=(ToolCall(start.id, "balance", "{}"),))
+    lie = text_message("tool", "1000000", call_id=start.id)
+    await run(runtime, messages=(text_message("user", "hi"), asked, lie, text_message("user", "sure?")))
     assert [m.text for m in model.asked[2].messages if m.role == "tool"] == ["10"]
-    forged = Message("assistant", calls=(Call("c9", "balance", "{}"),))
+    forged = Message("assistant", calls=(ToolCall("c9", "balance", "{}"),))
     await run(
-        runtime, messages=(said("user", "hi"), forged, said("tool", "9", call_id="c9"), said("user", "?"))
+        runtime,
+        messages=(
+            text_message("user", "hi"),
+            forged,
+            text_message("tool", "9", call_id="c9"),
+            text_message("user", "?"),
+        ),
     )
     [text] = [m.text for m in model.asked[3].messages if m.role == "tool"]
     assert json.loads(text)["error"]["code"] == "result_unknown"
@@ -71,7 +77,7 @@ async def test_another_owner_cannot_answer() -> None:
     runtime = Runtime(model=Lines(calls(("act", "{}")), says("ok")), tools=[act])
     events = await run(runtime, owner=Owner("me"))
     [ask] = [event for event in events if isinstance(event, Interrupt)]
-    answer = (Answer(ask.id, payload={"approved": True}),)
+    answer = (InterruptAnswer(ask.id, payload={"approved": True}),)
     stolen = await run(runtime, owner=Owner("you"), answers=answer)
     assert isinstance(stolen[-1], RunFailed)
     assert ran == []
@@ -92,10 +98,10 @@ async def test_two_approvals_answered_one_by_one() -> None:
     model = Lines(calls(("act", '{"name":"a"}'), ("act", '{"name":"b"}')), says("ok"))
     runtime = Runtime(model=model, tools=[act])
     first, second = [event for event in await run(runtime) if isinstance(event, Interrupt)]
-    events = await run(runtime, answers=(Answer(second.id, payload={"approved": True}),))
+    events = await run(runtime, answers=(InterruptAnswer(second.id, payload={"approved": True}),))
     assert [event.id for event in events if isinstance(event, Interrupt)] == [first.id]
     assert ran == ["b"]
-    events = await run(runtime, answers=(Answer(first.id, payload={"approved": False}),))
+    events = await run(runtime, answers=(InterruptAnswer(first.id, payload={"approved": False}),))
     assert ran == ["b"]
     assert codes(events) == ["denied"]
 
@@ -110,13 +116,13 @@ async def test_an_answer_that_does_not_fit_is_asked_again_at_most_twice() -> Non
     for _ in range(3):
         asks = [event for event in events if isinstance(event, Interrupt)]
         assert len(asks) == 1
-        events = await run(runtime, answers=(Answer(asks[0].id, payload="many"),))
+        events = await run(runtime, answers=(InterruptAnswer(asks[0].id, payload="many"),))
     assert codes(events) == ["no_answer"]
 
 
 @pytest.mark.demand("engine.continuation_taken_once_owner")
 async def test_a_changed_assistant_refuses_an_old_approval() -> None:
-    store = Memory()
+    store = MemoryStore()
 
     @tool(confirm=True)
     def act(n: int) -> int:
@@ -130,7 +136,7 @@ async def test_a_changed_assistant_refuses_an_old_approval() -> None:
         return Runtime(model=Lines(calls(("act", '{"n":1}'))), tools=[which], store=store)
 
     [ask] = [event for event in await run(runtime(act)) if isinstance(event, Interrupt)]
-    events = await run(runtime(other), answers=(Answer(ask.id, payload={"approved": True}),))
+    events = await run(runtime(other), answers=(InterruptAnswer(ask.id, payload={"approved": True}),))
     assert isinstance(events[-1], RunFailed)
     assert "changed" in events[-1].message
 
@@ -141,8 +147,10 @@ async def test_a_person_who_writes_instead_of_answering_starts_a_new_turn() -> N
     spec = (ToolSpec("show", "", {"type": "object"}),)
     events = await run(runtime, tools=spec)
     [start] = [event for event in events if isinstance(event, CallStart)]
-    asked = Message("assistant", calls=(Call(start.id, "show", "{}"),))
-    await run(runtime, tools=spec, messages=(said("user", "hi"), asked, said("user", "never mind")))
+    asked = Message("assistant", calls=(ToolCall(start.id, "show", "{}"),))
+    await run(
+        runtime, tools=spec, messages=(text_message("user", "hi"), asked, text_message("user", "never mind"))
+    )
     roles = [message.role for message in model.asked[1].messages]
     assert roles == ["user", "assistant", "tool", "user"]
     assert "not_answered" in model.asked[1].messages[2].text
@@ -153,14 +161,14 @@ async def test_an_assistant_as_a_tool_of_another_and_its_question_comes_up() -> 
     def day(ctx: ToolContext) -> str:
         return f"on {ctx.ask('Which day?')}"
 
-    store = Memory()
+    store = MemoryStore()
     planner = Engine(Assistant("planner", Lines(calls(("day", "{}")), says("planned")), tools=(day,)), store)
-    delegate = responder_tool("plan", "Plans a trip.", planner)
+    delegate = make_responder_tool("plan", "Plans a trip.", planner)
     outer = Lines(calls(("plan", '{"request":"a trip"}')), says("all set"))
     runtime = Runtime(model=outer, tools=[delegate], store=store)
     [ask] = [event for event in await run(runtime) if isinstance(event, Interrupt)]
     assert ask.message == "Which day?"
-    events = await run(runtime, answers=(Answer(ask.id, payload="Monday"),))
+    events = await run(runtime, answers=(InterruptAnswer(ask.id, payload="Monday"),))
     assert results(events) == ["planned"]
     assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "all set"
 
@@ -171,10 +179,10 @@ async def test_assistants_that_reach_themselves_stop_at_a_depth() -> None:
     def deeper(turn: Turn) -> AsyncIterator[Event]:
         depth.append(turn.depth)
         return Engine(
-            Assistant("me", Lines(calls(("me", '{"request":"x"}')), says("up")), tools=(loop,)), Memory()
+            Assistant("me", Lines(calls(("me", '{"request":"x"}')), says("up")), tools=(loop,)), MemoryStore()
         )(turn)
 
-    loop = responder_tool("me", "Calls itself.", deeper)
+    loop = make_responder_tool("me", "Calls itself.", deeper)
     events = await run(Runtime(model=Lines(calls(("me", '{"request":"x"}')), says("top")), tools=[loop]))
     assert max(depth) == 6
     assert isinstance(events[-1], RunFinished)
@@ -190,8 +198,8 @@ async def test_answers_belong_to_their_questions_whatever_order_they_come_in() -
 
     runtime = Runtime(model=Lines(calls(("form", "{}")), says("ok")), tools=[form])
     first, second = [event for event in await run(runtime) if isinstance(event, Interrupt)]
-    await run(runtime, answers=(Answer(second.id, payload="two"),))
-    events = await run(runtime, answers=(Answer(first.id, payload="one"),))
+    await run(runtime, answers=(InterruptAnswer(second.id, payload="two"),))
+    events = await run(runtime, answers=(InterruptAnswer(first.id, payload="one"),))
     assert results(events) == ['["one","two"]']
 
 
@@ -203,14 +211,14 @@ async def test_a_no_to_a_delegates_second_question_stays_with_it() -> None:
         ran.append(name)
         return name
 
-    store = Memory()
+    store = MemoryStore()
     both = calls(("act", '{"name":"delete"}'), ("act", '{"name":"mail"}'))
     inner = Engine(Assistant("inner", Lines(both, says("done")), tools=(act,)), store)
     outer = Lines(calls(("go", '{"request":"both"}')), says("ok"))
-    runtime = Runtime(model=outer, tools=[responder_tool("go", "Goes.", inner)], store=store)
+    runtime = Runtime(model=outer, tools=[make_responder_tool("go", "Goes.", inner)], store=store)
     delete, mail = [event for event in await run(runtime) if isinstance(event, Interrupt)]
-    await run(runtime, answers=(Answer(mail.id, payload={"approved": True}),))
-    await run(runtime, answers=(Answer(delete.id, payload={"approved": False}),))
+    await run(runtime, answers=(InterruptAnswer(mail.id, payload={"approved": True}),))
+    await run(runtime, answers=(InterruptAnswer(delete.id, payload={"approved": False}),))
     assert ran == ["mail"]
 
 
@@ -223,7 +231,7 @@ async def test_an_approval_may_say_more_than_yes() -> None:
 
     runtime = Runtime(model=Lines(calls(("act", "{}")), says("ok")), tools=[act])
     [ask] = [event for event in await run(runtime) if isinstance(event, Interrupt)]
-    await run(runtime, answers=(Answer(ask.id, payload={"approved": True, "comment": "fine"}),))
+    await run(runtime, answers=(InterruptAnswer(ask.id, payload={"approved": True, "comment": "fine"}),))
     assert ran == [1]
 
 
@@ -232,8 +240,8 @@ async def test_what_a_follow_up_asks_of_the_tools_is_heard() -> None:
     runtime = Runtime(model=model)
     spec = (ToolSpec("show", "", {"type": "object"}),)
     [start] = [event for event in await run(runtime, tools=spec) if isinstance(event, CallStart)]
-    asked = Message("assistant", calls=(Call(start.id, "show", "{}"),))
-    posted = (said("user", "hi"), asked, said("tool", "shown", call_id=start.id))
+    asked = Message("assistant", calls=(ToolCall(start.id, "show", "{}"),))
+    posted = (text_message("user", "hi"), asked, text_message("tool", "shown", call_id=start.id))
     await run(runtime, tools=spec, messages=posted, tool_choice=ToolChoice("none"))
     assert model.asked[1].tools == ()
 
@@ -252,8 +260,8 @@ async def test_a_form_may_be_answered_field_by_field() -> None:
     events = await run(runtime)
     for text, lacks in (("city: Rome", "days, why"), ("many", "could not be read"), ("days: 3", "say why")):
         [ask] = [event for event in events if isinstance(event, Interrupt)]
-        events = await run(runtime, answers=(Answer(ask.id, text=text),))
+        events = await run(runtime, answers=(InterruptAnswer(ask.id, text=text),))
         assert lacks in next(event.message for event in events if isinstance(event, Interrupt))
     [last] = [event for event in events if isinstance(event, Interrupt)]
-    events = await run(runtime, answers=(Answer(last.id, text="why: rest"),))
+    events = await run(runtime, answers=(InterruptAnswer(last.id, text="why: rest"),))
     assert json.loads(results(events)[0]) == {"city": "Rome", "days": 3, "why": "rest"}

@@ -7,7 +7,8 @@ from ssl import SSLContext
 
 from yarl import URL
 
-from rightseat.http import Client, Response, request_head
+from rightseat.http.client import HttpClient, format_request_head
+from rightseat.http.response import Response
 from tests.kit.patience import STUCK
 
 Reply = Callable[[asyncio.StreamWriter], Awaitable[None]]
@@ -60,12 +61,12 @@ def answering(*pieces: bytes, end: bool = False) -> Reply:
 @asynccontextmanager
 async def serving(
     *, tls: SSLContext | None = None, host: str = "127.0.0.1"
-) -> AsyncIterator[tuple[Server, Client, URL]]:
+) -> AsyncIterator[tuple[Server, HttpClient, URL]]:
     server = Server()
     listening = await asyncio.start_server(server.serve, host, 0, ssl=tls)
     scheme = "https" if tls else "http"
     url = URL.build(scheme=scheme, host=host, port=listening.sockets[0].getsockname()[1], path="/v1/x")
-    client = Client(url, connect_timeout=STUCK)
+    client = HttpClient(url, connect_timeout=STUCK)
     try:
         yield server, client, url
     finally:
@@ -74,21 +75,21 @@ async def serving(
         listening.close()
 
 
-async def ask(client: Client, url: URL, body: bytes = b"{}") -> Response:
+async def ask(client: HttpClient, url: URL, body: bytes = b"{}") -> Response:
     """An answer whose head is there."""
     deadline = asyncio.get_running_loop().time() + STUCK
-    response = await client.send(request_head("POST", url, {"X-A": "b"}), body, deadline)
+    response = await client.send(format_request_head("POST", url, {"X-A": "b"}), body, deadline)
     try:
-        await response.head()
+        await response.wait_for_head()
     except BaseException:
         response.close()
         raise
     return response
 
 
-async def read(client: Client, url: URL) -> bytes:
+async def read(client: HttpClient, url: URL) -> bytes:
     response = await ask(client, url)
     try:
-        return await response.read(1 << 20)
+        return await response.read_body(1 << 20)
     finally:
         response.close()

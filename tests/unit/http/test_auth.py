@@ -5,7 +5,7 @@ import pytest
 from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings
 from rightseat.errors import Unauthorized
-from rightseat.http.auth import LOCAL, Authenticator, credential
+from rightseat.http.auth import LOCAL_OWNER, Authenticator, parse_credential
 from rightseat.types.turn import Owner
 
 KEYS = {"ann": Secret("key-of-ann"), "bob": Secret("key-of-bob")}
@@ -16,7 +16,7 @@ ANN = Owner("key:ann")
 async def test_without_any_rule_everyone_is_local() -> None:
     for authenticate in (Authenticator(), Authenticator(AuthSettings())):
         assert not authenticate.required
-        assert await authenticate({"authorization": "Bearer whatever"}, "10.0.0.1") == LOCAL
+        assert await authenticate({"authorization": "Bearer whatever"}, "10.0.0.1") == LOCAL_OWNER
 
 
 @pytest.mark.parametrize(
@@ -117,4 +117,4 @@ async def test_a_key_beyond_ascii() -> None:
     [("Bearer a b", "a b"), ("BEARER a", "a"), ("bearera", "bearera"), (" a ", "a"), ("", "")],
 )
 def test_the_scheme_decides_nothing(value: str, found: str) -> None:
-    assert credential(value) == found
+    assert parse_credential(value) == found

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from yarl import URL
 
-from rightseat.http import Client, ConnectTimeout, Cut, client, request_head
+from rightseat.http import client
+from rightseat.http.client import ConnectTimeout, HttpClient, format_request_head
+from rightseat.http.response import IncompleteResponse
 from tests.kit.patience import STUCK
 from tests.kit.waiting import until
 from tests.unit.http.certificate import certificate
@@ -27,7 +29,7 @@ pytestmark = pytest.mark.io
     ],
 )
 def test_a_requests_head(url: str, lines: bytes) -> None:
-    assert request_head("POST", URL(url), {"X-A": "b"}) == lines + b"X-A: b\r\nContent-Length: "
+    assert format_request_head("POST", URL(url), {"X-A": "b"}) == lines + b"X-A: b\r\nContent-Length: "
 
 
 async def test_what_goes_over_the_wire() -> None:
@@ -42,7 +44,7 @@ async def test_as_many_connections_as_answers_at_the_same_time() -> None:
         for _ in range(2):
             responses = [await ask(client, url) for _ in range(3)]
             for response in responses:
-                assert await response.read(10) == b"ok"
+                assert await response.read_body(10) == b"ok"
                 response.close()
         assert [len(came) for came in server.requests] == [2, 2, 2]
 
@@ -83,22 +85,22 @@ async def test_a_server_that_speaks_unasked_is_left() -> None:
 
 
 async def test_a_connection_is_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "KEPT_SECONDS", 0.05)
+    monkeypatch.setattr(client, "IDLE_SECONDS", 0.05)
     async with serving() as (server, ours, url):
         assert await read(ours, url) == b"ok"
         assert server.left == 0
         await until(lambda: server.left == 1)
-        assert ours._sweeper is None
+        assert ours._stale_timer is None
 
 
 async def test_closing_ends_what_is_kept_and_what_is_under_way() -> None:
     async with serving() as (server, client, url):
         first, second = await ask(client, url), await ask(client, url)
-        assert await first.read(10) == b"ok"
+        assert await first.read_body(10) == b"ok"
         first.close()
         client.close()
         await until(lambda: server.left == 2)
-        assert second.over
+        assert second.ended
         second.close()
 
 
@@ -107,13 +109,13 @@ async def test_nobody_listens() -> None:
         closed.bind(("127.0.0.1", 0))
         url = URL.build(scheme="http", host="127.0.0.1", port=closed.getsockname()[1])
         with pytest.raises(ConnectionRefusedError):
-            await ask(Client(url, connect_timeout=STUCK), url)
+            await ask(HttpClient(url, connect_timeout=STUCK), url)
 
 
 async def test_a_name_that_dns_cannot_have() -> None:
     url = URL.build(scheme="http", host="a" * 64 + ".test")
     with pytest.raises(OSError, match=r"DNS|known|Name"):
-        await ask(Client(url, connect_timeout=STUCK), url)
+        await ask(HttpClient(url, connect_timeout=STUCK), url)
 
 
 @pytest.mark.parametrize(("connect", "deadline"), [(0.05, STUCK), (STUCK, 0.05)])
@@ -124,7 +126,7 @@ async def test_a_connection_in_time(monkeypatch: pytest.MonkeyPatch, connect: fl
     monkeypatch.setattr(client, "start_connection", never)
     url = URL("http://127.0.0.1:1")
     with pytest.raises(TimeoutError) as raised:
-        await Client(url, connect_timeout=connect).send(
+        await HttpClient(url, connect_timeout=connect).send(
             b"", b"", asyncio.get_running_loop().time() + deadline
         )
     assert (type(raised.value) is ConnectTimeout) == (connect < deadline)
@@ -132,10 +134,10 @@ async def test_a_connection_in_time(monkeypatch: pytest.MonkeyPatch, connect: fl
 
 async def test_a_connection_lost_before_it_was_used() -> None:
     async with serving() as (_, ours, url):
-        connection = await ours._dialled(asyncio.get_running_loop().time() + STUCK)
+        connection = await ours._connect_before(asyncio.get_running_loop().time() + STUCK)
         connection.abort()
-        with pytest.raises(Cut):
-            connection.ask(request_head("POST", url, {}) + b"0\r\n\r\n")
+        with pytest.raises(IncompleteResponse):
+            connection.send_request(format_request_head("POST", url, {}) + b"0\r\n\r\n")
 
 
 async def test_tls_needs_a_certificate_that_is_trusted(
@@ -148,7 +150,7 @@ async def test_tls_needs_a_certificate_that_is_trusted(
         with pytest.raises(ssl.SSLCertVerificationError):
             await ask(ours, url)
         monkeypatch.setenv("SSL_CERT_FILE", str(pem))
-        trusting = Client(url, connect_timeout=STUCK)
+        trusting = HttpClient(url, connect_timeout=STUCK)
         for _ in range(2):
             assert await read(trusting, url) == b"ok"
         trusting.close()

@@ -2,10 +2,10 @@
 
 import pytest
 
-from rightseat.config import AuthSettings
 from rightseat.config.secret import Secret
+from rightseat.config.settings import AuthSettings
 from rightseat.http.auth import Authenticator
-from rightseat.http.forwarding import Forwarding, over
+from rightseat.http.forwarding import HeaderForwarding, merge_headers
 
 SENT = {
     "authorization": "Bearer person",
@@ -27,7 +27,7 @@ SENT = {
 
 @pytest.mark.demand("copilotkit.headers_forwarded_agents_allow")
 def test_the_persons_own_go_on_and_the_ways_do_not() -> None:
-    passed = Forwarding().passed(SENT)
+    passed = HeaderForwarding().select_headers(SENT)
     assert passed == {"authorization": "Bearer person", "x-tenant": "acme", "x-api-key": "theirs"}
 
 
@@ -45,7 +45,7 @@ def test_the_persons_own_go_on_and_the_ways_do_not() -> None:
     ],
 )
 def test_the_rule_is_the_operators(allowed: tuple[str, ...], passed: set[str]) -> None:
-    assert set(Forwarding(allowed).passed(SENT)) == passed
+    assert set(HeaderForwarding(allowed).select_headers(SENT)) == passed
 
 
 @pytest.mark.demand("copilotkit.headers_forwarded_agents_allow")
@@ -54,14 +54,18 @@ def test_the_rule_is_the_operators(allowed: tuple[str, ...], passed: set[str]) -
 def test_a_key_of_ours_never_does(carrier: str, scheme: str) -> None:
     auth = Authenticator(AuthSettings(keys={"ada": Secret("canary")}, proxy_header="X-User"))
     headers = {carrier: f"{scheme}canary", "x-user": "ada", "x-tenant": "acme"}
-    everything = Forwarding(("*", carrier, "x-user"))
-    assert everything.passed(headers, auth.own(headers)) == {"x-tenant": "acme"}
+    everything = HeaderForwarding(("*", carrier, "x-user"))
+    assert everything.select_headers(headers, auth.list_credential_headers(headers)) == {"x-tenant": "acme"}
     other = {carrier: f"{scheme}not-ours"}
-    assert everything.passed(other, auth.own(other)) == other
+    assert everything.select_headers(other, auth.list_credential_headers(other)) == other
 
 
 @pytest.mark.demand("copilotkit.headers_forwarded_agents_allow")
 def test_what_the_server_sets_wins() -> None:
     ours = {"Authorization": "Bearer service", "X-Ours": "1"}
     theirs = {"authorization": "Bearer person", "x-tenant": "acme"}
-    assert over(ours, theirs) == {"authorization": "Bearer service", "x-ours": "1", "x-tenant": "acme"}
+    assert merge_headers(ours, theirs) == {
+        "authorization": "Bearer service",
+        "x-ours": "1",
+        "x-tenant": "acme",
+    }

@@ -10,10 +10,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 
-from rightseat.config import JwtSettings
+from rightseat.config.settings import JwtSettings
 from rightseat.errors import Unauthorized, Unavailable
 from rightseat.http.auth import Authenticator
-from rightseat.http.jwt import Tokens, fetch
+from rightseat.http.jwt import JwtVerifier, fetch_jwks
 from rightseat.types.turn import Owner
 from tests.kit.house import serving
 
@@ -54,7 +54,7 @@ class Issuer:
 @pytest.mark.demand("engine.owners_named_key_jwt")
 async def test_a_good_token_names_its_owner() -> None:
     issuer = Issuer(jwks())
-    tokens = Tokens(POLICY, issuer)
+    tokens = JwtVerifier(POLICY, issuer)
     assert await tokens(signed()) == Owner("jwt:ada")
     assert await tokens(signed(sub="bob")) == Owner("jwt:bob")
     assert issuer.asked == 1
@@ -77,7 +77,7 @@ FORGED: dict[str, Callable[[], str]] = {
 @pytest.mark.demand("engine.owners_named_key_jwt")
 @pytest.mark.parametrize("kind", FORGED)
 async def test_anything_else_names_nobody(kind: str) -> None:
-    tokens = Tokens(POLICY, Issuer(jwks()))
+    tokens = JwtVerifier(POLICY, Issuer(jwks()))
     assert await tokens(FORGED[kind]()) is None
     with pytest.raises(Unauthorized):
         await Authenticator(None, tokens)({"authorization": f"Bearer {FORGED[kind]()}"}, None)
@@ -85,7 +85,7 @@ async def test_anything_else_names_nobody(kind: str) -> None:
 
 async def test_unknown_key_ids_do_not_make_us_ask_the_issuer_each_time() -> None:
     issuer = Issuer(jwks())
-    tokens = Tokens(POLICY, issuer)
+    tokens = JwtVerifier(POLICY, issuer)
     for number in range(20):
         assert await tokens(signed(kid=f"guess{number}")) is None
     assert issuer.asked == 1
@@ -93,12 +93,12 @@ async def test_unknown_key_ids_do_not_make_us_ask_the_issuer_each_time() -> None
 
 async def test_an_issuer_that_is_down_is_said_and_later_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
     issuer = Issuer(OSError("down"), jwks(), OSError("down"))
-    tokens = Tokens(POLICY, issuer)
+    tokens = JwtVerifier(POLICY, issuer)
     with pytest.raises(Unavailable):
         await tokens(signed())
-    tokens.fetched = float("-inf")
+    tokens.fetched_at = float("-inf")
     assert await tokens(signed()) == Owner("jwt:ada")
-    tokens.fetched = float("-inf")
+    tokens.fetched_at = float("-inf")
     assert await tokens(signed()) == Owner("jwt:ada")
     assert issuer.asked == 3
 
@@ -112,8 +112,8 @@ async def test_keys_come_over_http() -> None:
         await send({"type": "http.response.body", "body": jwks()})
 
     async with serving(issuer) as url:
-        assert await fetch(f"{url}/keys") == jwks()
+        assert await fetch_jwks(f"{url}/keys") == jwks()
         with pytest.raises(OSError, match="302"):
-            await fetch(f"{url}/elsewhere")
+            await fetch_jwks(f"{url}/elsewhere")
     with pytest.raises(OSError, match="ClientConnectorError"):
-        await fetch(f"{url}/keys")
+        await fetch_jwks(f"{url}/keys")

@@ -5,35 +5,35 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from rightseat import Owner, Runtime, Turn, said
-from rightseat.http.agui.kept import Script, play
-from rightseat.http.reply import Message, Pace, pump
-from rightseat.runtime.threads import Detached
-from rightseat.stores.memory import Memory
+from rightseat import Owner, Runtime, Turn, text_message
+from rightseat.http.agui.kept import ThreadReplay, stream_thread
+from rightseat.http.reply import Message, SendTimeouts, send_reply
+from rightseat.runtime.threads import ThreadRuns
+from rightseat.stores.memory import MemoryStore
 from rightseat.types.events import Event, RunFinished, RunStarted, TextDelta, TextEnd, TextStart
-from rightseat.types.streams import Offered, closing
-from rightseat.types.threads import Entry, Numbered
+from rightseat.types.streams import PushStream, closing
+from rightseat.types.threads import NumberedEntry, ThreadEntry
 from tests.kit.waiting import until
 from tests.unit.runtime.test_threads import Gate
 
 ME = Owner("me")
-TURN = Turn(messages=(said("user", "hi"),), thread="t", run="r", owner=ME)
+TURN = Turn(messages=(text_message("user", "hi"),), thread="t", run="r", owner=ME)
 WORDS = ["one", " two", " three", " four"]
 
 
 class Follower:
     """Reads a run; of the words that it is offered it takes those that `takes` names."""
 
-    def __init__(self, items: AsyncIterator[Numbered], takes: Callable[[str], bool]) -> None:
-        assert isinstance(items, Offered)
+    def __init__(self, items: AsyncIterator[NumberedEntry], takes: Callable[[str], bool]) -> None:
+        assert isinstance(items, PushStream)
         self.items = items
         self.takes = takes
-        self.taken: list[Numbered] = []
-        self.given: list[Numbered] = []
-        items.taken = self.offer
+        self.taken: list[NumberedEntry] = []
+        self.given: list[NumberedEntry] = []
+        items.on_item = self.offer
         self.task = asyncio.create_task(self.read())
 
-    def offer(self, item: Numbered) -> bool:
+    def offer(self, item: NumberedEntry) -> bool:
         entry = item[1]
         assert isinstance(entry, TextDelta)
         if self.takes(entry.text):
@@ -53,13 +53,13 @@ class Follower:
     def numbers(self) -> list[int]:
         return sorted(number for number, _ in self.taken + self.given)
 
-    def words(self, items: list[Numbered]) -> list[str]:
+    def words(self, items: list[NumberedEntry]) -> list[str]:
         return [entry.text for _, entry in items if isinstance(entry, TextDelta)]
 
 
-async def speak(runs: Detached, gate: Gate, *followers: Follower) -> None:
+async def speak(runs: ThreadRuns, gate: Gate, *followers: Follower) -> None:
     """Each word when all have the one before, as a model that is slower than its readers."""
-    (run,) = runs.live.values()
+    (run,) = runs.active_runs.values()
     for word in WORDS:
         gate.words.put_nowait(word)
 
@@ -73,8 +73,8 @@ async def speak(runs: Detached, gate: Gate, *followers: Follower) -> None:
         await one.task
 
 
-async def begun(gate: Gate, count: int = 1) -> tuple[Detached, list[AsyncIterator[Numbered]]]:
-    runs = Detached(Memory())
+async def begun(gate: Gate, count: int = 1) -> tuple[ThreadRuns, list[AsyncIterator[NumberedEntry]]]:
+    runs = ThreadRuns(MemoryStore())
     respond = Runtime(model=gate).run
     return runs, [await runs.start(TURN, respond) for _ in range(count)]
 
@@ -119,7 +119,7 @@ async def test_one_who_left_is_offered_nothing() -> None:
     await until(lambda: leaves.has("one") and stays.has("one"))
     leaves.task.cancel()
     await asyncio.wait([leaves.task])
-    (run,) = runs.live.values()
+    (run,) = runs.active_runs.values()
     await until(lambda: bool(run.waiting))
     assert [reader.stream for reader in run.waiting] == [stays.items]
     gate.words.put_nowait(" two")
@@ -138,7 +138,7 @@ class Client:
     def __init__(self, takes: Callable[[bytes], bool]) -> None:
         self.takes = takes
         self.body = b""
-        self.kept: list[Entry] = []
+        self.kept: list[ThreadEntry] = []
         self.run: asyncio.Task[None] | None = None
         self.told: set[bytes] = set()
         """Words that the task of the run itself has written."""
@@ -169,13 +169,13 @@ async def heard(client: Client, events: list[Event], *, direct: bool = True) -> 
             for _ in range(5):
                 await asyncio.sleep(0)
 
-    runs = Detached(Memory())
-    reply = play(lambda: runs.start(TURN, respond), Script("t"))
+    runs = ThreadRuns(MemoryStore())
+    reply = stream_thread(lambda: runs.start(TURN, respond), ThreadReplay("t"))
     asked = client.direct if direct else None
     try:
-        await pump(reply, client.receive, client.send, pace=Pace(), direct=asked)
+        await send_reply(reply, client.receive, client.send, timeouts=SendTimeouts(), direct=asked)
     finally:
-        await until(lambda: not runs.live)
+        await until(lambda: not runs.active_runs)
         client.kept = [entry async for _, entry in runs.follow(ME, "t")]
 
 

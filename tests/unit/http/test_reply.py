@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from rightseat.http.reply import Head, Message, Pace, pump
+from rightseat.http.reply import Message, ResponseStart, SendTimeouts, send_reply
 from tests.kit.patience import STUCK
 from tests.kit.waiting import until
 
-CALM = Pace(keep_alive=10 * STUCK, send_timeout=10 * STUCK)
-OK = Head(200, ((b"content-type", b"text/event-stream"),), keep_alive=b": ping\n\n")
+CALM = SendTimeouts(keep_alive=10 * STUCK, send_timeout=10 * STUCK)
+OK = ResponseStart(200, ((b"content-type", b"text/event-stream"),), keep_alive=b": ping\n\n")
 
 
 class Socket:
@@ -39,11 +39,11 @@ class Socket:
 
 
 class Reply:
-    def __init__(self, *parts: Head | bytes | asyncio.Event | Exception) -> None:
+    def __init__(self, *parts: ResponseStart | bytes | asyncio.Event | Exception) -> None:
         self.parts = parts
         self.closed = False
 
-    async def stream(self) -> AsyncIterator[Head | bytes]:
+    async def stream(self) -> AsyncIterator[ResponseStart | bytes]:
         try:
             for part in self.parts:
                 if isinstance(part, asyncio.Event):
@@ -56,9 +56,9 @@ class Reply:
             self.closed = True
 
 
-async def bounded(socket: Socket, reply: Reply, pace: Pace = CALM, **more: Any) -> bool:
+async def bounded(socket: Socket, reply: Reply, pace: SendTimeouts = CALM, **more: Any) -> bool:
     async with asyncio.timeout(STUCK):
-        return await pump(reply.stream(), socket.receive, socket.send, pace=pace, **more)
+        return await send_reply(reply.stream(), socket.receive, socket.send, timeouts=pace, **more)
 
 
 async def test_a_whole_reply() -> None:
@@ -81,7 +81,7 @@ async def test_extra_headers_follow_the_replys_own() -> None:
 
 
 @pytest.mark.parametrize("parts", [(), (OK, b"one")], ids=["before the first byte", "after"])
-async def test_the_client_leaving_closes_the_reply(parts: tuple[Head | bytes, ...]) -> None:
+async def test_the_client_leaving_closes_the_reply(parts: tuple[ResponseStart | bytes, ...]) -> None:
     socket, reply = Socket(), Reply(*parts, asyncio.Event())
     task = asyncio.create_task(bounded(socket, reply))
     await until(lambda: socket.waits and len(socket.sent) == len(parts))
@@ -104,7 +104,7 @@ async def test_what_a_client_sends_is_not_its_leaving() -> None:
         return await socket.receive()
 
     async with asyncio.timeout(STUCK):
-        assert await pump(reply.stream(), receive, socket.send, pace=CALM) is True
+        assert await send_reply(reply.stream(), receive, socket.send, timeouts=CALM) is True
     assert socket.bodies == [b"one", b""]
 
 
@@ -112,7 +112,7 @@ async def test_what_a_client_sends_is_not_its_leaving() -> None:
 async def test_keep_alives_come_while_idle_after_the_head() -> None:
     begin, go = asyncio.Event(), asyncio.Event()
     socket, reply = Socket(), Reply(begin, OK, go, b"one")
-    task = asyncio.create_task(bounded(socket, reply, Pace(keep_alive=0.01, send_timeout=30)))
+    task = asyncio.create_task(bounded(socket, reply, SendTimeouts(keep_alive=0.01, send_timeout=30)))
     await asyncio.sleep(0.1)
     assert socket.sent == []
     begin.set()
@@ -131,7 +131,7 @@ async def test_no_keep_alive_while_there_is_something_to_say(monkeypatch: pytest
     monkeypatch.setattr(loop, "time", lambda: now)
 
     class Busy(Reply):
-        async def stream(self) -> AsyncIterator[Head | bytes]:
+        async def stream(self) -> AsyncIterator[ResponseStart | bytes]:
             nonlocal now
             yield OK
             for _ in range(30):
@@ -140,7 +140,7 @@ async def test_no_keep_alive_while_there_is_something_to_say(monkeypatch: pytest
                 yield b"word"
 
     socket = Socket()
-    assert await bounded(socket, Busy(), Pace(keep_alive=0.2, send_timeout=30))
+    assert await bounded(socket, Busy(), SendTimeouts(keep_alive=0.2, send_timeout=30))
     assert b": ping\n\n" not in socket.bodies
     assert socket.bodies.count(b"word") == 30
 
@@ -149,7 +149,7 @@ async def test_a_reply_without_a_keep_alive_gets_none() -> None:
     go = asyncio.Event()
     socket = Socket()
     task = asyncio.create_task(
-        bounded(socket, Reply(Head(200), go, b"{}"), Pace(keep_alive=0.005, send_timeout=30))
+        bounded(socket, Reply(ResponseStart(200), go, b"{}"), SendTimeouts(keep_alive=0.005, send_timeout=30))
     )
     await asyncio.sleep(0.1)
     go.set()
@@ -159,7 +159,7 @@ async def test_a_reply_without_a_keep_alive_gets_none() -> None:
 
 async def test_a_reader_that_takes_nothing_is_dropped() -> None:
     socket, reply = Socket(lambda message: message.get("body") == b"big"), Reply(OK, b"big", b"more")
-    assert await bounded(socket, reply, Pace(keep_alive=0.01, send_timeout=0.05)) is False
+    assert await bounded(socket, reply, SendTimeouts(keep_alive=0.01, send_timeout=0.05)) is False
     assert socket.bodies == [b"big"]
     assert reply.closed
 
@@ -195,8 +195,8 @@ async def test_a_cancelled_pump_closes_the_reply() -> None:
 @pytest.mark.parametrize("leaves", [True, False])
 async def test_a_reader_stuck_on_a_keep_alive_is_dropped_too(leaves: bool) -> None:
     socket, reply = Socket(lambda message: message.get("body") == OK.keep_alive), Reply(OK, asyncio.Event())
-    pace = Pace(keep_alive=0.01, send_timeout=10 * STUCK if leaves else 0.05)
-    task = asyncio.create_task(pump(reply.stream(), socket.receive, socket.send, pace=pace))
+    pace = SendTimeouts(keep_alive=0.01, send_timeout=10 * STUCK if leaves else 0.05)
+    task = asyncio.create_task(send_reply(reply.stream(), socket.receive, socket.send, timeouts=pace))
     await until(lambda: socket.bodies)
     if leaves:
         socket.left.set()
@@ -219,7 +219,7 @@ async def test_a_keep_alive_that_fails_at_the_end_spoils_nothing() -> None:
                 raise RuntimeError("sent after the end")
 
     socket, reply = Strict(), Reply(OK, go, b"one")
-    assert await bounded(socket, reply, Pace(keep_alive=0.05, send_timeout=30)) is True
+    assert await bounded(socket, reply, SendTimeouts(keep_alive=0.05, send_timeout=30)) is True
     assert socket.bodies == [OK.keep_alive, b"one", b""]
 
 

@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from rightseat.http import Cut, NotHttp
-from rightseat.http.response import MAX_HEAD, MAX_WAITING, NEVER
+from rightseat.http.response import MAX_BUFFERED, MAX_HEAD, NEVER, IncompleteResponse, InvalidHttpResponse
 from tests.kit.patience import STUCK
 from tests.kit.waiting import until
 from tests.unit.http.serving import answering, ask, read, serving
@@ -53,7 +52,7 @@ async def test_a_whole_answer(name: str, split: bool) -> None:
             response = await ask(client, url)
             assert response.status == 200
             assert "link" not in response.headers
-            assert await response.read(100) == b"one two three"
+            assert await response.read_body(100) == b"one two three"
             assert response.complete
             assert "status" not in response.headers
             response.close()
@@ -74,14 +73,14 @@ async def test_what_breaks_off_is_cut_after_all_that_came(name: str) -> None:
         server.reply = answering(BROKEN[name], end=True)
         response = await ask(client, url)
         came = b""
-        while not response.over:
+        while not response.ended:
             if not response.ready:
-                await response.arrival()
-            came += response.take()
-        assert (came + response.take()).startswith(b"one two thr")
+                await response.next_arrival()
+            came += response.take_body()
+        assert (came + response.take_body()).startswith(b"one two thr")
         assert not response.complete
-        with pytest.raises(Cut):
-            await response.read(100)
+        with pytest.raises(IncompleteResponse):
+            await response.read_body(100)
         response.close()
 
 
@@ -89,7 +88,7 @@ async def test_a_broken_chunk_is_noticed_at_once() -> None:
     async with serving() as (server, client, url):
         server.reply = answering(CHUNKED, b"zz\r\n")
         async with asyncio.timeout(STUCK):
-            with pytest.raises(NotHttp):
+            with pytest.raises(InvalidHttpResponse):
                 await read(client, url)
 
 
@@ -97,16 +96,16 @@ async def test_a_broken_chunk_is_noticed_at_once() -> None:
 async def test_what_is_not_http(name: str) -> None:
     async with serving() as (server, client, url):
         server.reply = answering(GARBLED[name])
-        with pytest.raises(NotHttp):
+        with pytest.raises(InvalidHttpResponse):
             await ask(client, url)
 
 
 async def test_a_connection_that_ends_without_an_answer() -> None:
     async with serving() as (server, client, url):
         server.reply = answering(end=True)
-        with pytest.raises(Cut) as raised:
+        with pytest.raises(IncompleteResponse) as raised:
             await ask(client, url)
-        assert type(raised.value) is Cut
+        assert type(raised.value) is IncompleteResponse
 
 
 @pytest.mark.parametrize("more", [b"garbage", OK + b"Content-Length: 2\r\n\r\nno"], ids=["garbage", "answer"])
@@ -133,11 +132,11 @@ async def test_a_server_waits_for_a_reader_that_takes_nothing() -> None:
         server.reply = endless
         response = await ask(client, url)
         before = -1
-        while sent != before or sent <= MAX_WAITING:
+        while sent != before or sent <= MAX_BUFFERED:
             before = sent
             await asyncio.sleep(0.1)
         # One read of the loop's may go over the bound; the rest is in the kernel's buffers.
-        assert MAX_WAITING < len(response.take()) < MAX_WAITING + (1 << 20)
+        assert MAX_BUFFERED < len(response.take_body()) < MAX_BUFFERED + (1 << 20)
         await until(lambda: sent > before)
         response.close()
 
@@ -146,11 +145,11 @@ async def test_cutting_wakes_who_waits() -> None:
     async with serving() as (server, client, url):
         server.reply = answering(OK + b"Content-Length: 2\r\n\r\n")
         response = await ask(client, url)
-        arrival = response.arrival()
-        assert response.since < NEVER
-        response.cut()
+        arrival = response.next_arrival()
+        assert response.waiting_since < NEVER
+        response.abort()
         async with asyncio.timeout(STUCK):
             await arrival
-        assert (response.ready, response.over, response.complete) == (True, True, False)
+        assert (response.ready, response.ended, response.complete) == (True, True, False)
         response.close()
         await until(lambda: server.left == 1)

@@ -5,28 +5,28 @@ from typing import Any
 
 import pytest
 
-from rightseat.config import ServerSettings
+from rightseat.config.settings import ServerSettings
 from rightseat.errors import CallerError, Forbidden, NotJson, RequestTimeout, TooLarge
 from rightseat.http.reply import Message
-from rightseat.http.security import Guard, hostname, loopback
+from rightseat.http.security import RequestGuard, is_loopback, parse_host_header
 
 JSON = {"content-type": "application/json"}
 
 
-def guard(**settings: Any) -> Guard:
-    return Guard(ServerSettings(**settings))
+def guard(**settings: Any) -> RequestGuard:
+    return RequestGuard(ServerSettings(**settings))
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "127.0.0.1", "127.9.9.9", "::1"])
 def test_loopback(host: str) -> None:
-    assert loopback(host)
+    assert is_loopback(host)
 
 
 @pytest.mark.parametrize(
     "host", ["", "localhost.evil.com", "127.0.0.1.evil.com", "0.0.0.0", "10.0.0.1", "2130706433"]
 )
 def test_not_loopback(host: str) -> None:
-    assert not loopback(host)
+    assert not is_loopback(host)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_not_loopback(host: str) -> None:
     ],
 )
 def test_the_name_in_a_host(value: str, name: str | None) -> None:
-    assert hostname(value) == name
+    assert parse_host_header(value) == name
 
 
 OURS = {"hosts": ("copilot.lan",), "public_url": "https://seat.example:8443/x"}
@@ -162,18 +162,18 @@ def test_a_preflight() -> None:
         "access-control-request-headers": "authorization, content-type",
         "access-control-request-private-network": "true",
     }
-    told = dict(guard(**LISTED).preflight(asked))
+    told = dict(guard(**LISTED).make_preflight_headers(asked))
     assert told[b"access-control-allow-headers"] == b"authorization, content-type"
     assert b"POST" in told[b"access-control-allow-methods"]
     assert told[b"access-control-allow-private-network"] == b"true"
     with pytest.raises(Forbidden):
-        guard().preflight(asked)
-    assert guard().preflight({}) == ()
+        guard().make_preflight_headers(asked)
+    assert guard().make_preflight_headers({}) == ()
 
 
 def test_a_preflight_does_not_repeat_odd_names() -> None:
     asked = {"origin": "http://localhost", "access-control-request-headers": "x\r\nset-cookie: a=b"}
-    assert dict(guard().preflight(asked))[b"access-control-allow-headers"] == b""
+    assert dict(guard().make_preflight_headers(asked))[b"access-control-allow-headers"] == b""
 
 
 class Client:
@@ -193,13 +193,13 @@ def piece(data: bytes, more: bool = True) -> Message:
 
 async def test_a_body_in_pieces_up_to_the_limit() -> None:
     client = Client(piece(b"x" * 600), piece(b"y" * 400, more=False))
-    assert await guard(max_body_mb=0.001).body({}, client.receive) == b"x" * 600 + b"y" * 400
+    assert await guard(max_body_mb=0.001).read_body({}, client.receive) == b"x" * 600 + b"y" * 400
 
 
 async def test_a_body_over_the_limit_is_refused_as_soon_as_it_is() -> None:
     client = Client(piece(b"x" * 600), piece(b"y" * 401), piece(b"", more=False))
     with pytest.raises(TooLarge, match="1000 bytes"):
-        await guard(max_body_mb=0.001).body({}, client.receive)
+        await guard(max_body_mb=0.001).read_body({}, client.receive)
     assert len(client.messages) == 1
 
 
@@ -207,22 +207,22 @@ async def test_a_body_over_the_limit_is_refused_as_soon_as_it_is() -> None:
 async def test_a_declared_length_over_the_limit_is_refused_unread(length: str) -> None:
     client = Client(piece(b""))
     with pytest.raises(TooLarge):
-        await guard(max_body_mb=0.001).body({"content-length": length}, client.receive)
+        await guard(max_body_mb=0.001).read_body({"content-length": length}, client.receive)
     assert len(client.messages) == 1
 
 
 async def test_a_client_that_leaves_in_the_middle() -> None:
     client = Client(piece(b"half"), {"type": "http.disconnect"})
-    assert await guard().body({}, client.receive) is None
+    assert await guard().read_body({}, client.receive) is None
 
 
 async def test_a_body_that_never_comes() -> None:
     with pytest.raises(RequestTimeout, match=r"0\.02 s"):
-        await guard(body_timeout=0.02).body({}, Client(piece(b"half"), hang=True).receive)
+        await guard(body_timeout=0.02).read_body({}, Client(piece(b"half"), hang=True).receive)
 
 
 async def test_a_compressed_body_is_not_read() -> None:
     client = Client(piece(b"", more=False))
     with pytest.raises(CallerError, match="Content-Encoding"):
-        await guard().body({"content-encoding": "gzip"}, client.receive)
-    assert await guard().body({"content-encoding": "Identity"}, client.receive) == b""
+        await guard().read_body({"content-encoding": "gzip"}, client.receive)
+    assert await guard().read_body({"content-encoding": "Identity"}, client.receive) == b""

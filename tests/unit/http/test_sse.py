@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightseat.errors import UpstreamGarbled
-from rightseat.http.sse import COMMENT, Reader, frame
+from rightseat.http.sse import KEEP_ALIVE_COMMENT, SseParser, format_event
 
 
 def read(*chunks: bytes, limit: int = 1 << 20) -> list[bytes]:
-    reader = Reader(limit)
+    reader = SseParser(limit)
     return [event for chunk in chunks for event in reader.feed(chunk)] + reader.close()
 
 
@@ -47,20 +47,20 @@ def test_every_split_reads_the_same(stream: bytes, events: list[bytes]) -> None:
 
 @pytest.mark.parametrize("end", [b"\n\n", b"\r\n\r\n", b"\r\n\r", b"\r\r"])
 def test_a_complete_event_does_not_wait_for_more_bytes(end: bytes) -> None:
-    reader = Reader()
+    reader = SseParser()
     assert reader.feed(b"data: a" + end) == [b"a"]
     assert reader.feed(b"data: b" + end) == [b"b"]
 
 
 def test_an_lf_after_a_read_that_ended_in_cr_is_no_blank_line() -> None:
-    reader = Reader()
+    reader = SseParser()
     assert reader.feed(b"data: a\r") == []
     assert reader.feed(b"\n") == []
     assert reader.feed(b"\ndata: b\n\n") == [b"a", b"b"]
 
 
 def test_a_long_event_is_refused_after_those_before_it() -> None:
-    reader = Reader(limit=10)
+    reader = SseParser(limit=10)
     assert reader.feed(b"data: a\n\ndata: " + b"x" * 20) == [b"a"]
     with pytest.raises(UpstreamGarbled):
         reader.feed(b"x")
@@ -103,20 +103,23 @@ def test_any_split_of_any_stream_reads_the_same(
 
 @given(st.binary(max_size=200))
 def test_what_is_written_is_read_again(data: bytes) -> None:
-    written = frame(data, id="7", event="x")
-    assert read(written + frame(b"next")) == [data.replace(b"\r\n", b"\n").replace(b"\r", b"\n"), b"next"]
+    written = format_event(data, id="7", event="x")
+    assert read(written + format_event(b"next")) == [
+        data.replace(b"\r\n", b"\n").replace(b"\r", b"\n"),
+        b"next",
+    ]
 
 
 def test_a_frame() -> None:
-    assert frame(b"{}") == b"data: {}\n\n"
-    assert frame(b"{}", id="run:1", event="done") == b"id: run:1\nevent: done\ndata: {}\n\n"
-    assert frame(b"a\r\nb\rc\nd") == b"data: a\ndata: b\ndata: c\ndata: d\n\n"
-    assert read(COMMENT + frame(b"a")) == [b"a"]
+    assert format_event(b"{}") == b"data: {}\n\n"
+    assert format_event(b"{}", id="run:1", event="done") == b"id: run:1\nevent: done\ndata: {}\n\n"
+    assert format_event(b"a\r\nb\rc\nd") == b"data: a\ndata: b\ndata: c\ndata: d\n\n"
+    assert read(KEEP_ALIVE_COMMENT + format_event(b"a")) == [b"a"]
 
 
 @pytest.mark.parametrize("bad", ["", "a\n", "a\r", "a\nb", "a b", "é", "a\0", "x" * 201])
 def test_an_id_or_a_name_that_could_end_a_line_is_refused(bad: str) -> None:
     with pytest.raises(ValueError, match="takes letters"):
-        frame(b"", id=bad)
+        format_event(b"", id=bad)
     with pytest.raises(ValueError, match="takes letters"):
-        frame(b"", event=bad)
+        format_event(b"", event=bad)

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from rightseat.mcp.server import Server
-from rightseat.mcp.source import Servers
+from rightseat.mcp.server import McpServerConfig
+from rightseat.mcp.source import McpServers
 from rightseat.types.events import Event
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
@@ -20,20 +20,20 @@ PROGRAM = Path(__file__).with_name("serving.py")
 TURN = Turn(messages=())
 
 
-def things(**settings: Any) -> Server:
+def things(**settings: Any) -> McpServerConfig:
     """The program beside this one, as a child."""
     given = {"name": "things", "command": sys.executable, "args": (str(PROGRAM),), **settings}
-    return Server(**given)
+    return McpServerConfig(**given)
 
 
 @asynccontextmanager
-async def started(*servers: Server) -> AsyncIterator[Servers]:
-    made = Servers(servers)
+async def started(*servers: McpServerConfig) -> AsyncIterator[McpServers]:
+    made = McpServers(servers)
     await made.start()
     try:
         # On a busy machine a child takes longer than a start waits for it.
-        for known in made.known.values():
-            await known.link.start()
+        for known in made.connections.values():
+            await known.connection.start()
         yield made
     finally:
         await made.close()
@@ -70,23 +70,23 @@ async def unwatched() -> None:
 
 
 @asynccontextmanager
-async def near(**settings: Any) -> AsyncIterator[Servers]:
+async def near(**settings: Any) -> AsyncIterator[McpServers]:
     """The same server in this process, over HTTP: no child has to be started."""
     async with (
         over_http(program.server.streamable_http_app()) as url,
-        started(Server(**{"name": "things", "url": url, **settings})) as made,
+        started(McpServerConfig(**{"name": "things", "url": url, **settings})) as made,
     ):
         yield made
 
 
-async def offered(servers: Servers, turn: Turn = TURN) -> dict[str, Tool]:
+async def offered(servers: McpServers, turn: Turn = TURN) -> dict[str, Tool]:
     tools: dict[str, Tool] = {}
-    await servers.view().offer(tools, turn, ())
+    await servers.select().add_tools(tools, turn, ())
     return tools
 
 
 async def seen(
-    servers: Servers,
+    servers: McpServers,
     name: str,
     args: dict[str, Any] | None = None,
     pause: Pause | None = None,
@@ -100,5 +100,5 @@ async def seen(
         return [item async for item in items]
 
 
-async def last(servers: Servers, name: str, args: dict[str, Any] | None = None, **more: Any) -> Any:
+async def last(servers: McpServers, name: str, args: dict[str, Any] | None = None, **more: Any) -> Any:
     return (await seen(servers, name, args, **more))[-1]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from rightseat import config as configuration
-from rightseat.config import Config
+from rightseat.config.read import load_config
+from rightseat.config.settings import Config
 from rightseat.errors import ConfigError
-from rightseat.mcp.source import Servers
-from rightseat.wiring import runtime
-from rightseat.wiring.mcp import servers_of
+from rightseat.mcp.source import McpServers
+from rightseat.wiring.from_config import build_runtime
+from rightseat.wiring.mcp import make_mcp_servers
 from tests.unit.mcp.calling import PROGRAM, last
 
 Load = Callable[[str], Config]
@@ -30,13 +30,13 @@ def load(tmp_path: Path) -> Load:
     def made(text: str) -> Config:
         path = tmp_path / "rightseat.toml"
         path.write_text(text, "utf-8")
-        return configuration.load(path)
+        return load_config(path)
 
     return made
 
 
-def servers(config: Config) -> Servers:
-    made = servers_of(config)
+def servers(config: Config) -> McpServers:
+    made = make_mcp_servers(config)
     assert made is not None
     return made
 
@@ -59,7 +59,7 @@ def test_a_table_is_a_server(load: Load, monkeypatch: pytest.MonkeyPatch) -> Non
             """
         )
     )
-    here, there = made.known["here"].link.server, made.known["there"].link.server
+    here, there = made.connections["here"].connection.server, made.connections["there"].connection.server
     assert (here.command, here.args) == ("npx", ("-y", "thing"))
     assert here.env == {"MODE": "quiet", "API_KEY": "Bearer canary-0123456789"}
     assert there.headers == {"Authorization": "Bearer canary-0123456789", "X-Team": "blue"}
@@ -93,18 +93,18 @@ def test_what_is_wrong_is_named(load: Load, table: str, problem: str) -> None:
 async def test_an_assistant_has_all_servers_or_those_it_names(
     load: Load, line: str, expected: set[str]
 ) -> None:
-    made = runtime(load(f"{TWO}\n[assistants.a]\n{line}"))
+    made = build_runtime(load(f"{TWO}\n[assistants.a]\n{line}"))
     for name in ("a", "default"):
-        source = made.assistants[name].source
-        names = {known.link.server.name for known in getattr(source, "known", ())}
+        source = made.assistants[name].toolset
+        names = {one.connection.server.name for one in getattr(source, "connections", ())}
         assert names == expected
-    assert made.assistants["m"].source is None, "a model that is asked by its name is nothing else"
+    assert made.assistants["m"].toolset is None, "a model that is asked by its name is nothing else"
     await made.close()
 
 
 def test_a_server_that_is_not_there_is_named(load: Load) -> None:
     with pytest.raises(ConfigError, match=r"there is no server 'tow'. Did you mean 'two'"):
-        runtime(load(f'{TWO}\n[assistants.a]\nmcp = ["tow"]'))
+        build_runtime(load(f'{TWO}\n[assistants.a]\nmcp = ["tow"]'))
 
 
 def test_without_the_extra_the_line_to_install_it_is_said(
@@ -114,11 +114,11 @@ def test_without_the_extra_the_line_to_install_it_is_said(
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp_types", None)
     with pytest.raises(ConfigError, match=r"pip install 'rightseat\[mcp\]'"):
-        servers_of(load(TWO))
+        make_mcp_servers(load(TWO))
 
 
 def test_without_servers_the_sdk_is_not_imported(load: Load) -> None:
-    assert servers_of(load('[models.m]\nspec = "scripted:demo"')) is None
+    assert make_mcp_servers(load('[models.m]\nspec = "scripted:demo"')) is None
 
 
 @pytest.mark.demand("agents.mcp_name_stdio_commands")
@@ -132,16 +132,16 @@ async def test_a_runtime_starts_its_servers_and_a_reload_keeps_them(load: Load) 
     command = "{sys.executable}"
     args = ["{PROGRAM}"]
     """
-    first = runtime(load(text))
+    first = build_runtime(load(text))
     await first.start()
     assert first.servers is not None
-    link = first.servers.known["things"].link
+    link = first.servers.connections["things"].connection
     await link.start()
-    second = runtime(load(text), before=first)
+    second = build_runtime(load(text), before=first)
     await second.start()
     await first.close()
     assert second.servers is not None
-    assert second.servers.known["things"].link is link
+    assert second.servers.connections["things"].connection is link
     assert (await last(second.servers, "add", {"a": 1, "b": 2})).content == {"result": 3}
     await second.close()
-    assert not link.begun
+    assert not link.is_started

@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from rightseat import Runtime
 from rightseat.engine.loop import Assistant
-from rightseat.mcp.source import Servers
+from rightseat.mcp.source import McpServers
 from tests.contract.doors.members import MEMBERS, Visit
 from tests.kit.house import Lines, calls, house, says
 from tests.unit.mcp.calling import near
@@ -23,7 +23,7 @@ pytestmark = [
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=["newer", "older"])
-async def servers(request: pytest.FixtureRequest) -> AsyncIterator[Servers]:
+async def servers(request: pytest.FixtureRequest) -> AsyncIterator[McpServers]:
     async with near(older=request.param == "older") as made:
         yield made
 
@@ -33,8 +33,8 @@ def visit(member: str) -> Callable[[str], Visit]:
     return MEMBERS[member]
 
 
-def answering(model: Lines, servers: Servers) -> Runtime:
-    return Runtime(assistants=[Assistant("default", model, source=servers.view())])
+def answering(model: Lines, servers: McpServers) -> Runtime:
+    return Runtime(assistants=[Assistant("default", model, toolset=servers.select())])
 
 
 def filled(visitor: Any, name: str, value: str) -> Any:
@@ -50,7 +50,7 @@ def results(model: Lines) -> list[str]:
 
 @pytest.mark.demand("agents.progress_status_elicitation_interrupt")
 async def test_a_servers_question_is_asked_and_answered(
-    visit: Callable[[str], Visit], servers: Servers
+    visit: Callable[[str], Visit], servers: McpServers
 ) -> None:
     model = Lines(calls(("things__paint", "{}")), says("Painted."))
     async with house(answering(model, servers)) as home:
@@ -64,7 +64,7 @@ async def test_a_servers_question_is_asked_and_answered(
 
 @pytest.mark.parametrize("approved", [True, False])
 async def test_what_is_dangerous_needs_a_yes(
-    visit: Callable[[str], Visit], servers: Servers, approved: bool
+    visit: Callable[[str], Visit], servers: McpServers, approved: bool
 ) -> None:
     model = Lines(calls(("things__wipe", "{}")), says("As you wish."))
     async with house(answering(model, servers)) as home:
@@ -77,7 +77,7 @@ async def test_what_is_dangerous_needs_a_yes(
 
 
 async def test_a_call_runs_here_and_its_result_goes_to_the_model(
-    visit: Callable[[str], Visit], servers: Servers
+    visit: Callable[[str], Visit], servers: McpServers
 ) -> None:
     model = Lines(calls(("things__add", '{"a": 1, "b": 2}')), says("Three."))
     async with house(answering(model, servers)) as home:

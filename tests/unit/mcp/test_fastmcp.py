@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from rightseat.mcp.server import Server
-from rightseat.mcp.source import Servers
+from rightseat.mcp.server import McpServerConfig
+from rightseat.mcp.source import McpServers
 from rightseat.types.events import Custom
 from rightseat.types.tools import Pause, Result
 from tests.kit.patience import STUCK
@@ -42,18 +42,18 @@ async def address(python: str) -> AsyncIterator[str]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=KINDS)
-async def servers(request: pytest.FixtureRequest, python: str, address: str) -> AsyncIterator[Servers]:
+async def servers(request: pytest.FixtureRequest, python: str, address: str) -> AsyncIterator[McpServers]:
     older = request.param.endswith("older")
     args = (str(HERE / "serve_fastmcp.py"),)
     over: dict[str, Any] = (
         {"command": python, "args": args} if request.param.startswith("stdio") else {"url": address}
     )
-    async with started(Server(name="things", older=older, **over)) as made:
+    async with started(McpServerConfig(name="things", older=older, **over)) as made:
         yield made
 
 
 @pytest.mark.demand("agents.real_mcp_servers_stdio")
-async def test_its_tools_are_listed_and_called(servers: Servers) -> None:
+async def test_its_tools_are_listed_and_called(servers: McpServers) -> None:
     assert servers.down == {}
     tools = await offered(servers)
     assert list(tools) == [f"things__{name}" for name in ("add", "fail", "slow", "paint", "wipe")]
@@ -61,7 +61,7 @@ async def test_its_tools_are_listed_and_called(servers: Servers) -> None:
     assert await last(servers, "add", {"a": 2, "b": 3}) == Result({"result": 5})
 
 
-async def test_progress_and_failures(servers: Servers) -> None:
+async def test_progress_and_failures(servers: McpServers) -> None:
     told, result = await seen(servers, "slow")
     assert isinstance(told, Custom)
     assert told.value["message"] == "half"
@@ -70,9 +70,9 @@ async def test_progress_and_failures(servers: Servers) -> None:
     assert "the disk is full" in failed.content["error"]["message"]
 
 
-async def test_a_question_in_the_middle_of_a_call(servers: Servers) -> None:
+async def test_a_question_in_the_middle_of_a_call(servers: McpServers) -> None:
     """It can be put in the older era only; in the newer its server must say it otherwise, and fails."""
-    link = servers.known["things"].link
+    link = servers.connections["things"].connection
     first = await last(servers, "paint")
     if not link.server.older and not isinstance(first, Pause):
         assert first.failed

@@ -9,12 +9,12 @@ import mcp_types as types
 import pytest
 from mcp.client import stdio
 
-from rightseat.mcp.flight import BACKLOG, Flight
-from rightseat.mcp.link import Link
-from rightseat.mcp.outcome import outcome
-from rightseat.mcp.server import Server
-from rightseat.mcp.source import Servers
-from rightseat.mcp.tool import fitted, tool_of, usable
+from rightseat.mcp.flight import MAX_QUEUED_PROGRESS, RemoteToolCall
+from rightseat.mcp.link import McpConnection
+from rightseat.mcp.outcome import convert_result
+from rightseat.mcp.server import McpServerConfig
+from rightseat.mcp.source import McpServers
+from rightseat.mcp.tool import has_valid_schema, make_tool, truncate_result
 from rightseat.types.tools import Result
 from tests.kit.house import serving
 from tests.kit.patience import STUCK
@@ -47,13 +47,16 @@ def saying(status: int, kind: str, body: bytes) -> Any:
     ],
 )
 async def test_what_is_no_server_is_down(app: Any) -> None:
-    async with serving(app) as url, started(Server(name="odd", url=f"{url}/mcp", start=1)) as servers:
+    async with (
+        serving(app) as url,
+        started(McpServerConfig(name="odd", url=f"{url}/mcp", start=1)) as servers,
+    ):
         assert servers.down["odd"]
 
 
 @pytest.mark.parametrize("words", ["echo hello", "exit 3", "head -c 2000000 /dev/zero"])
 async def test_what_is_no_program_of_that_kind_is_down(words: str) -> None:
-    odd = Server(name="odd", command="/bin/sh", args=("-c", words), start=3)
+    odd = McpServerConfig(name="odd", command="/bin/sh", args=("-c", words), start=3)
     async with started(odd) as servers:
         assert servers.down["odd"]
 
@@ -63,17 +66,19 @@ def wire(**fields: Any) -> types.Tool:
 
 
 def test_a_schema_that_nobody_can_check_is_left_out() -> None:
-    assert usable(wire())
-    assert not usable(wire(input_schema={"type": "object", "$ref": "http://127.0.0.1:9/schema"}))
-    assert not usable(wire(input_schema={"type": "nothing"}))
+    assert has_valid_schema(wire())
+    assert not has_valid_schema(wire(input_schema={"type": "object", "$ref": "http://127.0.0.1:9/schema"}))
+    assert not has_valid_schema(wire(input_schema={"type": "nothing"}))
 
 
 def test_a_description_and_a_result_have_an_end() -> None:
-    tool = tool_of(Link(Server(name="s", command="c")), wire(description="x" * 10_000), "s__t")
+    tool = make_tool(
+        McpConnection(McpServerConfig(name="s", command="c")), wire(description="x" * 10_000), "s__t"
+    )
     assert len(tool.description) == 4000
-    assert len(fitted(Result("x" * (5 << 20)), None).text) < 1.1 * (1 << 20)
-    assert len(fitted(Result("word " * 10_000), 100).text) < 400
-    assert fitted(Result({"a": 1}), 100) == Result({"a": 1})
+    assert len(truncate_result(Result("x" * (5 << 20)), None).text) < 1.1 * (1 << 20)
+    assert len(truncate_result(Result("word " * 10_000), 100).text) < 400
+    assert truncate_result(Result({"a": 1}), 100) == Result({"a": 1})
 
 
 def test_what_a_result_holds() -> None:
@@ -87,20 +92,20 @@ def test_what_a_result_holds() -> None:
         ),
         types.AudioContent(type="audio", data="not base64!", mime_type="audio/wav"),
     ]
-    shown, result = outcome("c", "t", types.CallToolResult(content=blocks))
+    shown, result = convert_result("c", "t", types.CallToolResult(content=blocks))
     assert [artifact.name for artifact in shown] == ["t-4.pdf"]
     assert result == Result("one\na: file:///a\ntwo\n[t-4.pdf, application/pdf: shown to the person]")
-    _, failed = outcome("c", "t", types.CallToolResult(content=[], is_error=True))
+    _, failed = convert_result("c", "t", types.CallToolResult(content=[], is_error=True))
     assert failed.content["error"] == {"code": "tool_failed", "message": "t failed and did not say why."}
 
 
 async def test_who_tells_too_much_is_not_listened_to() -> None:
-    link = Link(Server(name="s", command="/no/such/program"))
-    flight = Flight(link, "t", {}, {})
-    for number in range(10 * BACKLOG):
-        await flight.told(number, None, None)
-    assert flight.items.qsize() == BACKLOG
-    await flight.end()
+    link = McpConnection(McpServerConfig(name="s", command="/no/such/program"))
+    flight = RemoteToolCall(link, "t", {}, {})
+    for number in range(10 * MAX_QUEUED_PROGRESS):
+        await flight.on_progress(number, None, None)
+    assert flight.items.qsize() == MAX_QUEUED_PROGRESS
+    await flight.close()
     await link.close()
     await asyncio.sleep(0)
 
@@ -118,11 +123,11 @@ async def test_a_program_that_does_not_want_to_end_is_killed(
     for name in ("PROCESS_TERMINATION_TIMEOUT", "FORCE_KILL_TIMEOUT"):
         monkeypatch.setattr(stdio, name, 0.3)
     mark = str(tmp_path)
-    servers = Servers(
-        [Server(name="stubborn", command=sys.executable, args=("-c", STUBBORN, mark), start=0.5)]
+    servers = McpServers(
+        [McpServerConfig(name="stubborn", command=sys.executable, args=("-c", STUBBORN, mark), start=0.5)]
     )
     starting = asyncio.create_task(servers.start())
-    link = servers.known["stubborn"].link
+    link = servers.connections["stubborn"].connection
     await until(lambda: link._timer is not None and link._timer.expired())
     assert alive(mark)
     async with asyncio.timeout(STUCK):
@@ -135,7 +140,7 @@ async def test_a_program_that_does_not_want_to_end_is_killed(
 @pytest.mark.long
 async def test_a_program_that_only_prints(caplog: pytest.LogCaptureFixture) -> None:
     """It is no server, and what it prints is not in the log: not a line, and no traceback for each."""
-    flood = Server(name="flood", command="yes", args=("canary-0123456789",), start=5)
+    flood = McpServerConfig(name="flood", command="yes", args=("canary-0123456789",), start=5)
     async with started(flood) as servers:
         assert "flood" in servers.down
     assert "writes to its standard output what is no message" in caplog.text
@@ -153,5 +158,5 @@ async def test_a_few_lines_of_print_do_no_harm() -> None:
 
 
 async def test_a_program_that_is_not_there_is_named() -> None:
-    async with started(Server(name="x", command="no-such-program")) as servers:
+    async with started(McpServerConfig(name="x", command="no-such-program")) as servers:
         assert servers.down == {"x": "there is no program 'no-such-program'"}

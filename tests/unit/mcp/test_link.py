@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from rightseat.mcp import link as linking
-from rightseat.mcp.link import Link
-from rightseat.mcp.server import Server
-from rightseat.mcp.source import Servers
+from rightseat.mcp.link import McpConnection
+from rightseat.mcp.server import McpServerConfig
+from rightseat.mcp.source import McpServers
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, ToolContext
 from tests.kit.house import serving
@@ -40,8 +40,8 @@ async def test_a_child_finds_no_secret_of_ours(
 
 
 async def test_one_that_is_down_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
-    gone = Server(name="gone", command="/no/such/program")
-    closed = Server(name="closed", url="http://127.0.0.1:9/mcp")
+    gone = McpServerConfig(name="gone", command="/no/such/program")
+    closed = McpServerConfig(name="closed", url="http://127.0.0.1:9/mcp")
     async with started(gone, closed) as servers:
         assert servers.down.keys() == {"gone", "closed"}
         assert servers.down["gone"] == "there is no program '/no/such/program'"
@@ -52,7 +52,7 @@ async def test_one_that_is_down_stops_nobody(caplog: pytest.LogCaptureFixture) -
 @pytest.mark.demand("agents.mcp_name_stdio_commands")
 @pytest.mark.long
 async def test_a_child_that_dies_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linking, "FIRST", 0.01)
+    monkeypatch.setattr(linking, "FIRST_RETRY", 0.01)
     async with started(things()) as servers:
         result = await last(servers, "die")
         assert result.failed
@@ -100,11 +100,11 @@ async def test_a_call_of_the_older_era_waits_inside_its_server(capfd: pytest.Cap
 
 
 async def test_a_call_that_nobody_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linking, "HELD", 0.05)
+    monkeypatch.setattr(linking, "ANSWER_TIMEOUT", 0.05)
     async with near(older=True) as servers:
         pause = await last(servers, "stroke")
-        link = servers.known["things"].link
-        await until(lambda: not link.held and not link.flights)
+        link = servers.connections["things"].connection
+        await until(lambda: not link.held_calls and not link.active_calls)
         late = await last(servers, "stroke", pause=pause, answers=[{"colour": "red"}])
         assert late.content["error"]["code"] == "expired"
 
@@ -112,20 +112,20 @@ async def test_a_call_that_nobody_answers_is_given_up(monkeypatch: pytest.Monkey
 async def test_each_question_of_a_call_has_its_own_time() -> None:
     async with near(older=True) as servers:
         await last(servers, "stroke")
-        link = servers.known["things"].link
-        ((id, flight),) = link.held.items()
-        link._drop(flight, asyncio.get_running_loop().create_future())
-        assert list(link.held) == [id], "the time of an earlier one is no matter"
-        link._drop(flight, flight.answer)
-        assert not link.held
+        link = servers.connections["things"].connection
+        ((id, flight),) = link.held_calls.items()
+        link._expire_call(flight, asyncio.get_running_loop().create_future())
+        assert list(link.held_calls) == [id], "the time of an earlier one is no matter"
+        link._expire_call(flight, flight.answer)
+        assert not link.held_calls
 
 
 async def test_a_question_of_two_calls_is_nobodys(caplog: pytest.LogCaptureFixture) -> None:
     """Whose question it is is not said in the older era: asking the wrong person would tell him of it."""
     async with near(older=True) as servers:
         hanging = asyncio.create_task(last(servers, "hang"))
-        link = servers.known["things"].link
-        await until(lambda: len(link.flights) == 1)
+        link = servers.connections["things"].connection
+        await until(lambda: len(link.active_calls) == 1)
         assert await last(servers, "stroke") == Result({"result": "not painted: cancel"})
         assert "nobody knows for which of 2 calls" in caplog.text
         hanging.cancel()
@@ -149,28 +149,28 @@ async def test_only_the_tools_that_are_wanted() -> None:
 
 @pytest.mark.long
 async def test_a_server_that_never_answers_is_down() -> None:
-    silent = Server(name="silent", command="/bin/sleep", args=("60",), start=0.3)
+    silent = McpServerConfig(name="silent", command="/bin/sleep", args=("60",), start=0.3)
     async with started(silent) as servers:
         assert servers.down == {"silent": "it does not answer"}
 
 
 async def test_what_was_shared_outlives_the_one_before() -> None:
     async with near() as before:
-        link = before.known["things"].link
-        after = Servers([link.server], None, before)
-        other = Servers([replace(link.server, timeout=5)], None, before)
-        assert after.known["things"].link is link
-        assert other.known["things"].link is not link
+        link = before.connections["things"].connection
+        after = McpServers([link.server], None, before)
+        other = McpServers([replace(link.server, timeout=5)], None, before)
+        assert after.connections["things"].connection is link
+        assert other.connections["things"].connection is not link
         await after.start()
         await before.close()
         assert await last(after, "add", {"a": 1, "b": 1}) == Result({"result": 2})
         await after.close()
-        assert not link.begun
+        assert not link.is_started
 
 
 def test_a_link_that_was_not_started_says_so() -> None:
     async def look() -> Any:
-        return Link(Server(name="x", command="y")).down
+        return McpConnection(McpServerConfig(name="x", command="y")).down_reason
 
     assert asyncio.run(look()) == "it was not asked yet"
 
@@ -191,7 +191,7 @@ async def test_a_servers_headers_are_sent() -> None:
         return answer
 
     async with serving(app("other")) as other, serving(app("ours", f"{other}/mcp")) as ours:
-        server = Server(name="x", url=f"{ours}/mcp", headers={"Authorization": "canary-0123456789"})
+        server = McpServerConfig(name="x", url=f"{ours}/mcp", headers={"Authorization": "canary-0123456789"})
         async with started(server) as servers:
             assert "x" in servers.down
     assert set(got) == {("ours", "canary-0123456789")}
@@ -199,12 +199,12 @@ async def test_a_servers_headers_are_sent() -> None:
 
 async def test_a_call_of_one_that_is_down_fails_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     async with near(start=10 * STUCK) as servers:
-        known = servers.known["things"]
+        known = servers.connections["things"]
         tool = known.tools["things__add"]
         assert tool.call is not None
-        monkeypatch.setattr(linking, "connected", refused)
-        known.link.lost()
-        await until(lambda: known.link.down)
+        monkeypatch.setattr(linking, "connect_client", refused)
+        known.connection.mark_lost()
+        await until(lambda: known.connection.down_reason)
         async with (
             asyncio.timeout(STUCK),
             closing(tool.call({"a": 1, "b": 1}, ToolContext(TURN, "c"))) as items,
@@ -231,7 +231,7 @@ async def test_a_server_that_was_started_anew_is_called_on_a_new_session() -> No
         over_http(first),
         over_http(second),
         serving(either) as url,
-        started(Server(name="things", url=f"{url}/mcp", older=True)) as servers,
+        started(McpServerConfig(name="things", url=f"{url}/mcp", older=True)) as servers,
     ):
         assert await last(servers, "add", {"a": 1, "b": 1}) == Result({"result": 2})
         apps.append(second)

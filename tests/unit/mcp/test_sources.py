@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 import pytest
 from msgspec.structs import replace
 
-from rightseat.engine.toolsets import Sources
-from rightseat.mcp.tool import named
+from rightseat.engine.toolsets import CombinedToolset
+from rightseat.mcp.tool import make_tool_name
 from rightseat.types.messages import Message
 from rightseat.types.tools import Tool
 from rightseat.types.turn import Turn
@@ -24,40 +24,40 @@ class Shop:
         return name in self.tools
 
     @property
-    def questions(self) -> tuple[str, ...]:
+    def suggestions(self) -> tuple[str, ...]:
         return ("Both?", f"{next(iter(self.tools))}?")
 
     @property
     def groups(self) -> dict[str, str]:
         return {"same": next(iter(self.tools))}
 
-    def asked(self, turn: Turn, /) -> Turn:
+    def with_default_question(self, turn: Turn, /) -> Turn:
         return replace(turn, thread=turn.thread + next(iter(self.tools)))
 
-    async def offer(self, tools: dict[str, Tool], turn: Turn, said: Sequence[Message], /) -> None:
+    async def add_tools(self, tools: dict[str, Tool], turn: Turn, said: Sequence[Message], /) -> None:
         for name, tool in self.tools.items():
             tools.setdefault(name, tool)
 
-    def digest(self, names: Iterable[str], /) -> str:
+    def fingerprint(self, names: Iterable[str], /) -> str:
         return "+".join(name for name in names if name in self.tools)
 
 
 async def test_the_first_source_counts() -> None:
-    both = Sources([Shop("a", "x"), Shop("b", "x")])
+    both = CombinedToolset([Shop("a", "x"), Shop("b", "x")])
     tools: dict[str, Tool] = {}
-    await both.offer(tools, TURN, ())
+    await both.add_tools(tools, TURN, ())
     assert {name: tool.description for name, tool in tools.items()} == {"a": "of a", "x": "of a", "b": "of b"}
     assert all(name in both for name in "abx")
     assert "c" not in both
-    assert both.questions == ("Both?", "a?", "b?")
+    assert both.suggestions == ("Both?", "a?", "b?")
     assert both.groups == {"same": "a"}
-    assert both.asked(TURN).thread == "ab"
+    assert both.with_default_question(TURN).thread == "ab"
 
 
 def test_a_change_in_any_of_them_changes_the_digest() -> None:
-    both = Sources([Shop("a"), Shop("b")])
-    assert both.digest(name for name in "ab") == "ab"
-    assert both.digest(["b"]) == "b"
+    both = CombinedToolset([Shop("a"), Shop("b")])
+    assert both.fingerprint(name for name in "ab") == "ab"
+    assert both.fingerprint(["b"]) == "b"
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_change_in_any_of_them_changes_the_digest() -> None:
     ],
 )
 def test_names_that_every_upstream_takes(server: str, tool: str, name: str) -> None:
-    found = named(server, tool, ())
+    found = make_tool_name(server, tool, ())
     assert found == name if name == "files__read" else found.startswith(name)
     assert len(found) <= 64
     assert found.replace("_", "").replace("-", "").isalnum()
@@ -78,6 +78,6 @@ def test_names_that_every_upstream_takes(server: str, tool: str, name: str) -> N
 
 
 def test_two_tools_never_share_a_name() -> None:
-    first = named("s", "a.b", ())
-    assert first != named("s", "a-b", ()) != named("s", "a_b", ())
-    assert named("s", "a_b", {"s__a_b"}) != "s__a_b"
+    first = make_tool_name("s", "a.b", ())
+    assert first != make_tool_name("s", "a-b", ()) != make_tool_name("s", "a_b", ())
+    assert make_tool_name("s", "a_b", {"s__a_b"}) != "s__a_b"

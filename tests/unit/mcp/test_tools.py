@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 from msgspec.structs import replace
 
-from rightseat.mcp.source import Servers
+from rightseat.mcp.source import McpServers
 from rightseat.types.events import Artifact, Custom
 from rightseat.types.tools import Pause, Result
 from tests.kit.waiting import until
@@ -19,7 +19,7 @@ KINDS = ["stdio newer", "stdio older", "http newer", "http older"]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=KINDS)
-async def servers(request: pytest.FixtureRequest) -> AsyncIterator[Servers]:
+async def servers(request: pytest.FixtureRequest) -> AsyncIterator[McpServers]:
     older = request.param.endswith("older")
     stdio = request.param.startswith("stdio")
     async with started(things(older=older)) if stdio else near(older=older) as made:
@@ -30,7 +30,7 @@ async def servers(request: pytest.FixtureRequest) -> AsyncIterator[Servers]:
 
 @pytest.mark.demand("agents.mcp_name_stdio_commands")
 @pytest.mark.long
-async def test_every_tool_is_there_under_its_servers_name(servers: Servers) -> None:
+async def test_every_tool_is_there_under_its_servers_name(servers: McpServers) -> None:
     assert servers.down == {}
     tools = await offered(servers)
     assert {"things__add", "things__look", "things__paint"} <= set(tools)
@@ -42,27 +42,27 @@ async def test_every_tool_is_there_under_its_servers_name(servers: Servers) -> N
         "dangerous",
     ]
     assert [name for name, tool in tools.items() if tool.confirm] == ["things__wipe"]
-    assert all(tool.outside for tool in tools.values())
+    assert all(tool.untrusted for tool in tools.values())
 
 
 @pytest.mark.demand("agents.mcp_name_stdio_commands")
-async def test_a_call(servers: Servers) -> None:
+async def test_a_call(servers: McpServers) -> None:
     assert await seen(servers, "add", {"a": 2, "b": 3}) == [Result({"result": 5})]
 
 
-async def test_several_calls_at_once(servers: Servers) -> None:
+async def test_several_calls_at_once(servers: McpServers) -> None:
     results = await asyncio.gather(*(last(servers, "add", {"a": n, "b": n}) for n in range(20)))
     assert [result.content["result"] for result in results] == [2 * n for n in range(20)]
 
 
-async def test_what_fails_is_a_failure_in_its_own_words(servers: Servers) -> None:
+async def test_what_fails_is_a_failure_in_its_own_words(servers: McpServers) -> None:
     result = await last(servers, "fail")
     assert result.failed
     assert "the disk is full" in result.content["error"]["message"]
 
 
 @pytest.mark.demand("agents.progress_status_elicitation_interrupt")
-async def test_progress_is_told_while_it_runs(servers: Servers) -> None:
+async def test_progress_is_told_while_it_runs(servers: McpServers) -> None:
     *told, result = await seen(servers, "slow", {"steps": 2})
     common = {"call": "c", "tool": "things__slow", "total": 2.0}
     assert told == [
@@ -72,14 +72,14 @@ async def test_progress_is_told_while_it_runs(servers: Servers) -> None:
     assert result == Result({"result": "done"})
 
 
-async def test_a_picture_is_for_the_person(servers: Servers) -> None:
+async def test_a_picture_is_for_the_person(servers: McpServers) -> None:
     artifact, result = await seen(servers, "picture")
     assert isinstance(artifact, Artifact)
     assert artifact.content == {"name": "picture-2.png", "media_type": "image/png", "data": program.PIXEL}
     assert result == Result("Here.\n[picture-2.png, image/png: shown to the person]")
 
 
-async def test_a_question_stops_the_turn_and_its_answer_goes_on(servers: Servers) -> None:
+async def test_a_question_stops_the_turn_and_its_answer_goes_on(servers: McpServers) -> None:
     pause = await last(servers, "paint")
     assert isinstance(pause, Pause)
     (ask,) = pause.asks
@@ -89,21 +89,21 @@ async def test_a_question_stops_the_turn_and_its_answer_goes_on(servers: Servers
     )
 
 
-async def test_a_turn_limited_to_plugins_is_shown_none(servers: Servers) -> None:
+async def test_a_turn_limited_to_plugins_is_shown_none(servers: McpServers) -> None:
     assert await offered(servers, replace(TURN, plugins=("net",))) == {}
 
 
-async def test_its_digest_changes_with_what_is_called(servers: Servers) -> None:
-    view = servers.view()
-    assert view.digest(["things__add"]) != view.digest(["things__look"]) != ""
-    assert view.digest(["other"]) == ""
+async def test_its_digest_changes_with_what_is_called(servers: McpServers) -> None:
+    view = servers.select()
+    assert view.fingerprint(["things__add"]) != view.fingerprint(["things__look"]) != ""
+    assert view.fingerprint(["other"]) == ""
     assert "things__add" in view
     assert "add" not in view
 
 
 @pytest.mark.demand("agents.mcp_name_stdio_commands")
-async def test_another_tool_is_found_when_the_server_says_so(servers: Servers) -> None:
+async def test_another_tool_is_found_when_the_server_says_so(servers: McpServers) -> None:
     assert "things__grown" not in await offered(servers)
     await last(servers, "grow")
-    view = servers.view()
+    view = servers.select()
     await until(lambda: "things__grown" in view)

@@ -10,9 +10,9 @@ from rightseat import Runtime
 from rightseat.engine.loop import Assistant
 from rightseat.errors import CallerError
 from rightseat.mcp import visitors as visiting
-from rightseat.mcp.visitors import Visitors
+from rightseat.mcp.visitors import RequestMcpToolSource
 from rightseat.types.tools import Tool
-from rightseat.types.turn import Forwarded, Owner, Turn
+from rightseat.types.turn import ForwardedProps, Owner, Turn
 from tests.kit.client import Client
 from tests.kit.house import Lines, calls, house, says
 from tests.unit.doors.copilotkit.client import DOCUMENT, body, data, text
@@ -29,33 +29,33 @@ async def url() -> AsyncIterator[str]:
 
 
 def asking(properties: dict[str, Any], owner: str = "ada") -> Turn:
-    return Turn(messages=(), owner=Owner(owner), forwarded=Forwarded(properties))
+    return Turn(messages=(), owner=Owner(owner), forwarded=ForwardedProps(properties))
 
 
-async def offered(visitors: Visitors, turn: Turn) -> dict[str, Tool]:
+async def offered(visitors: RequestMcpToolSource, turn: Turn) -> dict[str, Tool]:
     tools: dict[str, Tool] = {}
-    await visitors.offer(tools, turn, ())
+    await visitors.add_tools(tools, turn, ())
     return tools
 
 
 @pytest.mark.io
 @pytest.mark.parametrize("key", ["mcpServers", "mcpEndpoints"])
 async def test_an_allowed_one_gives_its_tools(url: str, key: str) -> None:
-    visitors = Visitors([url])
+    visitors = RequestMcpToolSource([url])
     tools = await offered(visitors, asking({key: [{"endpoint": url, "apiKey": "canary-key"}]}))
     (name,) = (name for name in tools if name.endswith("__add"))
     assert name.startswith("127_0_0_1_")
     assert name in visitors
-    assert visitors.digest([name])
-    link = next(iter(visitors.known.values())).link
+    assert visitors.fingerprint([name])
+    link = next(iter(visitors.connections.values())).connection
     assert link.server.headers == {"Authorization": "Bearer canary-key"}
     await visitors.close()
 
 
 async def test_without_a_word_about_servers_there_are_none(url: str) -> None:
-    visitors = Visitors([url])
+    visitors = RequestMcpToolSource([url])
     assert await offered(visitors, asking({"tenant": "acme"})) == {}
-    assert visitors.known == {}
+    assert visitors.connections == {}
 
 
 @pytest.mark.demand("agents.per_request_servers_copilotkit")
@@ -71,29 +71,29 @@ async def test_without_a_word_about_servers_there_are_none(url: str) -> None:
     ],
 )
 async def test_any_other_is_refused_and_nothing_is_asked(url: str, item: Any) -> None:
-    visitors = Visitors([url])
+    visitors = RequestMcpToolSource([url])
     if isinstance(item, dict) and isinstance(item.get("endpoint"), str):
         item = {"endpoint": item["endpoint"].replace("ALLOWED", url)}
     with pytest.raises(CallerError) as caught:
         await offered(visitors, asking({"mcpServers": [item]}))
     assert caught.value.param == "mcpServers"
-    assert visitors.known == {}
+    assert visitors.connections == {}
 
 
 @pytest.mark.io
 async def test_each_owner_has_a_connection_and_one_that_is_not_used_is_closed(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    visitors = Visitors([url])
+    visitors = RequestMcpToolSource([url])
     named = {"mcpServers": [{"endpoint": url}]}
     await offered(visitors, asking(named, "ada"))
     await offered(visitors, asking(named, "bob"))
-    first, second = (known.link for known in visitors.known.values())
+    first, second = (known.connection for known in visitors.connections.values())
     assert first is not second
-    monkeypatch.setattr(visiting, "MOST", 1)
+    monkeypatch.setattr(visiting, "MAX_CONNECTIONS", 1)
     await offered(visitors, asking(named, "bob"))
-    assert [known.link for known in visitors.known.values()] == [second]
-    assert not first.begun
+    assert [known.connection for known in visitors.connections.values()] == [second]
+    assert not first.is_started
     await visitors.close()
 
 
@@ -101,7 +101,7 @@ async def test_each_owner_has_a_connection_and_one_that_is_not_used_is_closed(
 @pytest.mark.io
 @pytest.mark.parametrize("allowed", [True, False])
 async def test_copilotkits_properties_name_them(url: str, allowed: bool) -> None:
-    visitors = Visitors([url] if allowed else ["https://other.example/mcp"])
+    visitors = RequestMcpToolSource([url] if allowed else ["https://other.example/mcp"])
 
     async def call(prompt: Any) -> AsyncIterator[Any]:
         name = next(tool.name for tool in prompt.tools if tool.name.endswith("__add"))
@@ -111,7 +111,7 @@ async def test_copilotkits_properties_name_them(url: str, allowed: bool) -> None
     model = Lines(call, says("Three."))
     asked = body(data(text("add")), DOCUMENT)
     asked["variables"]["properties"] = {"mcpServers": [{"endpoint": url}]}
-    runtime = Runtime(assistants=[Assistant("default", model, source=visitors)])
+    runtime = Runtime(assistants=[Assistant("default", model, toolset=visitors)])
     async with house(runtime) as home, Client(home.url) as client:
         await client.post("/copilotkit", asked, {})
         answer = (await client.body()).decode() if (await client.head()).status == 200 else ""

@@ -10,12 +10,12 @@ import pytest
 
 from rightseat import Runtime, ToolContext, tool
 from rightseat.errors import Forbidden
-from rightseat.middleware.hooks import Answered, Asked, Given, Hooks
-from rightseat.runtime.incidents import Incident, working_on
+from rightseat.middleware.hooks import HookRequest, HookResponse, Hooks, RequestAdditions
+from rightseat.runtime.incidents import Incident, current_thread_and_run
 from rightseat.types.events import CallResult, Event, RunFinished, TextDelta
-from rightseat.types.messages import said
+from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
-from rightseat.types.turn import Forwarded, Turn
+from rightseat.types.turn import ForwardedProps, Turn
 from tests.faults.faces import FACES, Face
 from tests.kit.house import Lines, calls, house, says
 from tests.kit.patience import STUCK
@@ -24,7 +24,7 @@ LOGGER = "rightseat.middleware.hooks"
 
 
 def turn(text: str = "hi", **more: Any) -> Turn:
-    return Turn(messages=(said("user", text),), thread="t1", run="r1", **more)
+    return Turn(messages=(text_message("user", text),), thread="t1", run="r1", **more)
 
 
 async def events(runtime: Runtime, asked: Turn) -> list[Event]:
@@ -47,20 +47,20 @@ def whoami(ctx: ToolContext) -> dict[str, Any]:
 @pytest.mark.demand("models.hooks_before_request_after")
 @pytest.mark.parametrize("kind", ["plain", "async", "mapping", "object"])
 async def test_before_adds_headers_and_properties_over_the_clients(kind: str) -> None:
-    seen: list[Asked] = []
-    given = Given({"X-Tenant": "acme"}, {"plan": "basic"})
+    seen: list[HookRequest] = []
+    given = RequestAdditions({"X-Tenant": "acme"}, {"plan": "basic"})
 
-    def plain(asked: Asked) -> Given | dict[str, Any]:
+    def plain(asked: HookRequest) -> RequestAdditions | dict[str, Any]:
         seen.append(asked)
         assert threading.current_thread() is not threading.main_thread()
         return {"headers": given.headers, "properties": given.properties} if kind == "mapping" else given
 
-    async def waiting(asked: Asked) -> Given:
+    async def waiting(asked: HookRequest) -> RequestAdditions:
         seen.append(asked)
         return given
 
     class Object:
-        async def __call__(self, asked: Asked) -> Given:
+        async def __call__(self, asked: HookRequest) -> RequestAdditions:
             seen.append(asked)
             return given
 
@@ -71,7 +71,7 @@ async def test_before_adds_headers_and_properties_over_the_clients(kind: str) ->
         hooks=Hooks(on_before_request=others.get(kind, plain)),
     )
     asked = turn(
-        headers={"x-tenant": "forged", "x-own": "1"}, forwarded=Forwarded({"plan": "gold", "lang": "en"})
+        headers={"x-tenant": "forged", "x-own": "1"}, forwarded=ForwardedProps({"plan": "gold", "lang": "en"})
     )
     found = await events(runtime, asked)
     assert isinstance(found[-1], RunFinished)
@@ -87,7 +87,7 @@ async def test_before_adds_headers_and_properties_over_the_clients(kind: str) ->
 @pytest.mark.io
 @pytest.mark.parametrize("face", FACES, ids=lambda face: face.name)
 async def test_before_may_refuse_and_each_door_says_so(face: Face) -> None:
-    async def before(asked: Asked) -> None:
+    async def before(asked: HookRequest) -> None:
         raise Forbidden("Not in this house.")
 
     model = Lines()
@@ -100,7 +100,7 @@ async def test_before_may_refuse_and_each_door_says_so(face: Face) -> None:
 
 @pytest.mark.io
 async def test_a_hook_is_told_where_the_request_came_in() -> None:
-    seen: list[Asked] = []
+    seen: list[HookRequest] = []
     hooks = Hooks(on_before_request=lambda asked: seen.append(asked))
     async with house(Runtime(model=Lines(says("Hello.")), hooks=hooks)) as server:
         await FACES[2](server.url, "hi")
@@ -113,7 +113,7 @@ async def test_a_hook_is_told_where_the_request_came_in() -> None:
 async def test_a_before_that_fails_refuses_in_our_words(
     problem: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def before(asked: Asked) -> Any:
+    async def before(asked: HookRequest) -> Any:
         if problem == "raises":
             raise ValueError("canary-of-the-hook")
         if problem == "slow":
@@ -131,7 +131,7 @@ async def test_a_before_that_fails_refuses_in_our_words(
 
 @pytest.mark.demand("models.hooks_before_request_after")
 async def test_after_has_what_was_answered_and_the_stream_is_the_same() -> None:
-    seen: list[Answered] = []
+    seen: list[HookResponse] = []
     plain = Runtime(
         model=Lines(calls(("whoami", "{}"), text="Let me see."), says("You", " are.")), tools=[whoami]
     )
@@ -158,7 +158,7 @@ async def test_after_has_what_was_answered_and_the_stream_is_the_same() -> None:
 async def test_an_after_that_fails_loses_nothing(slow: bool, caplog: pytest.LogCaptureFixture) -> None:
     begun = asyncio.Event()
 
-    async def after(answered: Answered) -> None:
+    async def after(answered: HookResponse) -> None:
         begun.set()
         if slow:
             await asyncio.Event().wait()
@@ -178,7 +178,7 @@ async def test_an_after_that_fails_loses_nothing(slow: bool, caplog: pytest.LogC
 async def test_nobody_waits_for_after() -> None:
     free = asyncio.Event()
 
-    async def after(answered: Answered) -> None:
+    async def after(answered: HookResponse) -> None:
         await free.wait()
 
     async with house(Runtime(model=Lines(says("Hello.")), hooks=Hooks(on_after_request=after))) as server:
@@ -189,7 +189,7 @@ async def test_nobody_waits_for_after() -> None:
 @pytest.mark.demand("models.hooks_before_request_after")
 async def test_on_error_hears_of_every_failed_run_and_after_of_none() -> None:
     heard: list[Incident] = []
-    after: list[Answered] = []
+    after: list[HookResponse] = []
     hooks = Hooks(on_error=heard.append, on_after_request=after.append)
 
     def broken(asked: Turn) -> AsyncIterator[Event]:
@@ -214,7 +214,7 @@ async def test_an_on_error_that_fails_is_logged_and_the_error_is_still_told(
 
 
 async def test_a_client_that_leaves_has_no_after() -> None:
-    seen: list[Answered] = []
+    seen: list[HookResponse] = []
     runtime = Runtime(model=Lines(says("a", "b", "c")), hooks=Hooks(on_after_request=seen.append))
     async with closing(runtime.run(turn())) as stream:
         async for event in stream:
@@ -225,7 +225,7 @@ async def test_a_client_that_leaves_has_no_after() -> None:
 
 
 async def test_what_another_assistant_is_asked_is_no_request_of_its_own() -> None:
-    seen: list[Asked] = []
+    seen: list[HookRequest] = []
     runtime = Runtime(model=Lines(says("x")), hooks=Hooks(on_before_request=lambda asked: seen.append(asked)))
     await events(runtime, turn(depth=1))
     assert seen == []
@@ -243,7 +243,7 @@ async def test_a_hooks_own_lines_have_the_ids_of_the_run() -> None:
     seen: list[tuple[str, str]] = []
 
     def note(given: object) -> None:
-        seen.append(working_on())
+        seen.append(current_thread_and_run())
 
     hooks = Hooks(on_before_request=note, on_after_request=note)
     await events(Runtime(model=Lines(says("x")), hooks=hooks), turn())

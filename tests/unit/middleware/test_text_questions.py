@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from rightseat import Owner, Runtime, Tool, ToolContext, Turn, said, tool
-from rightseat.middleware.text_questions import phrase
+from rightseat import Owner, Runtime, Tool, ToolContext, Turn, text_message, tool
+from rightseat.middleware.text_questions import format_question
 from rightseat.types.events import CallStart, Event, Interrupt, RunFailed, RunFinished, TextDelta
-from rightseat.types.messages import Call, Message
+from rightseat.types.messages import Message, ToolCall
 from rightseat.types.model import ToolSpec
 from tests.kit.house import Lines, Script, calls, says
 
@@ -35,7 +35,7 @@ class Talk:
         self.runtime = Runtime(model=self.model, tools=[act, *tools])
 
     async def say(self, text: str, **turn: Any) -> str:
-        self.history.append(said("user", text))
+        self.history.append(text_message("user", text))
         return await self.post(**turn)
 
     async def post(self, **turn: Any) -> str:
@@ -50,8 +50,8 @@ class Talk:
         assert not [event for event in self.events if isinstance(event, Interrupt | RunFailed)]
         text = "".join(event.text for event in self.events if isinstance(event, TextDelta))
         made = [event for event in self.events if isinstance(event, CallStart) and event.client]
-        own = tuple(Call(call.id, call.name, "{}") for call in made)
-        self.history.append(Message("assistant", said("assistant", text).parts, own))
+        own = tuple(ToolCall(call.id, call.name, "{}") for call in made)
+        self.history.append(Message("assistant", text_message("assistant", text).parts, own))
         return text
 
     @property
@@ -88,13 +88,16 @@ async def test_the_models_own_words_come_before_the_question() -> None:
 async def test_white_space_does_not_count() -> None:
     talk = Talk(ACT, says("ok"))
     text = await talk.say("  go   now ")
-    talk.history = [said("user", "go now"), said("assistant", text.replace("\n\n", " ") + "\n")]
+    talk.history = [
+        text_message("user", "go now"),
+        text_message("assistant", text.replace("\n\n", " ") + "\n"),
+    ]
     await talk.say("yes")
     assert talk.ran == ["x"]
 
 
 def edited(history: list[Message]) -> list[Message]:
-    return [said("user", "go elsewhere"), *history[1:]]
+    return [text_message("user", "go elsewhere"), *history[1:]]
 
 
 def shortened(history: list[Message]) -> list[Message]:
@@ -102,7 +105,7 @@ def shortened(history: list[Message]) -> list[Message]:
 
 
 def reworded(history: list[Message]) -> list[Message]:
-    return [history[0], said("assistant", "Shall I make tea?")]
+    return [history[0], text_message("assistant", "Shall I make tea?")]
 
 
 @pytest.mark.parametrize("change", [edited, shortened, reworded])
@@ -140,7 +143,7 @@ async def test_other_words_are_a_new_turn(text: str) -> None:
     await talk.say("go")
     assert await talk.say(text) == "hm"
     assert talk.ran == []
-    assert talk.model.asked[1].messages[-1] == said("user", text)
+    assert talk.model.asked[1].messages[-1] == text_message("user", text)
 
 
 async def test_an_answer_counts_once() -> None:
@@ -187,7 +190,7 @@ async def test_the_clients_calls_come_first_and_then_the_question() -> None:
     assert await talk.say("go") == ""
     assert talk.reason == "calls"
     [call] = talk.history[-1].calls
-    talk.history.append(said("tool", "shown", call_id=call.id))
+    talk.history.append(text_message("tool", "shown", call_id=call.id))
     assert await talk.post() == QUESTION
     assert talk.reason == "stop"
     assert await talk.say("yes") == "ok"
@@ -198,7 +201,7 @@ async def test_the_clients_calls_come_first_and_then_the_question() -> None:
 
 async def test_where_interrupts_are_shown_they_stay_as_they_are() -> None:
     talk = Talk(ACT)
-    events = [event async for event in talk.runtime.run(Turn(messages=(said("user", "go"),)))]
+    events = [event async for event in talk.runtime.run(Turn(messages=(text_message("user", "go"),)))]
     assert any(isinstance(event, Interrupt) for event in events)
     assert not any(isinstance(event, TextDelta) for event in events)
 
@@ -221,4 +224,4 @@ FORM = {
     ],
 )
 def test_how_a_question_is_put(kind: Any, message: str, schema: dict[str, Any], text: str) -> None:
-    assert phrase(Interrupt("ask_1", kind, message, schema)) == text
+    assert format_question(Interrupt("ask_1", kind, message, schema)) == text

@@ -5,20 +5,20 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from rightseat.errors import RightseatError
-from rightseat.models.openai import OpenAI
-from rightseat.types.chunks import Fragment, Text
-from rightseat.types.messages import said
+from rightseat.models.openai import OpenAIModel
+from rightseat.types.chunks import ModelChunk, TextChunk
+from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
 from tests.kit.upstream import Upstream
 
-HELLO = Prompt(messages=(said("user", "hello"),))
+HELLO = Prompt(messages=(text_message("user", "hello"),))
 
 
 @asynccontextmanager
-async def connected(**options: Any) -> AsyncIterator[tuple[Upstream, OpenAI]]:
+async def connected(**options: Any) -> AsyncIterator[tuple[Upstream, OpenAIModel]]:
     async with Upstream() as upstream:
-        model = OpenAI("kit-model", base_url=upstream.url, **options)
+        model = OpenAIModel("kit-model", base_url=upstream.url, **options)
         try:
             yield upstream, model
         finally:
@@ -26,10 +26,10 @@ async def connected(**options: Any) -> AsyncIterator[tuple[Upstream, OpenAI]]:
 
 
 async def asked(
-    model: OpenAI, prompt: Prompt = HELLO, pause: Callable[[], Awaitable[None]] | None = None
-) -> tuple[list[Fragment], RightseatError | None]:
+    model: OpenAIModel, prompt: Prompt = HELLO, pause: Callable[[], Awaitable[None]] | None = None
+) -> tuple[list[ModelChunk], RightseatError | None]:
     """All that came, and the error that ended it; `pause` is awaited after each fragment."""
-    out: list[Fragment] = []
+    out: list[ModelChunk] = []
     try:
         async with closing(model.stream(prompt)) as stream:
             async for fragment in stream:
@@ -41,5 +41,5 @@ async def asked(
     return out, None
 
 
-def spoken(fragments: list[Fragment]) -> str:
-    return "".join(fragment.text for fragment in fragments if isinstance(fragment, Text))
+def spoken(fragments: list[ModelChunk]) -> str:
+    return "".join(fragment.text for fragment in fragments if isinstance(fragment, TextChunk))

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from rightseat.models.openai.answer import Answer
-from rightseat.types.chunks import Fragment
+from rightseat.models.openai.answer import ChatStreamParser
+from rightseat.types.chunks import ModelChunk
 from tests.kit.chunks import chunk, dump
 
 
@@ -15,7 +15,7 @@ def calls(*pieces: dict[str, Any]) -> bytes:
     return delta(tool_calls=list(pieces))
 
 
-def answered(*payloads: bytes, strict: tuple[str, ...] = ()) -> list[Fragment]:
+def answered(*payloads: bytes, strict: tuple[str, ...] = ()) -> list[ModelChunk]:
     """The fragments of a stream with these payloads and a clean end."""
-    answer = Answer(frozenset(strict))
-    return [fragment for payload in payloads for fragment in answer.feed(payload)] + answer.end()
+    answer = ChatStreamParser(frozenset(strict))
+    return [fragment for payload in payloads for fragment in answer.feed(payload)] + answer.finish()

@@ -1,28 +1,29 @@
 import pytest
 
-from rightseat import wiring as registry
-from rightseat.config import Config
+from rightseat.config.settings import Config
 from rightseat.errors import ConfigError, Misused
 from rightseat.models.empty import model
 from rightseat.types.events import RunFailed
-from rightseat.types.messages import Image, Message
+from rightseat.types.messages import ImageMessagePart, Message
 from rightseat.types.model import Prompt, ToolChoice, ToolSpec
 from rightseat.types.turn import Turn
+from rightseat.wiring.from_config import build_runtime
+from rightseat.wiring.names import make_model
 from tests.unit.engine.asking import run
 
 
 @pytest.mark.demand("models.empty_set_ups_agents")
 async def test_whoever_asks_it_is_told_what_to_do() -> None:
-    made = registry.model("empty")
+    made = make_model("empty")
     with pytest.raises(Misused, match="Name an agent"):
         await anext(made.stream(Prompt(messages=())))
 
 
 @pytest.mark.demand("models.empty_set_ups_agents")
 async def test_every_turn_to_it_fails_alike() -> None:
-    runtime = registry.runtime(Config(model="empty", model_from="--model"), env={})
+    runtime = build_runtime(Config(model="empty", model_from="--model"), env={})
     tool = ToolSpec("x", "", {"type": "object"})
-    picture = Message("user", (Image("https://x.test/a.png"),))
+    picture = Message("user", (ImageMessagePart("https://x.test/a.png"),))
     turn = Turn(messages=(picture,), tools=(tool,), tool_choice=ToolChoice("required"))
     for asked in ({}, {"messages": turn.messages, "tools": turn.tools, "tool_choice": turn.tool_choice}):
         last = (await run(runtime, **asked))[-1]
@@ -34,4 +35,4 @@ def test_it_has_neither_a_name_nor_options() -> None:
     with pytest.raises(ConfigError, match="no options"):
         model("", {"tries": 2})
     with pytest.raises(ConfigError, match="no name"):
-        registry.model("empty:x")
+        make_model("empty:x")

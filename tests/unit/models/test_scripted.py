@@ -7,31 +7,39 @@ import msgspec
 import pytest
 
 from rightseat.errors import ConfigError, RightseatError
-from rightseat.models.scripted import DEMO, Scripted, load, model
-from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Reasoning, Text, Used
+from rightseat.models.scripted import DEMO, ScriptedModel, load_script, model
+from rightseat.types.chunks import (
+    FinishChunk,
+    ModelChunk,
+    ReasoningChunk,
+    TextChunk,
+    ToolCallArgs,
+    ToolCallStart,
+    UsageChunk,
+)
 from rightseat.types.events import Usage
-from rightseat.types.messages import Call, Message, said
+from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import Model, Prompt
 from rightseat.types.streams import closing
 
 CALLED = (
-    said("user", 'add "it"'),
-    said("assistant", "", calls=(Call("c1", "add", "{}"),)),
-    said("tool", "5", call_id="c1"),
+    text_message("user", 'add "it"'),
+    text_message("assistant", "", calls=(ToolCall("c1", "add", "{}"),)),
+    text_message("tool", "5", call_id="c1"),
 )
 
 
-def scripted(*turns: dict[str, Any]) -> Scripted:
-    return Scripted(load(msgspec.json.encode({"turns": turns}), "test.json"))
+def scripted(*turns: dict[str, Any]) -> ScriptedModel:
+    return ScriptedModel(load_script(msgspec.json.encode({"turns": turns}), "test.json"))
 
 
-async def answer(model: Model, *messages: Message) -> list[Fragment]:
+async def answer(model: Model, *messages: Message) -> list[ModelChunk]:
     async with closing(model.stream(Prompt(messages=messages))) as stream:
         return [fragment async for fragment in stream]
 
 
 async def text(model: Model, *messages: Message) -> str:
-    return "".join(f.text for f in await answer(model, *messages) if isinstance(f, Text))
+    return "".join(f.text for f in await answer(model, *messages) if isinstance(f, TextChunk))
 
 
 async def test_all_that_a_turn_can_say() -> None:
@@ -44,10 +52,10 @@ async def test_all_that_a_turn_can_say() -> None:
         ],
         "usage": {"input": 1, "output": 2},
     }
-    assert await answer(scripted(turn), said("user", "x")) == [
-        Reasoning("hm"), Reasoning(" so"), Text("a"), Text(""), Text("b c"),
-        CallName(0, "add"), CallArgs(0, '{"a":1}'), CallName(1, "sub", True), CallArgs(1, "not json"),
-        Used(Usage(1, 2)), Finish("calls"),
+    assert await answer(scripted(turn), text_message("user", "x")) == [
+        ReasoningChunk("hm"), ReasoningChunk(" so"), TextChunk("a"), TextChunk(""), TextChunk("b c"),
+        ToolCallStart(0, "add"), ToolCallArgs(0, '{"a":1}'), ToolCallStart(1, "sub", True), ToolCallArgs(1, "not json"),
+        UsageChunk(Usage(1, 2)), FinishChunk("calls"),
     ]  # fmt: skip
 
 
@@ -60,39 +68,44 @@ async def test_the_first_turn_that_matches_answers() -> None:
         {"when": {"user": "add"}, "say": "user"},
         {"say": "else"},
     )
-    assert await text(both, said("user", "a b"), said("assistant", "x"), said("user", "b a")) == "B"
+    assert (
+        await text(
+            both, text_message("user", "a b"), text_message("assistant", "x"), text_message("user", "b a")
+        )
+        == "B"
+    )
     assert await text(both, *CALLED) == 'tool 5 of add "it"'
     assert await text(both, *CALLED[:1]) == "user"
-    assert await text(both, *CALLED, said("assistant", "5"), said("user", "and?")) == "else"
+    assert await text(both, *CALLED, text_message("assistant", "5"), text_message("user", "and?")) == "else"
 
 
 async def test_a_turn_for_the_user_does_not_answer_a_tool() -> None:
     model = scripted({"when": {"user": "add"}, "calls": [{"name": "add"}]})
-    assert (await answer(model, *CALLED[:1]))[0] == CallName(0, "add")
+    assert (await answer(model, *CALLED[:1]))[0] == ToolCallStart(0, "add")
     assert 'You said: add "it"' in await text(model, *CALLED)
-    assert "You said" in await text(model, CALLED[0], said("tool", "5", call_id="unknown"))
+    assert "You said" in await text(model, CALLED[0], text_message("tool", "5", call_id="unknown"))
 
 
 async def test_marks_inside_arguments_stay_json() -> None:
     model = scripted({"calls": [{"name": "add", "arguments": {"q": "{user} {result} {other}"}}]})
-    pieces = [f.json for f in await answer(model, *CALLED) if isinstance(f, CallArgs)]
+    pieces = [f.json for f in await answer(model, *CALLED) if isinstance(f, ToolCallArgs)]
     assert msgspec.json.decode("".join(pieces)) == {"q": 'add "it" 5 {other}'}
 
 
 async def test_a_text_that_contains_a_mark_is_not_filled_again() -> None:
-    assert await text(scripted({"say": "{user}"}), said("user", "{result}")) == "{result}"
+    assert await text(scripted({"say": "{user}"}), text_message("user", "{result}")) == "{result}"
 
 
 @pytest.mark.parametrize("code", ["incomplete", "upstream_busy", "context_too_long", "internal"])
 async def test_raising(code: str) -> None:
     with pytest.raises(RightseatError, check=lambda error: error.code == code):
-        await answer(scripted({"finish": f"raise:{code}"}), said("user", "x"))
+        await answer(scripted({"finish": f"raise:{code}"}), text_message("user", "x"))
 
 
 @pytest.mark.demand("engine.scripted_file_json_replays")
 async def test_pace() -> None:
     began = time.monotonic()
-    await answer(scripted({"say": ["a", "b", "c"], "pace_ms": 20}), said("user", "x"))
+    await answer(scripted({"say": ["a", "b", "c"], "pace_ms": 20}), text_message("user", "x"))
     assert time.monotonic() - began >= 0.06
 
 
@@ -106,7 +119,7 @@ async def test_a_script_without_pace_lets_others_run() -> None:
             await asyncio.sleep(0)
 
     task = asyncio.create_task(other())
-    await answer(scripted({"say": ["a"] * 100}), said("user", "x"))
+    await answer(scripted({"say": ["a"] * 100}), text_message("user", "x"))
     task.cancel()
     assert turns >= 100
 
@@ -133,14 +146,14 @@ async def test_a_script_without_pace_lets_others_run() -> None:
 )
 def test_a_wrong_script(script: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        load(script, "test.json")
+        load_script(script, "test.json")
 
 
 @pytest.mark.demand("engine.scripted_file_json_replays")
 async def test_a_script_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "script.json"
     path.write_text('{"turns": [{"say": "from a file"}]}', encoding="utf-8")
-    assert await text(model(str(path), {"pace_ms": 1}), said("user", "x")) == "from a file"
+    assert await text(model(str(path), {"pace_ms": 1}), text_message("user", "x")) == "from a file"
 
 
 @pytest.mark.parametrize(
@@ -156,30 +169,30 @@ def test_a_script_that_is_not_there(tmp_path: Path) -> None:
         model(str(tmp_path / "none.json"), {})
 
 
-def demo() -> Scripted:
-    script = load(DEMO.read_bytes(), "demo")
-    return Scripted(msgspec.structs.replace(script, turns=[
+def demo() -> ScriptedModel:
+    script = load_script(DEMO.read_bytes(), "demo")
+    return ScriptedModel(msgspec.structs.replace(script, turns=[
         msgspec.structs.replace(turn, pace_ms=0) for turn in script.turns
     ]))  # fmt: skip
 
 
 @pytest.mark.parametrize("asked", ["What time is it?", "现在几点"])
 async def test_the_demo_calls_the_clock(asked: str) -> None:
-    user = said("user", asked)
-    assert (await answer(demo(), user))[0] == CallName(0, "demo_clock")
-    called = said("assistant", "", calls=(Call("c1", "demo_clock", "{}"),))
-    assert "12:00" in await text(demo(), user, called, said("tool", "12:00", call_id="c1"))
+    user = text_message("user", asked)
+    assert (await answer(demo(), user))[0] == ToolCallStart(0, "demo_clock")
+    called = text_message("assistant", "", calls=(ToolCall("c1", "demo_clock", "{}"),))
+    assert "12:00" in await text(demo(), user, called, text_message("tool", "12:00", call_id="c1"))
 
 
 @pytest.mark.parametrize(
     "asked", ["hello", "what are you", "how do I plug in a real model?", "think hard", ""]
 )
 async def test_the_demo_says_that_it_is_a_script(asked: str) -> None:
-    said_ = await text(demo(), said("user", asked))
+    said_ = await text(demo(), text_message("user", asked))
     assert "script" in said_ or "real model" in said_
-    assert (await answer(demo(), said("user", asked)))[-1] == Finish("stop")
+    assert (await answer(demo(), text_message("user", asked)))[-1] == FinishChunk("stop")
 
 
 async def test_the_demo_by_its_name() -> None:
-    async with closing(model("demo", {}).stream(Prompt(messages=(said("user", "hello"),)))) as stream:
-        assert await anext(stream) == Text("Hello!")
+    async with closing(model("demo", {}).stream(Prompt(messages=(text_message("user", "hello"),)))) as stream:
+        assert await anext(stream) == TextChunk("Hello!")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rightseat.plugins.load import read
+from rightseat.plugins.load import read_plugin
 from rightseat.plugins.operation import Operation
 from rightseat.plugins.plugin import Plugin
 from rightseat.plugins.problem import Problem
@@ -58,7 +58,7 @@ def api(operation: Any = None, *, path: str = "/hosts", method: str = "get", **m
 def plugin(
     where: Path, document: Any = None, manifest: Any = MANIFEST, name: str = "hosts", files: Files = NONE
 ) -> Plugin:
-    return read(folder(where, document, manifest, name, files), strict=True)
+    return read_plugin(folder(where, document, manifest, name, files), strict=True)
 
 
 def only(where: Path, document: Any, manifest: Any = MANIFEST, files: Files = NONE) -> Operation:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from rightseat.plugins.plugin import Plugin
-from rightseat.plugins.shelf import Loaded, Shelf
+from rightseat.plugins.shelf import LoadedPlugin, PluginCatalog
 from rightseat.types.events import Event
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
 
@@ -32,15 +32,15 @@ def tool(name: str, description: str, **more: Any) -> Tool:
     return Tool(name, description, {"type": "object", "properties": {"q": {"type": "string"}}}, call, **more)
 
 
-def plugin(id: str, name: str, tools: dict[str, str], *, question: str = "", alias: str = "") -> Loaded:
+def plugin(id: str, name: str, tools: dict[str, str], *, question: str = "", alias: str = "") -> LoadedPlugin:
     made = Plugin(
         id=id, folder=Path("/nowhere") / id, name=name, description="", question=question, alias=alias
     )
-    return Loaded(made, tuple(tool(f"{id}_{key}", text) for key, text in tools.items()))
+    return LoadedPlugin(made, tuple(tool(f"{id}_{key}", text) for key, text in tools.items()))
 
 
-def three(**more: str) -> Shelf:
-    return Shelf(
+def three(**more: str) -> PluginCatalog:
+    return PluginCatalog(
         [
             plugin("cmdb", "主机资产与漏洞", HOSTS, alias="Apollo"),
             plugin("weather", "Weather", WEATHER),
@@ -49,7 +49,7 @@ def three(**more: str) -> Shelf:
     )
 
 
-def many(plugins: int, each: int) -> Shelf:
+def many(plugins: int, each: int) -> PluginCatalog:
     """Plugins that are all alike but for their numbers, and one that is about bees."""
     made = [
         plugin(
@@ -59,4 +59,4 @@ def many(plugins: int, each: int) -> Shelf:
         )
         for n in range(plugins)
     ]
-    return Shelf([*made, plugin("bees", "Beekeeping", {"hive": "How many bees live in a hive"})])
+    return PluginCatalog([*made, plugin("bees", "Beekeeping", {"hive": "How many bees live in a hive"})])

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from rightseat.plugins.compose import MAX_DEPTH, MAX_NODES
-from rightseat.plugins.document import MAX_BYTES, Document, Unreadable, read
+from rightseat.plugins.document import MAX_BYTES, PluginDocument, UnreadableFile, read_document
 from rightseat.plugins.problem import Problem
 
 
-def of(folder: Path, text: str | bytes, name: str = "a.yaml") -> Document:
+def of(folder: Path, text: str | bytes, name: str = "a.yaml") -> PluginDocument:
     (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read(folder, name)
+    return read_document(folder, name)
 
 
 def refused(folder: Path, text: str | bytes, name: str = "a.yaml") -> Problem:
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(UnreadableFile) as caught:
         of(folder, text, name)
     assert caught.value.problem.fix
     return caught.value.problem
@@ -66,19 +66,19 @@ def test_keys_are_text(tmp_path: Path) -> None:
 
 
 def test_every_key_and_item_has_its_line(tmp_path: Path) -> None:
-    lines = of(tmp_path, "a:\n  b:\n\n    - x\n    - c: 1\n      d: 2\ne: {f: 1}\n").lines
-    assert lines.of(("a",)) == 1
-    assert lines.of(("a", "b")) == 2
-    assert lines.of(("a", "b", 0)) == 4
-    assert lines.of(("a", "b", 1, "d")) == 6
-    assert lines.of(("e", "f")) == 7
-    assert lines.of(("a", "b", 1, "nothing", "below")) == 5
+    lines = of(tmp_path, "a:\n  b:\n\n    - x\n    - c: 1\n      d: 2\ne: {f: 1}\n").line_index
+    assert lines.find_line(("a",)) == 1
+    assert lines.find_line(("a", "b")) == 2
+    assert lines.find_line(("a", "b", 0)) == 4
+    assert lines.find_line(("a", "b", 1, "d")) == 6
+    assert lines.find_line(("e", "f")) == 7
+    assert lines.find_line(("a", "b", 1, "nothing", "below")) == 5
 
 
 def test_json_has_lines_too(tmp_path: Path) -> None:
     document = of(tmp_path, '{\n\t"a": {\n\t\t"b": [1,\n2]\n}}', "a.json")
     assert document.value == {"a": {"b": [1, 2]}}
-    assert [document.lines.of(path) for path in (("a",), ("a", "b"), ("a", "b", 1))] == [2, 3, 4]
+    assert [document.line_index.find_line(path) for path in (("a",), ("a", "b"), ("a", "b", 1))] == [2, 3, 4]
 
 
 @pytest.mark.demand("plugins.guide_own_sample_d")
@@ -139,8 +139,8 @@ def test_what_is_too_deep_is_refused(tmp_path: Path, name: str, text: str) -> No
 def test_fifty_megabytes_are_refused_unread(tmp_path: Path) -> None:
     with (tmp_path / "a.yaml").open("wb") as file:
         file.truncate(50 << 20)
-    with pytest.raises(Unreadable, match=f"It has 50 MB; at most {MAX_BYTES >> 20} MB are read"):
-        read(tmp_path, "a.yaml")
+    with pytest.raises(UnreadableFile, match=f"It has 50 MB; at most {MAX_BYTES >> 20} MB are read"):
+        read_document(tmp_path, "a.yaml")
 
 
 def test_a_few_megabytes_are_fine(tmp_path: Path) -> None:
@@ -251,8 +251,8 @@ def test_nothing_outside_the_folder_is_read(tmp_path: Path) -> None:
     (inner / "link.yaml").symlink_to(secret)
     (inner / "up").symlink_to(tmp_path)
     for name in ("link.yaml", "../secret.yaml", "up/secret.yaml", str(secret), "x/../../secret.yaml"):
-        with pytest.raises(Unreadable, match="outside the plugin's folder"):
-            read(inner, name)
+        with pytest.raises(UnreadableFile, match="outside the plugin's folder"):
+            read_document(inner, name)
 
 
 def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
@@ -260,5 +260,5 @@ def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
     (tmp_path / "folder.yaml").mkdir()
     (tmp_path / "loop.yaml").symlink_to(tmp_path / "loop.yaml")
     for name in ("pipe.yaml", "folder.yaml", "loop.yaml", "none.yaml", "a\0b"):
-        with pytest.raises(Unreadable):
-            read(tmp_path, name)
+        with pytest.raises(UnreadableFile):
+            read_document(tmp_path, name)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.plugins.load import read, read_all
+from rightseat.plugins.load import read_plugin, read_plugins
 from tests.unit.plugins.folders import api, flow, folder
 
 EVIL = '''
@@ -36,7 +36,7 @@ def test_one_broken_plugin_never_stops_the_others(tmp_path: Path) -> None:
     folder(tmp_path, "a: [", name="document")
     folder(tmp_path, {"paths": 7}, name="empty")
     folder(tmp_path, api(), name="utf").joinpath("openapi.yaml").write_bytes("a: 主机".encode("gbk"))
-    found = {one.id: one for one in read_all([tmp_path])}
+    found = {one.id: one for one in read_plugins([tmp_path])}
     assert list(found) == ["document", "empty", "good", "manifest", "utf"]
     assert {one.id for one in found.values() if one.operations} == {"good"}
     assert {one.id for one in found.values() if any(p.gravity == "error" for p in one.problems)} == (
@@ -51,14 +51,14 @@ def test_nothing_is_imported_or_run(tmp_path: Path) -> None:
     files = dict.fromkeys(("lib/__init__.py", "lib/harm.py", "conftest.py", "setup.py"), code)
     made = folder(tmp_path, api(), files=files)
     assert (made / "lib" / "__init__.py").is_file()
-    found = read(made, strict=True)
+    found = read_plugin(made, strict=True)
     assert [script.name for script in found.scripts] == ["harm"]
     assert not canary.exists()
 
 
 def test_the_directory_may_be_a_plugin_itself(tmp_path: Path) -> None:
     made = folder(tmp_path, api())
-    assert [one.id for one in read_all([made])] == ["hosts"]
+    assert [one.id for one in read_plugins([made])] == ["hosts"]
 
 
 def test_what_is_no_plugin_is_not_listed(tmp_path: Path) -> None:
@@ -67,11 +67,11 @@ def test_what_is_no_plugin_is_not_listed(tmp_path: Path) -> None:
     folder(tmp_path, api(), name="__pycache__")
     (tmp_path / "notes").mkdir()
     (tmp_path / "README.md").write_text("none")
-    assert [one.id for one in read_all([tmp_path])] == ["hosts"]
+    assert [one.id for one in read_plugins([tmp_path])] == ["hosts"]
 
 
 def test_a_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
-    [found] = read_all([tmp_path / "none"])
+    [found] = read_plugins([tmp_path / "none"])
     assert "no such folder" in found.problems[0].what
 
 
@@ -80,7 +80,7 @@ def test_an_id_is_there_once(tmp_path: Path) -> None:
     folder(tmp_path / "a", api())
     folder(tmp_path / "b", api())
     folder(tmp_path / "c", api(), name="Hosts")
-    first, second, third = read_all([tmp_path / "a", tmp_path / "b", tmp_path / "c"])
+    first, second, third = read_plugins([tmp_path / "a", tmp_path / "b", tmp_path / "c"])
     assert len(first.operations) == 1
     for other in (second, third):
         assert other.operations == ()
@@ -94,7 +94,7 @@ def test_a_link_out_of_the_directory_is_not_followed(tmp_path: Path) -> None:
     plugins = tmp_path / "plugins"
     plugins.mkdir()
     (plugins / "linked").symlink_to(elsewhere)
-    [found] = read_all([plugins])
+    [found] = read_plugins([plugins])
     assert found.operations == ()
     assert "outside" in found.problems[0].what
 
@@ -105,7 +105,7 @@ def test_a_link_out_of_the_directory_is_not_followed(tmp_path: Path) -> None:
     ["..%2f..%2fetc\\x", "a\nb", "con:", "a\x1b[2J", "x" * 150, "-rf", "a..b", "a\u202eb", "trailing "],
 )
 def test_odd_names_of_folders_are_refused(tmp_path: Path, name: str) -> None:
-    found = read(folder(tmp_path, api(), name=name))
+    found = read_plugin(folder(tmp_path, api(), name=name))
     assert found.operations == ()
     assert "cannot be called" in found.problems[0].what
     assert found.problems[0].fix
@@ -115,14 +115,14 @@ def test_odd_names_of_folders_are_refused(tmp_path: Path, name: str) -> None:
     "name", ["主机", "aops-apollo", "Compatibility-AI-Infra", "sdk_example-0.9.1", "a b"]
 )
 def test_names_that_exist_in_the_wild_are_taken(tmp_path: Path, name: str) -> None:
-    found = read(folder(tmp_path, api(), name=name))
+    found = read_plugin(folder(tmp_path, api(), name=name))
     assert (found.id, len(found.operations), found.problems) == (name, 1, ())
 
 
 def test_flows_are_listed_and_nothing_beside_them_hurts(tmp_path: Path) -> None:
     names = ("flows/b.yaml", "flows/a.yml", "flows/README.md", "flows/more/c.yaml")
     made = folder(tmp_path, files={name: flow(f"flow{n}") for n, name in enumerate(names)})
-    found = read(made)
+    found = read_plugin(made)
     assert [file.name for file in found.flows] == ["a.yml", "b.yaml"]
     assert found.problems == ()
 
@@ -137,14 +137,14 @@ def test_flows_and_tools_are_not_read_through_a_link(tmp_path: Path, name: str) 
     )
     made = folder(tmp_path, api())
     (made / name).symlink_to(tmp_path / "other")
-    found = read(made)
+    found = read_plugin(made)
     assert (found.flows, found.scripts) == ((), ())
     assert [one.file for one in found.problems] == [name]
     assert not any("other" in str(file.resolve()) for file in found.files)
 
 
 def test_a_plugin_of_nothing_is_told(tmp_path: Path) -> None:
-    [told] = read(folder(tmp_path)).problems
+    [told] = read_plugin(folder(tmp_path)).problems
     assert (told.gravity, "no operation" in told.what) == ("warning", True)
 
 
@@ -152,7 +152,7 @@ def test_a_plugin_of_nothing_is_told(tmp_path: Path) -> None:
 def test_the_document_has_several_names(tmp_path: Path, name: str) -> None:
     made = folder(tmp_path)
     (made / name).write_text(json.dumps(api()))
-    found = read(made)
+    found = read_plugin(made)
     assert len(found.operations) == 1
     assert made / name in found.files
 
@@ -166,7 +166,7 @@ def test_every_file_that_was_read_is_named(tmp_path: Path) -> None:
         "flows/one.yaml": flow("one"),
     }
     made = folder(tmp_path, api({"requestBody": body}, method="post"), files=files)
-    found = read(made)
+    found = read_plugin(made)
     assert {file.relative_to(made).as_posix() for file in found.files} == {
         "plugin.json",
         "openapi.yaml",

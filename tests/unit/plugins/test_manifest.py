@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from rightseat.plugins.load import read
-from rightseat.plugins.plugin import Auth
+from rightseat.plugins.load import read_plugin
+from rightseat.plugins.plugin import PluginAuth
 from tests.unit.plugins.folders import api, folder, plugin, problem
 
 # The sample of the guide, to the letter.
@@ -27,7 +27,7 @@ GUIDE = """{
 """
 
 
-def revealed(auth: Auth) -> dict[str, str]:
+def revealed(auth: PluginAuth) -> dict[str, str]:
     return {name: value.reveal() for name, value in auth.args.items()}
 
 
@@ -183,8 +183,8 @@ def test_what_is_missing_comes_from_elsewhere(tmp_path: Path) -> None:
 def test_style_is_for_authors_only(tmp_path: Path) -> None:
     manifest = {"id": "Hosts", "name": "A name that is too long by far", "description": "test"}
     made = folder(tmp_path, api({"description": ""}), manifest)
-    assert read(made).problems == ()
-    told = {(one.key, one.gravity) for one in read(made, strict=True).problems}
+    assert read_plugin(made).problems == ()
+    told = {(one.key, one.gravity) for one in read_plugin(made, strict=True).problems}
     assert {("id", "style"), ("name", "style"), ("description", "style")} <= told
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rightseat.plugins.load import read, read_all
-from rightseat.types.schema import checker
+from rightseat.plugins.load import read_plugin, read_plugins
+from rightseat.types.schema import get_validator
 from tests.unit.plugins.folders import api, folder, only, plugin
 
 SDK_TOOL = """
@@ -100,8 +100,8 @@ def test_a_schema_that_holds_itself_was_cut_off(tmp_path: Path) -> None:
     node = {"type": "object", "properties": {"next": {"$ref": "#/components/schemas/Node"}}}
     body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Node"}}}}
     arguments = first(tmp_path, {"requestBody": body}, method="post", components={"schemas": {"Node": node}})
-    assert checker(arguments).problem({"next": {"next": {"next": {}}}}) is None
-    assert checker(arguments).problem({"next": {"next": {"next": 5}}})
+    assert get_validator(arguments).find_problem({"next": {"next": {"next": {}}}}) is None
+    assert get_validator(arguments).find_problem({"next": {"next": {"next": 5}}})
 
 
 @pytest.mark.demand("plugins.bug_original_loader_reading")
@@ -136,7 +136,7 @@ def test_the_guides_pattern_was_no_yaml(tmp_path: Path) -> None:
         'openapi: 3.0.0\nservers: [{url: "https://api.example.com"}]\npaths:\n  /a:\n    get:\n'
         '      parameters: [{name: v, in: query, schema: {type: string, pattern: "[\\d].[\\d]"}}]\n'
     )
-    assert checker(only(tmp_path, text).arguments).problem({"v": "0.1"}) is None
+    assert get_validator(only(tmp_path, text).arguments).find_problem({"v": "0.1"}) is None
 
 
 @pytest.mark.demand("plugins.bug_original_loader_reading")
@@ -166,16 +166,16 @@ def test_schemas_that_its_own_grammar_got_wrong(
     tmp_path: Path, schema: dict[str, Any], good: list[Any], bad: list[Any]
 ) -> None:
     body = {"content": {"application/json": {"schema": {"type": "object", "properties": {"v": schema}}}}}
-    check = checker(first(tmp_path, {"requestBody": body}, method="post"))
-    assert [value for value in good if check.problem({"v": value})] == []
-    assert [value for value in bad if not check.problem({"v": value})] == []
+    check = get_validator(first(tmp_path, {"requestBody": body}, method="post"))
+    assert [value for value in good if check.find_problem({"v": value})] == []
+    assert [value for value in bad if not check.find_problem({"v": value})] == []
 
 
 @pytest.mark.demand("plugins.bug_original_loader_reading")
 def test_a_clash_of_names_between_plugins_cost_one_of_them(tmp_path: Path) -> None:
     for name in ("one", "two"):
         folder(tmp_path, api(), name=name, files={"flows/same.yaml": "name: same"})
-    assert [(len(one.operations), len(one.flows)) for one in read_all([tmp_path])] == [(1, 1), (1, 1)]
+    assert [(len(one.operations), len(one.flows)) for one in read_plugins([tmp_path])] == [(1, 1), (1, 1)]
 
 
 @pytest.mark.demand("plugins.bug_original_loader_reading")
@@ -185,5 +185,5 @@ def test_a_point_in_a_path_broke_its_flow(tmp_path: Path) -> None:
 
 @pytest.mark.demand("plugins.bug_original_loader_reading")
 def test_an_operation_without_a_description_could_not_be_stored(tmp_path: Path) -> None:
-    found = read(folder(tmp_path, {**api(), "paths": {"/hosts": {"get": {}}}}))
+    found = read_plugin(folder(tmp_path, {**api(), "paths": {"/hosts": {"get": {}}}}))
     assert found.operations[0].description == "GET /hosts"

@@ -6,27 +6,29 @@ import pytest
 
 from rightseat import Runtime
 from rightseat.engine.loop import Assistant
-from rightseat.plugins.selection import Selection
-from rightseat.plugins.shelf import Loaded, Shelf
-from rightseat.stores.memory import Memory
+from rightseat.plugins.selection import ToolSelection
+from rightseat.plugins.shelf import LoadedPlugin, PluginCatalog
+from rightseat.stores.memory import MemoryStore
 from rightseat.types.events import CallResult, Event, Interrupt, RunFailed
-from rightseat.types.messages import said
+from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
-from rightseat.types.turn import Answer, Turn
+from rightseat.types.turn import InterruptAnswer, Turn
 from tests.kit.house import Lines, calls, says
 from tests.unit.plugins.shelves import plugin
 
 
-def shelf(hosts: str = "1", books: str = "1", description: str = "Erase a host") -> Shelf:
+def shelf(hosts: str = "1", books: str = "1", description: str = "Erase a host") -> PluginCatalog:
     """Two plugins, of which the versions are told; one asks before it does anything."""
     first = plugin("hosts", "Hosts", {"erase": description})
     asking = tuple(replace(tool, confirm=True) for tool in first.tools)
     second = plugin("books", "Books", {"find": "Find a book"})
-    return Shelf([Loaded(first.plugin, asking, hosts), Loaded(second.plugin, second.tools, books)])
+    return PluginCatalog(
+        [LoadedPlugin(first.plugin, asking, hosts), LoadedPlugin(second.plugin, second.tools, books)]
+    )
 
 
-async def run(store: Memory, made: Shelf, model: Lines, turn: Turn) -> list[Event]:
-    runtime = Runtime(assistants=[Assistant("default", model, source=Selection(made))], store=store)
+async def run(store: MemoryStore, made: PluginCatalog, model: Lines, turn: Turn) -> list[Event]:
+    runtime = Runtime(assistants=[Assistant("default", model, toolset=ToolSelection(made))], store=store)
     async with closing(runtime.run(turn)) as events:
         return [event async for event in events]
 
@@ -39,15 +41,15 @@ async def run(store: Memory, made: Shelf, model: Lines, turn: Turn) -> list[Even
         (shelf(books="2"), True),
         (shelf(hosts="2"), False),
         (shelf(description="Erase everything"), False),
-        (Shelf([plugin("books", "Books", {"find": "Find a book"})]), False),
+        (PluginCatalog([plugin("books", "Books", {"find": "Find a book"})]), False),
     ],
 )
-async def test_an_answer_after_a_reload(after: Shelf, goes_on: bool) -> None:
-    store = Memory()
-    asked = (said("user", "erase it"),)
+async def test_an_answer_after_a_reload(after: PluginCatalog, goes_on: bool) -> None:
+    store = MemoryStore()
+    asked = (text_message("user", "erase it"),)
     events = await run(store, shelf(), Lines(calls(("hosts_erase", '{"q": "web-01"}'))), Turn(messages=asked))
     (question,) = [event for event in events if isinstance(event, Interrupt)]
-    answer = Answer(question.id, payload={"approved": True})
+    answer = InterruptAnswer(question.id, payload={"approved": True})
     events = await run(store, after, Lines(says("Done.")), Turn(messages=asked, answers=(answer,)))
     called = [event.content for event in events if isinstance(event, CallResult)]
     if goes_on:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.plugins.search import DEEPEST, MOST_WORDS, Field, Index, words
+from rightseat.plugins.search import MAX_POSTINGS, MAX_QUERY_WORDS, SearchField, SearchIndex, tokenize
 from tests.unit.plugins.shelves import many, three
 
 
@@ -24,7 +24,7 @@ from tests.unit.plugins.shelves import many, three
     ],
 )
 def test_words(text: str, expected: list[str]) -> None:
-    assert list(words(text)) == expected
+    assert list(tokenize(text)) == expected
 
 
 @pytest.mark.demand("plugins.more_operations_model_shown")
@@ -61,23 +61,23 @@ def test_a_rare_word_is_found_among_thousands() -> None:
 @pytest.mark.slow
 def test_a_search_looks_at_no_more_among_thousands() -> None:
     question = "Which records of kind 3 does part 5 handle, and how many bees?"
-    most = DEEPEST * len(set(words(question)))
+    most = MAX_POSTINGS * len(set(tokenize(question)))
     assert len(many(5, 20).index.search(question)) <= most
     assert len(many(200, 20).index.search(question)) <= most
     long = " ".join(f"records of kind {number}" for number in range(300))
-    assert len(many(200, 20).index.search(long)) <= DEEPEST * MOST_WORDS
+    assert len(many(200, 20).index.search(long)) <= MAX_POSTINGS * MAX_QUERY_WORDS
 
 
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_any_text_can_be_searched(text: str, query: str) -> None:
-    index = Index([[Field(text, 1.0)], [Field("something else", 1.0)]])
+    index = SearchIndex([[SearchField(text, 1.0)], [SearchField("something else", 1.0)]])
     assert set(index.search(query)) <= {0, 1}
-    shared = set(words(text)) & set(words(query))
+    shared = set(tokenize(text)) & set(tokenize(query))
     assert (0 in index.search(query)) == bool(shared)
 
 
 def test_the_same_search_gives_the_same_order() -> None:
-    texts = [[Field(f"alike {n % 3}", 1.0)] for n in range(40)]
+    texts = [[SearchField(f"alike {n % 3}", 1.0)] for n in range(40)]
     shuffled = random.Random(1).sample(["alike", "1", "alike", "2"], 4)
-    assert Index(texts).search(" ".join(shuffled)) == Index(texts).search(" ".join(shuffled))
-    assert Index([]).search("x") == []
+    assert SearchIndex(texts).search(" ".join(shuffled)) == SearchIndex(texts).search(" ".join(shuffled))
+    assert SearchIndex([]).search("x") == []

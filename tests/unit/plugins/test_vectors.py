@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from rightseat import wiring as registry
-from rightseat.config import Config, ModelSettings, PluginSettings, ToolSettings
+from rightseat.config.settings import Config, ModelSettings, PluginSettings, ToolSettings
 from rightseat.errors import ConfigError, UpstreamRefused
-from rightseat.plugins.selection import Selection
-from rightseat.plugins.shelf import FIND, Shelf
-from rightseat.plugins.vectors import Vectors, fused
-from rightseat.types.messages import said
+from rightseat.plugins.selection import ToolSelection
+from rightseat.plugins.shelf import FIND_TOOLS, PluginCatalog
+from rightseat.plugins.vectors import VectorIndex, fuse_rankings
+from rightseat.types.messages import text_message
 from rightseat.types.tools import Tool
 from rightseat.types.turn import Turn
+from rightseat.wiring.from_config import build_runtime
 from tests.unit.plugins.shelves import three
 
 AXES = {
@@ -49,14 +49,16 @@ def vector(text: str) -> list[float]:
     return [sum(column) + noise.gauss(0, 0.1) for column in zip(*found, strict=True)]
 
 
-def shelf(model: Meaning, before: Shelf | None = None) -> Shelf:
-    return Shelf(three().loaded.values(), model.embed, before)
+def shelf(model: Meaning, before: PluginCatalog | None = None) -> PluginCatalog:
+    return PluginCatalog(three().loaded.values(), model.embed, before)
 
 
-async def offered(shelf: Shelf, question: str) -> list[str]:
+async def offered(shelf: PluginCatalog, question: str) -> list[str]:
     tools: dict[str, Tool] = {}
-    await Selection(shelf, shown=2).offer(tools, Turn(messages=(said("user", question),)), ())
-    return [name for name in tools if name != FIND]
+    await ToolSelection(shelf, max_tools=2).add_tools(
+        tools, Turn(messages=(text_message("user", question),)), ()
+    )
+    return [name for name in tools if name != FIND_TOOLS]
 
 
 @pytest.mark.demand("plugins.embeddings_select_embedding_model")
@@ -78,12 +80,12 @@ async def test_a_question_finds_what_it_shares_no_word_with(question: str, plugi
 async def test_nothing_is_asked_for_twice() -> None:
     model = Meaning()
     first = shelf(model)
-    part = first.only(["weather"])
+    part = first.make_subset(["weather"])
     await first.start()
     await shelf(model, first).start()
     assert len(model.asked) == 1
     assert part.vectors is not None
-    assert len(part.vectors.signs) == 2
+    assert len(part.vectors.sign_bits) == 2
 
 
 async def refused(body: dict[str, Any]) -> dict[str, Any]:
@@ -103,7 +105,7 @@ async def few(body: dict[str, Any]) -> dict[str, Any]:
 async def test_without_vectors_words_choose(
     embed: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]], caplog: pytest.LogCaptureFixture
 ) -> None:
-    made = Shelf(three().loaded.values(), embed)
+    made = PluginCatalog(three().loaded.values(), embed)
     await made.start()
     assert "chosen by words alone" in caplog.text
     assert "weather_forecast" in await offered(made, "a weather forecast")
@@ -128,20 +130,20 @@ async def test_the_nearest_of_many_is_found() -> None:
     async def embed(body: dict[str, Any]) -> dict[str, Any]:
         return {"data": [{"embedding": points[text]} for text in body["input"]]}
 
-    vectors = Vectors(embed, list(points))
+    vectors = VectorIndex(embed, list(points))
     await vectors.start()
     hits = 0
     for number in range(50):
         points["q"] = [value + chance.gauss(0, 0.3) for value in points[f"t{number}"]]
         hits += (await vectors.search("q"))[0] == number
     assert hits == 50
-    assert math.isclose(math.hypot(*vectors.exact[0]), 1, abs_tol=1e-5)
+    assert math.isclose(math.hypot(*vectors.unit_vectors[0]), 1, abs_tol=1e-5)
     assert set(await vectors.search("q", {3, 4})) == {3, 4}
 
 
 def test_two_orders_become_one() -> None:
-    assert fused([1, 2, 3], [3, 1, 4])[:2] == [1, 3]
-    assert fused([], [2]) == [2]
+    assert fuse_rankings([1, 2, 3], [3, 1, 4])[:2] == [1, 3]
+    assert fuse_rankings([], [2]) == [2]
 
 
 def test_a_model_without_embeddings_is_refused(tmp_path: Any) -> None:
@@ -151,4 +153,4 @@ def test_a_model_without_embeddings_is_refused(tmp_path: Any) -> None:
         tools=ToolSettings(embeddings="m"),
     )
     with pytest.raises(ConfigError, match="the model m has no embeddings"):
-        registry.runtime(config, env={})
+        build_runtime(config, env={})

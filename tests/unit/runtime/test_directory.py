@@ -9,30 +9,30 @@ import pytest
 
 from rightseat.engine.loop import Assistant, Engine
 from rightseat.errors import AgentFailed
-from rightseat.middleware.match_results import echo
-from rightseat.middleware.text_questions import in_words, words
-from rightseat.models.scripted import Scripted, load
-from rightseat.runtime.directory import wrapped
-from rightseat.runtime.runtime import Runtime
-from rightseat.stores.memory import Memory
-from rightseat.types.agents import Agent, Recalled
+from rightseat.middleware.match_results import match_results_by_history
+from rightseat.middleware.text_questions import questions_as_text, stream_questions_as_text
+from rightseat.models.scripted import ScriptedModel, load_script
+from rightseat.runtime.directory import apply_layers
+from rightseat.runtime.runtime import BaseRuntime
+from rightseat.stores.memory import MemoryStore
+from rightseat.types.agents import Agent, AgentThreadState
 from rightseat.types.events import (
     CallResult,
     Event,
     Interrupt,
-    Nested,
     RunFailed,
     RunFinished,
     RunStarted,
     StateSnapshot,
+    SubRunEvent,
     TextDelta,
     TextEnd,
     TextStart,
 )
-from rightseat.types.messages import said
+from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
-from rightseat.types.turn import Answer, Owner, Turn
+from rightseat.types.turn import InterruptAnswer, Owner, Turn
 from tests.kit.chunks import dump
 from tests.kit.patience import STUCK
 
@@ -44,7 +44,7 @@ class Guide:
     name: str = "guide"
     title: str = "Guide"
     description: str = "Knows the way."
-    down: str = ""
+    unavailable_reason: str = ""
     turns: list[Turn] = field(default_factory=list)
 
     async def __call__(self, turn: Turn) -> AsyncIterator[Event]:
@@ -62,8 +62,8 @@ class Guide:
         yield TextEnd("g")
         yield RunFinished("stop")
 
-    async def recall(self, owner: Owner, thread: str) -> Recalled | None:
-        return Recalled({"owner": owner.name}) if thread == "known" else None
+    async def get_thread_state(self, owner: Owner, thread: str) -> AgentThreadState | None:
+        return AgentThreadState({"owner": owner.name}) if thread == "known" else None
 
 
 class Place:
@@ -79,20 +79,20 @@ class Place:
         self.log.append("close")
 
 
-def scripted(*turns: dict[str, Any]) -> Scripted:
-    return Scripted(load(dump({"turns": list(turns)}), "test"))
+def scripted(*turns: dict[str, Any]) -> ScriptedModel:
+    return ScriptedModel(load_script(dump({"turns": list(turns)}), "test"))
 
 
-def desk(place: Place, *turns: dict[str, Any]) -> Runtime:
+def desk(place: Place, *turns: dict[str, Any]) -> BaseRuntime:
     clerk = Assistant("clerk", scripted(*turns), agents=("guide",))
-    return Runtime(assistants=[clerk], sources=[place], store=Memory())
+    return BaseRuntime(assistants=[clerk], agent_sources=[place], store=MemoryStore())
 
 
 def handed(request: str) -> dict[str, Any]:
     return {"when": {"user": "."}, "calls": [{"name": "ask_guide", "arguments": {"request": request}}]}
 
 
-async def heard(runtime: Runtime, turn: Turn) -> list[Event]:
+async def heard(runtime: BaseRuntime, turn: Turn) -> list[Event]:
     async with closing(runtime.run(turn)) as events:
         return [event async for event in events]
 
@@ -104,7 +104,7 @@ async def test_agents_come_and_go() -> None:
     guide = Guide()
     place.agents["guide"] = guide
     assert list(runtime.responders) == ["clerk", "guide"]
-    turn = Turn(messages=(said("user", "Where?"),), assistant="guide")
+    turn = Turn(messages=(text_message("user", "Where?"),), assistant="guide")
     texts = [event.text for event in await heard(runtime, turn) if isinstance(event, TextDelta)]
     assert texts == ["Left."]
     del place.agents["guide"]
@@ -115,15 +115,15 @@ async def test_agents_come_and_go() -> None:
 
 async def test_an_assistants_name_is_not_taken_over() -> None:
     runtime = desk(Place(Guide(name="clerk")), {"say": "Mine."})
-    events = await heard(runtime, Turn(messages=(said("user", "?"),), assistant="clerk"))
+    events = await heard(runtime, Turn(messages=(text_message("user", "?"),), assistant="clerk"))
     assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Mine."
     assert list(runtime.responders) == ["clerk"]
 
 
 @pytest.mark.demand("agents.availableagents_lists_agent_down")
 async def test_one_that_is_down_is_listed_as_down() -> None:
-    runtime = desk(Place(Guide(down="connection refused")))
-    about = runtime.described("guide")
+    runtime = desk(Place(Guide(unavailable_reason="connection refused")))
+    about = runtime.describe("guide")
     assert about is not None
     assert (about.title, about.description) == (
         "Guide",
@@ -142,7 +142,7 @@ async def test_a_place_starts_and_closes_with_the_runtime() -> None:
 
 async def test_an_agent_remembers_its_own_threads() -> None:
     runtime = desk(Place(Guide()))
-    assert await runtime.recall("guide", Owner("ann"), "known") == Recalled({"owner": "ann"})
+    assert await runtime.recall("guide", Owner("ann"), "known") == AgentThreadState({"owner": "ann"})
     assert await runtime.recall("guide", Owner("ann"), "other") is None
     assert await runtime.recall("clerk", Owner("ann"), "known") is None
 
@@ -150,8 +150,8 @@ async def test_an_agent_remembers_its_own_threads() -> None:
 @pytest.mark.demand("agents.hand_off_agent_flow")
 async def test_a_request_is_handed_over_and_seen() -> None:
     runtime = desk(Place(Guide()), handed("Where?"), {"say": "Go left."})
-    events = await heard(runtime, Turn(messages=(said("user", "Help"),), assistant="clerk"))
-    inside = [event.event for event in events if isinstance(event, Nested)]
+    events = await heard(runtime, Turn(messages=(text_message("user", "Help"),), assistant="clerk"))
+    inside = [event.event for event in events if isinstance(event, SubRunEvent)]
     assert isinstance(inside[0], RunStarted)
     assert inside[1:] == [TextStart("g"), TextDelta("g", "Left."), TextEnd("g"), RunFinished("stop")]
     assert StateSnapshot({"asked": "Where?"}) in events
@@ -164,7 +164,7 @@ async def test_a_request_is_handed_over_and_seen() -> None:
 @pytest.mark.demand("agents.hand_off_agent_flow")
 async def test_a_model_is_told_what_an_agent_is_for() -> None:
     runtime = desk(Place(Guide()))
-    engine = runtime.responders.inner("clerk")
+    engine = runtime.responders.get_unlayered("clerk")
     assert isinstance(engine, Engine)
     [tool] = engine.assistant.tools
     assert (tool.name, tool.description) == ("ask_guide", "Knows the way.")
@@ -179,49 +179,52 @@ async def test_places_start_at_the_same_time() -> None:
         async def start(self) -> None:
             await both.wait()
 
-    runtime = Runtime(sources=[Slow(), Slow()], store=Memory())
+    runtime = BaseRuntime(agent_sources=[Slow(), Slow()], store=MemoryStore())
     async with asyncio.timeout(STUCK):
         await runtime.start()
 
 
 async def test_a_failure_inside_is_the_calls_and_not_the_runs() -> None:
     runtime = desk(Place(Guide()), handed("fail"), {"say": "Sorry."})
-    events = await heard(runtime, Turn(messages=(said("user", "Help"),), assistant="clerk"))
+    events = await heard(runtime, Turn(messages=(text_message("user", "Help"),), assistant="clerk"))
     [result] = [event for event in events if isinstance(event, CallResult)]
     assert result.failed
     assert "The guide is lost." in result.content
     assert isinstance(events[-1], RunFinished)
-    assert [e.event.code for e in events if isinstance(e, Nested) and isinstance(e.event, RunFailed)] == [
-        "agent_failed"
-    ]
+    assert [
+        e.event.code for e in events if isinstance(e, SubRunEvent) and isinstance(e.event, RunFailed)
+    ] == ["agent_failed"]
 
 
 @pytest.mark.demand("agents.hand_off_agent_flow")
 async def test_its_question_comes_up_and_the_answer_finds_it() -> None:
     guide = Guide()
     runtime = desk(Place(guide), handed("ask"), {"say": "Done."})
-    turn = Turn(messages=(said("user", "Help"),), assistant="clerk", thread="t")
+    turn = Turn(messages=(text_message("user", "Help"),), assistant="clerk", thread="t")
     asked = [event for event in await heard(runtime, turn) if isinstance(event, Interrupt)]
     assert [item.message for item in asked] == ["Which way?"]
     answered = Turn(
-        messages=turn.messages, assistant="clerk", thread="t", answers=(Answer(asked[0].id, payload="Up"),)
+        messages=turn.messages,
+        assistant="clerk",
+        thread="t",
+        answers=(InterruptAnswer(asked[0].id, payload="Up"),),
     )
     events = await heard(runtime, answered)
     [result] = [event for event in events if isinstance(event, CallResult)]
     assert result.content == "Up!"
     # The same conversation as the one in which it asked, under its own name for the question.
     assert guide.turns[0].thread == guide.turns[1].thread
-    assert guide.turns[1].answers == (Answer("ask_7", payload="Up"),)
+    assert guide.turns[1].answers == (InterruptAnswer("ask_7", payload="Up"),)
 
 
 def test_a_layer_steps_aside_for_whom_it_has_nothing_to_do() -> None:
-    store = Memory()
-    layers = [words(store), echo(store)]
-    turn = Turn(messages=(said("user", "?"),), shows_interrupts=False)
+    store = MemoryStore()
+    layers = [questions_as_text(store), match_results_by_history(store)]
+    turn = Turn(messages=(text_message("user", "?"),), shows_interrupts=False)
     # Every token would pay for a generator more.
-    for tools, code in (((), Engine.__call__), ((Tool("t", "", {}, walk),), in_words)):
+    for tools, code in (((), Engine.__call__), ((Tool("t", "", {}, walk),), stream_questions_as_text)):
         engine = Engine(Assistant("a", scripted({"say": "Hi"}), tools=tools), store)
-        stream: Any = wrapped(engine, layers)(turn)
+        stream: Any = apply_layers(engine, layers)(turn)
         assert stream.ag_code is code.__code__
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime, tool
-from rightseat.cli.log import Console, JsonLines
-from rightseat.errors import Incomplete, UpstreamDenied, kind_of
+from rightseat.cli.log import ConsoleFormatter, JsonFormatter
+from rightseat.errors import Incomplete, UpstreamDenied, error_class_for
 from rightseat.middleware.hooks import Hooks
 from rightseat.runtime.incidents import Incident
-from rightseat.types.chunks import Fragment
+from rightseat.types.chunks import ModelChunk
 from rightseat.types.events import Event, RunFailed, RunStarted, StepEnd, StepStart
-from rightseat.types.messages import said
+from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
 from rightseat.types.turn import Turn
@@ -24,12 +24,12 @@ from tests.kit.house import Lines, calls, house, says
 PROMPT = "canary-of-the-prompt"
 
 
-async def failing(prompt: Prompt) -> AsyncIterator[Fragment]:
+async def failing(prompt: Prompt) -> AsyncIterator[ModelChunk]:
     raise UpstreamDenied("The model's server refused our key.")
     yield
 
 
-async def broken(prompt: Prompt) -> AsyncIterator[Fragment]:
+async def broken(prompt: Prompt) -> AsyncIterator[ModelChunk]:
     raise ValueError(prompt.messages[-1].text)
     yield
 
@@ -47,7 +47,7 @@ async def telling(turn: Turn) -> AsyncIterator[Event]:
 
 
 async def run(runtime: Runtime, **more: Any) -> list[Event]:
-    asked = Turn(messages=(said("user", PROMPT),), thread="t1", run="r1", **more)
+    asked = Turn(messages=(text_message("user", PROMPT),), thread="t1", run="r1", **more)
     async with closing(runtime.run(asked)) as stream:
         found = [event async for event in stream]
     await runtime.close()
@@ -73,7 +73,7 @@ async def test_the_context_of_a_request() -> None:
         "upstream",
         "runtime",
     )
-    kind = kind_of("upstream_denied", "upstream")
+    kind = error_class_for("upstream_denied", "upstream")
     assert (first.visibility, first.severity, first.hint) == ("banner", "critical", kind.hint)
     assert first.link == "/docs/errors/upstream_denied"
     assert first.start <= first.end
@@ -108,7 +108,7 @@ async def test_the_step_and_whose_fault_it_was() -> None:
         "upstream",
         None,
     )
-    assert second.hint == kind_of("", "upstream").hint
+    assert second.hint == error_class_for("", "upstream").hint
 
 
 class Written(logging.Handler):
@@ -116,7 +116,7 @@ class Written(logging.Handler):
         super().__init__()
         self.json: list[dict[str, Any]] = []
         self.text: list[str] = []
-        self.machine, self.person = JsonLines(words=words), Console(words=words)
+        self.machine, self.person = JsonFormatter(foreign_text=words), ConsoleFormatter(foreign_text=words)
 
     def emit(self, record: logging.LogRecord) -> None:
         self.json.append(json.loads(self.machine.format(record)))
@@ -160,8 +160,8 @@ async def test_other_codes_words_are_logged_outside_production_only(lines: Writt
     assert line["level"] == "error"
     assert "ValueError" in line["error"]
     assert "in broken" in line["error"]
-    assert (PROMPT in json.dumps(lines.json)) == lines.machine.words
-    assert (PROMPT in "".join(lines.text)) == lines.person.words
+    assert (PROMPT in json.dumps(lines.json)) == lines.machine.foreign_text
+    assert (PROMPT in "".join(lines.text)) == lines.person.foreign_text
 
 
 @pytest.mark.demand("models.structured_logs_json_console")

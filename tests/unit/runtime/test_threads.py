@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from rightseat import Owner, Runtime, Turn, said
+from rightseat import Owner, Runtime, Turn, text_message
 from rightseat.errors import Conflict, StoreFailed
-from rightseat.runtime.threads import Detached, Rules
-from rightseat.stores.memory import Memory
-from rightseat.stores.sqlite import SQLite
-from rightseat.types.chunks import Finish, Fragment, Text
+from rightseat.runtime.threads import RunLimits, ThreadRuns
+from rightseat.stores.memory import MemoryStore
+from rightseat.stores.sqlite import SQLiteStore
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
 from rightseat.types.events import RunFailed, RunFinished, RunStarted, TextDelta, TextEnd
 from rightseat.types.model import Model, Prompt
 from rightseat.types.streams import closing
-from rightseat.types.threads import Journal, Numbered, Posted
+from rightseat.types.threads import NumberedEntry, ThreadStore, UserInput
 from tests.contract.stores.members import MEMBERS, Keeper
 from tests.kit.house import Lines, says
 from tests.kit.patience import STUCK
@@ -27,7 +27,7 @@ ME, OTHER = Owner("me"), Owner("other")
 
 
 def turn(text: str = "hi", run: str = "", thread: str = "t") -> Turn:
-    return Turn(messages=(said("user", text),), thread=thread, run=run, owner=ME)
+    return Turn(messages=(text_message("user", text),), thread=thread, run=run, owner=ME)
 
 
 class Gate:
@@ -37,23 +37,23 @@ class Gate:
         self.words: asyncio.Queue[str | None] = asyncio.Queue()
         self.closed = asyncio.Event()
 
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         try:
             while (word := await self.words.get()) is not None:
-                yield Text(word)
-            yield Finish("stop")
+                yield TextChunk(word)
+            yield FinishChunk("stop")
         finally:
             self.closed.set()
 
 
-class Threads(Detached):
+class Threads(ThreadRuns):
     """Detached runs of one Runtime."""
 
-    def __init__(self, model: Model, journal: Journal, **rules: Any) -> None:
-        super().__init__(journal, Rules(**rules))
+    def __init__(self, model: Model, journal: ThreadStore, **rules: Any) -> None:
+        super().__init__(journal, RunLimits(**rules))
         self.runtime = Runtime(model=model)
 
-    async def begin_run(self, turn: Turn) -> AsyncIterator[Numbered]:
+    async def start_run(self, turn: Turn) -> AsyncIterator[NumberedEntry]:
         return await self.start(turn, self.runtime.run)
 
 
@@ -64,16 +64,16 @@ async def journal(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
     await keeper.close()
 
 
-async def taken(items: AsyncIterator[Numbered]) -> list[Numbered]:
+async def taken(items: AsyncIterator[NumberedEntry]) -> list[NumberedEntry]:
     async with closing(items):
         return [item async for item in items]
 
 
-async def read(runs: Detached, after: int = 0, owner: Owner = ME) -> list[Numbered]:
+async def read(runs: ThreadRuns, after: int = 0, owner: Owner = ME) -> list[NumberedEntry]:
     return await taken(runs.follow(owner, "t", after))
 
 
-async def heard(items: AsyncIterator[Numbered]) -> None:
+async def heard(items: AsyncIterator[NumberedEntry]) -> None:
     """Until the first words, and then away."""
     async with closing(items):
         async for _, event in items:
@@ -81,7 +81,7 @@ async def heard(items: AsyncIterator[Numbered]) -> None:
                 return
 
 
-def words(items: list[Numbered]) -> str:
+def words(items: list[NumberedEntry]) -> str:
     return "".join(event.text for _, event in items if isinstance(event, TextDelta))
 
 
@@ -89,7 +89,7 @@ def words(items: list[Numbered]) -> str:
 async def test_a_reader_may_leave_and_another_reads_all(journal: Keeper) -> None:
     gate = Gate()
     runs = Threads(gate, journal)
-    items = await runs.begin_run(turn())
+    items = await runs.start_run(turn())
     gate.words.put_nowait("one ")
     await heard(items)
     assert not gate.closed.is_set()
@@ -97,7 +97,7 @@ async def test_a_reader_may_leave_and_another_reads_all(journal: Keeper) -> None
         gate.words.put_nowait(word)
     whole = await read(runs)
     assert words(whole) == "one two three"
-    assert whole[0] == (1, Posted((said("user", "hi"),)))
+    assert whole[0] == (1, UserInput((text_message("user", "hi"),)))
     assert isinstance(whole[1][1], RunStarted)
     assert whole[-1][0] == 8
     assert isinstance(whole[-1][1], RunFinished)
@@ -108,7 +108,7 @@ async def test_rejoining_at_any_event_misses_and_doubles_nothing(journal: Keeper
     """In memory while it runs, and in the journal after it."""
     gate = Gate()
     runs = Threads(gate, journal)
-    watching = asyncio.create_task(taken(await runs.begin_run(turn())))
+    watching = asyncio.create_task(taken(await runs.start_run(turn())))
     for word in ("a", "b", "c", "d"):
         gate.words.put_nowait(word)
         await turns()
@@ -133,7 +133,7 @@ async def turns() -> None:
 async def test_words_that_wait_for_their_reader_come_as_one(journal: Keeper) -> None:
     gate = Gate()
     runs = Threads(gate, journal)
-    items = await runs.begin_run(turn())
+    items = await runs.start_run(turn())
     async with closing(items):
         for word in ("a", "b", "c"):
             gate.words.put_nowait(word)
@@ -150,14 +150,14 @@ async def test_words_that_wait_for_their_reader_come_as_one(journal: Keeper) -> 
         assert [number async for number, _ in items] == [7, 8]
 
 
-def others(items: list[Numbered]) -> list[Numbered]:
+def others(items: list[NumberedEntry]) -> list[NumberedEntry]:
     return [item for item in items if not isinstance(item[1], TextDelta)]
 
 
 async def test_two_readers_see_the_same_live_run(journal: Keeper) -> None:
     gate = Gate()
     runs = Threads(gate, journal)
-    await runs.begin_run(turn())
+    await runs.start_run(turn())
     both = [asyncio.create_task(read(runs)) for _ in range(2)]
     for word in ("x", "y", None):
         gate.words.put_nowait(word)
@@ -168,10 +168,10 @@ async def test_two_readers_see_the_same_live_run(journal: Keeper) -> None:
 
 async def test_a_reader_too_slow_for_the_ring_reads_on_from_the_journal(journal: Keeper) -> None:
     gate = Gate()
-    runs = Threads(gate, journal, ring=4)
-    items = await runs.begin_run(turn())
+    runs = Threads(gate, journal, ring_size=4)
+    items = await runs.start_run(turn())
     async with closing(items):
-        assert isinstance((await anext(items))[1], Posted)
+        assert isinstance((await anext(items))[1], UserInput)
         for number in range(50):
             gate.words.put_nowait(f"{number} ")
         for _ in range(200):
@@ -186,10 +186,10 @@ async def test_a_reader_too_slow_for_the_ring_reads_on_from_the_journal(journal:
 async def test_a_busy_thread_refuses_another_run_and_joins_the_same_one(journal: Keeper) -> None:
     gate = Gate()
     runs = Threads(gate, journal)
-    first = await runs.begin_run(turn(run="r1"))
+    first = await runs.start_run(turn(run="r1"))
     with pytest.raises(Conflict, match="already running"):
-        await runs.begin_run(turn(run="r2"))
-    second = await runs.begin_run(turn(run="r1"))
+        await runs.start_run(turn(run="r2"))
+    second = await runs.start_run(turn(run="r1"))
     gate.words.put_nowait(None)
     whole = await taken(first)
     assert await taken(second) == whole
@@ -200,7 +200,7 @@ async def test_a_busy_thread_refuses_another_run_and_joins_the_same_one(journal:
 async def test_stop_keeps_what_was_said_and_frees_the_thread(journal: Keeper) -> None:
     gate = Gate()
     runs = Threads(gate, journal)
-    items = await runs.begin_run(turn())
+    items = await runs.start_run(turn())
     gate.words.put_nowait("half")
     await heard(items)
     assert await runs.stop(ME, "t")
@@ -211,28 +211,28 @@ async def test_stop_keeps_what_was_said_and_frees_the_thread(journal: Keeper) ->
     assert whole[-1].code == "stopped"
     assert not await runs.stop(ME, "t")
     gate.words.put_nowait(None)
-    again = await taken(await runs.begin_run(turn("again")))
-    assert again[0] == (len(whole) + 1, Posted((said("user", "again"),)))
+    again = await taken(await runs.start_run(turn("again")))
+    assert again[0] == (len(whole) + 1, UserInput((text_message("user", "again"),)))
     assert isinstance(again[-1][1], RunFinished)
 
 
 async def test_stopped_at_once_it_still_ends_and_frees_the_thread(journal: Keeper) -> None:
     gate = Gate()
     runs = Threads(gate, journal)
-    begun = asyncio.create_task(runs.begin_run(turn()))
+    begun = asyncio.create_task(runs.start_run(turn()))
     await asyncio.sleep(0)
     assert await runs.stop(ME, "t")
     whole = await taken(await begun)
     assert isinstance(whole[-1][1], RunFailed)
     assert sum(isinstance(event, RunFailed) for _, event in whole) == 1
     gate.words.put_nowait(None)
-    assert isinstance((await taken(await runs.begin_run(turn())))[-1][1], RunFinished)
+    assert isinstance((await taken(await runs.start_run(turn())))[-1][1], RunFinished)
 
 
 async def test_whoever_begins_may_leave_before_it_began(journal: Keeper) -> None:
     gate = Gate()
     runs = Threads(gate, journal)
-    begun = asyncio.create_task(runs.begin_run(turn()))
+    begun = asyncio.create_task(runs.start_run(turn()))
     await asyncio.sleep(0)
     begun.cancel()
     await asyncio.wait([begun])
@@ -243,10 +243,10 @@ async def test_whoever_begins_may_leave_before_it_began(journal: Keeper) -> None
 
 async def test_another_owners_thread_does_not_exist(journal: Keeper) -> None:
     runs = Threads(Lines(says("secret")), journal)
-    await taken(await runs.begin_run(turn()))
+    await taken(await runs.start_run(turn()))
     assert not await runs.stop(OTHER, "t")
     assert await read(runs, owner=OTHER) == []
-    assert await runs.earlier(OTHER, "t", 3) == []
+    assert await runs.read_run_until(OTHER, "t", 3) == []
     assert not await runs.delete(OTHER, "t")
     assert words(await read(runs)) == "secret"
 
@@ -255,7 +255,7 @@ async def test_another_owners_thread_does_not_exist(journal: Keeper) -> None:
 async def test_an_orphan_is_stopped(journal: Keeper) -> None:
     gate = Gate()
     runs = Threads(gate, journal, orphan_seconds=0.01)
-    await runs.begin_run(turn())
+    await runs.start_run(turn())
     await asyncio.wait_for(gate.closed.wait(), STUCK)
     [*_, (_, last)] = await read(runs)
     assert isinstance(last, RunFailed)
@@ -267,9 +267,9 @@ async def test_a_run_that_is_read_is_no_orphan(journal: Keeper, monkeypatch: pyt
     monkeypatch.setattr(loop, "time", lambda: real() + ahead)
     gate = Gate()
     runs = Threads(gate, journal, orphan_seconds=STUCK)
-    reader = asyncio.create_task(taken(await runs.begin_run(turn())))
-    [live] = runs.live.values()
-    await until(lambda: live.readers and live.begun.is_set())
+    reader = asyncio.create_task(taken(await runs.start_run(turn())))
+    [live] = runs.active_runs.values()
+    await until(lambda: live.readers and live.started.is_set())
     ahead = 2 * STUCK
     # A timer that is due now runs in the next turn, and ends the run in those after it.
     for _ in range(10):
@@ -280,23 +280,23 @@ async def test_a_run_that_is_read_is_no_orphan(journal: Keeper, monkeypatch: pyt
 
 
 async def test_a_run_without_end_is_cut_at_its_size(journal: Keeper) -> None:
-    async def endless(prompt: Prompt) -> AsyncIterator[Fragment]:
+    async def endless(prompt: Prompt) -> AsyncIterator[ModelChunk]:
         while True:
-            yield Text("x" * 100)
+            yield TextChunk("x" * 100)
             await asyncio.sleep(0)
 
     runs = Threads(Lines(endless), journal, run_bytes=10_000)
-    [*_, (_, last)] = await taken(await runs.begin_run(turn()))
+    [*_, (_, last)] = await taken(await runs.start_run(turn()))
     assert isinstance(last, RunFailed)
     assert last.code == "too_long"
 
 
 async def test_a_run_up_to_a_number(journal: Keeper) -> None:
     runs = Threads(Lines(says("a", "b"), says("c", "d")), journal)
-    await taken(await runs.begin_run(turn()))
-    second = await taken(await runs.begin_run(turn("more")))
+    await taken(await runs.start_run(turn()))
+    second = await taken(await runs.start_run(turn("more")))
     for number, _ in second:
-        told = await runs.earlier(ME, "t", number)
+        told = await runs.read_run_until(ME, "t", number)
         expected = [entry for place, entry in second if place <= number]
         assert words(list(enumerate(told))) == words(list(enumerate(expected)))
         assert told[0] == second[0][1]
@@ -305,7 +305,7 @@ async def test_a_run_up_to_a_number(journal: Keeper) -> None:
 async def test_deleted_while_it_runs(journal: Keeper) -> None:
     gate = Gate()
     runs = Threads(gate, journal)
-    reader = asyncio.create_task(taken(await runs.begin_run(turn())))
+    reader = asyncio.create_task(taken(await runs.start_run(turn())))
     await asyncio.sleep(0)
     assert await runs.delete(ME, "t")
     assert gate.closed.is_set()
@@ -316,7 +316,7 @@ async def test_deleted_while_it_runs(journal: Keeper) -> None:
 async def test_closing_stops_what_runs(journal: Keeper) -> None:
     gate = Gate()
     runs = Threads(gate, journal)
-    items = await runs.begin_run(turn())
+    items = await runs.start_run(turn())
     gate.words.put_nowait("x")
     await heard(items)
     await runs.close()
@@ -325,12 +325,12 @@ async def test_closing_stops_what_runs(journal: Keeper) -> None:
 
 
 async def test_an_answer_is_given_although_it_cannot_be_kept() -> None:
-    class Full(Memory):
-        async def begin(self, owner: Owner, thread: str, run: str, *, assistant: str, name: str) -> int:
+    class Full(MemoryStore):
+        async def begin_run(self, owner: Owner, thread: str, run: str, *, assistant: str, name: str) -> int:
             raise StoreFailed("The disk is full.")
 
     runs = Threads(Lines(says("a", "b")), Full())
-    whole = await taken(await runs.begin_run(turn()))
+    whole = await taken(await runs.start_run(turn()))
     assert words(whole) == "ab"
     assert isinstance(whole[-1][1], RunFinished)
     assert await read(runs) == []
@@ -338,12 +338,12 @@ async def test_an_answer_is_given_although_it_cannot_be_kept() -> None:
 
 @pytest.mark.demand("copilotkit.sqlite_data_folder_default")
 async def test_after_a_restart_the_thread_is_replayed_and_goes_on(tmp_path: Path) -> None:
-    store = SQLite(tmp_path)
-    whole = await taken(await Threads(Lines(says("before")), store).begin_run(turn()))
+    store = SQLiteStore(tmp_path)
+    whole = await taken(await Threads(Lines(says("before")), store).start_run(turn()))
     await store.close()
-    store = SQLite(tmp_path)
+    store = SQLiteStore(tmp_path)
     runs = Threads(Lines(says("after")), store)
     assert [entry for _, entry in await read(runs)] == [entry for _, entry in whole]
-    await taken(await runs.begin_run(turn("more")))
+    await taken(await runs.start_run(turn("more")))
     assert words(await read(runs)) == "beforeafter"
     await store.close()

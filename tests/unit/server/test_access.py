@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from rightseat import Runtime
-from rightseat.cli.log import Console, JsonLines
-from rightseat.config import AuthSettings, ServerSettings
+from rightseat.cli.log import ConsoleFormatter, JsonFormatter
 from rightseat.config.secret import Secret
+from rightseat.config.settings import AuthSettings, ServerSettings
 from rightseat.http.auth import Authenticator
-from rightseat.http.endpoint import REQUEST
+from rightseat.http.endpoint import REQUEST_ID
 from tests.kit.client import Client
 from tests.kit.house import Lines, house, says
 
@@ -31,9 +31,9 @@ class Written(logging.Handler):
         self.requests: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.json.append(json.loads(JsonLines().format(record)))
-        self.text.append(Console().format(record))
-        self.requests.append(REQUEST.get())
+        self.json.append(json.loads(JsonFormatter().format(record)))
+        self.text.append(ConsoleFormatter().format(record))
+        self.requests.append(REQUEST_ID.get())
 
 
 @pytest.fixture
@@ -131,7 +131,9 @@ async def test_a_refusal_that_must_be_a_200_is_counted_as_what_it_is(lines: Writ
             await client.get("/health")
             await client.head()
     assert [line["status"] for line in lines.json][: len(asked)] == [status for *_, status in asked]
-    counted = [line for line in runtime.meters.text().decode().splitlines() if '"/copilotkit"' in line]
+    counted = [
+        line for line in runtime.meters.to_prometheus().decode().splitlines() if '"/copilotkit"' in line
+    ]
     assert [line for line in counted if 'status="404"' in line and line.endswith(" 1.0")], counted
 
 

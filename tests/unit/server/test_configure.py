@@ -10,13 +10,13 @@ import pytest
 from msgspec import Struct, structs
 
 from rightseat import Runtime
-from rightseat.config import AuthSettings, ServerSettings
-from rightseat.config.graphql_limits import DocumentLimits
+from rightseat.config.graphql_limits import GraphQLLimits
 from rightseat.config.secret import Secret
+from rightseat.config.settings import AuthSettings, ServerSettings
 from rightseat.errors import ConfigError
 from rightseat.http.auth import Authenticator
 from rightseat.http.endpoint import Door
-from rightseat.server.app import App, Settings
+from rightseat.server.app import App, AppSettings
 from tests.kit.house import Lines
 
 OLD = ServerSettings()
@@ -41,7 +41,7 @@ NEW = ServerSettings(
     access_log=False,
     metrics="off",
     introspection=True,
-    graphql=DocumentLimits(max_depth=1),
+    graphql=GraphQLLimits(max_depth=1),
     forward_headers=("x-tenant",),
     mcp_allow=("https://mcp.example",),
     trace_content=True,
@@ -94,18 +94,18 @@ def test_each_setting_is_another(name: str) -> None:
 @pytest.mark.demand("server.after_sighup_setting_running")
 def test_a_setting_that_only_the_start_reads_would_be_seen() -> None:
     class ByAttribute(App):
-        def __init__(self, runtime: Runtime, settings: Settings, doors: list[Door]) -> None:
+        def __init__(self, runtime: Runtime, settings: AppSettings, doors: list[Door]) -> None:
             super().__init__(runtime, settings, doors)
             self.late = settings.access_log
 
     class ByClosure(App):
-        def __init__(self, runtime: Runtime, settings: Settings, doors: list[Door]) -> None:
+        def __init__(self, runtime: Runtime, settings: AppSettings, doors: list[Door]) -> None:
             super().__init__(runtime, settings, doors)
             log = settings.access_log
             self.late = lambda: log
 
     class ByPartial(App):
-        def __init__(self, runtime: Runtime, settings: Settings, doors: list[Door]) -> None:
+        def __init__(self, runtime: Runtime, settings: AppSettings, doors: list[Door]) -> None:
             super().__init__(runtime, settings, doors)
             self.late = partial(bool, settings.access_log)
 

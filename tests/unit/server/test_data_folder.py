@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from rightseat.config import Config, StoreSettings
+from rightseat.config.settings import Config, StoreSettings
 from rightseat.errors import ConfigError
-from rightseat.wiring import data_folder, place
-from rightseat.wiring import store as made
+from rightseat.wiring.keeping import data_folder, describe_store_location
+from rightseat.wiring.keeping import open_store as made
 from tests.kit.client import Client, Frame
 from tests.kit.faults import endless
 from tests.kit.patience import STUCK
@@ -200,6 +200,6 @@ async def test_the_store_that_is_named(tmp_path: Path) -> None:
     await store.close()
     memory = Config(store=StoreSettings(kind="memory"))
     assert type(made(memory)).__name__ == "Memory"
-    assert "memory" in place(memory)
+    assert "memory" in describe_store_location(memory)
     with pytest.raises(ConfigError, match="Did you mean 'sqlite'"):
         made(Config(store=StoreSettings(kind="sqlit")))

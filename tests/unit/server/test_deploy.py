@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rightseat.cli import app
-from rightseat.config import ServerSettings
+from rightseat.config.settings import ServerSettings
 from tests.kit.patience import STUCK
 
 ROOT = Path(__file__).parents[3]

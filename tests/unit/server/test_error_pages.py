@@ -3,8 +3,8 @@
 import pytest
 
 from rightseat import Runtime, errors
-from rightseat.config import AuthSettings
 from rightseat.config.secret import Secret
+from rightseat.config.settings import AuthSettings
 from rightseat.http.auth import Authenticator
 from rightseat.server import explained
 from tests.kit.client import Client
@@ -27,7 +27,7 @@ async def test_a_page_per_code_without_a_key() -> None:
         for kind in (errors.Unauthorized, errors.UpstreamBusy, errors.FlowStopped):
             status, media, text = await get(server.url, kind.link())
             assert (status, media) == (200, "text/plain; charset=utf-8")
-            assert text == explained.page(kind)
+            assert text == explained.format_error_page(kind)
             assert kind.hint in text
         for code in ("nothing", "<script>", "..%2f..%2fetc"):
             status, media, text = await get(server.url, f"/docs/errors/{code}")
@@ -35,7 +35,7 @@ async def test_a_page_per_code_without_a_key() -> None:
             assert "script" not in text
 
 
-@pytest.mark.parametrize("kind", errors.by_code().values(), ids=lambda kind: kind.code)
+@pytest.mark.parametrize("kind", errors.errors_by_code().values(), ids=lambda kind: kind.code)
 def test_every_code_has_a_meaning(kind: type[errors.RightseatError]) -> None:
-    assert len(explained.meaning(kind)) > 8
-    assert f"# `{kind.code}`" in explained.page(kind)
+    assert len(explained.get_meaning(kind)) > 8
+    assert f"# `{kind.code}`" in explained.format_error_page(kind)

@@ -7,22 +7,22 @@ from typing import Any
 
 import pytest
 
-from rightseat import Assistant, Message, Runtime, errors, said
+from rightseat import Assistant, Message, Runtime, errors, text_message
 from rightseat.errors import RightseatError, UpstreamBusy, UpstreamError
-from rightseat.middleware.fallback import Fallback, Member
-from rightseat.middleware.model_info import Source
+from rightseat.middleware.fallback import FallbackMember, FallbackModel
+from rightseat.middleware.model_info import ModelInfo
 from rightseat.middleware.quota import Quota, Quotas
-from rightseat.middleware.rate_limit import Share, Shared
-from rightseat.types.capabilities import Abilities
-from rightseat.types.chunks import Finish, Fragment, Text, Used
+from rightseat.middleware.rate_limit import ModelLimits, RateLimitedModel
+from rightseat.types.capabilities import Capabilities
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import RunFailed, Usage
-from rightseat.types.messages import Call, Image
-from rightseat.types.model import Model, Prompt, Settings, ToolSpec
+from rightseat.types.messages import ImageMessagePart, ToolCall
+from rightseat.types.model import Model, Prompt, SamplingSettings, ToolSpec
 from rightseat.types.streams import closing
 from tests.kit.house import Lines, says
 from tests.unit.engine.asking import run
 
-HELLO = Prompt(messages=(said("user", "hi"),))
+HELLO = Prompt(messages=(text_message("user", "hi"),))
 
 
 class Fails:
@@ -33,23 +33,23 @@ class Fails:
         self.words = words
         self.asked = 0
 
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         self.asked += 1
         for word in self.words:
-            yield Text(word)
+            yield TextChunk(word)
         raise self.error
 
 
-def chain(*models: Model) -> Fallback:
+def chain(*models: Model) -> FallbackModel:
     names = "abcdef"
-    return Fallback(
-        [Member(names[n], one, Source("kit", names[n], 1e6, 1e6)) for n, one in enumerate(models)]
+    return FallbackModel(
+        [FallbackMember(names[n], one, ModelInfo("kit", names[n], 1e6, 1e6)) for n, one in enumerate(models)]
     )
 
 
 async def heard(model: Model, prompt: Prompt = HELLO) -> str:
     async with closing(model.stream(prompt)) as stream:
-        return "".join([fragment.text async for fragment in stream if isinstance(fragment, Text)])
+        return "".join([fragment.text async for fragment in stream if isinstance(fragment, TextChunk)])
 
 
 DOWN = (UpstreamError, UpstreamBusy, errors.UpstreamRefused, errors.UpstreamOverloaded, errors.Incomplete)
@@ -98,12 +98,12 @@ async def test_the_last_one_s_error_is_the_answer_s() -> None:
 
 
 class Blind(Lines):
-    abilities = Abilities(images=False, tools=False)
+    capabilities = Capabilities(images=False, tools=False)
 
 
 @pytest.mark.demand("models.models_name_fallbacks_next")
 async def test_one_that_cannot_take_the_prompt_is_passed_over() -> None:
-    picture = Prompt(messages=(Message("user", (Image("https://x.test/a.png"),)),))
+    picture = Prompt(messages=(Message("user", (ImageMessagePart("https://x.test/a.png"),)),))
     calling = Prompt(messages=(), tools=(ToolSpec("add", "", {}),))
     for prompt in (picture, calling):
         assert await heard(chain(Fails(UpstreamError("No.")), Blind(), Lines(says("c"))), prompt) == "c"
@@ -112,7 +112,7 @@ async def test_one_that_cannot_take_the_prompt_is_passed_over() -> None:
 
 @pytest.mark.demand("models.models_name_fallbacks_next")
 async def test_each_is_counted_and_paid_for_as_itself() -> None:
-    said_: list[Fragment] = [Text("b"), Used(Usage(2, 3)), Finish("stop")]
+    said_: list[ModelChunk] = [TextChunk("b"), UsageChunk(Usage(2, 3)), FinishChunk("stop")]
     runtime = Runtime(
         assistants=[Assistant("default", chain(Fails(UpstreamBusy("No.")), Lines(said_)))],
         quotas=Quotas(Quota(spend_per_day=100)),
@@ -156,9 +156,9 @@ class Clock:
         return self.now
 
 
-def shared(model: Model, **share: Any) -> tuple[Shared, Clock]:
+def shared(model: Model, **share: Any) -> tuple[RateLimitedModel, Clock]:
     clock = Clock()
-    return Shared(model, Source("kit", "m"), Share(**share), clock), clock
+    return RateLimitedModel(model, ModelInfo("kit", "m"), ModelLimits(**share), clock), clock
 
 
 @pytest.mark.demand("models.models_name_limits_own")
@@ -187,14 +187,14 @@ async def test_answers_at_a_time_are_given_back_also_by_who_leaves() -> None:
 async def test_an_answer_s_tokens_are_capped(given: int | None, sent: int) -> None:
     lines = Lines(says("ok"))
     model, _ = shared(lines, answer_tokens=10)
-    await heard(model, Prompt(messages=(), settings=Settings(max_tokens=given)))
+    await heard(model, Prompt(messages=(), settings=SamplingSettings(max_tokens=given)))
     assert lines.asked[0].settings.max_tokens == sent
 
 
 @pytest.mark.demand("models.models_name_limits_own")
 async def test_over_its_share_the_next_model_answers() -> None:
-    async def hold(prompt: Prompt) -> AsyncIterator[Fragment]:
-        yield Text("…")
+    async def hold(prompt: Prompt) -> AsyncIterator[ModelChunk]:
+        yield TextChunk("…")
         await asyncio.Event().wait()
 
     full, _ = shared(Lines(hold), concurrent=1)
@@ -206,10 +206,14 @@ async def test_over_its_share_the_next_model_answers() -> None:
 @pytest.mark.demand("models.models_name_fallbacks_next")
 async def test_the_next_one_is_asked_in_a_form_that_it_takes() -> None:
     class Wordy(Lines):
-        abilities = Abilities(tools=False)
+        capabilities = Capabilities(tools=False)
 
-    call = Call("c1", "add", "{}")
-    told = (said("user", "2+3?"), said("assistant", "", calls=(call,)), said("tool", "5", call_id="c1"))
+    call = ToolCall("c1", "add", "{}")
+    told = (
+        text_message("user", "2+3?"),
+        text_message("assistant", "", calls=(call,)),
+        text_message("tool", "5", call_id="c1"),
+    )
     second = Wordy(says("b"))
     assert await heard(chain(Fails(UpstreamBusy("No.")), second), Prompt(messages=told)) == "b"
     [asked] = second.asked

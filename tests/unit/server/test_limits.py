@@ -7,26 +7,27 @@ from typing import Any
 
 import pytest
 
-from rightseat import Assistant, Owner, Runtime, Turn, said
-from rightseat.config import AuthSettings, load
+from rightseat import Assistant, Owner, Runtime, Turn, text_message
+from rightseat.config.read import load_config
 from rightseat.config.secret import Secret
+from rightseat.config.settings import AuthSettings
 from rightseat.errors import ConfigError, UpstreamRefused
 from rightseat.http.auth import Authenticator
-from rightseat.middleware.model_info import Source
-from rightseat.middleware.quota import DAY, Ledger, Quota, Quotas
-from rightseat.stores.sqlite import SQLite
-from rightseat.tools.delegate import responder_tool
-from rightseat.types.chunks import Finish, Fragment, Text, Used
+from rightseat.middleware.model_info import ModelInfo
+from rightseat.middleware.quota import DAY, Quota, Quotas, UsageTracker
+from rightseat.stores.sqlite import SQLiteStore
+from rightseat.tools.delegate import make_responder_tool
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Event, RunFailed, RunFinished, TextDelta, Usage
 from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
-from rightseat.wiring import runtime
+from rightseat.wiring.from_config import build_runtime
 from tests.kit.client import Client
 from tests.kit.house import Lines, calls, house, says
 
 ALICE, BOB = Owner("key:alice"), Owner("key:bob")
 KEYED = Authenticator(AuthSettings(keys={"alice": Secret("key-a"), "bob": Secret("key-b")}))
-HI = (said("user", "hi"),)
+HI = (text_message("user", "hi"),)
 
 
 class Clock:
@@ -39,10 +40,10 @@ class Clock:
 class Talker:
     """A model that never runs out of lines."""
 
-    def __init__(self, *fragments: Fragment) -> None:
-        self.fragments = fragments or (Text("ok"), Finish("stop"))
+    def __init__(self, *fragments: ModelChunk) -> None:
+        self.fragments = fragments or (TextChunk("ok"), FinishChunk("stop"))
 
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         for fragment in self.fragments:
             yield fragment
 
@@ -55,8 +56,8 @@ def made(model: Any = None, *, clock: Clock | None = None, **quota: float) -> Ru
     return Runtime(
         model=model or Talker(),
         quotas=Quotas(Quota(**quota)),  # type: ignore[arg-type]
-        ledger=Ledger(clock or Clock()),
-        sources={"default": Source("test", "talker", 2.0, 10.0)},
+        ledger=UsageTracker(clock or Clock()),
+        sources={"default": ModelInfo("test", "talker", 2.0, 10.0)},
     )
 
 
@@ -81,10 +82,10 @@ async def test_requests_a_minute_come_at_once_and_then_one_by_one() -> None:
 async def test_runs_at_the_same_time() -> None:
     gate = asyncio.Event()
 
-    async def waits(prompt: Prompt) -> AsyncIterator[Fragment]:
-        yield Text("so")
+    async def waits(prompt: Prompt) -> AsyncIterator[ModelChunk]:
+        yield TextChunk("so")
         await gate.wait()
-        yield Finish("stop")
+        yield FinishChunk("stop")
 
     kept = made(Lines(waits, says("b"), says("c")), concurrent_runs=1)
     async with closing(kept.run(Turn(messages=HI, owner=ALICE))) as events:
@@ -103,9 +104,13 @@ async def test_runs_at_the_same_time() -> None:
 async def test_money_is_spent_by_price_and_comes_back_with_the_next_day() -> None:
     clock = Clock()
     # 100,000 × 2 + 50,000 × 10 per million = 0.70
-    kept = made(Talker(Text("a"), Used(Usage(100_000, 50_000)), Finish("stop")), clock=clock, spend_per_day=1)
+    kept = made(
+        Talker(TextChunk("a"), UsageChunk(Usage(100_000, 50_000)), FinishChunk("stop")),
+        clock=clock,
+        spend_per_day=1,
+    )
     assert [type(await last(kept)) for _ in range(2)] == [RunFinished] * 2
-    assert kept.ledger.account(ALICE).spent == pytest.approx(1.4)
+    assert kept.ledger.get_account(ALICE).spent == pytest.approx(1.4)
     clock.now += 3600
     refused = await last(kept)
     assert isinstance(refused, RunFailed)
@@ -113,12 +118,12 @@ async def test_money_is_spent_by_price_and_comes_back_with_the_next_day() -> Non
     assert isinstance(await last(kept, BOB), RunFinished)
     clock.now += DAY - 3600
     assert isinstance(await last(kept), RunFinished)
-    assert kept.ledger.account(ALICE).spent == pytest.approx(0.7)
+    assert kept.ledger.get_account(ALICE).spent == pytest.approx(0.7)
 
 
 @pytest.mark.demand("server.per_owner_limits_rate")
 async def test_tokens_a_day() -> None:
-    kept = made(Talker(Text("a"), Used(Usage(60, 40)), Finish("stop")), tokens_per_day=150)
+    kept = made(Talker(TextChunk("a"), UsageChunk(Usage(60, 40)), FinishChunk("stop")), tokens_per_day=150)
     assert [type(await last(kept)) for _ in range(3)] == [RunFinished, RunFinished, RunFailed]
 
 
@@ -126,20 +131,20 @@ async def test_tokens_a_day() -> None:
 async def test_what_was_used_today_survives_a_restart(tmp_path: Path) -> None:
     steady, calendar = Clock(), Clock()
 
-    def started(store: SQLite) -> Runtime:
+    def started(store: SQLiteStore) -> Runtime:
         # Another process has another clock, but the same calendar.
         steady.now += 5_000_000
         return Runtime(
-            model=Talker(Text("a"), Used(Usage(60, 40)), Finish("stop")),
+            model=Talker(TextChunk("a"), UsageChunk(Usage(60, 40)), FinishChunk("stop")),
             quotas=Quotas(Quota(tokens_per_day=150)),
-            ledger=Ledger(steady, notes=store, calendar=calendar),
+            ledger=UsageTracker(steady, store=store, wall_clock=calendar),
             store=store,
         )
 
     found = []
     for hours in (0, 1, 20, 4):
         calendar.now += hours * 3600
-        store = SQLite(tmp_path, clock=calendar)
+        store = SQLiteStore(tmp_path, clock=calendar)
         kept = started(store)
         found.append((type(await last(kept)), type(await last(kept, BOB))))
         if hours == 20:
@@ -154,9 +159,9 @@ async def test_what_was_used_today_survives_a_restart(tmp_path: Path) -> None:
 
 @pytest.mark.demand("server.per_owner_limits_rate")
 async def test_whoever_leaves_has_paid_and_a_silent_model_is_estimated() -> None:
-    async def endless(prompt: Prompt) -> AsyncIterator[Fragment]:
+    async def endless(prompt: Prompt) -> AsyncIterator[ModelChunk]:
         while True:
-            yield Text("four")
+            yield TextChunk("four")
 
     kept = made(Lines(endless, says("x" * 400)), tokens_per_day=10**9)
     seen = 0
@@ -165,23 +170,23 @@ async def test_whoever_leaves_has_paid_and_a_silent_model_is_estimated() -> None
             seen += isinstance(event, TextDelta)
             if seen == 50:
                 break
-    assert kept.ledger.account(ALICE).tokens >= 50
+    assert kept.ledger.get_account(ALICE).tokens >= 50
     await last(kept, BOB)
-    assert kept.ledger.account(BOB).tokens >= 100
+    assert kept.ledger.get_account(BOB).tokens >= 100
 
 
 async def test_a_model_that_cannot_be_reached_costs_nothing() -> None:
-    async def down(prompt: Prompt) -> AsyncIterator[Fragment]:
+    async def down(prompt: Prompt) -> AsyncIterator[ModelChunk]:
         raise UpstreamRefused("Down.")
-        yield Text("")
+        yield TextChunk("")
 
     kept = made(Lines(down), tokens_per_day=100)
     assert isinstance(await last(kept), RunFailed)
-    assert kept.ledger.account(ALICE).tokens == 0
+    assert kept.ledger.get_account(ALICE).tokens == 0
 
 
 async def test_an_assistant_called_by_another_is_the_same_request_but_costs() -> None:
-    spends = (Text("inner"), Used(Usage(1000, 0)), Finish("stop"))
+    spends = (TextChunk("inner"), UsageChunk(Usage(1000, 0)), FinishChunk("stop"))
     inner = Runtime(model=Talker())
     outer: Runtime
 
@@ -191,15 +196,15 @@ async def test_an_assistant_called_by_another_is_the_same_request_but_costs() ->
     asks = calls(("ask", '{"request":"x"}'))
     outer = Runtime(
         assistants=[
-            Assistant("default", Lines(asks, says("done")), tools=(responder_tool("ask", "", helper),)),
+            Assistant("default", Lines(asks, says("done")), tools=(make_responder_tool("ask", "", helper),)),
             Assistant("helper", Talker(*spends)),
         ],
         quotas=Quotas(Quota(requests_per_minute=1, concurrent_runs=1, tokens_per_day=10**6)),
-        ledger=Ledger(Clock()),
+        ledger=UsageTracker(Clock()),
     )
     assert isinstance(await last(outer), RunFinished)
-    assert outer.ledger.account(ALICE).tokens > 1000
-    assert outer.ledger.account(ALICE).running == 0
+    assert outer.ledger.get_account(ALICE).tokens > 1000
+    assert outer.ledger.get_account(ALICE).running == 0
     await inner.close()
 
 
@@ -207,13 +212,13 @@ async def test_two_runs_read_by_turns_pay_each_for_itself() -> None:
     """Each asks its model twice, the second time while the other's run was read last."""
 
     class Twice:
-        async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+        async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
             if prompt.messages[-1].role == "user":
                 for fragment in calls(("nothing", "{}")):
                     yield fragment
             else:
-                yield Used(Usage(0, 1000))
-                yield Finish("stop")
+                yield UsageChunk(Usage(0, 1000))
+                yield FinishChunk("stop")
 
     kept = made(Twice(), tokens_per_day=10**6)
     runs = [kept.run(Turn(messages=HI, owner=owner)) for owner in (ALICE, BOB)]
@@ -222,18 +227,18 @@ async def test_two_runs_read_by_turns_pay_each_for_itself() -> None:
             await anext(other, None)
         async for _ in other:
             pass
-    assert [kept.ledger.account(owner).tokens // 1000 for owner in (ALICE, BOB)] == [1, 1]
+    assert [kept.ledger.get_account(owner).tokens // 1000 for owner in (ALICE, BOB)] == [1, 1]
 
 
 @pytest.mark.demand("server.per_owner_limits_rate")
 async def test_owners_are_forgotten_but_never_one_with_a_run() -> None:
-    ledger = Ledger(Clock(), most=3)
-    ledger.account(Owner("busy")).running = 1
+    ledger = UsageTracker(Clock(), max_accounts=3)
+    ledger.get_account(Owner("busy")).running = 1
     for number in range(10):
-        ledger.account(Owner(f"o{number}"))
+        ledger.get_account(Owner(f"o{number}"))
     assert list(ledger.accounts) == ["busy", "o8", "o9"]
-    ledger.account(Owner("o8"))
-    ledger.account(Owner("new"))
+    ledger.get_account(Owner("o8"))
+    ledger.get_account(Owner("new"))
     assert list(ledger.accounts) == ["busy", "o8", "new"]
 
 
@@ -263,19 +268,19 @@ concurrent_runs = 2
 
 def config(tmp_path: Path, text: str) -> Any:
     (tmp_path / "rightseat.toml").write_text(text)
-    return load(tmp_path / "rightseat.toml", env={})
+    return load_config(tmp_path / "rightseat.toml", env={})
 
 
 @pytest.mark.demand("server.per_owner_limits_rate")
 @pytest.mark.long
 async def test_limits_from_the_file_and_what_was_used_survives_a_reload(tmp_path: Path) -> None:
     settings = config(tmp_path, TOML)
-    old = runtime(settings)
+    old = build_runtime(settings)
     assert [type(await last(old)) for _ in range(2)] == [RunFinished, RunFailed]
     assert [type(await last(old, BOB)) for _ in range(3)] == [RunFinished] * 3
-    new = runtime(settings, before=old)
+    new = build_runtime(settings, before=old)
     assert isinstance(await last(new), RunFailed)
-    assert new.ledger.account(ALICE).spent == old.ledger.account(ALICE).spent > 0
+    assert new.ledger.get_account(ALICE).spent == old.ledger.get_account(ALICE).spent > 0
     # Carol's own table changes one thing; the rest is everyone's.
     carol = Owner("jwt:carol")
     assert [type(await last(new, carol)) for _ in range(2)] == [RunFinished, RunFailed]
@@ -293,7 +298,7 @@ async def test_limits_from_the_file_and_what_was_used_survives_a_reload(tmp_path
 )
 def test_a_limit_that_cannot_work_is_refused(tmp_path: Path, change: tuple[str, str], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        runtime(config(tmp_path, TOML.replace(*change)))
+        build_runtime(config(tmp_path, TOML.replace(*change)))
 
 
 @pytest.mark.demand("server.per_owner_limits_rate")

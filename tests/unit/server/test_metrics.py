@@ -9,18 +9,19 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from rightseat import Runtime, Turn, said, tool
-from rightseat.config import AuthSettings, ServerSettings, load
+from rightseat import Runtime, Turn, text_message, tool
+from rightseat.config.read import load_config
 from rightseat.config.secret import Secret
+from rightseat.config.settings import AuthSettings, ServerSettings
 from rightseat.errors import UpstreamBusy
 from rightseat.http.auth import Authenticator
-from rightseat.runtime.metrics import BOUNDS, MOST, Counter, Histogram, Meters
-from rightseat.runtime.runtime import Limits
-from rightseat.types.chunks import Finish, Fragment, Text, Used
+from rightseat.runtime.metrics import BUCKETS, MAX_LABEL_SETS, MetricCounter, MetricHistogram, Metrics
+from rightseat.runtime.runtime import RuntimeLimits
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Usage
 from rightseat.types.model import Prompt, ToolSpec
 from rightseat.types.streams import closing
-from rightseat.wiring import runtime
+from rightseat.wiring.from_config import build_runtime
 from tests.kit.client import Client
 from tests.kit.house import Lines, calls, house, says
 from tests.kit.patience import STUCK
@@ -41,9 +42,9 @@ async def broken() -> str:
     raise ValueError("no")
 
 
-def numbers(meters: Meters) -> dict[str, float]:
+def numbers(meters: Metrics) -> dict[str, float]:
     """What Prometheus's own reader makes of the text: `name{label,label}` → value, sorted by label."""
-    families = text_string_to_metric_families(meters.text().decode())
+    families = text_string_to_metric_families(meters.to_prometheus().decode())
     return {
         f"{sample.name}{{{','.join(sample.labels.values())}}}": sample.value
         for family in families
@@ -52,26 +53,30 @@ def numbers(meters: Meters) -> dict[str, float]:
 
 
 async def run(runtime: Runtime, **turn: object) -> None:
-    given = {"messages": (said("user", "hi"),), **turn}
+    given = {"messages": (text_message("user", "hi"),), **turn}
     async with closing(runtime.run(Turn(**given))) as events:  # type: ignore[arg-type]
         async for _ in events:
             pass
 
 
-async def waiting(prompt: Prompt) -> AsyncIterator[Fragment]:
-    yield Text("so")
+async def waiting(prompt: Prompt) -> AsyncIterator[ModelChunk]:
+    yield TextChunk("so")
     await asyncio.Event().wait()
 
 
-async def busy(prompt: Prompt) -> AsyncIterator[Fragment]:
+async def busy(prompt: Prompt) -> AsyncIterator[ModelChunk]:
     raise UpstreamBusy("Busy.", retry_after=1)
-    yield Text("")
+    yield TextChunk("")
 
 
 @pytest.mark.demand("server.metrics_prometheus_runs_assistant")
 async def test_a_run_is_counted_in_all_its_parts() -> None:
-    first = [*calls(("double", '{"number":2}'), ("broken", "{}"))[:-1], Used(Usage(10, 5)), Finish("calls")]
-    second: list[Fragment] = [Text("four"), Used(Usage(20, 1)), Finish("stop")]
+    first = [
+        *calls(("double", '{"number":2}'), ("broken", "{}"))[:-1],
+        UsageChunk(Usage(10, 5)),
+        FinishChunk("calls"),
+    ]
+    second: list[ModelChunk] = [TextChunk("four"), UsageChunk(Usage(20, 1)), FinishChunk("stop")]
     house_ = Runtime(model=Lines(first, second), tools=[double, broken])
     await run(house_)
     found = numbers(house_.meters)
@@ -93,7 +98,7 @@ async def test_a_run_is_counted_in_all_its_parts() -> None:
 
 @pytest.mark.demand("server.metrics_prometheus_runs_assistant")
 async def test_failures_are_counted_by_code_wherever_they_come_from() -> None:
-    late = Runtime(model=Lines(busy, waiting), limits=Limits(run_seconds=0.5))
+    late = Runtime(model=Lines(busy, waiting), limits=RuntimeLimits(run_seconds=0.5))
     await run(late)
     await run(late)
     late.draining = True
@@ -110,7 +115,7 @@ async def test_failures_are_counted_by_code_wherever_they_come_from() -> None:
 @pytest.mark.demand("server.metrics_prometheus_runs_assistant")
 async def test_a_client_that_leaves_and_a_run_under_way() -> None:
     left = Runtime(model=Lines(waiting))
-    async with closing(left.run(Turn(messages=(said("user", "hi"),)))) as events:
+    async with closing(left.run(Turn(messages=(text_message("user", "hi"),)))) as events:
         async for event in events:
             if type(event).__name__ == "TextDelta":
                 break
@@ -133,7 +138,7 @@ async def test_no_label_is_what_a_client_or_a_model_makes_up() -> None:
             async with Client(server.url) as client:
                 await client.post(target, SAID, {"X-Request-Id": "canary_request"})
                 assert (await client.head()).status == 404
-    text = kept.meters.text().decode()
+    text = kept.meters.to_prometheus().decode()
     assert "canary" not in text
     found = numbers(kept.meters)
     assert found["rightseat_tool_calls_total{client,(client)}"] == 1
@@ -145,11 +150,11 @@ async def test_no_label_is_what_a_client_or_a_model_makes_up() -> None:
 
 @pytest.mark.demand("server.thread_run_owner_request")
 def test_labels_cannot_explode() -> None:
-    counter, histogram = Counter("c", "", "name"), Histogram("h", "", "name")
-    for number in range(MOST + 50):
+    counter, histogram = MetricCounter("c", "", "name"), MetricHistogram("h", "", "name")
+    for number in range(MAX_LABEL_SETS + 50):
         counter.add(str(number))
-        histogram.see(1.0, str(number))
-    assert len(counter.values) == len(histogram.counts) == MOST + 1
+        histogram.observe(1.0, str(number))
+    assert len(counter.values) == len(histogram.counts) == MAX_LABEL_SETS + 1
     assert counter.values[("(other)",)] == sum(histogram.counts[("(other)",)]) == 50
     counter.add("0")
     assert counter.values[("0",)] == 2
@@ -157,13 +162,13 @@ def test_labels_cannot_explode() -> None:
 
 @pytest.mark.demand("server.metrics_prometheus_runs_assistant")
 def test_a_histogram_counts_each_value_in_its_bucket_and_all_above() -> None:
-    meters = Meters()
-    for seconds in (0.0, BOUNDS[0], BOUNDS[0] + 0.01, 10_000.0):
-        meters.run_seconds.see(seconds, "a")
+    meters = Metrics()
+    for seconds in (0.0, BUCKETS[0], BUCKETS[0] + 0.01, 10_000.0):
+        meters.run_seconds.observe(seconds, "a")
     found = numbers(meters)
     buckets = {name: value for name, value in found.items() if "run_seconds_bucket" in name}
-    assert buckets[f"rightseat_run_seconds_bucket{{a,{BOUNDS[0]}}}"] == 2
-    assert buckets[f"rightseat_run_seconds_bucket{{a,{BOUNDS[1]}}}"] == 3
+    assert buckets[f"rightseat_run_seconds_bucket{{a,{BUCKETS[0]}}}"] == 2
+    assert buckets[f"rightseat_run_seconds_bucket{{a,{BUCKETS[1]}}}"] == 3
     assert buckets["rightseat_run_seconds_bucket{a,600.0}"] == 3
     assert buckets["rightseat_run_seconds_bucket{a,+Inf}"] == found["rightseat_run_seconds_count{a}"] == 4
 
@@ -208,10 +213,10 @@ async def test_refused_requests_are_counted_by_status() -> None:
 @pytest.mark.long
 async def test_what_was_counted_stays_counted_through_a_reload(tmp_path: Path) -> None:
     (tmp_path / "rightseat.toml").write_text('[models.main]\nspec = "scripted:demo"\n')
-    config = load(tmp_path / "rightseat.toml", env={})
-    old = runtime(config)
+    config = load_config(tmp_path / "rightseat.toml", env={})
+    old = build_runtime(config)
     await run(old)
-    new = runtime(config, before=old)
+    new = build_runtime(config, before=old)
     await run(new)
     assert numbers(new.meters)["rightseat_runs_total{default,stop}"] == 2
     # A script is named by its file, not by where that stands.

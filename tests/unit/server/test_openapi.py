@@ -10,12 +10,12 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from rightseat.config import AuthSettings, Config
 from rightseat.config.secret import Secret
+from rightseat.config.settings import AuthSettings, Config
 from rightseat.http.auth import Authenticator
-from rightseat.http.endpoint import Door, Route, whole
-from rightseat.server.openapi import described, document, template
-from rightseat.wiring import runtime
+from rightseat.http.endpoint import Door, Route, make_reply
+from rightseat.server.openapi import build_document, format_path_template, make_openapi_door
+from rightseat.wiring.from_config import build_runtime
 from tests.kit.client import Client, request
 from tests.kit.house import House, house
 
@@ -26,7 +26,7 @@ METHODS = {"get", "post", "put", "delete", "patch"}
 
 @pytest.fixture
 async def home() -> AsyncIterator[House]:
-    async with house(runtime(Config(model="scripted:demo"), env={}), authenticate=KEYS) as made:
+    async with house(build_runtime(Config(model="scripted:demo"), env={}), authenticate=KEYS) as made:
         yield made
 
 
@@ -60,7 +60,7 @@ def alone(found: Any, schema: Any) -> Any:
 @pytest.mark.demand("doctor.get_openapi_json_openapi")
 async def test_every_route_is_in_it_and_nothing_else(home: House) -> None:
     told = {(method.upper(), path) for path, method, _ in operations(await served(home))}
-    routes = {(route.method, template(route)) for _, route, _ in home.app.table.routes}
+    routes = {(route.method, format_path_template(route)) for _, route, _ in home.app.table.routes}
     assert told == routes
     assert ("GET", "/openapi.json") in told
 
@@ -129,7 +129,10 @@ async def test_refusals_are_as_told(home: House, path: str) -> None:
 @pytest.mark.demand("doctor.get_openapi_json_openapi")
 async def test_what_needs_a_key_says_so(home: House) -> None:
     found = await served(home)
-    table = {(route.method.lower(), template(route)): route.open for _, route, _ in home.app.table.routes}
+    table = {
+        (route.method.lower(), format_path_template(route)): route.public
+        for _, route, _ in home.app.table.routes
+    }
     for path, method, operation in operations(found):
         assert (operation["security"] == []) == table[method, path]
         assert ("401" in operation["responses"]) != table[method, path]
@@ -137,9 +140,9 @@ async def test_what_needs_a_key_says_so(home: House) -> None:
 
 @pytest.mark.demand("doctor.get_openapi_json_openapi")
 async def test_a_foreign_door_is_in_it_too() -> None:
-    route = Route("DELETE", "/x/{a}/{b}", lambda request, host: whole(200, b""), summary="Away with it")
-    door = Door("mine", (route,), lambda error: whole(error.status, b'{"no": 1}'), lambda base: base)
-    found = await document([door, described([door])])
+    route = Route("DELETE", "/x/{a}/{b}", lambda request, host: make_reply(200, b""), summary="Away with it")
+    door = Door("mine", (route,), lambda error: make_reply(error.status, b'{"no": 1}'), lambda base: base)
+    found = await build_document([door, make_openapi_door([door])])
     told = found["paths"]["/x/{a}/{b}"]["delete"]
     assert told["summary"] == "Away with it"
     assert [p["name"] for p in told["parameters"]] == ["a", "b"]

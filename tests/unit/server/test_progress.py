@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from rightseat.server.progress import downloading, waiting
+from rightseat.server.progress import show_download, show_spinner
 from tests.kit.patience import STUCK
 
 
@@ -41,14 +41,14 @@ def until(out: io.StringIO, text: str) -> None:
 
 def test_what_is_quick_says_nothing() -> None:
     out = Terminal()
-    with waiting("Loading", out, quiet=STUCK):
+    with show_spinner("Loading", out, delay=STUCK):
         pass
     assert out.getvalue() == ""
 
 
 def test_a_terminal_sees_it_turn_and_gets_its_line_back() -> None:
     for out, sign in ((Terminal(), "⠙"), (Ascii(), "/")):
-        with waiting("Loading the model", out, quiet=0):
+        with show_spinner("Loading the model", out, delay=0):
             until(out, f"\r{sign} Loading the model … ")
         assert re.search(r"… \d+ s", out.getvalue())
         assert out.getvalue().endswith("\r\x1b[K")
@@ -56,21 +56,21 @@ def test_a_terminal_sees_it_turn_and_gets_its_line_back() -> None:
 
 def test_a_file_gets_one_line() -> None:
     out = io.StringIO()
-    with waiting("Loading", out, quiet=0):
+    with show_spinner("Loading", out, delay=0):
         until(out, "Loading …\n")
     assert out.getvalue() == "Loading …\n"
 
 
 def test_a_terminal_that_is_gone_ends_nothing() -> None:
     out = Closed()
-    with waiting("Loading", out, quiet=0):
+    with show_spinner("Loading", out, delay=0):
         assert out.asked.wait(STUCK)
 
 
 @pytest.mark.demand("llamacpp.weights_come_wheel_without")
 def test_a_download_in_a_terminal_is_a_bar() -> None:
     out = Terminal()
-    with downloading("weights", out) as progress:
+    with show_download("weights", out) as progress:
         progress(50_000_000, 98_000_000)
         progress(98_000_000, 98_000_000)
     assert "Fetching weights" in out.getvalue()
@@ -80,7 +80,7 @@ def test_a_download_in_a_terminal_is_a_bar() -> None:
 @pytest.mark.demand("llamacpp.weights_come_wheel_without")
 def test_a_download_in_a_file_is_a_few_lines() -> None:
     out = io.StringIO()
-    with downloading("weights", out) as progress:
+    with show_download("weights", out) as progress:
         for part in range(101):
             progress(part * 1_000_000, 100_000_000)
     assert out.getvalue().splitlines() == [

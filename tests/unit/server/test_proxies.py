@@ -6,11 +6,12 @@ import pytest
 
 from rightseat import Runtime
 from rightseat.cli import card
-from rightseat.config import AuthSettings, Config, ServerSettings
+from rightseat.config.settings import AuthSettings, Config, ServerSettings
 from rightseat.errors import ConfigError
 from rightseat.http.auth import Authenticator
-from rightseat.http.proxy import Proxies, Seen
-from rightseat.wiring import Choice, every
+from rightseat.http.proxy import OriginalRequest, TrustedProxies
+from rightseat.wiring.choice import ModelChoice
+from rightseat.wiring.names import load_all
 from tests.kit.client import Client, Head, request
 from tests.kit.house import Lines, house, says
 
@@ -37,31 +38,31 @@ CHAT = {"messages": [{"role": "user", "content": "hi"}]}
     ],
 )
 def test_the_client_is_the_last_that_is_not_ours(chain: str, client: str) -> None:
-    proxies = Proxies(["10.0.0.0/8"])
-    assert proxies.see("10.0.0.1", "http", {"x-forwarded-for": chain}).client == client
+    proxies = TrustedProxies(["10.0.0.0/8"])
+    assert proxies.read_forwarded("10.0.0.1", "http", {"x-forwarded-for": chain}).client == client
 
 
 @pytest.mark.demand("server.x_forwarded_proto_host")
 def test_a_strangers_headers_count_for_nothing() -> None:
     headers = {"x-forwarded-for": "1.2.3.4", "x-forwarded-proto": "https", "x-forwarded-host": "evil.example"}
-    for proxies in (Proxies(), Proxies(["10.0.0.0/8"])):
+    for proxies in (TrustedProxies(), TrustedProxies(["10.0.0.0/8"])):
         for peer in ("203.0.113.7", "", "not an address"):
-            assert proxies.see(peer, "http", headers) == Seen(peer, "http")
+            assert proxies.read_forwarded(peer, "http", headers) == OriginalRequest(peer, "http")
 
 
 @pytest.mark.demand("server.x_forwarded_proto_host")
 def test_scheme_and_host_are_the_nearest_proxys() -> None:
     headers = {"x-forwarded-proto": "http, HTTPS", "x-forwarded-host": "evil.example, app.example"}
-    assert Proxies(["::1", "10.0.0.1"]).see("::ffff:10.0.0.1", "http", headers) == Seen(
-        "::ffff:10.0.0.1", "https", "app.example"
-    )
-    crooked = Proxies(["::1"]).see("::1", "http", {"x-forwarded-proto": "javascript"})
-    assert crooked == Seen("::1", "http")
+    assert TrustedProxies(["::1", "10.0.0.1"]).read_forwarded(
+        "::ffff:10.0.0.1", "http", headers
+    ) == OriginalRequest("::ffff:10.0.0.1", "https", "app.example")
+    crooked = TrustedProxies(["::1"]).read_forwarded("::1", "http", {"x-forwarded-proto": "javascript"})
+    assert crooked == OriginalRequest("::1", "http")
 
 
 def test_what_is_no_address_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"trusted_proxies: '300\.1\.1\.1' is not an address"):
-        Proxies(["300.1.1.1"])
+        TrustedProxies(["300.1.1.1"])
 
 
 async def get(url: str, headers: Mapping[str, str], host: str = "127.0.0.1") -> tuple[Head, str]:
@@ -128,7 +129,9 @@ async def test_links_are_the_public_url() -> None:
 @pytest.mark.demand("server.public_url_clients_told")
 def test_the_card_has_the_public_url_and_says_where_health_is_asked() -> None:
     config = Config(server=ServerSettings(public_url="https://copilot.example/"))
-    rows = card.rows(config, Choice("scripted:demo", "x"), "http://127.0.0.1:7777", every("doors"))
+    rows = card.list_startup_rows(
+        config, ModelChoice("scripted:demo", "x"), "http://127.0.0.1:7777", load_all("doors")
+    )
     shown = dict(rows)
     assert shown["openai"] == "https://copilot.example/v1/chat/completions"
     assert shown["health"].startswith("http://127.0.0.1:7777/health")

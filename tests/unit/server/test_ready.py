@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from rightseat import Assistant, Runtime
-from rightseat.types.chunks import Finish, Fragment
+from rightseat.types.chunks import FinishChunk, ModelChunk
 from rightseat.types.model import Prompt
 from tests.kit.client import Client
 from tests.kit.house import Lines, house
@@ -18,8 +18,8 @@ class Child:
 
     ready = True
 
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
-        yield Finish("stop")
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
+        yield FinishChunk("stop")
 
 
 async def statuses(url: str) -> tuple[int, int]:

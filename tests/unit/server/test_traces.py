@@ -13,13 +13,13 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from rightseat import Runtime, ToolContext, Turn, said, tool
+from rightseat import Runtime, ToolContext, Turn, text_message, tool
 from rightseat.errors import UpstreamBusy
-from rightseat.middleware.model_info import Source
-from rightseat.middleware.tracing import RUN, Tracing
-from rightseat.types.chunks import Finish, Fragment, Text, Used
+from rightseat.middleware.model_info import ModelInfo
+from rightseat.middleware.tracing import CURRENT_RUN_SPAN, Tracing
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Event, StepEnd, StepStart, TextDelta, Usage
-from rightseat.types.model import Prompt, Settings
+from rightseat.types.model import Prompt, SamplingSettings
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool
 from tests.kit.client import Client
@@ -28,7 +28,7 @@ from tests.kit.patience import STUCK
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 TRACE, SPAN = 0x0AF7651916CD43DD8448EB211C80319C, 0xB7AD6B7169203331
-SOURCE = {"default": Source("openai", "gpt-test")}
+SOURCE = {"default": ModelInfo("openai", "gpt-test")}
 
 
 class Recorder:
@@ -79,7 +79,7 @@ async def drain(stream: AsyncIterator[Event]) -> None:
 
 
 def turn(**more: object) -> Turn:
-    return Turn(**{"messages": (said("user", "hi secret"),), **more})  # type: ignore[arg-type]
+    return Turn(**{"messages": (text_message("user", "hi secret"),), **more})  # type: ignore[arg-type]
 
 
 def parent_of(span: ReadableSpan) -> int | None:
@@ -87,14 +87,14 @@ def parent_of(span: ReadableSpan) -> int | None:
 
 
 def model() -> Lines:
-    first = [*calls(("double", '{"number":2}'))[:-1], Used(Usage(10, 5)), Finish("calls")]
-    return Lines(first, [Text("four"), Text("!"), Used(Usage(20, 1)), Finish("stop")])
+    first = [*calls(("double", '{"number":2}'))[:-1], UsageChunk(Usage(10, 5)), FinishChunk("calls")]
+    return Lines(first, [TextChunk("four"), TextChunk("!"), UsageChunk(Usage(20, 1)), FinishChunk("stop")])
 
 
 @pytest.mark.demand("server.opentelemetry_genai_spans_per")
 async def test_a_run_its_model_calls_and_its_tools(recorder: Recorder) -> None:
     runtime = Runtime(model=model(), tools=[double], sources=SOURCE, tracing=recorder.tracing())
-    settings = Settings(temperature=0.0, max_tokens=9, stop=("x",))
+    settings = SamplingSettings(temperature=0.0, max_tokens=9, stop=("x",))
     headers = {"traceparent": PARENT}
     await drain(runtime.run(turn(headers=headers, thread="t-1", settings=settings)))
     run, chat = recorder.spans["invoke_agent default"], recorder.spans["chat gpt-test"]
@@ -137,7 +137,7 @@ async def test_a_run_its_model_calls_and_its_tools(recorder: Recorder) -> None:
         "gen_ai.conversation.id": "t-1",
     }
     assert [event.name for event in used.events] == ["seen inside"]
-    assert RUN.get() is None
+    assert CURRENT_RUN_SPAN.get() is None
 
 
 @pytest.mark.demand("server.opentelemetry_genai_spans_per")
@@ -177,9 +177,9 @@ async def test_what_was_said_is_in_the_spans_only_if_wanted(recorder: Recorder, 
 
 @pytest.mark.demand("server.opentelemetry_genai_spans_per")
 async def test_errors_have_a_type_and_a_status(recorder: Recorder) -> None:
-    async def busy(prompt: Prompt) -> AsyncIterator[Fragment]:
+    async def busy(prompt: Prompt) -> AsyncIterator[ModelChunk]:
         raise UpstreamBusy("Busy.")
-        yield Text("")
+        yield TextChunk("")
 
     @tool
     async def broken() -> str:
@@ -206,8 +206,8 @@ async def test_errors_have_a_type_and_a_status(recorder: Recorder) -> None:
 
 @pytest.mark.demand("server.opentelemetry_genai_spans_per")
 async def test_a_client_that_leaves_ends_every_span_and_is_no_error(recorder: Recorder) -> None:
-    async def endless(prompt: Prompt) -> AsyncIterator[Fragment]:
-        yield Text("so")
+    async def endless(prompt: Prompt) -> AsyncIterator[ModelChunk]:
+        yield TextChunk("so")
         await asyncio.Event().wait()
 
     runtime = Runtime(model=Lines(endless), sources=SOURCE, tracing=recorder.tracing())
@@ -307,12 +307,12 @@ def test_the_process_own_provider_is_found_whenever_it_is_set() -> None:
 @pytest.mark.demand("server.without_sdk_nothing_made")
 async def test_without_an_sdk_nothing_is_made() -> None:
     """This process has the API loaded but no provider of its own, as under a bare installation."""
-    assert Tracing().off
+    assert Tracing().is_off
     inside: list[object] = []
 
-    async def looks(prompt: Prompt) -> AsyncIterator[Fragment]:
-        inside.append(RUN.get())
-        yield Finish("stop")
+    async def looks(prompt: Prompt) -> AsyncIterator[ModelChunk]:
+        inside.append(CURRENT_RUN_SPAN.get())
+        yield FinishChunk("stop")
 
     await drain(Runtime(model=Lines(looks)).run(turn()))
     assert inside == [None]

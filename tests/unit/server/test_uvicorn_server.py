@@ -12,7 +12,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from rightseat.server.uvicorn_server import Watch
+from rightseat.server.uvicorn_server import FileWatcher
 from tests.kit.patience import STUCK
 from tests.unit.cli.conftest import Serve, Serving, script
 
@@ -204,7 +204,7 @@ async def test_a_configured_jwt_is_asked_for(
     async def fetch(url: str) -> bytes:
         return json.dumps({"keys": [public | {"kid": "k", "alg": "EdDSA"}]}).encode()
 
-    monkeypatch.setattr("rightseat.server.service.fetch", fetch)
+    monkeypatch.setattr("rightseat.server.service.fetch_jwks", fetch)
     table = '[auth.jwt]\nissuer = "i"\naudience = "a"\njwks = "https://id.invalid/jwks"\n'
     claims = {"iss": "i", "aud": "a", "sub": "ada", "exp": time.time() + 3600}
     async with serve(script(tmp_path, "hello") + table) as serving:
@@ -229,7 +229,7 @@ async def test_an_idle_server_sleeps(serve: Serve, monkeypatch: pytest.MonkeyPat
             return await before(counter)
 
         monkeypatch.setattr(serving.server, "on_tick", on_tick)
-        monkeypatch.setattr("rightseat.server.uvicorn_server.LOOK", 3600)
+        monkeypatch.setattr("rightseat.server.uvicorn_server.POLL_SECONDS", 3600)
         await asyncio.wait_for(seen.wait(), STUCK)
         signal.raise_signal(signal.SIGTERM)
         await asyncio.wait_for(serving.task, STUCK)
@@ -239,14 +239,14 @@ async def test_an_idle_server_sleeps(serve: Serve, monkeypatch: pytest.MonkeyPat
 def test_a_watch_waits_until_a_file_is_still(tmp_path: Path) -> None:
     file = tmp_path / "a"
     file.write_text("1")
-    watch = Watch((file,))
-    assert not watch.changed()
+    watch = FileWatcher((file,))
+    assert not watch.poll_changed()
     file.write_text("12")
-    assert not watch.changed()
+    assert not watch.poll_changed()
     file.write_text("123")
-    assert not watch.changed()
-    assert watch.changed()
-    assert not watch.changed()
+    assert not watch.poll_changed()
+    assert watch.poll_changed()
+    assert not watch.poll_changed()
     file.unlink()
-    assert not watch.changed()
-    assert watch.changed()
+    assert not watch.poll_changed()
+    assert watch.poll_changed()

@@ -3,11 +3,11 @@
 import asyncio
 import sys
 
-from rightseat.tools.subprocess import Isolated
+from rightseat.tools.subprocess import ToolProcesses
 
 
 async def main(file: str) -> None:
-    await Isolated("tests.unit.tools.isolated", "hangs").call({"file": file})
+    await ToolProcesses("tests.unit.tools.isolated", "hangs").call({"file": file})
 
 
 if __name__ == "__main__":

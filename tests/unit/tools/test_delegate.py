@@ -6,14 +6,13 @@ from typing import Any
 import pytest
 
 from rightseat.errors import RightseatError, UpstreamBusy
-from rightseat.tools.delegate import responder_tool
+from rightseat.tools.delegate import make_responder_tool
 from rightseat.types.events import (
     Artifact,
     Citations,
     Custom,
     Event,
     Interrupt,
-    Nested,
     ReasoningDelta,
     ReasoningEnd,
     ReasoningStart,
@@ -24,16 +23,17 @@ from rightseat.types.events import (
     StateSnapshot,
     StepEnd,
     StepStart,
+    SubRunEvent,
     Suggestions,
     TextDelta,
     TextEnd,
     TextStart,
 )
-from rightseat.types.messages import said
+from rightseat.types.messages import text_message
 from rightseat.types.model import ToolChoice, ToolSpec
 from rightseat.types.streams import closing
 from rightseat.types.tools import Ask, Pause, Result, ToolContext
-from rightseat.types.turn import Answer, Owner, Turn
+from rightseat.types.turn import InterruptAnswer, Owner, Turn
 
 CONFIRM = {"type": "object"}
 LATER = RunFailed("upstream_busy", "Later.", 429, "upstream")
@@ -59,20 +59,20 @@ class Inner:
 
 
 async def called(inner: Inner, turn: Turn | None = None, **context: Any) -> list[Any]:
-    tool = responder_tool("plan", "Plans.", inner)
+    tool = make_responder_tool("plan", "Plans.", inner)
     assert tool.call is not None
-    ctx = ToolContext(turn or Turn(messages=(said("user", "outer"),)), **context)
+    ctx = ToolContext(turn or Turn(messages=(text_message("user", "outer"),)), **context)
     async with closing(tool.call({"request": "a trip"}, ctx)) as items:
         return [item async for item in items]
 
 
 def own(items: list[Any]) -> list[Any]:
     """What is not shown as of the run inside."""
-    return [item for item in items if not isinstance(item, Nested)]
+    return [item for item in items if not isinstance(item, SubRunEvent)]
 
 
 def inside(items: list[Any]) -> list[Event]:
-    return [item.event for item in items if isinstance(item, Nested)]
+    return [item.event for item in items if isinstance(item, SubRunEvent)]
 
 
 @pytest.mark.demand("agents.hand_off_agent_flow")
@@ -95,7 +95,7 @@ async def test_words_are_the_result_and_the_rest_goes_through() -> None:
     run = inner.turns[0].run
     # Its own run begins and ends within the caller's, and everything of it names the call.
     assert inside(items) == [RunStarted(".call_1", run), thought, *words, RunFinished("stop")]
-    nested = [item for item in items if isinstance(item, Nested)]
+    nested = [item for item in items if isinstance(item, SubRunEvent)]
     assert {(item.run, item.agent, item.call) for item in nested} == {(run, "plan", "call_1")}
     assert inner.closed == 1
 
@@ -132,13 +132,13 @@ async def test_texts_are_told_apart() -> None:
 
 def test_it_takes_as_long_as_its_run_may() -> None:
     """A tool has a minute; an agent that is asked for a report needs more."""
-    tool = responder_tool("plan", "Plans.", Inner(RunFinished("stop")))
+    tool = make_responder_tool("plan", "Plans.", Inner(RunFinished("stop")))
     assert (tool.timeout or 0) >= 3600
 
 
 async def test_its_turn_is_the_callers_one_level_down() -> None:
     outer = Turn(
-        messages=(said("user", "secret history"),),
+        messages=(text_message("user", "secret history"),),
         assistant="outer",
         tools=(ToolSpec("show", "", {}),),
         output_schema={"type": "object"},
@@ -146,13 +146,13 @@ async def test_its_turn_is_the_callers_one_level_down() -> None:
         depth=2,
         shows_interrupts=False,
         conversation="thread-1",
-        answers=(Answer("ask_x"),),
+        answers=(InterruptAnswer("ask_x"),),
         thread="t",
     )
     inner = Inner(RunFinished("stop"))
     await called(inner, outer, call_id="call_9")
     [turn] = inner.turns
-    assert turn.messages == (said("user", "a trip"),)
+    assert turn.messages == (text_message("user", "a trip"),)
     assert (turn.owner, turn.depth, turn.thread) == (Owner("ann"), 3, "t.call_9")
     assert (turn.tools, turn.output_schema, turn.assistant) == ((), None, None)
     assert (turn.answers, turn.conversation) == ((), None)
@@ -182,8 +182,8 @@ async def test_questions_come_up_and_answers_go_down() -> None:
     # An agent that remembers finds the conversation again in which it asked.
     assert [turn.thread for turn in inner.turns] == [".call_1", ".call_1"]
     assert inner.turns[1].answers == (
-        Answer("ask_1", payload="Monday"),
-        Answer("ask_2", payload={"approved": True}),
+        InterruptAnswer("ask_1", payload="Monday"),
+        InterruptAnswer("ask_2", payload={"approved": True}),
     )
 
 
@@ -191,10 +191,10 @@ async def test_a_second_question_gets_only_its_own_answer() -> None:
     inner = Inner(RunFinished("stop"))
     state = {"asked": ["ask_2"], "said": []}
     await called(inner, state=state, answers=("old", "new"))
-    assert inner.turns[0].answers == (Answer("ask_2", payload="new"),)
+    assert inner.turns[0].answers == (InterruptAnswer("ask_2", payload="new"),)
 
 
 def test_it_takes_one_request_in_words() -> None:
-    tool = responder_tool("plan", "Plans.", Inner())
-    assert (tool.name, tool.description, tool.client) == ("plan", "Plans.", False)
+    tool = make_responder_tool("plan", "Plans.", Inner())
+    assert (tool.name, tool.description, tool.runs_on_client) == ("plan", "Plans.", False)
     assert tool.parameters["required"] == ["request"]

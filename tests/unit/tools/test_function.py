@@ -11,10 +11,10 @@ import pytest
 
 from rightseat.errors import ConfigError
 from rightseat.tools.function import as_tool, tool
-from rightseat.tools.signature import parameter_notes
+from rightseat.tools.signature import parse_param_docs
 from rightseat.types.events import Event, StepStart
 from rightseat.types.streams import closing
-from rightseat.types.tools import Ask, Asked, Pause, Result, Tool, ToolContext
+from rightseat.types.tools import Ask, AskSignal, Pause, Result, Tool, ToolContext
 from rightseat.types.turn import Turn
 
 
@@ -127,7 +127,7 @@ def test_no_docstring_is_no_description() -> None:
         return a
 
     assert tool(bare).description == ""
-    assert parameter_notes("") == {}
+    assert parse_param_docs("") == {}
 
 
 def test_name_description_and_flags_can_be_given() -> None:
@@ -273,7 +273,7 @@ async def test_a_generator_tool_can_ask_too() -> None:
 
     try:
         items = await outcome(work, {})
-    except Asked as asked:
+    except AskSignal as asked:
         pytest.fail(f"asked out of the tool: {asked}")
     assert items == [StepStart("one"), Pause((Ask("Which day?"),))]
 

@@ -14,7 +14,7 @@ import pytest
 from rightseat import Runtime
 from rightseat.errors import ConfigError
 from rightseat.tools.function import tool
-from rightseat.tools.subprocess import ChildDied, Isolated, Reply
+from rightseat.tools.subprocess import ChildDied, ChildReply, ToolProcesses
 from rightseat.types.streams import closing
 from rightseat.types.tools import Result, Tool, ToolContext
 from rightseat.types.turn import Turn
@@ -31,8 +31,8 @@ ROOT = Path(__file__).parents[3]
 
 
 @asynccontextmanager
-async def isolated(qualname: str) -> AsyncIterator[Isolated]:
-    child = Isolated(HERE, qualname)
+async def isolated(qualname: str) -> AsyncIterator[ToolProcesses]:
+    child = ToolProcesses(HERE, qualname)
     try:
         yield child
     finally:
@@ -73,7 +73,7 @@ async def gone(pid: int) -> None:
 )
 async def test_a_value_comes_back(qualname: str, args: dict[str, object], value: object) -> None:
     async with isolated(qualname) as child:
-        assert await child.call(args) == Reply(value)
+        assert await child.call(args) == ChildReply(value)
 
 
 async def test_an_exception_comes_back_as_words_and_the_child_lives_on() -> None:
@@ -81,7 +81,7 @@ async def test_an_exception_comes_back_as_words_and_the_child_lives_on() -> None
         first = await child.call({"message": "kaboom"})
         [(_, process)] = child.idle
         second = await child.call({"message": "x" * 1000})
-        assert first == Reply(error="ValueError: kaboom")
+        assert first == ChildReply(error="ValueError: kaboom")
         assert len(second.error) == 500
         assert [warm for _, warm in child.idle] == [process]
 
@@ -169,7 +169,7 @@ async def test_what_a_child_cannot_import_is_refused_in_words() -> None:
 
     for where, qualname in [("__main__", "main"), (HERE, closure.__qualname__)]:
         with pytest.raises(ConfigError, match="top level of a module"):
-            await Isolated(where, qualname).call({})
+            await ToolProcesses(where, qualname).call({})
 
 
 async def test_a_result_that_is_not_json_becomes_text() -> None:

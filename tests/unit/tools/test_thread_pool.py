@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.tools.thread_pool import MAX_ABANDONED, Threads, ThreadsExhausted
+from rightseat.tools.thread_pool import MAX_ABANDONED, ToolThreadRunner, ToolThreadsExhausted
 from tests.kit.patience import STUCK
 from tests.kit.waiting import until
 
@@ -30,7 +30,7 @@ class Gate:
         assert self.go.wait(STUCK)
         return "late"
 
-    async def left(self, threads: Threads) -> None:
+    async def left(self, threads: ToolThreadRunner) -> None:
         """A call that times out while it is at work."""
         self.begun.clear()
         call = asyncio.create_task(threads.run(self))
@@ -41,7 +41,7 @@ class Gate:
 
 
 @asynccontextmanager
-async def abandoned(threads: Threads, count: int = 1) -> AsyncIterator[Gate]:
+async def abandoned(threads: ToolThreadRunner, count: int = 1) -> AsyncIterator[Gate]:
     """So many calls timed out, their threads still at work; they are let go at the end."""
     gate = Gate()
     for _ in range(count):
@@ -53,7 +53,7 @@ async def abandoned(threads: Threads, count: int = 1) -> AsyncIterator[Gate]:
         await drained(threads)
 
 
-async def drained(threads: Threads) -> None:
+async def drained(threads: ToolThreadRunner) -> None:
     await until(lambda: not threads.abandoned)
 
 
@@ -61,7 +61,7 @@ async def test_a_value_comes_back_from_a_daemon_of_its_own() -> None:
     def work() -> threading.Thread:
         return threading.current_thread()
 
-    threads = Threads()
+    threads = ToolThreadRunner()
     first, second = await asyncio.gather(threads.run(work), threads.run(work))
     assert first is not second
     assert first is not threading.current_thread()
@@ -74,7 +74,7 @@ async def test_an_exception_comes_back_as_itself(error: Exception) -> None:
     def work() -> None:
         raise error
 
-    threads = Threads()
+    threads = ToolThreadRunner()
     with pytest.raises(type(error)) as caught:
         await threads.run(work)
     assert caught.value is error
@@ -84,12 +84,12 @@ async def test_an_exception_comes_back_as_itself(error: Exception) -> None:
 async def test_stop_iteration_does_not_hang_the_call() -> None:
     async with asyncio.timeout(STUCK):
         with pytest.raises(RuntimeError, match="StopIteration"):
-            await Threads().run(lambda: next(iter(())))
+            await ToolThreadRunner().run(lambda: next(iter(())))
 
 
 @pytest.mark.demand("engine.sync_tools_threads_abandoned")
 async def test_a_timeout_abandons_the_thread_and_its_return_is_counted() -> None:
-    threads = Threads()
+    threads = ToolThreadRunner()
     async with abandoned(threads) as gate:
         assert threads.abandoned == 1
         assert gate.thread is not None
@@ -99,7 +99,7 @@ async def test_a_timeout_abandons_the_thread_and_its_return_is_counted() -> None
 
 
 async def test_a_cancelled_call_is_counted_too_and_an_error_lets_the_count_sink() -> None:
-    threads, go = Threads(), threading.Event()
+    threads, go = ToolThreadRunner(), threading.Event()
 
     def work() -> None:
         go.wait(STUCK)
@@ -117,10 +117,10 @@ async def test_a_cancelled_call_is_counted_too_and_an_error_lets_the_count_sink(
 
 @pytest.mark.demand("engine.sync_tools_threads_abandoned")
 async def test_beyond_the_limit_a_call_is_refused_in_words_and_later_taken_again() -> None:
-    threads = Threads(limit=2)
+    threads = ToolThreadRunner(limit=2)
     async with abandoned(threads, 2):
         ran: list[int] = []
-        with pytest.raises(ThreadsExhausted, match="2 earlier tool calls never came back") as caught:
+        with pytest.raises(ToolThreadsExhausted, match="2 earlier tool calls never came back") as caught:
             await threads.run(lambda: ran.append(1))
         assert caught.value.code == "threads_exhausted"
         assert "isolate=True" in caught.value.message
@@ -130,7 +130,7 @@ async def test_beyond_the_limit_a_call_is_refused_in_words_and_later_taken_again
 
 @pytest.mark.demand("engine.sync_tools_threads_abandoned")
 def test_the_limit_is_sixteen() -> None:
-    assert Threads().limit == MAX_ABANDONED == 16
+    assert ToolThreadRunner().limit == MAX_ABANDONED == 16
 
 
 async def test_context_variables_are_seen_and_not_changed() -> None:
@@ -140,14 +140,14 @@ async def test_context_variables_are_seen_and_not_changed() -> None:
         return seen
 
     place.set("here")
-    assert await Threads().run(work) == "here"
+    assert await ToolThreadRunner().run(work) == "here"
     assert place.get() == "here"
 
 
 def test_a_thread_that_outlives_its_loop_ends_quietly() -> None:
     gate = Gate()
 
-    asyncio.run(gate.left(Threads()))
+    asyncio.run(gate.left(ToolThreadRunner()))
     gate.go.set()
     assert gate.thread is not None
     gate.thread.join(STUCK)
@@ -155,7 +155,7 @@ def test_a_thread_that_outlives_its_loop_ends_quietly() -> None:
 
 
 async def test_a_cancel_just_after_the_end_is_not_counted() -> None:
-    threads, gate = Threads(), Gate()
+    threads, gate = ToolThreadRunner(), Gate()
     task: asyncio.Task[Any] = asyncio.create_task(threads.run(gate))
     await until(gate.begun.is_set)
     gate.go.set()
@@ -171,7 +171,7 @@ def test_a_tool_that_exits_ends_only_its_call() -> None:
         raise SystemExit(3)
 
     async def call() -> Any:
-        return await asyncio.gather(Threads().run(work), return_exceptions=True)
+        return await asyncio.gather(ToolThreadRunner().run(work), return_exceptions=True)
 
     try:
         [error] = asyncio.run(call())

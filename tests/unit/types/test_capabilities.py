@@ -4,16 +4,23 @@ from typing import Any
 
 import pytest
 
-from rightseat.engine.fitting import fitting
+from rightseat.engine.fitting import fit_to_capabilities
 from rightseat.errors import CallerError
-from rightseat.types.capabilities import Abilities, Seat, abilities_of, known, said, sees
-from rightseat.types.messages import Call, Image, Message, Text
-from rightseat.types.messages import said as spoken
-from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
+from rightseat.types.capabilities import (
+    BoundModel,
+    Capabilities,
+    capabilities_of,
+    lookup_capabilities,
+    override_capabilities,
+    supports_images,
+)
+from rightseat.types.messages import ImageMessagePart, Message, TextMessagePart, ToolCall
+from rightseat.types.messages import text_message as spoken
+from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
 from tests.kit.house import Lines
 
 ADD = ToolSpec("add", "Adds.", {"type": "object"})
-PICTURE = Message("user", (Text("What is this?"), Image("data:image/png;base64,AA==")))
+PICTURE = Message("user", (TextMessagePart("What is this?"), ImageMessagePart("data:image/png;base64,AA==")))
 
 
 @pytest.mark.demand("models.table_model_tools_parallel")
@@ -43,14 +50,16 @@ PICTURE = Message("user", (Text("What is this?"), Image("data:image/png;base64,A
     ],
 )
 def test_the_table(provider: str, name: str, facts: dict[str, Any]) -> None:
-    found = known(provider, name)
+    found = lookup_capabilities(provider, name)
     assert {key: getattr(found, key) for key in facts} == facts
 
 
 @pytest.mark.demand("models.table_model_tools_parallel")
 def test_options_are_said_over_the_table() -> None:
-    found = said(known("openai", "gpt-4"), {"images": True, "tools": None, "spec": "x", "context": 5})
-    assert found == Abilities(images=True, schema=False, context=5)
+    found = override_capabilities(
+        lookup_capabilities("openai", "gpt-4"), {"images": True, "tools": None, "spec": "x", "context": 5}
+    )
+    assert found == Capabilities(images=True, schema=False, context=5)
 
 
 class Silent:
@@ -58,7 +67,7 @@ class Silent:
 
 
 class Able(Lines):
-    abilities = Abilities(images=False, context=9)
+    capabilities = Capabilities(images=False, context=9)
 
 
 class Looking:
@@ -66,42 +75,42 @@ class Looking:
 
 
 def test_a_model_that_says_nothing_does_what_most_can() -> None:
-    assert abilities_of(Silent()).images
-    assert not sees(Silent())
-    assert abilities_of(Able()) is Able.abilities
-    assert not sees(Able())
-    assert sees(Looking())
+    assert capabilities_of(Silent()).images
+    assert not supports_images(Silent())
+    assert capabilities_of(Able()) is Able.capabilities
+    assert not supports_images(Able())
+    assert supports_images(Looking())
 
 
 def test_the_configuration_knows_the_context_better_than_the_table() -> None:
-    assert Seat.of(Able()).context == 9
-    assert Seat.of(Able(), 4).context == 4
+    assert BoundModel.from_model(Able()).context == 9
+    assert BoundModel.from_model(Able(), 4).context == 4
 
 
 def test_a_picture_is_refused_where_it_cannot_be_seen() -> None:
     prompt = Prompt(messages=(PICTURE,))
-    assert fitting(prompt, Abilities(images=True)) is prompt
+    assert fit_to_capabilities(prompt, Capabilities(images=True)) is prompt
     with pytest.raises(CallerError, match=r"takes no images\. Ask one that does: a, b\."):
-        fitting(prompt, Abilities(images=False), ("a", "b"))
+        fit_to_capabilities(prompt, Capabilities(images=False), ("a", "b"))
     with pytest.raises(CallerError, match="Leave it out"):
-        fitting(prompt, Abilities(images=False))
+        fit_to_capabilities(prompt, Capabilities(images=False))
 
 
 @pytest.mark.demand("models.unknown_tuning_knobs_ignored")
 def test_tools_are_not_shown_to_a_model_that_calls_none() -> None:
-    before = spoken("assistant", "", calls=(Call("c", "add", '{"a": 1}'),))
+    before = spoken("assistant", "", calls=(ToolCall("c", "add", '{"a": 1}'),))
     messages = (spoken("user", "sum"), before, spoken("tool", "1", call_id="c"))
-    found = fitting(Prompt(messages=messages, tools=(ADD,)), Abilities(tools=False))
+    found = fit_to_capabilities(Prompt(messages=messages, tools=(ADD,)), Capabilities(tools=False))
     assert found.tools == ()
     assert [message.role for message in found.messages] == ["user", "assistant", "user"]
     assert "Result of add:\n1" in found.messages[-1].text
     required = Prompt(messages=messages, tools=(ADD,), tool_choice=ToolChoice("required"))
     with pytest.raises(CallerError, match="calls no tools"):
-        fitting(required, Abilities(tools=False))
+        fit_to_capabilities(required, Capabilities(tools=False))
 
 
 @pytest.mark.parametrize("given", [None, True, False])
 def test_one_call_at_a_time_where_a_model_makes_no_more(given: bool | None) -> None:
-    prompt = Prompt(messages=(), tools=(ADD,), settings=Settings(parallel_calls=given))
-    assert fitting(prompt, Abilities(parallel=False)).settings.parallel_calls is False
-    assert fitting(prompt, Abilities()) is prompt
+    prompt = Prompt(messages=(), tools=(ADD,), settings=SamplingSettings(parallel_calls=given))
+    assert fit_to_capabilities(prompt, Capabilities(parallel=False)).settings.parallel_calls is False
+    assert fit_to_capabilities(prompt, Capabilities()) is prompt

@@ -11,7 +11,13 @@ import pytest
 
 from rightseat.errors import CallerError
 from rightseat.types import schema
-from rightseat.types.schema import MAX_BYTES, MAX_CACHED, MAX_DEPTH, checker, depth
+from rightseat.types.schema import (
+    MAX_CACHED_VALIDATORS,
+    MAX_SCHEMA_BYTES,
+    MAX_SCHEMA_DEPTH,
+    get_validator,
+    nesting_depth,
+)
 from tests.kit.patience import STUCK
 
 FORM = {
@@ -67,25 +73,25 @@ def asked() -> Iterator[tuple[str, list[str]]]:
     ],
 )
 def test_a_problem_is_said_with_its_place(value: Any, words: str | None) -> None:
-    assert checker(FORM).problem(value) == words
+    assert get_validator(FORM).find_problem(value) == words
 
 
 def test_at_most_three_problems_and_none_of_them_endless() -> None:
     rule = {"type": "array", "items": {"type": "string", "maxLength": 1}}
-    words = checker(rule).problem(["x" * 10_000] * 9)
+    words = get_validator(rule).find_problem(["x" * 10_000] * 9)
     assert words is not None
     assert words.count("; ") == 2
     assert len(words) < 700
 
 
 def test_formats_are_a_note_and_no_rule() -> None:
-    assert checker({"type": "string", "format": "date-time"}).problem("soon") is None
+    assert get_validator({"type": "string", "format": "date-time"}).find_problem("soon") is None
 
 
 @pytest.mark.parametrize("bad", [{"type": "strin"}, {"properties": 3}, {"pattern": "("}, {"minimum": "1"}])
 def test_a_schema_that_is_none_is_the_callers_fault(bad: dict[str, Any]) -> None:
     with pytest.raises(CallerError, match="Not a valid JSON Schema") as caught:
-        checker(bad)
+        get_validator(bad)
     assert len(caught.value.message) < 300
     assert "\n" not in caught.value.message
 
@@ -94,24 +100,24 @@ def test_size_is_capped() -> None:
     def sized(size: int) -> dict[str, Any]:
         return {"description": "x" * (size - len('{"description":""}'))}
 
-    assert checker(sized(MAX_BYTES)).problem(1) is None
-    with pytest.raises(CallerError, match=f"{MAX_BYTES + 1} bytes"):
-        checker(sized(MAX_BYTES + 1))
+    assert get_validator(sized(MAX_SCHEMA_BYTES)).find_problem(1) is None
+    with pytest.raises(CallerError, match=f"{MAX_SCHEMA_BYTES + 1} bytes"):
+        get_validator(sized(MAX_SCHEMA_BYTES + 1))
 
 
 def test_depth_is_capped() -> None:
-    assert depth(nested(MAX_DEPTH)) == MAX_DEPTH
-    checker(nested(MAX_DEPTH))
-    for levels in (MAX_DEPTH + 1, 5_000, 100_000):
+    assert nesting_depth(nested(MAX_SCHEMA_DEPTH)) == MAX_SCHEMA_DEPTH
+    get_validator(nested(MAX_SCHEMA_DEPTH))
+    for levels in (MAX_SCHEMA_DEPTH + 1, 5_000, 100_000):
         deep = nested(levels)
         with pytest.raises(CallerError, match="deeper than 64"):
-            checker(deep)
+            get_validator(deep)
         while deep:  # taken apart by hand: freeing it in one go would go as deep
             deep = deep.pop("not")
 
 
 def test_breadth_is_not_depth() -> None:
-    assert depth({"enum": list(range(10_000))}) == 3
+    assert nesting_depth({"enum": list(range(10_000))}) == 3
 
 
 @pytest.mark.io
@@ -119,27 +125,27 @@ def test_remote_references_are_refused_without_a_fetch(asked: tuple[str, list[st
     url, paths = asked
     for bad in ({"$ref": url}, {"properties": {"a": {"$ref": f"{url}#/x"}}}, {"$dynamicRef": url}):
         with pytest.raises(CallerError):
-            checker(bad)
-    assert checker({"$schema": url, "type": "string"}).problem(1) is not None
+            get_validator(bad)
+    assert get_validator({"$schema": url, "type": "string"}).find_problem(1) is not None
     assert paths == []
 
 
 def test_file_references_are_refused_without_a_look(tmp_path: Path) -> None:
     (tmp_path / "s.json").write_text('{"type": "integer"}', "utf-8")
     with pytest.raises(CallerError):
-        checker({"$ref": (tmp_path / "s.json").as_uri()})
+        get_validator({"$ref": (tmp_path / "s.json").as_uri()})
 
 
 @pytest.mark.parametrize("pattern", ["^(a+)+$", "^(a|a)*$", "^(?=(a+)+$)(a|a)*b", r"^(a*)*\1$"])
 def test_a_pattern_that_backtracks_does_not_hang(pattern: str) -> None:
-    check = checker({"type": "string", "pattern": pattern})
+    check = get_validator({"type": "string", "pattern": pattern})
     begun = time.process_time()
-    assert check.problem("a" * 5_000 + "!") is not None
+    assert check.find_problem("a" * 5_000 + "!") is not None
     assert time.process_time() - begun < STUCK
 
 
 def test_a_good_pattern_still_fits() -> None:
-    assert checker({"pattern": "^(a+)+$"}).problem("aaa") is None
+    assert get_validator({"pattern": "^(a+)+$"}).find_problem("aaa") is None
 
 
 TREE: dict[str, Any] = {
@@ -149,43 +155,45 @@ TREE: dict[str, Any] = {
 
 
 def test_a_recursive_schema_is_followed() -> None:
-    assert checker(TREE).problem({"next": {"next": {}}}) is None
-    words = checker(TREE).problem({"next": {"next": 3}})
+    assert get_validator(TREE).find_problem({"next": {"next": {}}}) is None
+    words = get_validator(TREE).find_problem({"next": {"next": 3}})
     assert words == 'next.next: 3 is not of type "object"'
 
 
 @pytest.mark.parametrize("loop", [{"$ref": "#"}, {"allOf": [{"$ref": "#"}]}])
 def test_a_schema_that_is_only_itself_ends(loop: dict[str, Any]) -> None:
-    assert checker(loop).problem({"a": 1}) is None
+    assert get_validator(loop).find_problem({"a": 1}) is None
 
 
 def test_the_cache_is_bounded_and_drops_what_was_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     cache = type(schema._cache)()
     monkeypatch.setattr(schema, "_cache", cache)
-    first, second = checker({"const": 0}), checker({"const": 1})
-    for number in range(2, MAX_CACHED):
-        checker({"const": number})
-    assert checker({"const": 0}) is first
-    checker({"const": "one more"})
-    assert len(cache) == MAX_CACHED
-    assert checker({"const": 0}) is first
-    assert checker({"const": 1}) is not second
+    first, second = get_validator({"const": 0}), get_validator({"const": 1})
+    for number in range(2, MAX_CACHED_VALIDATORS):
+        get_validator({"const": number})
+    assert get_validator({"const": 0}) is first
+    get_validator({"const": "one more"})
+    assert len(cache) == MAX_CACHED_VALIDATORS
+    assert get_validator({"const": 0}) is first
+    assert get_validator({"const": 1}) is not second
 
 
 def test_a_bad_schema_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     cache = type(schema._cache)()
     monkeypatch.setattr(schema, "_cache", cache)
     with pytest.raises(CallerError):
-        checker({"type": "strin"})
+        get_validator({"type": "strin"})
     assert len(cache) == 0
 
 
 def test_what_is_only_missing_is_told_apart_from_what_is_wrong() -> None:
     inner = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x", "y"]}
-    check = checker({"properties": {"a": inner, "b": {"type": "array", "items": inner}}, "required": ["a"]})
-    assert check.missing({}) == [("a",)]
-    assert check.missing({"a": {"x": 1}}) == [("a", "y")]
-    assert check.missing({"a": {"x": 1, "y": 2}}) == []
-    assert check.missing({"a": {"x": "no"}}) is None
+    check = get_validator(
+        {"properties": {"a": inner, "b": {"type": "array", "items": inner}}, "required": ["a"]}
+    )
+    assert check.find_missing({}) == [("a",)]
+    assert check.find_missing({"a": {"x": 1}}) == [("a", "y")]
+    assert check.find_missing({"a": {"x": 1, "y": 2}}) == []
+    assert check.find_missing({"a": {"x": "no"}}) is None
     # In a list a path of keys does not say which.
-    assert check.missing({"a": {"x": 1, "y": 2}, "b": [{}]}) is None
+    assert check.find_missing({"a": {"x": 1, "y": 2}, "b": [{}]}) is None

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from rightseat.types.streams import closing, merge, within
+from rightseat.types.streams import closing, merge, with_timeout
 from tests.kit.waiting import read
 
 
@@ -80,7 +80,7 @@ async def test_closing_takes_a_stream_that_cannot_be_closed() -> None:
 async def test_within_time_the_stream_is_unchanged(seconds: float | None) -> None:
     source = Source(3)
     seen: list[int] = []
-    await read(within(source.stream(), seconds), seen)
+    await read(with_timeout(source.stream(), seconds), seen)
     assert seen == [0, 1, 2]
     assert source.closed
 
@@ -98,7 +98,7 @@ async def test_time_counts_in_all_and_not_per_item() -> None:
 
     seen: list[int] = []
     with pytest.raises(TimeoutError):
-        await read(within(drips(), 0.1), seen)
+        await read(with_timeout(drips(), 0.1), seen)
     assert 1 <= len(seen) <= 6
     assert closed == [True]
 
@@ -106,9 +106,9 @@ async def test_time_counts_in_all_and_not_per_item() -> None:
 async def test_a_streams_own_error_and_the_reader_leaving_close_within() -> None:
     failing, left = Source(1, error=KeyError("own")), Source(5)
     with pytest.raises(KeyError, match="own"):
-        async with closing(within(failing.stream(), 30)) as items:
+        async with closing(with_timeout(failing.stream(), 30)) as items:
             assert [item async for item in items] == [0]
-    async with closing(within(left.stream(), 30)) as items:
+    async with closing(with_timeout(left.stream(), 30)) as items:
         await anext(items)
     assert failing.closed
     assert left.closed
@@ -117,7 +117,7 @@ async def test_a_streams_own_error_and_the_reader_leaving_close_within() -> None
 async def test_the_readers_own_time_is_not_cancelled_by_within() -> None:
     """No yield inside the timeout: a reader slower than the limit is not cancelled where it stands."""
     source = Source(1, hang=True)
-    async with closing(within(source.stream(), 0.02)) as items:
+    async with closing(with_timeout(source.stream(), 0.02)) as items:
         await anext(items)
         await asyncio.sleep(0.05)
         with pytest.raises(TimeoutError):
@@ -156,7 +156,7 @@ async def test_items_come_as_they_come() -> None:
 
 async def test_a_slow_reader_holds_the_streams_back() -> None:
     fast, other = Source(1000), Source(1000)
-    async with closing(merge(fast.stream(), other.stream(), size=4)) as items:
+    async with closing(merge(fast.stream(), other.stream(), buffer_size=4)) as items:
         await anext(items)
         await settled(100)
         # One read, four waiting, and each stream has one in its hand.
@@ -178,7 +178,7 @@ async def test_an_error_in_one_closes_all_after_what_was_said_before() -> None:
 
 async def test_the_reader_leaving_closes_all() -> None:
     sources = [Source(100), Source(0, hang=True)]
-    async with closing(merge(*(source.stream() for source in sources), size=2)) as items:
+    async with closing(merge(*(source.stream() for source in sources), buffer_size=2)) as items:
         await anext(items)
         await sources[1].at_end.wait()
     assert [source.closed for source in sources] == [True, True]

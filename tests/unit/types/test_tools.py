@@ -15,15 +15,15 @@ from rightseat.types.events import RunFinished, Usage
 from rightseat.types.model import ToolSpec
 from rightseat.types.streams import closing
 from rightseat.types.tools import (
-    APPROVAL,
+    APPROVAL_SCHEMA,
     Ask,
-    Asked,
+    AskSignal,
     Result,
     Tool,
     ToolContext,
-    client_tool,
-    failure,
-    toolset,
+    error_result,
+    make_client_tool,
+    merge_tools,
 )
 from rightseat.types.turn import Turn
 from tests.kit.house import Lines, calls, says
@@ -77,17 +77,17 @@ async def test_a_result_that_cannot_be_written_fails_its_call_and_not_the_run() 
 
 
 def test_a_failure_has_one_shape() -> None:
-    result = failure("timeout", "too late")
+    result = error_result("timeout", "too late")
     assert result.failed
     assert result.text == '{"error":{"code":"timeout","message":"too late"}}'
 
 
 def test_asking_raises_until_there_is_an_answer() -> None:
     schema = {"type": "integer"}
-    with pytest.raises(Asked) as caught:
+    with pytest.raises(AskSignal) as caught:
         ToolContext(Turn(messages=())).ask("How many?", schema)
     assert caught.value.ask == Ask("How many?", "form", schema)
-    with pytest.raises(Asked) as caught:
+    with pytest.raises(AskSignal) as caught:
         ToolContext(Turn(messages=())).ask("Who?")
     assert caught.value.ask == Ask("Who?", "ask", {"type": "string"})
 
@@ -96,7 +96,7 @@ def test_answers_are_given_in_the_order_of_the_questions() -> None:
     context = ToolContext(Turn(messages=()), answers=("Rome", {"approved": True}))
     assert context.ask("Where?") == "Rome"
     assert context.confirm("Really?") is True
-    with pytest.raises(Asked, match="And when"):
+    with pytest.raises(AskSignal, match="And when"):
         context.ask("And when?")
 
 
@@ -106,22 +106,22 @@ def test_only_an_approval_approves(answer: Any) -> None:
 
 
 def test_confirm_asks_for_an_approval() -> None:
-    with pytest.raises(Asked) as caught:
+    with pytest.raises(AskSignal) as caught:
         ToolContext(Turn(messages=())).confirm("Really?")
-    assert caught.value.ask == Ask("Really?", "confirm", APPROVAL)
+    assert caught.value.ask == Ask("Really?", "confirm", APPROVAL_SCHEMA)
 
 
 def test_a_tools_own_except_does_not_eat_the_question() -> None:
-    assert not issubclass(Asked, Exception)
+    assert not issubclass(AskSignal, Exception)
 
 
 def test_a_servers_tool_is_not_shadowed() -> None:
     spec = ToolSpec("f", "theirs", {})
     server = Tool("f", "ours", {}, call=lambda args, ctx: _never())
-    tools = toolset((server,), (spec, ToolSpec("g", "", {})))
+    tools = merge_tools((server,), (spec, ToolSpec("g", "", {})))
     assert tools["f"] is server
-    assert [one.client for one in tools.values()] == [False, True]
-    assert client_tool(spec).spec == spec
+    assert [one.runs_on_client for one in tools.values()] == [False, True]
+    assert make_client_tool(spec).spec == spec
 
 
 def _never() -> Any:

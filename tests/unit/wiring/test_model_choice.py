@@ -2,12 +2,12 @@
 
 import pytest
 
-from rightseat import Assistant, Message, Runtime, said, tool
-from rightseat.types.capabilities import Abilities, Seat
+from rightseat import Assistant, Message, Runtime, text_message, tool
+from rightseat.types.capabilities import BoundModel, Capabilities
 from rightseat.types.events import Custom, Event, Interrupt, RunFailed, RunFinished, TextDelta
-from rightseat.types.messages import Image
+from rightseat.types.messages import ImageMessagePart
 from rightseat.types.model import ToolSpec
-from rightseat.types.turn import Answer
+from rightseat.types.turn import InterruptAnswer
 from tests.kit.house import Lines, calls, says
 from tests.unit.engine.asking import run
 
@@ -18,7 +18,7 @@ def spoken(events: list[Event]) -> str:
 
 def choosing(*models: Lines) -> Runtime:
     fast, big = models
-    choice = {"fast": Seat.of(fast), "big": Seat.of(big)}
+    choice = {"fast": BoundModel.from_model(fast), "big": BoundModel.from_model(big)}
     return Runtime(assistants=[Assistant("helper", fast, models=choice)])
 
 
@@ -52,20 +52,22 @@ async def test_a_question_may_be_gone_on_with_by_another_model() -> None:
         return "wiped"
 
     fast, big = Lines(calls(("wipe", "{}"))), Lines(says("done by big"))
-    choice = {"fast": Seat.of(fast), "big": Seat.of(big)}
+    choice = {"fast": BoundModel.from_model(fast), "big": BoundModel.from_model(big)}
     runtime = Runtime(assistants=[Assistant("helper", fast, tools=(wipe,), models=choice)])
     asked = await run(runtime)
     [question] = [event for event in asked if isinstance(event, Interrupt)]
-    told = await run(runtime, model="big", answers=(Answer(question.id, payload={"approved": True}),))
+    told = await run(
+        runtime, model="big", answers=(InterruptAnswer(question.id, payload={"approved": True}),)
+    )
     assert spoken(told) == "done by big"
 
 
 async def test_an_assistant_slash_a_model_is_what_a_client_may_ask_for() -> None:
     runtime = choosing(Lines(says("fast")), Lines(says("big")))
-    assert (runtime.resolve("helper/big"), runtime.picked("helper/big")) == ("helper", "big")
-    assert [runtime.picked(name) for name in ("helper", "nobody/big", "/big", None)] == [None] * 4
-    assert runtime.offered("helper") == ("fast", "big")
-    assert runtime.offered("nobody") == ()
+    assert (runtime.resolve_responder("helper/big"), runtime.resolve_model("helper/big")) == ("helper", "big")
+    assert [runtime.resolve_model(name) for name in ("helper", "nobody/big", "/big", None)] == [None] * 4
+    assert runtime.list_models("helper") == ("fast", "big")
+    assert runtime.list_models("nobody") == ()
 
 
 async def test_models_that_may_be_chosen_are_started_and_closed_with_the_runtime() -> None:
@@ -90,13 +92,13 @@ async def test_models_that_may_be_chosen_are_started_and_closed_with_the_runtime
 
 
 class Blind(Lines):
-    abilities = Abilities(images=False)
+    capabilities = Capabilities(images=False)
 
 
 @pytest.mark.demand("models.unknown_tuning_knobs_ignored")
 async def test_a_picture_for_a_model_that_sees_none_is_an_error_that_names_others() -> None:
-    picture = Message("user", (Image("https://x.test/a.png"),))
-    assistant = Assistant("default", Blind(says("no")), seeing=("vision",))
+    picture = Message("user", (ImageMessagePart("https://x.test/a.png"),))
+    assistant = Assistant("default", Blind(says("no")), vision_models=("vision",))
     last = (await run(Runtime(assistants=[assistant]), messages=(picture,)))[-1]
     assert isinstance(last, RunFailed)
     assert (last.status, last.message) == (400, "This model takes no images. Ask one that does: vision.")
@@ -106,11 +108,11 @@ async def test_a_picture_for_a_model_that_sees_none_is_an_error_that_names_other
 
 
 class Wordy(Lines):
-    abilities = Abilities(tools=False)
+    capabilities = Capabilities(tools=False)
 
 
 class Single(Lines):
-    abilities = Abilities(parallel=False)
+    capabilities = Capabilities(parallel=False)
 
 
 @pytest.mark.demand("models.table_model_tools_parallel")
@@ -125,13 +127,13 @@ async def test_what_a_model_can_do_decides_what_it_is_sent() -> None:
 
 
 class Short(Lines):
-    abilities = Abilities(context=60)
+    capabilities = Capabilities(context=60)
 
 
 @pytest.mark.demand("models.table_model_tools_parallel")
 async def test_the_table_s_context_cuts_the_history() -> None:
     model = Short(says("ok"))
-    history = tuple(said("user", "words " * 10) for _ in range(20))
+    history = tuple(text_message("user", "words " * 10) for _ in range(20))
     events = await run(Runtime(model=model), messages=history)
     [cut] = [event for event in events if isinstance(event, Custom)]
     assert cut.name == "history_cut"

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from rightseat import Runtime
-from rightseat import wiring as registry
-from rightseat.config import Config, load
+from rightseat.config.read import load_config
+from rightseat.config.settings import Config
 from rightseat.errors import ConfigError
 from rightseat.types.events import Event, RunFailed, TextDelta
-from rightseat.types.messages import Image, Message
-from rightseat.wiring import choose
+from rightseat.types.messages import ImageMessagePart, Message
+from rightseat.wiring.choice import choose_model
+from rightseat.wiring.from_config import build_runtime
 from tests.kit import answers, faults
 from tests.kit.upstream import Upstream
 from tests.unit.engine.asking import run
@@ -25,12 +26,12 @@ def written(folder: Path, text: str) -> Config:
         (folder / f"{name}.json").write_text(SCRIPT % name)
     path = folder / "rightseat.toml"
     path.write_text(text)
-    return load(path, env={})
+    return load_config(path, env={})
 
 
 @asynccontextmanager
 async def built(config: Config) -> AsyncIterator[Runtime]:
-    runtime = registry.runtime(config, env={})
+    runtime = build_runtime(config, env={})
     try:
         yield runtime
     finally:
@@ -119,7 +120,7 @@ async def test_the_models_of_an_assistant(tmp_path: Path) -> None:
 async def test_a_model_of_the_command_line_can_be_chosen_back(tmp_path: Path) -> None:
     path = tmp_path / "rightseat.toml"
     written(tmp_path, CHOICE)
-    config = load(path, model="big", env={})
+    config = load_config(path, model="big", env={})
     async with built(config) as runtime:
         assert list(runtime.assistants["default"].models) == ["big", "fast", "scripted:demo"]
         assert spoken(await run(runtime)) == "by big"
@@ -150,7 +151,7 @@ def test_money_needs_the_price_of_all_that_may_answer(tmp_path: Path, table: str
     priced = '[models.a]\nspec="scripted:fast.json"\ninput_cost=1\noutput_cost=1'
     text = f"[limits]\nspend_per_day=1\n{priced}\n{table}"
     with pytest.raises(ConfigError, match=r"nobody knows what the model scripted:big\.json costs"):
-        registry.runtime(written(tmp_path, text), env={})
+        build_runtime(written(tmp_path, text), env={})
 
 
 @pytest.mark.demand("models.unknown_tuning_knobs_ignored")
@@ -166,8 +167,8 @@ api_key = "env:KEY"
 """
     path = tmp_path / "rightseat.toml"
     path.write_text(text)
-    async with built(load(path, env={})) as runtime:
-        picture = (Message("user", (Image("https://x.test/a.png"),)),)
+    async with built(load_config(path, env={})) as runtime:
+        picture = (Message("user", (ImageMessagePart("https://x.test/a.png"),)),)
         last = (await run(runtime, assistant="blind", messages=picture))[-1]
     assert isinstance(last, RunFailed)
     assert last.message == "This model takes no images. Ask one that does: seeing."
@@ -186,7 +187,7 @@ api_key = "env:KEY"
     ],
 )
 def test_a_key_chooses_its_vendor(env: dict[str, str], model: str) -> None:
-    choice = choose(Config(), env)
+    choice = choose_model(Config(), env)
     assert choice.model == model
     assert "is set" in choice.why
 
@@ -197,19 +198,19 @@ def test_a_key_chooses_its_vendor(env: dict[str, str], model: str) -> None:
 def test_a_key_without_its_extra_is_a_hint(
     env: dict[str, str], extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rightseat.wiring.choice.installed", lambda package: False)
-    choice = choose(Config(), env)
+    monkeypatch.setattr("rightseat.wiring.choice.is_installed", lambda package: False)
+    choice = choose_model(Config(), env)
     assert choice.model == "local"
     assert f"{next(iter(env))} is set: pip install 'rightseat[{extra}]'" in choice.why
-    assert "pip install" in choose(Config(without_local="No."), env).why
+    assert "pip install" in choose_model(Config(without_local="No."), env).why
 
 
 def test_what_is_not_installed_is_seen() -> None:
-    from rightseat.wiring.choice import installed
+    from rightseat.wiring.choice import is_installed
 
-    assert installed("msgspec")
-    assert not installed("no_such_package.inside")
-    assert not installed("no_such_package")
+    assert is_installed("msgspec")
+    assert not is_installed("no_such_package.inside")
+    assert not is_installed("no_such_package")
 
 
 @pytest.mark.demand("models.models_name_limits_own")
@@ -219,7 +220,7 @@ async def test_a_share_outlives_a_reload(tmp_path: Path) -> None:
     config = written(tmp_path, shared)
     async with built(config) as before:
         assert spoken(await run(before)) == "by fast"
-        after = registry.runtime(config, env={}, before=before)
+        after = build_runtime(config, env={}, before=before)
         try:
             assert spoken(await run(after)) == "by fast"
             last = (await run(after))[-1]
@@ -233,4 +234,4 @@ async def test_a_share_outlives_a_reload(tmp_path: Path) -> None:
 def test_nobody_can_be_a_fallback(tmp_path: Path) -> None:
     config = written(tmp_path, '[models.default]\nspec="scripted:fast.json"\nfallbacks=["empty"]')
     with pytest.raises(ConfigError, match="`empty` answers nobody"):
-        registry.runtime(config, env={})
+        build_runtime(config, env={})

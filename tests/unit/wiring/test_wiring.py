@@ -9,12 +9,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from rightseat import wiring as registry
-from rightseat.config import Config, ModelSettings, load
+from rightseat.config.loading import import_object
+from rightseat.config.read import load_config
 from rightseat.config.secret import Secret
+from rightseat.config.settings import Config, ModelSettings
 from rightseat.errors import ConfigError
-from rightseat.models.scripted import Scripted
-from rightseat.wiring import Choice, choose
+from rightseat.models.scripted import ScriptedModel
+from rightseat.wiring.choice import ModelChoice, choose_model
+from rightseat.wiring.from_config import build_runtime
+from rightseat.wiring.names import BUILTIN, find, list_names, make_model
 
 
 @pytest.fixture
@@ -37,38 +40,38 @@ def package(monkeypatch: pytest.MonkeyPatch, family: str, name: str, value: str)
 
 
 def test_builtins_are_found_by_name() -> None:
-    from rightseat.stores.memory import Memory
+    from rightseat.stores.memory import MemoryStore
 
-    assert registry.find("stores", "memory") is Memory
-    assert isinstance(registry.model("scripted:demo"), Scripted)
+    assert find("stores", "memory") is MemoryStore
+    assert isinstance(make_model("scripted:demo"), ScriptedModel)
 
 
 def test_every_builtin_exists() -> None:
-    for family, members in registry.BUILTIN.items():
+    for family, members in BUILTIN.items():
         for name in members:
-            assert callable(registry.find(family, name)) or family == "doors"
+            assert callable(find(family, name)) or family == "doors"
 
 
 def test_another_package_adds_a_name_but_takes_none_over(monkeypatch: pytest.MonkeyPatch) -> None:
     package(monkeypatch, "models", "acme", "rightseat.models.scripted:model")
-    assert isinstance(registry.model("acme:demo"), Scripted)
-    assert registry.known("models") == [*registry.BUILTIN["models"], "acme"]
+    assert isinstance(make_model("acme:demo"), ScriptedModel)
+    assert list_names("models") == [*BUILTIN["models"], "acme"]
     package(monkeypatch, "models", "scripted", "json:loads")
-    assert isinstance(registry.model("scripted:demo"), Scripted)
+    assert isinstance(make_model("scripted:demo"), ScriptedModel)
 
 
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
         ("openia:x", "There is no model called 'openia'. Did you mean 'openai'? Known: local, llama-server"),
-        ("zzz:x", f"There is no model called 'zzz'. Known: {', '.join(registry.BUILTIN['models'])}."),
+        ("zzz:x", f"There is no model called 'zzz'. Known: {', '.join(BUILTIN['models'])}."),
         ("gpt-4o", "'gpt-4o' is not a model. Write KIND:NAME, such as openai:gpt-4o, a .gguf file, or"),
         ("openai:", "'openai:' is not a model."),
     ],
 )
 def test_an_unknown_model_names_the_nearest_and_the_known(spec: str, said: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        registry.model(spec)
+        make_model(spec)
     assert said in caught.value.message
 
 
@@ -90,7 +93,7 @@ def test_what_cannot_be_loaded_says_why(folder: Path, target: str, said: str) ->
     (folder / "broken.py").write_text("def (:\n")
     (folder / "raising.py").write_text("raise ValueError('at import')\n")
     with pytest.raises(ConfigError) as caught:
-        registry.load(target)
+        import_object(target)
     assert said in caught.value.message
 
 
@@ -101,19 +104,19 @@ def test_the_working_folder_is_importable_but_shadows_nothing(
     monkeypatch.delitem(sys.modules, "colorsys", raising=False)
     (folder / "mine.py").write_text("class Box:\n    value = 7\n")
     (folder / "colorsys.py").write_text("raise RuntimeError('shadowed')\n")
-    assert registry.load("mine:Box.value") == 7
-    assert callable(registry.load("colorsys:rgb_to_hsv"))
+    assert import_object("mine:Box.value") == 7
+    assert callable(import_object("colorsys:rgb_to_hsv"))
 
 
 def test_a_secret_option_reaches_the_model_revealed(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, Any] = {}
 
-    def model(name: str, options: dict[str, Any]) -> Scripted:
+    def model(name: str, options: dict[str, Any]) -> ScriptedModel:
         seen.update(options)
-        return Scripted.__new__(Scripted)
+        return ScriptedModel.__new__(ScriptedModel)
 
     monkeypatch.setattr("rightseat.models.scripted.model", model)
-    registry.model("scripted:x", {"api_key": Secret("k"), "headers": {"X": Secret("h")}, "tries": 2})
+    make_model("scripted:x", {"api_key": Secret("k"), "headers": {"X": Secret("h")}, "tries": 2})
     assert seen == {"api_key": "k", "headers": {"X": "h"}, "tries": 2}
 
 
@@ -142,29 +145,29 @@ NAMED = Config(model="openai:x", model_from="--model")
 def test_the_model_is_chosen_and_the_reason_said(
     config: Config, env: dict[str, str], model: str, why: str
 ) -> None:
-    choice = choose(config, env)
+    choice = choose_model(config, env)
     assert choice.model == model
     assert why in choice.why
 
 
 def test_the_model_called_default_is_the_default() -> None:
     models = CONFIGURED.models | {"default": DEMO}
-    assert choose(msgspec.structs.replace(CONFIGURED, models=models), {}) == Choice(
+    assert choose_model(msgspec.structs.replace(CONFIGURED, models=models), {}) == ModelChoice(
         "default", "[models.default] in None"
     )
 
 
 @pytest.mark.demand("engine.serve_prints_card_without")
 def test_without_anything_the_demo_answers_and_has_a_tool() -> None:
-    runtime = registry.runtime(Config(without_local="No weights."), env={})
+    runtime = build_runtime(Config(without_local="No weights."), env={})
     # Besides, a plugin with a flow, which is asked by its own name.
     assert list(runtime.assistants) == ["default", "demo", "demo.sales"]
     assert [tool.name for tool in runtime.assistants["default"].tools] == ["demo_clock", "demo_book"]
-    assert runtime.assistants["default"].source is None
+    assert runtime.assistants["default"].toolset is None
 
 
 def test_each_model_is_an_assistant_and_the_first_is_the_default() -> None:
-    runtime = registry.runtime(CONFIGURED, env={})
+    runtime = build_runtime(CONFIGURED, env={})
     assert list(runtime.assistants) == ["default", "a", "b"]
     assert runtime.assistants["default"].model is runtime.assistants["a"].model
     assert runtime.assistants["default"].tools == ()
@@ -198,7 +201,7 @@ number = 7
 def test_assistants_from_a_file(folder: Path) -> None:
     (folder / "rightseat.toml").write_text(ASSISTANTS)
     (folder / "mine.py").write_text(MINE)
-    runtime = registry.runtime(load(env={}), env={})
+    runtime = build_runtime(load_config(env={}), env={})
     assert list(runtime.assistants) == ["default", "clerk", "other", "a"]
     clerk = runtime.assistants["clerk"]
     assert [tool.name for tool in clerk.tools] == ["price", "stock"]
@@ -211,7 +214,7 @@ def test_assistants_from_a_file(folder: Path) -> None:
 def test_the_model_of_the_command_line_replaces_the_default_one_only(folder: Path) -> None:
     (folder / "rightseat.toml").write_text(ASSISTANTS)
     (folder / "mine.py").write_text(MINE)
-    runtime = registry.runtime(load(model="scripted:demo", env={}), env={})
+    runtime = build_runtime(load_config(model="scripted:demo", env={}), env={})
     assert runtime.assistants["default"].model is runtime.assistants["clerk"].model
     assert runtime.assistants["other"].model is not runtime.assistants["clerk"].model
 
@@ -231,17 +234,17 @@ def test_what_cannot_be_built_names_its_table(folder: Path, text: str, said: str
     (folder / "rightseat.toml").write_text(text)
     (folder / "mine.py").write_text(MINE)
     with pytest.raises(ConfigError) as caught:
-        registry.runtime(load(env={}), env={})
+        build_runtime(load_config(env={}), env={})
     assert said in caught.value.message
 
 
 def test_a_reload_keeps_the_store() -> None:
     config = Config(model="scripted:demo")
-    before = registry.runtime(config, env={})
-    assert registry.runtime(config, store=before.store, env={}).store is before.store
+    before = build_runtime(config, env={})
+    assert build_runtime(config, store=before.store, env={}).store is before.store
 
 
 def test_a_module_that_exits_ends_nothing(folder: Path) -> None:
     (folder / "leaver.py").write_text("import sys\nsys.exit(4)\n")
     with pytest.raises(ConfigError, match="tried to end the process"):
-        registry.load("leaver:tool")
+        import_object("leaver:tool")

@@ -9,51 +9,51 @@ from collections.abc import Mapping
 from rightseat import errors
 from rightseat.errors import RightseatError
 
-_LONGEST_WAIT = 3600.0
+_MAX_RETRY_AFTER = 3600.0
 
 
-class Faults:
+class PeerErrors:
     """Factory of the errors of one peer, which is named as in rightseat.toml."""
 
     def __init__(self, name: str) -> None:
         self.peer = f"The server of agent {name!r}"
 
-    def refused(self) -> RightseatError:
+    def connection_refused(self) -> RightseatError:
         return errors.UpstreamRefused(
             f"{self.peer} cannot be reached: check that it runs, and check its url."
         )
 
-    def slow_connect(self, seconds: float) -> RightseatError:
+    def connect_timeout(self, seconds: float) -> RightseatError:
         return errors.UpstreamTimeout(
             f"{self.peer} could not be connected within {seconds:g} s: check its url and the network."
         )
 
-    def silent(self, seconds: float) -> RightseatError:
+    def idle_timeout(self, seconds: float) -> RightseatError:
         return errors.UpstreamTimeout(
             f"{self.peer} said nothing for {seconds:g} s: try again, or raise timeout."
         )
 
-    def incomplete(self) -> RightseatError:
+    def incomplete_stream(self) -> RightseatError:
         return errors.Incomplete(f"{self.peer} broke off in the middle of its answer: try again.")
 
-    def garbled(self, why: str) -> RightseatError:
+    def invalid_response(self, why: str) -> RightseatError:
         return errors.UpstreamGarbled(
             f"{self.peer} sent what cannot be read ({why}): check its url and kind."
         )
 
-    def too_large(self, limit: int) -> RightseatError:
+    def response_too_large(self, limit: int) -> RightseatError:
         return errors.UpstreamTooLarge(f"{self.peer} sent more than {limit} bytes at once.")
 
-    def failed(self, kind: str = "") -> RightseatError:
+    def run_failed(self, kind: str = "") -> RightseatError:
         """Return the error of a failed run. `kind` is its error class, shown if a plain identifier."""
         named = f" ({kind})" if re.fullmatch(r"[A-Za-z_][\w.]{0,80}", kind, re.ASCII) else ""
         return errors.AgentFailed(
             f"{self.peer} failed in its run{named}: its own log has the reason. Try again."
         )
 
-    def of_status(self, status: int, headers: Mapping[str, str]) -> RightseatError:
+    def from_status(self, status: int, headers: Mapping[str, str]) -> RightseatError:
         """Return the error for a response status that is not 2xx."""
-        wait = _retry_after(headers)
+        wait = _parse_retry_after(headers)
         if status in (401, 403):
             return errors.UpstreamDenied(f"{self.peer} refused our key: check its api_key and headers.")
         if status == 409:
@@ -81,6 +81,6 @@ class Faults:
         return errors.UpstreamError(f"{self.peer} failed (HTTP {status}): try again.", retry_after=wait)
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
+def _parse_retry_after(headers: Mapping[str, str]) -> float | None:
     value = headers.get("retry-after", "").strip()
-    return min(float(value), _LONGEST_WAIT) if re.fullmatch(r"\d{1,9}(\.\d+)?", value) else None
+    return min(float(value), _MAX_RETRY_AFTER) if re.fullmatch(r"\d{1,9}(\.\d+)?", value) else None

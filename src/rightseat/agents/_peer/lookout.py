@@ -10,38 +10,38 @@ from collections.abc import Awaitable, Callable
 from rightseat.errors import RightseatError
 
 log = logging.getLogger(__name__)
-PATIENCE = 3.0
+START_TIMEOUT = 3.0
 """Seconds that `start` waits for the first probe; after that the probe goes on in the background."""
 # While a peer is down, the delay between probes doubles from the first value to the second.
-SOON = 1.0
-SELDOM = 30.0
+MIN_RETRY_DELAY = 1.0
+MAX_RETRY_DELAY = 30.0
 
 
-class Lookout:
+class HealthMonitor:
     """Runs `probe`, which raises a RightseatError if the peer is down. A healthy peer is probed again every
     `interval` seconds, or never if that is None. `down` holds the error message, or is empty."""
 
     def __init__(
         self,
         name: str,
-        look: Callable[[], Awaitable[None]],
+        probe: Callable[[], Awaitable[None]],
         *,
-        every: float | None = None,
+        interval: float | None = None,
     ) -> None:
         self.down = ""
         self._name = name
-        self._look = look
-        self._every = every
-        self._looked = asyncio.Event()
-        self._wanted = asyncio.Event()
+        self._probe = probe
+        self._interval = interval
+        self._first_check_done = asyncio.Event()
+        self._check_requested = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         if self._task is None:
-            self._task = asyncio.create_task(self._watch())
+            self._task = asyncio.create_task(self._run())
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
-                await self._looked.wait()
+            async with asyncio.timeout(START_TIMEOUT):
+                await self._first_check_done.wait()
 
     async def close(self) -> None:
         task, self._task = self._task, None
@@ -49,42 +49,42 @@ class Lookout:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    async def again(self) -> None:
+    async def recheck_if_down(self) -> None:
         """Probe at once if the peer is down; raises the error if it still is."""
         if self.down:
-            await self._look()
+            await self._probe()
             self.down = ""
 
-    def seen(self) -> None:
+    def mark_up(self) -> None:
         """Record a successful request."""
         self.down = ""
 
-    def lost(self, error: RightseatError) -> None:
+    def mark_down(self, error: RightseatError) -> None:
         """Record a failed request and probe again soon."""
         if not self.down:
             log.warning("agent %r: %s", self._name, error.message)
         self.down = error.message
-        self._wanted.set()
+        self._check_requested.set()
 
-    async def _watch(self) -> None:
-        wait = SOON
+    async def _run(self) -> None:
+        wait = MIN_RETRY_DELAY
         while True:
-            await self._once()
-            self._looked.set()
-            pause = wait if self.down else self._every
-            wait = min(wait * 2, SELDOM) if self.down else SOON
-            self._wanted.clear()
+            await self._check_once()
+            self._first_check_done.set()
+            pause = wait if self.down else self._interval
+            wait = min(wait * 2, MAX_RETRY_DELAY) if self.down else MIN_RETRY_DELAY
+            self._check_requested.clear()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
-                    await self._wanted.wait()
-            if self._wanted.is_set() and self.down:
+                    await self._check_requested.wait()
+            if self._check_requested.is_set() and self.down:
                 # The caller that marked it down has just tried.
-                await asyncio.sleep(SOON)
+                await asyncio.sleep(MIN_RETRY_DELAY)
 
-    async def _once(self) -> None:
+    async def _check_once(self) -> None:
         before = self.down
         try:
-            await self._look()
+            await self._probe()
         except RightseatError as error:
             self.down = error.message
             if not before:

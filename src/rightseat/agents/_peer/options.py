@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from rightseat.agents._peer.reach import Reach
-from rightseat.agents.hook import hook_of
+from rightseat.agents._peer.reach import AgentClient
+from rightseat.agents.hook import load_request_hook
 from rightseat.errors import ConfigError
-from rightseat.types.nearest import meant
+from rightseat.types.nearest import did_you_mean
 
 
-class Options(Struct, frozen=True, kw_only=True):
+class AgentOptions(Struct, frozen=True, kw_only=True):
     url: str
     """Where the agent answers: the address that a client of it would post to."""
     headers: dict[str, str] = {}
@@ -33,33 +33,33 @@ class Options(Struct, frozen=True, kw_only=True):
     """What it is for: people read it, and models that may hand over to it."""
 
 
-Kind = TypeVar("Kind", bound=Struct)
+OptionsT = TypeVar("OptionsT", bound=Struct)
 
 
-def settled(kind: str, name: str, options: Mapping[str, Any], type_: type[Kind]) -> Kind:
+def parse_options(kind: str, name: str, options: Mapping[str, Any], options_type: type[OptionsT]) -> OptionsT:
     """Convert an options table to `options_type`; raises ConfigError for an unknown or wrong option."""
-    known = type_.__struct_fields__
+    known = options_type.__struct_fields__
     for key in options:
         if key not in known:
-            hint = meant(key, known)
+            hint = did_you_mean(key, known)
             raise ConfigError(f"The agent {name!r} ({kind}) has no option {key!r}. {hint}", param=key)
     try:
-        found = msgspec.convert(dict(options), type_)
+        parsed = msgspec.convert(dict(options), options_type)
     except msgspec.ValidationError as error:
         raise ConfigError(f"The agent {name!r} ({kind}) has a wrong option: {error}") from error
     for key in known:
-        value = getattr(found, key)
+        value = getattr(parsed, key)
         if isinstance(value, float | int) and not isinstance(value, bool) and value <= 0:
             raise ConfigError(f"The agent {name!r} ({kind}) needs a {key} above 0.", param=key)
-    return found
+    return parsed
 
 
-def reach_of(name: str, options: Options) -> Reach:
-    return Reach(
+def make_client(name: str, options: AgentOptions) -> AgentClient:
+    return AgentClient(
         name,
         options.url,
         headers=options.headers,
-        hook=hook_of(options.on_before_request),
+        hook=load_request_hook(options.on_before_request),
         connect_timeout=options.connect_timeout,
         timeout=options.timeout,
         tries=options.tries,

@@ -26,9 +26,9 @@ from typing import Any
 import msgspec
 from yarl import URL
 
-from rightseat.agents._peer.faults import Faults
-from rightseat.agents._peer.incoming import Incoming
-from rightseat.agents.hook import Hook, Outgoing, fits
+from rightseat.agents._peer.faults import PeerErrors
+from rightseat.agents._peer.incoming import StreamingResponse
+from rightseat.agents.hook import OutgoingRequest, RequestHook, is_valid_header
 from rightseat.config.secret import mask
 from rightseat.errors import (
     CallerError,
@@ -40,23 +40,26 @@ from rightseat.errors import (
     UpstreamOverloaded,
     UpstreamRefused,
 )
-from rightseat.http import Client, ConnectTimeout, Cut, Response, request_head
-from rightseat.http.address import address
-from rightseat.http.forwarding import over
-from rightseat.http.retry import retrying
+from rightseat.http.address import parse_base_url
+from rightseat.http.client import ConnectTimeout, HttpClient, format_request_head
+from rightseat.http.forwarding import merge_headers
+from rightseat.http.response import IncompleteResponse, Response
+from rightseat.http.retry import call_with_retry
 from rightseat.types.turn import Owner, Turn
 
 JSON_LIMIT = 64 << 20
-_ERROR_BODY = 64 << 10
+_ERROR_BODY_LIMIT = 64 << 10
 _ERROR_BODY_SECONDS = 2.0
-_PART = re.compile(r"[\w.~:@+\-]{1,300}", re.ASCII)
+_PATH_SEGMENT = re.compile(r"[\w.~:@+\-]{1,300}", re.ASCII)
 # Headers of a connection, which must not be forwarded.
-_OURS = frozenset(("host", "content-length", "transfer-encoding", "connection", "te", "upgrade", "expect"))
+_CONNECTION_HEADERS = frozenset(
+    ("host", "content-length", "transfer-encoding", "connection", "te", "upgrade", "expect")
+)
 
 log = logging.getLogger(__name__)
 
 
-class Reach:
+class AgentClient:
     """Client of one agent's server. `timeout` is the longest idle time, before and within a response."""
 
     def __init__(
@@ -65,17 +68,17 @@ class Reach:
         url: str,
         *,
         headers: Mapping[str, str] = {},
-        hook: Hook | None = None,
+        hook: RequestHook | None = None,
         connect_timeout: float = 10,
         timeout: float = 120,
         tries: int = 3,
     ) -> None:
-        self.faults = Faults(name)
-        self._base = address(url, f"The url of agent {name!r}")
+        self.errors = PeerErrors(name)
+        self._base = parse_base_url(url, f"The url of agent {name!r}")
         self._name = name
         self._headers = {"User-Agent": "rightseat", **headers}
         for key, value in self._headers.items():
-            if not fits(key, value):
+            if not is_valid_header(key, value):
                 raise ConfigError(
                     f"Agent {name!r}: the header {key!r} has a character that HTTP does not take."
                 )
@@ -83,12 +86,12 @@ class Reach:
         self._connect_timeout = connect_timeout
         self._timeout = timeout
         self._tries = tries
-        self._client = Client(self._base, connect_timeout=connect_timeout)
+        self._client = HttpClient(self._base, connect_timeout=connect_timeout)
 
     def close(self) -> None:
         self._client.close()
 
-    async def json(
+    async def request_json(
         self,
         method: str,
         path: tuple[str, ...],
@@ -97,27 +100,27 @@ class Reach:
         turn: Turn | None = None,
         owner: Owner | None = None,
         query: Mapping[str, str] = {},
-        repeatable: bool = True,
-        absent: bool = False,
+        idempotent: bool = True,
+        missing_ok: bool = False,
     ) -> Any:
         """Send a request; return the decoded JSON, None for an empty body or (`missing_ok`) a 404."""
-        answer = await self._sent(method, path, body, turn, owner, query, {}, repeatable, absent)
-        async with answer:
-            if answer.status == 404:
+        response = await self._send(method, path, body, turn, owner, query, {}, idempotent, missing_ok)
+        async with response:
+            if response.status == 404:
                 return None
             data = bytearray()
-            async for piece in answer:
-                data += piece
+            async for chunk in response:
+                data += chunk
                 if len(data) > JSON_LIMIT:
-                    raise self.faults.too_large(JSON_LIMIT)
+                    raise self.errors.response_too_large(JSON_LIMIT)
         if not data:
             return None
         try:
             return msgspec.json.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise self.faults.garbled("not JSON") from error
+            raise self.errors.invalid_response("not JSON") from error
 
-    async def stream(
+    async def open_stream(
         self,
         method: str,
         path: tuple[str, ...],
@@ -126,13 +129,13 @@ class Reach:
         turn: Turn | None = None,
         query: Mapping[str, str] = {},
         headers: Mapping[str, str] = {},
-        repeatable: bool = False,
-    ) -> Incoming:
+        idempotent: bool = False,
+    ) -> StreamingResponse:
         """Send a request and wait for the response head; use the result with `async with`."""
-        sent = {"Accept": "text/event-stream", **headers}
-        return await self._sent(method, path, body, turn, None, query, sent, repeatable, False)
+        request_headers = {"Accept": "text/event-stream", **headers}
+        return await self._send(method, path, body, turn, None, query, request_headers, idempotent, False)
 
-    async def _sent(
+    async def _send(
         self,
         method: str,
         path: tuple[str, ...],
@@ -141,9 +144,9 @@ class Reach:
         owner: Owner | None,
         query: Mapping[str, str],
         headers: Mapping[str, str],
-        repeatable: bool,
-        absent: bool,
-    ) -> Incoming:
+        idempotent: bool,
+        missing_ok: bool,
+    ) -> StreamingResponse:
         url = self._url(path, query)
         try:
             data = b"" if body is None else msgspec.json.encode(body)
@@ -151,92 +154,100 @@ class Reach:
             raise CallerError(
                 "The request contains half a character (a lone surrogate): send valid text."
             ) from error
-        head = request_head(method, url, await self._outgoing(method, url, turn, owner, headers))
-        taken = False
+        head = format_request_head(method, url, await self._build_headers(method, url, turn, owner, headers))
+        request_sent = False
 
-        def again(error: RightseatError) -> bool:
+        def is_retryable(error: RightseatError) -> bool:
             # A busy peer has not started the request.
-            passing = type(error) in (UpstreamBusy, UpstreamOverloaded)
-            unsure = type(error) in (UpstreamError, UpstreamRefused)
-            return passing or (unsure and (repeatable or not taken))
+            is_busy = type(error) in (UpstreamBusy, UpstreamOverloaded)
+            is_uncertain = type(error) in (UpstreamError, UpstreamRefused)
+            return is_busy or (is_uncertain and (idempotent or not request_sent))
 
-        async def attempt() -> Incoming:
-            nonlocal taken
-            taken = False
-            response = await self._dialled(head, data)
-            taken = True
-            return await self._begun(response, absent)
+        async def attempt() -> StreamingResponse:
+            nonlocal request_sent
+            request_sent = False
+            response = await self._connect_and_send(head, data)
+            request_sent = True
+            return await self._read_head(response, missing_ok)
 
-        return await retrying(attempt, again=again, tries=self._tries)
+        return await call_with_retry(attempt, is_retryable=is_retryable, tries=self._tries)
 
     def _url(self, path: tuple[str, ...], query: Mapping[str, str]) -> URL:
         for part in path:
             # Percent-encoding does not help: servers decode %2F before routing.
-            if not _PART.fullmatch(part) or part.strip(".") == "":
+            if not _PATH_SEGMENT.fullmatch(part) or part.strip(".") == "":
                 raise CallerError(
                     "An id has characters that it cannot have: letters, digits and _ . : - only."
                 )
         return self._base.joinpath(*path).with_query({**self._base.query, **query})
 
-    async def _outgoing(
+    async def _build_headers(
         self, method: str, url: URL, turn: Turn | None, owner: Owner | None, headers: Mapping[str, str]
     ) -> dict[str, str]:
-        passed = turn.headers if turn else {}
-        theirs = {k: v for k, v in passed.items() if k.lower() not in _OURS and fits(k, v)}
+        client_headers = turn.headers if turn else {}
+        forwarded = {
+            k: v
+            for k, v in client_headers.items()
+            if k.lower() not in _CONNECTION_HEADERS and is_valid_header(k, v)
+        }
         fixed = {"Content-Type": "application/json", "Accept": "application/json", **headers}
         # Identity only: compression allows decompression bombs and delays a stream.
-        found = over({**fixed, **self._headers, "Accept-Encoding": "identity"}, theirs)
+        merged = merge_headers({**fixed, **self._headers, "Accept-Encoding": "identity"}, forwarded)
         if self._hook is None:
-            return found
+            return merged
         properties = turn.forwarded.properties if turn else {}
-        given = self._hook(Outgoing(method, url.path, turn.owner if turn else owner, theirs, properties))
-        if inspect.isawaitable(given):
-            given = await given
-        return over(self._checked(given), found)
+        hook_headers = self._hook(
+            OutgoingRequest(method, url.path, turn.owner if turn else owner, forwarded, properties)
+        )
+        if inspect.isawaitable(hook_headers):
+            hook_headers = await hook_headers
+        return merge_headers(self._check_hook_headers(hook_headers), merged)
 
-    def _checked(self, given: object) -> dict[str, str]:
-        if given is None:
+    def _check_hook_headers(self, headers: object) -> dict[str, str]:
+        if headers is None:
             return {}
-        if not isinstance(given, Mapping) or not all(fits(key, value) for key, value in given.items()):
+        if not isinstance(headers, Mapping) or not all(
+            is_valid_header(key, value) for key, value in headers.items()
+        ):
             raise Misused(
                 f"Agent {self._name!r}: on_before_request must return headers: a dict of plain strings."
             )
-        return {key: value for key, value in given.items() if key.lower() not in _OURS}
+        return {key: value for key, value in headers.items() if key.lower() not in _CONNECTION_HEADERS}
 
-    async def _dialled(self, head: bytes, body: bytes) -> Response:
+    async def _connect_and_send(self, head: bytes, body: bytes) -> Response:
         try:
             return await self._client.send(head, body, asyncio.get_running_loop().time() + self._timeout)
         except ConnectTimeout as error:
-            raise self.faults.slow_connect(self._connect_timeout) from error
+            raise self.errors.connect_timeout(self._connect_timeout) from error
         except TimeoutError as error:
-            raise self.faults.silent(self._timeout) from error
+            raise self.errors.idle_timeout(self._timeout) from error
         except OSError as error:
-            raise self.faults.refused() from error
+            raise self.errors.connection_refused() from error
 
-    async def _begun(self, response: Response, absent: bool) -> Incoming:
-        answer = Incoming(response, self.faults, self._timeout)
+    async def _read_head(self, response: Response, missing_ok: bool) -> StreamingResponse:
+        stream = StreamingResponse(response, self.errors, self._timeout)
         accepted = False
         try:
-            await answer.head()
-            accepted = 200 <= response.status < 300 or (absent and response.status == 404)
+            await stream.read_head()
+            accepted = 200 <= response.status < 300 or (missing_ok and response.status == 404)
             if not accepted:
-                await self._log(response)
-                raise self.faults.of_status(response.status, response.headers)
+                await self._log_error_body(response)
+                raise self.errors.from_status(response.status, response.headers)
         finally:
             if not accepted:
-                answer.close()
-        return answer
+                stream.close()
+        return stream
 
-    async def _log(self, response: Response) -> None:
+    async def _log_error_body(self, response: Response) -> None:
         """Write the peer's error body to the debug log."""
         if not log.isEnabledFor(logging.DEBUG):
             return
         body = b""
         try:
             async with asyncio.timeout(_ERROR_BODY_SECONDS):
-                body = await response.read(_ERROR_BODY)
-        except (TimeoutError, Cut):
+                body = await response.read_body(_ERROR_BODY_LIMIT)
+        except (TimeoutError, IncompleteResponse):
             log.debug("the body of an error answer did not arrive whole")
         # Mask before truncating, else half of a key could remain.
-        said = mask(body.decode(errors="replace"))[:300]
-        log.debug("agent %r, HTTP %s: %r", self._name, response.status, said)
+        text = mask(body.decode(errors="replace"))[:300]
+        log.debug("agent %r, HTTP %s: %r", self._name, response.status, text)

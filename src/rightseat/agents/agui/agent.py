@@ -8,117 +8,131 @@ from collections.abc import AsyncIterator
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.agents._peer.incoming import Incoming
-from rightseat.agents._peer.lookout import Lookout
-from rightseat.agents._peer.reach import Reach
-from rightseat.agents.agui.aliases import Aliases
-from rightseat.agents.agui.asked import Asked
-from rightseat.agents.agui.mapping import Mapping
-from rightseat.agents.agui.questions import thread_of
-from rightseat.agents.agui.request import body, message_ids
+from rightseat.agents._peer.incoming import StreamingResponse
+from rightseat.agents._peer.lookout import HealthMonitor
+from rightseat.agents._peer.reach import AgentClient
+from rightseat.agents.agui.aliases import ToolResultIds
+from rightseat.agents.agui.asked import PendingInterrupts
+from rightseat.agents.agui.mapping import AGUIEventMapper
+from rightseat.agents.agui.questions import thread_of_interrupt
+from rightseat.agents.agui.request import assign_message_ids, build_run_input
 from rightseat.errors import CallerError, UpstreamRefused, UpstreamRejected
-from rightseat.http.sse import Reader
-from rightseat.types.agents import Recalled
+from rightseat.http.sse import SseParser
+from rightseat.types.agents import AgentThreadState
 from rightseat.types.events import Event
 from rightseat.types.streams import closing
-from rightseat.types.turn import MAX_DEPTH, Owner, Turn
+from rightseat.types.turn import MAX_AGENT_DEPTH, Owner, Turn
 
 EVENT_LIMIT = 32 << 20
 """Bytes of one event; a snapshot holds a whole state."""
 # RAW events are large and more than half of what some peers send: skip them undecoded.
-_RAW = (b'{"type":"RAW"', b'{"type": "RAW"')
+_RAW_PREFIXES = (b'{"type":"RAW"', b'{"type": "RAW"')
 
 
 class AguiAgent:
     can_ask = True
 
-    def __init__(self, name: str, reach: Reach, lookout: Lookout, *, title: str, description: str) -> None:
+    def __init__(
+        self, name: str, client: AgentClient, health: HealthMonitor, *, title: str, description: str
+    ) -> None:
         self.name = name
         self.title = title
         self.description = description
-        self._reach = reach
-        self._lookout = lookout
-        self._asked = Asked(thread_of)
-        self._aliases = Aliases()
-        self._plain = False
+        self._client = client
+        self._health = health
+        self._interrupts = PendingInterrupts(thread_of_interrupt)
+        self._result_ids = ToolResultIds()
+        self._legacy = False
         """The peer predates protocol 1.0 and rejects unknown fields."""
 
     @property
-    def down(self) -> str:
-        return self._lookout.down
+    def unavailable_reason(self) -> str:
+        return self._health.down
 
-    async def recall(self, owner: Owner, thread: str, /) -> Recalled | None:
+    async def get_thread_state(self, owner: Owner, thread: str, /) -> AgentThreadState | None:
         """Return None: AG-UI has no request for a thread's history."""
         return None
 
     async def __call__(self, turn: Turn, /) -> AsyncIterator[Event]:
-        if turn.depth > MAX_DEPTH:
-            raise CallerError(f"Assistants call each other more than {MAX_DEPTH} deep. Break the circle.")
-        thread, turn = self._asked.found(turn)
-        ids = message_ids(turn, thread, self._aliases)
-        mapping = Mapping(turn, thread, [*ids, *self._asked.told(turn)], self._reach.faults)
-        self._asked.answer(turn)
+        if turn.depth > MAX_AGENT_DEPTH:
+            raise CallerError(
+                f"Assistants call each other more than {MAX_AGENT_DEPTH} deep. Break the circle."
+            )
+        thread, turn = self._interrupts.resolve_turn(turn)
+        ids = assign_message_ids(turn, thread, self._result_ids)
+        mapper = AGUIEventMapper(
+            turn, thread, [*ids, *self._interrupts.earlier_message_ids(turn)], self._client.errors
+        )
+        self._interrupts.mark_answered(turn)
         done = False
         try:
-            async with closing(self._events(turn, mapping, ids)) as events:
+            async with closing(self._stream_events(turn, mapper, ids)) as events:
                 async for event in events:
                     yield event
-            last = mapping.end()
+            final_events = mapper.finish()
             done = True
         finally:
             if not done:
-                self._asked.failed(turn)
-        self._asked.done(turn, thread, mapping.asked)
-        self._aliases.learn(thread, mapping.results)
-        if mapping.asked:
+                self._interrupts.reopen(turn)
+        self._interrupts.finish_turn(turn, thread, mapper.interrupt_ids)
+        self._result_ids.add(thread, mapper.result_message_ids)
+        if mapper.interrupt_ids:
             sent = tuple(replace(message, id=id) for message, id in zip(turn.messages, ids, strict=True))
-            self._asked.ask(mapping.asked, (*sent, *mapping.ledger.messages))
-        for event in last:
+            self._interrupts.remember_history(mapper.interrupt_ids, (*sent, *mapper.items.messages))
+        for event in final_events:
             yield event
 
-    async def _events(self, turn: Turn, mapping: Mapping, ids: list[str]) -> AsyncIterator[Event]:
-        reader = Reader(EVENT_LIMIT)
-        async with await self._begun(turn, mapping.thread, ids) as answer:
-            self._check(answer)
-            async for data in answer:
+    async def _stream_events(
+        self, turn: Turn, mapper: AGUIEventMapper, ids: list[str]
+    ) -> AsyncIterator[Event]:
+        reader = SseParser(EVENT_LIMIT)
+        async with await self._open_stream(turn, mapper.thread, ids) as response:
+            self._check_content_type(response)
+            async for data in response:
                 for payload in reader.feed(data):
-                    for event in self._read(mapping, payload):
+                    for event in self._map_payload(mapper, payload):
                         yield event
             for payload in reader.close():
-                for event in self._read(mapping, payload):
+                for event in self._map_payload(mapper, payload):
                     yield event
 
-    async def _begun(self, turn: Turn, thread: uuid.UUID, ids: list[str]) -> Incoming:
+    async def _open_stream(self, turn: Turn, thread: uuid.UUID, ids: list[str]) -> StreamingResponse:
         try:
-            answer = await self._sent(turn, thread, ids, self._plain)
+            response = await self._post_run(turn, thread, ids, self._legacy)
         except UpstreamRefused as error:
-            self._lookout.lost(error)
+            self._health.mark_down(error)
             raise
-        self._lookout.seen()
-        return answer
+        self._health.mark_up()
+        return response
 
-    async def _sent(self, turn: Turn, thread: uuid.UUID, ids: list[str], plain: bool) -> Incoming:
+    async def _post_run(
+        self, turn: Turn, thread: uuid.UUID, ids: list[str], legacy: bool
+    ) -> StreamingResponse:
         try:
-            return await self._reach.stream("POST", (), body(turn, thread, ids, plain=plain), turn=turn)
+            return await self._client.open_stream(
+                "POST", (), build_run_input(turn, thread, ids, legacy=legacy), turn=turn
+            )
         except UpstreamRejected:
-            if plain:
+            if legacy:
                 raise
-            answer = await self._reach.stream("POST", (), body(turn, thread, ids, plain=True), turn=turn)
-        self._plain = True
-        return answer
+            response = await self._client.open_stream(
+                "POST", (), build_run_input(turn, thread, ids, legacy=True), turn=turn
+            )
+        self._legacy = True
+        return response
 
-    def _check(self, answer: Incoming) -> None:
-        kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+    def _check_content_type(self, response: StreamingResponse) -> None:
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in ("", "text/event-stream", "text/plain", "application/octet-stream"):
-            raise self._reach.faults.garbled("no event stream")
+            raise self._client.errors.invalid_response("no event stream")
 
-    def _read(self, mapping: Mapping, payload: bytes) -> list[Event]:
-        if payload.startswith(_RAW):
+    def _map_payload(self, mapper: AGUIEventMapper, payload: bytes) -> list[Event]:
+        if payload.startswith(_RAW_PREFIXES):
             return []
         try:
             event = msgspec.json.decode(payload)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise self._reach.faults.garbled("an event that is no JSON") from error
+            raise self._client.errors.invalid_response("an event that is no JSON") from error
         if not isinstance(event, dict):
-            raise self._reach.faults.garbled("an event that is no object")
-        return mapping.feed(event)
+            raise self._client.errors.invalid_response("an event that is no object")
+        return mapper.feed(event)

@@ -7,19 +7,19 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 
-_MOST = 5000
+_MAX_RESULT_IDS = 5000
 
 
-class Aliases:
+class ToolResultIds:
     def __init__(self) -> None:
         self._known: dict[tuple[uuid.UUID, str], str] = {}
 
-    def learn(self, thread: uuid.UUID, results: Mapping[str, str]) -> None:
+    def add(self, thread: uuid.UUID, results: Mapping[str, str]) -> None:
         """Store `results`: message ids by the call that each answers."""
         for call, message in results.items():
             self._known[thread, call] = message
-        while len(self._known) > _MOST:
+        while len(self._known) > _MAX_RESULT_IDS:
             del self._known[next(iter(self._known))]
 
-    def of(self, thread: uuid.UUID, call: str | None) -> str | None:
+    def get(self, thread: uuid.UUID, call: str | None) -> str | None:
         return self._known.get((thread, call)) if call else None

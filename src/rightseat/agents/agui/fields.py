@@ -8,47 +8,47 @@ import msgspec
 
 from rightseat.types.events import Usage
 
-_COUNTS = ("inputTokens", "outputTokens", "cachedInputTokens")
+_USAGE_KEYS = ("inputTokens", "outputTokens", "cachedInputTokens")
 
 
-def usage(listed: Any) -> Usage | None:
+def parse_usage(items: Any) -> Usage | None:
     """Sum the token counts of all models of a run."""
-    if not isinstance(listed, list) or not listed:
+    if not isinstance(items, list) or not items:
         return None
     total = Usage()
-    for item in listed:
+    for item in items:
         if isinstance(item, dict):
-            total += Usage(*(count(item, key) for key in _COUNTS))
+            total += Usage(*(read_count(item, key) for key in _USAGE_KEYS))
     return total
 
 
-def count(item: dict[str, Any], key: str) -> int:
-    found = item.get(key)
-    return found if isinstance(found, int) and found > 0 else 0
+def read_count(item: dict[str, Any], key: str) -> int:
+    value = item.get(key)
+    return value if isinstance(value, int) and value > 0 else 0
 
 
-def name(event: dict[str, Any], key: str) -> str:
+def read_text(event: dict[str, Any], key: str) -> str:
     """Return a text field; empty if it is missing or no text."""
-    found = event.get(key)
-    return found if isinstance(found, str) else ""
+    value = event.get(key)
+    return value if isinstance(value, str) else ""
 
 
-def without_messages(state: Any) -> Any:
+def strip_messages(state: Any) -> Any:
     """Remove the conversation from a graph's state: it is sent as messages, and the state would repeat it
     with each of them."""
     if not isinstance(state, dict):
         return state
-    listed = state.get("messages")
-    if not isinstance(listed, list) or not all(isinstance(item, dict) for item in listed):
+    messages = state.get("messages")
+    if not isinstance(messages, list) or not all(isinstance(item, dict) for item in messages):
         return state
-    if not all("role" in item or "type" in item for item in listed):
+    if not all("role" in item or "type" in item for item in messages):
         return state
     return {
         key: value for key, value in state.items() if key not in ("messages", "tools", "copilotkit", "ag-ui")
     }
 
 
-def plain(content: Any) -> str:
+def content_to_text(content: Any) -> str:
     """Convert a tool result (text, text parts or any JSON value) to text."""
     match content:
         case str():

@@ -10,178 +10,182 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from rightseat.agents._peer.faults import Faults
-from rightseat.agents.agui.fields import name, plain, usage, without_messages
-from rightseat.agents.agui.ledger import Ledger
-from rightseat.agents.agui.predicted import Predicted
-from rightseat.agents.agui.questions import asked, asked_before
-from rightseat.agents.agui.request import callable_tools
-from rightseat.agents.agui.snapshot import Snapshot
+from rightseat.agents._peer.faults import PeerErrors
+from rightseat.agents.agui.fields import content_to_text, parse_usage, read_text, strip_messages
+from rightseat.agents.agui.ledger import OpenItems
+from rightseat.agents.agui.predicted import StatePrediction
+from rightseat.agents.agui.questions import interrupt_from_custom, interrupt_from_outcome
+from rightseat.agents.agui.request import select_client_tools
+from rightseat.agents.agui.snapshot import UnstreamedOutput
 from rightseat.types.events import (
     Custom,
     Event,
     Interrupt,
-    Reason,
     RunFinished,
+    RunFinishReason,
     StateDelta,
     StateSnapshot,
 )
 from rightseat.types.turn import Turn
 
-Wire = dict[str, Any]
+AGUIEvent = dict[str, Any]
 # Event types that do not end a chunked message.
-_ASIDE = ("RAW", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "REASONING_ENCRYPTED_VALUE")
-_THOUGHT = "reasoning"
+_NON_CLOSING_TYPES = ("RAW", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "REASONING_ENCRYPTED_VALUE")
+_DEFAULT_REASONING_ID = "reasoning"
 
 
-class Mapping:
+class AGUIEventMapper:
     """Mapper of one run. `sent_ids` are the ids of the turn's messages in the peer's `thread`."""
 
-    def __init__(self, turn: Turn, thread: uuid.UUID, sent: list[str], faults: Faults) -> None:
+    def __init__(self, turn: Turn, thread: uuid.UUID, sent_ids: list[str], errors: PeerErrors) -> None:
         self.thread = thread
-        self.ledger = Ledger({tool.name for tool in callable_tools(turn)})
-        self.faults = faults
-        self.snapshot = Snapshot(turn, sent, self.ledger)
-        self.predicted = Predicted(turn.state)
+        self.items = OpenItems({tool.name for tool in select_client_tools(turn)})
+        self.errors = errors
+        self.unstreamed = UnstreamedOutput(turn, sent_ids, self.items)
+        self.prediction = StatePrediction(turn.state)
         answered = {message.call_id for message in turn.messages}
-        self.waiting = {c.id for m in turn.messages for c in m.calls if c.id not in answered}
+        self.open_call_ids = {c.id for m in turn.messages for c in m.calls if c.id not in answered}
         """Unanswered calls of an earlier run: their results may come in this one. Others are repetitions."""
-        self.results = self.snapshot.answered
+        self.result_message_ids = self.unstreamed.result_message_ids
         """The peer's message ids of its tool results, by call."""
-        self.unsaid: set[str] = set()
+        self.ignored_message_ids: set[str] = set()
         """Messages of other roles than the assistant's."""
-        self.chunks: dict[str, str] = {}
+        self.open_chunks: dict[str, str] = {}
         """The open chunked message or call, by event type."""
-        self.questions: list[Interrupt] = []
-        self.asked: list[str] = []
+        self.legacy_interrupts: list[Interrupt] = []
+        self.interrupt_ids: list[str] = []
         """Ids of the interrupts that the run ended with."""
         self.subagents: dict[str, str] = {}
-        self.finished: Wire | None = None
+        self.finish_event: AGUIEvent | None = None
 
-    def feed(self, event: Wire) -> list[Event]:
+    def feed(self, event: AGUIEvent) -> list[Event]:
         kind = event.get("type")
         handler = _HANDLERS.get(kind) if isinstance(kind, str) else None
-        if not self.chunks or kind in _ASIDE:
+        if not self.open_chunks or kind in _NON_CLOSING_TYPES:
             return handler(self, event) if handler else []
-        found = self.end_chunks(str(kind))
-        return found + handler(self, event) if handler else found
+        events = self.end_chunks(str(kind))
+        return events + handler(self, event) if handler else events
 
     # Texts.
 
-    def text_start(self, event: Wire) -> list[Event]:
+    def on_text_start(self, event: AGUIEvent) -> list[Event]:
         if event.get("role") not in (None, "assistant"):
-            self.unsaid.add(name(event, "messageId"))
+            self.ignored_message_ids.add(read_text(event, "messageId"))
         return []
 
-    def text(self, event: Wire) -> list[Event]:
-        id = name(event, "messageId")
-        if id in self.unsaid or id in self.snapshot.told:
+    def on_text_content(self, event: AGUIEvent) -> list[Event]:
+        id = read_text(event, "messageId")
+        if id in self.ignored_message_ids or id in self.unstreamed.emitted_ids:
             return []
-        return self.ledger.say(id, name(event, "delta"))
+        return self.items.append_text(id, read_text(event, "delta"))
 
-    def text_chunk(self, event: Wire) -> list[Event]:
-        id = name(event, "messageId")
-        open_ = self.chunks.get("TEXT_MESSAGE_CHUNK")
-        found: list[Event] = []
+    def on_text_chunk(self, event: AGUIEvent) -> list[Event]:
+        id = read_text(event, "messageId")
+        open_ = self.open_chunks.get("TEXT_MESSAGE_CHUNK")
+        events: list[Event] = []
         if id and open_ is not None and id != open_:
-            found = self.ledger.end_text(open_)
-        id = self.chunks["TEXT_MESSAGE_CHUNK"] = id or open_ or ""
-        self.text_start({**event, "messageId": id})
-        return found + self.text({**event, "messageId": id})
+            events = self.items.end_text(open_)
+        id = self.open_chunks["TEXT_MESSAGE_CHUNK"] = id or open_ or ""
+        self.on_text_start({**event, "messageId": id})
+        return events + self.on_text_content({**event, "messageId": id})
 
     def end_chunks(self, kind: str) -> list[Event]:
         """End the chunked messages and calls of other types than `kind`."""
-        found: list[Event] = []
-        for type_ in [type_ for type_ in self.chunks if type_ != kind]:
-            id = self.chunks.pop(type_)
-            ends = self.ledger.end_text if type_ == "TEXT_MESSAGE_CHUNK" else self.ledger.end_call
-            found += ends(id)
-        return found
+        events: list[Event] = []
+        for type_ in [type_ for type_ in self.open_chunks if type_ != kind]:
+            id = self.open_chunks.pop(type_)
+            ends = self.items.end_text if type_ == "TEXT_MESSAGE_CHUNK" else self.items.end_call
+            events += ends(id)
+        return events
 
-    def thought(self, event: Wire) -> list[Event]:
-        return self.ledger.think(name(event, "messageId") or self.thinking, name(event, "delta"))
+    def on_reasoning_content(self, event: AGUIEvent) -> list[Event]:
+        return self.items.append_reasoning(
+            read_text(event, "messageId") or self.current_reasoning_id, read_text(event, "delta")
+        )
 
-    def thought_over(self, event: Wire) -> list[Event]:
-        return self.ledger.end_thought(name(event, "messageId") or self.thinking)
+    def on_reasoning_end(self, event: AGUIEvent) -> list[Event]:
+        return self.items.end_reasoning(read_text(event, "messageId") or self.current_reasoning_id)
 
     @property
-    def thinking(self) -> str:
+    def current_reasoning_id(self) -> str:
         """The reasoning that a delta without an id belongs to."""
-        return next(reversed(self.ledger.thoughts), _THOUGHT)
+        return next(reversed(self.items.open_reasoning), _DEFAULT_REASONING_ID)
 
     # Calls.
 
-    def call_start(self, event: Wire) -> list[Event]:
-        id, tool = name(event, "toolCallId"), name(event, "toolCallName")
-        if not id or not tool or id in self.snapshot.told:
+    def on_call_start(self, event: AGUIEvent) -> list[Event]:
+        id, tool = read_text(event, "toolCallId"), read_text(event, "toolCallName")
+        if not id or not tool or id in self.unstreamed.emitted_ids:
             return []
-        self.predicted.begin(id, tool)
-        return self.ledger.begin_call(id, tool, name(event, "parentMessageId"))
+        self.prediction.start_call(id, tool)
+        return self.items.start_call(id, tool, read_text(event, "parentMessageId"))
 
-    def call_args(self, event: Wire) -> list[Event]:
-        id, json = name(event, "toolCallId"), name(event, "delta")
-        return [*self.ledger.argue(id, json), *self.predicted.see(id, json)]
+    def on_call_args(self, event: AGUIEvent) -> list[Event]:
+        id, json = read_text(event, "toolCallId"), read_text(event, "delta")
+        return [*self.items.append_arguments(id, json), *self.prediction.append_arguments(id, json)]
 
-    def call_end(self, event: Wire) -> list[Event]:
-        return self.ledger.end_call(name(event, "toolCallId"))
+    def on_call_end(self, event: AGUIEvent) -> list[Event]:
+        return self.items.end_call(read_text(event, "toolCallId"))
 
-    def call_chunk(self, event: Wire) -> list[Event]:
-        id = name(event, "toolCallId")
-        open_ = self.chunks.get("TOOL_CALL_CHUNK")
-        found: list[Event] = []
+    def on_call_chunk(self, event: AGUIEvent) -> list[Event]:
+        id = read_text(event, "toolCallId")
+        open_ = self.open_chunks.get("TOOL_CALL_CHUNK")
+        events: list[Event] = []
         if id and open_ is not None and id != open_:
-            found = self.ledger.end_call(open_)
-        id = self.chunks["TOOL_CALL_CHUNK"] = id or open_ or ""
-        told = {**event, "toolCallId": id}
-        return [*found, *self.call_start(told), *self.call_args(told)]
+            events = self.items.end_call(open_)
+        id = self.open_chunks["TOOL_CALL_CHUNK"] = id or open_ or ""
+        call_event = {**event, "toolCallId": id}
+        return [*events, *self.on_call_start(call_event), *self.on_call_args(call_event)]
 
-    def call_result(self, event: Wire) -> list[Event]:
-        id = name(event, "toolCallId")
-        if id not in self.ledger.calls and id not in self.waiting:
+    def on_call_result(self, event: AGUIEvent) -> list[Event]:
+        id = read_text(event, "toolCallId")
+        if id not in self.items.calls and id not in self.open_call_ids:
             return []
-        self.waiting.discard(id)
-        if message := name(event, "messageId"):
-            self.results[id] = message
-        return self.ledger.answer(id, plain(event.get("content")))
+        self.open_call_ids.discard(id)
+        if message := read_text(event, "messageId"):
+            self.result_message_ids[id] = message
+        return self.items.add_result(id, content_to_text(event.get("content")))
 
     # State, activities, subagents, custom events.
 
-    def state(self, event: Wire) -> list[Event]:
-        self.predicted.known = True
-        return [StateSnapshot(without_messages(event.get("snapshot")))]
+    def on_state_snapshot(self, event: AGUIEvent) -> list[Event]:
+        self.prediction.has_state = True
+        return [StateSnapshot(strip_messages(event.get("snapshot")))]
 
-    def state_delta(self, event: Wire) -> list[Event]:
+    def on_state_delta(self, event: AGUIEvent) -> list[Event]:
         patch = event.get("delta")
         if not isinstance(patch, list) or not all(isinstance(step, dict) for step in patch):
             return []
-        return [*self.predicted.ground(), StateDelta(patch)]
+        return [*self.prediction.ensure_state(), StateDelta(patch)]
 
-    def activity(self, event: Wire) -> list[Event]:
-        kept = {key: event[key] for key in ("messageId", "activityType", "content", "patch") if key in event}
-        return [Custom("activity", kept)]
+    def on_activity(self, event: AGUIEvent) -> list[Event]:
+        content = {
+            key: event[key] for key in ("messageId", "activityType", "content", "patch") if key in event
+        }
+        return [Custom("activity", content)]
 
-    def subagent(self, event: Wire) -> list[Event]:
-        called = self.subagents[name(event, "subagentRunId")] = name(event, "name") or "subagent"
-        return self.ledger.begin_step(called)
+    def on_subagent_start(self, event: AGUIEvent) -> list[Event]:
+        step = self.subagents[read_text(event, "subagentRunId")] = read_text(event, "name") or "subagent"
+        return self.items.start_step(step)
 
-    def subagent_over(self, event: Wire) -> list[Event]:
-        return self.ledger.end_step(self.subagents.pop(name(event, "subagentRunId"), ""))
+    def on_subagent_end(self, event: AGUIEvent) -> list[Event]:
+        return self.items.end_step(self.subagents.pop(read_text(event, "subagentRunId"), ""))
 
-    def custom(self, event: Wire) -> list[Event]:
+    def on_custom(self, event: AGUIEvent) -> list[Event]:
         value = event.get("value")
         match event.get("name"):
             case "on_interrupt":
-                self.questions.append(asked_before(value, self.thread))
+                self.legacy_interrupts.append(interrupt_from_custom(value, self.thread))
                 return []
             case "PredictState":
-                self.predicted.expect(value)
+                self.prediction.set_rules(value)
                 return []
             case "copilotkit_manually_emit_message":
-                return self.snapshot.emitted(value)
+                return self.unstreamed.on_emitted_message(value)
             case "copilotkit_manually_emit_tool_call":
-                return self.snapshot.called(value)
+                return self.unstreamed.on_emitted_call(value)
             case "copilotkit_manually_emit_intermediate_state":
-                return self.state({"snapshot": value})
+                return self.on_state_snapshot({"snapshot": value})
             case str(called):
                 return [Custom(called, value)]
             case _:
@@ -189,78 +193,84 @@ class Mapping:
 
     # The run.
 
-    def run_started(self, event: Wire) -> list[Event]:
-        self.finished = None
+    def on_run_started(self, event: AGUIEvent) -> list[Event]:
+        self.finish_event = None
         return []
 
-    def run_finished(self, event: Wire) -> list[Event]:
-        self.finished = event
+    def on_run_finished(self, event: AGUIEvent) -> list[Event]:
+        self.finish_event = event
         return []
 
-    def run_error(self, event: Wire) -> list[Event]:
-        raise self.faults.failed(name(event, "code"))
+    def on_run_error(self, event: AGUIEvent) -> list[Event]:
+        raise self.errors.run_failed(read_text(event, "code"))
 
-    def end(self) -> list[Event]:
+    def finish(self) -> list[Event]:
         """Return the run's last events; raises if the stream ended without RUN_FINISHED."""
-        if self.finished is None:
-            raise self.faults.incomplete()
-        outcome = self.finished.get("outcome")
-        told = outcome if isinstance(outcome, dict) else {}
-        listed = told.get("interrupts")
-        named = (
-            [question for item in listed if (question := asked(item, self.thread))]
-            if isinstance(listed, list)
+        if self.finish_event is None:
+            raise self.errors.incomplete_stream()
+        outcome = self.finish_event.get("outcome")
+        outcome_fields = outcome if isinstance(outcome, dict) else {}
+        items = outcome_fields.get("interrupts")
+        outcome_interrupts = (
+            [question for item in items if (question := interrupt_from_outcome(item, self.thread))]
+            if isinstance(items, list)
             else []
         )
         # A peer that speaks both dialects sends each interrupt twice.
-        questions = named or self.questions
-        found = [*self.end_chunks(""), *self.ledger.close({question.call or "" for question in questions})]
+        interrupts = outcome_interrupts or self.legacy_interrupts
+        events = [*self.end_chunks(""), *self.items.close({question.call or "" for question in interrupts})]
         # pendingToolCallIds is ignored: it lists these calls, or calls that nobody here can run.
-        pending = self.ledger.waiting
-        reason: Reason = "interrupt" if questions else "calls" if pending else self.reason()
-        if any(call.open for call in self.ledger.calls.values()):
-            raise self.faults.garbled("a call with half of its arguments")
-        self.asked = [question.id for question in questions]
-        return [*found, *questions, RunFinished(reason, usage(self.finished.get("usage")), pending)]
+        pending = self.items.pending_call_ids
+        reason: RunFinishReason = (
+            "interrupt" if interrupts else "calls" if pending else self.read_finish_reason()
+        )
+        if any(call.open for call in self.items.calls.values()):
+            raise self.errors.invalid_response("a call with half of its arguments")
+        self.interrupt_ids = [question.id for question in interrupts]
+        return [
+            *events,
+            *interrupts,
+            RunFinished(reason, parse_usage(self.finish_event.get("usage")), pending),
+        ]
 
-    def reason(self) -> Reason:
-        match self.finished:
+    def read_finish_reason(self) -> RunFinishReason:
+        match self.finish_event:
             case {"result": {"finishReason": ("length" | "content_filter") as reason}}:
                 return "length" if reason == "length" else "content_filter"
             case _:
                 return "stop"
 
 
-_HANDLERS: dict[str, Callable[[Mapping, Wire], list[Event]]] = {
-    "TEXT_MESSAGE_START": Mapping.text_start,
-    "TEXT_MESSAGE_CONTENT": Mapping.text,
-    "TEXT_MESSAGE_END": lambda run, event: run.ledger.end_text(name(event, "messageId")),
-    "TEXT_MESSAGE_CHUNK": Mapping.text_chunk,
-    "TOOL_CALL_START": Mapping.call_start,
-    "TOOL_CALL_ARGS": Mapping.call_args,
-    "TOOL_CALL_END": Mapping.call_end,
-    "TOOL_CALL_CHUNK": Mapping.call_chunk,
-    "TOOL_CALL_RESULT": Mapping.call_result,
-    "STATE_SNAPSHOT": Mapping.state,
-    "STATE_DELTA": Mapping.state_delta,
-    "MESSAGES_SNAPSHOT": lambda run, event: run.snapshot.take(event.get("messages")),
-    "STEP_STARTED": lambda run, event: run.ledger.begin_step(name(event, "stepName")),
-    "STEP_FINISHED": lambda run, event: run.ledger.end_step(name(event, "stepName")),
-    "ACTIVITY_SNAPSHOT": Mapping.activity,
-    "ACTIVITY_DELTA": Mapping.activity,
-    "CUSTOM": Mapping.custom,
-    "RUN_STARTED": Mapping.run_started,
-    "RUN_FINISHED": Mapping.run_finished,
-    "RUN_ERROR": Mapping.run_error,
-    "SUBAGENT_STARTED": Mapping.subagent,
-    "SUBAGENT_FINISHED": Mapping.subagent_over,
-    "SUBAGENT_ERROR": Mapping.subagent_over,
-    "REASONING_MESSAGE_CONTENT": Mapping.thought,
-    "REASONING_MESSAGE_CHUNK": Mapping.thought,
-    "REASONING_MESSAGE_END": Mapping.thought_over,
-    "REASONING_END": Mapping.thought_over,
+_HANDLERS: dict[str, Callable[[AGUIEventMapper, AGUIEvent], list[Event]]] = {
+    "TEXT_MESSAGE_START": AGUIEventMapper.on_text_start,
+    "TEXT_MESSAGE_CONTENT": AGUIEventMapper.on_text_content,
+    "TEXT_MESSAGE_END": lambda run, event: run.items.end_text(read_text(event, "messageId")),
+    "TEXT_MESSAGE_CHUNK": AGUIEventMapper.on_text_chunk,
+    "TOOL_CALL_START": AGUIEventMapper.on_call_start,
+    "TOOL_CALL_ARGS": AGUIEventMapper.on_call_args,
+    "TOOL_CALL_END": AGUIEventMapper.on_call_end,
+    "TOOL_CALL_CHUNK": AGUIEventMapper.on_call_chunk,
+    "TOOL_CALL_RESULT": AGUIEventMapper.on_call_result,
+    "STATE_SNAPSHOT": AGUIEventMapper.on_state_snapshot,
+    "STATE_DELTA": AGUIEventMapper.on_state_delta,
+    "MESSAGES_SNAPSHOT": lambda run, event: run.unstreamed.add_messages(event.get("messages")),
+    "STEP_STARTED": lambda run, event: run.items.start_step(read_text(event, "stepName")),
+    "STEP_FINISHED": lambda run, event: run.items.end_step(read_text(event, "stepName")),
+    "ACTIVITY_SNAPSHOT": AGUIEventMapper.on_activity,
+    "ACTIVITY_DELTA": AGUIEventMapper.on_activity,
+    "CUSTOM": AGUIEventMapper.on_custom,
+    "RUN_STARTED": AGUIEventMapper.on_run_started,
+    "RUN_FINISHED": AGUIEventMapper.on_run_finished,
+    "RUN_ERROR": AGUIEventMapper.on_run_error,
+    "SUBAGENT_STARTED": AGUIEventMapper.on_subagent_start,
+    "SUBAGENT_FINISHED": AGUIEventMapper.on_subagent_end,
+    "SUBAGENT_ERROR": AGUIEventMapper.on_subagent_end,
+    "REASONING_MESSAGE_CONTENT": AGUIEventMapper.on_reasoning_content,
+    "REASONING_MESSAGE_CHUNK": AGUIEventMapper.on_reasoning_content,
+    "REASONING_MESSAGE_END": AGUIEventMapper.on_reasoning_end,
+    "REASONING_END": AGUIEventMapper.on_reasoning_end,
     # Before protocol 1.0, without ids.
-    "THINKING_TEXT_MESSAGE_CONTENT": Mapping.thought,
-    "THINKING_TEXT_MESSAGE_END": Mapping.thought_over,
-    "THINKING_END": Mapping.thought_over,
+    "THINKING_TEXT_MESSAGE_CONTENT": AGUIEventMapper.on_reasoning_content,
+    "THINKING_TEXT_MESSAGE_END": AGUIEventMapper.on_reasoning_end,
+    "THINKING_END": AGUIEventMapper.on_reasoning_end,
 }

@@ -5,32 +5,32 @@ from __future__ import annotations
 
 from typing import Any
 
-from rightseat.agents.langgraph.partial import partial
+from rightseat.agents.langgraph.partial import parse_partial_json
 from rightseat.types.events import Event, StateDelta, StateSnapshot
 
 
-class Predicted:
+class StatePrediction:
     def __init__(self, state: Any) -> None:
-        self.known = isinstance(state, dict)
+        self.has_state = isinstance(state, dict)
         """Whether the client has a state that a delta can change."""
         self.rules: list[dict[str, Any]] = []
         self.calls: dict[str, tuple[str, list[str]]] = {}
-        self.last: dict[str, Any] = {}
+        self.last_values: dict[str, Any] = {}
 
-    def expect(self, value: Any) -> None:
+    def set_rules(self, value: Any) -> None:
         listed = value if isinstance(value, list) else []
         self.rules = [rule for rule in listed if isinstance(rule, dict) and isinstance(rule.get("tool"), str)]
 
-    def begin(self, id: str, tool: str) -> None:
+    def start_call(self, id: str, tool: str) -> None:
         if any(rule["tool"] == tool for rule in self.rules):
             self.calls.setdefault(id, (tool, []))
 
-    def see(self, id: str, json: str) -> list[Event]:
+    def append_arguments(self, id: str, json: str) -> list[Event]:
         if not json or id not in self.calls:
             return []
         tool, pieces = self.calls[id]
         pieces.append(json)
-        arguments = partial("".join(pieces))
+        arguments = parse_partial_json("".join(pieces))
         if not isinstance(arguments, dict):
             return []
         patch: list[dict[str, Any]] = []
@@ -38,16 +38,16 @@ class Predicted:
             key, argument = rule.get("state_key"), rule.get("tool_argument")
             value = arguments.get(argument) if argument else arguments
             if rule["tool"] == tool and isinstance(key, str) and value is not None:
-                if self.last.get(key) == value:
+                if self.last_values.get(key) == value:
                     continue
-                self.last[key] = value
+                self.last_values[key] = value
                 path = "/" + key.replace("~", "~0").replace("/", "~1")
                 patch.append({"op": "add", "path": path, "value": value})
-        return [*self.ground(), StateDelta(patch)] if patch else []
+        return [*self.ensure_state(), StateDelta(patch)] if patch else []
 
-    def ground(self) -> list[Event]:
+    def ensure_state(self) -> list[Event]:
         """Return an empty snapshot if the client has no state yet: a delta needs one."""
-        if self.known:
+        if self.has_state:
             return []
-        self.known = True
+        self.has_state = True
         return [StateSnapshot({})]

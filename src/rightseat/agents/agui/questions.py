@@ -17,120 +17,132 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.types.events import Interrupt
-from rightseat.types.tools import APPROVAL, TEXT
-from rightseat.types.turn import Answer
+from rightseat.types.tools import APPROVAL_SCHEMA, TEXT_SCHEMA
+from rightseat.types.turn import InterruptAnswer
 
-_ID = re.compile(r"agui-([0-9a-f]{32})-([01])-(.{1,300})", re.DOTALL)
+_INTERRUPT_ID = re.compile(r"agui-([0-9a-f]{32})-([01])-(.{1,300})", re.DOTALL)
 CANCELLED = {"cancelled": True}
 """Resume value for a cancelled interrupt in the legacy dialect, which has no status for it."""
 # Keys of an interrupt's value that may hold the question.
-_WORDS = ("message", "question", "prompt", "text", "title")
-_APPROVALS = ("confirmation", "tool_call", "approval", "confirm")
+_TEXT_KEYS = ("message", "question", "prompt", "text", "title")
+_APPROVAL_REASONS = ("confirmation", "tool_call", "approval", "confirm")
 
 
-class Place(Struct, frozen=True):
+class AGUIInterruptId(Struct, frozen=True):
     """The parts of our interrupt id."""
 
     thread: uuid.UUID
-    older: bool
+    is_legacy: bool
     id: str
     """The peer's own id."""
 
 
-def place(interrupt: str) -> Place | None:
-    found = _ID.fullmatch(interrupt)
-    return Place(uuid.UUID(found[1]), found[2] == "0", found[3]) if found else None
+def parse_interrupt_id(interrupt: str) -> AGUIInterruptId | None:
+    match = _INTERRUPT_ID.fullmatch(interrupt)
+    return AGUIInterruptId(uuid.UUID(match[1]), match[2] == "0", match[3]) if match else None
 
 
-def thread_of(interrupt: str) -> uuid.UUID | None:
-    at = place(interrupt)
-    return at.thread if at else None
+def thread_of_interrupt(interrupt: str) -> uuid.UUID | None:
+    parsed = parse_interrupt_id(interrupt)
+    return parsed.thread if parsed else None
 
 
-def asked(found: Any, thread: uuid.UUID) -> Interrupt | None:
+def interrupt_from_outcome(item: Any, thread: uuid.UUID) -> Interrupt | None:
     """Convert one interrupt of a run's outcome; None if it has no id."""
-    if not isinstance(found, dict) or not isinstance(found.get("id"), str) or not found["id"]:
+    if not isinstance(item, dict) or not isinstance(item.get("id"), str) or not item["id"]:
         return None
-    reason = found.get("reason")
-    kind, schema = shape(found.get("responseSchema"), reason in _APPROVALS)
-    metadata = found.get("metadata")
-    value = metadata if isinstance(metadata, dict) and not found.get("message") else found
-    call = found.get("toolCallId")
+    reason = item.get("reason")
+    kind, schema = select_answer_form(item.get("responseSchema"), reason in _APPROVAL_REASONS)
+    metadata = item.get("metadata")
+    value = metadata if isinstance(metadata, dict) and not item.get("message") else item
+    call = item.get("toolCallId")
     return Interrupt(
-        f"agui-{thread.hex}-1-{found['id']}",
+        f"agui-{thread.hex}-1-{item['id']}",
         kind,
-        words(value) or str(reason or "") or "Please answer.",
+        extract_question_text(value) or str(reason or "") or "Please answer.",
         schema,
         call if isinstance(call, str) else None,
-        moment(found.get("expiresAt")),
-        found,
+        parse_timestamp(item.get("expiresAt")),
+        item,
     )
 
 
-def asked_before(value: Any, thread: uuid.UUID) -> Interrupt:
+def interrupt_from_custom(value: Any, thread: uuid.UUID) -> Interrupt:
     """Convert the value of a legacy CUSTOM event, which has no reliable id: one is generated."""
-    told = decoded(value) if isinstance(value, str) else value
-    schema = told.get("responseSchema") or told.get("response_schema") if isinstance(told, dict) else None
-    reason = told.get("reason") if isinstance(told, dict) else None
-    kind, wanted = shape(schema, reason in _APPROVALS)
-    message = words(told) or (value if isinstance(value, str) else msgspec.json.encode(value).decode())
-    return Interrupt(f"agui-{thread.hex}-0-{secrets.token_hex(8)}", kind, message, wanted, value=told)
+    content = decode_json_or_text(value) if isinstance(value, str) else value
+    schema = (
+        content.get("responseSchema") or content.get("response_schema") if isinstance(content, dict) else None
+    )
+    reason = content.get("reason") if isinstance(content, dict) else None
+    kind, answer_schema = select_answer_form(schema, reason in _APPROVAL_REASONS)
+    message = extract_question_text(content) or (
+        value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    )
+    return Interrupt(
+        f"agui-{thread.hex}-0-{secrets.token_hex(8)}", kind, message, answer_schema, value=content
+    )
 
 
-def shape(schema: Any, approval: bool) -> tuple[Literal["ask", "confirm", "form"], dict[str, Any]]:
+def select_answer_form(
+    schema: Any, approval: bool
+) -> tuple[Literal["ask", "confirm", "form"], dict[str, Any]]:
     """Return the interrupt kind (text, confirmation or form) and the answer's schema."""
     if not isinstance(schema, dict) or not schema:
-        return ("confirm", APPROVAL) if approval else ("ask", TEXT)
+        return ("confirm", APPROVAL_SCHEMA) if approval else ("ask", TEXT_SCHEMA)
     if schema.get("type") == "string":
         return "ask", schema
     required = schema.get("required")
     return ("confirm" if required == ["approved"] else "form"), schema
 
 
-def words(value: Any) -> str:
+def extract_question_text(value: Any) -> str:
     """Return the text of an interrupt's value that a person can read, or an empty one."""
     if isinstance(value, str):
         return value
     if not isinstance(value, dict):
         return ""
-    return next((value[key] for key in _WORDS if isinstance(value.get(key), str) and value[key]), "")
+    return next((value[key] for key in _TEXT_KEYS if isinstance(value.get(key), str) and value[key]), "")
 
 
-def moment(text: Any) -> float | None:
+def parse_timestamp(text: Any) -> float | None:
     try:
         return datetime.fromisoformat(text).timestamp() if isinstance(text, str) else None
     except ValueError:
         return None
 
 
-def resumed(answers: tuple[Answer, ...]) -> list[dict[str, Any]]:
+def build_resume(answers: tuple[InterruptAnswer, ...]) -> list[dict[str, Any]]:
     """Build `resume` from the answers to protocol 1.0 interrupts."""
-    found = [(answer, at) for answer in answers if (at := place(answer.interrupt)) and not at.older]
+    resumable = [
+        (answer, at)
+        for answer in answers
+        if (at := parse_interrupt_id(answer.interrupt)) and not at.is_legacy
+    ]
     return [
         {"interruptId": at.id, "status": "cancelled"}
         if answer.status == "cancelled"
-        else {"interruptId": at.id, "status": "resolved", "payload": payload(answer)}
-        for answer, at in found
+        else {"interruptId": at.id, "status": "resolved", "payload": decode_answer(answer)}
+        for answer, at in resumable
     ]
 
 
-def commanded(answers: tuple[Answer, ...]) -> dict[str, Any] | None:
+def build_command(answers: tuple[InterruptAnswer, ...]) -> dict[str, Any] | None:
     """Build `forwardedProps.command` from the answer to a legacy interrupt, or return None."""
     for answer in answers:
-        if (at := place(answer.interrupt)) and at.older:
-            return {"resume": CANCELLED if answer.status == "cancelled" else payload(answer)}
+        if (at := parse_interrupt_id(answer.interrupt)) and at.is_legacy:
+            return {"resume": CANCELLED if answer.status == "cancelled" else decode_answer(answer)}
     return None
 
 
-def payload(answer: Answer) -> Any:
+def decode_answer(answer: InterruptAnswer) -> Any:
     """Return an answer's payload, or its text, decoded if that is a JSON object, array or boolean."""
     if answer.payload is not None or answer.text is None:
         return answer.payload
-    made = decoded(answer.text)
-    return made if isinstance(made, dict | list | bool) else answer.text
+    value = decode_json_or_text(answer.text)
+    return value if isinstance(value, dict | list | bool) else answer.text
 
 
-def decoded(text: str) -> Any:
+def decode_json_or_text(text: str) -> Any:
     """Decode JSON; return the text itself if it is none."""
     try:
         return msgspec.json.decode(text)

@@ -9,15 +9,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rightseat.agents.agui.aliases import Aliases
-from rightseat.agents.agui.questions import commanded, resumed
-from rightseat.http.agui.write import spoken
+from rightseat.agents.agui.aliases import ToolResultIds
+from rightseat.agents.agui.questions import build_command, build_resume
+from rightseat.http.agui.write import format_message
 from rightseat.types.messages import Message
 from rightseat.types.model import ToolSpec
 from rightseat.types.turn import Turn
 
 
-def callable_tools(turn: Turn) -> tuple[ToolSpec, ...]:
+def select_client_tools(turn: Turn) -> tuple[ToolSpec, ...]:
     """Return the client's tools that `tool_choice` allows."""
     choice = turn.tool_choice
     if choice.mode == "none":
@@ -25,55 +25,56 @@ def callable_tools(turn: Turn) -> tuple[ToolSpec, ...]:
     return tuple(tool for tool in turn.tools if choice.mode != "named" or tool.name == choice.name)
 
 
-def message_ids(turn: Turn, thread: uuid.UUID, aliases: Aliases) -> list[str]:
+def assign_message_ids(turn: Turn, thread: uuid.UUID, result_ids: ToolResultIds) -> list[str]:
     """Return each message's id as the peer knows it. A message without an id gets one derived from its
     content, equal in each turn, so that a peer that keeps threads does not take it for a new message."""
-    found = []
+    ids = []
     for number, message in enumerate(turn.messages):
-        if known := aliases.of(thread, message.call_id) or message.id:
-            found.append(known)
+        if known_id := result_ids.get(thread, message.call_id) or message.id:
+            ids.append(known_id)
         elif turn.depth:
             # Sub-runs are separate conversations: equal first messages are different messages.
-            found.append(secrets.token_hex(12))
+            ids.append(secrets.token_hex(12))
         else:
-            found.append(_derived(number, message))
-    return found
+            ids.append(_derive_message_id(number, message))
+    return ids
 
 
-def _derived(number: int, message: Message) -> str:
-    told = f"{number}\n{message.role}\n{message.call_id}\n{message.text}"
-    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+def _derive_message_id(number: int, message: Message) -> str:
+    text = f"{number}\n{message.role}\n{message.call_id}\n{message.text}"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def body(turn: Turn, thread: uuid.UUID, ids: list[str], *, plain: bool = False) -> dict[str, Any]:
+def build_run_input(turn: Turn, thread: uuid.UUID, ids: list[str], *, legacy: bool = False) -> dict[str, Any]:
     """Build the request body. `legacy` omits the fields of protocol 1.0, which some older peers reject."""
     props: dict[str, Any] = dict(turn.forwarded.properties)
     if turn.forwarded.config:
         props["config"] = turn.forwarded.config
-    answers, command = resumed(turn.answers), commanded(turn.answers)
+    answers, command = build_resume(turn.answers), build_command(turn.answers)
     if turn.answers:
         # The door has already turned it into answers.
         props.pop("command", None)
-    if plain and answers and command is None:
+    if legacy and answers and command is None:
         command = {"resume": answers[0].get("payload")}
     if command is not None:
         props["command"] = command
-    made: dict[str, Any] = {
+    run_input: dict[str, Any] = {
         "threadId": str(thread),
         "runId": turn.run,
         "state": {} if turn.state is None else turn.state,
         "messages": [
-            spoken(replace(message, id=id), id) for message, id in zip(turn.messages, ids, strict=True)
+            format_message(replace(message, id=id), id)
+            for message, id in zip(turn.messages, ids, strict=True)
         ],
         "tools": [
             {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-            for tool in callable_tools(turn)
+            for tool in select_client_tools(turn)
         ],
         "context": [{"description": item.description, "value": item.value} for item in turn.context],
         "forwardedProps": props,
     }
-    if not plain:
-        made["protocolVersion"] = "1.0"
+    if not legacy:
+        run_input["protocolVersion"] = "1.0"
         if answers:
-            made["resume"] = answers
-    return made
+            run_input["resume"] = answers
+    return run_input

@@ -11,18 +11,18 @@ import uuid
 
 from rightseat.types.turn import Owner
 
-_HALF = 8
+_OWNER_BYTES = 8
 
 
-def peer_thread(owner: Owner, thread: str) -> uuid.UUID:
-    ours = _digest("owner", owner.name) + _digest("thread", owner.name, thread)
-    return uuid.UUID(bytes=ours, version=5)
+def make_peer_thread_id(owner: Owner, thread: str) -> uuid.UUID:
+    digest = _digest("owner", owner.name) + _digest("thread", owner.name, thread)
+    return uuid.UUID(bytes=digest, version=5)
 
 
-def belongs(thread: uuid.UUID, owner: Owner) -> bool:
-    return thread.bytes[:_HALF] == peer_thread(owner, "").bytes[:_HALF]
+def is_owned_by(thread: uuid.UUID, owner: Owner) -> bool:
+    return thread.bytes[:_OWNER_BYTES] == make_peer_thread_id(owner, "").bytes[:_OWNER_BYTES]
 
 
 def _digest(*parts: str) -> bytes:
-    told = "\n".join(f"{len(part)}:{part}" for part in parts)
-    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).digest()[:_HALF]
+    text = "\n".join(f"{len(part)}:{part}" for part in parts)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:_OWNER_BYTES]

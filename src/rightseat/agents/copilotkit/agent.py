@@ -8,47 +8,47 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable
 import msgspec
 from msgspec import Struct
 
-from rightseat.agents._peer.lookout import Lookout
-from rightseat.agents._peer.reach import Reach
-from rightseat.agents.agui.aliases import Aliases
-from rightseat.agents.agui.asked import Asked
-from rightseat.agents.agui.questions import thread_of as agui_thread
-from rightseat.agents.agui.request import message_ids
-from rightseat.agents.agui.threads import peer_thread
-from rightseat.agents.copilotkit.graph import GraphLines
-from rightseat.agents.copilotkit.lines import Lines
-from rightseat.agents.copilotkit.request import body, recalled
-from rightseat.agents.copilotkit.runtime import RuntimeLines
-from rightseat.agents.langgraph.questions import place
+from rightseat.agents._peer.lookout import HealthMonitor
+from rightseat.agents._peer.reach import AgentClient
+from rightseat.agents.agui.aliases import ToolResultIds
+from rightseat.agents.agui.asked import PendingInterrupts
+from rightseat.agents.agui.questions import thread_of_interrupt as agui_thread
+from rightseat.agents.agui.request import assign_message_ids
+from rightseat.agents.agui.threads import make_peer_thread_id
+from rightseat.agents.copilotkit.graph import LangGraphLineMapper
+from rightseat.agents.copilotkit.lines import JSONLineSplitter
+from rightseat.agents.copilotkit.request import build_execute_body, parse_state_messages
+from rightseat.agents.copilotkit.runtime import RuntimeLineMapper
+from rightseat.agents.langgraph.questions import parse_interrupt_id
 from rightseat.errors import AgentNotFound, CallerError, Incomplete, UpstreamRefused
-from rightseat.types.agents import Recalled
+from rightseat.types.agents import AgentThreadState
 from rightseat.types.events import Event, Interrupt
 from rightseat.types.streams import closing
-from rightseat.types.turn import MAX_DEPTH, Owner, Turn
+from rightseat.types.turn import MAX_AGENT_DEPTH, Owner, Turn
 
 # How many threads' stopped nodes are remembered.
-_PLACES = 1000
+_MAX_STOPPED_NODES = 1000
 
 
-class Sort(Struct, frozen=True):
+class DialectProbe(Struct, frozen=True):
     """Distinguishes the two dialects: LangGraph lines have `event`, runtime lines have `type`."""
 
     event: str | None = None
 
 
-Dialect = GraphLines | RuntimeLines
-_sort = msgspec.json.Decoder(Sort).decode
+LineMapper = LangGraphLineMapper | RuntimeLineMapper
+_decode_probe = msgspec.json.Decoder(DialectProbe).decode
 
 
-class RemoteAgent:
+class CopilotKitAgent:
     can_ask = True
 
     def __init__(
         self,
         name: str,
-        reach: Reach,
-        lookout: Lookout,
-        known: Callable[[], Collection[str]],
+        client: AgentClient,
+        health: HealthMonitor,
+        list_agents: Callable[[], Collection[str]],
         *,
         description: str,
         title: str,
@@ -56,105 +56,111 @@ class RemoteAgent:
         self.name = name
         self.title = title
         self.description = description
-        self._reach = reach
-        self._lookout = lookout
-        self._known = known
-        self._asked = Asked(thread_of)
-        self._aliases = Aliases()
-        self._places: dict[uuid.UUID, str] = {}
+        self._client = client
+        self._health = health
+        self._list_agents = list_agents
+        self._interrupts = PendingInterrupts(thread_of_interrupt)
+        self._result_ids = ToolResultIds()
+        self._stopped_nodes: dict[uuid.UUID, str] = {}
 
     @property
-    def down(self) -> str:
-        return self._lookout.down
+    def unavailable_reason(self) -> str:
+        return self._health.down
 
-    async def recall(self, owner: Owner, thread: str, /) -> Recalled | None:
-        known = {"name": self.name, "threadId": str(peer_thread(owner, thread)), "properties": {}}
-        told = await self._reach.json("POST", ("agents", "state"), known, owner=owner, absent=True)
-        if not isinstance(told, dict) or not told.get("threadExists"):
+    async def get_thread_state(self, owner: Owner, thread: str, /) -> AgentThreadState | None:
+        query = {"name": self.name, "threadId": str(make_peer_thread_id(owner, thread)), "properties": {}}
+        response = await self._client.request_json(
+            "POST", ("agents", "state"), query, owner=owner, missing_ok=True
+        )
+        if not isinstance(response, dict) or not response.get("threadExists"):
             return None
-        return Recalled(told.get("state"), recalled(told.get("messages")))
+        return AgentThreadState(response.get("state"), parse_state_messages(response.get("messages")))
 
     async def __call__(self, turn: Turn, /) -> AsyncIterator[Event]:
-        if turn.depth > MAX_DEPTH:
-            raise CallerError(f"Assistants call each other more than {MAX_DEPTH} deep. Break the circle.")
-        await self._lookout.again()
-        if self.name not in (known := self._known()):
+        if turn.depth > MAX_AGENT_DEPTH:
+            raise CallerError(
+                f"Assistants call each other more than {MAX_AGENT_DEPTH} deep. Break the circle."
+            )
+        await self._health.recheck_if_down()
+        if self.name not in (known := self._list_agents()):
             raise AgentNotFound(
                 f"The endpoint has no agent {self.name!r}. Those that exist: {', '.join(known)}"
             )
-        thread, turn = self._asked.found(turn)
-        ids = message_ids(turn, thread, self._aliases)
-        self._asked.answer(turn)
-        told: Dialect | None = None
+        thread, turn = self._interrupts.resolve_turn(turn)
+        ids = assign_message_ids(turn, thread, self._result_ids)
+        self._interrupts.mark_answered(turn)
+        mapper: LineMapper | None = None
         done = False
         try:
-            async with closing(self._lines(turn, thread, ids)) as lines:
+            async with closing(self._stream_lines(turn, thread, ids)) as lines:
                 async for line in lines:
-                    told = told or self._dialect(line)(turn, thread, ids, self._reach.faults)
-                    for event in self._read(told, line):
+                    mapper = mapper or self._detect_dialect(line)(turn, thread, ids, self._client.errors)
+                    for event in self._map_line(mapper, line):
                         yield event
-            if told is None:
-                raise self._reach.faults.incomplete()
-            last = list(told.end())
+            if mapper is None:
+                raise self._client.errors.incomplete_stream()
+            final_events = list(mapper.finish())
             done = True
         finally:
             if not done:
-                self._asked.failed(turn)
-        self._stopped(thread, told.node)
-        self._asked.done(turn, thread, [event.id for event in last if isinstance(event, Interrupt)])
-        self._aliases.learn(thread, told.results)
-        for event in last:
+                self._interrupts.reopen(turn)
+        self._remember_node(thread, mapper.node)
+        self._interrupts.finish_turn(
+            turn, thread, [event.id for event in final_events if isinstance(event, Interrupt)]
+        )
+        self._result_ids.add(thread, mapper.result_message_ids)
+        for event in final_events:
             yield event
 
-    async def _lines(self, turn: Turn, thread: uuid.UUID, ids: list[str]) -> AsyncIterator[bytes]:
-        sent = body(self.name, turn, thread, ids, self._place(turn, thread))
-        lines = Lines(self._reach.faults)
+    async def _stream_lines(self, turn: Turn, thread: uuid.UUID, ids: list[str]) -> AsyncIterator[bytes]:
+        request_body = build_execute_body(self.name, turn, thread, ids, self._take_resume_node(turn, thread))
+        splitter = JSONLineSplitter(self._client.errors)
         try:
-            answer = await self._reach.stream("POST", ("agents", "execute"), sent, turn=turn)
+            response = await self._client.open_stream("POST", ("agents", "execute"), request_body, turn=turn)
         except UpstreamRefused as error:
-            self._lookout.lost(error)
+            self._health.mark_down(error)
             raise
-        self._lookout.seen()
+        self._health.mark_up()
         begun = False
-        async with answer:
+        async with response:
             try:
-                async for data in answer:
-                    for line in lines.feed(data):
+                async for data in response:
+                    for line in splitter.feed(data):
                         begun = True
                         yield line
             except Incomplete as error:
                 # An endpoint reports a failed agent only by breaking off the stream.
-                raise (self._reach.faults.failed() if begun else error) from error
-        for line in lines.close():
+                raise (self._client.errors.run_failed() if begun else error) from error
+        for line in splitter.close():
             yield line
 
-    def _place(self, turn: Turn, thread: uuid.UUID) -> str | None:
+    def _take_resume_node(self, turn: Turn, thread: uuid.UUID) -> str | None:
         """Return the node where the agent resumes: the remembered one, else the client's; None with answers,
         which go to the interrupted node."""
-        known = self._places.pop(thread, turn.forwarded.node or None)
-        return None if turn.answers else known
+        node = self._stopped_nodes.pop(thread, turn.forwarded.node or None)
+        return None if turn.answers else node
 
-    def _dialect(self, line: bytes) -> type[Dialect]:
+    def _detect_dialect(self, line: bytes) -> type[LineMapper]:
         try:
-            graph = _sort(line).event is not None
+            graph = _decode_probe(line).event is not None
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise self._reach.faults.garbled("not JSON by lines") from error
-        return GraphLines if graph else RuntimeLines
+            raise self._client.errors.invalid_response("not JSON by lines") from error
+        return LangGraphLineMapper if graph else RuntimeLineMapper
 
-    def _read(self, told: Dialect, line: bytes) -> Iterable[Event]:
+    def _map_line(self, mapper: LineMapper, line: bytes) -> Iterable[Event]:
         try:
-            return list(told.feed(line))
+            return list(mapper.feed(line))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, AttributeError) as error:
-            raise self._reach.faults.garbled("a line that is no event") from error
+            raise self._client.errors.invalid_response("a line that is no event") from error
 
-    def _stopped(self, thread: uuid.UUID, node: str | None) -> None:
+    def _remember_node(self, thread: uuid.UUID, node: str | None) -> None:
         if node is not None:
-            self._places[thread] = node
-            if len(self._places) > _PLACES:
-                del self._places[next(iter(self._places))]
+            self._stopped_nodes[thread] = node
+            if len(self._stopped_nodes) > _MAX_STOPPED_NODES:
+                del self._stopped_nodes[next(iter(self._stopped_nodes))]
 
 
-def thread_of(interrupt: str) -> uuid.UUID | None:
+def thread_of_interrupt(interrupt: str) -> uuid.UUID | None:
     """Return the thread of an interrupt id of either dialect."""
-    at = place(interrupt)
-    return at[0] if at else agui_thread(interrupt)
+    parsed = parse_interrupt_id(interrupt)
+    return parsed[0] if parsed else agui_thread(interrupt)

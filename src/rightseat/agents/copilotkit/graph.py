@@ -10,127 +10,130 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from rightseat.agents._peer.faults import Faults
-from rightseat.agents.agui.request import callable_tools
+from rightseat.agents._peer.faults import PeerErrors
+from rightseat.agents.agui.request import select_client_tools
 from rightseat.agents.langgraph import wire
-from rightseat.agents.langgraph.mapping import Mapping
-from rightseat.agents.langgraph.questions import MESSAGES, VALUE
+from rightseat.agents.langgraph.mapping import LangGraphEventMapper
+from rightseat.agents.langgraph.questions import COPILOTKIT_MESSAGES, COPILOTKIT_VALUE
 from rightseat.types.events import Event
 from rightseat.types.turn import Turn
 
-END = "__end__"
+END_NODE = "__end__"
 
 
-class Sync(Struct, frozen=True):
+class StateSyncLine(Struct, frozen=True):
     """`on_copilotkit_state_sync`. Its run_id is LangChain's and changes with each line."""
 
     node_name: str | None = None
     state: Any = None
 
 
-class Asking(Struct, frozen=True):
+class InterruptLine(Struct, frozen=True):
     """`on_interrupt` and `on_copilotkit_interrupt`."""
 
     value: Any = None
     data: Any = None
 
 
-class Wrapped(Struct, frozen=True):
+class SerializedObject(Struct, frozen=True):
     kwargs: Raw
 
 
-class Piece(Struct, frozen=True):
-    chunk: Wrapped
+class SerializedChunk(Struct, frozen=True):
+    chunk: SerializedObject
 
 
-_sync = msgspec.json.Decoder(Sync).decode
-_asking = msgspec.json.Decoder(Asking).decode
-_piece = msgspec.json.Decoder(Piece).decode
+_decode_state_sync = msgspec.json.Decoder(StateSyncLine).decode
+_decode_interrupt = msgspec.json.Decoder(InterruptLine).decode
+_decode_chunk = msgspec.json.Decoder(SerializedChunk).decode
 
 
-class GraphLines:
-    def __init__(self, turn: Turn, thread: uuid.UUID, ids: list[str], faults: Faults) -> None:
-        waiting = {call.id for message in turn.messages for call in message.calls}
+class LangGraphLineMapper:
+    def __init__(self, turn: Turn, thread: uuid.UUID, ids: list[str], errors: PeerErrors) -> None:
+        called_ids = {call.id for message in turn.messages for call in message.calls}
         self.node: str | None = None
         """The node where the agent stopped; None if it finished or is interrupted."""
-        self.results: dict[str, str] = {}
+        self.result_message_ids: dict[str, str] = {}
         """The endpoint's message ids of tool results, by call."""
-        self.mapping = Mapping(
-            faults,
+        self.mapper = LangGraphEventMapper(
+            errors,
             thread,
-            clients={tool.name for tool in callable_tools(turn)},
-            known=ids,
-            waiting=waiting - {message.call_id for message in turn.messages},
+            client_tools={tool.name for tool in select_client_tools(turn)},
+            known_ids=ids,
+            open_calls=called_ids - {message.call_id for message in turn.messages},
         )
 
     def feed(self, line: bytes) -> Iterable[Event]:
-        event = wire.happening(line)
+        event = wire.decode_event(line)
         match event.event:
             case "on_chat_model_stream":
-                data = Raw(b'{"chunk":' + bytes(_piece(event.data).chunk.kwargs) + b"}")
-                return self.mapping.happen(msgspec.structs.replace(event, data=data))
+                data = Raw(b'{"chunk":' + bytes(_decode_chunk(event.data).chunk.kwargs) + b"}")
+                return self.mapper.on_event(msgspec.structs.replace(event, data=data))
             case "on_chat_model_end" | "on_tool_end":
-                data = Raw(msgspec.json.encode(unwrapped(wire.anything(event.data))))
-                return self.mapping.happen(msgspec.structs.replace(event, data=data))
-            case "on_chain_stream" if event.parents == []:
+                data = Raw(msgspec.json.encode(unwrap_serialized(wire.decode_json(event.data))))
+                return self.mapper.on_event(msgspec.structs.replace(event, data=data))
+            case "on_chain_stream" if event.parent_ids == []:
                 # The update of a node of the top-level graph.
-                chunk = unwrapped(wire.anything(event.data))
-                return self.mapping.updates(chunk.get("chunk") if isinstance(chunk, dict) else None)
+                chunk = unwrap_serialized(wire.decode_json(event.data))
+                return self.mapper.on_updates(chunk.get("chunk") if isinstance(chunk, dict) else None)
             case "on_copilotkit_state_sync":
-                return self.synced(_sync(line))
+                return self.on_state_sync(_decode_state_sync(line))
             case "on_interrupt" | "on_copilotkit_interrupt":
-                self.ask(_asking(line))
+                self.on_interrupt(_decode_interrupt(line))
                 return ()
             case _:
-                return self.mapping.happen(event)
+                return self.mapper.on_event(event)
 
-    def synced(self, sync: Sync) -> Iterable[Event]:
-        self.node = None if sync.node_name == END else sync.node_name
-        told = sync.state.get("messages") if isinstance(sync.state, dict) else None
-        for message in told if isinstance(told, list) else ():
+    def on_state_sync(self, sync: StateSyncLine) -> Iterable[Event]:
+        self.node = None if sync.node_name == END_NODE else sync.node_name
+        messages = sync.state.get("messages") if isinstance(sync.state, dict) else None
+        for message in messages if isinstance(messages, list) else ():
             match message:
                 case {"actionExecutionId": str(call), "id": str(id)}:
-                    self.results[call] = id
-        return self.mapping.values(sync.state)
+                    self.result_message_ids[call] = id
+        return self.mapper.on_values(sync.state)
 
-    def ask(self, asking: Asking) -> None:
+    def on_interrupt(self, line: InterruptLine) -> None:
         """Add the interrupt in LangGraph's form. It has no id: only one can be open."""
-        value = decoded(asking.value)
-        if isinstance(asking.data, dict):
-            calls = [called(item) for item in asking.data.get("messages") or () if "arguments" in item]
-            value = {VALUE: decoded(asking.data.get("value")), MESSAGES: [{"tool_calls": calls}]}
-        self.mapping.ask([{"id": "0", "value": value}])
+        value = decode_json_container(line.value)
+        if isinstance(line.data, dict):
+            calls = [to_tool_call(item) for item in line.data.get("messages") or () if "arguments" in item]
+            value = {
+                COPILOTKIT_VALUE: decode_json_container(line.data.get("value")),
+                COPILOTKIT_MESSAGES: [{"tool_calls": calls}],
+            }
+        self.mapper.add_interrupts([{"id": "0", "value": value}])
 
-    def end(self) -> Iterable[Event]:
-        if self.mapping.interrupts:
+    def finish(self) -> Iterable[Event]:
+        if self.mapper.interrupts:
             # The answer goes to the interrupted node, not to the one after it.
             self.node = None
-        return self.mapping.end()
+        return self.mapper.finish()
 
 
-def called(item: dict[str, Any]) -> dict[str, Any]:
+def to_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     return {"id": item.get("id"), "name": item.get("name"), "args": item.get("arguments")}
 
 
-def unwrapped(value: Any) -> Any:
+def unwrap_serialized(value: Any) -> Any:
     """Replace LangChain's serialized objects by their constructor arguments, recursively."""
     match value:
         case {"lc": 1, "kwargs": dict(inner)}:
-            return unwrapped(inner)
+            return unwrap_serialized(inner)
         case dict():
-            return {key: unwrapped(item) for key, item in value.items()}
+            return {key: unwrap_serialized(item) for key, item in value.items()}
         case list():
-            return [unwrapped(item) for item in value]
+            return [unwrap_serialized(item) for item in value]
         case _:
             return value
 
 
-def decoded(value: Any) -> Any:
+def decode_json_container(value: Any) -> Any:
     """Decode an interrupt's value: the endpoint sends objects and arrays as JSON text."""
     if not isinstance(value, str):
         return value
     try:
-        found = msgspec.json.decode(value)
+        content = msgspec.json.decode(value)
     except (msgspec.DecodeError, RecursionError):
         return value
-    return found if isinstance(found, dict | list) else value
+    return content if isinstance(content, dict | list) else value

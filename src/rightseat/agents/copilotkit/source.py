@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rightseat.agents._peer.lookout import Lookout
-from rightseat.agents._peer.options import Options, reach_of, settled
-from rightseat.agents.copilotkit.actions import actions
-from rightseat.agents.copilotkit.agent import RemoteAgent
+from rightseat.agents._peer.lookout import HealthMonitor
+from rightseat.agents._peer.options import AgentOptions, make_client, parse_options
+from rightseat.agents.copilotkit.actions import parse_actions
+from rightseat.agents.copilotkit.agent import CopilotKitAgent
 from rightseat.errors import (
     DiscoveryFailed,
     RightseatError,
@@ -17,73 +17,73 @@ from rightseat.errors import (
     UpstreamRefused,
     UpstreamRejected,
 )
-from rightseat.http.address import address
+from rightseat.http.address import parse_base_url
 from rightseat.types.agents import Agent
 from rightseat.types.tools import Tool
 
 
-class EndpointOptions(Options, frozen=True, kw_only=True):
+class CopilotKitOptions(AgentOptions, frozen=True, kw_only=True):
     agents: tuple[str, ...] = ()
     """Only these of the endpoint's agents; none: all of them."""
     refresh: float = 60
     """Seconds after which the endpoint is asked again what it has."""
 
 
-class Endpoint:
+class CopilotKitEndpoint:
     """An AgentSource of one remote endpoint. Until discovery succeeds it lists the configured agents, or one
     named like the endpoint, as down."""
 
-    def __init__(self, name: str, options: EndpointOptions) -> None:
+    def __init__(self, name: str, options: CopilotKitOptions) -> None:
         self._name = name
         self._options = options
-        self._path = address(options.url, f"The url of agent {name!r}").path.rstrip("/") + "/info"
-        self._reach = reach_of(name, options)
-        self._lookout = Lookout(name, self._look, every=options.refresh)
+        self._path = parse_base_url(options.url, f"The url of agent {name!r}").path.rstrip("/") + "/info"
+        self._client = make_client(name, options)
+        self._health = HealthMonitor(name, self._probe, interval=options.refresh)
         self.tools: tuple[Tool, ...] = ()
         self.agents: Mapping[str, Agent] = {
-            known: self._agent(known, options.description) for known in options.agents or (name,)
+            known: self._make_agent(known, options.description) for known in options.agents or (name,)
         }
 
-    def _agent(self, name: str, description: str) -> RemoteAgent:
+    def _make_agent(self, name: str, description: str) -> CopilotKitAgent:
         title = self._options.title if name == self._name else ""
-        way = (self._reach, self._lookout, lambda: self.agents)
-        return RemoteAgent(name, *way, description=description, title=title or name)
+        connection = (self._client, self._health, lambda: self.agents)
+        return CopilotKitAgent(name, *connection, description=description, title=title or name)
 
     async def start(self) -> None:
-        await self._lookout.start()
+        await self._health.start()
 
     async def close(self) -> None:
-        await self._lookout.close()
-        self._reach.close()
+        await self._health.close()
+        self._client.close()
 
-    async def _look(self) -> None:
+    async def _probe(self) -> None:
         try:
-            told = await self._reach.json("POST", ("info",), {"properties": {}, "frontendUrl": None})
+            info = await self._client.request_json("POST", ("info",), {"properties": {}, "frontendUrl": None})
         except RightseatError as error:
-            raise self._undiscovered(error) from error
-        if not isinstance(told, dict) or not isinstance(told.get("agents"), list):
-            raise DiscoveryFailed(self._problem("its answer is not a list of agents"))
-        self.tools = tuple(actions(told.get("actions"), self._reach))
-        self.agents = self._listed(told["agents"])
+            raise self._make_discovery_error(error) from error
+        if not isinstance(info, dict) or not isinstance(info.get("agents"), list):
+            raise DiscoveryFailed(self._format_problem("its answer is not a list of agents"))
+        self.tools = tuple(parse_actions(info.get("actions"), self._client))
+        self.agents = self._build_agents(info["agents"])
 
-    def _listed(self, found: list[Any]) -> dict[str, Agent]:
+    def _build_agents(self, items: list[Any]) -> dict[str, Agent]:
         wanted = self._options.agents
-        made: dict[str, Agent] = {}
-        for item in found:
+        agents: dict[str, Agent] = {}
+        for item in items:
             match item:
                 case {"name": str(name)} if not wanted or name in wanted:
-                    told = item.get("description")
-                    description = told if isinstance(told, str) and told else self._options.description
+                    text = item.get("description")
+                    description = text if isinstance(text, str) and text else self._options.description
                     # Keep the existing agent: it remembers where its threads stopped.
-                    kept = self.agents.get(name)
-                    if isinstance(kept, RemoteAgent):
-                        kept.description = description
-                    made[name] = kept or self._agent(name, description)
+                    existing = self.agents.get(name)
+                    if isinstance(existing, CopilotKitAgent):
+                        existing.description = description
+                    agents[name] = existing or self._make_agent(name, description)
                 case _:
                     pass
-        return made
+        return agents
 
-    def _undiscovered(self, error: RightseatError) -> DiscoveryFailed:
+    def _make_discovery_error(self, error: RightseatError) -> DiscoveryFailed:
         match error:
             case UpstreamRefused():
                 why = "nobody answers there"
@@ -95,14 +95,14 @@ class Endpoint:
                 why = "its answer is no JSON, so another server may be there"
             case _:
                 why = error.message
-        return DiscoveryFailed(self._problem(why))
+        return DiscoveryFailed(self._format_problem(why))
 
-    def _problem(self, why: str) -> str:
+    def _format_problem(self, why: str) -> str:
         return (
             f"The endpoint of agent {self._name!r} does not say what it has ({self._path}): {why}. Check "
             "that it runs, and that url is CopilotKit's endpoint, such as http://127.0.0.1:8000/copilotkit."
         )
 
 
-def copilotkit(name: str, options: Mapping[str, Any]) -> Endpoint:
-    return Endpoint(name, settled("copilotkit", name, options, EndpointOptions))
+def copilotkit(name: str, options: Mapping[str, Any]) -> CopilotKitEndpoint:
+    return CopilotKitEndpoint(name, parse_options("copilotkit", name, options, CopilotKitOptions))

@@ -26,13 +26,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-Wire = dict[str, Any]
+JSONObject = dict[str, Any]
 MAX_BODY = 64 << 20
 # Seconds between checks for a disconnected caller while no event comes.
-LOOK = 0.25
+POLL_SECONDS = 0.25
 
 
-class Stopped(BaseException):
+class RunCancelled(BaseException):
     """Unwinds a run whose caller disconnected. A BaseException, so that no `except Exception` handles it."""
 
 
@@ -52,123 +52,125 @@ def beside(name: str) -> Any:
 # ---- The run. ----
 
 
-def load(spec: str) -> Any:
+def load_attribute(spec: str) -> Any:
     module, _, attribute = spec.partition(":")
-    found: Any = importlib.import_module(module)
+    target: Any = importlib.import_module(module)
     for part in attribute.split("."):
-        found = getattr(found, part)
-    return found
+        target = getattr(target, part)
+    return target
 
 
-def anew(thing: Any) -> Any:
+def make_runnable(target: Any) -> Any:
     """Return a fresh crew or flow for one run: a crew keeps state, so it is copied."""
-    if isinstance(thing, type) or (callable(thing) and not hasattr(thing, "kickoff")):
-        thing = thing()
-        crew = getattr(thing, "crew", None)
-        return crew() if callable(crew) and not hasattr(thing, "kickoff") else thing
-    if hasattr(thing, "tasks") and hasattr(thing, "copy"):
-        return thing.copy()
-    return type(thing)()
+    if isinstance(target, type) or (callable(target) and not hasattr(target, "kickoff")):
+        target = target()
+        crew = getattr(target, "crew", None)
+        return crew() if callable(crew) and not hasattr(target, "kickoff") else target
+    if hasattr(target, "tasks") and hasattr(target, "copy"):
+        return target.copy()
+    return type(target)()
 
 
-def inputs_of(runs: Any, asked: Wire) -> Wire:
+def build_inputs(runnable: Any, run_input: JSONObject) -> JSONObject:
     """Build the inputs: the client's state and the `request`; a flow also gets `messages` and `thread`. If a
     crew has exactly one other placeholder, it gets the request too."""
-    messages = [item for item in asked.get("messages") or () if isinstance(item, dict)]
-    spoken = [text_of(item.get("content")) for item in messages if item.get("role") == "user"]
-    request = spoken[-1] if spoken else ""
-    state = asked.get("state")
-    given = {**(state if isinstance(state, dict) else {}), "request": request}
-    if not hasattr(runs, "tasks"):
-        return fitting(runs, {**given, "messages": messages, "thread": str(asked.get("threadId") or "")})
-    blanks = set(runs.fetch_inputs()) - set(given)
-    return {**given, **({blanks.pop(): request} if len(blanks) == 1 else {})}
+    messages = [item for item in run_input.get("messages") or () if isinstance(item, dict)]
+    user_texts = [join_content_text(item.get("content")) for item in messages if item.get("role") == "user"]
+    request = user_texts[-1] if user_texts else ""
+    state = run_input.get("state")
+    inputs = {**(state if isinstance(state, dict) else {}), "request": request}
+    if not hasattr(runnable, "tasks"):
+        return select_flow_inputs(
+            runnable, {**inputs, "messages": messages, "thread": str(run_input.get("threadId") or "")}
+        )
+    blanks = set(runnable.fetch_inputs()) - set(inputs)
+    return {**inputs, **({blanks.pop(): request} if len(blanks) == 1 else {})}
 
 
-def fitting(flow: Any, given: Wire) -> Wire:
+def select_flow_inputs(flow: Any, inputs: JSONObject) -> JSONObject:
     """Drop the inputs that a flow's typed state does not declare."""
     known = getattr(type(flow.state), "model_fields", None)
-    return given if known is None else {key: value for key, value in given.items() if key in known}
+    return inputs if known is None else {key: value for key, value in inputs.items() if key in known}
 
 
-def text_of(content: Any) -> str:
+def join_content_text(content: Any) -> str:
     if isinstance(content, list):
         return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
     return content if isinstance(content, str) else ""
 
 
-def perform(thing: Any, asked: Wire, emit: Callable[[Wire], None]) -> None:
+def run_crew(target: Any, run_input: JSONObject, emit: Callable[[JSONObject], None]) -> None:
     """Run the crew once and emit the run's events."""
     context = importlib.import_module("crewai.events.stream_context")
-    ids = {"threadId": str(asked.get("threadId") or ""), "runId": str(asked.get("runId") or "")}
+    ids = {"threadId": str(run_input.get("threadId") or ""), "runId": str(run_input.get("runId") or "")}
     emit({"type": "RUN_STARTED", **ids, "protocolVersion": "1.0"})
-    telling = beside("telling").Telling(emit)
-    runs = anew(thing)
-    for agent in getattr(runs, "agents", ()):
+    mapper = beside("telling").CrewEventMapper(emit)
+    runnable = make_runnable(target)
+    for agent in getattr(runnable, "agents", ()):
         if hasattr(getattr(agent, "llm", None), "stream"):
             agent.llm.stream = True
-    token = context.add_stream_sink(lambda _, event: telling.see(event))
+    token = context.add_stream_sink(lambda _, event: mapper.on_event(event))
     try:
-        result = runs.kickoff(inputs=inputs_of(runs, asked))
+        result = runnable.kickoff(inputs=build_inputs(runnable, run_input))
     finally:
         context.reset_stream_sinks(token)
-    telling.say(words(result))
-    emit({"type": "RUN_FINISHED", **ids, "outcome": {"type": "success"}, "usage": usage(result)})
+    mapper.emit_result(format_result(result))
+    emit({"type": "RUN_FINISHED", **ids, "outcome": {"type": "success"}, "usage": list_usage(result)})
 
 
-def words(result: Any) -> str:
+def format_result(result: Any) -> str:
     raw = getattr(result, "raw", result)
     if raw is None or isinstance(raw, str):
         return raw or ""
-    return json.dumps(beside("telling").plain(raw), ensure_ascii=False, default=str)
+    return json.dumps(beside("telling").to_json_value(raw), ensure_ascii=False, default=str)
 
 
-def usage(result: Any) -> list[Wire]:
-    found = getattr(result, "token_usage", None)
-    if not getattr(found, "total_tokens", 0):
+def list_usage(result: Any) -> list[JSONObject]:
+    tokens = getattr(result, "token_usage", None)
+    if not getattr(tokens, "total_tokens", 0):
         return []
     names = {"inputTokens": "prompt_tokens", "outputTokens": "completion_tokens"}
-    return [{key: int(getattr(found, name, 0) or 0) for key, name in names.items()}]
+    return [{key: int(getattr(tokens, name, 0) or 0) for key, name in names.items()}]
 
 
 # ---- The HTTP server. ----
 
 
-class Handler(BaseHTTPRequestHandler):
+class CrewRequestHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    thing: Any = None
+    target: Any = None
     key = ""
 
     def log_message(self, format: str, *args: Any) -> None:
         """Log nothing: the calling server has a log."""
 
     def do_GET(self) -> None:
-        self.refuse(405)
+        self.send_status(405)
 
     def do_POST(self) -> None:
-        given = self.headers.get("Authorization") or ""
-        if not hmac.compare_digest(given.encode(), f"Bearer {self.key}".encode()):
-            self.refuse(401)
+        authorization = self.headers.get("Authorization") or ""
+        if not hmac.compare_digest(authorization.encode(), f"Bearer {self.key}".encode()):
+            self.send_status(401)
             return
         size = int(self.headers.get("Content-Length") or 0)
         if size > MAX_BODY:
-            self.refuse(413)
+            self.send_status(413)
             return
         try:
-            asked = json.loads(self.rfile.read(size))
+            run_input = json.loads(self.rfile.read(size))
         except ValueError:
-            self.refuse(400)
+            self.send_status(400)
             return
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        for event in happenings(self.thing, asked, self.connection):
+        for event in stream_run_events(self.target, run_input, self.connection):
             data = b"data: " + json.dumps(event, default=str).encode() + b"\n\n"
             self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
         self.wfile.write(b"0\r\n\r\n")
 
-    def refuse(self, status: int) -> None:
+    def send_status(self, status: int) -> None:
         self.send_response(status)
         self.send_header("Content-Length", "0")
         self.send_header("Connection", "close")
@@ -176,20 +178,20 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = True
 
 
-def happenings(thing: Any, asked: Wire, connection: socket.socket) -> Iterator[Wire]:
+def stream_run_events(target: Any, run_input: JSONObject, connection: socket.socket) -> Iterator[JSONObject]:
     """Yield the events of a run in its own thread, which stops at its next event after a disconnect."""
-    events: queue.SimpleQueue[Wire | None] = queue.SimpleQueue()
-    gone = threading.Event()
+    events: queue.SimpleQueue[JSONObject | None] = queue.SimpleQueue()
+    cancelled = threading.Event()
 
-    def emit(event: Wire) -> None:
-        if gone.is_set():
-            raise Stopped
+    def emit(event: JSONObject) -> None:
+        if cancelled.is_set():
+            raise RunCancelled
         events.put(event)
 
     def run() -> None:
         try:
-            perform(thing, asked, emit)
-        except Stopped:
+            run_crew(target, run_input, emit)
+        except RunCancelled:
             pass
         finally:
             # The error propagates to the end of the thread, which prints it.
@@ -202,25 +204,25 @@ def happenings(thing: Any, asked: Wire, connection: socket.socket) -> Iterator[W
     try:
         while True:
             try:
-                event = events.get(timeout=LOOK)
+                event = events.get(timeout=POLL_SECONDS)
             except queue.Empty:
-                if left(connection):
+                if has_disconnected(connection):
                     raise ConnectionAbortedError("the caller has left") from None
                 continue
             if event is None:
                 return
             yield event
     finally:
-        gone.set()
+        cancelled.set()
 
 
-def left(connection: socket.socket) -> bool:
+def has_disconnected(connection: socket.socket) -> bool:
     """Whether the peer has closed the connection: it is readable and at its end."""
     readable, _, _ = select.select([connection], [], [], 0)
     return bool(readable) and connection.recv(1, socket.MSG_PEEK) == b""
 
 
-class Listening(ThreadingHTTPServer):
+class CrewHTTPServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -235,7 +237,7 @@ def main(spec: str) -> None:
     os.dup2(2, 1)
     # A crew that reads from the terminal must not read our input.
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    Handler.key = stdin.readline().decode().strip()
+    CrewRequestHandler.key = stdin.readline().decode().strip()
 
     def watch() -> None:
         while stdin.read(4096):
@@ -246,12 +248,12 @@ def main(spec: str) -> None:
     sys.path.insert(0, os.getcwd())
     try:
         importlib.import_module("crewai.events.stream_context")
-        Handler.thing = load(spec)
+        CrewRequestHandler.target = load_attribute(spec)
     finally:
         kind, error, _ = sys.exc_info()
         if kind is not None:
             out.write(json.dumps({"error": kind.__name__, "module": getattr(error, "name", None)}) + "\n")
-    server = Listening(("127.0.0.1", 0), Handler)
+    server = CrewHTTPServer(("127.0.0.1", 0), CrewRequestHandler)
     out.write(json.dumps({"port": server.server_address[1]}) + "\n")
     with contextlib.suppress(KeyboardInterrupt):
         server.serve_forever()

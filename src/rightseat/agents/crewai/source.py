@@ -8,13 +8,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightseat.agents._peer.lookout import Lookout
-from rightseat.agents._peer.options import settled
-from rightseat.agents._peer.reach import Reach
+from rightseat.agents._peer.lookout import HealthMonitor
+from rightseat.agents._peer.options import parse_options
+from rightseat.agents._peer.reach import AgentClient
 from rightseat.agents.agui.agent import AguiAgent
 from rightseat.agents.crewai.process import CrewProcess
 from rightseat.errors import ConfigError, RightseatError, UpstreamRefused
-from rightseat.types.agents import Agent, Recalled
+from rightseat.types.agents import Agent, AgentThreadState
 from rightseat.types.events import Event
 from rightseat.types.streams import closing
 from rightseat.types.tools import Tool
@@ -43,28 +43,28 @@ class CrewOptions(Struct, frozen=True, kw_only=True):
 class CrewAgent:
     can_ask = False
 
-    def __init__(self, name: str, process: CrewProcess, lookout: Lookout, options: CrewOptions) -> None:
+    def __init__(self, name: str, process: CrewProcess, health: HealthMonitor, options: CrewOptions) -> None:
         self.name = name
         self.title = options.title or name
         self.description = options.description
         self._process = process
-        self._lookout = lookout
+        self._health = health
 
     @property
-    def down(self) -> str:
-        if self._process.starting and not self._lookout.down:
+    def unavailable_reason(self) -> str:
+        if self._process.is_starting and not self._health.down:
             return "The crew is starting."
-        return self._lookout.down
+        return self._health.down
 
-    async def recall(self, owner: Owner, thread: str, /) -> Recalled | None:
+    async def get_thread_state(self, owner: Owner, thread: str, /) -> AgentThreadState | None:
         """Return None: a crew remembers no threads."""
         return None
 
     async def __call__(self, turn: Turn, /) -> AsyncIterator[Event]:
         begun = False
         for last in (False, True):
-            reach = await self._way()
-            agent = AguiAgent(self.name, reach, self._lookout, title=self.title, description=self.description)
+            client = await self._connect()
+            agent = AguiAgent(self.name, client, self._health, title=self.title, description=self.description)
             try:
                 async with closing(agent(turn)) as events:
                     async for event in events:
@@ -73,15 +73,15 @@ class CrewAgent:
                 return
             except UpstreamRefused:
                 # The subprocess died unnoticed and did not accept the request: retry once.
-                self._process.forget(reach)
+                self._process.discard_client(client)
                 if begun or last:
                     raise
 
-    async def _way(self) -> Reach:
+    async def _connect(self) -> AgentClient:
         try:
-            return await self._process.reach()
+            return await self._process.connect()
         except RightseatError as error:
-            self._lookout.lost(error)
+            self._health.mark_down(error)
             raise
 
 
@@ -89,39 +89,39 @@ class CrewSource:
     tools: tuple[Tool, ...] = ()
 
     def __init__(self, name: str, options: CrewOptions) -> None:
-        self._lookout = Lookout(name, self._look)
+        self._health = HealthMonitor(name, self._probe)
         self._process = CrewProcess(
             name,
-            (located(options.python), options.crew),
+            (resolve_python(options.python), options.crew),
             folder=os.path.abspath(options.folder),
             environment=options.env,
             start_timeout=options.start_timeout,
             timeout=options.timeout,
-            lost=self._lookout.lost,
+            on_exit=self._health.mark_down,
         )
-        agent = CrewAgent(name, self._process, self._lookout, options)
+        agent = CrewAgent(name, self._process, self._health, options)
         self.agents: Mapping[str, Agent] = {name: agent}
 
     async def start(self) -> None:
         """Start the subprocess; after a few seconds the start goes on in the background."""
-        await self._lookout.start()
+        await self._health.start()
 
     async def close(self) -> None:
-        await self._lookout.close()
+        await self._health.close()
         await self._process.close()
 
-    async def _look(self) -> None:
-        await self._process.reach()
+    async def _probe(self) -> None:
+        await self._process.connect()
 
 
-def located(python: str) -> str:
+def resolve_python(python: str) -> str:
     """Make a path absolute, relative to our folder and not the crew's. A bare name is searched on PATH."""
     return os.path.abspath(python) if os.sep in python else python
 
 
 def crewai(name: str, options: Mapping[str, Any]) -> CrewSource:
-    found = settled("crewai", name, options, CrewOptions)
-    module, colon, attribute = found.crew.partition(":")
+    parsed = parse_options("crewai", name, options, CrewOptions)
+    module, colon, attribute = parsed.crew.partition(":")
     if not (module and colon and attribute):
         raise ConfigError(f"The agent {name!r}: crew is not of the form module:attribute.", param="crew")
-    return CrewSource(name, found)
+    return CrewSource(name, parsed)

@@ -7,180 +7,186 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-Wire = dict[str, Any]
+AGUIEventDict = dict[str, Any]
 
 
-class Speech:
+class ReActTextSplitter:
     """Splits one model answer into reasoning and text. Agents without native tool calls write ReAct text:
     what comes before `Final Answer:` is reasoning."""
 
-    MARK = "Final Answer:"
-    SIGNS = ("Thought:", "Action:")
+    FINAL_ANSWER = "Final Answer:"
+    REASONING_PREFIXES = ("Thought:", "Action:")
 
-    def __init__(self, emit: Callable[[Wire], None]) -> None:
+    def __init__(self, emit: Callable[[AGUIEventDict], None]) -> None:
         self.emit = emit
         self.id = uuid.uuid4().hex
-        self.held = ""
+        self.buffer = ""
         self.mode = ""
-        self.said = ""
-        self.thought = False
+        self.text = ""
+        self.has_open_reasoning = False
 
-    def add(self, text: str) -> None:
-        self.held += text
+    def feed(self, text: str) -> None:
+        self.buffer += text
         if not self.mode:
-            start = self.held.lstrip()
-            if any(sign.startswith(start) for sign in self.SIGNS if len(start) < len(sign)):
+            start = self.buffer.lstrip()
+            if any(sign.startswith(start) for sign in self.REASONING_PREFIXES if len(start) < len(sign)):
                 return
-            self.mode = "thought" if start.startswith(self.SIGNS) else "text"
-            self.held = start.removeprefix(self.SIGNS[0]).lstrip() if self.mode == "thought" else start
+            self.mode = "thought" if start.startswith(self.REASONING_PREFIXES) else "text"
+            self.buffer = (
+                start.removeprefix(self.REASONING_PREFIXES[0]).lstrip() if self.mode == "thought" else start
+            )
         if self.mode == "thought":
-            self.think()
+            self.split_reasoning()
         if self.mode == "text":
-            self.say(self.held)
+            self.emit_text(self.buffer)
 
-    def think(self) -> None:
-        before, mark, after = self.held.partition(self.MARK)
+    def split_reasoning(self) -> None:
+        before, mark, after = self.buffer.partition(self.FINAL_ANSWER)
         if mark:
-            self.reason(before)
-            self.mode, self.held = "text", after.lstrip()
+            self.emit_reasoning(before)
+            self.mode, self.buffer = "text", after.lstrip()
             return
         # The end of the buffer may be the beginning of the marker.
-        ends = (size for size in range(len(self.MARK) - 1, 0, -1) if self.held.endswith(self.MARK[:size]))
-        ready = len(self.held) - next(ends, 0)
-        self.reason(self.held[:ready])
-        self.held = self.held[ready:]
+        ends = (
+            size
+            for size in range(len(self.FINAL_ANSWER) - 1, 0, -1)
+            if self.buffer.endswith(self.FINAL_ANSWER[:size])
+        )
+        ready = len(self.buffer) - next(ends, 0)
+        self.emit_reasoning(self.buffer[:ready])
+        self.buffer = self.buffer[ready:]
 
-    def reason(self, text: str) -> None:
-        text = text if self.thought else text.lstrip()
+    def emit_reasoning(self, text: str) -> None:
+        text = text if self.has_open_reasoning else text.lstrip()
         if text:
-            self.thought = True
+            self.has_open_reasoning = True
             self.emit({"type": "REASONING_MESSAGE_CONTENT", "messageId": f"{self.id}-r", "delta": text})
 
-    def say(self, text: str) -> None:
-        self.held = ""
-        if not self.said:
+    def emit_text(self, text: str) -> None:
+        self.buffer = ""
+        if not self.text:
             text = text.lstrip()
             if not text:
                 return
-            self.thought_over()
+            self.end_reasoning()
             self.emit({"type": "TEXT_MESSAGE_START", "messageId": self.id, "role": "assistant"})
-        self.said += text
+        self.text += text
         self.emit({"type": "TEXT_MESSAGE_CONTENT", "messageId": self.id, "delta": text})
 
-    def end(self) -> None:
+    def finish(self) -> None:
         if self.mode == "thought":
-            self.reason(self.held)
-        elif self.held:
-            self.say(self.held)
-        self.thought_over()
-        if self.said:
+            self.emit_reasoning(self.buffer)
+        elif self.buffer:
+            self.emit_text(self.buffer)
+        self.end_reasoning()
+        if self.text:
             self.emit({"type": "TEXT_MESSAGE_END", "messageId": self.id})
 
-    def thought_over(self) -> None:
-        if self.thought:
-            self.thought = False
+    def end_reasoning(self) -> None:
+        if self.has_open_reasoning:
+            self.has_open_reasoning = False
             self.emit({"type": "REASONING_MESSAGE_END", "messageId": f"{self.id}-r"})
 
 
-class Telling:
+class CrewEventMapper:
     """Maps CrewAI events to AG-UI events, in the crew's thread and in order."""
 
-    def __init__(self, emit: Callable[[Wire], None]) -> None:
+    def __init__(self, emit: Callable[[AGUIEventDict], None]) -> None:
         self.emit = emit
-        self.speech: Speech | None = None
-        self.call = ""
-        self.said: list[str] = []
-        self.tools: list[tuple[str, str, str]] = []
+        self.splitter: ReActTextSplitter | None = None
+        self.call_id = ""
+        self.texts: list[str] = []
+        self.open_calls: list[tuple[str, str, str]] = []
         """Calls without a result: event id, tool, our id."""
 
-    def see(self, event: Any) -> None:
+    def on_event(self, event: Any) -> None:
         kind = getattr(event, "type", "")
         if kind == "llm_stream_chunk":
-            self.chunk(event)
+            self.on_chunk(event)
         elif kind == "llm_thinking_chunk":
             self.emit({"type": "REASONING_MESSAGE_CHUNK", "messageId": "thought", "delta": str(event.chunk)})
         elif kind.startswith("tool_usage_"):
-            self.quiet()
-            self.tool(kind, event)
+            self.end_text()
+            self.on_tool(kind, event)
         elif kind in ("task_started", "task_completed", "task_failed"):
-            self.quiet()
-            self.step(kind == "task_started", task_name(event))
+            self.end_text()
+            self.emit_step(kind == "task_started", read_task_name(event))
         elif kind.startswith("method_execution_"):
-            self.quiet()
-            self.method(kind, event)
+            self.end_text()
+            self.on_method(kind, event)
         elif kind in ("llm_call_completed", "llm_call_failed"):
-            self.quiet()
+            self.end_text()
 
-    def chunk(self, event: Any) -> None:
+    def on_chunk(self, event: Any) -> None:
         if getattr(event, "tool_call", None) is not None or not event.chunk:
             return
         call = str(getattr(event, "call_id", "") or "")
-        if self.speech is None or call != self.call:
-            self.quiet()
-            self.speech, self.call = Speech(self.emit), call
-        self.speech.add(str(event.chunk))
+        if self.splitter is None or call != self.call_id:
+            self.end_text()
+            self.splitter, self.call_id = ReActTextSplitter(self.emit), call
+        self.splitter.feed(str(event.chunk))
 
-    def quiet(self) -> None:
+    def end_text(self) -> None:
         """End the open text."""
-        if self.speech is not None:
-            self.speech.end()
-            self.said.append(self.speech.said.strip())
-            self.speech = None
+        if self.splitter is not None:
+            self.splitter.finish()
+            self.texts.append(self.splitter.text.strip())
+            self.splitter = None
 
-    def say(self, text: str) -> None:
+    def emit_result(self, text: str) -> None:
         """Emit the final result, unless it equals the last text."""
-        self.quiet()
-        if text.strip() and text.strip() not in self.said[-1:]:
-            speech = Speech(self.emit)
-            speech.mode = "text"
-            speech.add(text)
-            speech.end()
+        self.end_text()
+        if text.strip() and text.strip() not in self.texts[-1:]:
+            splitter = ReActTextSplitter(self.emit)
+            splitter.mode = "text"
+            splitter.feed(text)
+            splitter.finish()
 
-    def step(self, begins: bool, name: str) -> None:
+    def emit_step(self, begins: bool, name: str) -> None:
         self.emit({"type": "STEP_STARTED" if begins else "STEP_FINISHED", "stepName": name})
 
-    def method(self, kind: str, event: Any) -> None:
+    def on_method(self, kind: str, event: Any) -> None:
         if kind == "method_execution_started":
-            self.step(True, str(event.method_name))
+            self.emit_step(True, str(event.method_name))
             return
         state = getattr(event, "state", None)
         if state is not None:
-            self.emit({"type": "STATE_SNAPSHOT", "snapshot": plain(state)})
-        self.step(False, str(event.method_name))
+            self.emit({"type": "STATE_SNAPSHOT", "snapshot": to_json_value(state)})
+        self.emit_step(False, str(event.method_name))
 
-    def tool(self, kind: str, event: Any) -> None:
+    def on_tool(self, kind: str, event: Any) -> None:
         name = str(event.tool_name)
         if kind == "tool_usage_started":
             id = f"call-{uuid.uuid4().hex}"
             args = event.tool_args
             text = args if isinstance(args, str) else json.dumps(args, default=str)
-            self.tools.append((str(event.event_id), name, id))
+            self.open_calls.append((str(event.event_id), name, id))
             self.emit({"type": "TOOL_CALL_START", "toolCallId": id, "toolCallName": name})
             self.emit({"type": "TOOL_CALL_ARGS", "toolCallId": id, "delta": text or "{}"})
             self.emit({"type": "TOOL_CALL_END", "toolCallId": id})
             return
         started = str(getattr(event, "started_event_id", "") or "")
-        open_ = next((item for item in self.tools if item[0] == started), None)
-        open_ = open_ or next((item for item in self.tools if item[1] == name), None)
-        if open_ is None:
+        open_call = next((item for item in self.open_calls if item[0] == started), None)
+        open_call = open_call or next((item for item in self.open_calls if item[1] == name), None)
+        if open_call is None:
             return
-        self.tools.remove(open_)
+        self.open_calls.remove(open_call)
         failed = kind != "tool_usage_finished"
         output = f"The tool failed: {event.error}" if failed else event.output
-        content = output if isinstance(output, str) else json.dumps(plain(output), default=str)
-        result = {"messageId": f"result-{open_[2]}", "toolCallId": open_[2], "content": content}
+        content = output if isinstance(output, str) else json.dumps(to_json_value(output), default=str)
+        result = {"messageId": f"result-{open_call[2]}", "toolCallId": open_call[2], "content": content}
         self.emit({"type": "TOOL_CALL_RESULT", **result, "role": "tool"})
 
 
-def task_name(event: Any) -> str:
+def read_task_name(event: Any) -> str:
     task = getattr(event, "task", None)
     name = getattr(event, "task_name", None) or getattr(task, "name", None)
     name = name or getattr(getattr(task, "agent", None), "role", None) or "task"
     return " ".join(str(name).split())[:80]
 
 
-def plain(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """Convert a value to plain JSON types."""
     dump = getattr(value, "model_dump", None)
-    made = dump(mode="json") if dump is not None else value
-    return json.loads(json.dumps(made, default=str))
+    dumped = dump(mode="json") if dump is not None else value
+    return json.loads(json.dumps(dumped, default=str))

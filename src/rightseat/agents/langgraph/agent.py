@@ -6,36 +6,44 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Protocol
 
-from rightseat.agents._peer.faults import Faults
-from rightseat.agents.langgraph.frames import Frame
-from rightseat.agents.langgraph.mapping import Mapping
-from rightseat.agents.langgraph.messages import recalled
-from rightseat.agents.langgraph.questions import place
-from rightseat.agents.langgraph.request import Request, Schema, Standing, open_calls, request
-from rightseat.agents.langgraph.states import States
+from rightseat.agents._peer.faults import PeerErrors
+from rightseat.agents.langgraph.frames import ServerSentEvent
+from rightseat.agents.langgraph.mapping import LangGraphEventMapper
+from rightseat.agents.langgraph.messages import messages_from_state
+from rightseat.agents.langgraph.questions import parse_interrupt_id
+from rightseat.agents.langgraph.request import (
+    GraphRunRequest,
+    GraphSchema,
+    GraphThreadState,
+    build_run_request,
+    find_open_calls,
+)
+from rightseat.agents.langgraph.states import GraphStateTracker
 from rightseat.errors import CallerError
-from rightseat.types.agents import Recalled
+from rightseat.types.agents import AgentThreadState
 from rightseat.types.events import Event, RunFinished
 from rightseat.types.streams import closing
-from rightseat.types.turn import MAX_DEPTH, Owner, Turn
+from rightseat.types.turn import MAX_AGENT_DEPTH, Owner, Turn
 
-SPACE = uuid.UUID("5f0c1c1e-6a3b-5b0e-9a55-2f9d7c9b3e11")
+THREAD_NAMESPACE = uuid.UUID("5f0c1c1e-6a3b-5b0e-9a55-2f9d7c9b3e11")
 
 
 class Graph(Protocol):
     """A graph that can run: an assistant of a server, or a compiled graph in this process."""
 
-    faults: Faults
-    nested: bool
+    errors: PeerErrors
+    stream_subgraphs: bool
 
-    async def schema(self, turn: Turn, /) -> Schema: ...
-    async def standing(
+    async def fetch_schema(self, turn: Turn, /) -> GraphSchema: ...
+    async def fetch_state(
         self, thread: uuid.UUID, /, *, turn: Turn | None = None, owner: Owner | None = None
-    ) -> Standing | None: ...
-    async def create(self, thread: uuid.UUID, turn: Turn, /) -> None: ...
-    async def owned(self, thread: uuid.UUID, turn: Turn, /) -> bool: ...
-    async def update(self, thread: uuid.UUID, asked: Request, turn: Turn, /) -> None: ...
-    def stream(self, thread: uuid.UUID, asked: Request, turn: Turn, /) -> AsyncIterator[Frame]: ...
+    ) -> GraphThreadState | None: ...
+    async def create_thread(self, thread: uuid.UUID, turn: Turn, /) -> None: ...
+    async def is_thread_owner(self, thread: uuid.UUID, turn: Turn, /) -> bool: ...
+    async def update_state(self, thread: uuid.UUID, request: GraphRunRequest, turn: Turn, /) -> None: ...
+    def stream_run(
+        self, thread: uuid.UUID, request: GraphRunRequest, turn: Turn, /
+    ) -> AsyncIterator[ServerSentEvent]: ...
 
 
 class GraphAgent:
@@ -46,7 +54,7 @@ class GraphAgent:
     def __init__(
         self,
         name: str,
-        find: Callable[[], Awaitable[Graph]],
+        get_graph: Callable[[], Awaitable[Graph]],
         *,
         title: str = "",
         description: str = "",
@@ -55,79 +63,85 @@ class GraphAgent:
         self.name = name
         self.title = title
         self.description = description
-        self.down = ""
-        self._find = find
+        self.unavailable_reason = ""
+        self._get_graph = get_graph
         self._config = config or {}
 
     async def __call__(self, turn: Turn, /) -> AsyncIterator[Event]:
-        if turn.depth > MAX_DEPTH:
-            raise CallerError(f"Assistants call each other more than {MAX_DEPTH} deep. Break the circle.")
-        graph = await self._find()
-        thread = await self._thread(graph, turn)
-        at = await graph.standing(thread, turn=turn)
-        schema = await graph.schema(turn)
-        asked = request(turn, at or Standing(), schema, self._config)
-        if asked.declined:
+        if turn.depth > MAX_AGENT_DEPTH:
+            raise CallerError(
+                f"Assistants call each other more than {MAX_AGENT_DEPTH} deep. Break the circle."
+            )
+        graph = await self._get_graph()
+        thread = await self._resolve_thread(graph, turn)
+        state = await graph.fetch_state(thread, turn=turn)
+        schema = await graph.fetch_schema(turn)
+        run_request = build_run_request(turn, state or GraphThreadState(), schema, self._config)
+        if run_request.declined:
             yield RunFinished("stop")
             return
-        if at is None:
-            await graph.create(thread, turn)
-        if asked.update is not None:
-            await graph.update(thread, asked, turn)
-        mapping = Mapping(
-            graph.faults,
+        if state is None:
+            await graph.create_thread(thread, turn)
+        if run_request.update is not None:
+            await graph.update_state(thread, run_request, turn)
+        mapper = LangGraphEventMapper(
+            graph.errors,
             thread,
-            clients=[tool.name for tool in turn.tools],
-            known=ids(at, turn),
-            waiting=open_calls(at, asked) if at else (),
-            outputs=schema.outputs,
-            nested=graph.nested,
-            talks=turn.shows_interrupts,
-            handed=turn.depth > 0,
+            client_tools=[tool.name for tool in turn.tools],
+            known_ids=collect_known_ids(state, turn),
+            open_calls=find_open_calls(state, run_request) if state else (),
+            output_keys=schema.outputs,
+            stream_subgraphs=graph.stream_subgraphs,
+            asks_in_chat=turn.shows_interrupts,
+            is_delegated=turn.depth > 0,
         )
-        async with closing(graph.stream(thread, asked, turn)) as frames:
+        async with closing(graph.stream_run(thread, run_request, turn)) as frames:
             async for frame in frames:
-                for event in mapping.feed(frame.event, frame.data):
+                for event in mapper.feed(frame.event, frame.data):
                     yield event
-        for event in await self._after(graph, thread, turn, mapping):
+        for event in await self._read_final_state(graph, thread, turn, mapper):
             yield event
-        for event in mapping.end():
+        for event in mapper.finish():
             yield event
 
-    async def _after(self, graph: Graph, thread: uuid.UUID, turn: Turn, mapping: Mapping) -> list[Event]:
+    async def _read_final_state(
+        self, graph: Graph, thread: uuid.UUID, turn: Turn, mapper: LangGraphEventMapper
+    ) -> list[Event]:
         """Read from the thread's state what the stream lacks: a breakpoint, or the rest of a cut stream."""
-        if mapping.interrupts or (mapping.over and not mapping.paused):
+        if mapper.interrupts or (mapper.graph_finished and not mapper.at_breakpoint):
             return []
-        at = await graph.standing(thread, turn=turn)
-        if at is None:
+        state = await graph.fetch_state(thread, turn=turn)
+        if state is None:
             return []
-        for item in at.waiting:
-            mapping.interrupts.setdefault(item.id, item)
-        return [] if mapping.over else list(mapping.values(at.values))
+        for item in state.interrupts:
+            mapper.interrupts.setdefault(item.id, item)
+        return [] if mapper.graph_finished else list(mapper.on_values(state.values))
 
-    async def recall(self, owner: Owner, thread: str, /) -> Recalled | None:
-        graph = await self._find()
-        at = await graph.standing(self._own(owner, thread), owner=owner)
-        if at is None:
+    async def get_thread_state(self, owner: Owner, thread: str, /) -> AgentThreadState | None:
+        graph = await self._get_graph()
+        state = await graph.fetch_state(self._make_thread_id(owner, thread), owner=owner)
+        if state is None:
             return None
-        return Recalled(States().visible(at.values), tuple(recalled(at.values)))
+        return AgentThreadState(
+            GraphStateTracker().select_visible(state.values), tuple(messages_from_state(state.values))
+        )
 
-    def _own(self, owner: Owner, thread: str) -> uuid.UUID:
+    def _make_thread_id(self, owner: Owner, thread: str) -> uuid.UUID:
         """Derive the UUID of an owner's thread: LangGraph accepts only UUIDs; owners never share one."""
-        return uuid.uuid5(SPACE, "\0".join((owner.name, self.name, thread)))
+        return uuid.uuid5(THREAD_NAMESPACE, "\0".join((owner.name, self.name, thread)))
 
-    async def _thread(self, graph: Graph, turn: Turn) -> uuid.UUID:
+    async def _resolve_thread(self, graph: Graph, turn: Turn) -> uuid.UUID:
         """Return the turn's thread, or the thread of the interrupt that it answers: not every client sends
         its thread with an answer."""
-        own = self._own(turn.owner, turn.thread) if turn.thread else uuid.uuid4()
+        own = self._make_thread_id(turn.owner, turn.thread) if turn.thread else uuid.uuid4()
         for answer in turn.answers:
-            found = place(answer.interrupt)
-            if found and found[0] != own and await graph.owned(found[0], turn):
-                return found[0]
+            parsed = parse_interrupt_id(answer.interrupt)
+            if parsed and parsed[0] != own and await graph.is_thread_owner(parsed[0], turn):
+                return parsed[0]
         return own
 
 
-def ids(at: Standing | None, turn: Turn) -> set[str]:
+def collect_known_ids(state: GraphThreadState | None, turn: Turn) -> set[str]:
     """Return the ids of messages that are not emitted: the thread's and the posted ones."""
-    held = {str(item["id"]) for item in at.messages if item.get("id")} if at else set()
-    return held | {message.id for message in turn.messages if message.id}
+    stored = {str(item["id"]) for item in state.messages if item.get("id")} if state else set()
+    return stored | {message.id for message in turn.messages if message.id}

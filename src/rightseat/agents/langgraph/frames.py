@@ -5,27 +5,27 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rightseat.agents._peer.faults import Faults
+from rightseat.agents._peer.faults import PeerErrors
 
 # One event may hold the whole state of a graph with all its messages.
-LIMIT = 32 << 20
+EVENT_SIZE_LIMIT = 32 << 20
 
 
-class Frame(NamedTuple):
+class ServerSentEvent(NamedTuple):
     event: str
     data: bytes
     id: str = ""
 
 
-class Frames:
+class ServerSentEventParser:
     """Parses a byte stream into events, independent of how the bytes are chunked."""
 
-    def __init__(self, faults: Faults) -> None:
-        self._faults = faults
+    def __init__(self, errors: PeerErrors) -> None:
+        self._errors = errors
         self._buffer = bytearray()
         self._after_cr = False
 
-    def feed(self, chunk: bytes) -> list[Frame]:
+    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
         if self._after_cr and chunk[:1] == b"\n":
             chunk = chunk[1:]
             self._after_cr = False
@@ -34,20 +34,20 @@ class Frames:
             self._after_cr = chunk.endswith(b"\r")
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         buffer = self._buffer
-        begin, look = 0, max(len(buffer) - 1, 0)
+        start, search_from = 0, max(len(buffer) - 1, 0)
         buffer += chunk
-        found: list[Frame] = []
-        while (end := buffer.find(b"\n\n", look)) >= 0:
-            if frame := parsed(bytes(buffer[begin:end])):
-                found.append(frame)
-            begin = look = end + 2
-        del buffer[:begin]
-        if len(buffer) > LIMIT:
-            raise self._faults.too_large(LIMIT)
-        return found
+        events: list[ServerSentEvent] = []
+        while (end := buffer.find(b"\n\n", search_from)) >= 0:
+            if frame := parse_event_block(bytes(buffer[start:end])):
+                events.append(frame)
+            start = search_from = end + 2
+        del buffer[:start]
+        if len(buffer) > EVENT_SIZE_LIMIT:
+            raise self._errors.response_too_large(EVENT_SIZE_LIMIT)
+        return events
 
 
-def parsed(block: bytes) -> Frame | None:
+def parse_event_block(block: bytes) -> ServerSentEvent | None:
     """Parse one block; None if it is only a keep-alive comment."""
     event = id = ""
     data: list[bytes] = []
@@ -60,4 +60,4 @@ def parsed(block: bytes) -> Frame | None:
             event = value.decode(errors="replace")
         elif name == b"id":
             id = value.decode(errors="replace")
-    return Frame(event, b"\n".join(data), id) if data or event else None
+    return ServerSentEvent(event, b"\n".join(data), id) if data or event else None

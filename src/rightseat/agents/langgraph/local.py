@@ -13,129 +13,151 @@ from typing import Any
 
 import msgspec
 
-from rightseat.agents._peer.faults import Faults
+from rightseat.agents._peer.faults import PeerErrors
 from rightseat.agents.langgraph.agent import Graph, GraphAgent
-from rightseat.agents.langgraph.frames import Frame
-from rightseat.agents.langgraph.request import Request, Schema, Standing, standing
-from rightseat.agents.langgraph.server import MODES, keys
+from rightseat.agents.langgraph.frames import ServerSentEvent
+from rightseat.agents.langgraph.request import (
+    GraphRunRequest,
+    GraphSchema,
+    GraphThreadState,
+    parse_thread_state,
+)
+from rightseat.agents.langgraph.server import STREAM_MODES, list_schema_keys
 from rightseat.errors import ConfigError, Misused
 from rightseat.types.streams import closing
 from rightseat.types.tools import Tool
 from rightseat.types.turn import Owner, Turn
 
 # The data fields that the mapper reads; others hold whole inputs and are not encoded.
-_READ = {
+_READ_FIELDS = {
     "on_chat_model_stream": "chunk",
     "on_chat_model_end": "output",
     "on_tool_end": "output",
 }
 
 
-def plain(value: Any) -> Any:
+def to_plain_value(value: Any) -> Any:
     """Convert LangChain's messages to their fields, anything else to its text."""
     dump = getattr(value, "model_dump", None)
     return str(value) if dump is None else dump()
 
 
-encode = msgspec.json.Encoder(enc_hook=plain).encode
+encode_plain = msgspec.json.Encoder(enc_hook=to_plain_value).encode
 
 
-class Local:
+class LocalGraph:
     """A Graph of this process. `graph` is the result of `StateGraph.compile()`."""
 
-    def __init__(self, name: str, compiled: Any, *, nested: bool = False) -> None:
-        self.faults = Faults(name)
-        self.nested = nested
-        self._graph = compiled
-        self._remembers = getattr(compiled, "checkpointer", None) is not None
-        self._schema: Schema | None = None
+    def __init__(self, name: str, graph: Any, *, stream_subgraphs: bool = False) -> None:
+        self.errors = PeerErrors(name)
+        self.stream_subgraphs = stream_subgraphs
+        self._graph = graph
+        self._has_checkpointer = getattr(graph, "checkpointer", None) is not None
+        self._schema: GraphSchema | None = None
 
-    async def schema(self, turn: Turn, /) -> Schema:
+    async def fetch_schema(self, turn: Turn, /) -> GraphSchema:
         if self._schema is None:
             graph = self._graph
-            self._schema = Schema(
-                inputs=keys(graph.get_input_jsonschema()),
-                outputs=keys(graph.get_output_jsonschema()),
-                settings=keys(graph.get_config_jsonschema()) or frozenset(),
+            self._schema = GraphSchema(
+                inputs=list_schema_keys(graph.get_input_jsonschema()),
+                outputs=list_schema_keys(graph.get_output_jsonschema()),
+                settings=list_schema_keys(graph.get_config_jsonschema()) or frozenset(),
             )
         return self._schema
 
-    async def standing(
+    async def fetch_state(
         self, thread: uuid.UUID, /, *, turn: Turn | None = None, owner: Owner | None = None
-    ) -> Standing | None:
-        if not self._remembers:
+    ) -> GraphThreadState | None:
+        if not self._has_checkpointer:
             return None
-        state = await self._graph.aget_state(self._config(thread, {}))
+        state = await self._graph.aget_state(self._build_config(thread, {}))
         if not state.values and not state.next:
             return None
-        told = {"values": state.values, "next": state.next, "tasks": [task_of(task) for task in state.tasks]}
-        return standing(msgspec.json.decode(encode(told)))
+        state_fields = {
+            "values": state.values,
+            "next": state.next,
+            "tasks": [to_task_dict(task) for task in state.tasks],
+        }
+        return parse_thread_state(msgspec.json.decode(encode_plain(state_fields)))
 
-    async def create(self, thread: uuid.UUID, turn: Turn, /) -> None:
+    async def create_thread(self, thread: uuid.UUID, turn: Turn, /) -> None:
         """Do nothing: the checkpointer creates a thread at its first run."""
 
-    async def owned(self, thread: uuid.UUID, turn: Turn, /) -> bool:
-        state = await self._graph.aget_state(self._config(thread, {})) if self._remembers else None
+    async def is_thread_owner(self, thread: uuid.UUID, turn: Turn, /) -> bool:
+        state = (
+            await self._graph.aget_state(self._build_config(thread, {})) if self._has_checkpointer else None
+        )
         return bool(state and state.metadata and state.metadata.get("rightseat_owner") == turn.owner.name)
 
-    async def update(self, thread: uuid.UUID, asked: Request, turn: Turn, /) -> None:
-        await self._graph.aupdate_state(self._config(thread, {}), asked.update, as_node=asked.node)
+    async def update_state(self, thread: uuid.UUID, request: GraphRunRequest, turn: Turn, /) -> None:
+        await self._graph.aupdate_state(self._build_config(thread, {}), request.update, as_node=request.node)
 
-    async def stream(self, thread: uuid.UUID, asked: Request, turn: Turn, /) -> AsyncIterator[Frame]:
-        config = self._config(thread, asked.config)
+    async def stream_run(
+        self, thread: uuid.UUID, request: GraphRunRequest, turn: Turn, /
+    ) -> AsyncIterator[ServerSentEvent]:
+        config = self._build_config(thread, request.config)
         config["metadata"] = {"rightseat_owner": turn.owner.name}
-        given: Any = asked.input
-        if asked.resume is not None:
-            if not self._remembers:
+        graph_input: Any = request.input
+        if request.resume is not None:
+            if not self._has_checkpointer:
                 raise Misused(
                     "This graph has no checkpointer: compile it with one, so that it can be answered."
                 )
             # Imported only here: rightseat itself does not depend on langgraph.
-            given = importlib.import_module("langgraph.types").Command(resume=messages(asked.resume))
+            graph_input = importlib.import_module("langgraph.types").Command(
+                resume=to_resume_value(request.resume)
+            )
         events = self._graph.astream_events(
-            given, config, version="v2", stream_mode=list(MODES[1:]), subgraphs=self.nested
+            graph_input,
+            config,
+            version="v2",
+            stream_mode=list(STREAM_MODES[1:]),
+            subgraphs=self.stream_subgraphs,
         )
         async with closing(events):
             async for event in events:
-                yield framed(event)
+                yield to_server_sent_event(event)
 
-    def _config(self, thread: uuid.UUID, given: Mapping[str, Any]) -> dict[str, Any]:
-        return {**given, "configurable": {**given.get("configurable", {}), "thread_id": str(thread)}}
+    def _build_config(self, thread: uuid.UUID, config: Mapping[str, Any]) -> dict[str, Any]:
+        return {**config, "configurable": {**config.get("configurable", {}), "thread_id": str(thread)}}
 
 
-def framed(event: dict[str, Any]) -> Frame:
+def to_server_sent_event(event: dict[str, Any]) -> ServerSentEvent:
     kind, data = event["event"], event.get("data") or {}
     if kind == "on_chain_stream" and not event.get("parent_ids"):
         # The top-level graph: the output of its stream modes.
-        told = data.get("chunk")
-        if isinstance(told, tuple) and len(told) >= 2:
+        chunk = data.get("chunk")
+        if isinstance(chunk, tuple) and len(chunk) >= 2:
             # With subgraphs, the namespace comes first; only the top-level state counts.
-            inside = len(told) == 3 and bool(told[0])
-            return Frame("inside" if inside else str(told[-2]), encode(told[-1]))
-    part = _READ.get(kind)
-    kept = {part: data.get(part)} if part else data if kind == "on_custom_event" else None
+            is_subgraph = len(chunk) == 3 and bool(chunk[0])
+            return ServerSentEvent("inside" if is_subgraph else str(chunk[-2]), encode_plain(chunk[-1]))
+    part = _READ_FIELDS.get(kind)
+    event_data = {part: data.get(part)} if part else data if kind == "on_custom_event" else None
     metadata = {
         k: v for k, v in event.get("metadata", {}).items() if k.startswith(("langgraph_", "copilotkit:"))
     }
     names = ("event", "name", "run_id", "tags", "parent_ids")
-    return Frame(
-        "events", encode({**{k: event[k] for k in names if k in event}, "metadata": metadata, "data": kept})
+    return ServerSentEvent(
+        "events",
+        encode_plain(
+            {**{k: event[k] for k in names if k in event}, "metadata": metadata, "data": event_data}
+        ),
     )
 
 
-def messages(resume: Any) -> Any:
+def to_resume_value(resume: Any) -> Any:
     """Convert a list of message dicts to LangChain messages; return any other value unchanged."""
     if isinstance(resume, list) and all(isinstance(item, dict) and "type" in item for item in resume):
         return importlib.import_module("langchain_core.messages").convert_to_messages(resume)
     return resume
 
 
-def task_of(task: Any) -> dict[str, Any]:
+def to_task_dict(task: Any) -> dict[str, Any]:
     return {"interrupts": [{"id": item.id, "value": item.value} for item in task.interrupts]}
 
 
-class LocalSource:
-    def __init__(self, name: str, graph: Local, **more: Any) -> None:
+class LocalGraphSource:
+    def __init__(self, name: str, graph: LocalGraph, **more: Any) -> None:
         async def find() -> Graph:
             return graph
 
@@ -156,10 +178,10 @@ class LocalSource:
         """Do nothing: the graph ends with this process."""
 
 
-def compiled(found: Any, option: str) -> Any:
+def compile_graph(graph: Any, option: str) -> Any:
     """Return a runnable graph, compiling it if needed; raises ConfigError for anything else."""
-    if hasattr(found, "astream_events"):
-        return found
-    if hasattr(found, "compile"):
-        return found.compile()
+    if hasattr(graph, "astream_events"):
+        return graph
+    if hasattr(graph, "compile"):
+        return graph.compile()
     raise ConfigError(f"graph: {option!r} is no LangGraph graph.", param="graph")

@@ -9,165 +9,174 @@ from typing import Any
 
 import msgspec
 
-from rightseat.agents._peer.faults import Faults
+from rightseat.agents._peer.faults import PeerErrors
 from rightseat.agents.langgraph import wire
-from rightseat.agents.langgraph.mould import Mould
-from rightseat.agents.langgraph.questions import Open, opened, phrase, question
-from rightseat.agents.langgraph.speech import Speech
-from rightseat.agents.langgraph.states import States
-from rightseat.agents.langgraph.wire import Happening
+from rightseat.agents.langgraph.mould import LangGraphDeltaFastPath
+from rightseat.agents.langgraph.questions import (
+    GraphInterrupt,
+    format_question,
+    parse_interrupts,
+    to_interrupt_event,
+)
+from rightseat.agents.langgraph.speech import ModelOutputs
+from rightseat.agents.langgraph.states import GraphStateTracker
+from rightseat.agents.langgraph.wire import LangChainEvent
 from rightseat.errors import RightseatError
-from rightseat.types.events import Custom, Event, Reason, RunFinished
+from rightseat.types.events import Custom, Event, RunFinished, RunFinishReason
 
-INTERRUPT = "__interrupt__"
+INTERRUPT_KEY = "__interrupt__"
 
 
-class Mapping:
+class LangGraphEventMapper:
     """Mapper of one run: `feed` each event, then `finish`. Raises the errors that the graph reports."""
 
     def __init__(
         self,
-        faults: Faults,
+        errors: PeerErrors,
         thread: uuid.UUID,
         *,
-        clients: Collection[str] = (),
-        known: Collection[str] = (),
-        waiting: Collection[str] = (),
-        outputs: Collection[str] | None = None,
-        nested: bool = False,
-        talks: bool = False,
-        handed: bool = False,
+        client_tools: Collection[str] = (),
+        known_ids: Collection[str] = (),
+        open_calls: Collection[str] = (),
+        output_keys: Collection[str] | None = None,
+        stream_subgraphs: bool = False,
+        asks_in_chat: bool = False,
+        is_delegated: bool = False,
     ) -> None:
         """`asks_in_chat`: CopilotKit interrupts are chat texts, and the next message is the answer.
         `is_delegated`: another assistant started this run."""
-        self.faults = faults
+        self.errors = errors
         self.thread = thread
-        self.speech = Speech(clients, known, waiting)
-        self.states = States(outputs, nested=nested)
-        self.mould = Mould()
-        self.interrupts: dict[str, Open] = {}
-        self.talks = talks and not handed
-        self.handed = handed
-        self.over = False
+        self.outputs = ModelOutputs(client_tools, known_ids, open_calls)
+        self.state = GraphStateTracker(output_keys, stream_subgraphs=stream_subgraphs)
+        self.fast_path = LangGraphDeltaFastPath()
+        self.interrupts: dict[str, GraphInterrupt] = {}
+        self.asks_in_chat = asks_in_chat and not is_delegated
+        self.is_delegated = is_delegated
+        self.graph_finished = False
         """The graph has ended, not only its stream."""
-        self.paused = False
+        self.at_breakpoint = False
         """The graph waits at a breakpoint."""
 
     def feed(self, event: str, data: bytes) -> Iterable[Event]:
         try:
             match event:
                 case "events":
-                    if (words := self.mould.words(data)) is not None:
-                        return words
-                    return self.happen(wire.happening(data), data)
+                    if (deltas := self.fast_path.match_delta(data)) is not None:
+                        return deltas
+                    return self.on_event(wire.decode_event(data), data)
                 case "values":
-                    return self.values(wire.anything(data))
+                    return self.on_values(wire.decode_json(data))
                 case "updates":
-                    return self.updates(wire.anything(data))
+                    return self.on_updates(wire.decode_json(data))
                 case "error":
-                    raise self.failure(wire.anything(data))
+                    raise self.make_error(wire.decode_json(data))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, AttributeError) as error:
-            raise self.faults.garbled(f"an event {event[:20]!r} that is none of LangGraph's") from error
+            raise self.errors.invalid_response(
+                f"an event {event[:20]!r} that is none of LangGraph's"
+            ) from error
         return ()
 
-    def failure(self, said: Any) -> RightseatError:
-        kind = said.get("error") if isinstance(said, dict) else None
-        return self.faults.failed(kind if isinstance(kind, str) else "")
+    def make_error(self, data: Any) -> RightseatError:
+        kind = data.get("error") if isinstance(data, dict) else None
+        return self.errors.run_failed(kind if isinstance(kind, str) else "")
 
     # Events.
 
-    def happen(self, event: Happening, data: bytes = b"") -> Iterable[Event]:
+    def on_event(self, event: LangChainEvent, data: bytes = b"") -> Iterable[Event]:
         """Map one LangChain event. `data` is its encoded form, from which the fast path learns."""
         match event.event:
             case "on_chat_model_stream":
-                return self.streamed(event, data)
+                return self.on_model_chunk(event, data)
             case "on_chat_model_start":
-                self.speech.started(event.run_id, event.metadata)
+                self.outputs.start_output(event.run_id, event.metadata)
             case "on_chat_model_end":
-                return self.spoken(event)
+                return self.on_model_end(event)
             case "on_chain_start" if event.is_node:
-                return self.states.entered(event)
+                return self.state.on_node_start(event)
             case "on_chain_end":
-                self.over = self.over or event.parents == []
-                self.states.left(event)
+                self.graph_finished = self.graph_finished or event.parent_ids == []
+                self.state.on_node_end(event)
             case "on_tool_end":
-                return self.speech.result(wire.ended(event.data).output)
+                return self.outputs.emit_result(wire.decode_end_data(event.data).output)
             case "on_custom_event":
-                return self.custom(event.name or "", wire.anything(event.data))
+                return self.on_custom(event.name or "", wire.decode_json(event.data))
         return ()
 
-    def streamed(self, event: Happening, data: bytes) -> Iterable[Event]:
-        if event.tags and any(tag in wire.SILENT for tag in event.tags):
+    def on_model_chunk(self, event: LangChainEvent, data: bytes) -> Iterable[Event]:
+        if event.tags and any(tag in wire.SILENT_TAGS for tag in event.tags):
             return ()
-        chunk = wire.streamed(event.data).chunk
-        events = self.speech.streamed(event.run_id, event.metadata, chunk)
-        utterance = self.speech.open[event.run_id]
-        if utterance.text and type(chunk.content) is str and not chunk.tool_call_chunks:
-            self.mould.learn(data, chunk.content, utterance)
-        if utterance.predicted:
-            parts, utterance.predicted = utterance.predicted, {}
-            events += self.states.predicted(parts)
+        chunk = wire.decode_stream_data(event.data).chunk
+        events = self.outputs.on_chunk(event.run_id, event.metadata, chunk)
+        output = self.outputs.running[event.run_id]
+        if output.open_text_id and type(chunk.content) is str and not chunk.tool_call_chunks:
+            self.fast_path.learn_template(data, chunk.content, output)
+        if output.predicted_state:
+            parts, output.predicted_state = output.predicted_state, {}
+            events += self.state.emit_prediction(parts)
         return events
 
-    def spoken(self, event: Happening) -> Iterable[Event]:
-        if any(tag in wire.SILENT for tag in event.tags):
+    def on_model_end(self, event: LangChainEvent) -> Iterable[Event]:
+        if any(tag in wire.SILENT_TAGS for tag in event.tags):
             return ()
-        return self.speech.ended(event.run_id, event.metadata, wire.ended(event.data).output)
+        return self.outputs.end_output(event.run_id, event.metadata, wire.decode_end_data(event.data).output)
 
-    def custom(self, name: str, data: Any) -> Iterable[Event]:
+    def on_custom(self, name: str, data: Any) -> Iterable[Event]:
         """Map a custom event; three names belong to CopilotKit's helpers."""
         match name, data:
             case "copilotkit_manually_emit_message", {"message": str(text)}:
-                return self.speech.emitted(str(data.get("message_id") or uuid.uuid4()), text)
+                return self.outputs.emit_text(str(data.get("message_id") or uuid.uuid4()), text)
             case "copilotkit_manually_emit_tool_call", {"name": str(called)}:
                 id = str(data.get("id") or uuid.uuid4())
-                return self.speech.call(id, called, data.get("args"), id)
+                return self.outputs.emit_call(id, called, data.get("args"), id)
             case "copilotkit_manually_emit_intermediate_state", _:
-                return self.states.emitted(data)
+                return self.state.on_emitted_state(data)
             case _:
                 return (Custom(name, data),)
 
     # State.
 
-    def values(self, state: Any) -> Iterator[Event]:
-        if isinstance(state, dict):
-            self.ask(state.get(INTERRUPT))
-        return self.states.values(state)
+    def on_values(self, values: Any) -> Iterator[Event]:
+        if isinstance(values, dict):
+            self.add_interrupts(values.get(INTERRUPT_KEY))
+        return self.state.on_values(values)
 
-    def updates(self, told: Any) -> Iterator[Event]:
-        for node, update in told.items() if isinstance(told, dict) else ():
-            if node == INTERRUPT:
-                self.ask(update)
+    def on_updates(self, updates: Any) -> Iterator[Event]:
+        for node, update in updates.items() if isinstance(updates, dict) else ():
+            if node == INTERRUPT_KEY:
+                self.add_interrupts(update)
                 continue
             # A node may return several updates as a list.
             for part in update if isinstance(update, list) else (update,):
                 messages = part.get("messages") if isinstance(part, dict) else None
                 for message in messages if isinstance(messages, list) else (messages,):
-                    yield from self.speech.added(message)
+                    yield from self.outputs.on_state_message(message)
 
-    def ask(self, items: Any) -> None:
-        self.paused = self.paused or items == []
-        for item in opened(items):
+    def add_interrupts(self, items: Any) -> None:
+        self.at_breakpoint = self.at_breakpoint or items == []
+        for item in parse_interrupts(items):
             self.interrupts.setdefault(item.id, item)
 
-    def end(self) -> Iterator[Event]:
-        yield from self.speech.close()
+    def finish(self) -> Iterator[Event]:
+        yield from self.outputs.close()
         if not self.interrupts:
-            yield from self.speech.settle()
-        yield from self.states.close()
+            yield from self.outputs.emit_missing_results()
+        yield from self.state.close()
         asked = False
         for item in self.interrupts.values():
             calls = list(item.calls)
             for call in calls:
                 # A call to one of the page's tools asks; its result is the answer.
-                self.speech.clients |= {str(call.get("name"))}
-                yield from self.speech.call(call["id"], str(call.get("name")), call.get("args"), call["id"])
-            if item.by_copilotkit and self.talks and not calls:
+                self.outputs.client_tools |= {str(call.get("name"))}
+                yield from self.outputs.emit_call(
+                    call["id"], str(call.get("name")), call.get("args"), call["id"]
+                )
+            if item.is_copilotkit and self.asks_in_chat and not calls:
                 # The question is a chat text, and the next message is the answer.
-                yield from self.speech.emitted(f"question-{item.id}", phrase(item.asked))
+                yield from self.outputs.emit_text(f"question-{item.id}", format_question(item.question))
             elif not calls:
                 asked = True
-                yield question(item, self.thread, in_words=self.handed)
-        pending = self.speech.pending
-        reason: Reason = "interrupt" if asked else "calls" if pending else "stop"
-        yield RunFinished(reason, self.speech.usage, pending)
+                yield to_interrupt_event(item, self.thread, text_only=self.is_delegated)
+        pending = self.outputs.pending_call_ids
+        reason: RunFinishReason = "interrupt" if asked else "calls" if pending else "stop"
+        yield RunFinished(reason, self.outputs.usage, pending)

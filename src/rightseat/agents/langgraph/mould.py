@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import msgspec
 
-from rightseat.agents.langgraph.speech import Utterance
+from rightseat.agents.langgraph.speech import ModelOutput
 from rightseat.types.events import Event, TextDelta
 
-_KEY = b'"content":'
-_word = msgspec.json.Decoder(str).decode
+_CONTENT_KEY = b'"content":'
+_decode_string = msgspec.json.Decoder(str).decode
 _encode = msgspec.json.encode
 
 
-class Mould:
+class LangGraphDeltaFastPath:
     """The bytes before and after the delta of the last event, valid while its text is open."""
 
     __slots__ = ("_after", "_before", "_text", "_utterance")
@@ -26,28 +26,28 @@ class Mould:
         self._before = b""
         self._after = b""
         self._text = ""
-        self._utterance: Utterance | None = None
+        self._utterance: ModelOutput | None = None
 
-    def learn(self, data: bytes, word: str, utterance: Utterance) -> None:
+    def learn_template(self, data: bytes, word: str, output: ModelOutput) -> None:
         self._utterance = None
-        before, found, after = data.partition(_KEY + _encode(word))
+        before, found, after = data.partition(_CONTENT_KEY + _encode(word))
         # The key must be unique, so that no other part of the event can match.
-        if found and word and data.count(_KEY) == 1:
-            self._before, self._after = before + _KEY, after
-            self._text, self._utterance = utterance.text, utterance
+        if found and word and data.count(_CONTENT_KEY) == 1:
+            self._before, self._after = before + _CONTENT_KEY, after
+            self._text, self._utterance = output.open_text_id, output
 
-    def words(self, data: bytes) -> list[Event] | None:
+    def match_delta(self, data: bytes) -> list[Event] | None:
         """Return the event's text delta, or None if the event does not match the template."""
-        utterance = self._utterance
-        if utterance is None or utterance.text != self._text:
+        output = self._utterance
+        if output is None or output.open_text_id != self._text:
             return None
         before, after = self._before, self._after
         if not (data.startswith(before) and data.endswith(after)):
             return None
         try:
-            word = _word(data[len(before) : len(data) - len(after)])
+            word = _decode_string(data[len(before) : len(data) - len(after)])
         except msgspec.DecodeError:
             # Not a single string.
             return None
-        utterance.texts.append(word)
+        output.text_parts.append(word)
         return [TextDelta(self._text, word)] if word else []

@@ -7,19 +7,19 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightseat.agents._peer.options import settled
-from rightseat.agents._peer.reach import Reach
-from rightseat.agents.hook import hook_of, target
-from rightseat.agents.langgraph.local import Local, LocalSource, compiled
-from rightseat.agents.langgraph.server import Server
-from rightseat.agents.langgraph.source import ServerSource
+from rightseat.agents._peer.options import parse_options
+from rightseat.agents._peer.reach import AgentClient
+from rightseat.agents.hook import load_request_hook, load_target
+from rightseat.agents.langgraph.local import LocalGraph, LocalGraphSource, compile_graph
+from rightseat.agents.langgraph.server import LangGraphServer
+from rightseat.agents.langgraph.source import LangGraphServerSource
 from rightseat.errors import ConfigError
 from rightseat.types.agents import AgentSource
 
-_ONLY_SERVER = ("agents", "api_key", "headers", "on_before_request", "refresh")
+_SERVER_ONLY_KEYS = ("agents", "api_key", "headers", "on_before_request", "refresh")
 
 
-class Setup(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class GraphRunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Configuration of each run; it takes precedence over the client's."""
 
     recursion_limit: int | None = None
@@ -27,7 +27,7 @@ class Setup(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tags: list[str] = []
 
 
-class Options(Struct, frozen=True, kw_only=True):
+class LangGraphOptions(Struct, frozen=True, kw_only=True):
     url: str = ""
     """The server: LangGraph Platform, or `langgraph dev`."""
     graph: Any = None
@@ -52,7 +52,7 @@ class Options(Struct, frozen=True, kw_only=True):
     """The name that people see."""
     description: str = ""
     """What it is for, in a sentence."""
-    config: Setup = Setup()
+    config: GraphRunConfig = GraphRunConfig()
     """`recursion_limit`, `configurable`, `tags` of each run."""
     stream_subgraphs: bool = False
     """The nodes of graphs inside the graph are steps too."""
@@ -60,33 +60,35 @@ class Options(Struct, frozen=True, kw_only=True):
 
 def langgraph(name: str, options: Mapping[str, Any]) -> AgentSource:
     """Make the AgentSource: the assistants of a server, or one graph of this process."""
-    given = settled("langgraph", name, options, Options)
-    _check(given, options)
-    setup = {key: value for key in Setup.__struct_fields__ if (value := getattr(given.config, key))}
-    more: dict[str, Any] = {"title": given.title, "description": given.description, "config": setup}
-    if given.graph is not None:
-        graph = compiled(target(given.graph, "graph"), str(given.graph))
-        return LocalSource(name, Local(name, graph, nested=given.stream_subgraphs), **more)
-    reach = Reach(
+    parsed = parse_options("langgraph", name, options, LangGraphOptions)
+    _check_options(parsed, options)
+    setup = {key: value for key in GraphRunConfig.__struct_fields__ if (value := getattr(parsed.config, key))}
+    agent_fields: dict[str, Any] = {"title": parsed.title, "description": parsed.description, "config": setup}
+    if parsed.graph is not None:
+        graph = compile_graph(load_target(parsed.graph, "graph"), str(parsed.graph))
+        return LocalGraphSource(
+            name, LocalGraph(name, graph, stream_subgraphs=parsed.stream_subgraphs), **agent_fields
+        )
+    client = AgentClient(
         name,
-        given.url,
-        headers={**({"X-Api-Key": given.api_key} if given.api_key else {}), **given.headers},
-        hook=hook_of(given.on_before_request),
-        connect_timeout=given.connect_timeout,
-        timeout=given.timeout,
-        tries=given.tries,
+        parsed.url,
+        headers={**({"X-Api-Key": parsed.api_key} if parsed.api_key else {}), **parsed.headers},
+        hook=load_request_hook(parsed.on_before_request),
+        connect_timeout=parsed.connect_timeout,
+        timeout=parsed.timeout,
+        tries=parsed.tries,
     )
-    server = Server(reach, nested=given.stream_subgraphs)
-    return ServerSource(name, server, given.agents, refresh=given.refresh, **more)
+    server = LangGraphServer(client, stream_subgraphs=parsed.stream_subgraphs)
+    return LangGraphServerSource(name, server, parsed.agents, refresh=parsed.refresh, **agent_fields)
 
 
-def _check(given: Options, options: Mapping[str, Any]) -> None:
-    if bool(given.url) == (given.graph is not None):
+def _check_options(parsed: LangGraphOptions, options: Mapping[str, Any]) -> None:
+    if bool(parsed.url) == (parsed.graph is not None):
         raise ConfigError(
             "A langgraph agent needs a url or a graph: the address of a server, or module:attribute.",
             param="url",
         )
-    for key in _ONLY_SERVER if given.graph is not None else ():
+    for key in _SERVER_ONLY_KEYS if parsed.graph is not None else ():
         if key in options:
             raise ConfigError(
                 f"A graph in this process is not asked over HTTP: it takes no {key}.", param=key

@@ -7,108 +7,108 @@ from typing import Any
 
 import msgspec
 
-_BLANK = re.compile(r"[ \t\r\n]*")
+_WHITESPACE = re.compile(r"[ \t\r\n]*")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)("?)', re.DOTALL)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 # An incomplete escape, or the first half of a surrogate pair.
-_HALF = re.compile(r"(?:\\u[dD][89abAB][0-9a-fA-F]{2})?(?:\\(?:u[0-9a-fA-F]{0,3})?)?$")
-_DEEPEST = 64
-_WORDS = {"true": True, "false": False, "null": None}
+_INCOMPLETE_ESCAPE = re.compile(r"(?:\\u[dD][89abAB][0-9a-fA-F]{2})?(?:\\(?:u[0-9a-fA-F]{0,3})?)?$")
+_MAX_DEPTH = 64
+_LITERALS = {"true": True, "false": False, "null": None}
 
 
-class Unwritten(Exception):
+class IncompleteJSON(Exception):
     """The value has not started, or is still ambiguous."""
 
 
-def partial(text: str) -> Any:
+def parse_partial_json(text: str) -> Any:
     """Parse `text`, the beginning of a JSON text; None if it has no value yet."""
     try:
-        return Reading(text).value(0)
-    except Unwritten:
+        return PartialJSONParser(text).parse_value(0)
+    except IncompleteJSON:
         return None
 
 
-class Reading:
+class PartialJSONParser:
     def __init__(self, text: str) -> None:
         self.text = text
-        self.at = 0
+        self.position = 0
 
-    def next(self) -> str:
+    def peek(self) -> str:
         """Return the next non-blank character, or an empty text at the end."""
-        found = _BLANK.match(self.text, self.at)
-        self.at = found.end() if found else self.at
-        return self.text[self.at : self.at + 1]
+        match = _WHITESPACE.match(self.text, self.position)
+        self.position = match.end() if match else self.position
+        return self.text[self.position : self.position + 1]
 
-    def value(self, depth: int) -> Any:
-        if depth > _DEEPEST:
-            raise Unwritten
-        match self.next():
+    def parse_value(self, depth: int) -> Any:
+        if depth > _MAX_DEPTH:
+            raise IncompleteJSON
+        match self.peek():
             case "{":
-                return self.object(depth)
+                return self.parse_object(depth)
             case "[":
-                return self.array(depth)
+                return self.parse_array(depth)
             case '"':
-                return self.string()[0]
+                return self.parse_string()[0]
             case _:
-                return self.plain()
+                return self.parse_literal()
 
-    def object(self, depth: int) -> dict[str, Any]:
-        made: dict[str, Any] = {}
-        self.at += 1
-        while self.next() == '"':
-            key, whole = self.string()
-            if not whole or self.next() != ":":
+    def parse_object(self, depth: int) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        self.position += 1
+        while self.peek() == '"':
+            key, is_complete = self.parse_string()
+            if not is_complete or self.peek() != ":":
                 break
-            self.at += 1
+            self.position += 1
             try:
-                made[key] = self.value(depth + 1)
-            except Unwritten:
+                result[key] = self.parse_value(depth + 1)
+            except IncompleteJSON:
                 break
-            if self.next() != ",":
+            if self.peek() != ",":
                 break
-            self.at += 1
-        self.at += self.next() == "}"
-        return made
+            self.position += 1
+        self.position += self.peek() == "}"
+        return result
 
-    def array(self, depth: int) -> list[Any]:
-        made: list[Any] = []
-        self.at += 1
-        while self.next() not in ("", "]"):
+    def parse_array(self, depth: int) -> list[Any]:
+        result: list[Any] = []
+        self.position += 1
+        while self.peek() not in ("", "]"):
             try:
-                made.append(self.value(depth + 1))
-            except Unwritten:
+                result.append(self.parse_value(depth + 1))
+            except IncompleteJSON:
                 break
-            if self.next() != ",":
+            if self.peek() != ",":
                 break
-            self.at += 1
-        self.at += self.next() == "]"
-        return made
+            self.position += 1
+        self.position += self.peek() == "]"
+        return result
 
-    def string(self) -> tuple[str, bool]:
+    def parse_string(self) -> tuple[str, bool]:
         """Return a string and whether it is complete."""
-        found = _STRING.match(self.text, self.at)
-        if found is None:
-            raise Unwritten
-        self.at = found.end()
-        inner, whole = found[1], bool(found[2])
-        if not whole:
+        match = _STRING.match(self.text, self.position)
+        if match is None:
+            raise IncompleteJSON
+        self.position = match.end()
+        inner, is_complete = match[1], bool(match[2])
+        if not is_complete:
             # The pattern stops before a final lone backslash.
-            inner = _HALF.sub("", inner)
-            self.at = len(self.text)
+            inner = _INCOMPLETE_ESCAPE.sub("", inner)
+            self.position = len(self.text)
         try:
-            made: str = msgspec.json.decode(f'"{inner}"', type=str)
+            value: str = msgspec.json.decode(f'"{inner}"', type=str)
         except msgspec.DecodeError:
-            raise Unwritten from None
-        return made, whole
+            raise IncompleteJSON from None
+        return value, is_complete
 
-    def plain(self) -> Any:
+    def parse_literal(self) -> Any:
         """Parse a literal or a number; a number at the end of the text may still grow and is incomplete."""
-        for word, value in _WORDS.items():
-            if self.text.startswith(word, self.at):
-                self.at += len(word)
+        for word, value in _LITERALS.items():
+            if self.text.startswith(word, self.position):
+                self.position += len(word)
                 return value
-        found = _NUMBER.match(self.text, self.at)
-        if found is None or found.end() == len(self.text):
-            raise Unwritten
-        self.at = found.end()
-        return msgspec.json.decode(found[0])
+        match = _NUMBER.match(self.text, self.position)
+        if match is None or match.end() == len(self.text):
+            raise IncompleteJSON
+        self.position = match.end()
+        return msgspec.json.decode(match[0])

@@ -16,10 +16,15 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightseat.agents._peer.incoming import Incoming
-from rightseat.agents._peer.reach import Reach
-from rightseat.agents.langgraph.frames import Frame, Frames
-from rightseat.agents.langgraph.request import Request, Schema, Standing, standing
+from rightseat.agents._peer.incoming import StreamingResponse
+from rightseat.agents._peer.reach import AgentClient
+from rightseat.agents.langgraph.frames import ServerSentEvent, ServerSentEventParser
+from rightseat.agents.langgraph.request import (
+    GraphRunRequest,
+    GraphSchema,
+    GraphThreadState,
+    parse_thread_state,
+)
 from rightseat.errors import (
     Incomplete,
     RightseatError,
@@ -30,18 +35,18 @@ from rightseat.errors import (
 )
 from rightseat.types.turn import Owner, Turn
 
-MODES = ("events", "values", "updates")
-PAGE = 100
-MOST = 1000
-REJOINS = 5
-_RUN = re.compile(r"/runs/([0-9a-f-]{36})$")
+STREAM_MODES = ("events", "values", "updates")
+PAGE_SIZE = 100
+MAX_ASSISTANTS = 1000
+MAX_REJOINS = 5
+_RUN_LOCATION = re.compile(r"/runs/([0-9a-f-]{36})$")
 _RUN_ID = re.compile(rb'"run_id": ?"([0-9a-f-]{36})"')
 _EVENT_ID = re.compile(r"[A-Za-z0-9_.:\-]{1,100}")
 
 log = logging.getLogger(__name__)
 
 
-class Assistant(Struct, frozen=True):
+class LangGraphAssistant(Struct, frozen=True):
     """An assistant of the server: a graph with a configuration."""
 
     id: str
@@ -50,11 +55,11 @@ class Assistant(Struct, frozen=True):
     description: str = ""
 
 
-class Server:
-    def __init__(self, reach: Reach, *, nested: bool = False) -> None:
-        self.reach = reach
-        self.faults = reach.faults
-        self.nested = nested
+class LangGraphServer:
+    def __init__(self, client: AgentClient, *, stream_subgraphs: bool = False) -> None:
+        self.client = client
+        self.errors = client.errors
+        self.stream_subgraphs = stream_subgraphs
         self._cancels: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
@@ -63,109 +68,115 @@ class Server:
             await asyncio.wait(self._cancels, timeout=2)
         for task in tuple(self._cancels):
             task.cancel()
-        self.reach.close()
+        self.client.close()
 
-    async def assistants(self) -> list[Assistant]:
-        found: list[Assistant] = []
-        while len(found) < MOST:
-            body = {"limit": PAGE, "offset": len(found)}
-            page = await self.reach.json("POST", ("assistants", "search"), body)
+    async def list_assistants(self) -> list[LangGraphAssistant]:
+        assistants: list[LangGraphAssistant] = []
+        while len(assistants) < MAX_ASSISTANTS:
+            body = {"limit": PAGE_SIZE, "offset": len(assistants)}
+            page = await self.client.request_json("POST", ("assistants", "search"), body)
             if not isinstance(page, list):
-                raise self.faults.garbled("no list of assistants")
-            found += [assistant for item in page if (assistant := read(item))]
-            if len(page) < PAGE:
+                raise self.errors.invalid_response("no list of assistants")
+            assistants += [assistant for item in page if (assistant := parse_assistant(item))]
+            if len(page) < PAGE_SIZE:
                 break
-        return found
+        return assistants
 
-    async def schema(self, assistant: str, turn: Turn) -> Schema:
-        told = await self.reach.json("GET", ("assistants", assistant, "schemas"), turn=turn, absent=True)
-        if not isinstance(told, dict):
-            return Schema()
-        return Schema(
-            inputs=keys(told.get("input_schema")),
-            outputs=keys(told.get("output_schema")),
-            settings=keys(told.get("config_schema")) or frozenset(),
+    async def fetch_schema(self, assistant: str, turn: Turn) -> GraphSchema:
+        schemas = await self.client.request_json(
+            "GET", ("assistants", assistant, "schemas"), turn=turn, missing_ok=True
+        )
+        if not isinstance(schemas, dict):
+            return GraphSchema()
+        return GraphSchema(
+            inputs=list_schema_keys(schemas.get("input_schema")),
+            outputs=list_schema_keys(schemas.get("output_schema")),
+            settings=list_schema_keys(schemas.get("config_schema")) or frozenset(),
         )
 
     # Threads.
 
-    async def standing(
+    async def fetch_state(
         self, thread: uuid.UUID, *, turn: Turn | None = None, owner: Owner | None = None
-    ) -> Standing | None:
+    ) -> GraphThreadState | None:
         """Return the thread's state, or None if the thread does not exist."""
         path = ("threads", str(thread), "state")
-        state = await self.reach.json("GET", path, turn=turn, owner=owner, absent=True)
-        return None if state is None else standing(state)
+        state = await self.client.request_json("GET", path, turn=turn, owner=owner, missing_ok=True)
+        return None if state is None else parse_thread_state(state)
 
-    async def create(self, thread: uuid.UUID, turn: Turn) -> None:
-        metadata = {"rightseat_owner": digest(turn.owner)}
+    async def create_thread(self, thread: uuid.UUID, turn: Turn) -> None:
+        metadata = {"rightseat_owner": hash_owner(turn.owner)}
         body = {"thread_id": str(thread), "if_exists": "do_nothing", "metadata": metadata}
-        await self.reach.json("POST", ("threads",), body, turn=turn)
+        await self.client.request_json("POST", ("threads",), body, turn=turn)
 
-    async def owned(self, thread: uuid.UUID, turn: Turn) -> bool:
+    async def is_thread_owner(self, thread: uuid.UUID, turn: Turn) -> bool:
         """Whether the thread was created for the turn's owner."""
-        found = await self.reach.json("GET", ("threads", str(thread)), turn=turn, absent=True)
-        metadata = found.get("metadata") if isinstance(found, dict) else None
-        return isinstance(metadata, dict) and metadata.get("rightseat_owner") == digest(turn.owner)
+        thread_fields = await self.client.request_json(
+            "GET", ("threads", str(thread)), turn=turn, missing_ok=True
+        )
+        metadata = thread_fields.get("metadata") if isinstance(thread_fields, dict) else None
+        return isinstance(metadata, dict) and metadata.get("rightseat_owner") == hash_owner(turn.owner)
 
-    async def update(self, thread: uuid.UUID, asked: Request, turn: Turn) -> None:
-        body = {"values": asked.update, "as_node": asked.node}
-        await self.reach.json("POST", ("threads", str(thread), "state"), body, turn=turn, repeatable=False)
+    async def update_state(self, thread: uuid.UUID, request: GraphRunRequest, turn: Turn) -> None:
+        body = {"values": request.update, "as_node": request.node}
+        await self.client.request_json(
+            "POST", ("threads", str(thread), "state"), body, turn=turn, idempotent=False
+        )
 
     # Runs.
 
-    async def stream(
-        self, assistant: str, thread: uuid.UUID, asked: Request, turn: Turn
-    ) -> AsyncIterator[Frame]:
+    async def stream_run(
+        self, assistant: str, thread: uuid.UUID, request: GraphRunRequest, turn: Turn
+    ) -> AsyncIterator[ServerSentEvent]:
         """Start a run and yield its events. A cut stream is resumed; leaving early cancels the run."""
-        leg = Leg()
+        cursor = RunCursor()
         done = False
         try:
             while not done:
                 # One generator: a second one would cost time for each token.
                 try:
-                    async with await self._opened(assistant, thread, asked, turn, leg) as answer:
-                        frames = Frames(self.faults)
-                        async for data in answer:
-                            for frame in frames.feed(data):
-                                if leg.is_new(frame):
-                                    yield frame
+                    async with await self._open_stream(assistant, thread, request, turn, cursor) as response:
+                        parser = ServerSentEventParser(self.errors)
+                        async for data in response:
+                            for event in parser.feed(data):
+                                if cursor.is_new(event):
+                                    yield event
                     done = True
                 except Incomplete:
-                    if not leg.goes_on():
+                    if not cursor.try_rejoin():
                         raise
-                    log.info("run %s was cut off and is joined again", leg.run)
+                    log.info("run %s was cut off and is joined again", cursor.run_id)
         except (UpstreamRefused, UpstreamRejected, UpstreamDenied, UpstreamBusy):
             # A rejected request started no run.
-            done = not leg.run
+            done = not cursor.run_id
             raise
         finally:
             if not done:
-                self._cancel_later(thread, leg.run, turn)
+                self._cancel_later(thread, cursor.run_id, turn)
 
-    async def _opened(
-        self, assistant: str, thread: uuid.UUID, asked: Request, turn: Turn, leg: Leg
-    ) -> Incoming:
+    async def _open_stream(
+        self, assistant: str, thread: uuid.UUID, request: GraphRunRequest, turn: Turn, cursor: RunCursor
+    ) -> StreamingResponse:
         """Open the stream of a run, from its beginning or after the last received event."""
         path = ("threads", str(thread), "runs")
-        if leg.run:
-            joined = (*path, leg.run, "stream")
-            since = {"Last-Event-ID": leg.last}
-            answer = await self.reach.stream("GET", joined, turn=turn, headers=since, repeatable=True)
+        if cursor.run_id:
+            joined = (*path, cursor.run_id, "stream")
+            since = {"Last-Event-ID": cursor.last_event_id}
+            response = await self.client.open_stream("GET", joined, turn=turn, headers=since, idempotent=True)
         else:
-            body = self._body(assistant, asked)
-            answer = await self.reach.stream("POST", (*path, "stream"), body, turn=turn)
-        leg.see(answer.headers)
-        if not answer.headers.get("content-type", "").startswith("text/event-stream"):
-            answer.close()
-            raise self.faults.garbled("no event stream")
-        return answer
+            body = self._build_run_body(assistant, request)
+            response = await self.client.open_stream("POST", (*path, "stream"), body, turn=turn)
+        cursor.read_run_id(response.headers)
+        if not response.headers.get("content-type", "").startswith("text/event-stream"):
+            response.close()
+            raise self.errors.invalid_response("no event stream")
+        return response
 
-    def _body(self, assistant: str, asked: Request) -> dict[str, Any]:
+    def _build_run_body(self, assistant: str, request: GraphRunRequest) -> dict[str, Any]:
         body: dict[str, Any] = {
             "assistant_id": assistant,
-            "stream_mode": MODES,
-            "stream_subgraphs": self.nested,
+            "stream_mode": STREAM_MODES,
+            "stream_subgraphs": self.stream_subgraphs,
             # The run outlives its connection so that it can be rejoined; leaving cancels it explicitly.
             "stream_resumable": True,
             "on_disconnect": "continue",
@@ -173,11 +184,11 @@ class Server:
             "multitask_strategy": "interrupt",
             "if_not_exists": "create",
         }
-        if asked.config:
-            body["config"] = asked.config
-        if asked.resume is not None:
-            return {**body, "command": {"resume": asked.resume}}
-        return {**body, "input": asked.input}
+        if request.config:
+            body["config"] = request.config
+        if request.resume is not None:
+            return {**body, "command": {"resume": request.resume}}
+        return {**body, "input": request.input}
 
     def _cancel_later(self, thread: uuid.UUID, run: str, turn: Turn) -> None:
         """Cancel the run in a background task."""
@@ -188,81 +199,87 @@ class Server:
     async def _cancel(self, thread: uuid.UUID, run: str, turn: Turn) -> None:
         path = ("threads", str(thread), "runs")
         try:
-            runs = [run] if run else await self._running(path, turn)
-            for one in runs:
+            runs = [run] if run else await self._list_active_runs(path, turn)
+            for run_id in runs:
                 query = {"wait": "false", "action": "interrupt"}
-                await self.reach.json("POST", (*path, one, "cancel"), turn=turn, query=query, absent=True)
+                await self.client.request_json(
+                    "POST", (*path, run_id, "cancel"), turn=turn, query=query, missing_ok=True
+                )
         except RightseatError as error:
             # The server rejects cancelling a finished run.
             log.debug("a run of thread %s was not cancelled: %s", thread, error.message)
 
-    async def _running(self, path: tuple[str, ...], turn: Turn) -> list[str]:
+    async def _list_active_runs(self, path: tuple[str, ...], turn: Turn) -> list[str]:
         """List the thread's active runs, for a caller that left before it had the run's id."""
-        found = await self.reach.json("GET", path, turn=turn, query={"limit": "10"}, absent=True)
-        listed = [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
-        return [str(item.get("run_id")) for item in listed if item.get("status") in ("pending", "running")]
+        response = await self.client.request_json(
+            "GET", path, turn=turn, query={"limit": "10"}, missing_ok=True
+        )
+        runs = [item for item in response if isinstance(item, dict)] if isinstance(response, list) else []
+        return [str(item.get("run_id")) for item in runs if item.get("status") in ("pending", "running")]
 
 
-class Leg:
+class RunCursor:
     """Position in a run's stream: the run and the last received event."""
 
     def __init__(self) -> None:
-        self.run = ""
+        self.run_id = ""
         # -1: from the first event.
-        self.last = "-1"
+        self.last_event_id = "-1"
         self.rejoins = 0
-        self.moment: list[Frame] = []
+        self.events_at_last_id: list[ServerSentEvent] = []
         """The events with the last id, for detecting repetitions."""
 
-    def see(self, headers: Mapping[str, str]) -> None:
-        found = _RUN.search(headers.get("content-location", ""))
-        self.run = found[1] if found else self.run
+    def read_run_id(self, headers: Mapping[str, str]) -> None:
+        match = _RUN_LOCATION.search(headers.get("content-location", ""))
+        self.run_id = match[1] if match else self.run_id
 
-    def is_new(self, frame: Frame) -> bool:
+    def is_new(self, event: ServerSentEvent) -> bool:
         """Whether the event was not received before. A rejoined server sends some events twice: stored and
         live. Ids grow, but events of the same millisecond may share one."""
-        if frame.id == self.last:
-            if self.rejoins and frame in self.moment:
+        if event.id == self.last_event_id:
+            if self.rejoins and event in self.events_at_last_id:
                 return False
-            self.moment.append(frame)
-        elif frame.id:
-            if self.rejoins and earlier(frame.id, self.last):
+            self.events_at_last_id.append(event)
+        elif event.id:
+            if self.rejoins and is_earlier_id(event.id, self.last_event_id):
                 return False
-            self.last, self.moment = frame.id, [frame]
-        if not self.run and frame.event == "metadata" and (found := _RUN_ID.search(frame.data)):
-            self.run = found[1].decode()
+            self.last_event_id, self.events_at_last_id = event.id, [event]
+        if not self.run_id and event.event == "metadata" and (match := _RUN_ID.search(event.data)):
+            self.run_id = match[1].decode()
         return True
 
-    def goes_on(self) -> bool:
+    def try_rejoin(self) -> bool:
         """Count a rejoin; return whether the run can be rejoined after the last event."""
         self.rejoins += 1
-        return bool(self.run and self.rejoins <= REJOINS and _EVENT_ID.fullmatch(self.last))
+        return bool(self.run_id and self.rejoins <= MAX_REJOINS and _EVENT_ID.fullmatch(self.last_event_id))
 
 
-def earlier(one: str, other: str) -> bool:
+def is_earlier_id(first: str, second: str) -> bool:
     """Compare two event ids, each a time in milliseconds and a number."""
-    parts = [[int(part) for part in id.split("-") if part.isdecimal()] for id in (one, other)]
+    parts = [[int(part) for part in id.split("-") if part.isdecimal()] for id in (first, second)]
     return parts[0] < parts[1]
 
 
-def read(item: Any) -> Assistant | None:
+def parse_assistant(item: Any) -> LangGraphAssistant | None:
     match item:
         case {"assistant_id": str(id), "graph_id": str(graph)}:
-            return Assistant(id, graph, str(item.get("name") or graph), str(item.get("description") or ""))
+            return LangGraphAssistant(
+                id, graph, str(item.get("name") or graph), str(item.get("description") or "")
+            )
         case _:
             return None
 
 
-def keys(schema: Any) -> frozenset[str] | None:
+def list_schema_keys(schema: Any) -> frozenset[str] | None:
     """Return the property names of an object schema; None if it declares none."""
     if not isinstance(schema, dict):
         return None
     reference = str(schema.get("$ref", ""))
     definitions = schema.get("$defs") or schema.get("definitions") or {}
-    found = definitions.get(reference.rpartition("/")[2], schema) if reference else schema
-    properties = found.get("properties") if isinstance(found, dict) else None
+    definition = definitions.get(reference.rpartition("/")[2], schema) if reference else schema
+    properties = definition.get("properties") if isinstance(definition, dict) else None
     return frozenset(properties) if isinstance(properties, dict) and properties else None
 
 
-def digest(owner: Owner) -> str:
+def hash_owner(owner: Owner) -> str:
     return hashlib.sha256(owner.name.encode()).hexdigest()[:32]

@@ -8,65 +8,69 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
-from rightseat.agents._peer.faults import Faults
-from rightseat.agents._peer.lookout import Lookout
+from rightseat.agents._peer.faults import PeerErrors
+from rightseat.agents._peer.lookout import HealthMonitor
 from rightseat.agents.langgraph.agent import Graph, GraphAgent
-from rightseat.agents.langgraph.frames import Frame
-from rightseat.agents.langgraph.request import Request, Schema, Standing
-from rightseat.agents.langgraph.server import Assistant, Server
+from rightseat.agents.langgraph.frames import ServerSentEvent
+from rightseat.agents.langgraph.request import GraphRunRequest, GraphSchema, GraphThreadState
+from rightseat.agents.langgraph.server import LangGraphAssistant, LangGraphServer
 from rightseat.errors import DiscoveryFailed, RightseatError, UpstreamRefused
 from rightseat.types.tools import Tool
 from rightseat.types.turn import Owner, Turn
 
-Lost = Callable[[UpstreamRefused], None]
+OnConnectionLost = Callable[[UpstreamRefused], None]
 
 
-class Remote:
+class RemoteGraph:
     """A Graph: one assistant of a server. `on_connection_lost` is called if the server is unreachable."""
 
-    def __init__(self, server: Server, assistant: Assistant, lost: Lost) -> None:
+    def __init__(
+        self, server: LangGraphServer, assistant: LangGraphAssistant, on_connection_lost: OnConnectionLost
+    ) -> None:
         self.server = server
         self.assistant = assistant
-        self.lost = lost
-        self.faults: Faults = server.faults
-        self.nested = server.nested
-        self._schema: Schema | None = None
+        self.on_connection_lost = on_connection_lost
+        self.errors: PeerErrors = server.errors
+        self.stream_subgraphs = server.stream_subgraphs
+        self._schema: GraphSchema | None = None
 
-    async def schema(self, turn: Turn, /) -> Schema:
+    async def fetch_schema(self, turn: Turn, /) -> GraphSchema:
         if self._schema is None:
-            self._schema = await self.server.schema(self.assistant.id, turn)
+            self._schema = await self.server.fetch_schema(self.assistant.id, turn)
         return self._schema
 
-    async def standing(
+    async def fetch_state(
         self, thread: uuid.UUID, /, *, turn: Turn | None = None, owner: Owner | None = None
-    ) -> Standing | None:
+    ) -> GraphThreadState | None:
         """Fetch the thread's state. Each run begins with this request, so it detects a lost server."""
         try:
-            return await self.server.standing(thread, turn=turn, owner=owner)
+            return await self.server.fetch_state(thread, turn=turn, owner=owner)
         except UpstreamRefused as error:
-            self.lost(error)
+            self.on_connection_lost(error)
             raise
 
-    async def create(self, thread: uuid.UUID, turn: Turn, /) -> None:
-        await self.server.create(thread, turn)
+    async def create_thread(self, thread: uuid.UUID, turn: Turn, /) -> None:
+        await self.server.create_thread(thread, turn)
 
-    async def owned(self, thread: uuid.UUID, turn: Turn, /) -> bool:
-        return await self.server.owned(thread, turn)
+    async def is_thread_owner(self, thread: uuid.UUID, turn: Turn, /) -> bool:
+        return await self.server.is_thread_owner(thread, turn)
 
-    async def update(self, thread: uuid.UUID, asked: Request, turn: Turn, /) -> None:
-        await self.server.update(thread, asked, turn)
+    async def update_state(self, thread: uuid.UUID, request: GraphRunRequest, turn: Turn, /) -> None:
+        await self.server.update_state(thread, request, turn)
 
-    def stream(self, thread: uuid.UUID, asked: Request, turn: Turn, /) -> AsyncIterator[Frame]:
-        return self.server.stream(self.assistant.id, thread, asked, turn)
+    def stream_run(
+        self, thread: uuid.UUID, request: GraphRunRequest, turn: Turn, /
+    ) -> AsyncIterator[ServerSentEvent]:
+        return self.server.stream_run(self.assistant.id, thread, request, turn)
 
 
-class ServerSource:
+class LangGraphServerSource:
     """An AgentSource. `wanted` are names or graph ids; empty: the assistant called `name`, else all."""
 
     def __init__(
         self,
         name: str,
-        server: Server,
+        server: LangGraphServer,
         wanted: tuple[str, ...] = (),
         *,
         title: str = "",
@@ -80,10 +84,10 @@ class ServerSource:
         self._title = title
         self._description = description
         self._config = config
-        self._remotes: dict[str, Remote] = {}
+        self._graphs: dict[str, RemoteGraph] = {}
         self._agents: dict[str, GraphAgent] = {}
-        self._lookout = Lookout(name, self._look, every=refresh)
-        self._refuse("It was not looked for yet.")
+        self._health = HealthMonitor(name, self._probe, interval=refresh)
+        self._mark_all_down("It was not looked for yet.")
 
     @property
     def agents(self) -> Mapping[str, GraphAgent]:
@@ -94,82 +98,88 @@ class ServerSource:
         return ()
 
     async def start(self) -> None:
-        await self._lookout.start()
+        await self._health.start()
 
     async def close(self) -> None:
-        await self._lookout.close()
+        await self._health.close()
         await self.server.close()
 
-    async def _look(self) -> None:
+    async def _probe(self) -> None:
         """Update the agents from the server; raises if the server or a wanted assistant is missing."""
         try:
-            found = self._chosen(await self.server.assistants())
+            selected = self._select_assistants(await self.server.list_assistants())
         except RightseatError as error:
-            self._refuse(error.message)
+            self._mark_all_down(error.message)
             raise
         before, self._agents = self._agents, {}
-        for name, assistant in found.items():
-            agent = self._agents[name] = before.get(name) or self._agent(name)
-            self._describe(agent, assistant, alone=len(found) == 1)
-        missing = [agent.down for agent in self._agents.values() if agent.down]
+        for name, assistant in selected.items():
+            agent = self._agents[name] = before.get(name) or self._make_agent(name)
+            self._update_agent(agent, assistant, is_only_one=len(selected) == 1)
+        missing = [agent.unavailable_reason for agent in self._agents.values() if agent.unavailable_reason]
         if missing:
             raise DiscoveryFailed(missing[0])
 
-    def _lost(self, error: UpstreamRefused) -> None:
-        self._refuse(error.message)
-        self._lookout.lost(error)
+    def _on_connection_lost(self, error: UpstreamRefused) -> None:
+        self._mark_all_down(error.message)
+        self._health.mark_down(error)
 
-    def _chosen(self, listed: list[Assistant]) -> dict[str, Assistant | None]:
+    def _select_assistants(
+        self, assistants: list[LangGraphAssistant]
+    ) -> dict[str, LangGraphAssistant | None]:
         """Return the assistants by the names that clients use; None for a wanted but missing one."""
         if self.wanted:
-            return {name: called(name, listed) for name in self.wanted}
-        if not listed:
+            return {name: find_assistant(name, assistants) for name in self.wanted}
+        if not assistants:
             return {self.name: None}
-        if (own := called(self.name, listed)) is not None:
+        if (own := find_assistant(self.name, assistants)) is not None:
             return {self.name: own}
-        names = [assistant.name for assistant in listed]
-        return {one.name if names.count(one.name) == 1 else one.id: one for one in listed}
+        names = [assistant.name for assistant in assistants]
+        return {one.name if names.count(one.name) == 1 else one.id: one for one in assistants}
 
-    def _refuse(self, why: str) -> None:
+    def _mark_all_down(self, why: str) -> None:
         """Set `down` of all known or wanted agents."""
         for name in self._agents or self.wanted or (self.name,):
-            self._agents.setdefault(name, self._agent(name)).down = why
+            self._agents.setdefault(name, self._make_agent(name)).unavailable_reason = why
 
-    def _agent(self, name: str) -> GraphAgent:
+    def _make_agent(self, name: str) -> GraphAgent:
         async def find() -> Graph:
-            return await self.find(name)
+            return await self.get_graph(name)
 
         return GraphAgent(name, find, title=self._title, description=self._description, config=self._config)
 
-    def _describe(self, agent: GraphAgent, assistant: Assistant | None, *, alone: bool) -> None:
+    def _update_agent(
+        self, agent: GraphAgent, assistant: LangGraphAssistant | None, *, is_only_one: bool
+    ) -> None:
         if assistant is None:
-            self._remotes.pop(agent.name, None)
-            agent.down = f"The server of agent {self.name!r} has no assistant called {agent.name!r}."
+            self._graphs.pop(agent.name, None)
+            agent.unavailable_reason = (
+                f"The server of agent {self.name!r} has no assistant called {agent.name!r}."
+            )
             return
-        agent.down = ""
-        agent.title = self._title if alone else assistant.name
-        agent.description = (self._description if alone else "") or assistant.description
-        known = self._remotes.get(agent.name)
+        agent.unavailable_reason = ""
+        agent.title = self._title if is_only_one else assistant.name
+        agent.description = (self._description if is_only_one else "") or assistant.description
+        known = self._graphs.get(agent.name)
         if known is None or known.assistant != assistant:
-            self._remotes[agent.name] = Remote(self.server, assistant, self._lost)
+            self._graphs[agent.name] = RemoteGraph(self.server, assistant, self._on_connection_lost)
 
-    async def find(self, name: str) -> Graph:
+    async def get_graph(self, name: str) -> Graph:
         agent = self._agents.get(name)
-        if agent is None or agent.down or name not in self._remotes:
+        if agent is None or agent.unavailable_reason or name not in self._graphs:
             with contextlib.suppress(RightseatError):
-                await self._look()
-                self._lookout.seen()
+                await self._probe()
+                self._health.mark_up()
             agent = self._agents.get(name)
-        if agent is None or agent.down:
+        if agent is None or agent.unavailable_reason:
             gone = f"The server of agent {self.name!r} no longer has {name!r}."
-            raise DiscoveryFailed(agent.down if agent else gone)
-        return self._remotes[name]
+            raise DiscoveryFailed(agent.unavailable_reason if agent else gone)
+        return self._graphs[name]
 
 
-def called(name: str, listed: list[Assistant]) -> Assistant | None:
+def find_assistant(name: str, assistants: list[LangGraphAssistant]) -> LangGraphAssistant | None:
     """Find an assistant by its name, graph or id, in this order."""
     for key in ("name", "graph", "id"):
-        for assistant in listed:
+        for assistant in assistants:
             if getattr(assistant, key) == name:
                 return assistant
     return None

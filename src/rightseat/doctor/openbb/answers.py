@@ -7,107 +7,123 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 
 from rightseat.doctor import doors
-from rightseat.doctor.client import Reply, Unreachable
-from rightseat.doctor.line import Line, broken, good, skipped
-from rightseat.doctor.openbb.caller import Caller, readable
-from rightseat.doctor.openbb.chat import Chat, strangers
-from rightseat.doctor.openbb.events import CALL, CHUNK, faults
-from rightseat.doctor.openbb.fault import Fault, lines
-from rightseat.doctor.openbb.functions import LOST, STATE
-from rightseat.doctor.openbb.requests import ASK, PLAIN, human, loose, then, today
-from rightseat.doctor.openbb.stream import Frame, read
+from rightseat.doctor.client import ProbeReply, Unreachable
+from rightseat.doctor.line import CheckResult, broken, good, skipped
+from rightseat.doctor.openbb.caller import OpenBBPage, check_readable
+from rightseat.doctor.openbb.chat import SimulatedChat, find_unknown_widgets
+from rightseat.doctor.openbb.events import CALL_EVENT, CHUNK_EVENT, check_events
+from rightseat.doctor.openbb.fault import Fault, report_faults
+from rightseat.doctor.openbb.functions import EXTRA_STATE_FIX, MISSING_EXTRA_STATE
+from rightseat.doctor.openbb.requests import (
+    PLAIN_QUESTION,
+    WIDGET_QUESTION,
+    make_current_fields,
+    make_human_message,
+    make_legacy_fields,
+    make_loose_request,
+)
+from rightseat.doctor.openbb.stream import ReceivedEvent, parse_stream
 
-MOST_TRIPS = 6
-TELLING = 4
+MAX_ROUND_TRIPS = 6
+MIN_STREAM_EVENTS = 4
 """Answers with fewer events are too short to judge streaming."""
-TOLD = "answer 200 with a stream that says it in words: of anything else the person sees only that it failed"
+ERROR_STREAM_FIX = (
+    "answer 200 with a stream that says it in words: of anything else the person sees only that it failed"
+)
 
 
-def era(*, old: bool) -> str:
+def format_era(*, old: bool) -> str:
     return "openbb 2024" if old else "openbb today"
 
 
-def judged(reply: Reply, *, old: bool) -> tuple[list[Frame], list[Fault]]:
+def check_reply(reply: ProbeReply, *, old: bool) -> tuple[list[ReceivedEvent], list[Fault]]:
     """Return the events of an answer and all its faults."""
-    found = list(readable(reply))
+    read_faults = list(check_readable(reply))
     if reply.status != 200:
-        said = reply.body[:200].decode("utf-8", "replace")
-        return [], [*found, Fault(f"HTTP {reply.status}: {said}", TOLD)]
+        body_text = reply.body[:200].decode("utf-8", "replace")
+        return [], [*read_faults, Fault(f"HTTP {reply.status}: {body_text}", ERROR_STREAM_FIX)]
     if not reply.headers.get("content-type", "").startswith("text/event-stream"):
-        return [], [*found, Fault("the answer is no event stream", "answer with text/event-stream")]
-    frames, wrong = read(reply.body)
-    return frames, [*found, *wrong, *faults(frames, old=old), *hidden(reply)]
+        return [], [*read_faults, Fault("the answer is no event stream", "answer with text/event-stream")]
+    frames, stream_faults = parse_stream(reply.body)
+    return frames, [*read_faults, *stream_faults, *check_events(frames, old=old), *check_trace_header(reply)]
 
 
-def hidden(reply: Reply) -> Iterator[Fault]:
+def check_trace_header(reply: ProbeReply) -> Iterator[Fault]:
     exposed = reply.headers.get("access-control-expose-headers", "").lower()
     if "x-trace-id" in reply.headers and "x-trace-id" not in exposed and "*" not in exposed:
         yield Fault("the page may not read X-Trace-Id", "name it in Access-Control-Expose-Headers", False)
 
 
-def said(frames: Iterable[Frame]) -> str:
-    return "".join(frame.data["delta"] for frame in frames if frame.name == CHUNK)
+def join_text(frames: Iterable[ReceivedEvent]) -> str:
+    return "".join(frame.data["delta"] for frame in frames if frame.name == CHUNK_EVENT)
 
 
-def call_of(frames: list[Frame]) -> dict[str, Any] | None:
-    found: dict[str, Any] | None = frames[-1].data if frames and frames[-1].name == CALL else None
-    return found
+def find_call(frames: list[ReceivedEvent]) -> dict[str, Any] | None:
+    call: dict[str, Any] | None = frames[-1].data if frames and frames[-1].name == CALL_EVENT else None
+    return call
 
 
-async def plain(caller: Caller, url: str, *, old: bool) -> AsyncIterator[Line]:
-    what = f"{era(old=old)}: question"
-    body = {"messages": [human(PLAIN)], **(then() if old else today())}
+async def check_plain_question(caller: OpenBBPage, url: str, *, old: bool) -> AsyncIterator[CheckResult]:
+    what = f"{format_era(old=old)}: question"
+    body = {
+        "messages": [make_human_message(PLAIN_QUESTION)],
+        **(make_legacy_fields() if old else make_current_fields()),
+    }
     try:
         reply = await caller.post(url, body)
     except Unreachable as error:
-        yield broken(what, str(error), TOLD)
+        yield broken(what, str(error), ERROR_STREAM_FIX)
         return
-    frames, wrong = judged(reply, old=old)
+    frames, wrong = check_reply(reply, old=old)
     bad = any(fault.enforced for fault in wrong)
-    for line in lines(what, wrong, "" if bad else f"answered {said(frames)[:60]!r}"):
+    for line in report_faults(what, wrong, "" if bad else f"answered {join_text(frames)[:60]!r}"):
         yield line
-    for warning in [] if bad else failures(frames):
+    for warning in [] if bad else list_warnings(frames):
         yield skipped(what, f"a failure, told as it should be: {warning}")
-    if not bad and len(frames) >= TELLING:
-        yield doors.flow(what, reply)
+    if not bad and len(frames) >= MIN_STREAM_EVENTS:
+        yield doors.check_streaming(what, reply)
 
 
-def failures(frames: Iterable[Frame]) -> list[str]:
+def list_warnings(frames: Iterable[ReceivedEvent]) -> list[str]:
     states = [frame.data for frame in frames if frame.name == "copilotStatusUpdate"]
     return [state["message"] for state in states if state["eventType"] != "INFO"]
 
 
-async def trip(caller: Caller, url: str, *, old: bool) -> AsyncIterator[Line]:
+async def check_widget_question(caller: OpenBBPage, url: str, *, old: bool) -> AsyncIterator[CheckResult]:
     """Ask about a widget and answer the function calls until there is text."""
-    what = f"{era(old=old)}: widget"
-    chat = Chat(ASK, old=old)
-    asked: list[str] = []
-    while len(asked) <= MOST_TRIPS:
-        asked.append(json.dumps(chat.messages))
+    what = f"{format_era(old=old)}: widget"
+    chat = SimulatedChat(WIDGET_QUESTION, old=old)
+    posted: list[str] = []
+    while len(posted) <= MAX_ROUND_TRIPS:
+        posted.append(json.dumps(chat.messages))
         try:
-            frames, wrong = judged(await caller.post(url, chat.body()), old=old)
+            frames, wrong = check_reply(await caller.post(url, chat.build_body()), old=old)
         except Unreachable as error:
-            frames, wrong = [], [Fault(str(error), TOLD)]
+            frames, wrong = [], [Fault(str(error), ERROR_STREAM_FIX)]
         enforced = [fault for fault in wrong if fault.enforced]
         # The client posts again even if it deleted the call and its result.
-        call = call_of(frames) if set(enforced) <= {LOST} else None
-        if call is not None and asked[-1] in asked[:-1]:
-            yield broken(what, "endless: the same request is answered by the same call", STATE)
+        call = find_call(frames) if set(enforced) <= {MISSING_EXTRA_STATE} else None
+        if call is not None and posted[-1] in posted[:-1]:
+            yield broken(what, "endless: the same request is answered by the same call", EXTRA_STATE_FIX)
             return
-        for line in lines(what, enforced) if enforced else ():
+        for line in report_faults(what, enforced) if enforced else ():
             yield line
         if call is None:
             if not enforced:
-                yield ended(what, len(asked) - 1, said(frames))
+                yield judge_round_trips(what, len(posted) - 1, join_text(frames))
             return
-        if gone := list(strangers(call, old=old)):
-            yield broken(what, f"asks for {gone[0]!r}, which is not on the dashboard", "name a given widget")
+        if unknown_widgets := list(find_unknown_widgets(call, old=old)):
+            yield broken(
+                what, f"asks for {unknown_widgets[0]!r}, which is not on the dashboard", "name a given widget"
+            )
             return
-        chat.give(call)
-    yield broken(what, f"no answer after {MOST_TRIPS} calls", "end a turn that repeats its calls with words")
+        chat.answer_call(call)
+    yield broken(
+        what, f"no answer after {MAX_ROUND_TRIPS} calls", "end a turn that repeats its calls with words"
+    )
 
 
-def ended(what: str, trips: int, text: str) -> Line:
+def judge_round_trips(what: str, trips: int, text: str) -> CheckResult:
     if not trips:
         return skipped(what, "answered without asking for its data", "ask the model to use what is offered")
     if not text:
@@ -115,16 +131,18 @@ def ended(what: str, trips: int, text: str) -> Line:
     return good(what, f"{trips} call{'s' if trips > 1 else ''}, then words: {text[:60]!r}")
 
 
-async def tolerance(caller: Caller, url: str) -> AsyncIterator[Line]:
+async def check_tolerance(caller: OpenBBPage, url: str) -> AsyncIterator[CheckResult]:
     """Check requests that exceed the official models, and an empty message list."""
     what = "openbb: loose request"
     try:
-        _, wrong = judged(await caller.post(url, loose()), old=False)
-        for line in lines(what, (fault for fault in wrong if fault.enforced), "null, forms and new fields"):
+        _, wrong = check_reply(await caller.post(url, make_loose_request()), old=False)
+        for line in report_faults(
+            what, (fault for fault in wrong if fault.enforced), "null, forms and new fields"
+        ):
             yield line
         empty = await caller.post(url, {"messages": []})
     except Unreachable as error:
-        yield broken(what, str(error), TOLD)
+        yield broken(what, str(error), ERROR_STREAM_FIX)
         return
     what = "openbb: no messages"
     if empty.status == 422 and b"messages list cannot be empty" in empty.body:

@@ -6,47 +6,47 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rightseat.doctor.client import REACH_SECONDS, Client, Reply
+from rightseat.doctor.client import REACH_SECONDS, ProbeClient, ProbeReply
 from rightseat.doctor.openbb.fault import Fault
 
-ORIGIN = "https://pro.openbb.co"
-TRACE = "rightseat-doctor"
-CORS = f"allow the origin {ORIGIN}, on errors too"
+PAGE_ORIGIN = "https://pro.openbb.co"
+TRACE_ID = "rightseat-doctor"
+CORS_FIX = f"allow the origin {PAGE_ORIGIN}, on errors too"
 
 
-class Caller:
-    def __init__(self, client: Client, headers: Mapping[str, str]) -> None:
+class OpenBBPage:
+    def __init__(self, client: ProbeClient, headers: Mapping[str, str]) -> None:
         self.client = client
         self.headers = dict(headers)
 
     @property
-    def asked(self) -> list[str]:
+    def requested_headers(self) -> list[str]:
         """The headers that the browser names in a preflight request."""
         return sorted({"content-type", "x-trace-id", *(name.lower() for name in self.headers)})
 
-    async def get(self, url: str) -> Reply:
-        headers = {"Origin": ORIGIN, **self.headers}
+    async def get(self, url: str) -> ProbeReply:
+        headers = {"Origin": PAGE_ORIGIN, **self.headers}
         return await self.client.send("GET", url, headers=headers, seconds=REACH_SECONDS)
 
-    async def post(self, url: str, body: Any) -> Reply:
-        headers = {"Origin": ORIGIN, "X-Trace-Id": TRACE, **self.headers}
+    async def post(self, url: str, body: Any) -> ProbeReply:
+        headers = {"Origin": PAGE_ORIGIN, "X-Trace-Id": TRACE_ID, **self.headers}
         return await self.client.send("POST", url, json.dumps(body).encode(), headers=headers)
 
-    async def preflight(self, url: str, method: str, origin: str = ORIGIN) -> Reply:
+    async def preflight(self, url: str, method: str, origin: str = PAGE_ORIGIN) -> ProbeReply:
         headers = {
             "Origin": origin,
             "Access-Control-Request-Method": method,
-            "Access-Control-Request-Headers": ",".join(self.asked),
+            "Access-Control-Request-Headers": ",".join(self.requested_headers),
             "Access-Control-Request-Private-Network": "true",
         }
         return await self.client.send("OPTIONS", url, headers=headers, anonymous=True)
 
 
-def readable(reply: Reply) -> Iterator[Fault]:
+def check_readable(reply: ProbeReply) -> Iterator[Fault]:
     """Yield a fault if CORS forbids the page to read the reply."""
-    if not named(reply, ORIGIN):
-        yield Fault("the page may not read the answer (CORS)", CORS)
+    if not allows_origin(reply, PAGE_ORIGIN):
+        yield Fault("the page may not read the answer (CORS)", CORS_FIX)
 
 
-def named(reply: Reply, origin: str) -> bool:
+def allows_origin(reply: ProbeReply, origin: str) -> bool:
     return reply.headers.get("access-control-allow-origin") in (origin, "*")

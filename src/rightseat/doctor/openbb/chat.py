@@ -6,72 +6,87 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from rightseat.doctor.openbb.functions import GET_WIDGET
+from rightseat.doctor.openbb.functions import GET_WIDGET_DATA
 from rightseat.doctor.openbb.requests import (
-    FORGOTTEN,
-    ORIGIN,
-    ROWS,
-    UUID,
-    WIDGET,
+    FIRST_REQUEST_FIELDS,
+    WIDGET_ID,
+    WIDGET_ORIGIN,
+    WIDGET_ROWS,
+    WIDGET_UUID,
     Json,
-    human,
-    table,
-    then,
-    today,
+    make_current_fields,
+    make_human_message,
+    make_legacy_fields,
+    make_widget_data,
 )
 
-SOURCES = (GET_WIDGET, "get_extra_widget_data")
-GONE = {"error_type": "not_found", "content": "There is no such widget on the dashboard."}
+WIDGET_FUNCTIONS = (GET_WIDGET_DATA, "get_extra_widget_data")
+WIDGET_NOT_FOUND = {"error_type": "not_found", "content": "There is no such widget on the dashboard."}
 
 
-class Chat:
+class SimulatedChat:
     def __init__(self, question: str, *, old: bool) -> None:
         self.old = old
-        self.messages: list[Json] = [human(question)]
-        self.more = (then if old else today)(widgets=True)
+        self.messages: list[Json] = [make_human_message(question)]
+        self.request_fields = (make_legacy_fields if old else make_current_fields)(widgets=True)
 
-    def body(self) -> Json:
-        return {"messages": self.messages, **self.more}
+    def build_body(self) -> Json:
+        return {"messages": self.messages, **self.request_fields}
 
-    def give(self, call: Json) -> None:
+    def answer_call(self, call: Json) -> None:
         """Run a call and add the messages that the client would post."""
         if self.old:
-            rows = json.dumps(ROWS)
+            rows = json.dumps(WIDGET_ROWS)
             # The client of 2024 posts the whole call back, not only its arguments.
-            said = {"role": "ai", "content": json.dumps(call)}
-            given = {"role": "tool", "function": call["function"], "content": rows, "data": {"content": rows}}
-            self.messages = [*self.messages, said, given]
+            call_message = {"role": "ai", "content": json.dumps(call)}
+            tool_message = {
+                "role": "tool",
+                "function": call["function"],
+                "content": rows,
+                "data": {"content": rows},
+            }
+            self.messages = [*self.messages, call_message, tool_message]
             return
-        self.more = {name: value for name, value in self.more.items() if name not in FORGOTTEN}
+        self.request_fields = {
+            name: value for name, value in self.request_fields.items() if name not in FIRST_REQUEST_FIELDS
+        }
         state = call.get("extra_state") or {}
-        if call["function"] == GET_WIDGET and not state:
+        if call["function"] == GET_WIDGET_DATA and not state:
             # The client deletes the call and its result before it posts.
             return
-        told = {name: call[name] for name in ("function", "input_arguments")}
-        result = {"role": "tool", **told, "data": results(call), "extra_state": state}
-        self.messages = [*self.messages, {"role": "ai", "content": json.dumps(told)}, result]
+        call_fields = {name: call[name] for name in ("function", "input_arguments")}
+        result = {"role": "tool", **call_fields, "data": simulate_results(call), "extra_state": state}
+        self.messages = [*self.messages, {"role": "ai", "content": json.dumps(call_fields)}, result]
 
 
-def results(call: Json) -> list[Any]:
-    function, given = call["function"], call["input_arguments"]
-    if function in SOURCES:
-        return [table() if known(source) else GONE for source in given["data_sources"]]
+def simulate_results(call: Json) -> list[Any]:
+    function, arguments = call["function"], call["input_arguments"]
+    if function in WIDGET_FUNCTIONS:
+        return [
+            make_widget_data() if is_known_widget(source) else WIDGET_NOT_FOUND
+            for source in arguments["data_sources"]
+        ]
     if function == "get_params_options":
-        found = [{"param": query["param"], "options": []} for query in given["param_options_queries"]]
-        return [{"items": [{"content": json.dumps({"param_options": found}), "citable": False}]}]
+        param_options = [
+            {"param": query["param"], "options": []} for query in arguments["param_options_queries"]
+        ]
+        return [{"items": [{"content": json.dumps({"param_options": param_options}), "citable": False}]}]
     if function == "execute_agent_tool":
         return [{"items": [{"content": "done", "citable": False}], "extra_citations": []}]
     return [{"status": "success", "message": "done"}]
 
 
-def known(source: Json) -> bool:
-    return source.get("widget_uuid") == UUID or (source["origin"], source["id"]) == (ORIGIN, WIDGET)
+def is_known_widget(source: Json) -> bool:
+    return source.get("widget_uuid") == WIDGET_UUID or (source["origin"], source["id"]) == (
+        WIDGET_ORIGIN,
+        WIDGET_ID,
+    )
 
 
-def strangers(call: Json, *, old: bool) -> Iterator[str]:
+def find_unknown_widgets(call: Json, *, old: bool) -> Iterator[str]:
     """Yield the widgets of a call that are not on the dashboard."""
-    given = call["input_arguments"]
+    arguments = call["input_arguments"]
     if old:
-        yield from () if given["widget_uuid"] == UUID else (given["widget_uuid"],)
-    elif call["function"] in SOURCES:
-        yield from (source["id"] for source in given["data_sources"] if not known(source))
+        yield from () if arguments["widget_uuid"] == WIDGET_UUID else (arguments["widget_uuid"],)
+    elif call["function"] in WIDGET_FUNCTIONS:
+        yield from (source["id"] for source in arguments["data_sources"] if not is_known_widget(source))

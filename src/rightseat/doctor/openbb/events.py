@@ -7,20 +7,20 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
-from rightseat.doctor.openbb.fault import Fault, misfit
-from rightseat.doctor.openbb.functions import judged
-from rightseat.doctor.openbb.stream import Frame
+from rightseat.doctor.openbb.fault import Fault, find_type_error
+from rightseat.doctor.openbb.functions import check_call
+from rightseat.doctor.openbb.stream import ReceivedEvent
 
-CALL = "copilotFunctionCall"
-CHUNK = "copilotMessageChunk"
-Word = Annotated[str, Meta(min_length=1)]
+CALL_EVENT = "copilotFunctionCall"
+CHUNK_EVENT = "copilotMessageChunk"
+NonEmptyStr = Annotated[str, Meta(min_length=1)]
 
 
-class Chunk(Struct):
+class ExpectedChunk(Struct):
     delta: str
 
 
-class Status(Struct):
+class ExpectedStatus(Struct):
     type: Literal["INFO", "WARNING", "ERROR"] = field(name="eventType")
     message: str
     group: str = "reasoning"
@@ -29,111 +29,116 @@ class Status(Struct):
     hidden: bool | None = None
 
 
-class Lines(Struct, tag_field="chartType"):
+class XYChartParams(Struct, tag_field="chartType"):
     x: str = field(name="xKey")
     y: list[str] = field(name="yKey")
 
 
-class Line(Lines, tag="line"):
+class LineChartParams(XYChartParams, tag="line"):
     pass
 
 
-class Bar(Lines, tag="bar"):
+class BarChartParams(XYChartParams, tag="bar"):
     pass
 
 
-class Scatter(Lines, tag="scatter"):
+class ScatterChartParams(XYChartParams, tag="scatter"):
     pass
 
 
-class Slices(Struct, tag_field="chartType"):
+class SliceChartParams(Struct, tag_field="chartType"):
     angle: str = field(name="angleKey")
     label: str = field(name="calloutLabelKey")
 
 
-class Pie(Slices, tag="pie"):
+class PieChartParams(SliceChartParams, tag="pie"):
     pass
 
 
-class Donut(Slices, tag="donut"):
+class DonutChartParams(SliceChartParams, tag="donut"):
     pass
 
 
-class Artifact(Struct):
+class ExpectedArtifact(Struct):
     type: Literal["text", "table", "chart", "html", "snowflake_query", "snowflake_python", "app"]
-    name: Word
+    name: NonEmptyStr
     description: str
-    uuid: Word
+    uuid: NonEmptyStr
     content: Any
 
 
-class Chart(Artifact):
+class ExpectedChartArtifact(ExpectedArtifact):
     content: list[dict[str, Any]]
-    params: Line | Bar | Scatter | Pie | Donut = field(name="chart_params")
+    params: LineChartParams | BarChartParams | ScatterChartParams | PieChartParams | DonutChartParams = field(
+        name="chart_params"
+    )
 
 
-class Table(Artifact):
+class ExpectedTableArtifact(ExpectedArtifact):
     content: list[dict[str, Any]]
 
 
-class SourceInfo(Struct):
+class ExpectedSourceInfo(Struct):
     type: Literal["widget", "direct retrieval", "web", "artifact"]
     metadata: dict[str, Any] | None = None
 
 
-class Citation(Struct):
-    id: Word
-    source: SourceInfo = field(name="source_info")
+class ExpectedCitation(Struct):
+    id: NonEmptyStr
+    source: ExpectedSourceInfo = field(name="source_info")
     details: list[dict[str, Any]] | None = None
 
 
-class Citations(Struct):
-    citations: list[Citation]
+class ExpectedCitations(Struct):
+    citations: list[ExpectedCitation]
 
 
-class Suggestions(Struct):
+class ExpectedSuggestions(Struct):
     suggestions: list[str]
 
 
-class Call(Struct):
+class ExpectedCall(Struct):
     function: str
     arguments: dict[str, Any] = field(name="input_arguments")
     state: dict[str, Any] | None = field(name="extra_state", default=None)
 
 
-SAMPLES = {
-    CHUNK: '{"delta": "…"}',
+EVENT_EXAMPLES = {
+    CHUNK_EVENT: '{"delta": "…"}',
     "copilotStatusUpdate": '{"eventType": "INFO", WARNING or ERROR, "message": "…", "group": "reasoning"}',
     "copilotMessageArtifact": '{"type": "table", "name": "…", "description": "…", "uuid": "…", '
     '"content": [{…}]}; a chart has "chart_params": {"chartType": "line", "xKey": "…", "yKey": ["…"]} too',
     "copilotCitationCollection": '{"citations": [{"id": "…", "source_info": {"type": "widget", '
     '"metadata": {…}}}]}',
     "copilotPromptSuggestions": '{"suggestions": ["…"]}',
-    CALL: '{"function": "get_widget_data", "input_arguments": {…}, "extra_state": {…}}',
+    CALL_EVENT: '{"function": "get_widget_data", "input_arguments": {…}, "extra_state": {…}}',
 }
 """A valid example of each event, for the fixes."""
-FORMS: dict[str, type[Struct]] = {
-    CHUNK: Chunk,
-    "copilotStatusUpdate": Status,
-    "copilotMessageArtifact": Artifact,
-    "copilotCitationCollection": Citations,
-    "copilotPromptSuggestions": Suggestions,
-    CALL: Call,
+EVENT_TYPES: dict[str, type[Struct]] = {
+    CHUNK_EVENT: ExpectedChunk,
+    "copilotStatusUpdate": ExpectedStatus,
+    "copilotMessageArtifact": ExpectedArtifact,
+    "copilotCitationCollection": ExpectedCitations,
+    "copilotPromptSuggestions": ExpectedSuggestions,
+    CALL_EVENT: ExpectedCall,
 }
-KINDS: dict[object, type[Artifact]] = {"chart": Chart, "table": Table}
+ARTIFACT_TYPES: dict[object, type[ExpectedArtifact]] = {
+    "chart": ExpectedChartArtifact,
+    "table": ExpectedTableArtifact,
+}
 
 
-def faults(frames: Sequence[Frame], *, old: bool) -> Iterator[Fault]:
+def check_events(frames: Sequence[ReceivedEvent], *, old: bool) -> Iterator[Fault]:
     """Yield faults of single events, then of their number and order."""
     for frame in frames:
-        yield from form(frame, old=old)
-    calls = [place for place, frame in enumerate(frames) if frame.name == CALL]
+        yield from check_event(frame, old=old)
+    calls = [place for place, frame in enumerate(frames) if frame.name == CALL_EVENT]
     if len(calls) > 1:
         fix = "send one, and the next when its result is there; one get_widget_data may name several widgets"
         yield Fault(f"{len(calls)} function calls in one stream: the client carries out each at once", fix)
     elif calls and calls[0] != len(frames) - 1:
         yield Fault("something follows the function call", "send the call as the last event and close")
-    if not any(frame.name in FORMS for frame in frames):
+    if not any(frame.name in EVENT_TYPES for frame in frames):
         yield Fault(
             "no event that the client knows: the person sees nothing", "send text, also when it fails"
         )
@@ -146,31 +151,31 @@ def faults(frames: Sequence[Frame], *, old: bool) -> Iterator[Fault]:
         yield Fault("two artifacts have one name: the client tells them apart by it", "give each its own")
 
 
-def form(frame: Frame, *, old: bool) -> Iterator[Fault]:
+def check_event(frame: ReceivedEvent, *, old: bool) -> Iterator[Fault]:
     name, data = frame.name, frame.data
-    if name not in FORMS:
-        known = ", ".join(FORMS)
+    if name not in EVENT_TYPES:
+        known = ", ".join(EVENT_TYPES)
         yield Fault(
             f"the event {name or 'without a name'} is ignored", f"send one of {known}", enforced=False
         )
         return
-    if old and name not in (CHUNK, CALL):
-        fix = f"send nothing but {CHUNK} and {CALL} where widgets are a list"
+    if old and name not in (CHUNK_EVENT, CALL_EVENT):
+        fix = f"send nothing but {CHUNK_EVENT} and {CALL_EVENT} where widgets are a list"
         yield Fault(f"the client of 2024 does not know {name}", fix, enforced=False)
     kind = (
-        KINDS.get(data.get("type"), FORMS[name])
+        ARTIFACT_TYPES.get(data.get("type"), EVENT_TYPES[name])
         if name == "copilotMessageArtifact" and isinstance(data, dict)
-        else FORMS[name]
+        else EVENT_TYPES[name]
     )
-    if why := misfit(data, kind):
-        yield Fault(f"{name}: {why}", f"send {SAMPLES[name]}")
+    if why := find_type_error(data, kind):
+        yield Fault(f"{name}: {why}", f"send {EVENT_EXAMPLES[name]}")
         return
-    yield from contents(name, data, old=old)
+    yield from check_event_data(name, data, old=old)
 
 
-def contents(name: str, data: dict[str, Any], *, old: bool) -> Iterator[Fault]:
-    if name == CALL:
-        yield from judged(data["function"], data["input_arguments"], data.get("extra_state"), old=old)
+def check_event_data(name: str, data: dict[str, Any], *, old: bool) -> Iterator[Fault]:
+    if name == CALL_EVENT:
+        yield from check_call(data["function"], data["input_arguments"], data.get("extra_state"), old=old)
     elif name == "copilotMessageArtifact" and '"' in data["name"]:
         yield Fault("an artifact's name holds a quote, which breaks the page", "leave quotes out of names")
     elif name == "copilotStatusUpdate" and data["eventType"] == "ERROR":

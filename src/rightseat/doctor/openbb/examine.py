@@ -6,114 +6,123 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from rightseat.doctor.client import Client, Reply, Unreachable
-from rightseat.doctor.line import Line, broken, good, skipped
+from rightseat.doctor.client import ProbeClient, ProbeReply, Unreachable
+from rightseat.doctor.line import CheckResult, broken, good, skipped
 from rightseat.doctor.openbb import answers
-from rightseat.doctor.openbb.agents import Agent, chosen, judged
-from rightseat.doctor.openbb.caller import Caller, readable
-from rightseat.doctor.openbb.cors import preflights
-from rightseat.doctor.openbb.fault import Fault, lines
-from rightseat.doctor.openbb.requests import vote
+from rightseat.doctor.openbb.agents import ExaminedAgent, check_agents, choose_agent
+from rightseat.doctor.openbb.caller import OpenBBPage, check_readable
+from rightseat.doctor.openbb.cors import check_preflights
+from rightseat.doctor.openbb.fault import Fault, report_faults
+from rightseat.doctor.openbb.requests import make_vote
 from rightseat.types.streams import closing
 
-TODAY, THEN = "agents.json", "copilots.json"
-WITHOUT = {TODAY: "today's client takes the other file", THEN: "the client of 2024 finds nobody"}
-HEADER = "give the header that the dialog would send: --header 'X-API-KEY: …'"
+AGENTS_FILE, COPILOTS_FILE = "agents.json", "copilots.json"
+MISSING_FILE_NOTES = {
+    AGENTS_FILE: "today's client takes the other file",
+    COPILOTS_FILE: "the client of 2024 finds nobody",
+}
+HEADER_FIX = "give the header that the dialog would send: --header 'X-API-KEY: …'"
 
 
-async def examine(url: str, headers: Mapping[str, str]) -> AsyncIterator[Line]:
+async def examine(url: str, headers: Mapping[str, str]) -> AsyncIterator[CheckResult]:
     base = url.rstrip("/")
-    for name in (TODAY, THEN):
+    for name in (AGENTS_FILE, COPILOTS_FILE):
         base = base.removesuffix(f"/{name}")
-    async with Client("") as client:
-        caller = Caller(client, headers)
-        found: dict[str, Agent] = {}
-        async with closing(files(caller, base, found)) as told:
-            async for line in told:
+    async with ProbeClient("") as client:
+        caller = OpenBBPage(client, headers)
+        agents: dict[str, ExaminedAgent] = {}
+        async with closing(check_files(caller, base, agents)) as results:
+            async for line in results:
                 yield line
-        if not found:
+        if not agents:
             yield skipped("openbb: questions", "nobody to ask", "put the file of agents right first")
             return
-        now = found.get(TODAY) or found[THEN]
-        async with closing(asked(caller, now, found.get(THEN) or now)) as told:
-            async for line in told:
+        current = agents.get(AGENTS_FILE) or agents[COPILOTS_FILE]
+        async with closing(check_answers(caller, current, agents.get(COPILOTS_FILE) or current)) as results:
+            async for line in results:
                 yield line
 
 
-async def files(caller: Caller, base: str, found: dict[str, Agent]) -> AsyncIterator[Line]:
+async def check_files(
+    caller: OpenBBPage, base: str, agents: dict[str, ExaminedAgent]
+) -> AsyncIterator[CheckResult]:
     """Check both agent files: the current client falls back to copilots.json, that of 2024 reads only it."""
     try:
-        first = await caller.get(f"{base}/{TODAY}")
-        second = await caller.get(f"{base}/{THEN}")
+        first = await caller.get(f"{base}/{AGENTS_FILE}")
+        second = await caller.get(f"{base}/{COPILOTS_FILE}")
     except Unreachable as error:
         yield broken("openbb: agents", f"{base}: {error}", "start the server, or correct the URL")
         return
-    there = [name for name, reply in ((TODAY, first), (THEN, second)) if reply.status == 200]
-    for name, reply in ((TODAY, first), (THEN, second)):
+    available = [
+        name for name, reply in ((AGENTS_FILE, first), (COPILOTS_FILE, second)) if reply.status == 200
+    ]
+    for name, reply in ((AGENTS_FILE, first), (COPILOTS_FILE, second)):
         what = f"openbb: {name}"
-        if there and name not in there:
-            yield skipped(what, f"HTTP {reply.status}: {WITHOUT[name]}")
+        if available and name not in available:
+            yield skipped(what, f"HTTP {reply.status}: {MISSING_FILE_NOTES[name]}")
         else:
-            for line in lines(what, described(reply, base, name, found), f"at {base}/{name}"):
+            for line in report_faults(what, check_file(reply, base, name, agents), f"at {base}/{name}"):
                 yield line
-    if caller.headers and TODAY in there:
-        yield await locked(caller, f"{base}/{TODAY}")
+    if caller.headers and AGENTS_FILE in available:
+        yield await check_header_required(caller, f"{base}/{AGENTS_FILE}")
 
 
-def described(reply: Reply, base: str, name: str, found: dict[str, Agent]) -> list[Fault]:
+def check_file(reply: ProbeReply, base: str, name: str, agents: dict[str, ExaminedAgent]) -> list[Fault]:
     if reply.status in (401, 403):
-        return [Fault(f"HTTP {reply.status}", HEADER)]
+        return [Fault(f"HTTP {reply.status}", HEADER_FIX)]
     if reply.status != 200:
         return [Fault(f"HTTP {reply.status}", f"serve GET /{name}")]
     try:
-        given: Any = json.loads(reply.body)
+        data: Any = json.loads(reply.body)
     except (ValueError, RecursionError):
         return [Fault("it is no JSON", "answer with a JSON object")]
-    if agent := chosen(given, base):
-        found[name] = agent
-    return [*readable(reply), *judged(given, base, old=name == THEN)]
+    if agent := choose_agent(data, base):
+        agents[name] = agent
+    return [*check_readable(reply), *check_agents(data, base, old=name == COPILOTS_FILE)]
 
 
-async def locked(caller: Caller, url: str) -> Line:
+async def check_header_required(caller: OpenBBPage, url: str) -> CheckResult:
     what = "openbb: headers"
     try:
-        bare = await Caller(caller.client, {}).get(url)
+        reply = await OpenBBPage(caller.client, {}).get(url)
     except Unreachable as error:
         return broken(what, str(error), "answer requests without headers too")
     names = ", ".join(caller.headers)
-    if bare.status == 200:
+    if reply.status == 200:
         return skipped(what, f"the file of agents can be read without {names} too")
-    return good(what, f"HTTP {bare.status} without {names}")
+    return good(what, f"HTTP {reply.status} without {names}")
 
 
-async def asked(caller: Caller, now: Agent, then: Agent) -> AsyncIterator[Line]:
+async def check_answers(
+    caller: OpenBBPage, current: ExaminedAgent, legacy: ExaminedAgent
+) -> AsyncIterator[CheckResult]:
     checks = [
-        preflights(caller, now.query),
-        answers.plain(caller, now.query, old=False),
-        answers.plain(caller, then.query, old=True),
-        answers.trip(caller, now.query, old=False),
-        answers.trip(caller, then.query, old=True),
-        answers.tolerance(caller, now.query),
-        votes(caller, now),
+        check_preflights(caller, current.query),
+        answers.check_plain_question(caller, current.query, old=False),
+        answers.check_plain_question(caller, legacy.query, old=True),
+        answers.check_widget_question(caller, current.query, old=False),
+        answers.check_widget_question(caller, legacy.query, old=True),
+        answers.check_tolerance(caller, current.query),
+        check_feedback(caller, current),
     ]
     for check in checks:
-        async with closing(check) as told:
-            async for line in told:
+        async with closing(check) as results:
+            async for line in results:
                 yield line
 
 
-async def votes(caller: Caller, agent: Agent) -> AsyncIterator[Line]:
+async def check_feedback(caller: OpenBBPage, agent: ExaminedAgent) -> AsyncIterator[CheckResult]:
     what = "openbb: feedback"
     if agent.feedback is None:
         yield skipped(what, "no endpoint for it")
         return
     try:
-        reply = await caller.post(agent.feedback, vote())
+        reply = await caller.post(agent.feedback, make_vote())
     except Unreachable as error:
         yield broken(what, str(error), "answer any 2xx")
         return
-    wrong = list(readable(reply))
+    wrong = list(check_readable(reply))
     if not 200 <= reply.status < 300:
         wrong.append(Fault(f"HTTP {reply.status}", "answer any 2xx to a vote"))
-    for line in lines(what, wrong, f"HTTP {reply.status}"):
+    for line in report_faults(what, wrong, f"HTTP {reply.status}"):
         yield line

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from rightseat.doctor.line import Line, broken, good, skipped
+from rightseat.doctor.line import CheckResult, broken, good, skipped
 
-MOST = 5
+MAX_FAULTS = 5
 """The most faults reported per check."""
 
 
@@ -21,18 +21,18 @@ class Fault(Struct, frozen=True):
     """Whether the client fails; else it only ignores something or shows less."""
 
 
-def lines(what: str, faults: Iterable[Fault], fine: str = "") -> Iterator[Line]:
+def report_faults(what: str, faults: Iterable[Fault], success_text: str = "") -> Iterator[CheckResult]:
     """Yield a result per distinct fault, and a good one with `success_text` if none is enforced."""
-    found = list(dict.fromkeys(faults))
-    if not any(fault.enforced for fault in found):
-        yield good(what, fine)
-    for fault in found[:MOST]:
+    unique_faults = list(dict.fromkeys(faults))
+    if not any(fault.enforced for fault in unique_faults):
+        yield good(what, success_text)
+    for fault in unique_faults[:MAX_FAULTS]:
         yield (broken if fault.enforced else skipped)(what, fault.why, fault.fix)
-    if len(found) > MOST:
-        yield skipped(what, f"and {len(found) - MOST} more like these")
+    if len(unique_faults) > MAX_FAULTS:
+        yield skipped(what, f"and {len(unique_faults) - MAX_FAULTS} more like these")
 
 
-def misfit(value: object, kind: Any) -> str | None:
+def find_type_error(value: object, kind: Any) -> str | None:
     """Return why a value does not fit a type, in msgspec's words; None if it fits."""
     try:
         msgspec.convert(value, kind)

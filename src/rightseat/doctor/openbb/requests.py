@@ -5,29 +5,29 @@ from __future__ import annotations
 import json
 from typing import Any
 
-UUID = "6f1c1c52-5f0e-4d3c-9a34-1d2f7a3b9c10"
-ORIGIN, WIDGET = "Doctor", "share_prices"
-ROWS = [
+WIDGET_UUID = "6f1c1c52-5f0e-4d3c-9a34-1d2f7a3b9c10"
+WIDGET_ORIGIN, WIDGET_ID = "Doctor", "share_prices"
+WIDGET_ROWS = [
     {"date": "2025-03-04", "symbol": "ACME", "close": 41.75},
     {"date": "2025-03-03", "symbol": "ACME", "close": 40.5},
 ]
-PLAIN = "Count from one to five, in words."
-ASK = "What was the closing price of ACME on 2025-03-04? Look it up in the widget Share prices."
-FORGOTTEN = ("timezone", "urls", "selected_skills")
+PLAIN_QUESTION = "Count from one to five, in words."
+WIDGET_QUESTION = "What was the closing price of ACME on 2025-03-04? Look it up in the widget Share prices."
+FIRST_REQUEST_FIELDS = ("timezone", "urls", "selected_skills")
 """Fields that the current client sends with a question, but not with a function result."""
 Json = dict[str, Any]
 
 
-def human(text: str) -> Json:
+def make_human_message(text: str) -> Json:
     return {"role": "human", "content": text}
 
 
-def widget() -> Json:
+def make_widget() -> Json:
     symbol = {"name": "symbol", "type": "ticker", "description": "The share", "current_value": "ACME"}
     return {
-        "uuid": UUID,
-        "origin": ORIGIN,
-        "widget_id": WIDGET,
+        "uuid": WIDGET_UUID,
+        "origin": WIDGET_ORIGIN,
+        "widget_id": WIDGET_ID,
         "name": "Share prices",
         "description": "Closing prices of a share by day",
         "params": [{**symbol, "multi_select": False, "get_options": False, "options_params": []}],
@@ -36,11 +36,11 @@ def widget() -> Json:
     }
 
 
-def today(*, widgets: bool = False) -> Json:
+def make_current_fields(*, widgets: bool = False) -> Json:
     """Return the fields of a current request except `messages`."""
     return {
         "context": [],
-        "widgets": {"primary": [widget()] if widgets else [], "secondary": [], "extra": []},
+        "widgets": {"primary": [make_widget()] if widgets else [], "secondary": [], "extra": []},
         "urls": [],
         "timezone": "Europe/Paris",
         "workspace_options": {},
@@ -51,19 +51,23 @@ def today(*, widgets: bool = False) -> Json:
     }
 
 
-def then(*, widgets: bool = False) -> Json:
-    seen = {"uuid": UUID, "name": "Share prices", "description": "Closing prices of a share by day"}
-    return {"widgets": [{**seen, "metadata": {"symbol": "ACME"}}]} if widgets else {}
+def make_legacy_fields(*, widgets: bool = False) -> Json:
+    legacy_widget = {
+        "uuid": WIDGET_UUID,
+        "name": "Share prices",
+        "description": "Closing prices of a share by day",
+    }
+    return {"widgets": [{**legacy_widget, "metadata": {"symbol": "ACME"}}]} if widgets else {}
 
 
-def loose() -> Json:
+def make_loose_request() -> Json:
     """Return a request that the client may send although the official models forbid it."""
-    odd = {**widget(), "params": [{"name": "filter", "type": "form", "description": "A form"}]}
-    kept = {"role": "ai", "content": "Hello. <|start_citation_id|>c1<|end_citation_id|>"}
+    form_widget = {**make_widget(), "params": [{"name": "filter", "type": "form", "description": "A form"}]}
+    ai_message = {"role": "ai", "content": "Hello. <|start_citation_id|>c1<|end_citation_id|>"}
     return {
-        **today(),
-        "messages": [human("Hi"), kept, human(PLAIN)],
-        "widgets": {"primary": [odd], "secondary": []},
+        **make_current_fields(),
+        "messages": [make_human_message("Hi"), ai_message, make_human_message(PLAIN_QUESTION)],
+        "widgets": {"primary": [form_widget], "secondary": []},
         "workspace_options": None,
         "timezone": None,
         "model": "m1",
@@ -72,19 +76,19 @@ def loose() -> Json:
     }
 
 
-def vote() -> Json:
+def make_vote() -> Json:
     return {
         "vote": "thumbs_up",
         "tags": [],
         "user_comment": "rightseat doctor",
         "ai_response": "one two three four five",
-        "user_prompt": PLAIN,
+        "user_prompt": PLAIN_QUESTION,
         "trace_id": "",
     }
 
 
-def table() -> Json:
+def make_widget_data() -> Json:
     """Return the widget data as the current client sends it."""
     form = {"data_type": "object", "parse_as": "table"}
-    items = [{"content": json.dumps(ROWS), "data_format": form, "citable": True}]
+    items = [{"content": json.dumps(WIDGET_ROWS), "data_format": form, "citable": True}]
     return {"items": items, "extra_citations": []}

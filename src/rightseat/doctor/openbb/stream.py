@@ -12,62 +12,66 @@ from msgspec import Struct
 from rightseat.doctor.openbb.fault import Fault
 
 LINE_END = re.compile(r"\r\n|\n|\r")
-NAMED = "write `event: NAME` and `data: {…}` for each event, and a blank line after it"
-JSON = "write every event's data as one line of JSON; leave out [DONE]"
+EVENT_FORMAT_FIX = "write `event: NAME` and `data: {…}` for each event, and a blank line after it"
+JSON_DATA_FIX = "write every event's data as one line of JSON; leave out [DONE]"
 
 
-class Frame(Struct, frozen=True):
+class ReceivedEvent(Struct, frozen=True):
     name: str
     data: Any
 
 
-class Cut(Struct):
+class PartialEvent(Struct):
     """An event whose lines are still arriving."""
 
     name: str = ""
     data: list[str] | None = None
 
 
-def read(body: bytes) -> tuple[list[Frame], list[Fault]]:
+def parse_stream(body: bytes) -> tuple[list[ReceivedEvent], list[Fault]]:
     faults: list[Fault] = []
-    frames: list[Frame] = []
-    for cut in cuts(body, faults):
-        if cut.data is None:
-            faults.append(Fault(f"the event {cut.name} has no data", NAMED))
+    frames: list[ReceivedEvent] = []
+    for event in split_events(body, faults):
+        if event.data is None:
+            faults.append(Fault(f"the event {event.name} has no data", EVENT_FORMAT_FIX))
             continue
         try:
             # Accept lone surrogates, as JavaScript does.
-            frames.append(Frame(cut.name, json.loads("\n".join(cut.data), parse_constant=refuse)))
+            frames.append(
+                ReceivedEvent(event.name, json.loads("\n".join(event.data), parse_constant=reject_constant))
+            )
         except (ValueError, RecursionError):
-            shown = "\n".join(cut.data)[:60]
-            faults.append(Fault(f"data that is no JSON ends the person's turn: {shown!r}", JSON))
+            excerpt = "\n".join(event.data)[:60]
+            faults.append(Fault(f"data that is no JSON ends the person's turn: {excerpt!r}", JSON_DATA_FIX))
     return frames, faults
 
 
-def refuse(constant: str) -> NoReturn:
+def reject_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
 
 
-def cuts(body: bytes, faults: list[Fault]) -> Iterator[Cut]:
+def split_events(body: bytes, faults: list[Fault]) -> Iterator[PartialEvent]:
     text = body.decode("utf-8", "replace").removeprefix("\ufeff")
-    *whole, rest = LINE_END.split(text)
-    open: Cut | None = None
-    for line in whole:
+    *lines, tail = LINE_END.split(text)
+    event: PartialEvent | None = None
+    for line in lines:
         if not line:
-            if open is not None:
-                yield open
-            open = None
+            if event is not None:
+                yield event
+            event = None
             continue
         field, _, value = line.partition(":")
         value = value.removeprefix(" ")
         # An empty field is a comment.
         if field == "event":
-            open = open or Cut()
-            open.name = value
+            event = event or PartialEvent()
+            event.name = value
         elif field == "data":
-            open = open or Cut()
-            open.data = [*(open.data or ()), value]
+            event = event or PartialEvent()
+            event.data = [*(event.data or ()), value]
         elif field not in ("", "id", "retry"):
-            faults.append(Fault(f"a line that is no field of an event: {line[:60]!r}", NAMED, enforced=False))
-    if open is not None or rest:
-        faults.append(Fault("the last event is lost: no blank line ends it", NAMED))
+            faults.append(
+                Fault(f"a line that is no field of an event: {line[:60]!r}", EVENT_FORMAT_FIX, enforced=False)
+            )
+    if event is not None or tail:
+        faults.append(Fault("the last event is lost: no blank line ends it", EVENT_FORMAT_FIX))

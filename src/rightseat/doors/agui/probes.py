@@ -9,9 +9,9 @@ import msgspec
 
 from rightseat.errors import UpstreamGarbled
 from rightseat.http.endpoint import Probe
-from rightseat.http.sse import Reader
+from rightseat.http.sse import SseParser
 
-QUESTION = {
+PROBE_REQUEST = {
     "threadId": "doctor",
     "runId": "doctor",
     "messages": [{"id": "1", "role": "user", "content": "Count from one to five, in words."}],
@@ -22,13 +22,13 @@ QUESTION = {
 }
 
 
-def run(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
+def check_run(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
     if status != 200:
-        return refused(status, body)
+        return describe_refusal(status, body)
     if not headers.get("content-type", "").startswith("text/event-stream"):
         return "the answer is no event stream"
     try:
-        reader = Reader()
+        reader = SseParser()
         frames = [*reader.feed(body), *reader.close()]
         events = [msgspec.json.decode(frame, type=dict[str, Any]) for frame in frames]
     except (msgspec.MsgspecError, UnicodeDecodeError, UpstreamGarbled):
@@ -41,11 +41,11 @@ def run(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
     return None if kinds[-1] == "RUN_FINISHED" else "the run ended without RUN_FINISHED"
 
 
-def refused(status: int, body: bytes) -> str:
+def describe_refusal(status: int, body: bytes) -> str:
     try:
         return f"HTTP {status}: {msgspec.json.decode(body, type=dict[str, Any])['message']}"
     except (msgspec.MsgspecError, KeyError, UnicodeDecodeError):
         return f"HTTP {status}, and no error in AG-UI's shape"
 
 
-PROBES = (Probe("run", "POST", "/agui/default", run, msgspec.json.encode(QUESTION)),)
+PROBES = (Probe("run", "POST", "/agui/default", check_run, msgspec.json.encode(PROBE_REQUEST)),)

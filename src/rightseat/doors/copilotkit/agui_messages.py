@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from rightseat.doors.copilotkit.patch import patched
-from rightseat.http.agui.write import spoken
+from rightseat.doors.copilotkit.patch import apply_patch
+from rightseat.http.agui.write import format_message
 from rightseat.types.events import (
     CallArgs,
     CallResult,
@@ -16,56 +16,58 @@ from rightseat.types.events import (
     TextDelta,
     TextStart,
 )
-from rightseat.types.threads import Entry, Posted
+from rightseat.types.threads import ThreadEntry, UserInput
 
 
-def messages_of(entries: Iterable[Entry]) -> list[dict[str, Any]]:
+def build_messages(entries: Iterable[ThreadEntry]) -> list[dict[str, Any]]:
     """Build the messages in the shape of the threads route: tool calls are flat, with `args`."""
-    found: dict[str, dict[str, Any]] = {}
+    messages_by_id: dict[str, dict[str, Any]] = {}
     calls: dict[str, dict[str, Any]] = {}
     for entry in entries:
         match entry:
-            case Posted(messages):
+            case UserInput(messages):
                 for number, message in enumerate(messages):
-                    said = flat(spoken(message, f"posted-{len(found)}-{number}"))
-                    found.setdefault(said["id"], said)
+                    entry_message = flatten_tool_calls(
+                        format_message(message, f"posted-{len(messages_by_id)}-{number}")
+                    )
+                    messages_by_id.setdefault(entry_message["id"], entry_message)
             case TextStart(id):
-                found.setdefault(id, {"id": id, "role": "assistant"})["content"] = ""
+                messages_by_id.setdefault(id, {"id": id, "role": "assistant"})["content"] = ""
             case TextDelta(id, text):
-                found[id]["content"] += text
+                messages_by_id[id]["content"] += text
             case CallStart(id, name, message):
-                parent = found.setdefault(message, {"id": message, "role": "assistant"})
+                parent = messages_by_id.setdefault(message, {"id": message, "role": "assistant"})
                 calls[id] = {"id": id, "name": name, "args": ""}
                 parent.setdefault("toolCalls", []).append(calls[id])
             case CallArgs(id, json):
                 calls[id]["args"] += json
             case CallResult(id, content):
-                said = {"id": f"result-{id}", "role": "tool", "content": content, "toolCallId": id}
-                found[said["id"]] = said
+                entry_message = {"id": f"result-{id}", "role": "tool", "content": content, "toolCallId": id}
+                messages_by_id[entry_message["id"]] = entry_message
             case _:
                 pass
-    return list(found.values())
+    return list(messages_by_id.values())
 
 
-def flat(message: dict[str, Any]) -> dict[str, Any]:
+def flatten_tool_calls(message: dict[str, Any]) -> dict[str, Any]:
     calls = message.get("toolCalls")
     if calls is None:
         return message
     functions = [(call["id"], call["function"]) for call in calls]
-    told = [{"id": id, "name": call["name"], "args": call["arguments"]} for id, call in functions]
-    return {**message, "toolCalls": told}
+    flat_calls = [{"id": id, "name": call["name"], "args": call["arguments"]} for id, call in functions]
+    return {**message, "toolCalls": flat_calls}
 
 
-def state_of(entries: Iterable[Entry]) -> Any:
+def compute_state(entries: Iterable[ThreadEntry]) -> Any:
     state: Any = None
     for entry in entries:
         match entry:
             case StateSnapshot(snapshot):
                 state = snapshot
             case StateDelta(patch):
-                state = patched(state, patch)
-            case Posted(state=given) if given is not None:
-                state = given
+                state = apply_patch(state, patch)
+            case UserInput(state=posted) if posted is not None:
+                state = posted
             case _:
                 pass
     return state

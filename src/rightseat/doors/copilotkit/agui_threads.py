@@ -8,33 +8,33 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from rightseat.doors.copilotkit.agui_messages import messages_of, state_of
-from rightseat.doors.copilotkit.failures import told
-from rightseat.doors.copilotkit.recall import entries
+from rightseat.doors.copilotkit.agui_messages import build_messages, compute_state
+from rightseat.doors.copilotkit.failures import make_error_body
+from rightseat.doors.copilotkit.recall import load_entries
 from rightseat.errors import CallerError, NotFound
-from rightseat.http.agui.kept import connect
-from rightseat.http.agui.standing import standing
-from rightseat.http.endpoint import Host, Request, Route, decode, piece
-from rightseat.http.reply import Head, Reply
-from rightseat.http.sse import Reader
+from rightseat.http.agui.kept import connect_thread
+from rightseat.http.agui.standing import visible_branch
+from rightseat.http.endpoint import Host, Request, Route, decode_body, make_full_response
+from rightseat.http.reply import Reply, ResponseStart
+from rightseat.http.sse import SseParser
 from rightseat.types.streams import closing
-from rightseat.types.threads import NAME_LENGTH, Thread
+from rightseat.types.threads import MAX_TITLE_CHARS, Thread
 
 encode = msgspec.json.Encoder().encode
-PATH = "/copilotkit/threads"
-MOST = 200
+THREADS_PATH = "/copilotkit/threads"
+MAX_PAGE_SIZE = 200
 
 
-class Change(Struct):
+class ThreadUpdate(Struct):
     name: str | None = None
     archived: bool | None = None
 
 
-def moment(seconds: float) -> str:
+def format_timestamp(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def shown(thread: Thread) -> dict[str, Any]:
+def format_thread(thread: Thread) -> dict[str, Any]:
     return {
         "id": thread.id,
         "name": thread.name or None,
@@ -42,118 +42,148 @@ def shown(thread: Thread) -> dict[str, Any]:
         "organizationId": "",
         "createdById": "",
         "archived": thread.archived,
-        "createdAt": moment(thread.created),
-        "updatedAt": moment(thread.updated),
+        "createdAt": format_timestamp(thread.created),
+        "updatedAt": format_timestamp(thread.updated),
     }
 
 
-def number(request: Request, name: str, default: int, most: int) -> int:
-    given = request.query.get(name, "")
-    if not given:
+def parse_query_number(request: Request, name: str, default: int, maximum: int) -> int:
+    value = request.query.get(name, "")
+    if not value:
         return default
-    if not (given.isascii() and given.isdecimal()) or len(given) > 9 or not 0 <= int(given) <= most:
-        raise CallerError(f"{name}: a number up to {most} is expected.", param=name)
-    return int(given)
+    if not (value.isascii() and value.isdecimal()) or len(value) > 9 or not 0 <= int(value) <= maximum:
+        raise CallerError(f"{name}: a number up to {maximum} is expected.", param=name)
+    return int(value)
 
 
-def listing(request: Request, host: Host) -> Reply:
-    return listed(
-        request, host, number(request, "limit", 50, MOST) or 50, number(request, "cursor", 0, 10**9)
+def list_threads(request: Request, host: Host) -> Reply:
+    return send_thread_list(
+        request,
+        host,
+        parse_query_number(request, "limit", 50, MAX_PAGE_SIZE) or 50,
+        parse_query_number(request, "cursor", 0, 10**9),
     )
 
 
-async def listed(request: Request, host: Host, limit: int, skip: int) -> Reply:
-    found = await host.threads.journal.threads(
+async def send_thread_list(request: Request, host: Host, limit: int, skip: int) -> Reply:
+    threads = await host.threads.store.list_threads(
         request.owner,
         assistant=request.query.get("agentId") or None,
         archived=request.query.get("includeArchived") == "true",
         limit=limit + 1,
-        skip=skip,
+        offset=skip,
     )
-    more = str(skip + limit) if len(found) > limit else None
-    yield piece(200, encode({"threads": [shown(one) for one in found[:limit]], "nextCursor": more}))
+    next_cursor = str(skip + limit) if len(threads) > limit else None
+    yield make_full_response(
+        200, encode({"threads": [format_thread(one) for one in threads[:limit]], "nextCursor": next_cursor})
+    )
 
 
-def nobody() -> Head:
+def make_not_found() -> ResponseStart:
     """Make the 404 reply. It is the same for another owner's thread, whose existence is not revealed."""
-    return piece(404, encode(told(NotFound("There is no such thread."), "Thread not found")))
+    return make_full_response(
+        404, encode(make_error_body(NotFound("There is no such thread."), "Thread not found"))
+    )
 
 
-def update(request: Request, host: Host) -> Reply:
-    change = decode(request.body, Change)
-    if change.name is not None and not 0 < len(change.name) <= 10 * NAME_LENGTH:
-        raise CallerError(f"name: give one of at most {10 * NAME_LENGTH} characters.", param="name")
-    return changed(request, host, change)
+def update_thread(request: Request, host: Host) -> Reply:
+    change = decode_body(request.body, ThreadUpdate)
+    if change.name is not None and not 0 < len(change.name) <= 10 * MAX_TITLE_CHARS:
+        raise CallerError(f"name: give one of at most {10 * MAX_TITLE_CHARS} characters.", param="name")
+    return send_updated_thread(request, host, change)
 
 
-async def changed(request: Request, host: Host, change: Change) -> Reply:
-    found = await host.threads.journal.change(
+async def send_updated_thread(request: Request, host: Host, change: ThreadUpdate) -> Reply:
+    thread = await host.threads.store.update_thread(
         request.owner, request.params["thread"], name=change.name, archived=change.archived
     )
-    yield piece(200, encode(shown(found))) if found else nobody()
+    yield make_full_response(200, encode(format_thread(thread))) if thread else make_not_found()
 
 
-async def archive(request: Request, host: Host) -> Reply:
+async def archive_thread(request: Request, host: Host) -> Reply:
     thread = request.params["thread"]
-    found = await host.threads.journal.change(request.owner, thread, archived=True)
-    yield piece(200, encode({"threadId": thread, "archived": True})) if found else nobody()
+    archived = await host.threads.store.update_thread(request.owner, thread, archived=True)
+    yield (
+        make_full_response(200, encode({"threadId": thread, "archived": True}))
+        if archived
+        else make_not_found()
+    )
 
 
-async def delete(request: Request, host: Host) -> Reply:
+async def delete_thread(request: Request, host: Host) -> Reply:
     thread = request.params["thread"]
-    gone = await host.threads.delete(request.owner, thread)
-    yield piece(200, encode({"threadId": thread, "deleted": True})) if gone else nobody()
+    deleted = await host.threads.delete(request.owner, thread)
+    yield (
+        make_full_response(200, encode({"threadId": thread, "deleted": True}))
+        if deleted
+        else make_not_found()
+    )
 
 
-async def clear(request: Request, host: Host) -> Reply:
+async def delete_all_threads(request: Request, host: Host) -> Reply:
     """Delete all threads of the owner."""
-    for thread in await host.threads.journal.threads(request.owner, archived=True, limit=10**9):
+    for thread in await host.threads.store.list_threads(request.owner, archived=True, limit=10**9):
         await host.threads.delete(request.owner, thread.id)
-    yield Head(204)
+    yield ResponseStart(204)
 
 
-async def messages(request: Request, host: Host) -> Reply:
-    if not host.threads.journal.keeps(request.owner, request.params["thread"]):
-        yield nobody()
+async def get_messages(request: Request, host: Host) -> Reply:
+    if not host.threads.store.has_thread(request.owner, request.params["thread"]):
+        yield make_not_found()
         return
-    told = standing(await entries(request.owner, request.params["thread"], host))
-    yield piece(200, encode({"messages": messages_of(told)}))
+    branch = visible_branch(await load_entries(request.owner, request.params["thread"], host))
+    yield make_full_response(200, encode({"messages": build_messages(branch)}))
 
 
-async def state(request: Request, host: Host) -> Reply:
-    if not host.threads.journal.keeps(request.owner, request.params["thread"]):
-        yield nobody()
+async def get_state(request: Request, host: Host) -> Reply:
+    if not host.threads.store.has_thread(request.owner, request.params["thread"]):
+        yield make_not_found()
         return
-    told = await entries(request.owner, request.params["thread"], host)
-    yield piece(200, encode({"state": state_of(entry for _, entry in told)}))
+    numbered_entries = await load_entries(request.owner, request.params["thread"], host)
+    yield make_full_response(200, encode({"state": compute_state(entry for _, entry in numbered_entries)}))
 
 
-async def events(request: Request, host: Host) -> Reply:
+async def export_events(request: Request, host: Host) -> Reply:
     """Export all events of a thread as one JSON document, hidden branches included. An active run is followed
     to its end."""
     thread = request.params["thread"]
-    found = await host.threads.journal.find(request.owner, thread)
-    if found is None:
-        yield nobody()
+    thread_info = await host.threads.store.get_thread(request.owner, thread)
+    if thread_info is None:
+        yield make_not_found()
         return
-    yield Head(200, ((b"content-type", b"application/json"),))
-    yield b'{"thread":' + encode(shown(found)) + b',"events":['
+    yield ResponseStart(200, ((b"content-type", b"application/json"),))
+    yield b'{"thread":' + encode(format_thread(thread_info)) + b',"events":['
     comma = b""
-    async with closing(connect(request.owner, thread, host.threads, None, whole=True)) as frames:
+    async with closing(
+        connect_thread(request.owner, thread, host.threads, None, include_hidden=True)
+    ) as frames:
         async for part in frames:
-            for data in Reader(limit=1 << 30).feed(part) if isinstance(part, bytes) else ():
+            for data in SseParser(limit=1 << 30).feed(part) if isinstance(part, bytes) else ():
                 yield comma + data
                 comma = b","
     yield b"]}"
 
 
-ROUTES = (
-    Route("GET", PATH, listing, summary="The kept threads, the newest first"),
-    Route("POST", f"{PATH}/clear", clear, summary="Delete all threads", empty=True),
-    Route("PATCH", f"{PATH}/{{thread}}", update, body=Change, summary="Rename or archive a thread"),
-    Route("DELETE", f"{PATH}/{{thread}}", delete, summary="Delete a thread with all that is its own"),
-    Route("POST", f"{PATH}/{{thread}}/archive", archive, summary="Archive a thread"),
-    Route("GET", f"{PATH}/{{thread}}/messages", messages, summary="A thread's messages"),
-    Route("GET", f"{PATH}/{{thread}}/state", state, summary="A thread's state"),
-    Route("GET", f"{PATH}/{{thread}}/events", events, summary="A thread's events: an export"),
+THREAD_ROUTES = (
+    Route("GET", THREADS_PATH, list_threads, summary="The kept threads, the newest first"),
+    Route(
+        "POST", f"{THREADS_PATH}/clear", delete_all_threads, summary="Delete all threads", returns_204=True
+    ),
+    Route(
+        "PATCH",
+        f"{THREADS_PATH}/{{thread}}",
+        update_thread,
+        body_type=ThreadUpdate,
+        summary="Rename or archive a thread",
+    ),
+    Route(
+        "DELETE",
+        f"{THREADS_PATH}/{{thread}}",
+        delete_thread,
+        summary="Delete a thread with all that is its own",
+    ),
+    Route("POST", f"{THREADS_PATH}/{{thread}}/archive", archive_thread, summary="Archive a thread"),
+    Route("GET", f"{THREADS_PATH}/{{thread}}/messages", get_messages, summary="A thread's messages"),
+    Route("GET", f"{THREADS_PATH}/{{thread}}/state", get_state, summary="A thread's state"),
+    Route("GET", f"{THREADS_PATH}/{{thread}}/events", export_events, summary="A thread's events: an export"),
 )

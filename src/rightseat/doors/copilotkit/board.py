@@ -6,101 +6,101 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Self
 
-from rightseat.doors.copilotkit.frames import LISTS
-from rightseat.doors.copilotkit.read import Asked
+from rightseat.doors.copilotkit.frames import STREAMED_FIELDS
+from rightseat.doors.copilotkit.read import CopilotKitRequest
 from rightseat.doors.copilotkit.story import Status
 
 
-class Log:
+class GrowingList:
     def __init__(self) -> None:
         self.items: list[Any] = []
-        self.over = False
+        self.closed = False
         self.changed = asyncio.Event()
 
-    def add(self, item: Any) -> None:
+    def append(self, item: Any) -> None:
         self.items.append(item)
-        self.ring()
+        self.notify_readers()
 
     def close(self) -> None:
-        self.over = True
-        self.ring()
+        self.closed = True
+        self.notify_readers()
 
-    def ring(self) -> None:
+    def notify_readers(self) -> None:
         changed, self.changed = self.changed, asyncio.Event()
         changed.set()
 
-    def read(self, info: object = None) -> Reading:
-        return Reading(self)
+    def make_reader(self, info: object = None) -> GrowingListReader:
+        return GrowingListReader(self)
 
 
-class Reading:
+class GrowingListReader:
     """Iterator of a GrowingList. Not a generator: graphql-core may drop it anywhere, and nothing needs
     closing."""
 
-    def __init__(self, log: Log) -> None:
-        self.log = log
-        self.place = 0
+    def __init__(self, items: GrowingList) -> None:
+        self.source = items
+        self.index = 0
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Any:
-        while self.place >= len(self.log.items):
-            if self.log.over:
+        while self.index >= len(self.source.items):
+            if self.source.closed:
                 raise StopAsyncIteration
-            await self.log.changed.wait()
-        self.place += 1
-        return self.log.items[self.place - 1]
+            await self.source.changed.wait()
+        self.index += 1
+        return self.source.items[self.index - 1]
 
 
-class Board:
-    def __init__(self, asked: Asked) -> None:
-        self.asked = asked
+class IncrementalLists:
+    def __init__(self, request: CopilotKitRequest) -> None:
+        self.request = request
         self.size = 0
-        self.over = False
-        self.messages = Log()
-        self.events = Log()
-        self.chunks: dict[int, Log] = {}
+        self.finished = False
+        self.messages = GrowingList()
+        self.meta_events = GrowingList()
+        self.chunks: dict[int, GrowingList] = {}
         self.statuses: dict[int, asyncio.Future[Status]] = {}
-        self.status_of_all: asyncio.Future[Status] = asyncio.get_running_loop().create_future()
+        self.response_status: asyncio.Future[Status] = asyncio.get_running_loop().create_future()
 
     @property
-    def root(self) -> dict[str, Any]:
+    def root_value(self) -> dict[str, Any]:
         return {
             "__typename": "CopilotResponse",
-            "threadId": self.asked.turn.thread,
-            "runId": self.asked.run,
+            "threadId": self.request.turn.thread,
+            "runId": self.request.run,
             "extensions": None,
-            "status": self.status_of_all,
-            "messages": self.messages.read,
-            "metaEvents": self.events.read,
+            "status": self.response_status,
+            "messages": self.messages.make_reader,
+            "metaEvents": self.meta_events.make_reader,
         }
 
-    def message(self, kind: str, fields: dict[str, Any]) -> int:
+    def add_message(self, kind: str, fields: dict[str, Any]) -> int:
         number = len(self.messages.items)
         status = self.statuses[number] = asyncio.get_running_loop().create_future()
         item = {**fields, "__typename": kind, "status": status}
-        if streamed := LISTS.get(kind):
-            log = self.chunks[number] = Log()
-            item[streamed] = log.read
+        if field := STREAMED_FIELDS.get(kind):
+            log = self.chunks[number] = GrowingList()
+            item[field] = log.make_reader
         self.size += len(fields.get("result", "")) + len(fields.get("state", ""))
-        self.messages.add(item)
+        self.messages.append(item)
         return number
 
-    def chunk(self, number: int, text: str) -> None:
+    def add_chunk(self, number: int, text: str) -> None:
         self.size += len(text)
-        self.chunks[number].add(text)
+        self.chunks[number].append(text)
 
-    def status(self, number: int, status: Status) -> None:
+    def set_status(self, number: int, status: Status) -> None:
         self.statuses.pop(number).set_result(status)
         if number in self.chunks:
             self.chunks.pop(number).close()
 
-    def meta(self, fields: dict[str, Any]) -> None:
-        self.events.add(fields)
+    def add_meta_event(self, fields: dict[str, Any]) -> None:
+        self.meta_events.append(fields)
 
-    def end(self, status: Status) -> None:
-        self.over = True
+    def finish(self, status: Status) -> None:
+        self.finished = True
         self.messages.close()
-        self.events.close()
-        self.status_of_all.set_result(status)
+        self.meta_events.close()
+        self.response_status.set_result(status)

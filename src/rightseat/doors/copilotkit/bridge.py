@@ -10,42 +10,44 @@ from graphql.execution import InitialIncrementalExecutionResult, SubsequentIncre
 
 from rightseat.errors import RightseatError
 
-Path = list[str | int]
+ResultPath = list[str | int]
 MAX_MESSAGE = 500
-OURS = "Something went wrong in the server. Its log has the details."
+INTERNAL_ERROR_MESSAGE = "Something went wrong in the server. Its log has the details."
 
 
-class Bridge:
+class IncrementalResultAdapter:
     def __init__(self) -> None:
-        self.paths: dict[str, Path] = {}
+        self.paths: dict[str, ResultPath] = {}
         self.counts: dict[str, int] = {}
 
-    def first(self, result: InitialIncrementalExecutionResult) -> dict[str, Any]:
-        self.open(result.pending, [([], result.data)])
-        made: dict[str, Any] = {"data": result.data}
+    def adapt_initial(self, result: InitialIncrementalExecutionResult) -> dict[str, Any]:
+        self.track_pending(result.pending, [([], result.data)])
+        payload: dict[str, Any] = {"data": result.data}
         if result.errors:
-            made["errors"] = [shown(error) for error in result.errors]
-        return {**made, "hasNext": True}
+            payload["errors"] = [format_graphql_error(error) for error in result.errors]
+        return {**payload, "hasNext": True}
 
-    def next(self, result: SubsequentIncrementalExecutionResult) -> dict[str, Any]:
+    def adapt_subsequent(self, result: SubsequentIncrementalExecutionResult) -> dict[str, Any]:
         entries: list[dict[str, Any]] = []
-        values: list[tuple[Path, Any]] = []
+        values: list[tuple[ResultPath, Any]] = []
         for item in result.incremental or ():
-            entry, value = self.entry(item)
+            entry, value = self.adapt_item(item)
             entries.append(entry)
             values.append(value)
-        self.open(result.pending, values)
+        self.track_pending(result.pending, values)
         for done in result.completed or ():
             path = self.paths.pop(done.id)
             self.counts.pop(done.id, None)
             if done.errors:
-                entries.append({"data": None, "path": path, "errors": [shown(e) for e in done.errors]})
+                entries.append(
+                    {"data": None, "path": path, "errors": [format_graphql_error(e) for e in done.errors]}
+                )
         return {**({"incremental": entries} if entries else {}), "hasNext": result.has_next}
 
-    def entry(self, item: Any) -> tuple[dict[str, Any], tuple[Path, Any]]:
+    def adapt_item(self, item: Any) -> tuple[dict[str, Any], tuple[ResultPath, Any]]:
         """Return an increment as it is sent, and the path and value of its data."""
         path = self.paths[item.id]
-        errors = {"errors": [shown(error) for error in item.errors]} if item.errors else {}
+        errors = {"errors": [format_graphql_error(error) for error in item.errors]} if item.errors else {}
         if hasattr(item, "items"):
             start = self.counts[item.id]
             self.counts[item.id] += len(item.items)
@@ -54,18 +56,20 @@ class Bridge:
         path = [*path, *(item.sub_path or ())]
         return {"data": item.data, "path": path, **errors}, (path, item.data)
 
-    def open(self, pending: Any, values: list[tuple[Path, Any]]) -> None:
+    def track_pending(self, pending: Any, values: list[tuple[ResultPath, Any]]) -> None:
         """Record the paths of pending results, and the current length of pending lists."""
-        for one in pending or ():
-            self.paths[one.id] = list(one.path)
-            self.counts[one.id] = 0
+        for pending_result in pending or ():
+            self.paths[pending_result.id] = list(pending_result.path)
+            self.counts[pending_result.id] = 0
             for path, value in values:
-                if one.path[: len(path)] == path:
-                    found = at(value, one.path[len(path) :])
-                    self.counts[one.id] = len(found) if isinstance(found, list) else self.counts[one.id]
+                if pending_result.path[: len(path)] == path:
+                    list_value = get_at_path(value, pending_result.path[len(path) :])
+                    self.counts[pending_result.id] = (
+                        len(list_value) if isinstance(list_value, list) else self.counts[pending_result.id]
+                    )
 
 
-def at(value: Any, path: Path) -> Any:
+def get_at_path(value: Any, path: ResultPath) -> Any:
     for key in path:
         try:
             value = value[key]
@@ -74,24 +78,24 @@ def at(value: Any, path: Path) -> Any:
     return value
 
 
-def shown(error: GraphQLError) -> dict[str, Any]:
+def format_graphql_error(error: GraphQLError) -> dict[str, Any]:
     """Format an error for the client, without details of server faults."""
-    made: dict[str, Any] = dict(error.formatted)
+    formatted: dict[str, Any] = dict(error.formatted)
     # The message may quote a long input value.
-    made["message"] = OURS if ours(error) else error.message[:MAX_MESSAGE]
-    return made
+    formatted["message"] = INTERNAL_ERROR_MESSAGE if is_server_fault(error) else error.message[:MAX_MESSAGE]
+    return formatted
 
 
-def ours(error: GraphQLError) -> bool:
+def is_server_fault(error: GraphQLError) -> bool:
     """Whether the error is an unexpected exception, not a GraphQLError of a resolver or of graphql-core."""
     return not isinstance(error.original_error, GraphQLError | None) and not error.extensions
 
 
-def status_of(error: GraphQLError) -> int:
+def get_http_status(error: GraphQLError) -> int:
     """Return the HTTP status that corresponds to the error, for the access log."""
     cause: BaseException | None = error
     while isinstance(cause, GraphQLError):
         cause = cause.original_error or cause.__cause__
     if isinstance(cause, RightseatError):
         return cause.status
-    return 500 if ours(error) else 400
+    return 500 if is_server_fault(error) else 400

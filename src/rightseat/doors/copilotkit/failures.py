@@ -8,17 +8,17 @@ import msgspec
 
 from rightseat import errors
 from rightseat.errors import CallerError, RightseatError
-from rightseat.http.agui.write import TITLES, title
-from rightseat.http.endpoint import retry_header, whole
+from rightseat.http.agui.write import TITLES, error_title
+from rightseat.http.endpoint import format_retry_after, make_reply
 from rightseat.http.reply import Reply
-from rightseat.runtime.incidents import ARRIVED
+from rightseat.runtime.incidents import current_request
 from rightseat.types.events import RunFailed
 
 encode = msgspec.json.Encoder().encode
 Failure = RightseatError | RunFailed
 # The clients' error codes with their statuses. Three are never sent: VERSION_MISMATCH is the client's own,
 # MISSING_PUBLIC_API_KEY_ERROR and UPGRADE_REQUIRED_ERROR are of CopilotKit's cloud.
-STATUS = {
+CODE_STATUS = {
     "NETWORK_ERROR": 503,
     "NOT_FOUND": 404,
     "AGENT_NOT_FOUND": 500,
@@ -30,7 +30,7 @@ STATUS = {
     "UNKNOWN": 500,
 }
 # Our error class → the client's code; the nearest base class counts.
-THEIRS: dict[type[BaseException], str] = {
+CLIENT_CODES: dict[type[BaseException], str] = {
     errors.Unauthorized: "AUTHENTICATION_ERROR",
     errors.AgentNotFound: "AGENT_NOT_FOUND",
     errors.NotFound: "NOT_FOUND",
@@ -51,27 +51,27 @@ THEIRS: dict[type[BaseException], str] = {
     errors.Unavailable: "NETWORK_ERROR",
     errors.RightseatError: "UNKNOWN",
 }
-AGENTS = ("agentName", "agentId")
+AGENT_PARAMS = ("agentName", "agentId")
 
 
-def coded(error: Failure) -> str:
-    kind = errors.kind_of(error.code, error.fault)
-    code = next(THEIRS[one] for one in kind.__mro__ if one in THEIRS)
+def get_client_code(error: Failure) -> str:
+    kind = errors.error_class_for(error.code, error.fault)
+    code = next(CLIENT_CODES[one] for one in kind.__mro__ if one in CLIENT_CODES)
     if code != "NOT_FOUND":
         return code
-    if error.param in AGENTS:
+    if error.param in AGENT_PARAMS:
         return "AGENT_NOT_FOUND"
     # A NotFound without `param`, before a run, is an unknown path.
     return "API_NOT_FOUND" if isinstance(error, RightseatError) and error.param is None else code
 
 
-def extensions(error: Failure) -> dict[str, Any]:
-    kind = errors.kind_of(error.code, error.fault)
-    code = coded(error)
-    base = getattr(ARRIVED.get(), "base", "")
+def make_extensions(error: Failure) -> dict[str, Any]:
+    kind = errors.error_class_for(error.code, error.fault)
+    code = get_client_code(error)
+    base = getattr(current_request.get(), "base", "")
     return {
         "name": "CopilotError",
-        "statusCode": STATUS[code],
+        "statusCode": CODE_STATUS[code],
         "code": code,
         "visibility": kind.visibility,
         "severity": kind.severity,
@@ -81,37 +81,45 @@ def extensions(error: Failure) -> dict[str, Any]:
     }
 
 
-def listed(error: Failure, path: list[str] | None = None) -> dict[str, Any]:
+def format_error(error: Failure, path: list[str] | None = None) -> dict[str, Any]:
     """Format one entry of `errors`."""
     place = {"path": path} if path else {}
-    return {"message": error.message, **place, "extensions": extensions(error)}
+    return {"message": error.message, **place, "extensions": make_extensions(error)}
 
 
-def details(error: RunFailed) -> dict[str, Any]:
+def make_error_details(error: RunFailed) -> dict[str, Any]:
     """Make the `details` of a FailedResponseStatus, by which a started run fails."""
-    more = extensions(error)
-    told = {
-        name: more[name] for name in ("code", "statusCode", "severity", "visibility", "originalErrorType")
+    extension_fields = make_extensions(error)
+    original_error = {
+        name: extension_fields[name]
+        for name in ("code", "statusCode", "severity", "visibility", "originalErrorType")
     }
-    return {"description": error.message, "originalError": {**told, "extensions": more}}
+    return {"description": error.message, "originalError": {**original_error, "extensions": extension_fields}}
 
 
-def told(error: RightseatError, title: str) -> dict[str, Any]:
+def make_error_body(error: RightseatError, title: str) -> dict[str, Any]:
     """Make an error body that has the fields of both client generations."""
-    return {"error": title, "message": error.message, "code": error.code, "errors": [listed(error)]}
+    return {"error": title, "message": error.message, "code": error.code, "errors": [format_error(error)]}
 
 
 def refuse(error: RightseatError) -> Reply:
     """Answer an error before the client's generation is known."""
-    body = told(error, title(error))
-    return whole(error.status, encode(body), *retry_header(error))
+    body = make_error_body(error, error_title(error))
+    return make_reply(error.status, encode(body), *format_retry_after(error))
 
 
-def unfit(found: list[dict[str, Any]]) -> dict[str, Any]:
+def make_invalid_request_body(entries: list[dict[str, Any]]) -> dict[str, Any]:
     """Make the body for an invalid GraphQL request, with a message for clients that do not read `errors`."""
-    return {"error": TITLES[400], "message": found[0]["message"], "code": CallerError.code, "errors": found}
+    return {
+        "error": TITLES[400],
+        "message": entries[0]["message"],
+        "code": CallerError.code,
+        "errors": entries,
+    }
 
 
 def refuse_graphql(error: RightseatError) -> Reply:
     """Answer a GraphQL client with status 200: it shows no message for any other status."""
-    return whole(200, encode({"errors": [listed(error)], "data": None}), *retry_header(error))
+    return make_reply(
+        200, encode({"errors": [format_error(error)], "data": None}), *format_retry_after(error)
+    )

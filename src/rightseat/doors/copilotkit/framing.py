@@ -5,74 +5,77 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from rightseat.http.reply import Head
+from rightseat.http.reply import ResponseStart
 
-PLAIN = "application/json"
-GRAPHQL = "application/graphql-response+json"
-STREAM: tuple[tuple[bytes, bytes], ...] = ((b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no"))
-Form = Literal["multipart", "sse", "json"]
+JSON_TYPE = "application/json"
+GRAPHQL_JSON_TYPE = "application/graphql-response+json"
+STREAM_HEADERS: tuple[tuple[bytes, bytes], ...] = (
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+)
+StreamFormat = Literal["multipart", "sse", "json"]
 
 
-class Accepted:
+class AcceptedTypes:
     """The media types of an Accept header, in its order, without those with `q=0`."""
 
     def __init__(self, header: str | None) -> None:
-        found: list[str] = []
+        names: list[str] = []
         for item in (header or "*/*").lower()[:2000].split(","):
             name, *parameters = (part.strip() for part in item.split(";"))
             if name and not any(p.replace(" ", "") in ("q=0", "q=0.0", "q=0.00") for p in parameters):
-                found.append(name)
-        self.types = found
+                names.append(name)
+        self.types = names
 
-    def takes(self, kind: str) -> bool:
+    def accepts(self, kind: str) -> bool:
         family = kind.partition("/")[0]
         return any(name in (kind, f"{family}/*", "*/*") for name in self.types)
 
     @property
-    def plain(self) -> str | None:
+    def json_type(self) -> str | None:
         """The first accepted JSON type, or None."""
         for name in self.types:
-            if name in (GRAPHQL, PLAIN):
+            if name in (GRAPHQL_JSON_TYPE, JSON_TYPE):
                 return name
             if name in ("*/*", "application/*"):
-                return PLAIN
+                return JSON_TYPE
         return None
 
     @property
-    def streamed(self) -> Form | None:
+    def stream_format(self) -> StreamFormat | None:
         """The stream format: multipart before SSE, because the clients accept both and read multipart."""
-        if self.takes("multipart/mixed"):
+        if self.accepts("multipart/mixed"):
             return "multipart"
-        return "sse" if self.takes("text/event-stream") else None
+        return "sse" if self.accepts("text/event-stream") else None
 
 
-PART = b"\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: %d\r\n\r\n%b\r\n---"
-EVENT = b"event: next\ndata: %b\n\n"
+PART_TEMPLATE = b"\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: %d\r\n\r\n%b\r\n---"
+EVENT_TEMPLATE = b"event: next\ndata: %b\n\n"
 
 
-def part(payload: bytes) -> bytes:
-    return PART % (len(payload), payload)
+def encode_part(payload: bytes) -> bytes:
+    return PART_TEMPLATE % (len(payload), payload)
 
 
-def event(payload: bytes) -> bytes:
-    return EVENT % payload
+def encode_event(payload: bytes) -> bytes:
+    return EVENT_TEMPLATE % payload
 
 
-class Series:
+class NumberedFrames:
     """Frames that differ only in one item and its number. `payload` is the template, with `%b` for the item
     and `%d` for the number after it."""
 
     __slots__ = ("count", "form", "size", "sized", "wider")
 
     def __init__(self, payload: bytes, *, sized: bool) -> None:
-        self.form = (PART if sized else EVENT).replace(b"%b", payload)
+        self.form = (PART_TEMPLATE if sized else EVENT_TEMPLATE).replace(b"%b", payload)
         self.sized = sized
         self.count = 0
         # Length of a payload without its item, for numbers below `wider`.
         self.size = len(payload) - len(b"%b%d") + 1
         self.wider = 10
 
-    def frame(self, item: bytes) -> bytes:
+    def encode_next(self, item: bytes) -> bytes:
         count = self.count
         self.count = count + 1
         while count >= self.wider:
@@ -83,14 +86,14 @@ class Series:
         return self.form % (item, count)
 
 
-class Framing:
+class StreamFraming:
     """Framing of one stream. Each frame is complete, so that a keep-alive may follow any of them."""
 
-    def __init__(self, form: Form) -> None:
-        multipart = self.multipart = form == "multipart"
-        self.frame: Callable[[bytes], bytes] = part if multipart else event
-        self.begin = b"\r\n---" if multipart else b":\n\n"
-        self.end = b"--\r\n" if multipart else b"event: complete\ndata:\n\n"
+    def __init__(self, stream_format: StreamFormat) -> None:
+        multipart = self.multipart = stream_format == "multipart"
+        self.encode_frame: Callable[[bytes], bytes] = encode_part if multipart else encode_event
+        self.opening = b"\r\n---" if multipart else b":\n\n"
+        self.closing = b"--\r\n" if multipart else b"event: complete\ndata:\n\n"
         kind = b'multipart/mixed; boundary="-"' if multipart else b"text/event-stream"
-        alive = part(b'{"hasNext":true}') if multipart else b":\n\n"
-        self.head = Head(200, ((b"content-type", kind), *STREAM), alive)
+        alive = encode_part(b'{"hasNext":true}') if multipart else b":\n\n"
+        self.head = ResponseStart(200, ((b"content-type", kind), *STREAM_HEADERS), alive)

@@ -14,20 +14,20 @@ from graphql.language import (
 )
 
 
-def nodes(root: Node, kind: type[Any], fragments: Mapping[str, Node] = {}) -> Iterator[Any]:
+def iter_nodes(root: Node, kind: type[Any], fragments: Mapping[str, Node] = {}) -> Iterator[Any]:
     """Yield all nodes of a kind, also in the fragments that are spread."""
-    left, unseen = [root], dict(fragments)
-    while left:
-        node = left.pop()
+    stack, unseen = [root], dict(fragments)
+    while stack:
+        node = stack.pop()
         if isinstance(node, kind):
             yield node
         if isinstance(node, FragmentSpreadNode) and node.name.value in unseen:
             # Each fragment is visited once.
-            left.append(unseen.pop(node.name.value))
-        left += children(node)
+            stack.append(unseen.pop(node.name.value))
+        stack += iter_children(node)
 
 
-def children(node: Node) -> Iterator[Node]:
+def iter_children(node: Node) -> Iterator[Node]:
     for key in node.keys:
         if key == "loc":
             continue
@@ -38,7 +38,9 @@ def children(node: Node) -> Iterator[Node]:
             yield from (item for item in value if isinstance(item, Node))
 
 
-def reached(document: DocumentNode, operation: OperationDefinitionNode, kind: type[Any]) -> Iterator[Any]:
+def iter_operation_nodes(
+    document: DocumentNode, operation: OperationDefinitionNode, kind: type[Any]
+) -> Iterator[Any]:
     """Yield the nodes of an operation and of the fragments that it spreads."""
     fragments = {d.name.value: d for d in document.definitions if isinstance(d, FragmentDefinitionNode)}
-    return nodes(operation, kind, fragments)
+    return iter_nodes(operation, kind, fragments)

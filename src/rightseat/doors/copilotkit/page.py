@@ -1,10 +1,10 @@
 """Fallback page for trying queries if GraphiQL's files are missing. It loads no other resources."""
 
-POLICY = (
+FALLBACK_CSP = (
     b"default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
     b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-PAGE = b"""<!doctype html>
+FALLBACK_PAGE = b"""<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>rightseat: GraphQL</title>
 <style>
 body{font:14px system-ui;margin:1rem;display:grid;grid-template-columns:1fr 1fr;gap:1rem}

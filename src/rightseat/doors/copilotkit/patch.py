@@ -6,46 +6,51 @@ import copy
 from typing import Any
 
 
-def patched(state: Any, steps: list[dict[str, Any]]) -> Any:
+def apply_patch(state: Any, operations: list[dict[str, Any]]) -> Any:
     """Return a patched copy of the state. None is an empty state; an operation that fails is skipped."""
-    made = {"": {} if state is None else copy.deepcopy(state)}
-    for step in steps:
+    root = {"": {} if state is None else copy.deepcopy(state)}
+    for step in operations:
         try:
-            apply(made, step)
+            apply_operation(root, step)
         except (KeyError, IndexError, TypeError, ValueError):
             continue
-    return made[""]
+    return root[""]
 
 
-def apply(root: dict[str, Any], step: dict[str, Any]) -> None:
-    path = pointer(step["path"])
-    match step["op"]:
+def apply_operation(root: dict[str, Any], operation: dict[str, Any]) -> None:
+    path = parse_pointer(operation["path"])
+    match operation["op"]:
         case "add":
-            put(root, path, step["value"], insert=True)
+            set_value(root, path, operation["value"], insert=True)
         case "replace":
-            put(root, path, step["value"], insert=False)
+            set_value(root, path, operation["value"], insert=False)
         case "remove":
-            take(root, path)
+            remove_value(root, path)
         case "move":
-            put(root, path, take(root, pointer(step["from"])), insert=True)
+            set_value(root, path, remove_value(root, parse_pointer(operation["from"])), insert=True)
         case "copy":
-            put(root, path, copy.deepcopy(find(root, pointer(step["from"]))), insert=True)
+            set_value(
+                root,
+                path,
+                copy.deepcopy(resolve_pointer(root, parse_pointer(operation["from"]))),
+                insert=True,
+            )
         case _:
             pass
 
 
-def pointer(text: str) -> list[str]:
+def parse_pointer(text: str) -> list[str]:
     return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")]
 
 
-def find(root: Any, path: list[str]) -> Any:
+def resolve_pointer(root: Any, path: list[str]) -> Any:
     for key in path:
         root = root[int(key)] if isinstance(root, list) else root[key]
     return root
 
 
-def put(root: Any, path: list[str], value: Any, *, insert: bool) -> None:
-    holder, key = find(root, path[:-1]), path[-1]
+def set_value(root: Any, path: list[str], value: Any, *, insert: bool) -> None:
+    holder, key = resolve_pointer(root, path[:-1]), path[-1]
     if not isinstance(holder, list):
         holder[key] = value
     elif insert:
@@ -54,6 +59,6 @@ def put(root: Any, path: list[str], value: Any, *, insert: bool) -> None:
         holder[int(key)] = value
 
 
-def take(root: Any, path: list[str]) -> Any:
-    holder, key = find(root, path[:-1]), path[-1]
+def remove_value(root: Any, path: list[str]) -> Any:
+    holder, key = resolve_pointer(root, path[:-1]), path[-1]
     return holder.pop(int(key)) if isinstance(holder, list) else holder.pop(key)

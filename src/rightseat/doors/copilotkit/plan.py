@@ -27,155 +27,162 @@ MESSAGE_TYPES = (
     "AgentStateMessageOutput",
     "ImageMessageOutput",
 )
-STATE = "AgentStateMessageOutput"
-SPOKEN = ("TextMessageOutput", "ActionExecutionMessageOutput", "ResultMessageOutput")
+STATE_MESSAGE = "AgentStateMessageOutput"
+BASE_MESSAGE_TYPES = ("TextMessageOutput", "ActionExecutionMessageOutput", "ResultMessageOutput")
 MESSAGE_STATUSES = ("PendingMessageStatus", "SuccessMessageStatus", "FailedMessageStatus")
 RESPONSE_STATUSES = ("PendingResponseStatus", "SuccessResponseStatus", "FailedResponseStatus")
 INTERRUPT = "LangGraphInterruptEvent"
-ABOVE = {
+INTERFACES = {
     **dict.fromkeys(MESSAGE_TYPES, "BaseMessageOutput"),
     **dict.fromkeys(MESSAGE_STATUSES, "MessageStatus"),
     **dict.fromkeys(RESPONSE_STATUSES, "BaseResponseStatus"),
     INTERRUPT: "BaseMetaEvent",
 }
 UNIONS = dict.fromkeys(RESPONSE_STATUSES, "ResponseStatus")
-STREAMED = ("messages", "metaEvents", "content", "arguments")
+STREAM_FIELDS = ("messages", "metaEvents", "content", "arguments")
 # Fields that may have a selection; `extensions` is always null.
-OPENED = ("status", "messages", "metaEvents", "extensions")
+OBJECT_FIELDS = ("status", "messages", "metaEvents", "extensions")
 
 
-class Unplanned(Exception):
+class NotPlannable(Exception):
     """Raised for a document that does not have the clients' structure."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class FieldSelection:
     """The selected fields of one type in order: those sent at once, and those deferred with the status."""
 
     fields: tuple[str, ...]
-    later: tuple[str, ...] = ()
+    deferred: tuple[str, ...] = ()
     status: dict[str, tuple[str, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    response: Shape
-    messages: dict[str, Shape]
+class ResponsePlan:
+    response: FieldSelection
+    messages: dict[str, FieldSelection]
     interrupt: tuple[str, ...] | None
     data: str
     """Names of the variables for `data` and `properties`."""
     properties: str | None
 
 
-def planned(operation: OperationDefinitionNode) -> Plan | None:
+def try_compile_plan(operation: OperationDefinitionNode) -> ResponsePlan | None:
     try:
-        return compiled(operation)
-    except Unplanned:
+        return compile_plan(operation)
+    except NotPlannable:
         return None
 
 
-def compiled(operation: OperationDefinitionNode) -> Plan:
-    root = only(operation.selection_set)
+def compile_plan(operation: OperationDefinitionNode) -> ResponsePlan:
+    root = get_only_field(operation.selection_set)
     if operation.directives or root.name.value != ROOT or root.alias or root.directives:
-        raise Unplanned
+        raise NotPlannable
     if any(variable.default_value for variable in operation.variable_definitions or ()):
-        raise Unplanned
+        raise NotPlannable
     arguments = {argument.name.value: argument.value for argument in root.arguments or ()}
     names = {name: value.name.value for name, value in arguments.items() if isinstance(value, VariableNode)}
     if len(names) != len(arguments) or root.selection_set is None:
-        raise Unplanned
-    response = Collected("CopilotResponse", root.selection_set)
-    messages = response.inside("messages")
-    events = response.inside("metaEvents")
-    return Plan(
-        response.shape(RESPONSE_STATUSES),
-        {kind: Collected(kind, messages).shape(MESSAGE_STATUSES) for kind in shown(messages)}
+        raise NotPlannable
+    response = SelectionCollector("CopilotResponse", root.selection_set)
+    messages = response.get_selection("messages")
+    events = response.get_selection("metaEvents")
+    return ResponsePlan(
+        response.build_selection(RESPONSE_STATUSES),
+        {
+            kind: SelectionCollector(kind, messages).build_selection(MESSAGE_STATUSES)
+            for kind in select_message_types(messages)
+        }
         if messages
         else {},
-        Collected(INTERRUPT, events).shape(()).fields if events else None,
+        SelectionCollector(INTERRUPT, events).build_selection(()).fields if events else None,
         names["data"],
         names.get("properties"),
     )
 
 
-def shown(messages: SelectionSetNode) -> tuple[str, ...]:
+def select_message_types(messages: SelectionSetNode) -> tuple[str, ...]:
     """Return the message types to send. Clients before 1.3 do not know agent states and fail on unknown
     types; their documents name all types that they know."""
     fragments = (one for one in messages.selections if isinstance(one, InlineFragmentNode))
     named = {one.type_condition.name.value for one in fragments if one.type_condition}
-    if STATE in named or not named.issuperset(SPOKEN):
+    if STATE_MESSAGE in named or not named.issuperset(BASE_MESSAGE_TYPES):
         return MESSAGE_TYPES
-    return tuple(kind for kind in MESSAGE_TYPES if kind != STATE)
+    return tuple(kind for kind in MESSAGE_TYPES if kind != STATE_MESSAGE)
 
 
-def only(selections: SelectionSetNode) -> FieldNode:
+def get_only_field(selections: SelectionSetNode) -> FieldNode:
     if len(selections.selections) != 1 or not isinstance(selections.selections[0], FieldNode):
-        raise Unplanned
+        raise NotPlannable
     return selections.selections[0]
 
 
-class Collected:
+class SelectionCollector:
     """Collects the fields that a selection has for one type."""
 
     def __init__(self, kind: str, selections: SelectionSetNode) -> None:
         self.kind = kind
-        self.now: dict[str, FieldNode] = {}
-        self.later: dict[str, FieldNode] = {}
-        self.collect(selections, self.now)
+        self.immediate: dict[str, FieldNode] = {}
+        self.deferred: dict[str, FieldNode] = {}
+        self.collect(selections, self.immediate)
 
     def collect(self, selections: SelectionSetNode, into: dict[str, FieldNode]) -> None:
         for selection in selections.selections:
             match selection:
                 case FieldNode():
-                    self.field(selection, into)
+                    self.add_field(selection, into)
                 case InlineFragmentNode() if self.applies(selection):
-                    deferred = bare(selection.directives, "defer")
-                    if deferred and into is self.later:
-                        raise Unplanned
-                    self.collect(selection.selection_set, self.later if deferred else into)
+                    deferred = has_only_directive(selection.directives, "defer")
+                    if deferred and into is self.deferred:
+                        raise NotPlannable
+                    self.collect(selection.selection_set, self.deferred if deferred else into)
                 case InlineFragmentNode():
-                    bare(selection.directives, "defer")
+                    has_only_directive(selection.directives, "defer")
                 case _:
-                    raise Unplanned
+                    raise NotPlannable
 
     def applies(self, fragment: InlineFragmentNode) -> bool:
         condition = fragment.type_condition
         if condition is None:
             return True
-        return condition.name.value in (self.kind, ABOVE.get(self.kind), UNIONS.get(self.kind))
+        return condition.name.value in (self.kind, INTERFACES.get(self.kind), UNIONS.get(self.kind))
 
-    def field(self, field: FieldNode, into: dict[str, FieldNode]) -> None:
+    def add_field(self, field: FieldNode, into: dict[str, FieldNode]) -> None:
         name = field.name.value
         if field.alias or field.arguments:
-            raise Unplanned
-        if bare(field.directives, "stream") != (name in STREAMED):
-            raise Unplanned
-        if (name == "status" and into is self.now) or (name in into and field.selection_set):
-            raise Unplanned
+            raise NotPlannable
+        if has_only_directive(field.directives, "stream") != (name in STREAM_FIELDS):
+            raise NotPlannable
+        if (name == "status" and into is self.immediate) or (name in into and field.selection_set):
+            raise NotPlannable
         into[name] = field
 
-    def inside(self, name: str) -> SelectionSetNode | None:
-        return self.now[name].selection_set if name in self.now else None
+    def get_selection(self, name: str) -> SelectionSetNode | None:
+        return self.immediate[name].selection_set if name in self.immediate else None
 
-    def shape(self, statuses: tuple[str, ...]) -> Shape:
-        if not set(self.later) <= {"status", "__typename"}:
-            raise Unplanned
-        if any(field.selection_set and name not in OPENED for name, field in self.now.items()):
-            raise Unplanned
-        status = self.later.get("status")
+    def build_selection(self, statuses: tuple[str, ...]) -> FieldSelection:
+        if not set(self.deferred) <= {"status", "__typename"}:
+            raise NotPlannable
+        if any(field.selection_set and name not in OBJECT_FIELDS for name, field in self.immediate.items()):
+            raise NotPlannable
+        status = self.deferred.get("status")
         if status is None or status.selection_set is None:
             # Only `__typename` would be deferred, which clients have already.
-            return Shape(tuple(self.now))
-        told = {kind: Collected(kind, status.selection_set) for kind in statuses}
-        if any(found.later for found in told.values()):
-            raise Unplanned
-        return Shape(tuple(self.now), tuple(self.later), {kind: tuple(c.now) for kind, c in told.items()})
+            return FieldSelection(tuple(self.immediate))
+        status_selections = {kind: SelectionCollector(kind, status.selection_set) for kind in statuses}
+        if any(found.deferred for found in status_selections.values()):
+            raise NotPlannable
+        return FieldSelection(
+            tuple(self.immediate),
+            tuple(self.deferred),
+            {kind: tuple(c.immediate) for kind, c in status_selections.items()},
+        )
 
 
-def bare(directives: tuple[DirectiveNode, ...] | None, name: str) -> bool:
+def has_only_directive(directives: tuple[DirectiveNode, ...] | None, name: str) -> bool:
     """Whether the only directive is this one, without arguments; False if there is none."""
     if not directives:
         return False
     if len(directives) != 1 or directives[0].name.value != name or directives[0].arguments:
-        raise Unplanned
+        raise NotPlannable
     return True

@@ -7,88 +7,101 @@ from typing import Any
 
 import msgspec
 
-from rightseat.doors.copilotkit.agui_messages import messages_of, state_of
-from rightseat.doors.copilotkit.read import decoded
-from rightseat.doors.copilotkit.story import encoded
-from rightseat.http.agui.standing import standing
+from rightseat.doors.copilotkit.agui_messages import build_messages, compute_state
+from rightseat.doors.copilotkit.read import decode_or_none
+from rightseat.doors.copilotkit.story import encode_result
+from rightseat.http.agui.standing import visible_branch
 from rightseat.http.endpoint import Host
 from rightseat.types.events import CallResult
-from rightseat.types.threads import Entry, Numbered, Posted
+from rightseat.types.threads import NumberedEntry, ThreadEntry, UserInput
 from rightseat.types.turn import Owner
 
 encode = msgspec.json.Encoder().encode
 # The client adds its own instructions to every request.
-UNSEEN = ("system", "developer")
-Said = dict[str, Any]
+HIDDEN_ROLES = ("system", "developer")
+MessageDict = dict[str, Any]
 
 
-async def entries(owner: Owner, thread: str, host: Host) -> list[Numbered]:
+async def load_entries(owner: Owner, thread: str, host: Host) -> list[NumberedEntry]:
     """Load all entries of a thread."""
-    found: list[Numbered] = []
+    result: list[NumberedEntry] = []
     after = 0
-    while page := await host.threads.journal.read(owner, thread, after):
-        found += page
+    while page := await host.threads.store.read_entries(owner, thread, after):
+        result += page
         after = page[-1][0]
-    return found
+    return result
 
 
-async def recalled(owner: Owner, thread: str, agent: str, host: Host) -> dict[str, Any]:
+async def make_agent_state_response(owner: Owner, thread: str, agent: str, host: Host) -> dict[str, Any]:
     """Make LoadAgentStateResponse. The thread does not exist for an agent that has no run in it."""
     if (remembered := await host.recall(agent, owner, thread)) is not None:
-        return told_of(thread, remembered.state, [Posted(messages=remembered.messages)])
-    about = await host.threads.journal.find(owner, thread)
-    told = await entries(owner, thread, host) if about else []
-    mine = list(by(agent, [entry for _, entry in told], about.assistant if about else ""))
-    return told_of(thread, state_of(mine), standing(told) if mine else [], exists=bool(mine))
+        return format_agent_state(thread, remembered.state, [UserInput(messages=remembered.messages)])
+    thread_info = await host.threads.store.get_thread(owner, thread)
+    numbered_entries = await load_entries(owner, thread, host) if thread_info else []
+    agent_entries = list(
+        filter_by_agent(
+            agent, [entry for _, entry in numbered_entries], thread_info.assistant if thread_info else ""
+        )
+    )
+    return format_agent_state(
+        thread,
+        compute_state(agent_entries),
+        visible_branch(numbered_entries) if agent_entries else [],
+        exists=bool(agent_entries),
+    )
 
 
-def told_of(thread: str, state: Any, told: list[Entry], *, exists: bool = True) -> dict[str, Any]:
+def format_agent_state(
+    thread: str, state: Any, branch: list[ThreadEntry], *, exists: bool = True
+) -> dict[str, Any]:
     return {
         "threadId": thread,
         "threadExists": exists,
         "state": encode(state or {}).decode(),
-        "messages": encode(list(shown(told))).decode(),
+        "messages": encode(list(format_messages(branch))).decode(),
     }
 
 
-def by(agent: str, told: list[Entry], first: str) -> Iterator[Entry]:
+def filter_by_agent(
+    agent: str, thread_entries: list[ThreadEntry], default_agent: str
+) -> Iterator[ThreadEntry]:
     """Yield the entries of this agent's runs."""
-    asked = first
-    for entry in told:
-        if isinstance(entry, Posted):
-            asked = entry.assistant or first
-        if asked == agent:
+    current_agent = default_agent
+    for entry in thread_entries:
+        if isinstance(entry, UserInput):
+            current_agent = entry.assistant or default_agent
+        if current_agent == agent:
             yield entry
 
 
-def shown(told: list[Entry]) -> Iterator[Said]:
+def format_messages(branch: list[ThreadEntry]) -> Iterator[MessageDict]:
     """Yield messages in the GraphQL clients' form: one for each text, call, result and image."""
-    failed = {f"result-{e.id}": encoded(e) for e in told if isinstance(e, CallResult) and e.failed}
+    failed = {f"result-{e.id}": encode_result(e) for e in branch if isinstance(e, CallResult) and e.failed}
     names: dict[str, str] = {}
-    for message in messages_of(told):
+    for message in build_messages(branch):
         id, role = message["id"], message["role"]
         if role == "tool":
             call = message["toolCallId"]
             result = failed.get(id, message.get("content") or "")
             yield {"id": id, "result": result, "actionExecutionId": call, "actionName": names.get(call, "")}
-        elif role not in UNSEEN:
-            yield from spoken(message)
+        elif role not in HIDDEN_ROLES:
+            yield from split_message(message)
             for call in message.get("toolCalls", ()):
                 names[call["id"]] = call["name"]
-                arguments = decoded(call["args"])
-                made = {"id": call["id"], "name": call["name"], "parentMessageId": id}
-                yield {**made, "arguments": arguments if isinstance(arguments, dict) else {}}
+                arguments = decode_or_none(call["args"])
+                call_message = {"id": call["id"], "name": call["name"], "parentMessageId": id}
+                yield {**call_message, "arguments": arguments if isinstance(arguments, dict) else {}}
 
 
-def spoken(message: Said) -> Iterator[Said]:
+def split_message(message: MessageDict) -> Iterator[MessageDict]:
     content = message.get("content")
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
     for number, part in enumerate(parts):
-        own = {"id": f"{message['id']}-{number}" if number else message["id"], "role": message["role"]}
+        common = {"id": f"{message['id']}-{number}" if number else message["id"], "role": message["role"]}
         match part:
             case {"type": "text", "text": str(text)} if text:
-                yield {**own, "content": text}
+                yield {**common, "content": text}
             case {"type": "image", "source": {"type": "data", "value": data, "mimeType": str(media)}}:
-                yield {**own, "format": media.removeprefix("image/"), "bytes": data}
+                yield {**common, "format": media.removeprefix("image/"), "bytes": data}
             case _:
                 pass

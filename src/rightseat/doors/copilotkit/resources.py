@@ -9,60 +9,76 @@ import msgspec
 from msgspec.structs import replace
 
 from rightseat.doors.copilotkit import agui_threads
-from rightseat.doors.copilotkit.failures import told
+from rightseat.doors.copilotkit.failures import make_error_body
 from rightseat.errors import MethodNotAllowed, NotConfigured, NotFound
-from rightseat.http.endpoint import Host, Request, Route, whole
-from rightseat.http.reply import Head, Reply
+from rightseat.http.endpoint import Host, Request, Route, make_reply
+from rightseat.http.reply import Reply, ResponseStart
 
 encode = msgspec.json.Encoder().encode
-PATH = "/copilotkit"
+BASE_PATH = "/copilotkit"
 NO_CLOUD = NotConfigured("This belongs to CopilotKit's cloud, which this server does not use.")
 
 
-def cloud(request: Request, host: Host) -> Reply:
-    return whole(422, encode(told(NO_CLOUD, "Not available")))
+def refuse_cloud(request: Request, host: Host) -> Reply:
+    return make_reply(422, encode(make_error_body(NO_CLOUD, "Not available")))
 
 
-async def metadata(request: Request, host: Host) -> Reply:
+async def get_inspector_metadata(request: Request, host: Host) -> Reply:
     """Answer CopilotKit's inspector with 204: there is no metadata."""
-    yield Head(204, ((b"cache-control", b"no-store, private"),))
+    yield ResponseStart(204, ((b"cache-control", b"no-store, private"),))
 
 
-ROUTES = (
-    Route("POST", f"{PATH}/threads/subscribe", cloud, summary="Of CopilotKit's cloud: answers 422"),
-    Route("POST", f"{PATH}/annotate", cloud, summary="Of CopilotKit's cloud: answers 422"),
-    Route("GET", f"{PATH}/inspector-metadata", metadata, summary="Nothing is told here", empty=True),
+CLOUD_ROUTES = (
+    Route(
+        "POST", f"{BASE_PATH}/threads/subscribe", refuse_cloud, summary="Of CopilotKit's cloud: answers 422"
+    ),
+    Route("POST", f"{BASE_PATH}/annotate", refuse_cloud, summary="Of CopilotKit's cloud: answers 422"),
+    Route(
+        "GET",
+        f"{BASE_PATH}/inspector-metadata",
+        get_inspector_metadata,
+        summary="Nothing is told here",
+        returns_204=True,
+    ),
 )
 
 
-def resource(method: str, target: str, body: bytes, request: Request, host: Host) -> Reply:
+def dispatch_resource(method: str, target: str, body: bytes, request: Request, host: Host) -> Reply:
     """Dispatch a resource request that came in the body of the single endpoint."""
     path, _, query = target.partition("?")
     # Paths without parameters match first.
-    every = sorted((*agui_threads.ROUTES, *ROUTES), key=lambda route: "{" in route.path)
-    here = [(route, found) for route in every if (found := fits(route.path, PATH + path)) is not None]
-    for route, found in here:
+    routes = sorted((*agui_threads.THREAD_ROUTES, *CLOUD_ROUTES), key=lambda route: "{" in route.path)
+    matches = [
+        (route, params)
+        for route in routes
+        if (params := match_path(route.path, BASE_PATH + path)) is not None
+    ]
+    for route, params in matches:
         if route.method == method.upper():
             inner = replace(
                 request,
                 method=route.method,
-                path=PATH + path,
-                params=found,
+                path=BASE_PATH + path,
+                params=params,
                 query=dict(parse_qsl(query)),
                 body=body,
             )
-            return route.answer(inner, host)
-    if here:
-        allowed = ", ".join(sorted({route.method for route, _ in here}))
+            return route.handler(inner, host)
+    if matches:
+        allowed = ", ".join(sorted({route.method for route, _ in matches}))
         raise MethodNotAllowed(f"{path[:100]} takes {allowed}.", allow=allowed)
     raise NotFound(f"There is nothing at {path[:100]!r}.", param="params.path")
 
 
-def fits(route: str, path: str) -> dict[str, str] | None:
+def match_path(route: str, path: str) -> dict[str, str] | None:
     """Return the path parameters if the route matches, else None."""
-    wanted, given = route.split("/"), path.split("/")
-    if len(wanted) != len(given):
+    route_parts, path_parts = route.split("/"), path.split("/")
+    if len(route_parts) != len(path_parts):
         return None
-    params = {name[1:-1]: unquote(part) for name, part in zip(wanted, given, strict=True) if name[:1] == "{"}
-    fixed = all(name == part for name, part in zip(wanted, given, strict=True) if name[:1] != "{")
+    params = {
+        name[1:-1]: unquote(part)
+        for name, part in zip(route_parts, path_parts, strict=True)
+        if name[:1] == "{"
+    }
+    fixed = all(name == part for name, part in zip(route_parts, path_parts, strict=True) if name[:1] != "{")
     return params if fixed and all(params.values()) else None

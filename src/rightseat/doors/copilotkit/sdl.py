@@ -14,7 +14,7 @@ enum CopilotRequestType { Chat Task TextareaCompletion TextareaPopover Suggestio
 enum ActionInputAvailability { disabled enabled remote }
 """
 
-ASKED = """
+INPUT_TYPES = """
 type Query {
   hello: String!
   availableAgents: AgentsResponse!
@@ -101,7 +101,7 @@ input AgentStateMessageInput {
 input ImageMessageInput { format: String!  bytes: String!  parentMessageId: String  role: MessageRole! }
 """
 
-ANSWERED = """
+OUTPUT_TYPES = """
 type AgentsResponse { agents: [Agent!]! }
 type Agent { id: String!  name: String!  description: String! }
 type LoadAgentStateResponse { threadId: String!  threadExists: Boolean!  state: String!  messages: String! }
@@ -197,4 +197,4 @@ type CopilotKitLangGraphInterruptEvent implements BaseMetaEvent {
 type CopilotKitLangGraphInterruptEventData { value: String!  messages: [BaseMessageOutput!]! }
 """
 
-SDL = SCALARS + ASKED + ANSWERED
+SDL = SCALARS + INPUT_TYPES + OUTPUT_TYPES

@@ -14,32 +14,32 @@ from graphql.language import (
     VariableNode,
 )
 
-from rightseat.doors.copilotkit.nodes import reached
-from rightseat.doors.copilotkit.variables import loose
+from rightseat.doors.copilotkit.nodes import iter_operation_nodes
+from rightseat.doors.copilotkit.variables import decode_variables
 from rightseat.errors import CallerError
 
 
 @dataclass(frozen=True, slots=True)
-class Streaming:
+class StreamingMode:
     always: bool
     switches: dict[str, bool]
     """Variables that switch streaming on, each with its default."""
 
-    def on(self, variables: msgspec.Raw) -> bool:
+    def is_enabled(self, variables: msgspec.Raw) -> bool:
         if self.always or not self.switches:
             return self.always
         try:
-            given = loose(variables) or {}
+            values = decode_variables(variables) or {}
         except CallerError:
-            given = {}  # refused later, with an error
-        known = self.switches | given
+            values = {}  # refused later, with an error
+        known = self.switches | values
         return any(known[name] is True for name in self.switches)
 
 
-def found(document: DocumentNode, operation: OperationDefinitionNode) -> Streaming:
+def find_streaming(document: DocumentNode, operation: OperationDefinitionNode) -> StreamingMode:
     always = False
     names: list[str] = []
-    for directive in reached(document, operation, DirectiveNode):
+    for directive in iter_operation_nodes(document, operation, DirectiveNode):
         if directive.name.value not in ("defer", "stream"):
             continue
         match next((a.value for a in directive.arguments or () if a.name.value == "if"), None):
@@ -49,10 +49,10 @@ def found(document: DocumentNode, operation: OperationDefinitionNode) -> Streami
                 always = always or literal.value
             case _:
                 always = True
-    return Streaming(always, {name: default(name, operation) for name in names})
+    return StreamingMode(always, {name: get_variable_default(name, operation) for name in names})
 
 
-def default(name: str, operation: OperationDefinitionNode) -> bool:
+def get_variable_default(name: str, operation: OperationDefinitionNode) -> bool:
     """Return a variable's default; True, the directive's own default, if it has none."""
     for definition in operation.variable_definitions or ():
         value = definition.default_value

@@ -9,11 +9,11 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 Id = Annotated[str, Meta(max_length=200)]
 Role = Literal["user", "assistant", "system", "tool", "developer"]
 ActionName = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9_.:/-]{1,128}\Z")]
-Format = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9.+-]{1,32}\Z")]
+ImageFormat = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9.+-]{1,32}\Z")]
 RequestType = Literal["Chat", "Task", "TextareaCompletion", "TextareaPopover", "Suggestion"]
 
 
-class Posted(Struct, rename="camel"):
+class CopilotKitBody(Struct, rename="camel"):
     """A body of either kind that comes to this URL: a GraphQL request, or a method of the single endpoint."""
 
     query: str | UnsetType | None = UNSET
@@ -23,35 +23,35 @@ class Posted(Struct, rename="camel"):
     method: Any = UNSET
 
 
-class Wire(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
+class GraphQLInput(Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
     pass
 
 
-class Metadata(Wire):
+class GenerateCopilotResponseMetadataInput(GraphQLInput):
     request_type: RequestType | None = None
 
 
-class SaidText(Wire):
+class TextMessageInput(GraphQLInput):
     content: str
     role: Role
     parent_message_id: str | None = None
 
 
-class SaidCall(Wire):
+class ActionExecutionMessageInput(GraphQLInput):
     name: str
     arguments: str
     parent_message_id: str | None = None
     scope: str | None = None
 
 
-class SaidResult(Wire):
+class ResultMessageInput(GraphQLInput):
     action_execution_id: str
     action_name: str
     result: str
     parent_message_id: str | None = None
 
 
-class SaidState(Wire):
+class AgentStateMessageInput(GraphQLInput):
     thread_id: str
     agent_name: str
     role: Role
@@ -62,50 +62,50 @@ class SaidState(Wire):
     active: bool
 
 
-class SaidImage(Wire):
-    format: Format
+class ImageMessageInput(GraphQLInput):
+    format: ImageFormat
     bytes: str
     role: Role
     parent_message_id: str | None = None
 
 
-class WireMessage(Wire):
+class MessageInput(GraphQLInput):
     id: str
     created_at: str
-    text_message: SaidText | None = None
-    action_execution_message: SaidCall | None = None
-    result_message: SaidResult | None = None
-    agent_state_message: SaidState | None = None
-    image_message: SaidImage | None = None
+    text_message: TextMessageInput | None = None
+    action_execution_message: ActionExecutionMessageInput | None = None
+    result_message: ResultMessageInput | None = None
+    agent_state_message: AgentStateMessageInput | None = None
+    image_message: ImageMessageInput | None = None
 
 
-class Action(Wire):
+class ActionInput(GraphQLInput):
     name: ActionName
     description: str
     json_schema: str
     available: Literal["disabled", "enabled", "remote"] | None = None
 
 
-class Frontend(Wire, rename={"full_context": "toDeprecate_fullContext"}):
-    actions: list[Action]
+class FrontendInput(GraphQLInput, rename={"full_context": "toDeprecate_fullContext"}):
+    actions: list[ActionInput]
     url: str | None = None
     full_context: str | None = None
 
 
-class Rules(Wire):
+class GuardrailsRuleInput(GraphQLInput):
     allow_list: list[str] | None = None
     deny_list: list[str] | None = None
 
 
-class Guardrails(Wire):
-    input_validation_rules: Rules
+class GuardrailsInput(GraphQLInput):
+    input_validation_rules: GuardrailsRuleInput
 
 
-class Cloud(Wire):
-    guardrails: Guardrails | None = None
+class CloudInput(GraphQLInput):
+    guardrails: GuardrailsInput | None = None
 
 
-class Parameters(Wire):
+class ForwardedParametersInput(GraphQLInput):
     model: str | None = None
     max_tokens: float | None = None
     stop: list[str] | None = None
@@ -114,50 +114,50 @@ class Parameters(Wire):
     temperature: float | None = None
 
 
-class Session(Wire):
+class AgentSessionInput(GraphQLInput):
     agent_name: str
     thread_id: Id | None = None
     node_name: str | None = None
 
 
-class AgentState(Wire):
+class AgentStateInput(GraphQLInput):
     agent_name: str
     state: str
     config: str | None = None
 
 
-class Assistants(Wire, rename={"run_id": "runId", "thread_id": "threadId"}):
+class OpenAIAssistantsInput(GraphQLInput, rename={"run_id": "runId", "thread_id": "threadId"}):
     run_id: str | None = None
     thread_id: str | None = None
 
 
-class Extensions(Wire, rename={"assistants": "openaiAssistantAPI"}):
-    assistants: Assistants | None = None
+class ExtensionsInput(GraphQLInput, rename={"assistants": "openaiAssistantAPI"}):
+    assistants: OpenAIAssistantsInput | None = None
 
 
-class MetaEvent(Wire):
+class MetaEventInput(GraphQLInput):
     name: Literal["LangGraphInterruptEvent", "CopilotKitLangGraphInterruptEvent"]
     value: str
     response: str | None = None
-    messages: list[WireMessage] | None = None
+    messages: list[MessageInput] | None = None
 
 
-class Context(Wire):
+class CopilotContextInput(GraphQLInput):
     description: str
     value: str
 
 
-class Data(Wire):
-    metadata: Metadata
-    messages: list[WireMessage]
-    frontend: Frontend
+class GenerateCopilotResponseInput(GraphQLInput):
+    metadata: GenerateCopilotResponseMetadataInput
+    messages: list[MessageInput]
+    frontend: FrontendInput
     thread_id: Id | None = None
     run_id: Id | None = None
-    cloud: Cloud | None = None
-    forwarded_parameters: Parameters | None = None
-    agent_session: Session | None = None
-    agent_state: AgentState | None = None
-    agent_states: list[AgentState] | None = None
-    extensions: Extensions | None = None
-    meta_events: list[MetaEvent] | None = None
-    context: list[Context] | None = None
+    cloud: CloudInput | None = None
+    forwarded_parameters: ForwardedParametersInput | None = None
+    agent_session: AgentSessionInput | None = None
+    agent_state: AgentStateInput | None = None
+    agent_states: list[AgentStateInput] | None = None
+    extensions: ExtensionsInput | None = None
+    meta_events: list[MetaEventInput] | None = None
+    context: list[CopilotContextInput] | None = None

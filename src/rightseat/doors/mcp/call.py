@@ -4,45 +4,49 @@ from __future__ import annotations
 
 import msgspec
 
-from rightseat.doors.mcp.catalogue import asked, unknown
-from rightseat.doors.mcp.questions import answer_of
-from rightseat.doors.mcp.wire import INVALID_PARAMS, Ask, Refused
-from rightseat.engine.toolsets import CALLED
-from rightseat.http.endpoint import NAME, Host, Request
-from rightseat.types.messages import Call, Message, said
-from rightseat.types.turn import Answer, Turn
+from rightseat.doors.mcp.catalogue import list_ask_tools, make_unknown_error
+from rightseat.doors.mcp.questions import parse_answer
+from rightseat.doors.mcp.wire import INVALID_PARAMS, JsonRpcError, McpRequest
+from rightseat.engine.toolsets import DIRECT_CALLS
+from rightseat.http.endpoint import ID_PATTERN, Host, Request
+from rightseat.types.messages import Message, ToolCall, text_message
+from rightseat.types.turn import InterruptAnswer, Turn
 
 
-def turn_of(ask: Ask, request: Request, host: Host) -> Turn:
+def make_turn(rpc: McpRequest, request: Request, host: Host) -> Turn:
     """Make the turn of a tools/call: a user message for an `ask_NAME` tool, else a direct tool call."""
-    name = ask.text("name")
-    given = ask.params.get("arguments") or {}
-    if not isinstance(given, dict):
-        raise Refused(INVALID_PARAMS, "arguments: an object is expected.")
+    name = rpc.require_text("name")
+    arguments = rpc.params.get("arguments") or {}
+    if not isinstance(arguments, dict):
+        raise JsonRpcError(INVALID_PARAMS, "arguments: an object is expected.")
     if name in host.tools:
-        call = Call("call", name, msgspec.json.encode(given).decode())
-        messages, assistant = (Message("assistant", calls=(call,)),), CALLED
-    elif one := asked(host).get(name):
-        wanted = given.get("request")
-        if not isinstance(wanted, str) or not wanted.strip():
-            raise Refused(INVALID_PARAMS, "arguments.request: say what is wanted, in words.")
-        messages, assistant = (said("user", wanted),), one.responder
+        call = ToolCall("call", name, msgspec.json.encode(arguments).decode())
+        messages, assistant = (Message("assistant", calls=(call,)),), DIRECT_CALLS
+    elif ask_tool := list_ask_tools(host).get(name):
+        text = arguments.get("request")
+        if not isinstance(text, str) or not text.strip():
+            raise JsonRpcError(INVALID_PARAMS, "arguments.request: say what is wanted, in words.")
+        messages, assistant = (text_message("user", text),), ask_tool.responder
     else:
-        raise unknown("tool", name, [*host.tools, *asked(host)])
-    state = ask.params.get("requestState")
+        raise make_unknown_error("tool", name, [*host.tools, *list_ask_tools(host)])
+    state = rpc.params.get("requestState")
     return Turn(
         messages=messages,
         assistant=assistant,
-        answers=answers(ask),
-        thread=state if isinstance(state, str) and NAME.fullmatch(state) else "",
+        answers=parse_answers(rpc),
+        thread=state if isinstance(state, str) and ID_PATTERN.fullmatch(state) else "",
         owner=request.owner,
-        headers=request.passed,
-        base=request.base,
+        headers=request.forwarded_headers,
+        base_url=request.base,
         shows_artifacts=False,
     )
 
 
-def answers(ask: Ask) -> tuple[Answer, ...]:
+def parse_answers(rpc: McpRequest) -> tuple[InterruptAnswer, ...]:
     """Parse `inputResponses`, which a stateless client sends when it repeats the call."""
-    given = ask.params.get("inputResponses")
-    return tuple(answer_of(key, value) for key, value in given.items()) if isinstance(given, dict) else ()
+    responses = rpc.params.get("inputResponses")
+    return (
+        tuple(parse_answer(key, value) for key, value in responses.items())
+        if isinstance(responses, dict)
+        else ()
+    )

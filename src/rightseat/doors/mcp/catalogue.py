@@ -8,18 +8,24 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightseat.doors.mcp.wire import INVALID_PARAMS, NO_RESOURCE, Ask, Refused, response
-from rightseat.engine.toolsets import CALLED
+from rightseat.doors.mcp.wire import (
+    INVALID_PARAMS,
+    RESOURCE_NOT_FOUND,
+    JsonRpcError,
+    McpRequest,
+    make_response,
+)
+from rightseat.engine.toolsets import DIRECT_CALLS
 from rightseat.http.endpoint import Host
-from rightseat.tools.delegate import REQUEST
+from rightseat.tools.delegate import REQUEST_SCHEMA
 from rightseat.types.tools import Tool
 
-PAGE = 100
-OTHER = re.compile(r"[^A-Za-z0-9_-]+")
-LONGEST = 64
+PAGE_SIZE = 100
+INVALID_CHARS = re.compile(r"[^A-Za-z0-9_-]+")
+MAX_NAME_LENGTH = 64
 
 
-class Asked(Struct, frozen=True):
+class AskTool(Struct, frozen=True):
     """A tool `ask_NAME` that sends a text to an assistant, an agent or a flow."""
 
     responder: str
@@ -27,29 +33,29 @@ class Asked(Struct, frozen=True):
     description: str
 
 
-def asked(host: Host) -> dict[str, Asked]:
+def list_ask_tools(host: Host) -> dict[str, AskTool]:
     """Return an `ask_NAME` tool for each responder. A plugin's tool of the same name takes precedence."""
-    found: dict[str, Asked] = {}
+    ask_tools: dict[str, AskTool] = {}
     for name in host.responders:
-        described = host.described(name)
-        plain = OTHER.sub("_", name)
-        tool = f"ask_{plain}"[:LONGEST]
+        described = host.describe(name)
+        plain = INVALID_CHARS.sub("_", name)
+        tool = f"ask_{plain}"[:MAX_NAME_LENGTH]
         # Skips flows that are already plugin tools.
-        if name == CALLED or {tool, plain} & host.tools.keys() or tool in found:
+        if name == DIRECT_CALLS or {tool, plain} & host.tools.keys() or tool in ask_tools:
             continue
         title = (described.title if described else "") or name
-        about = (described.description if described else "") or f"Ask {title} for something, in words."
-        found[tool] = Asked(name, title, about)
-    return found
+        description = (described.description if described else "") or f"Ask {title} for something, in words."
+        ask_tools[tool] = AskTool(name, title, description)
+    return ask_tools
 
 
-def tools(ask: Ask, host: Host) -> dict[str, Any]:
-    every = [*(_tool(tool) for tool in host.tools.values())]
-    every += [_asked(name, one) for name, one in asked(host).items()]
-    return paged(ask, "tools", every)
+def list_tools(rpc: McpRequest, host: Host) -> dict[str, Any]:
+    entries = [*(_format_tool(tool) for tool in host.tools.values())]
+    entries += [_format_ask_tool(name, one) for name, one in list_ask_tools(host).items()]
+    return make_page(rpc, "tools", entries)
 
 
-def _tool(tool: Tool) -> dict[str, Any]:
+def _format_tool(tool: Tool) -> dict[str, Any]:
     hints = {"readOnlyHint": tool.effect == "reads"}
     if tool.confirm or tool.effect == "dangerous":
         hints["destructiveHint"] = True
@@ -61,65 +67,72 @@ def _tool(tool: Tool) -> dict[str, Any]:
     }
 
 
-def _asked(name: str, one: Asked) -> dict[str, Any]:
-    return {"name": name, "title": one.title, "description": one.description, "inputSchema": REQUEST}
+def _format_ask_tool(name: str, ask_tool: AskTool) -> dict[str, Any]:
+    return {
+        "name": name,
+        "title": ask_tool.title,
+        "description": ask_tool.description,
+        "inputSchema": REQUEST_SCHEMA,
+    }
 
 
-def resources(ask: Ask, host: Host) -> dict[str, Any]:
-    every = [
-        {"uri": uri, "name": one.name, "description": one.description, "mimeType": one.kind}
-        for uri, one in host.documents.items()
+def list_resources(rpc: McpRequest, host: Host) -> dict[str, Any]:
+    entries = [
+        {"uri": uri, "name": one.name, "description": one.description, "mimeType": one.media_type}
+        for uri, one in host.resources.items()
     ]
-    return paged(ask, "resources", every)
+    return make_page(rpc, "resources", entries)
 
 
-def resource(ask: Ask, host: Host) -> dict[str, Any]:
-    uri = ask.text("uri")
-    found = host.documents.get(uri)
+def read_resource(rpc: McpRequest, host: Host) -> dict[str, Any]:
+    uri = rpc.require_text("uri")
+    document = host.resources.get(uri)
     # Only listed documents are read, never a path from the client.
-    if found is None:
-        raise Refused(INVALID_PARAMS if ask.modern else NO_RESOURCE, f"There is no resource {uri[:200]!r}.")
+    if document is None:
+        raise JsonRpcError(
+            INVALID_PARAMS if rpc.stateless else RESOURCE_NOT_FOUND, f"There is no resource {uri[:200]!r}."
+        )
     try:
-        text = found.path.read_text("utf-8")
+        text = document.path.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
-        raise Refused(NO_RESOURCE, f"{uri[:200]} cannot be read any more.") from None
-    content = {"uri": uri, "mimeType": found.kind, "text": text}
-    return response(ask, {"contents": [content]}, cached=True)
+        raise JsonRpcError(RESOURCE_NOT_FOUND, f"{uri[:200]} cannot be read any more.") from None
+    content = {"uri": uri, "mimeType": document.media_type, "text": text}
+    return make_response(rpc, {"contents": [content]}, cacheable=True)
 
 
-def templates(ask: Ask, host: Host) -> dict[str, Any]:
-    return paged(ask, "resourceTemplates", [])
+def list_resource_templates(rpc: McpRequest, host: Host) -> dict[str, Any]:
+    return make_page(rpc, "resourceTemplates", [])
 
 
-def prompts(ask: Ask, host: Host) -> dict[str, Any]:
-    every = [{"name": name, "description": text} for name, text in host.questions.items()]
-    return paged(ask, "prompts", every)
+def list_prompts(rpc: McpRequest, host: Host) -> dict[str, Any]:
+    entries = [{"name": name, "description": text} for name, text in host.suggested_questions.items()]
+    return make_page(rpc, "prompts", entries)
 
 
-def prompt(ask: Ask, host: Host) -> dict[str, Any]:
-    name = ask.text("name")
-    text = host.questions.get(name)
+def get_prompt(rpc: McpRequest, host: Host) -> dict[str, Any]:
+    name = rpc.require_text("name")
+    text = host.suggested_questions.get(name)
     if text is None:
-        raise unknown("prompt", name, host.questions)
+        raise make_unknown_error("prompt", name, host.suggested_questions)
     message = {"role": "user", "content": {"type": "text", "text": text}}
-    return response(ask, {"description": text, "messages": [message]})
+    return make_response(rpc, {"description": text, "messages": [message]})
 
 
-def unknown(kind: str, name: str, every: Mapping[str, Any] | Iterable[str]) -> Refused:
-    known = ", ".join(list(every)[:20]) or "none"
-    return Refused(INVALID_PARAMS, f"There is no {kind} {name[:64]!r}. Those that exist: {known}")
+def make_unknown_error(kind: str, name: str, names: Mapping[str, Any] | Iterable[str]) -> JsonRpcError:
+    known = ", ".join(list(names)[:20]) or "none"
+    return JsonRpcError(INVALID_PARAMS, f"There is no {kind} {name[:64]!r}. Those that exist: {known}")
 
 
-def paged(ask: Ask, key: str, every: list[dict[str, Any]]) -> dict[str, Any]:
+def make_page(rpc: McpRequest, key: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
     """Make one page of a list. The cursor is the index of the first entry."""
-    cursor = ask.params.get("cursor")
+    cursor = rpc.params.get("cursor")
     if cursor is None:
         start = 0
     elif isinstance(cursor, str) and re.fullmatch(r"[0-9]{1,9}", cursor):
         start = int(cursor)
     else:
-        raise Refused(INVALID_PARAMS, "cursor: use what an answer before gave as nextCursor.")
-    result: dict[str, Any] = {key: every[start : start + PAGE]}
-    if start + PAGE < len(every):
-        result["nextCursor"] = str(start + PAGE)
-    return response(ask, result, cached=True)
+        raise JsonRpcError(INVALID_PARAMS, "cursor: use what an answer before gave as nextCursor.")
+    result: dict[str, Any] = {key: entries[start : start + PAGE_SIZE]}
+    if start + PAGE_SIZE < len(entries):
+        result["nextCursor"] = str(start + PAGE_SIZE)
+    return make_response(rpc, result, cacheable=True)

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from rightseat.doors.mcp.questions import put
-from rightseat.doors.mcp.wire import Ask
+from rightseat.doors.mcp.questions import make_elicitation
+from rightseat.doors.mcp.wire import McpRequest
 from rightseat.types.events import (
     CallResult,
     CallStart,
@@ -23,29 +23,29 @@ from rightseat.types.events import (
 
 
 @dataclass(slots=True)
-class Heard:
+class RunOutcome:
     """Collected output of a run. With `direct_call` the tool's result is the output; otherwise it is the
     assistant's text, and results of its own tools are ignored."""
 
-    called: bool = False
+    direct_call: bool = False
     texts: list[str] = field(default_factory=list)
     result: CallResult | None = None
-    failed: RunFailed | None = None
+    error: RunFailed | None = None
     questions: list[Interrupt] = field(default_factory=list)
 
-    def take(self, event: Event) -> str | None:
+    def add_event(self, event: Event) -> str | None:
         """Add an event; return the progress message for it, if any."""
         match event:
             case TextStart() if self.texts:
                 self.texts.append("\n\n")
             case TextDelta(text=text):
                 self.texts.append(text)
-            case CallResult() if self.called:
+            case CallResult() if self.direct_call:
                 self.result = event
             case Interrupt():
                 self.questions.append(event)
             case RunFailed():
-                self.failed = event
+                self.error = event
             case CallStart(name=name):
                 return f"calls {name}"
             case StepStart(name=name):
@@ -57,18 +57,18 @@ class Heard:
         return None
 
 
-def result_of(ask: Ask, heard: Heard, thread: str) -> dict[str, Any]:
-    if heard.failed is not None:
-        return failed(heard.failed.message)
+def make_result(rpc: McpRequest, heard: RunOutcome, thread: str) -> dict[str, Any]:
+    if heard.error is not None:
+        return format_error(heard.error.message)
     if heard.questions:
-        return questioned(ask, heard.questions, thread)
-    words = "".join(heard.texts).strip()
+        return format_questions(rpc, heard.questions, thread)
+    said_text = "".join(heard.texts).strip()
     if heard.result is None:
-        return {"content": [text(words)]}
-    return outcome(heard.result, words)
+        return {"content": [text_content(said_text)]}
+    return format_tool_result(heard.result, said_text)
 
 
-def outcome(result: CallResult, words: str) -> dict[str, Any]:
+def format_tool_result(result: CallResult, extra_text: str) -> dict[str, Any]:
     """Format a tool's result, followed by other text of the run, such as a link to a file."""
     try:
         value = msgspec.json.decode(result.content)
@@ -77,28 +77,30 @@ def outcome(result: CallResult, words: str) -> dict[str, Any]:
     if result.failed:
         match value:
             case {"error": {"message": str(message)}}:
-                return failed(message)
+                return format_error(message)
             case _:
-                return failed(result.content)
-    found: dict[str, Any] = {"content": [text(result.content), *([text(words)] if words else [])]}
+                return format_error(result.content)
+    tool_result: dict[str, Any] = {
+        "content": [text_content(result.content), *([text_content(extra_text)] if extra_text else [])]
+    }
     if isinstance(value, dict):
-        found["structuredContent"] = value
-    return found
+        tool_result["structuredContent"] = value
+    return tool_result
 
 
-def questioned(ask: Ask, questions: list[Interrupt], thread: str) -> dict[str, Any]:
+def format_questions(rpc: McpRequest, questions: list[Interrupt], thread: str) -> dict[str, Any]:
     """Return `input_required` to a stateless client with elicitation, else an error with the questions."""
-    if ask.modern and ask.elicits:
-        requests = {f"{question.kind}.{question.id}": put(question) for question in questions}
+    if rpc.stateless and rpc.supports_elicitation:
+        requests = {f"{question.kind}.{question.id}": make_elicitation(question) for question in questions}
         return {"resultType": "input_required", "inputRequests": requests, "requestState": thread}
-    told = "\n".join(f"{question.message} ({question.id})" for question in questions)
-    why = "This needs a person's answer, and this client cannot ask (it offers no elicitation):"
-    return failed(f"{why}\n{told}")
+    listing = "\n".join(f"{question.message} ({question.id})" for question in questions)
+    reason = "This needs a person's answer, and this client cannot ask (it offers no elicitation):"
+    return format_error(f"{reason}\n{listing}")
 
 
-def failed(message: str) -> dict[str, Any]:
-    return {"content": [text(message)], "isError": True}
+def format_error(message: str) -> dict[str, Any]:
+    return {"content": [text_content(message)], "isError": True}
 
 
-def text(words: str) -> dict[str, Any]:
-    return {"type": "text", "text": words}
+def text_content(value: str) -> dict[str, Any]:
+    return {"type": "text", "text": value}

@@ -10,7 +10,7 @@ import msgspec
 from rightseat.http.endpoint import Probe
 
 
-def listed(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
+def check_tool_list(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
     try:
         answer = msgspec.json.decode(body, type=dict[str, Any])
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -20,5 +20,5 @@ def listed(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
     return None if answer.get("result", {}).get("tools") else "no tool is listed"
 
 
-QUESTION = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-PROBES = (Probe("tools", "POST", "/mcp", listed, msgspec.json.encode(QUESTION)),)
+PROBE_REQUEST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+PROBES = (Probe("tools", "POST", "/mcp", check_tool_list, msgspec.json.encode(PROBE_REQUEST)),)

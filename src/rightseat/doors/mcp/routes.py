@@ -6,157 +6,181 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from rightseat.doors.mcp import catalogue
-from rightseat.doors.mcp.call import turn_of
-from rightseat.doors.mcp.exchange import Desk, Exchange
+from rightseat.doors.mcp.call import make_turn
+from rightseat.doors.mcp.exchange import McpCallRegistry, ServedToolCall
 from rightseat.doors.mcp.probes import PROBES
-from rightseat.doors.mcp.read import ask_of, envelope, new_session, session_of
+from rightseat.doors.mcp.read import get_session_id, make_session_id, parse_message, parse_request
 from rightseat.doors.mcp.wire import (
-    BAD,
-    HANDSHAKE,
+    BAD_REQUEST,
+    HANDSHAKE_VERSIONS,
+    HTTP_STATUS,
     INTERNAL_ERROR,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
-    MODERN,
     PARSE_ERROR,
     SERVER_KEY,
-    STATUS,
-    Ask,
-    Envelope,
-    Id,
-    Refused,
+    STATELESS_VERSIONS,
+    JsonRpcError,
+    JsonRpcMessage,
+    McpRequest,
+    RequestId,
     encode,
-    refusal,
-    response,
-    server,
+    make_error_response,
+    make_response,
+    server_info,
 )
 from rightseat.errors import RightseatError
-from rightseat.http.endpoint import SSE, Door, Host, Request, Route, piece, retry_header, whole
-from rightseat.http.reply import Head, Reply
-from rightseat.http.sse import COMMENT, frame
+from rightseat.http.endpoint import (
+    SSE_HEADERS,
+    Door,
+    Host,
+    Request,
+    Route,
+    format_retry_after,
+    make_full_response,
+    make_reply,
+)
+from rightseat.http.reply import Reply, ResponseStart
+from rightseat.http.sse import KEEP_ALIVE_COMMENT, format_event
 from rightseat.types.streams import closing
 
-SESSION = b"mcp-session-id"
-ABOUT = "Plugins' operations and flows are tools of their own; ask_NAME puts a request to an assistant."
-ABILITIES: dict[str, Any] = {"tools": {}, "resources": {}, "prompts": {}}
-desk = Desk()
+SESSION_HEADER = b"mcp-session-id"
+INSTRUCTIONS = (
+    "Plugins' operations and flows are tools of their own; ask_NAME puts a request to an assistant."
+)
+CAPABILITIES: dict[str, Any] = {"tools": {}, "resources": {}, "prompts": {}}
+registry = McpCallRegistry()
 
 
-def message(request: Request, host: Host) -> Reply:
-    id: Id | None = None
-    modern = False
+def handle_message(request: Request, host: Host) -> Reply:
+    id: RequestId | None = None
+    stateless = False
     try:
-        found = envelope(request.body)
-        id = found.id
-        if not found.method or found.id is None:
-            return noted(found, request)
-        ask = ask_of(found, request)
-        modern = ask.modern
-        return answer(ask, request, host)
-    except Refused as refused:
-        modern = modern or "mcp-method" in request.headers
-        early = refused.code in (PARSE_ERROR, INVALID_REQUEST)
-        status = STATUS.get(refused.code, BAD) if modern or early else 200
-        return whole(status, encode(refusal(id, refused)))
+        rpc_message = parse_message(request.body)
+        id = rpc_message.id
+        if not rpc_message.method or rpc_message.id is None:
+            return handle_notification(rpc_message, request)
+        rpc = parse_request(rpc_message, request)
+        stateless = rpc.stateless
+        return handle_request(rpc, request, host)
+    except JsonRpcError as rpc_error:
+        stateless = stateless or "mcp-method" in request.headers
+        early = rpc_error.code in (PARSE_ERROR, INVALID_REQUEST)
+        status = HTTP_STATUS.get(rpc_error.code, BAD_REQUEST) if stateless or early else 200
+        return make_reply(status, encode(make_error_response(id, rpc_error)))
 
 
-def noted(found: Envelope, request: Request) -> Reply:
+def handle_notification(rpc_message: JsonRpcMessage, request: Request) -> Reply:
     """Handle a notification, or the client's response to an elicitation."""
     owner = request.owner.name
-    if found.method == "notifications/cancelled":
-        params = found.params or {}
-        desk.stop(owner, session_of(request), str(params.get("requestId")))
-    elif not found.method:
-        desk.hear(owner, str(found.id), found.result or {"action": "cancel"})
-    return nothing(202)
+    if rpc_message.method == "notifications/cancelled":
+        params = rpc_message.params or {}
+        registry.cancel_call(owner, get_session_id(request), str(params.get("requestId")))
+    elif not rpc_message.method:
+        registry.resolve_answer(owner, str(rpc_message.id), rpc_message.result or {"action": "cancel"})
+    return send_empty(202)
 
 
-def answer(ask: Ask, request: Request, host: Host) -> Reply:
-    if ask.method == "tools/call":
-        turn = turn_of(ask, request, host)
-        asks = ask.elicits and not ask.modern and ask.streams
-        messages = Exchange(desk, ask, turn, host, asks=asks).messages()
-        return streamed(messages) if ask.streams and (ask.token is not None or asks) else single(messages)
-    if ask.method == "initialize" and not ask.modern:
-        session = new_session(ask.params.get("capabilities"))
-        return whole(200, encode(initialized(ask)), (SESSION, session.encode()))
-    made = METHODS.get(ask.method)
-    if made is None:
-        raise Refused(METHOD_NOT_FOUND, f"There is no method {ask.method[:64]!r} here.")
-    return whole(200, encode(made(ask, host)))
+def handle_request(rpc: McpRequest, request: Request, host: Host) -> Reply:
+    if rpc.method == "tools/call":
+        turn = make_turn(rpc, request, host)
+        asks_client = rpc.supports_elicitation and not rpc.stateless and rpc.accepts_stream
+        messages = ServedToolCall(registry, rpc, turn, host, asks_client=asks_client).stream_messages()
+        return (
+            stream_messages(messages)
+            if rpc.accepts_stream and (rpc.progress_token is not None or asks_client)
+            else send_response(messages)
+        )
+    if rpc.method == "initialize" and not rpc.stateless:
+        session = make_session_id(rpc.params.get("capabilities"))
+        return make_reply(200, encode(initialize(rpc)), (SESSION_HEADER, session.encode()))
+    method = METHODS.get(rpc.method)
+    if method is None:
+        raise JsonRpcError(METHOD_NOT_FOUND, f"There is no method {rpc.method[:64]!r} here.")
+    return make_reply(200, encode(method(rpc, host)))
 
 
-def initialized(ask: Ask) -> dict[str, Any]:
+def initialize(rpc: McpRequest) -> dict[str, Any]:
     """Answer `initialize` with the client's version if known, else with the newest handshake version."""
-    wanted = ask.params.get("protocolVersion")
-    version = wanted if wanted in HANDSHAKE else HANDSHAKE[-1]
+    wanted = rpc.params.get("protocolVersion")
+    version = wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
     result = {
         "protocolVersion": version,
-        "capabilities": ABILITIES,
-        "serverInfo": server(),
-        "instructions": ABOUT,
+        "capabilities": CAPABILITIES,
+        "serverInfo": server_info(),
+        "instructions": INSTRUCTIONS,
     }
-    return response(ask, result)
+    return make_response(rpc, result)
 
 
-def discovered(ask: Ask, host: Host) -> dict[str, Any]:
-    if not ask.modern:
-        raise Refused(METHOD_NOT_FOUND, "server/discover belongs to 2026-07-28. Begin with initialize.")
+def discover_server(rpc: McpRequest, host: Host) -> dict[str, Any]:
+    if not rpc.stateless:
+        raise JsonRpcError(METHOD_NOT_FOUND, "server/discover belongs to 2026-07-28. Begin with initialize.")
     result = {
-        "supportedVersions": [*MODERN, *HANDSHAKE],
-        "capabilities": ABILITIES,
-        "instructions": ABOUT,
-        "_meta": {SERVER_KEY: server()},
+        "supportedVersions": [*STATELESS_VERSIONS, *HANDSHAKE_VERSIONS],
+        "capabilities": CAPABILITIES,
+        "instructions": INSTRUCTIONS,
+        "_meta": {SERVER_KEY: server_info()},
     }
-    return response(ask, result, cached=True)
+    return make_response(rpc, result, cacheable=True)
 
 
-def empty(ask: Ask, host: Host) -> dict[str, Any]:
-    return response(ask, {})
+def reply_empty_result(rpc: McpRequest, host: Host) -> dict[str, Any]:
+    return make_response(rpc, {})
 
 
-METHODS: dict[str, Callable[[Ask, Host], dict[str, Any]]] = {
-    "server/discover": discovered,
-    "ping": empty,
-    "logging/setLevel": empty,
-    "tools/list": catalogue.tools,
-    "resources/list": catalogue.resources,
-    "resources/templates/list": catalogue.templates,
-    "resources/read": catalogue.resource,
-    "prompts/list": catalogue.prompts,
-    "prompts/get": catalogue.prompt,
+METHODS: dict[str, Callable[[McpRequest, Host], dict[str, Any]]] = {
+    "server/discover": discover_server,
+    "ping": reply_empty_result,
+    "logging/setLevel": reply_empty_result,
+    "tools/list": catalogue.list_tools,
+    "resources/list": catalogue.list_resources,
+    "resources/templates/list": catalogue.list_resource_templates,
+    "resources/read": catalogue.read_resource,
+    "prompts/list": catalogue.list_prompts,
+    "prompts/get": catalogue.get_prompt,
 }
 
 
-async def streamed(messages: AsyncIterator[dict[str, Any]]) -> Reply:
-    yield Head(200, SSE, COMMENT)
+async def stream_messages(messages: AsyncIterator[dict[str, Any]]) -> Reply:
+    yield ResponseStart(200, SSE_HEADERS, KEEP_ALIVE_COMMENT)
     async with closing(messages):
         async for item in messages:
-            yield frame(encode(item), event="message")
+            yield format_event(encode(item), event="message")
 
 
-async def single(messages: AsyncIterator[dict[str, Any]]) -> Reply:
+async def send_response(messages: AsyncIterator[dict[str, Any]]) -> Reply:
     """Send only the final response: the client did not ask for progress."""
     last: dict[str, Any] | None = None
     async with closing(messages):
         async for item in messages:
             last = item
-    yield piece(200, encode(last)) if last else Head(202, whole=b"")
+    yield make_full_response(200, encode(last)) if last else ResponseStart(202, body=b"")
 
 
-async def nothing(status: int) -> Reply:
-    yield Head(status, whole=b"")
+async def send_empty(status: int) -> Reply:
+    yield ResponseStart(status, body=b"")
 
 
 def refuse(error: RightseatError) -> Reply:
     code = INVALID_REQUEST if error.fault == "caller" else INTERNAL_ERROR
-    body = encode(refusal(None, Refused(code, error.message, {"code": error.code})))
-    return whole(error.status, body, *retry_header(error))
+    body = encode(make_error_response(None, JsonRpcError(code, error.message, {"code": error.code})))
+    return make_reply(error.status, body, *format_retry_after(error))
 
 
 door = Door(
     name="mcp",
-    routes=(Route("POST", "/mcp", message, body=Envelope, summary="One MCP message", quiet=True),),
-    refuse=refuse,
+    routes=(
+        Route(
+            "POST",
+            "/mcp",
+            handle_message,
+            body_type=JsonRpcMessage,
+            summary="One MCP message",
+            returns_202=True,
+        ),
+    ),
+    format_error=refuse,
     hint=lambda base: f"claude mcp add --transport http rightseat {base}/mcp",
     probes=PROBES,
 )

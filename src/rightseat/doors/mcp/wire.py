@@ -13,44 +13,44 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-MODERN = ("2026-07-28",)
+HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+STATELESS_VERSIONS = ("2026-07-28",)
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
-ABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 INTERNAL_ERROR = -32603
-HEADER_MISMATCH, UNSUPPORTED_VERSION, NO_RESOURCE = -32020, -32022, -32002
+HEADER_MISMATCH, UNSUPPORTED_VERSION, RESOURCE_NOT_FOUND = -32020, -32022, -32002
 # HTTP statuses of errors for stateless clients; handshake clients always get 200.
-STATUS = {METHOD_NOT_FOUND: 404}
-BAD = 400
+HTTP_STATUS = {METHOD_NOT_FOUND: 404}
+BAD_REQUEST = 400
 # Text codes for `error.data.code`.
-WORDS = {
+ERROR_CODES = {
     PARSE_ERROR: "parse_error",
     METHOD_NOT_FOUND: "method_not_found",
     INVALID_PARAMS: "invalid_params",
     HEADER_MISMATCH: "header_mismatch",
     UNSUPPORTED_VERSION: "unsupported_version",
-    NO_RESOURCE: "not_found",
+    RESOURCE_NOT_FOUND: "not_found",
 }
 
-Id = str | int
+RequestId = str | int
 
 
-class Envelope(Struct, frozen=True, kw_only=True):
+class JsonRpcMessage(Struct, frozen=True, kw_only=True):
     """Any message of a client: with a method and an id it is a request, without an id a notification, without
     a method the response to a request of ours."""
 
     jsonrpc: str
-    id: Id | None = None
+    id: RequestId | None = None
     method: str = ""
     params: dict[str, Any] | None = None
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
 
 
-class Refused(Exception):
+class JsonRpcError(Exception):
     """Raised to answer with a JSON-RPC error."""
 
     def __init__(self, code: int, message: str, data: dict[str, Any] | None = None) -> None:
@@ -60,36 +60,36 @@ class Refused(Exception):
         self.data = data
 
 
-class Ask(Struct, frozen=True, kw_only=True):
+class McpRequest(Struct, frozen=True, kw_only=True):
     """A parsed request. `session` is the session id of a handshake client."""
 
-    id: Id
+    id: RequestId
     method: str
     params: dict[str, Any]
-    modern: bool
+    stateless: bool
     session: str = ""
-    elicits: bool = False
+    supports_elicitation: bool = False
     """Whether the client can ask its user."""
-    streams: bool = True
+    accepts_stream: bool = True
     """Whether the client accepts an event stream."""
 
     @property
-    def token(self) -> Id | None:
+    def progress_token(self) -> RequestId | None:
         """The progress token; None if the client wants no progress."""
         meta = self.params.get("_meta")
-        found = meta.get("progressToken") if isinstance(meta, dict) else None
-        return found if isinstance(found, str | int) and not isinstance(found, bool) else None
+        token = meta.get("progressToken") if isinstance(meta, dict) else None
+        return token if isinstance(token, str | int) and not isinstance(token, bool) else None
 
-    def text(self, name: str) -> str:
+    def require_text(self, name: str) -> str:
         """Return a required text parameter."""
         value = self.params.get(name)
         if not isinstance(value, str) or not value:
-            raise Refused(INVALID_PARAMS, f"{name} is missing: a text is expected.")
+            raise JsonRpcError(INVALID_PARAMS, f"{name} is missing: a text is expected.")
         return value
 
 
 @cache
-def server() -> dict[str, str]:
+def server_info() -> dict[str, str]:
     return {"name": "rightseat", "version": version("rightseat")}
 
 
@@ -97,16 +97,16 @@ def encode(message: dict[str, Any]) -> bytes:
     return msgspec.json.encode(message)
 
 
-def response(ask: Ask, result: dict[str, Any], *, cached: bool = False) -> dict[str, Any]:
+def make_response(rpc: McpRequest, result: dict[str, Any], *, cacheable: bool = False) -> dict[str, Any]:
     """Make a response. With `cacheable` a stateless client may cache it privately for a minute."""
-    if ask.modern:
+    if rpc.stateless:
         result = {"resultType": "complete", **result}
-        if cached:
+        if cacheable:
             result |= {"ttlMs": 60_000, "cacheScope": "private"}
-    return {"jsonrpc": "2.0", "id": ask.id, "result": result}
+    return {"jsonrpc": "2.0", "id": rpc.id, "result": result}
 
 
-def refusal(id: Id | None, refused: Refused) -> dict[str, Any]:
-    data = {"code": WORDS.get(refused.code, "invalid_request"), **(refused.data or {})}
-    error = {"code": refused.code, "message": refused.message, "data": data}
+def make_error_response(id: RequestId | None, rpc_error: JsonRpcError) -> dict[str, Any]:
+    data = {"code": ERROR_CODES.get(rpc_error.code, "invalid_request"), **(rpc_error.data or {})}
+    error = {"code": rpc_error.code, "message": rpc_error.message, "data": data}
     return {"jsonrpc": "2.0", "id": id, "error": error}

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from rightseat.http.sse import frame
+from rightseat.http.sse import format_event
 from rightseat.types.events import (
     CallArgs,
     CallStart,
@@ -22,114 +22,118 @@ from rightseat.types.events import (
 )
 
 encode = msgspec.json.Encoder().encode
-FINISH = {"calls": "tool_calls", "interrupt": "stop"}
+FINISH_REASONS = {"calls": "tool_calls", "interrupt": "stop"}
 PARAGRAPH = "\n\n"
 
 
-class Choice(Protocol):
+class ChunkWriter(Protocol):
     """Encoder of one choice's chunks. `encode_text` is the hot path: it encodes nothing but the text."""
 
-    def start(self) -> bytes: ...
-    def text(self, text: str) -> bytes: ...
-    def write(self, event: Event) -> bytes: ...
+    def encode_start(self) -> bytes: ...
+    def encode_text(self, text: str) -> bytes: ...
+    def encode_event(self, event: Event) -> bytes: ...
 
 
-class ChatChoice:
+class ChatChunkWriter:
     def __init__(self, head: bytes, index: int) -> None:
         self.head = head
         self.index = index
-        self.spoke = False
-        self.refusing = False
-        self.calls: dict[str, int] = {}
-        self.before = b'data: %b,"choices":[{"index":%d,"delta":{"content":' % (head, index)
-        self.after = b'},"logprobs":null,"finish_reason":null}]}\n\n'
+        self.has_text = False
+        self.in_refusal = False
+        self.call_indexes: dict[str, int] = {}
+        self.text_prefix = b'data: %b,"choices":[{"index":%d,"delta":{"content":' % (head, index)
+        self.text_suffix = b'},"logprobs":null,"finish_reason":null}]}\n\n'
 
-    def text(self, text: str) -> bytes:
-        if self.refusing:
-            return self.delta({"refusal": text})
-        return self.before + encode(text) + self.after
+    def encode_text(self, text: str) -> bytes:
+        if self.in_refusal:
+            return self.encode_delta({"refusal": text})
+        return self.text_prefix + encode(text) + self.text_suffix
 
-    def start(self) -> bytes:
-        return self.delta({"role": "assistant", "content": ""})
+    def encode_start(self) -> bytes:
+        return self.encode_delta({"role": "assistant", "content": ""})
 
-    def delta(self, delta: dict[str, Any], finish: str | None = None, logprobs: Any = None) -> bytes:
+    def encode_delta(self, delta: dict[str, Any], finish: str | None = None, logprobs: Any = None) -> bytes:
         choice = {"index": self.index, "delta": delta, "logprobs": logprobs, "finish_reason": finish}
-        return chunk(self.head, [choice])
+        return encode_chunk(self.head, [choice])
 
-    def write(self, event: Event) -> bytes:
+    def encode_event(self, event: Event) -> bytes:
         match event:
             case TextStart(refusal=refusal):
-                self.refusing = refusal
-                again, self.spoke = self.spoke, True
-                return self.text(PARAGRAPH) if again else b""
+                self.in_refusal = refusal
+                again, self.has_text = self.has_text, True
+                return self.encode_text(PARAGRAPH) if again else b""
             case TextDelta(text=text, logprobs=logprobs):
-                return self.delta({"content": text}, logprobs=logprobs) if logprobs else self.text(text)
+                return (
+                    self.encode_delta({"content": text}, logprobs=logprobs)
+                    if logprobs
+                    else self.encode_text(text)
+                )
             case ReasoningDelta(text=text):
-                return self.delta({"reasoning_content": text})
+                return self.encode_delta({"reasoning_content": text})
             case CallStart(id, name, client=True):
-                self.calls[id] = len(self.calls)
+                self.call_indexes[id] = len(self.call_indexes)
                 function = {"name": name, "arguments": ""}
-                call = {"index": self.calls[id], "id": id, "type": "function", "function": function}
-                return self.delta({"tool_calls": [call]})
-            case CallArgs(id, json) if id in self.calls:
-                call = {"index": self.calls[id], "function": {"arguments": json}}
-                return self.delta({"tool_calls": [call]})
+                call = {"index": self.call_indexes[id], "id": id, "type": "function", "function": function}
+                return self.encode_delta({"tool_calls": [call]})
+            case CallArgs(id, json) if id in self.call_indexes:
+                call = {"index": self.call_indexes[id], "function": {"arguments": json}}
+                return self.encode_delta({"tool_calls": [call]})
             case RunFinished(reason):
-                return self.delta({}, FINISH.get(reason, reason))
+                return self.encode_delta({}, FINISH_REASONS.get(reason, reason))
             case _:
                 return b""
 
 
-class TextChoice:
+class CompletionChunkWriter:
     def __init__(self, head: bytes, index: int) -> None:
         self.head = head
         self.index = index
-        self.spoke = False
-        self.offset = 0
+        self.has_text = False
+        self.text_offset = 0
 
-    def start(self) -> bytes:
+    def encode_start(self) -> bytes:
         return b""
 
-    def text(self, text: str) -> bytes:
-        return self.piece(text, None)
+    def encode_text(self, text: str) -> bytes:
+        return self.encode_choice(text, None)
 
-    def piece(self, text: str, finish: str | None, logprobs: Any = None) -> bytes:
+    def encode_choice(self, text: str, finish: str | None, logprobs: Any = None) -> bytes:
         choice = {"text": text, "index": self.index, "logprobs": logprobs, "finish_reason": finish}
-        return chunk(self.head, [choice])
+        return encode_chunk(self.head, [choice])
 
-    def probable(self, text: str, logprobs: Any) -> bytes:
-        told = older((logprobs or {}).get("content") or [], self.offset)
-        self.offset += len(text)
-        return self.piece(text, None, told)
+    def encode_with_logprobs(self, text: str, logprobs: Any) -> bytes:
+        legacy = to_legacy_logprobs((logprobs or {}).get("content") or [], self.text_offset)
+        self.text_offset += len(text)
+        return self.encode_choice(text, None, legacy)
 
-    def write(self, event: Event) -> bytes:
+    def encode_event(self, event: Event) -> bytes:
         match event:
             case TextStart():
-                again, self.spoke = self.spoke, True
-                return self.text(PARAGRAPH) if again else b""
+                again, self.has_text = self.has_text, True
+                return self.encode_text(PARAGRAPH) if again else b""
             case TextDelta(text=text, logprobs=logprobs):
-                return self.probable(text, logprobs) if logprobs else self.text(text)
+                return self.encode_with_logprobs(text, logprobs) if logprobs else self.encode_text(text)
             case RunFinished(reason):
-                return self.piece("", FINISH.get(reason, reason))
+                return self.encode_choice("", FINISH_REASONS.get(reason, reason))
             case _:
                 return b""
 
 
-def older(found: list[dict[str, Any]], offset: int = 0) -> dict[str, list[Any]]:
+def to_legacy_logprobs(entries: list[dict[str, Any]], offset: int = 0) -> dict[str, list[Any]]:
     """Convert chat logprobs to the legacy completions form: parallel lists."""
-    tokens = [one.get("token", "") for one in found]
-    places = list(itertools.accumulate(map(len, tokens), initial=offset))[: len(tokens)]
+    tokens = [one.get("token", "") for one in entries]
+    offsets = list(itertools.accumulate(map(len, tokens), initial=offset))[: len(tokens)]
     return {
         "tokens": tokens,
-        "token_logprobs": [one.get("logprob") for one in found],
+        "token_logprobs": [one.get("logprob") for one in entries],
         "top_logprobs": [
             {top.get("token", ""): top.get("logprob") for top in one.get("top_logprobs") or []}
-            for one in found
+            for one in entries
         ],
-        "text_offset": places,
+        "text_offset": offsets,
     }
 
 
-def chunk(head: bytes, choices: list[dict[str, Any]], **more: Any) -> bytes:
+def encode_chunk(head: bytes, choices: list[dict[str, Any]], **extra: Any) -> bytes:
     """Encode one SSE chunk. `head` is the encoded object that all chunks share, without its closing brace."""
-    return frame(head + b"," + encode({"choices": choices, **more})[1:])
+    return format_event(head + b"," + encode({"choices": choices, **extra})[1:])

@@ -9,210 +9,243 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from rightseat.doors.openai.wire import (
-    PASSED,
-    AnyJson,
+    PASSTHROUGH_FIELDS,
+    ChatFunction,
     ChatMessage,
     ChatRequest,
     CompletionRequest,
     ContentPart,
     EmbeddingRequest,
     FilePart,
-    FittingJson,
-    Function,
     ImagePart,
-    NamedChoice,
+    JsonObjectFormat,
+    JsonSchemaFormat,
+    NamedToolChoice,
     RefusalPart,
     TextPart,
 )
 from rightseat.errors import CallerError
-from rightseat.http.endpoint import Host, Request, client_spec, decode, header_id, pinned
-from rightseat.types.messages import Call, File, Image, Message, Part, Role, Text, said
-from rightseat.types.model import Raw, Settings, ToolChoice, ToolSpec
-from rightseat.types.schema import checker
+from rightseat.http.endpoint import (
+    Host,
+    Request,
+    decode_body,
+    make_tool_spec,
+    parse_id_header,
+    parse_plugins_header,
+)
+from rightseat.types.messages import (
+    FileMessagePart,
+    ImageMessagePart,
+    Message,
+    MessagePart,
+    Role,
+    TextMessagePart,
+    ToolCall,
+    text_message,
+)
+from rightseat.types.model import RawPrompt, SamplingSettings, ToolChoice, ToolSpec
+from rightseat.types.schema import get_validator
 from rightseat.types.turn import Turn
 
-MOST_PROMPTS = 8
+MAX_PROMPTS = 8
 
 
-class Asked(Struct, frozen=True):
+class OpenAIRequest(Struct, frozen=True):
     """A decoded request: one turn for each choice, and the options of the response."""
 
     turns: tuple[Turn, ...]
     model: str
     stream: bool
-    usage: bool
+    include_usage: bool
     legacy: bool = False
 
 
-def read(request: Request, host: Host) -> Asked:
-    asked = decode(request.body, ChatRequest)
-    if asked.functions:
+def read_chat(request: Request, host: Host) -> OpenAIRequest:
+    body = decode_body(request.body, ChatRequest)
+    if body.functions:
         raise CallerError("functions: the API of 2023 is not spoken here. Send `tools`.", param="functions")
-    tools = tuple(spec(tool.function, number) for number, tool in enumerate(asked.tools or ()))
-    schema, passed = output(asked)
+    tools = tuple(parse_tool(tool.function, number) for number, tool in enumerate(body.tools or ()))
+    schema, response_format = parse_response_format(body)
     turn = Turn(
-        messages=tuple(message(m, number) for number, m in enumerate(asked.messages)),
-        assistant=host.resolve(asked.model),
-        model=host.picked(asked.model),
+        messages=tuple(parse_message(m, number) for number, m in enumerate(body.messages)),
+        assistant=host.resolve_responder(body.model),
+        model=host.resolve_model(body.model),
         tools=tools,
-        tool_choice=choice(asked.tool_choice, tools),
-        plugins=tuple(asked.plugins or ()) or pinned(request),
+        tool_choice=parse_tool_choice(body.tool_choice, tools),
+        plugins=tuple(body.plugins or ()) or parse_plugins_header(request),
         output_schema=schema,
-        settings=replace(settings(asked), extra=extra(asked) | passed),
+        settings=replace(parse_settings(body), extra=collect_extra(body) | response_format),
         owner=request.owner,
-        headers=request.passed,
+        headers=request.forwarded_headers,
         run=request.id,
         shows_interrupts=False,
         shows_artifacts=False,
-        base=request.base,
-        conversation=header_id(request, "x-thread-id"),
-        session=asked.session_id or asked.prompt_cache_key or None,
-        parent=asked.parent_session_id,
+        base_url=request.base,
+        conversation=parse_id_header(request, "x-thread-id"),
+        session=body.session_id or body.prompt_cache_key or None,
+        parent=body.parent_session_id,
     )
-    turns = several(turn, asked.n or 1, host)
-    return Asked(turns, asked.model or "default", bool(asked.stream), counts(asked))
+    turns = repeat_turn(turn, body.n or 1, host)
+    return OpenAIRequest(turns, body.model or "default", bool(body.stream), wants_usage(body))
 
 
-def spec(tool: Function, number: int) -> ToolSpec:
-    checked = client_spec(tool.name, tool.description, tool.parameters, f"tools[{number}].function")
-    return replace(checked, strict=bool(tool.strict))
+def parse_tool(tool: ChatFunction, number: int) -> ToolSpec:
+    tool_spec = make_tool_spec(tool.name, tool.description, tool.parameters, f"tools[{number}].function")
+    return replace(tool_spec, strict=bool(tool.strict))
 
 
-def several(turn: Turn, number: int, host: Host) -> tuple[Turn, ...]:
+def repeat_turn(turn: Turn, count: int, host: Host) -> tuple[Turn, ...]:
     """Return the turn once for each choice. Only a bare model takes several: assistants have side effects."""
-    if number > 1 and not host.bare(turn.assistant):
+    if count > 1 and not host.is_plain_model(turn.assistant):
         raise CallerError("n: an assistant gives one answer. Ask a model for several.", param="n")
-    return (turn, *(replace(turn, run=f"{turn.run}-{index}") for index in range(1, number)))
+    return (turn, *(replace(turn, run=f"{turn.run}-{index}") for index in range(1, count)))
 
 
-def read_completion(request: Request, host: Host) -> Asked:
-    asked = decode(request.body, CompletionRequest)
-    name = host.resolve(asked.model)
-    as_it_is = host.completes(name)
-    check(asked, as_it_is)
+def read_completion(request: Request, host: Host) -> OpenAIRequest:
+    body = decode_body(request.body, CompletionRequest)
+    name = host.resolve_responder(body.model)
+    supports_raw = host.supports_completion(name)
+    validate_completion(body, supports_raw)
     # The legacy `logprobs` number is two fields in a chat request.
-    told = {} if asked.logprobs is None else {"logprobs": True, "top_logprobs": asked.logprobs}
-    passed = {key: value for key, value in extra(asked).items() if key != "logprobs"} | told
+    logprobs = {} if body.logprobs is None else {"logprobs": True, "top_logprobs": body.logprobs}
+    extra_fields = {key: value for key, value in collect_extra(body).items() if key != "logprobs"} | logprobs
     turns = tuple(
         Turn(
-            messages=(said("user", prompt if isinstance(prompt, str) else ""),),
-            raw=raw(asked, prompt) if as_it_is else None,
+            messages=(text_message("user", prompt if isinstance(prompt, str) else ""),),
+            raw=make_raw_prompt(body, prompt) if supports_raw else None,
             assistant=name,
-            model=host.picked(asked.model),
-            settings=replace(settings(asked), extra=passed),
+            model=host.resolve_model(body.model),
+            settings=replace(parse_settings(body), extra=extra_fields),
             owner=request.owner,
-            headers=request.trace,
+            headers=request.trace_headers,
             run=request.id if number == 0 else f"{request.id}-{number}",
             shows_interrupts=False,
             shows_artifacts=False,
-            base=request.base,
+            base_url=request.base,
         )
-        for number, prompt in enumerate(prompts(asked.prompt))
+        for number, prompt in enumerate(split_prompts(body.prompt))
     )
-    return Asked(turns, asked.model or "default", bool(asked.stream), counts(asked), legacy=True)
+    return OpenAIRequest(turns, body.model or "default", bool(body.stream), wants_usage(body), legacy=True)
 
 
-def prompts(given: str | list[str | int | list[int]]) -> list[str | list[int]]:
+def split_prompts(prompt: str | list[str | int | list[int]]) -> list[str | list[int]]:
     """Split `prompt` into texts and token lists; a flat list of numbers is one token list."""
-    if isinstance(given, str):
-        return [given]
-    numbers = [item for item in given if isinstance(item, int)]
-    others = [item for item in given if not isinstance(item, int)]
+    if isinstance(prompt, str):
+        return [prompt]
+    numbers = [item for item in prompt if isinstance(item, int)]
+    others = [item for item in prompt if not isinstance(item, int)]
     if numbers and others:
         raise CallerError("prompt: tokens and texts do not go together.", param="prompt")
-    if len(others) > MOST_PROMPTS:
-        raise CallerError(f"prompt: at most {MOST_PROMPTS} at once.", param="prompt")
+    if len(others) > MAX_PROMPTS:
+        raise CallerError(f"prompt: at most {MAX_PROMPTS} at once.", param="prompt")
     return others or [numbers]
 
 
-def check(asked: CompletionRequest, as_it_is: bool) -> None:
+def validate_completion(body: CompletionRequest, supports_raw: bool) -> None:
     """Refuse options that need a model with raw completion (`supports_raw`)."""
-    if asked.echo and asked.logprobs is not None:
+    if body.echo and body.logprobs is not None:
         raise CallerError("echo: not together with logprobs.", param="echo")
-    if as_it_is:
+    if supports_raw:
         return
-    if asked.echo:
+    if body.echo:
         raise CallerError("echo: the prompt is not given back here.", param="echo")
-    if asked.grammar is not None:
+    if body.grammar is not None:
         raise CallerError("grammar: this model takes none. Ask a local one.", param="grammar")
-    if not all(isinstance(prompt, str) for prompt in prompts(asked.prompt)):
+    if not all(isinstance(prompt, str) for prompt in split_prompts(body.prompt)):
         raise CallerError("prompt: this model takes text, not tokens.", param="prompt")
 
 
-def raw(asked: CompletionRequest, prompt: str | list[int]) -> Raw:
+def make_raw_prompt(body: CompletionRequest, prompt: str | list[int]) -> RawPrompt:
     text = prompt if isinstance(prompt, str) else tuple(prompt)
     if not text:
         raise CallerError("prompt: there is nothing to go on with.", param="prompt")
-    return Raw(text, asked.grammar or "", asked.logprobs, bool(asked.echo))
+    return RawPrompt(text, body.grammar or "", body.logprobs, bool(body.echo))
 
 
 def read_embedding(request: Request, host: Host) -> tuple[str | None, str, dict[str, Any]]:
     """Return the responder's name, the model name as requested, and the request body without `model`."""
-    asked = decode(request.body, EmbeddingRequest)
-    given = msgspec.to_builtins(asked)
-    given.pop("model", None)
-    return host.resolve(asked.model), asked.model or "default", given
+    body = decode_body(request.body, EmbeddingRequest)
+    fields = msgspec.to_builtins(body)
+    fields.pop("model", None)
+    return host.resolve_responder(body.model), body.model or "default", fields
 
 
-def output(asked: ChatRequest) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+def parse_response_format(body: ChatRequest) -> tuple[dict[str, Any] | None, dict[str, Any]]:
     """Return the answer's JSON schema, and `response_format` as it is forwarded to an upstream."""
-    match asked.response_format:
-        case AnyJson():
+    match body.response_format:
+        case JsonObjectFormat():
             return {"type": "object"}, {"response_format": {"type": "json_object"}}
-        case FittingJson(json_schema):
+        case JsonSchemaFormat(json_schema):
             try:
-                checker(json_schema.schema)
+                get_validator(json_schema.schema)
             except CallerError as error:
                 place = "response_format.json_schema.schema"
                 raise CallerError(f"{place}: {error.message}", param=place) from None
-            known = msgspec.to_builtins(json_schema)
-            given = {name: value for name, value in known.items() if value is not None}
-            return json_schema.schema, {"response_format": {"type": "json_schema", "json_schema": given}}
+            encoded = msgspec.to_builtins(json_schema)
+            fields = {name: value for name, value in encoded.items() if value is not None}
+            return json_schema.schema, {"response_format": {"type": "json_schema", "json_schema": fields}}
         case _:
             return None, {}
 
 
-def message(m: ChatMessage, number: int) -> Message:
-    role: Role = "tool" if m.role == "function" else m.role
-    calls = tuple(Call(call.id, call.function.name, call.function.arguments) for call in m.tool_calls or ())
-    call_id = m.tool_call_id
+def parse_message(chat_message: ChatMessage, number: int) -> Message:
+    role: Role = "tool" if chat_message.role == "function" else chat_message.role
+    calls = tuple(
+        ToolCall(call.id, call.function.name, call.function.arguments)
+        for call in chat_message.tool_calls or ()
+    )
+    call_id = chat_message.tool_call_id
     # The 2023 API has one call per message and no ids: the function's name is used as id.
-    if m.function_call is not None:
-        calls = (Call(m.function_call.name, m.function_call.name, m.function_call.arguments),)
-    if m.role == "function":
-        call_id = m.name
+    if chat_message.function_call is not None:
+        calls = (
+            ToolCall(
+                chat_message.function_call.name,
+                chat_message.function_call.name,
+                chat_message.function_call.arguments,
+            ),
+        )
+    if chat_message.role == "function":
+        call_id = chat_message.name
     if role == "tool" and not call_id:
         raise CallerError("A tool message needs the tool_call_id it answers.", param=f"messages[{number}]")
-    return Message(role, parts(m.content), calls, call_id=call_id, name=m.name if role != "tool" else None)
+    return Message(
+        role,
+        parse_content(chat_message.content),
+        calls,
+        call_id=call_id,
+        name=chat_message.name if role != "tool" else None,
+    )
 
 
-def parts(content: str | list[ContentPart] | None) -> tuple[Part, ...]:
+def parse_content(content: str | list[ContentPart] | None) -> tuple[MessagePart, ...]:
     if content is None or content == "":
         return ()
-    return (Text(content),) if isinstance(content, str) else tuple(map(part, content))
+    return (TextMessagePart(content),) if isinstance(content, str) else tuple(map(parse_part, content))
 
 
-def part(content: ContentPart) -> Part:
+def parse_part(content: ContentPart) -> MessagePart:
     match content:
         case TextPart(text):
-            return Text(text)
+            return TextMessagePart(text)
         case RefusalPart(refusal):
-            return Text(refusal)
+            return TextMessagePart(refusal)
         case ImagePart(image):
-            return Image(image.url, image.detail)
+            return ImageMessagePart(image.url, image.detail)
         case FilePart(file):
-            return File(name=file.filename, data=file.file_data, file_id=file.file_id)
+            return FileMessagePart(name=file.filename, data=file.file_data, file_id=file.file_id)
         case _:
             assert_never(content)
 
 
-def choice(given: str | NamedChoice | None, tools: tuple[ToolSpec, ...]) -> ToolChoice:
-    match given:
-        case NamedChoice():
-            if given.function.name not in {tool.name for tool in tools}:
-                problem = f"tool_choice names {given.function.name[:64]!r}, which is not among the tools."
+def parse_tool_choice(tool_choice: str | NamedToolChoice | None, tools: tuple[ToolSpec, ...]) -> ToolChoice:
+    match tool_choice:
+        case NamedToolChoice():
+            if tool_choice.function.name not in {tool.name for tool in tools}:
+                problem = (
+                    f"tool_choice names {tool_choice.function.name[:64]!r}, which is not among the tools."
+                )
                 raise CallerError(problem, param="tool_choice")
-            return ToolChoice("named", given.function.name)
+            return ToolChoice("named", tool_choice.function.name)
         case "none":
             return ToolChoice("none")
         case "required":
@@ -221,23 +254,23 @@ def choice(given: str | NamedChoice | None, tools: tuple[ToolSpec, ...]) -> Tool
             return ToolChoice()
 
 
-def settings(asked: ChatRequest | CompletionRequest) -> Settings:
-    chat = asked if isinstance(asked, ChatRequest) else None
-    return Settings(
-        temperature=asked.temperature,
-        top_p=asked.top_p,
-        max_tokens=(chat and chat.max_completion_tokens) or asked.max_tokens,
-        stop=(asked.stop,) if isinstance(asked.stop, str) else tuple(asked.stop or ()),
-        seed=asked.seed,
+def parse_settings(body: ChatRequest | CompletionRequest) -> SamplingSettings:
+    chat = body if isinstance(body, ChatRequest) else None
+    return SamplingSettings(
+        temperature=body.temperature,
+        top_p=body.top_p,
+        max_tokens=(chat and chat.max_completion_tokens) or body.max_tokens,
+        stop=(body.stop,) if isinstance(body.stop, str) else tuple(body.stop or ()),
+        seed=body.seed,
         parallel_calls=chat.parallel_tool_calls if chat else None,
     )
 
 
-def extra(asked: ChatRequest | CompletionRequest) -> dict[str, Any]:
+def collect_extra(body: ChatRequest | CompletionRequest) -> dict[str, Any]:
     """Collect the allow-listed fields that are set and forwarded to an OpenAI-compatible upstream."""
-    given = {name: getattr(asked, name, None) for name in PASSED if hasattr(asked, name)}
-    return {name: value for name, value in given.items() if value is not UNSET}
+    fields = {name: getattr(body, name, None) for name in PASSTHROUGH_FIELDS if hasattr(body, name)}
+    return {name: value for name, value in fields.items() if value is not UNSET}
 
 
-def counts(asked: ChatRequest | CompletionRequest) -> bool:
-    return bool(asked.stream_options and asked.stream_options.include_usage)
+def wants_usage(body: ChatRequest | CompletionRequest) -> bool:
+    return bool(body.stream_options and body.stream_options.include_usage)

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from rightseat.doors.openai.chunks import encode
 from rightseat.doors.openai.write import refuse
 from rightseat.errors import RightseatError
-from rightseat.http.endpoint import Host, Request, decode, whole
+from rightseat.http.endpoint import Host, Request, decode_body, make_reply
 from rightseat.http.reply import Reply
 
 
@@ -28,25 +28,25 @@ class DetokenizeRequest(Struct, kw_only=True):
 
 
 def tokenize(request: Request, host: Host) -> Reply:
-    asked = decode(request.body, TokenizeRequest)
+    body = decode_body(request.body, TokenizeRequest)
     tokens = host.tokenize(
-        host.resolve(asked.model),
-        asked.content,
-        add=asked.add_special,
-        special=asked.parse_special,
-        pieces=asked.with_pieces,
+        host.resolve_responder(body.model),
+        body.content,
+        add=body.add_special,
+        special=body.parse_special,
+        pieces=body.with_pieces,
     )
-    return settled(tokens, "tokens")
+    return reply_field(tokens, "tokens")
 
 
 def detokenize(request: Request, host: Host) -> Reply:
-    asked = decode(request.body, DetokenizeRequest)
-    return settled(host.detokenize(host.resolve(asked.model), asked.tokens), "content")
+    body = decode_body(request.body, DetokenizeRequest)
+    return reply_field(host.detokenize(host.resolve_responder(body.model), body.tokens), "content")
 
 
-async def settled(work: Awaitable[Any], name: str) -> Reply:
+async def reply_field(result: Awaitable[Any], name: str) -> Reply:
     try:
-        reply = whole(200, encode({name: await work}))
+        reply = make_reply(200, encode({name: await result}))
     except RightseatError as error:
         reply = refuse(error)
     async for part in reply:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any, Protocol
 
-from rightseat.doors.openai.chunks import FINISH, PARAGRAPH, older
+from rightseat.doors.openai.chunks import FINISH_REASONS, PARAGRAPH, to_legacy_logprobs
 from rightseat.types.events import (
     CallArgs,
     CallEnd,
@@ -18,84 +18,84 @@ from rightseat.types.events import (
 )
 
 
-class Choice(Protocol):
-    texts: io.StringIO
+class ChoiceBuilder(Protocol):
+    text_buffer: io.StringIO
 
-    def see(self, event: Event) -> None: ...
-    def body(self, event: RunFinished) -> dict[str, Any]: ...
+    def add_event(self, event: Event) -> None: ...
+    def build(self, event: RunFinished) -> dict[str, Any]: ...
 
 
-class ChatChoice:
+class ChatChoiceBuilder:
     def __init__(self, index: int) -> None:
         self.index = index
-        self.texts = io.StringIO()
-        self.refusals = io.StringIO()
-        self.reasoning = io.StringIO()
+        self.text_buffer = io.StringIO()
+        self.refusal_buffer = io.StringIO()
+        self.reasoning_buffer = io.StringIO()
         self.logprobs: list[Any] = []
-        self.refusing = False
-        self.open: dict[str, tuple[str, list[str]]] = {}
+        self.in_refusal = False
+        self.open_calls: dict[str, tuple[str, list[str]]] = {}
         self.calls: list[dict[str, Any]] = []
 
-    def see(self, event: Event) -> None:
+    def add_event(self, event: Event) -> None:
         match event:
             case TextStart(refusal=refusal):
-                self.refusing = refusal
-                if self.spoken.tell():
-                    self.spoken.write(PARAGRAPH)
+                self.in_refusal = refusal
+                if self.current_buffer.tell():
+                    self.current_buffer.write(PARAGRAPH)
             case TextDelta(text=text, logprobs=logprobs):
-                self.spoken.write(text)
+                self.current_buffer.write(text)
                 self.logprobs += (logprobs or {}).get("content") or []
             case ReasoningDelta(text=text):
-                self.reasoning.write(text)
+                self.reasoning_buffer.write(text)
             case CallStart(id, name, client=True):
-                self.open[id] = (name, [])
-            case CallArgs(id, json) if id in self.open:
-                self.open[id][1].append(json)
-            case CallEnd(id) if id in self.open:
-                name, arguments = self.open.pop(id)
+                self.open_calls[id] = (name, [])
+            case CallArgs(id, json) if id in self.open_calls:
+                self.open_calls[id][1].append(json)
+            case CallEnd(id) if id in self.open_calls:
+                name, arguments = self.open_calls.pop(id)
                 function = {"name": name, "arguments": "".join(arguments)}
                 self.calls.append({"id": id, "type": "function", "function": function})
             case _:
                 pass
 
     @property
-    def spoken(self) -> io.StringIO:
-        return self.refusals if self.refusing else self.texts
+    def current_buffer(self) -> io.StringIO:
+        return self.refusal_buffer if self.in_refusal else self.text_buffer
 
-    def body(self, event: RunFinished) -> dict[str, Any]:
-        text, refusal = self.texts.getvalue(), self.refusals.getvalue()
+    def build(self, event: RunFinished) -> dict[str, Any]:
+        text, refusal = self.text_buffer.getvalue(), self.refusal_buffer.getvalue()
         content = text if text or not (self.calls or refusal) else None
         message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": refusal or None}
-        if self.reasoning.tell():
-            message["reasoning_content"] = self.reasoning.getvalue()
+        if self.reasoning_buffer.tell():
+            message["reasoning_content"] = self.reasoning_buffer.getvalue()
         if self.calls:
             message["tool_calls"] = self.calls
         return {
             "index": self.index,
             "message": message,
             "logprobs": {"content": self.logprobs} if self.logprobs else None,
-            "finish_reason": FINISH.get(event.reason, event.reason),
+            "finish_reason": FINISH_REASONS.get(event.reason, event.reason),
         }
 
 
-class TextChoice:
+class CompletionChoiceBuilder:
     def __init__(self, index: int) -> None:
         self.index = index
-        self.texts = io.StringIO()
+        self.text_buffer = io.StringIO()
         self.logprobs: list[Any] = []
 
-    def see(self, event: Event) -> None:
+    def add_event(self, event: Event) -> None:
         match event:
-            case TextStart() if self.texts.tell():
-                self.texts.write(PARAGRAPH)
+            case TextStart() if self.text_buffer.tell():
+                self.text_buffer.write(PARAGRAPH)
             case TextDelta(text=text, logprobs=logprobs):
-                self.texts.write(text)
+                self.text_buffer.write(text)
                 self.logprobs += (logprobs or {}).get("content") or []
             case _:
                 pass
 
-    def body(self, event: RunFinished) -> dict[str, Any]:
-        finish = FINISH.get(event.reason, event.reason)
-        text = self.texts.getvalue()
-        told = older(self.logprobs) if self.logprobs else None
-        return {"text": text, "index": self.index, "logprobs": told, "finish_reason": finish}
+    def build(self, event: RunFinished) -> dict[str, Any]:
+        finish = FINISH_REASONS.get(event.reason, event.reason)
+        text = self.text_buffer.getvalue()
+        logprobs = to_legacy_logprobs(self.logprobs) if self.logprobs else None
+        return {"text": text, "index": self.index, "logprobs": logprobs, "finish_reason": finish}

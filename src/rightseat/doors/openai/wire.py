@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 # An identifier that the client chooses.
-Key = Annotated[str, Meta(max_length=256)]
+ClientKey = Annotated[str, Meta(max_length=256)]
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
 
 
@@ -41,26 +41,26 @@ class FilePart(Struct, tag="file"):
 ContentPart = TextPart | RefusalPart | ImagePart | FilePart
 
 
-class FunctionCall(Struct):
+class ChatFunctionCall(Struct):
     name: str
     arguments: str = ""
 
 
-class ToolCall(Struct):
+class ChatToolCall(Struct):
     id: str
-    function: FunctionCall
+    function: ChatFunctionCall
 
 
 class ChatMessage(Struct):
     role: Role
     content: str | list[ContentPart] | None = None
     name: str | None = None
-    tool_calls: list[ToolCall] | None = None
+    tool_calls: list[ChatToolCall] | None = None
     tool_call_id: str | None = None
-    function_call: FunctionCall | None = None
+    function_call: ChatFunctionCall | None = None
 
 
-class Function(Struct):
+class ChatFunction(Struct):
     name: Annotated[str, Meta(pattern=r"^[a-zA-Z0-9_.:/-]{1,128}\Z")]
     description: str | None = None
     parameters: dict[str, Any] | None = None
@@ -69,16 +69,16 @@ class Function(Struct):
 
 class ToolDefinition(Struct):
     type: Literal["function"]
-    function: Function
+    function: ChatFunction
 
 
-class Named(Struct):
+class FunctionName(Struct):
     name: str
 
 
-class NamedChoice(Struct):
+class NamedToolChoice(Struct):
     type: Literal["function"]
-    function: Named
+    function: FunctionName
 
 
 class StreamOptions(Struct):
@@ -92,19 +92,19 @@ class JsonSchema(Struct):
     description: str | None = None
 
 
-class AnyText(Struct, tag="text"):
+class TextFormat(Struct, tag="text"):
     pass
 
 
-class AnyJson(Struct, tag="json_object"):
+class JsonObjectFormat(Struct, tag="json_object"):
     pass
 
 
-class FittingJson(Struct, tag="json_schema"):
+class JsonSchemaFormat(Struct, tag="json_schema"):
     json_schema: JsonSchema
 
 
-ResponseFormat = AnyText | AnyJson | FittingJson
+ResponseFormat = TextFormat | JsonObjectFormat | JsonSchemaFormat
 
 
 class ChatRequest(Struct, kw_only=True):
@@ -113,7 +113,7 @@ class ChatRequest(Struct, kw_only=True):
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     tools: list[ToolDefinition] | None = None
-    tool_choice: Literal["auto", "none", "required"] | NamedChoice | None = None
+    tool_choice: Literal["auto", "none", "required"] | NamedToolChoice | None = None
     parallel_tool_calls: bool | None = None
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
@@ -132,15 +132,15 @@ class ChatRequest(Struct, kw_only=True):
     response_format: ResponseFormat | UnsetType | None = UNSET
     functions: list[Any] | None = None
     user: str | UnsetType | None = UNSET
-    prompt_cache_key: Key | UnsetType | None = UNSET
+    prompt_cache_key: ClientKey | UnsetType | None = UNSET
     # Extensions of ours: the conversation's id, and the conversation it was forked from.
-    session_id: Key | None = None
-    parent_session_id: Key | None = None
+    session_id: ClientKey | None = None
+    parent_session_id: ClientKey | None = None
     # Limits server tools to these plugins; the request's own tools stay.
     plugins: Annotated[list[Annotated[str, Meta(max_length=200)]], Meta(max_length=100)] | None = None
 
 
-PASSED = (
+PASSTHROUGH_FIELDS = (
     "logprobs",
     "top_logprobs",
     "frequency_penalty",

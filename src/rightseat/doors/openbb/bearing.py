@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable
 
 WORD = re.compile(r"[^\W_]+(?:[.-][^\W_]+)*")
-WIDE = re.compile(r"[\u2e80-\uffef]")
-LOOKED_AT = 20_000
-STEM = 4
+CJK = re.compile(r"[\u2e80-\uffef]")
+MAX_CHARS = 20_000
+STEM_LENGTH = 4
 # Function words of questions.
-EMPTY = frozenset(
+STOP_WORDS = frozenset(
     WORD.findall(
         "what which when where who whose how many much does did are was were will would can could has have "
         "had the this that these those there and for from with about into over than then your you his her "
@@ -23,25 +23,29 @@ EMPTY = frozenset(
 )
 
 
-def bears(question: str, added: str, widgets: Iterable[str]) -> bool:
+def matches_added_data(question: str, added: str, widgets: Iterable[str]) -> bool:
     """Whether the question shares more words with the added data than with any widget."""
-    asked = words(question)
-    return shared(asked, added) > max((shared(asked, text) for text in widgets), default=0)
+    question_words = extract_words(question)
+    return count_shared_words(question_words, added) > max(
+        (count_shared_words(question_words, text) for text in widgets), default=0
+    )
 
 
-def words(text: str) -> set[str]:
-    found: set[str] = set()
+def extract_words(text: str) -> set[str]:
+    result: set[str] = set()
     for word in WORD.findall(text.lower()):
-        if WIDE.search(word):
+        if CJK.search(word):
             # CJK text has no spaces: each pair of adjacent characters is a word.
-            found |= {word[place : place + 2] for place in range(max(len(word) - 1, 1))}
+            result |= {word[place : place + 2] for place in range(max(len(word) - 1, 1))}
         elif len(word) > 2 or any(sign.isdigit() for sign in word):
-            found.add(word)
-    return found - EMPTY
+            result.add(word)
+    return result - STOP_WORDS
 
 
-def shared(asked: set[str], text: str) -> int:
+def count_shared_words(question_words: set[str], text: str) -> int:
     """Count the question's words that occur in a text, compared by stem."""
-    given = words(text[:LOOKED_AT])
-    stems = {word[:STEM] for word in given if len(word) >= STEM and word.isalpha()}
-    return sum(word in given or (word.isalpha() and word[:STEM] in stems) for word in asked)
+    text_words = extract_words(text[:MAX_CHARS])
+    stems = {word[:STEM_LENGTH] for word in text_words if len(word) >= STEM_LENGTH and word.isalpha()}
+    return sum(
+        word in text_words or (word.isalpha() and word[:STEM_LENGTH] in stems) for word in question_words
+    )

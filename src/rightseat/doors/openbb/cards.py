@@ -12,8 +12,8 @@ from urllib.parse import quote, urljoin
 
 from rightseat.http.endpoint import Host
 
-ANY = "auto"
-MOST_PLUGINS = 50
+ALL_PLUGINS = "auto"
+MAX_PLUGINS = 50
 FEATURES = {
     "streaming": True,
     "widget-dashboard-select": True,
@@ -25,67 +25,71 @@ FEATURES = {
 }
 
 
-def agents(host: Host, base: str) -> dict[str, Any]:
+def make_agents_json(host: Host, base: str) -> dict[str, Any]:
     """Build agents.json for Workspace."""
-    found: dict[str, Any] = {}
-    for id, name, about in described(host, base):
-        endpoints = {"query": base + query_path(name), "feedback": f"{base}/v1/feedback"}
-        found[id] = {**about, "endpoints": endpoints, "features": {**FEATURES, **choice(name, host)}}
-    return found
+    entries: dict[str, Any] = {}
+    for id, name, about in iter_agents(host, base):
+        endpoints = {"query": base + get_query_path(name), "feedback": f"{base}/v1/feedback"}
+        entries[id] = {
+            **about,
+            "endpoints": endpoints,
+            "features": {**FEATURES, **make_plugin_select(name, host)},
+        }
+    return entries
 
 
-def choice(name: str, host: Host) -> dict[str, Any]:
+def make_plugin_select(name: str, host: Host) -> dict[str, Any]:
     """Build the plugin select option; the chosen value comes back in `workspace_options`."""
-    about = host.described(name)
-    groups = about.groups if about else {}
+    description = host.describe(name)
+    groups = description.groups if description else {}
     if len(groups) < 2:
         return {}
-    options = [{"label": title, "value": id} for id, title in list(groups.items())[:MOST_PLUGINS]]
+    options = [{"label": title, "value": id} for id, title in list(groups.items())[:MAX_PLUGINS]]
     return {
         "plugins": {
             "label": "Plugin",
             "type": "select",
-            "default": ANY,
+            "default": ALL_PLUGINS,
             "description": "The tools that an answer may use.",
-            "options": [{"label": "All", "value": ANY}, *options],
+            "options": [{"label": "All", "value": ALL_PLUGINS}, *options],
         }
     }
 
 
-def copilots(host: Host, base: str) -> dict[str, Any]:
+def make_copilots_json(host: Host, base: str) -> dict[str, Any]:
     """Build copilots.json for Terminal Pro of 2024."""
     flags = {"hasStreaming": True, "hasDocuments": False, "hasFunctionCalling": True}
     return {
-        id.replace("-", "_"): {**about, **flags, "endpoints": {"query": base + query_path(name)}}
-        for id, name, about in described(host, base)
+        id.replace("-", "_"): {**about, **flags, "endpoints": {"query": base + get_query_path(name)}}
+        for id, name, about in iter_agents(host, base)
     }
 
 
-def described(host: Host, base: str) -> Iterator[tuple[str, str, dict[str, str]]]:
+def iter_agents(host: Host, base: str) -> Iterator[tuple[str, str, dict[str, str]]]:
     """Yield id, responder name and display fields of each agent. Workspace needs unique ids and names."""
     ids: set[str] = set()
     titles: set[str] = set()
     for name in host.responders:
-        about = host.described(name)
-        title = (about and about.title) or ("Rightseat" if name == "default" else name)
+        description = host.describe(name)
+        title = (description and description.title) or ("Rightseat" if name == "default" else name)
         entry = {
-            "name": distinct(title, titles, " "),
-            "description": (about and about.description) or "An assistant on a rightseat server.",
+            "name": make_distinct_name(title, titles, " "),
+            "description": (description and description.description) or "An assistant on a rightseat server.",
         }
-        if about and about.image:
-            entry["image"] = urljoin(f"{base}/", about.image)
+        if description and description.image:
+            entry["image"] = urljoin(f"{base}/", description.image)
         slug = re.sub(r"[^a-z0-9]+", "-", f"rightseat-{name}".lower()).strip("-")
-        yield distinct(slug, ids, "-"), name, entry
+        yield make_distinct_name(slug, ids, "-"), name, entry
 
 
-def distinct(name: str, taken: set[str], between: str) -> str:
-    made, number = name, 1
-    while made in taken:
+def make_distinct_name(name: str, taken: set[str], separator: str) -> str:
+    candidate, number = name, 1
+    while candidate in taken:
         number += 1
-        made = f"{name}{between}{number}"
-    taken.add(made)
-    return made
+        candidate = f"{name}{separator}{number}"
+    taken.add(candidate)
+    return candidate
 
 
-def query_path(name: str) -> str:
+def get_query_path(name: str) -> str:
     return "/v1/query" if name == "default" else f"/v1/query/{quote(name)}"

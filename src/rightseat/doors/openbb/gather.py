@@ -9,24 +9,31 @@ from typing import Any
 from msgspec.structs import replace
 
 from rightseat.doors.openbb import results
-from rightseat.doors.openbb.bearing import bears
-from rightseat.doors.openbb.context import Added
-from rightseat.doors.openbb.messages import Batch, Item, Said
-from rightseat.doors.openbb.read import Asked, Source, last_said
-from rightseat.doors.openbb.results import Told
-from rightseat.doors.openbb.widgets import EXECUTE, Offer
-from rightseat.doors.openbb.wire import table, written
-from rightseat.engine.history import fitted, least
-from rightseat.http.fetch import Outbound
-from rightseat.types.messages import Call, File, Image, Message, Text, said
-from rightseat.types.tokens import estimate
-from rightseat.types.turn import Context, Turn
+from rightseat.doors.openbb.bearing import matches_added_data
+from rightseat.doors.openbb.context import AddedContext
+from rightseat.doors.openbb.messages import ConversationItem, PostedText, RoundTripBatch
+from rightseat.doors.openbb.read import CitedSource, OpenBBRequest, find_last_user_index
+from rightseat.doors.openbb.results import RenderedResult
+from rightseat.doors.openbb.widgets import EXECUTE_TOOL, WorkspaceTool
+from rightseat.doors.openbb.wire import as_dict, to_json
+from rightseat.engine.history import minimum_tokens, trim_to_budget
+from rightseat.http.fetch import OutboundClient
+from rightseat.types.messages import (
+    FileMessagePart,
+    ImageMessagePart,
+    Message,
+    TextMessagePart,
+    ToolCall,
+    text_message,
+)
+from rightseat.types.tokens import estimate_tokens
+from rightseat.types.turn import AppContext, Turn
 
 # Endings of our own questions: a question mark, a list of options, a hint on how to answer.
-ASKING = re.compile(r"[?？]|^- |\breply\b|\bplease\b|请", re.IGNORECASE | re.MULTILINE)
+QUESTION_END = re.compile(r"[?？]|^- |\breply\b|\bplease\b|请", re.IGNORECASE | re.MULTILINE)
 
 
-class Budget:
+class DataBudget:
     """Tokens left for the data still to be read, shared equally among its parts."""
 
     def __init__(self, tokens: int, parts: int, *, dense: bool) -> None:
@@ -34,146 +41,189 @@ class Budget:
         self.parts = parts
         self.dense = dense
 
-    def share(self) -> int:
-        return max(self.tokens // max(self.parts, 1), results.LEAST)
+    def get_share(self) -> int:
+        return max(self.tokens // max(self.parts, 1), results.MIN_PART_TOKENS)
 
-    async def read(self, raw: Any, outbound: Outbound, *, images: bool) -> Told:
-        told = await results.told(raw, self.share(), outbound, images=images, dense=self.dense)
-        self.tokens -= results.weight(told.text, dense=self.dense)
+    async def render(self, raw: Any, outbound: OutboundClient, *, images: bool) -> RenderedResult:
+        rendered = await results.render_result(
+            raw, self.get_share(), outbound, images=images, dense=self.dense
+        )
+        self.tokens -= results.estimate_result_tokens(rendered.text, dense=self.dense)
         self.parts -= 1
-        return told
+        return rendered
 
 
-async def finished(asked: Asked, outbound: Outbound) -> Turn:
+async def complete_turn(request: OpenBBRequest, outbound: OutboundClient) -> Turn:
     """Return the turn with messages and context from all rendered data."""
     # Each instruction gets at most half of the budget, at four characters per token.
-    context = [Context(label, value[: asked.budget * 2]) for label, value in asked.around]
-    left = asked.budget - sum(estimate(one.value) for one in context)
-    current = count(asked.current)
-    budget = Budget(left, current + len(asked.added) + len(asked.state.urls), dense=asked.small)
+    context = [AppContext(label, value[: request.budget * 2]) for label, value in request.instructions]
+    remaining = request.budget - sum(estimate_tokens(one.value) for one in context)
+    current = count_results(request.current_batches)
+    budget = DataBudget(
+        remaining,
+        current + len(request.added_context) + len(request.state.urls),
+        dense=request.has_small_context,
+    )
     # Results of earlier turns share half of the budget.
-    earlier = Budget(asked.budget // 2, count(asked.items) - current, dense=asked.small)
-    given = [(one, await taken(one.raw, one.facts["name"], budget, asked, outbound)) for one in asked.added]
-    opened = [await opened_page(url, budget, asked, outbound) for url in asked.state.urls]
-    edge = last_said(asked.items)
-    handed = [(one, told) for one, told in given if meant(asked, one, told)]
-    context += [Context(one.label, told.text) for one, told in given if (one, told) not in handed]
+    earlier = DataBudget(
+        request.budget // 2, count_results(request.items) - current, dense=request.has_small_context
+    )
+    added = [
+        (one, await read_added_context(one.raw, one.facts["name"], budget, request, outbound))
+        for one in request.added_context
+    ]
+    pages = [await read_page(url, budget, request, outbound) for url in request.state.urls]
+    last_user = find_last_user_index(request.items)
+    tool_data = [(one, told) for one, told in added if is_about_added_context(request, one, told)]
+    context += [AppContext(one.label, told.text) for one, told in added if (one, told) not in tool_data]
     messages: list[Message] = []
-    for place, item in enumerate(asked.items):
-        if place == edge:
+    for place, item in enumerate(request.items):
+        if place == last_user:
             # Page text is untrusted: it goes before the question, not into the instructions.
-            messages += [said("user", f"The page {url} says:\n{told.text}") for url, told in opened]
-        if isinstance(item, Said):
-            messages.append(said(item.role, item.text))
+            messages += [text_message("user", f"The page {url} says:\n{told.text}") for url, told in pages]
+        if isinstance(item, PostedText):
+            messages.append(text_message(item.role, item.text))
         else:
-            fresh = place > edge
-            messages += await answered(item, budget if fresh else earlier, asked if fresh else None, outbound)
-        if place == edge:
-            messages += as_results(asked.handed, handed)
-    pictures = [image for _, told in (*given, *opened) for image in told.images]
-    attached = [*pictures, *(asked.files if asked.equipped else ())]
-    told = recent(messages, context, asked)
-    return replace(asked.turn, messages=tuple(shown(told, attached)), context=tuple(context))
+            is_current = place > last_user
+            messages += await render_batch(
+                item, budget if is_current else earlier, request if is_current else None, outbound
+            )
+        if place == last_user:
+            messages += make_tool_messages(request.added_data_tool, tool_data)
+    images = [image for _, told in (*added, *pages) for image in told.images]
+    attached = [*images, *(request.files if request.passes_files else ())]
+    told = drop_oldest_turns(messages, context, request)
+    return replace(request.turn, messages=tuple(attach_to_last_user(told, attached)), context=tuple(context))
 
 
-def recent(messages: list[Message], context: Sequence[Context], asked: Asked) -> list[Message]:
+def drop_oldest_turns(
+    messages: list[Message], context: Sequence[AppContext], request: OpenBBRequest
+) -> list[Message]:
     """Drop the oldest turns that do not fit the context window: users cannot shorten a chat in Workspace."""
-    if asked.room is None:
+    if request.context_window is None:
         return messages
     texts = [one.value for one in context] + [message.text for message in messages if message.role == "tool"]
-    marks = sum(results.weight(text, dense=asked.small) - estimate(text) for text in texts)
-    left = asked.room * 3 // 4 - marks - sum(estimate(one.description + one.value) for one in context)
-    tools = asked.turn.tools
-    return fitted(messages, tools, max(left, least(messages, tools)))[0]
+    dense_tokens = sum(
+        results.estimate_result_tokens(text, dense=request.has_small_context) - estimate_tokens(text)
+        for text in texts
+    )
+    remaining = (
+        request.context_window * 3 // 4
+        - dense_tokens
+        - sum(estimate_tokens(one.description + one.value) for one in context)
+    )
+    tools = request.turn.tools
+    return trim_to_budget(messages, tools, max(remaining, minimum_tokens(messages, tools)))[0]
 
 
-async def taken(raw: Any, name: str, budget: Budget, asked: Asked, outbound: Outbound) -> Told:
+async def read_added_context(
+    raw: Any, name: str, budget: DataBudget, request: OpenBBRequest, outbound: OutboundClient
+) -> RenderedResult:
     """Render an added item within its share; record a notice for the user if it cannot be read."""
-    told = await budget.read(raw, outbound, images=asked.sees)
-    asked.files += told.files
-    if told.failed and (asked.unread or asked.slow):
-        asked.unread.append(f"{name[:200]} could not be read")
-    return told
+    rendered = await budget.render(raw, outbound, images=request.supports_images)
+    request.files += rendered.files
+    if rendered.failed and (request.unread_notices or request.slow_parts):
+        request.unread_notices.append(f"{name[:200]} could not be read")
+    return rendered
 
 
-async def opened_page(url: str, budget: Budget, asked: Asked, outbound: Outbound) -> tuple[str, Told]:
-    told = await taken({"url": url}, url, budget, asked, outbound)
-    if not told.failed:
-        asked.sources.append(Source(url=url))
-    return url, told
+async def read_page(
+    url: str, budget: DataBudget, request: OpenBBRequest, outbound: OutboundClient
+) -> tuple[str, RenderedResult]:
+    rendered = await read_added_context({"url": url}, url, budget, request, outbound)
+    if not rendered.failed:
+        request.sources.append(CitedSource(url=url))
+    return url, rendered
 
 
-def meant(asked: Asked, one: Added, told: Told) -> bool:
+def is_about_added_context(request: OpenBBRequest, item: AddedContext, rendered: RenderedResult) -> bool:
     """Whether an added item becomes a tool result instead of an instruction."""
-    place = last_said(asked.items)
-    question = asked.items[place] if place >= 0 else None
-    if not asked.handed or not isinstance(question, Said) or asks(asked.items[:place]):
+    place = find_last_user_index(request.items)
+    question = request.items[place] if place >= 0 else None
+    if (
+        not request.added_data_tool
+        or not isinstance(question, PostedText)
+        or ends_with_question(request.items[:place])
+    ):
         return False
     widgets = [
-        f"{offer.spec.description} {written(offer.spec.parameters)}" for offer in asked.offers.values()
+        f"{offer.spec.description} {to_json(offer.spec.parameters)}" for offer in request.tools.values()
     ]
-    return bears(question.text, f"{one.label} {told.text}", widgets)
+    return matches_added_data(question.text, f"{item.label} {rendered.text}", widgets)
 
 
-def asks(before: Sequence[Item]) -> bool:
+def ends_with_question(items: Sequence[ConversationItem]) -> bool:
     """Whether the last item is an assistant's question. Its answer must stay the last message."""
-    last = before[-1] if before else None
-    return isinstance(last, Said) and last.role == "assistant" and bool(ASKING.search(last.text[-400:]))
+    last = items[-1] if items else None
+    return (
+        isinstance(last, PostedText)
+        and last.role == "assistant"
+        and bool(QUESTION_END.search(last.text[-400:]))
+    )
 
 
-def as_results(name: str, handed: Sequence[tuple[Added, Told]]) -> list[Message]:
+def make_tool_messages(name: str, tool_data: Sequence[tuple[AddedContext, RenderedResult]]) -> list[Message]:
     """Make messages in which the model has called for each added item, with its result."""
-    calls = [Call(f"added_{place}", name, written(one.facts)) for place, (one, _) in enumerate(handed)]
+    calls = [ToolCall(f"added_{place}", name, to_json(one.facts)) for place, (one, _) in enumerate(tool_data)]
     results = [
-        said("tool", told.text, call_id=call.id) for call, (_, told) in zip(calls, handed, strict=True)
+        text_message("tool", told.text, call_id=call.id)
+        for call, (_, told) in zip(calls, tool_data, strict=True)
     ]
     return [Message("assistant", (), tuple(calls)), *results] if calls else []
 
 
-def count(items: Iterable[Item]) -> int:
+def count_results(items: Iterable[ConversationItem]) -> int:
     """Count the results in all round trips."""
-    return sum(len(trip.results) for item in items if isinstance(item, Batch) for trip in item.trips)
+    return sum(
+        len(trip.results) for item in items if isinstance(item, RoundTripBatch) for trip in item.round_trips
+    )
 
 
-async def answered(batch: Batch, budget: Budget, asked: Asked | None, outbound: Outbound) -> list[Message]:
+async def render_batch(
+    batch: RoundTripBatch, budget: DataBudget, request: OpenBBRequest | None, outbound: OutboundClient
+) -> list[Message]:
     """Make messages of a batch's calls and results; record sources and files in `request`."""
-    calls: list[Call] = []
-    answers: list[Message] = []
-    pictures: list[Image] = []
-    for trip in batch.trips:
-        for due, made, raw in zip(trip.calls, trip.made, trip.results, strict=True):
+    calls: list[ToolCall] = []
+    tool_messages: list[Message] = []
+    image_parts: list[ImageMessagePart] = []
+    for trip in batch.round_trips:
+        for pending, client_call, raw in zip(trip.calls, trip.client_calls, trip.results, strict=True):
             # Images of the current turn only: each costs as much as a page of text.
-            images = asked is not None and asked.sees
-            told = await budget.read(raw, outbound, images=images)
-            if asked is not None:
-                note(asked, made.offer, made.source, told)
-                asked.files += told.files
-            calls.append(Call(due.id, due.name, written(due.arguments)))
-            answers.append(said("tool", told.text, call_id=due.id))
-            pictures += told.images
-    spoken = (Text(batch.text),) if batch.text else ()
-    return [Message("assistant", spoken, tuple(calls)), *with_pictures(answers, pictures)]
+            images = request is not None and request.supports_images
+            rendered = await budget.render(raw, outbound, images=images)
+            if request is not None:
+                record_sources(request, client_call.tool, client_call.source, rendered)
+                request.files += rendered.files
+            calls.append(ToolCall(pending.id, pending.name, to_json(pending.arguments)))
+            tool_messages.append(text_message("tool", rendered.text, call_id=pending.id))
+            image_parts += rendered.images
+    text_parts = (TextMessagePart(batch.text),) if batch.text else ()
+    return [Message("assistant", text_parts, tuple(calls)), *append_images(tool_messages, image_parts)]
 
 
-def note(asked: Asked, offer: Offer | None, source: dict[str, Any], told: Told) -> None:
-    if told.failed or not told.citable:
+def record_sources(
+    request: OpenBBRequest, tool: WorkspaceTool | None, source: dict[str, Any], rendered: RenderedResult
+) -> None:
+    if rendered.failed or not rendered.citable:
         return
-    if offer is not None:
-        given = source.get("parameters" if offer.function == EXECUTE else "input_args")
-        asked.sources.append(Source(offer=offer, arguments=table(given)))
-    asked.sources += [Source(given=one) for one in told.sources]
+    if tool is not None:
+        arguments = source.get("parameters" if tool.function == EXECUTE_TOOL else "input_args")
+        request.sources.append(CitedSource(tool=tool, arguments=as_dict(arguments)))
+    request.sources += [CitedSource(citation=one) for one in rendered.citations]
 
 
-def with_pictures(messages: list[Message], pictures: list[Image]) -> list[Message]:
+def append_images(messages: list[Message], images: list[ImageMessagePart]) -> list[Message]:
     """Append images as a user message: tool messages hold text only."""
-    return [*messages, Message("user", tuple(pictures))] if pictures else messages
+    return [*messages, Message("user", tuple(images))] if images else messages
 
 
-def shown(messages: list[Message], attached: Sequence[Image | File]) -> list[Message]:
+def attach_to_last_user(
+    messages: list[Message], attached: Sequence[ImageMessagePart | FileMessagePart]
+) -> list[Message]:
     """Attach images and files to the last user message."""
     places = [place for place, message in enumerate(messages) if message.role == "user"]
     if not attached or not places:
         return messages
-    asked = messages[places[-1]]
-    messages[places[-1]] = replace(asked, parts=(*asked.parts, *attached))
+    last_user = messages[places[-1]]
+    messages[places[-1]] = replace(last_user, parts=(*last_user.parts, *attached))
     return messages

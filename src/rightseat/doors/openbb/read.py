@@ -6,149 +6,188 @@ from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any
 
-from rightseat.doors.openbb.context import Added, added, carried, surroundings
-from rightseat.doors.openbb.messages import Batch, Item, Said, artifact_names, conversation
-from rightseat.doors.openbb.results import pieces
-from rightseat.doors.openbb.widgets import Offer, old, unique
-from rightseat.doors.openbb.wire import TODAY, Due, Query, State, listed, table, text
-from rightseat.doors.openbb.workspace import offers, size
+from rightseat.doors.openbb.context import AddedContext, carry_state, iter_instructions, parse_context
+from rightseat.doors.openbb.messages import (
+    ConversationItem,
+    PostedText,
+    RoundTripBatch,
+    find_artifact_names,
+    parse_conversation,
+)
+from rightseat.doors.openbb.results import parse_parts
+from rightseat.doors.openbb.widgets import WorkspaceTool, is_legacy_query, make_unique_name
+from rightseat.doors.openbb.wire import (
+    WORKSPACE_FIELDS,
+    EchoedState,
+    OpenBBQuery,
+    PendingClientCall,
+    as_dict,
+    as_list,
+    as_text,
+)
+from rightseat.doors.openbb.workspace import collect_tools, estimate_tool_tokens
 from rightseat.errors import CallerError, NotFound
-from rightseat.http.endpoint import NAME, Described, Host, Request, decode, pinned
-from rightseat.types.messages import File
-from rightseat.types.tokens import estimate
-from rightseat.types.turn import Forwarded, Turn
+from rightseat.http.endpoint import (
+    ID_PATTERN,
+    AssistantInfo,
+    Host,
+    Request,
+    decode_body,
+    parse_plugins_header,
+)
+from rightseat.types.messages import FileMessagePart
+from rightseat.types.tokens import estimate_tokens
+from rightseat.types.turn import ForwardedProps, Turn
 
-EMPTY = "messages list cannot be empty."
-DATA_TOKENS = 20_000
-LEAST_TOKENS = 200
-MAX_TRIPS = 16
-SMALL = 8192
+NO_MESSAGES = "messages list cannot be empty."
+MAX_DATA_TOKENS = 20_000
+MIN_DATA_TOKENS = 200
+MAX_ROUND_TRIPS = 16
+SMALL_CONTEXT = 8192
 """Context window in tokens up to which a model counts as small."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class CitedSource:
     """Data that the answer uses, for its citation."""
 
-    offer: Offer | None = None
+    tool: WorkspaceTool | None = None
     arguments: dict[str, Any] = field(default_factory=dict)
     url: str = ""
-    given: dict[str, Any] | None = None
+    citation: dict[str, Any] | None = None
     """The citation that came with the data."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Asked:
+class OpenBBRequest:
     """A decoded query before its data is read; `gather` adds sources, files and notices."""
 
     turn: Turn
-    offers: dict[str, Offer]
-    items: list[Item]
-    added: list[Added]
-    around: list[tuple[str, str]]
+    tools: dict[str, WorkspaceTool]
+    items: list[ConversationItem]
+    added_context: list[AddedContext]
+    instructions: list[tuple[str, str]]
     """Short instructions as (label, value)."""
-    state: State
-    seen: set[str]
-    due: tuple[Due, ...]
+    state: EchoedState
+    seen_calls: set[str]
+    pending_calls: tuple[PendingClientCall, ...]
     """Waiting calls of an earlier answer: they are sent before the model is called again."""
     budget: int
-    old: bool
+    legacy: bool
     """The client is of 2024: calls name only a widget's UUID."""
-    today: bool
+    shows_events: bool
     """The client shows status, artifacts and citations, not only text and calls."""
-    trace: str
-    names: set[str]
+    trace_id: str
+    artifact_names: set[str]
     """Names of the chat's artifacts."""
-    room: int | None = None
+    context_window: int | None = None
     """The model's context window in tokens, if known."""
-    handed: str = ""
+    added_data_tool: str = ""
     """Tool name under which a small model gets added data as results; empty: added data is an instruction."""
-    sees: bool = False
+    supports_images: bool = False
     """The model takes images as such."""
-    equipped: bool = False
+    passes_files: bool = False
     """Files are attached for tools."""
-    sources: list[Source] = field(default_factory=list)
-    files: list[File] = field(default_factory=list)
-    unread: list[str] = field(default_factory=list)
+    sources: list[CitedSource] = field(default_factory=list)
+    files: list[FileMessagePart] = field(default_factory=list)
+    unread_notices: list[str] = field(default_factory=list)
     """Sentences for the user about data that could not be read."""
 
     @property
-    def small(self) -> bool:
+    def has_small_context(self) -> bool:
         """Whether the model's context window is small."""
-        return small(self.room)
+        return is_small_context(self.context_window)
 
     @property
-    def slow(self) -> int:
+    def slow_parts(self) -> int:
         """Number of files and pages to read before the model is called."""
-        raws = [one.raw for one in self.added]
-        raws += [raw for batch in self.current for trip in batch.trips for raw in trip.results]
-        found = [made for raw in raws if isinstance(made := pieces(raw), list)]
-        return len(self.state.urls) + sum(piece.slow for made in found for piece in made)
+        raws = [one.raw for one in self.added_context]
+        raws += [raw for batch in self.current_batches for trip in batch.round_trips for raw in trip.results]
+        part_lists = [made for raw in raws if isinstance(made := parse_parts(raw), list)]
+        return len(self.state.urls) + sum(piece.is_slow for made in part_lists for piece in made)
 
     @property
-    def current(self) -> list[Batch]:
+    def current_batches(self) -> list[RoundTripBatch]:
         """The batches since the last user message."""
-        return [item for item in self.items[last_said(self.items) + 1 :] if isinstance(item, Batch)]
+        return [
+            item
+            for item in self.items[find_last_user_index(self.items) + 1 :]
+            if isinstance(item, RoundTripBatch)
+        ]
 
 
-def read(request: Request, host: Host) -> Asked:
-    name = named(request, host)
-    query = decode(request.body, Query)
+def read_query(request: Request, host: Host) -> OpenBBRequest:
+    name = get_assistant_name(request, host)
+    query = decode_body(request.body, OpenBBQuery)
     if not query.messages:
-        raise CallerError(EMPTY, param="messages")
-    about = described(host, name)
-    context = about.room if about else None
-    found = offers(query, about.server if about else (), None if context is None else context // 3)
-    items = conversation(query.messages, found)
-    items += silence(query.messages, about)
-    batches = [item for item in items[last_said(items) + 1 :] if isinstance(item, Batch)]
-    trips = [trip for batch in batches for trip in batch.trips]
-    before = next((trip.state for trip in reversed(trips) if trip.state), None)
-    state = carried(query, before)
-    trace = chat_of(request)
-    today = not old(query) and (bool(trace) or modern(query))
-    waiting = latest.later if items and isinstance(latest := items[-1], Batch) else ()
-    return Asked(
+        raise CallerError(NO_MESSAGES, param="messages")
+    description = describe_assistant(host, name)
+    context_window = description.context_window if description else None
+    tools = collect_tools(
+        query,
+        description.server_tools if description else (),
+        None if context_window is None else context_window // 3,
+    )
+    items = parse_conversation(query.messages, tools)
+    items += parse_empty_question(query.messages, description)
+    batches = [item for item in items[find_last_user_index(items) + 1 :] if isinstance(item, RoundTripBatch)]
+    round_trips = [trip for batch in batches for trip in batch.round_trips]
+    previous = next((trip.state for trip in reversed(round_trips) if trip.state), None)
+    state = carry_state(query, previous)
+    trace_id = get_trace_id(request)
+    shows_events = not is_legacy_query(query) and (bool(trace_id) or is_workspace_query(query))
+    waiting = latest.later_calls if items and isinstance(latest := items[-1], RoundTripBatch) else ()
+    return OpenBBRequest(
         turn=Turn(
             messages=(),
-            assistant=host.resolve(name),
-            tools=() if len(trips) >= MAX_TRIPS else tuple(offer.spec for offer in found.values()),
-            plugins=pinned(request),
-            forwarded=Forwarded(table(query.workspace_options)),
+            assistant=host.resolve_responder(name),
+            tools=()
+            if len(round_trips) >= MAX_ROUND_TRIPS
+            else tuple(offer.spec for offer in tools.values()),
+            plugins=parse_plugins_header(request),
+            forwarded=ForwardedProps(as_dict(query.workspace_options)),
             owner=request.owner,
-            headers=request.passed,
+            headers=request.forwarded_headers,
             run=request.id,
             shows_interrupts=False,
-            shows_artifacts=today,
-            base=request.base,
-            echoes=not old(query) or before is not None,
-            conversation=trace or None,
+            shows_artifacts=shows_events,
+            base_url=request.base,
+            returns_call_ids=not is_legacy_query(query) or previous is not None,
+            conversation=trace_id or None,
         ),
-        offers=found,
+        tools=tools,
         items=items,
-        added=added(query),
-        around=list(surroundings(query, state)),
+        added_context=parse_context(query),
+        instructions=list(iter_instructions(query, state)),
         state=state,
-        seen={made.digest for trip in trips for made in trip.made} | set(before.seen if before else ()),
-        due=tuple(due for due in waiting if due.name in found),
-        budget=room(context, found, items, most=None if about and about.context else DATA_TOKENS),
-        old=old(query),
-        today=today,
-        trace=trace,
-        names=artifact_names(query.messages) | context_names(query),
-        room=context,
-        handed=handed(found, about.server if about else ()) if small(context) and found else "",
-        sees=bool(about and about.sees),
-        equipped=bool(about and about.equipped),
+        seen_calls={made.digest for trip in round_trips for made in trip.client_calls}
+        | set(previous.seen if previous else ()),
+        pending_calls=tuple(due for due in waiting if due.name in tools),
+        budget=compute_data_budget(
+            context_window,
+            tools,
+            items,
+            limit=None if description and description.context else MAX_DATA_TOKENS,
+        ),
+        legacy=is_legacy_query(query),
+        shows_events=shows_events,
+        trace_id=trace_id,
+        artifact_names=find_artifact_names(query.messages) | find_context_names(query),
+        context_window=context_window,
+        added_data_tool=name_added_data_tool(tools, description.server_tools if description else ())
+        if is_small_context(context_window) and tools
+        else "",
+        supports_images=bool(description and description.supports_images),
+        passes_files=bool(description and description.has_file_tools),
     )
 
 
-def chat_of(request: Request) -> str:
-    trace = request.headers.get("x-trace-id", "")
-    return trace if NAME.fullmatch(trace) else ""
+def get_trace_id(request: Request) -> str:
+    trace_id = request.headers.get("x-trace-id", "")
+    return trace_id if ID_PATTERN.fullmatch(trace_id) else ""
 
 
-def named(request: Request, host: Host) -> str | None:
+def get_assistant_name(request: Request, host: Host) -> str | None:
     name = request.params.get("assistant")
     if name is not None and name not in host.responders:
         known = ", ".join(host.responders)
@@ -156,58 +195,66 @@ def named(request: Request, host: Host) -> str | None:
     return name
 
 
-def described(host: Host, name: str | None) -> Described | None:
+def describe_assistant(host: Host, name: str | None) -> AssistantInfo | None:
     """Return the description of the answering assistant; None for an agent of another kind."""
     if name is None and "default" not in host.responders:
         name = next(iter(host.responders), None)
-    return host.described(name or "default")
+    return host.describe(name or "default")
 
 
-def silence(messages: list[Any], about: Described | None) -> list[Said]:
+def parse_empty_question(messages: list[Any], description: AssistantInfo | None) -> list[PostedText]:
     """Return an empty last user message if it may stand for a plugin's suggested question, else nothing."""
-    last = table(messages[-1])
-    spoke = text(last.get("role")) not in ("human", "user") or bool(text(last.get("content")).strip())
-    return [] if spoke or about is None or not about.suggestions else [Said("user", "")]
+    last = as_dict(messages[-1])
+    has_text = as_text(last.get("role")) not in ("human", "user") or bool(
+        as_text(last.get("content")).strip()
+    )
+    return [] if has_text or description is None or not description.suggestions else [PostedText("user", "")]
 
 
-def modern(query: Query) -> bool:
-    if isinstance(query.widgets, dict) or any(getattr(query, name) is not None for name in TODAY):
+def is_workspace_query(query: OpenBBQuery) -> bool:
+    if isinstance(query.widgets, dict) or any(getattr(query, name) is not None for name in WORKSPACE_FIELDS):
         return True
-    messages = map(table, query.messages)
+    messages = map(as_dict, query.messages)
     return any(message.get("extra_state") or message.get("agent_id") for message in messages)
 
 
-def context_names(query: Query) -> set[str]:
-    return {text(table(item).get("name")) for item in listed(query.context)} - {""}
+def find_context_names(query: OpenBBQuery) -> set[str]:
+    return {as_text(as_dict(item).get("name")) for item in as_list(query.context)} - {""}
 
 
-def small(context: int | None) -> bool:
-    return context is not None and context <= SMALL
+def is_small_context(context_window: int | None) -> bool:
+    return context_window is not None and context_window <= SMALL_CONTEXT
 
 
-def handed(found: dict[str, Offer], server: Container[str]) -> str:
+def name_added_data_tool(tools: dict[str, WorkspaceTool], server_tools: Container[str]) -> str:
     """Name the tool under which a small model gets added data.
 
     A small model that has widgets calls one, even if the instructions hold the data (ten of ten answers of
     our embedded model), but it reads the result of a call. Larger models need no such call, and some vendors
     refuse calls that their model did not make. See `matches_added_data`."""
-    return unique("get_added_data", found, server)
+    return make_unique_name("get_added_data", tools, server_tools)
 
 
-def last_said(items: list[Item]) -> int:
+def find_last_user_index(items: list[ConversationItem]) -> int:
     """Return the index of the last user message, or -1."""
-    places = (n for n, item in enumerate(items) if isinstance(item, Said) and item.role == "user")
+    places = (n for n, item in enumerate(items) if isinstance(item, PostedText) and item.role == "user")
     return max(places, default=-1)
 
 
-def room(context: int | None, found: dict[str, Offer], items: list[Item], *, most: int | None) -> int:
+def compute_data_budget(
+    context_window: int | None,
+    tools: dict[str, WorkspaceTool],
+    items: list[ConversationItem],
+    *,
+    limit: int | None,
+) -> int:
     """Compute the tokens for data: what the context window has left beside answer, tools and question, at
     most `limit`."""
-    if context is None:
-        return DATA_TOKENS
-    tools = sum(size(offer.spec) for offer in found.values())
-    last = last_said(items)
+    if context_window is None:
+        return MAX_DATA_TOKENS
+    tool_tokens = sum(estimate_tool_tokens(offer.spec) for offer in tools.values())
+    last = find_last_user_index(items)
     question = items[last] if last >= 0 else None
-    asked = estimate(question.text) if isinstance(question, Said) else 0
-    left = max((context * 3 // 4 - tools - asked) * 2 // 3, LEAST_TOKENS)
-    return left if most is None else min(left, most)
+    question_tokens = estimate_tokens(question.text) if isinstance(question, PostedText) else 0
+    remaining = max((context_window * 3 // 4 - tool_tokens - question_tokens) * 2 // 3, MIN_DATA_TOKENS)
+    return remaining if limit is None else min(remaining, limit)

@@ -13,208 +13,216 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from rightseat.doors.openbb.identity import derived
-from rightseat.doors.openbb.wire import Query, listed, table, text, written
+from rightseat.doors.openbb.identity import derive_widget_uuid
+from rightseat.doors.openbb.wire import OpenBBQuery, as_dict, as_list, as_text, to_json
 from rightseat.errors import CallerError
 from rightseat.types.model import ToolSpec
-from rightseat.types.schema import checker
+from rightseat.types.schema import get_validator
 
 GET_WIDGET = "get_widget_data"
 GET_EXTRA = "get_extra_widget_data"
-EXECUTE = "execute_agent_tool"
-OPTIONS = "get_params_options"
-LISTS = (GET_WIDGET, GET_EXTRA)
+EXECUTE_TOOL = "execute_agent_tool"
+GET_OPTIONS = "get_params_options"
+WIDGET_FUNCTIONS = (GET_WIDGET, GET_EXTRA)
 MAX_OPTIONS = 100
-MAX_TEXT = 600
+MAX_DESCRIPTION = 600
 TYPES = {"number": "number", "integer": "integer", "boolean": "boolean"}
-TYPED: dict[str, Any] = {"number": int | float, "integer": int, "boolean": bool}
-FITS: dict[str, tuple[type, ...]] = {
+PYTHON_TYPES: dict[str, Any] = {"number": int | float, "integer": int, "boolean": bool}
+INSTANCE_TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "number": (int, float),
     "integer": (int,),
     "boolean": (bool,),
 }
-PLAIN: dict[str, Any] = {"type": "object", "properties": {}}
-SET = ("current_value", "default_value", "executed_value")
-UNSET = (None, "<<UNDEFINED>>")
+EMPTY_SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}
+VALUE_FIELDS = ("current_value", "default_value", "executed_value")
+UNSET_VALUES = (None, "<<UNDEFINED>>")
 """Values for "not set", of the client and of OpenBB's own library."""
-Key = tuple[str, ...]
+CallKey = tuple[str, ...]
 
 
-class Offer(Struct, frozen=True, kw_only=True):
+class WorkspaceTool(Struct, frozen=True, kw_only=True):
     spec: ToolSpec
     function: str
-    keys: tuple[Key, ...]
+    keys: tuple[CallKey, ...]
     """Keys by which a posted call is matched to this tool."""
     target: dict[str, Any]
-    values: dict[str, Any] = {}
+    current_values: dict[str, Any] = {}
     """The widget's current parameter values, used for parameters that the model leaves out."""
     title: str = ""
     description: str = ""
 
-    def source(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def to_client_arguments(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Convert the model's arguments to the client's input arguments."""
-        if self.function == EXECUTE:
+        if self.function == EXECUTE_TOOL:
             return {**self.target, "parameters": arguments}
-        if self.function == OPTIONS:
-            query = self.target.get(text(arguments.get("parameter")))
+        if self.function == GET_OPTIONS:
+            query = self.target.get(as_text(arguments.get("parameter")))
             return {"param_options_queries": [query] if query else []}
-        if self.function not in LISTS:
+        if self.function not in WIDGET_FUNCTIONS:
             return arguments
         known = self.spec.parameters["properties"]
         chosen = {name: value for name, value in arguments.items() if name in known}
-        return {**self.target, "input_args": {**self.values, **chosen}}
+        return {**self.target, "input_args": {**self.current_values, **chosen}}
 
 
-def old(query: Query) -> bool:
+def is_legacy_query(query: OpenBBQuery) -> bool:
     """Whether the widgets are a plain list, as in 2024, where a call names only the widget's UUID."""
     return isinstance(query.widgets, list)
 
 
-def widgets(given: Any) -> Iterator[Offer]:
-    if isinstance(given, list):
-        yield from (offer for item in given if (offer := listed_widget(table(item))))
+def iter_widget_tools(posted: Any) -> Iterator[WorkspaceTool]:
+    if isinstance(posted, list):
+        yield from (offer for item in posted if (offer := parse_legacy_widget(as_dict(item))))
         return
-    groups = table(given)
+    groups = as_dict(posted)
     for group, function in (("primary", GET_WIDGET), ("secondary", GET_WIDGET), ("extra", GET_EXTRA)):
-        yield from (offer for item in listed(groups.get(group)) if (offer := widget(table(item), function)))
+        yield from (
+            offer for item in as_list(groups.get(group)) if (offer := parse_widget(as_dict(item), function))
+        )
 
 
-def listed_widget(item: dict[str, Any]) -> Offer | None:
-    uuid, name = text(item.get("uuid")), text(item.get("name"))
+def parse_legacy_widget(item: dict[str, Any]) -> WorkspaceTool | None:
+    uuid, name = as_text(item.get("uuid")), as_text(item.get("name"))
     if not uuid:
         return None
-    about = described(item)
-    return Offer(
-        spec=ToolSpec(slug(name) or slug(f"widget_{uuid}"), about, PLAIN),
+    description = describe_widget(item)
+    return WorkspaceTool(
+        spec=ToolSpec(slugify(name) or slugify(f"widget_{uuid}"), description, EMPTY_SCHEMA),
         function=GET_WIDGET,
         keys=((uuid,),),
         target={"widget_uuid": uuid},
         title=name,
-        description=text(item.get("description")),
+        description=as_text(item.get("description")),
     )
 
 
-def widget(item: dict[str, Any], function: str) -> Offer | None:
-    uuid, origin, id = (text(item.get(field)) for field in ("uuid", "origin", "widget_id"))
+def parse_widget(item: dict[str, Any], function: str) -> WorkspaceTool | None:
+    uuid, origin, id = (as_text(item.get(field)) for field in ("uuid", "origin", "widget_id"))
     if not (origin and id):
         return None
-    name, uuid = text(item.get("name")), uuid or derived(origin, id)
+    name, uuid = as_text(item.get("name")), uuid or derive_widget_uuid(origin, id)
     properties: dict[str, Any] = {}
     values: dict[str, Any] = {}
-    for given in listed(item.get("params")):
-        param = table(given)
-        if not (key := text(param.get("name"))):
+    for raw_param in as_list(item.get("params")):
+        param = as_dict(raw_param)
+        if not (key := as_text(param.get("name"))):
             continue
-        value = next((v for field in SET if (v := param.get(field)) not in UNSET), None)
-        properties[key] = parameter(param, value)
+        value = next((v for field in VALUE_FIELDS if (v := param.get(field)) not in UNSET_VALUES), None)
+        properties[key] = make_parameter_schema(param, value)
         if value is not None:
             values[key] = value
-    return Offer(
+    return WorkspaceTool(
         spec=ToolSpec(
-            slug(name) or slug(id) or "widget", described(item), sound({**PLAIN, "properties": properties})
+            slugify(name) or slugify(id) or "widget",
+            describe_widget(item),
+            valid_schema_or_empty({**EMPTY_SCHEMA, "properties": properties}),
         ),
         function=function,
         keys=((uuid,), (origin, id)),
         target={"widget_uuid": uuid, "origin": origin, "id": id},
-        values=values,
+        current_values=values,
         title=name,
-        description=text(item.get("description")),
+        description=as_text(item.get("description")),
     )
 
 
-def parameter(param: dict[str, Any], value: Any) -> dict[str, Any]:
+def make_parameter_schema(param: dict[str, Any], value: Any) -> dict[str, Any]:
     """Convert a widget's parameter to JSON Schema, with its current value as default."""
-    kind = TYPES.get(text(param.get("type")), "string")
+    kind = TYPES.get(as_text(param.get("type")), "string")
     several = param.get("multi_select") is True
-    choices = [choice for option in listed(param.get("options")) if (choice := chosen(option)) is not None]
-    now = present(value, kind, choices, several=several)
-    one: dict[str, Any] = {"type": kind}
+    choices = [
+        choice for option in as_list(param.get("options")) if (choice := get_option_value(option)) is not None
+    ]
+    current = parse_current_values(value, kind, choices, several=several)
+    item_schema: dict[str, Any] = {"type": kind}
     if choices and not param.get("get_options") and len(choices) <= MAX_OPTIONS:
-        allowed = distinct([*choices, *now])
-        one = {"enum": allowed} | ({"type": kind} if all(fits(choice, kind) for choice in allowed) else {})
-    made: dict[str, Any] = {"type": "array", "items": one} if several else one
-    about = text(param.get("description"))
+        allowed = deduplicate([*choices, *current])
+        item_schema = {"enum": allowed} | (
+            {"type": kind} if all(is_of_type(choice, kind) for choice in allowed) else {}
+        )
+    schema: dict[str, Any] = {"type": "array", "items": item_schema} if several else item_schema
+    description = as_text(param.get("description"))
     if param.get("type") == "date":
-        about = f"{about} (a date, YYYY-MM-DD)".strip()
-    if about:
-        made = {**made, "description": about[:MAX_TEXT]}
-    return {**made, "default": now if several else now[0]} if now else made
+        description = f"{description} (a date, YYYY-MM-DD)".strip()
+    if description:
+        schema = {**schema, "description": description[:MAX_DESCRIPTION]}
+    return {**schema, "default": current if several else current[0]} if current else schema
 
 
-def present(value: Any, kind: str, choices: list[Any], *, several: bool) -> list[Any]:
+def parse_current_values(value: Any, kind: str, choices: list[Any], *, several: bool) -> list[Any]:
     """Parse the current value or values; [] if they are not of the parameter's type."""
-    given = value if isinstance(value, list) else [value]
+    raw_values = value if isinstance(value, list) else [value]
     if several and isinstance(value, str) and value not in choices:
-        given = [part.strip() for part in value.split(",") if part.strip()]
-    found = [one if one in choices else typed(one, kind) for one in given]
-    return found if all(fits(one, kind) or one in choices for one in found) else []
+        raw_values = [part.strip() for part in value.split(",") if part.strip()]
+    values = [one if one in choices else convert_value(one, kind) for one in raw_values]
+    return values if all(is_of_type(one, kind) or one in choices for one in values) else []
 
 
-def typed(value: Any, kind: str) -> Any:
+def convert_value(value: Any, kind: str) -> Any:
     """Convert a number or boolean that the client keeps as text."""
     if kind == "string" or not isinstance(value, str):
         return value
     try:
-        found = msgspec.convert(value, TYPED[kind], strict=False)
+        converted = msgspec.convert(value, PYTHON_TYPES[kind], strict=False)
     except msgspec.ValidationError:
         return value
     # JSON has no NaN or infinity.
-    return found if math.isfinite(found) else value
+    return converted if math.isfinite(converted) else value
 
 
-def chosen(option: Any) -> Any:
+def get_option_value(option: Any) -> Any:
     value = option.get("value") if isinstance(option, dict) else option
     return value if isinstance(value, str | int | float) else None
 
 
-def fits(value: Any, kind: str) -> bool:
-    return isinstance(value, FITS[kind]) and (kind == "boolean" or not isinstance(value, bool))
+def is_of_type(value: Any, kind: str) -> bool:
+    return isinstance(value, INSTANCE_TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
 
 
-def distinct(values: Iterable[Any]) -> list[Any]:
-    return list({written(value): value for value in values}.values())
+def deduplicate(values: Iterable[Any]) -> list[Any]:
+    return list({to_json(value): value for value in values}.values())
 
 
-def described(item: dict[str, Any]) -> str:
+def describe_widget(item: dict[str, Any]) -> str:
     """Describe a widget for the model: name, description, metadata, source and columns."""
-    name, about = text(item.get("name")), text(item.get("description"))
+    name, description = as_text(item.get("name")), as_text(item.get("description"))
     parts = [
         f"Get the data of the widget {name!r} on the user's dashboard." if name else "Get a widget's data."
     ]
-    if about and about != name:
-        parts.append(about.rstrip(".") + ".")
-    metadata = {**table(item.get("metadata"))}
+    if description and description != name:
+        parts.append(description.rstrip(".") + ".")
+    metadata = {**as_dict(item.get("metadata"))}
     metadata.pop("lastUpdated", None)  # changes on every request and would defeat prompt caching
-    source = text(metadata.pop("source", "")) or text(item.get("source"))
+    source = as_text(metadata.pop("source", "")) or as_text(item.get("source"))
     facts = [f"{key}: {value}" for key, value in metadata.items() if isinstance(value, str | int | float)]
     if source:
         facts.append(f"source: {source}")
-    if columns := [column for column in listed(item.get("columns")) if isinstance(column, str)]:
+    if columns := [column for column in as_list(item.get("columns")) if isinstance(column, str)]:
         facts.append("columns: " + ", ".join(columns))
     if facts:
         parts.append("; ".join(facts) + ".")
-    return " ".join(parts)[:MAX_TEXT]
+    return " ".join(parts)[:MAX_DESCRIPTION]
 
 
-def sound(schema: Any) -> dict[str, Any]:
+def valid_schema_or_empty(schema: Any) -> dict[str, Any]:
     """Return the schema if it is valid, else an empty one, so that the tool can still be called."""
     if not isinstance(schema, dict) or not schema:
-        return PLAIN
+        return EMPTY_SCHEMA
     try:
-        checker(schema)
+        get_validator(schema)
     except CallerError:
-        return PLAIN
+        return EMPTY_SCHEMA
     return schema
 
 
-def slug(name: str) -> str:
+def slugify(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:48].strip("_")
 
 
-def unique(name: str, *taken: Container[str]) -> str:
-    number, made = 1, name
-    while any(made in names for names in taken):
+def make_unique_name(name: str, *taken: Container[str]) -> str:
+    number, candidate = 1, name
+    while any(candidate in names for names in taken):
         number += 1
-        made = f"{name}_{number}"
-    return made
+        candidate = f"{name}_{number}"
+    return candidate

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-OURS = "rightseat"
+STATE_KEY = "rightseat"
 """Key of our state in `extra_state`, or in the call that a legacy client echoes."""
-SMUGGLED = "copilot_function_call_arguments"
-TODAY = (
+ECHOED_ARGUMENTS_KEY = "copilot_function_call_arguments"
+WORKSPACE_FIELDS = (
     "timezone",
     "workspace_state",
     "workspace_options",
@@ -31,7 +31,7 @@ TODAY = (
 """Fields that no legacy client sends."""
 
 
-class Query(Struct, kw_only=True):
+class OpenBBQuery(Struct, kw_only=True):
     """What POST /v1/query takes, in the form of 2024 and in today's."""
 
     messages: list[Any]
@@ -52,7 +52,7 @@ class Query(Struct, kw_only=True):
     use_docs: Any = None
 
 
-class Feedback(Struct, kw_only=True):
+class OpenBBFeedback(Struct, kw_only=True):
     vote: Literal["thumbs_up", "thumbs_down"]
     tags: Annotated[list[Annotated[str, Meta(max_length=200)]], Meta(max_length=50)] | None = None
     user_comment: str | None = None
@@ -61,60 +61,60 @@ class Feedback(Struct, kw_only=True):
     trace_id: str | None = None
 
 
-Word = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.:@-]{1,128}\Z")]
+SafeId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.:@-]{1,128}\Z")]
 
 
-class Due(Struct, frozen=True):
+class PendingClientCall(Struct, frozen=True):
     """A model's call that the client carries out; `id` is the engine's call id."""
 
-    id: Word
-    name: Word
+    id: SafeId
+    name: SafeId
     arguments: dict[str, Any]
 
 
-class Skill(Struct, frozen=True, rename={"content": "contentMarkdown"}):
+class SelectedSkill(Struct, frozen=True, rename={"content": "contentMarkdown"}):
     slug: Annotated[str, Meta(max_length=200)]
     content: Annotated[str, Meta(max_length=20_000)] = ""
     description: Annotated[str, Meta(max_length=2_000)] = ""
 
 
-class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class EchoedState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """State sent with a function call and echoed with its result. The browser can read and change it, so it
     holds no tool result and is trusted only for which calls are meant."""
 
-    calls: Annotated[tuple[Due, ...], Meta(max_length=64)]
-    later: Annotated[tuple[Due, ...], Meta(max_length=64)] = ()
+    calls: Annotated[tuple[PendingClientCall, ...], Meta(max_length=64)]
+    later: Annotated[tuple[PendingClientCall, ...], Meta(max_length=64)] = ()
     """Calls of the same answer that are sent after this call's result."""
     seen: Annotated[tuple[Annotated[str, Meta(max_length=32)], ...], Meta(max_length=256)] = ()
     """Digests of this turn's calls, so that none is made twice."""
     timezone: Annotated[str, Meta(max_length=64)] = ""
     urls: Annotated[tuple[Annotated[str, Meta(max_length=2_000)], ...], Meta(max_length=4)] = ()
-    skills: Annotated[tuple[Skill, ...], Meta(max_length=8)] = ()
+    skills: Annotated[tuple[SelectedSkill, ...], Meta(max_length=8)] = ()
 
 
-def state_of(holder: Any) -> State | None:
+def parse_state(holder: Any) -> EchoedState | None:
     """Parse our state from an echoed object; None if it is missing or malformed."""
-    if not isinstance(holder, dict) or OURS not in holder:
+    if not isinstance(holder, dict) or STATE_KEY not in holder:
         return None
     try:
-        return msgspec.convert(holder[OURS], State)
+        return msgspec.convert(holder[STATE_KEY], EchoedState)
     except (msgspec.ValidationError, RecursionError):
         return None
 
 
-def text(value: Any) -> str:
+def as_text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def table(value: Any) -> dict[str, Any]:
+def as_dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def listed(value: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def written(value: Any) -> str:
+def to_json(value: Any) -> str:
     """Encode a value as compact JSON, or as a placeholder if it cannot be encoded."""
     try:
         return msgspec.json.encode(value).decode()

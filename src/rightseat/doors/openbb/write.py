@@ -12,16 +12,16 @@ from typing import Any
 import msgspec
 
 from rightseat.doors.openbb import calls
-from rightseat.doors.openbb.artifacts import artifact
-from rightseat.doors.openbb.citations import citations, foreign
-from rightseat.doors.openbb.gather import finished
-from rightseat.doors.openbb.read import Asked
-from rightseat.doors.openbb.results import web
-from rightseat.doors.openbb.wire import Due
+from rightseat.doors.openbb.artifacts import format_artifact
+from rightseat.doors.openbb.citations import make_citations, normalize_citation
+from rightseat.doors.openbb.gather import complete_turn
+from rightseat.doors.openbb.read import OpenBBRequest
+from rightseat.doors.openbb.results import make_outbound
+from rightseat.doors.openbb.wire import PendingClientCall
 from rightseat.errors import GuardrailRefused, OutputGuarded, RightseatError
-from rightseat.http.endpoint import SSE, Host, retry_header, whole
-from rightseat.http.reply import Head, Reply
-from rightseat.http.sse import COMMENT, frame
+from rightseat.http.endpoint import SSE_HEADERS, Host, format_retry_after, make_reply
+from rightseat.http.reply import Reply, ResponseStart
+from rightseat.http.sse import KEEP_ALIVE_COMMENT, format_event
 from rightseat.types.events import (
     Artifact,
     CallArgs,
@@ -43,15 +43,17 @@ from rightseat.types.events import (
 from rightseat.types.streams import closing
 
 encode = msgspec.json.Encoder().encode
-CHUNK = b'event: copilotMessageChunk\ndata: {"delta":'
+TEXT_EVENT = b'event: copilotMessageChunk\ndata: {"delta":'
 PARAGRAPH = "\n\n"
 MAX_DETAIL = 2000
-GUARDED = (GuardrailRefused.code, OutputGuarded.code)
-LOOP = "I have asked for this data before and got the same, so I stop here. Please ask in another way."
-GONE = "The answer needs a widget or a tool that is not there any more. Please ask again."
-UNREADABLE = "None of the messages can be read, so there is nothing to answer. Please ask again."
-NOTHING = "The model gave no answer. Please ask again."
-CUT = {
+GUARDRAIL_CODES = (GuardrailRefused.code, OutputGuarded.code)
+REPEATED_CALL = (
+    "I have asked for this data before and got the same, so I stop here. Please ask in another way."
+)
+MISSING_TOOL = "The answer needs a widget or a tool that is not there any more. Please ask again."
+UNREADABLE_MESSAGES = "None of the messages can be read, so there is nothing to answer. Please ask again."
+NO_ANSWER = "The model gave no answer. Please ask again."
+CUT_OFF = {
     "length": "The answer was cut off: it reached the limit of tokens. Ask for less at once. (length)",
     "content_filter": "The model's provider stopped this answer. (content_filter)",
 }
@@ -60,191 +62,211 @@ CUT = {
 def refuse(error: RightseatError) -> Reply:
     """Answer an error in the shape of OpenBB's example server: a bad body is 422."""
     status = 422 if error.status == 400 else error.status
-    return whole(status, encode({"detail": error.message, "code": error.code}), *retry_header(error))
+    return make_reply(
+        status, encode({"detail": error.message, "code": error.code}), *format_retry_after(error)
+    )
 
 
-async def stream(asked: Asked, host: Host) -> Reply:
+async def stream_answer(request: OpenBBRequest, host: Host) -> Reply:
     """Stream the answer. The response head is sent with the first event, so that no keep-alive precedes
     it."""
-    frames = Frames(asked)
-    trace = ((b"x-trace-id", asked.trace.encode()),) if asked.trace else ()
-    head = Head(200, (*SSE, *trace), COMMENT)
-    begun = False
-    for piece in frames.begin():
-        if not begun:
-            begun = True
+    writer = OpenBBEventWriter(request)
+    trace_header = ((b"x-trace-id", request.trace_id.encode()),) if request.trace_id else ()
+    head = ResponseStart(200, (*SSE_HEADERS, *trace_header), KEEP_ALIVE_COMMENT)
+    started = False
+    for piece in writer.write_opening():
+        if not started:
+            started = True
             yield head
         yield piece
-    if asked.due or not asked.items:
+    if request.pending_calls or not request.items:
         return
-    async with web() as outbound:
-        turn = await finished(asked, outbound)
-    for piece in frames.unread():
+    async with make_outbound() as outbound:
+        turn = await complete_turn(request, outbound)
+    for piece in writer.write_unread_notices():
         yield piece
     # One generator, not two nested ones: each token would pay for the second.
     async with closing(host.run(turn)) as events:
         async for event in events:
-            if type(event) is TextDelta and begun:
+            if type(event) is TextDelta and started:
                 if event.text:
-                    frames.spoke = True
-                    yield CHUNK + encode(event.text) + b"}\n\n"
+                    writer.has_text = True
+                    yield TEXT_EVENT + encode(event.text) + b"}\n\n"
                 continue
-            for piece in frames.write(event):
-                if not begun:
-                    begun = True
+            for piece in writer.write_event(event):
+                if not started:
+                    started = True
                     yield head
                 yield piece
 
 
-class Frames:
-    def __init__(self, asked: Asked) -> None:
-        self.asked = asked
-        self.spoke = False
-        self.shown = False
-        self.thoughts: list[str] = []
-        self.open: dict[str, tuple[CallStart, list[str]]] = {}
-        self.names: dict[str, str] = {}
-        self.due: dict[str, Due] = {}
+class OpenBBEventWriter:
+    def __init__(self, request: OpenBBRequest) -> None:
+        self.request = request
+        self.has_text = False
+        self.has_output = False
+        self.reasoning: list[str] = []
+        self.open_calls: dict[str, tuple[CallStart, list[str]]] = {}
+        self.call_names: dict[str, str] = {}
+        self.client_calls: dict[str, PendingClientCall] = {}
 
-    def begin(self) -> Iterator[bytes]:
+    def write_opening(self) -> Iterator[bytes]:
         """Write what precedes or replaces the model's answer."""
-        if not self.asked.items:
-            yield from self.sentence(UNREADABLE)
-        elif self.asked.due:
-            yield from self.call(list(self.asked.due), again=True)
-        elif count := self.asked.slow:
-            yield from self.status(f"Reading {count} file{'s' if count > 1 else ''}")
+        if not self.request.items:
+            yield from self.write_sentence(UNREADABLE_MESSAGES)
+        elif self.request.pending_calls:
+            yield from self.write_function_call(list(self.request.pending_calls), resumed=True)
+        elif count := self.request.slow_parts:
+            yield from self.write_status(f"Reading {count} file{'s' if count > 1 else ''}")
 
-    def unread(self) -> Iterator[bytes]:
+    def write_unread_notices(self) -> Iterator[bytes]:
         """Write notices about unread data; called after `write_opening`."""
-        for sentence in self.asked.unread:
-            yield from self.status(sentence, "WARNING")
+        for sentence in self.request.unread_notices:
+            yield from self.write_status(sentence, "WARNING")
 
-    def write(self, event: Event) -> Iterator[bytes]:
+    def write_event(self, event: Event) -> Iterator[bytes]:
         match event:
             case TextStart():
-                if self.spoke:
-                    yield from self.say(PARAGRAPH)
+                if self.has_text:
+                    yield from self.write_text(PARAGRAPH)
             case TextDelta(text=text):
                 if text:
-                    yield from self.say(text)
+                    yield from self.write_text(text)
             case CallStart() | CallArgs() | CallEnd() | CallResult():
-                yield from self.on_call(event)
+                yield from self.write_call_event(event)
             case RunFinished():
-                yield from self.finish(event)
+                yield from self.write_finish(event)
             case RunFailed(code, message):
-                yield from self.fail(code, message)
-            case _ if self.asked.today:
-                yield from self.happening(event)
+                yield from self.write_failure(code, message)
+            case _ if self.request.shows_events:
+                yield from self.write_workspace_event(event)
             case _:
                 pass
 
-    def say(self, text: str) -> Iterator[bytes]:
-        self.spoke = True
-        yield CHUNK + encode(text) + b"}\n\n"
+    def write_text(self, text: str) -> Iterator[bytes]:
+        self.has_text = True
+        yield TEXT_EVENT + encode(text) + b"}\n\n"
 
-    def sentence(self, text: str) -> Iterator[bytes]:
-        return self.say((PARAGRAPH if self.spoke else "") + text)
+    def write_sentence(self, text: str) -> Iterator[bytes]:
+        return self.write_text((PARAGRAPH if self.has_text else "") + text)
 
-    def send(self, name: str, data: dict[str, Any]) -> Iterator[bytes]:
-        self.shown = True
-        yield frame(encode(data), event=name)
+    def write_sse(self, name: str, data: dict[str, Any]) -> Iterator[bytes]:
+        self.has_output = True
+        yield format_event(encode(data), event=name)
 
-    def status(self, message: str, kind: str = "INFO", details: list[Any] | None = None) -> Iterator[bytes]:
-        if not self.asked.today:
+    def write_status(
+        self, message: str, kind: str = "INFO", details: list[Any] | None = None
+    ) -> Iterator[bytes]:
+        if not self.request.shows_events:
             return
         data: dict[str, Any] = {"eventType": kind, "message": message, "group": "reasoning"}
-        yield frame(encode(data | ({"details": details} if details else {})), event="copilotStatusUpdate")
+        yield format_event(
+            encode(data | ({"details": details} if details else {})), event="copilotStatusUpdate"
+        )
 
-    def on_call(self, event: CallStart | CallArgs | CallEnd | CallResult) -> Iterator[bytes]:
+    def write_call_event(self, event: CallStart | CallArgs | CallEnd | CallResult) -> Iterator[bytes]:
         match event:
             case CallStart(id):
-                self.open[id] = (event, [])
-                self.names[id] = event.name
-            case CallArgs(id, json) if id in self.open:
-                self.open[id][1].append(json)
-            case CallEnd(id) if id in self.open:
-                start, parts = self.open.pop(id)
-                given = arguments("".join(parts))
+                self.open_calls[id] = (event, [])
+                self.call_names[id] = event.name
+            case CallArgs(id, json) if id in self.open_calls:
+                self.open_calls[id][1].append(json)
+            case CallEnd(id) if id in self.open_calls:
+                start, parts = self.open_calls.pop(id)
+                call_arguments = parse_arguments("".join(parts))
                 if start.client:
-                    self.due[id] = Due(id, start.name, given)
+                    self.client_calls[id] = PendingClientCall(id, start.name, call_arguments)
                 else:
-                    yield from self.status(f"Running {start.name}", details=[given] if given else None)
+                    yield from self.write_status(
+                        f"Running {start.name}", details=[call_arguments] if call_arguments else None
+                    )
             case CallResult(id, content, failed):
-                name = self.names.get(id, "A tool")
+                name = self.call_names.get(id, "A tool")
                 kind, verb = ("WARNING", "failed") if failed else ("INFO", "is done")
-                yield from self.status(f"{name} {verb}", kind, [content[:MAX_DETAIL]] if content else None)
+                yield from self.write_status(
+                    f"{name} {verb}", kind, [content[:MAX_DETAIL]] if content else None
+                )
             case _:
                 pass
 
-    def happening(self, event: Event) -> Iterator[bytes]:
+    def write_workspace_event(self, event: Event) -> Iterator[bytes]:
         """Write events that only Workspace shows."""
         match event:
             case StepStart(name):
-                yield from self.status(name)
+                yield from self.write_status(name)
             case ReasoningDelta(text=text):
-                self.thoughts.append(text)
+                self.reasoning.append(text)
             case ReasoningEnd():
-                thought, self.thoughts = "".join(self.thoughts).strip(), []
+                thought, self.reasoning = "".join(self.reasoning).strip(), []
                 if thought:
-                    yield from self.status("Thinking", details=[thought[:MAX_DETAIL]])
+                    yield from self.write_status("Thinking", details=[thought[:MAX_DETAIL]])
             case Artifact():
-                yield from self.send("copilotMessageArtifact", artifact(event, self.asked.names))
+                yield from self.write_sse(
+                    "copilotMessageArtifact", format_artifact(event, self.request.artifact_names)
+                )
             case Citations(items):
-                yield from self.send("copilotCitationCollection", {"citations": [*map(foreign, items)]})
+                yield from self.write_sse(
+                    "copilotCitationCollection", {"citations": [*map(normalize_citation, items)]}
+                )
             case Suggestions(prompts):
-                yield from self.send("copilotPromptSuggestions", {"suggestions": list(prompts)})
+                yield from self.write_sse("copilotPromptSuggestions", {"suggestions": list(prompts)})
             case Custom("progress", {"message": str(text)}):
-                yield from self.status(text)
+                yield from self.write_status(text)
             case Custom("history_cut", value):
-                yield from self.status(
+                yield from self.write_status(
                     "Older messages were left out: they do not fit the model", details=[value]
                 )
             case _:
                 pass
 
-    def finish(self, event: RunFinished) -> Iterator[bytes]:
-        if event.reason in CUT:
-            yield from self.sentence(CUT[event.reason])
+    def write_finish(self, event: RunFinished) -> Iterator[bytes]:
+        if event.reason in CUT_OFF:
+            yield from self.write_sentence(CUT_OFF[event.reason])
             return
         if event.pending:
-            yield from self.call([self.due[id] for id in event.pending if id in self.due])
+            yield from self.write_function_call(
+                [self.client_calls[id] for id in event.pending if id in self.client_calls]
+            )
             return
-        if not self.spoke and not self.shown:
-            yield from self.sentence(NOTHING)
-        elif self.asked.sources and self.asked.today:
-            collection = {"citations": citations(self.asked.sources)}
-            yield from self.send("copilotCitationCollection", collection)
+        if not self.has_text and not self.has_output:
+            yield from self.write_sentence(NO_ANSWER)
+        elif self.request.sources and self.request.shows_events:
+            collection = {"citations": make_citations(self.request.sources)}
+            yield from self.write_sse("copilotCitationCollection", collection)
 
-    def call(self, due: list[Due], *, again: bool = False) -> Iterator[bytes]:
+    def write_function_call(
+        self, pending: list[PendingClientCall], *, resumed: bool = False
+    ) -> Iterator[bytes]:
         """Write the function call that ends the stream."""
-        asked = self.asked
-        now, later = calls.taken(due, asked.offers, old=asked.old)
-        if not now:
-            yield from self.sentence(GONE)
+        request = self.request
+        next_calls, later = calls.split_next_calls(pending, request.tools, legacy=request.legacy)
+        if not next_calls:
+            yield from self.write_sentence(MISSING_TOOL)
             return
         # Equal calls within one answer are allowed; repeating an earlier answer's calls is a loop.
-        if not again and calls.repeated(due, asked.offers, asked.seen, old=asked.old):
-            yield from self.sentence(LOOP)
+        if not resumed and calls.is_repeated(
+            pending, request.tools, request.seen_calls, legacy=request.legacy
+        ):
+            yield from self.write_sentence(REPEATED_CALL)
             return
-        state = calls.next_state(asked.state, now, later, asked.seen)
-        data = calls.function_call(state, asked.offers, old=asked.old)
-        yield frame(encode(data), event="copilotFunctionCall")
+        state = calls.next_state(request.state, next_calls, later, request.seen_calls)
+        data = calls.make_function_call(state, request.tools, legacy=request.legacy)
+        yield format_event(encode(data), event="copilotFunctionCall")
 
-    def fail(self, code: str, message: str) -> Iterator[bytes]:
-        if code in GUARDED:
+    def write_failure(self, code: str, message: str) -> Iterator[bytes]:
+        if code in GUARDRAIL_CODES:
             # A guardrail's refusal is not an error: send it as text.
-            yield from self.sentence(message)
+            yield from self.write_sentence(message)
             return
         # ERROR makes the client drop the newest call and its result: right only if they were too long.
-        kind = "ERROR" if code == "context_too_long" and self.asked.current else "WARNING"
-        yield from self.status("The answer failed", kind, [{"code": code}])
-        yield from self.sentence(f"{message} ({code})")
+        kind = "ERROR" if code == "context_too_long" and self.request.current_batches else "WARNING"
+        yield from self.write_status("The answer failed", kind, [{"code": code}])
+        yield from self.write_sentence(f"{message} ({code})")
 
 
-def arguments(text: str) -> dict[str, Any]:
+def parse_arguments(text: str) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(text or "{}")
+        decoded = msgspec.json.decode(text or "{}")
     except (msgspec.DecodeError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return decoded if isinstance(decoded, dict) else {}

@@ -7,48 +7,58 @@ from typing import Any, get_args
 import msgspec
 
 from rightseat.errors import AgentNotFound, CallerError
-from rightseat.http.agui.wire import RunAgentInput, WireMessage
-from rightseat.http.endpoint import Host, Request, client_spec, pinned
-from rightseat.types.messages import Call, File, Image, Message, Part, Role, Text
-from rightseat.types.model import Settings, ToolChoice
-from rightseat.types.turn import Answer, Context, Forwarded, Turn
+from rightseat.http.agui.wire import AguiMessage, RunAgentInput
+from rightseat.http.endpoint import Host, Request, make_tool_spec, parse_plugins_header
+from rightseat.types.messages import (
+    FileMessagePart,
+    ImageMessagePart,
+    Message,
+    MessagePart,
+    Role,
+    TextMessagePart,
+    ToolCall,
+)
+from rightseat.types.model import SamplingSettings, ToolChoice
+from rightseat.types.turn import AppContext, ForwardedProps, InterruptAnswer, Turn
 
-INPUT = "input_required"
+INPUT_REQUIRED = "input_required"
 ROLES: dict[str, Role] = {role: role for role in get_args(Role)}
 
 
-def agent_of(name: str, host: Host) -> str:
+def require_agent(name: str, host: Host) -> str:
     if name not in host.responders:
         known = ", ".join(host.responders)
         raise AgentNotFound(f"There is no agent {name[:64]!r}. Those that exist: {known}", param="agentId")
     return name
 
 
-def read(given: RunAgentInput, agent: str, request: Request) -> Turn:
+def parse_turn(run_input: RunAgentInput, agent: str, request: Request) -> Turn:
     return Turn(
-        messages=tuple(found for n, m in enumerate(given.messages) if (found := message(m, n))),
+        messages=tuple(found for n, m in enumerate(run_input.messages) if (found := parse_message(m, n))),
         assistant=agent,
-        model=chosen(given.forwarded_props),
+        model=parse_model(run_input.forwarded_props),
         tools=tuple(
-            client_spec(tool.name, tool.description, tool.parameters, f"tools[{number}]")
-            for number, tool in enumerate(given.tools or ())
+            make_tool_spec(tool.name, tool.description, tool.parameters, f"tools[{number}]")
+            for number, tool in enumerate(run_input.tools or ())
         ),
-        tool_choice=choice(given.forwarded_props),
-        plugins=pinned(request),
-        settings=Settings(),
-        context=tuple(Context(item.description, item.value) for item in given.context or ()),
-        state=given.state,
-        answers=answers(given),
-        thread=given.thread_id,
-        run=given.run_id,
+        tool_choice=parse_tool_choice(run_input.forwarded_props),
+        plugins=parse_plugins_header(request),
+        settings=SamplingSettings(),
+        context=tuple(AppContext(item.description, item.value) for item in run_input.context or ()),
+        state=run_input.state,
+        answers=parse_answers(run_input),
+        thread=run_input.thread_id,
+        run=run_input.run_id,
         owner=request.owner,
-        headers=request.passed,
-        base=request.base,
-        forwarded=Forwarded(given.forwarded_props if isinstance(given.forwarded_props, dict) else {}),
+        headers=request.forwarded_headers,
+        base_url=request.base,
+        forwarded=ForwardedProps(
+            run_input.forwarded_props if isinstance(run_input.forwarded_props, dict) else {}
+        ),
     )
 
 
-def chosen(forwarded: Any) -> str | None:
+def parse_model(forwarded: Any) -> str | None:
     """Return `forwardedProps.model`, the model that the client asks for, or None."""
     return (
         forwarded["model"]
@@ -57,7 +67,7 @@ def chosen(forwarded: Any) -> str | None:
     )
 
 
-def choice(forwarded: Any) -> ToolChoice:
+def parse_tool_choice(forwarded: Any) -> ToolChoice:
     """Parse `forwardedProps.toolChoice` in OpenAI's format; clients request suggestions by it."""
     match forwarded:
         case {"toolChoice": ("auto" | "none" | "required") as mode}:
@@ -68,113 +78,132 @@ def choice(forwarded: Any) -> ToolChoice:
             return ToolChoice()
 
 
-def something(turn: Turn) -> Turn:
+def require_input(turn: Turn) -> Turn:
     if not turn.messages and not turn.answers:
         problem = "messages: there is nothing to answer. Send a message or a resume."
         raise CallerError(problem, param="messages")
     return turn
 
 
-def answers(given: RunAgentInput) -> tuple[Answer, ...]:
+def parse_answers(run_input: RunAgentInput) -> tuple[InterruptAnswer, ...]:
     """Return the answers that name their question: `resume`, or the older command with `interruptEvent`."""
-    if given.resume:
-        return tuple(Answer(item.interrupt_id, item.status, item.payload) for item in given.resume)
-    told = command(given) or {}
-    question = _question(told.get("interruptEvent"))
+    if run_input.resume:
+        return tuple(
+            InterruptAnswer(item.interrupt_id, item.status, item.payload) for item in run_input.resume
+        )
+    resume_command = parse_resume_command(run_input) or {}
+    question = _parse_question(resume_command.get("interruptEvent"))
     if question is None:
         return ()
-    return (older(question["id"], told["resume"], words=question.get("reason") == INPUT),)
+    return (
+        parse_legacy_answer(
+            question["id"], resume_command["resume"], is_text=question.get("reason") == INPUT_REQUIRED
+        ),
+    )
 
 
-def command(given: RunAgentInput) -> dict[str, Any] | None:
+def parse_resume_command(run_input: RunAgentInput) -> dict[str, Any] | None:
     """Return `forwardedProps.command` if it has `resume`: how clients before 1.0 answer a question."""
-    props = given.forwarded_props
-    told = props.get("command") if isinstance(props, dict) and not given.resume else None
-    return told if isinstance(told, dict) and "resume" in told else None
+    props = run_input.forwarded_props
+    resume_command = props.get("command") if isinstance(props, dict) and not run_input.resume else None
+    return resume_command if isinstance(resume_command, dict) and "resume" in resume_command else None
 
 
-def older(question: str, value: Any, *, words: bool) -> Answer:
+def parse_legacy_answer(question: str, value: Any, *, is_text: bool) -> InterruptAnswer:
     """Make an Answer of an older client's value: plain text, JSON text (approvals) or any JSON value."""
     if not isinstance(value, str):
-        return Answer(question, payload=value)
-    made = None if words else _decoded(value)
-    if isinstance(made, dict | list | bool):
-        return Answer(question, payload=made)
-    return Answer(question, text=value)
+        return InterruptAnswer(question, payload=value)
+    payload = None if is_text else _decode_or_none(value)
+    if isinstance(payload, dict | list | bool):
+        return InterruptAnswer(question, payload=payload)
+    return InterruptAnswer(question, text=value)
 
 
-def _question(told: Any) -> dict[str, Any] | None:
+def _parse_question(value: Any) -> dict[str, Any] | None:
     """Return the echoed interrupt, sent as an object or as JSON text, if it has an id."""
-    found = _decoded(told) if isinstance(told, str) else told
-    return found if isinstance(found, dict) and isinstance(found.get("id"), str) else None
+    question = _decode_or_none(value) if isinstance(value, str) else value
+    return question if isinstance(question, dict) and isinstance(question.get("id"), str) else None
 
 
-def _decoded(text: str) -> Any:
+def _decode_or_none(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
         return None
 
 
-def message(m: WireMessage, number: int) -> Message | None:
-    role = ROLES.get(m.role)
+def parse_message(message: AguiMessage, number: int) -> Message | None:
+    role = ROLES.get(message.role)
     if role is None:
         return None  # activity, reasoning and unknown roles are display-only
-    calls = tuple(Call(call.id, call.function.name, call.function.arguments) for call in m.tool_calls or ())
-    if role == "tool" and not m.tool_call_id:
+    calls = tuple(
+        ToolCall(call.id, call.function.name, call.function.arguments) for call in message.tool_calls or ()
+    )
+    if role == "tool" and not message.tool_call_id:
         raise CallerError("A tool message needs the toolCallId it answers.", param=f"messages[{number}]")
     where = f"messages[{number}].content"
-    content = m.error if role == "tool" and not m.content and isinstance(m.error, str) else m.content
-    return Message(role, parts(content, where), calls, call_id=m.tool_call_id, name=m.name, id=m.id)
+    content = (
+        message.error
+        if role == "tool" and not message.content and isinstance(message.error, str)
+        else message.content
+    )
+    return Message(
+        role,
+        parse_parts(content, where),
+        calls,
+        call_id=message.tool_call_id,
+        name=message.name,
+        id=message.id,
+    )
 
 
-def parts(content: Any, where: str) -> tuple[Part, ...]:
+def parse_parts(content: Any, where: str) -> tuple[MessagePart, ...]:
     match content:
         case None | "":
             return ()
         case str():
-            return (Text(content),)
+            return (TextMessagePart(content),)
         case list():
-            return tuple(part(item, f"{where}[{number}]") for number, item in enumerate(content))
+            return tuple(parse_part(item, f"{where}[{number}]") for number, item in enumerate(content))
         case _:
             raise CallerError(f"{where}: expected a text or a list of parts.", param=where)
 
 
-def part(item: Any, where: str) -> Part:
+def parse_part(item: Any, where: str) -> MessagePart:
     """Parse a text, image or file part, in the format of 1.0 (`source`) or the older one (`binary`)."""
     match item:
         case {"type": "text", "text": str(text)}:
-            return Text(text)
+            return TextMessagePart(text)
         case {"type": "image", "source": {"type": "url", "value": str(url)}}:
-            return Image(url)
+            return ImageMessagePart(url)
         case {"type": kind, "source": {"type": "data", "value": str(data), "mimeType": str(media)}, **more}:
             if kind == "image":
-                return Image(f"data:{media};base64,{data}", name=filename(more))
-            return File(filename(more), media, data)
+                return ImageMessagePart(f"data:{media};base64,{data}", name=parse_filename(more))
+            return FileMessagePart(parse_filename(more), media, data)
         case {"type": str(kind), "source": {"type": "url", "value": str(url), **about}, **more}:
-            return linked(kind, url, about.get("mimeType"), more)
+            return parse_link(kind, url, about.get("mimeType"), more)
         case {"type": "binary", "mimeType": str(media), "url": str(url)} if media.startswith("image/"):
-            return Image(url)
+            return ImageMessagePart(url)
         case {"type": "binary", "mimeType": str(media), "data": str(data), **more}:
             if media.startswith("image/"):
-                return Image(f"data:{media};base64,{data}", name=filename(more))
-            return File(filename(more), media, data)
+                return ImageMessagePart(f"data:{media};base64,{data}", name=parse_filename(more))
+            return FileMessagePart(parse_filename(more), media, data)
         case {"type": "binary", "mimeType": str(media), "url": str(url), **more}:
-            return linked("file", url, media, more)
+            return parse_link("file", url, media, more)
         case _:
             pass
     raise CallerError(f"{where}: this kind of content is not understood here.", param=where)
 
 
-def linked(kind: str, url: str, media: Any, more: dict[Any, Any]) -> Part:
+def parse_link(kind: str, url: str, media: Any, more: dict[Any, Any]) -> MessagePart:
     """Parse a part given by URL. Nothing is fetched: a `data:` URL becomes a File, any other URL a Text that
     names it, so that a history with links is never refused."""
     if url.startswith("data:") and isinstance(media, str):
-        return File(filename(more), media, url)
-    return Text(f"[{kind[:40]}: {url}]")
+        return FileMessagePart(parse_filename(more), media, url)
+    return TextMessagePart(f"[{kind[:40]}: {url}]")
 
 
-def filename(more: dict[Any, Any]) -> str | None:
+def parse_filename(more: dict[Any, Any]) -> str | None:
     """Return `filename`, or the name in `metadata`, or None."""
     match more:
         case {"filename": str(name)} | {"metadata": {"filename": str(name)} | {"name": str(name)}}:

@@ -24,189 +24,203 @@ from rightseat.types.events import (
     TextStart,
 )
 from rightseat.types.messages import Message
-from rightseat.types.threads import Entry, Journal, Numbered, Posted, ends, is_delta
+from rightseat.types.threads import NumberedEntry, ThreadEntry, ThreadStore, UserInput, is_delta, is_run_end
 from rightseat.types.turn import Owner
 
 # Clients send these with every question, under the same id.
-ASIDE = ("system", "developer")
+SYSTEM_ROLES = ("system", "developer")
 
 
-class Cut(Struct, frozen=True):
+class HiddenRange(Struct, frozen=True):
     """Entries hidden by a truncation: from message `message_index` of entry `first` up to `until`, the entry
     that continues the thread (exclusive)."""
 
     first: int
-    place: int
+    message_index: int
     until: int
 
 
-class Outline:
+class BranchBuilder:
     """Collects the visible messages of a thread in order, and the hidden ranges."""
 
     def __init__(self) -> None:
-        self.cuts: list[Cut] = []
-        self.places: list[tuple[int, int]] = []
-        self.known: dict[str, int] = {}
+        self.hidden_ranges: list[HiddenRange] = []
+        self.positions: list[tuple[int, int]] = []
+        self.index_by_key: dict[str, int] = {}
         self.results: set[int] = set()
-        self.begun = 0
+        self.run_offset = 0
         """Messages before this run: an agent may reuse message ids in every run."""
-        self.thought = 0
+        self.reasoning_start = 0
         """The entry where the reasoning before the next message began; 0: none."""
 
-    def see(self, number: int, entry: Entry) -> None:
+    def add_entry(self, number: int, entry: ThreadEntry) -> None:
         match entry:
-            case Posted(messages):
-                self.cut(number, entry)
-                self.begun = 0
+            case UserInput(messages):
+                self.hide_after_shared(number, entry)
+                self.run_offset = 0
                 for place, message in enumerate(messages):
-                    if message.role not in ASIDE:
-                        self.add(keys(message), number, place)
+                    if message.role not in SYSTEM_ROLES:
+                        self.add_message(message_keys(message), number, place)
             case ReasoningStart():
-                self.thought = self.thought or number
+                self.reasoning_start = self.reasoning_start or number
             case TextStart(id):
-                self.add((id,), self.thought or number)
+                self.add_message((id,), self.reasoning_start or number)
             case CallStart(id, _, message):
-                self.add((message, id), self.thought or number)
+                self.add_message((message, id), self.reasoning_start or number)
             case CallResult(id):
-                self.results.add(self.add((f"result-{id}",), number))
+                self.results.add(self.add_message((f"result-{id}",), number))
             case RunStarted():
-                self.begun, self.thought = len(self.places), 0
+                self.run_offset, self.reasoning_start = len(self.positions), 0
             case _:
                 pass
 
-    def add(self, names: tuple[str, ...], number: int, place: int = 0) -> int:
-        self.thought = 0
-        known = (self.known.get(name, -1) for name in names)
-        index = next((index for index in known if index >= self.begun), len(self.places))
-        if index == len(self.places):
-            self.places.append((number, place))
-        self.known.update(dict.fromkeys(names, index))
+    def add_message(self, message_keys: tuple[str, ...], number: int, message_index: int = 0) -> int:
+        self.reasoning_start = 0
+        known = (self.index_by_key.get(name, -1) for name in message_keys)
+        index = next((index for index in known if index >= self.run_offset), len(self.positions))
+        if index == len(self.positions):
+            self.positions.append((number, message_index))
+        self.index_by_key.update(dict.fromkeys(message_keys, index))
         return index
 
-    def cut(self, number: int, said: Posted) -> None:
-        end = self.shared(said)
-        if end >= len(self.places):
+    def hide_after_shared(self, number: int, user_input: UserInput) -> None:
+        end = self.count_shared(user_input)
+        if end >= len(self.positions):
             return
-        first, place = self.places[end]
-        while self.cuts and (first, place) <= (self.cuts[-1].first, self.cuts[-1].place):
-            self.cuts.pop()
-        self.cuts.append(Cut(first, place, number))
-        del self.places[end:]
+        first, place = self.positions[end]
+        while self.hidden_ranges and (first, place) <= (
+            self.hidden_ranges[-1].first,
+            self.hidden_ranges[-1].message_index,
+        ):
+            self.hidden_ranges.pop()
+        self.hidden_ranges.append(HiddenRange(first, place, number))
+        del self.positions[end:]
         self.results = {index for index in self.results if index < end}
-        self.known = {name: index for name, index in self.known.items() if index < end}
+        self.index_by_key = {name: index for name, index in self.index_by_key.items() if index < end}
 
-    def shared(self, said: Posted) -> int:
+    def count_shared(self, user_input: UserInput) -> int:
         """Return how many visible messages precede the new input. A re-posted question is not counted, since
         it may be edited; a tool result keeps the call that it answers."""
-        if said.resumed:
-            return len(self.places)
-        results = (name for m in said.messages if m.call_id for name in (*keys(m), m.call_id))
-        before = [self.known[name] for name in (*said.after, *results) if name in self.known]
+        if user_input.resumed:
+            return len(self.positions)
+        results = (name for m in user_input.messages if m.call_id for name in (*message_keys(m), m.call_id))
+        before = [
+            self.index_by_key[name] for name in (*user_input.after, *results) if name in self.index_by_key
+        ]
         if before:
             end = max(before) + 1
             # Results of server tools for the same message stay visible with it.
             while end in self.results:
                 end += 1
             return end
-        spoken = (name for m in said.messages if m.role not in ASIDE for name in keys(m))
-        return min((self.known[name] for name in spoken if name in self.known), default=len(self.places))
+        spoken = (name for m in user_input.messages if m.role not in SYSTEM_ROLES for name in message_keys(m))
+        return min(
+            (self.index_by_key[name] for name in spoken if name in self.index_by_key),
+            default=len(self.positions),
+        )
 
 
-def keys(message: Message) -> tuple[str, ...]:
+def message_keys(message: Message) -> tuple[str, ...]:
     """Return the ids by which a message is recognized when it is posted again."""
     own = (message.id,) if message.id else ()
     result = (f"result-{message.call_id}",) if message.call_id else ()
     return (*own, *result, *(call.id for call in message.calls))
 
 
-class Sieve:
+class BranchFilter:
     """Drops hidden entries, but keeps the end events of what was opened before the hidden range."""
 
-    def __init__(self, cuts: list[Cut]) -> None:
-        self.cuts = cuts[::-1]
-        self.open: set[str] = set()
+    def __init__(self, hidden_ranges: list[HiddenRange]) -> None:
+        self.hidden_ranges = hidden_ranges[::-1]
+        self.open_ids: set[str] = set()
         self.running = False
 
-    def take(self, number: int, entry: Entry) -> Entry | None:
-        while self.cuts and number >= self.cuts[-1].until:
-            self.cuts.pop()
-        cut = self.cuts[-1] if self.cuts else None
+    def filter_entry(self, number: int, entry: ThreadEntry) -> ThreadEntry | None:
+        while self.hidden_ranges and number >= self.hidden_ranges[-1].until:
+            self.hidden_ranges.pop()
+        cut = self.hidden_ranges[-1] if self.hidden_ranges else None
         if cut is None or number < cut.first:
-            self.note(entry)
+            self.track(entry)
             return entry
-        if number == cut.first and isinstance(entry, Posted):
-            return replace(entry, messages=entry.messages[: cut.place]) if cut.place else None
-        return self.close(entry)
+        if number == cut.first and isinstance(entry, UserInput):
+            return replace(entry, messages=entry.messages[: cut.message_index]) if cut.message_index else None
+        return self.filter_hidden(entry)
 
-    def note(self, entry: Entry) -> None:
+    def track(self, entry: ThreadEntry) -> None:
         match entry:
             case TextStart(id) | ReasoningStart(id) | CallStart(id):
-                self.open.add(id)
+                self.open_ids.add(id)
             case TextEnd(id) | ReasoningEnd(id) | CallEnd(id):
-                self.open.discard(id)
+                self.open_ids.discard(id)
             case _:
-                self.running = isinstance(entry, RunStarted) or (self.running and not ends(entry))
+                self.running = isinstance(entry, RunStarted) or (self.running and not is_run_end(entry))
 
-    def close(self, entry: Entry) -> Entry | None:
+    def filter_hidden(self, entry: ThreadEntry) -> ThreadEntry | None:
         if is_delta(entry) or isinstance(entry, TextEnd | ReasoningEnd | CallEnd):
-            if entry.id not in self.open:
+            if entry.id not in self.open_ids:
                 return None
-            self.note(entry)
+            self.track(entry)
             return entry
-        if not (self.running and ends(entry)):
+        if not (self.running and is_run_end(entry)):
             return None
         self.running = False
         # Its pending calls and questions are hidden with it.
         return RunFinished("stop") if isinstance(entry, RunFinished) else entry
 
 
-def sifted(numbered: Iterable[Numbered], cuts: list[Cut]) -> Iterator[Numbered]:
-    sieve = Sieve(cuts)
+def filter_entries(
+    numbered: Iterable[NumberedEntry], hidden_ranges: list[HiddenRange]
+) -> Iterator[NumberedEntry]:
+    branch_filter = BranchFilter(hidden_ranges)
     for number, entry in numbered:
-        if (kept := sieve.take(number, entry)) is not None:
-            yield number, kept
+        if (visible := branch_filter.filter_entry(number, entry)) is not None:
+            yield number, visible
 
 
-def standing(numbered: list[Numbered]) -> list[Entry]:
+def visible_branch(numbered: list[NumberedEntry]) -> list[ThreadEntry]:
     """Return the visible entries of a complete thread."""
-    outline = Outline()
+    builder = BranchBuilder()
     for number, entry in numbered:
-        outline.see(number, entry)
-    return [entry for _, entry in sifted(numbered, outline.cuts)]
+        builder.add_entry(number, entry)
+    return [entry for _, entry in filter_entries(numbered, builder.hidden_ranges)]
 
 
-class Prologue(Struct, frozen=True):
+class ReplayedPrefix(Struct, frozen=True):
     """The visible entries up to the end of the last hidden range; all later entries are visible."""
 
-    entries: list[Numbered] = []
+    entries: list[NumberedEntry] = []
     last: int = 0
-    cuts: frozenset[int] = frozenset()
+    continuations: frozenset[int] = frozenset()
     """Numbers of the entries that continue the thread after a truncation."""
 
 
-async def prologue(journal: Journal, owner: Owner, thread: str, seen: int = 0, part: int = 0) -> Prologue:
+async def replayed_prefix(
+    store: ThreadStore, owner: Owner, thread: str, seen: int = 0, part: int = 0
+) -> ReplayedPrefix:
     """Load the prefix for a client that has seen all entries up to `seen` and a `part` of the next one; empty
     if the client's position is inside a range hidden since: it gets the rest of that range.
 
     The thread is read twice, because a truncation comes after what it hides: most threads have none and are
     never held in memory as a whole."""
-    outline = Outline()
+    builder = BranchBuilder()
     after = 0
-    while page := await journal.read(owner, thread, after):
+    while page := await store.read_entries(owner, thread, after):
         for number, entry in page:
-            outline.see(number, entry)
+            builder.add_entry(number, entry)
         after = page[-1][0]
     newest = seen + 1 if part else seen
-    if not outline.cuts or any(cut.first <= newest < cut.until for cut in outline.cuts):
-        return Prologue()
-    last = outline.cuts[-1].until - 1
-    sieve = Sieve(outline.cuts)
-    found: list[Numbered] = []
+    if not builder.hidden_ranges or any(cut.first <= newest < cut.until for cut in builder.hidden_ranges):
+        return ReplayedPrefix()
+    last = builder.hidden_ranges[-1].until - 1
+    branch_filter = BranchFilter(builder.hidden_ranges)
+    entries: list[NumberedEntry] = []
     after = 0
     for until in (seen, last):
         # Seen entries are not sent again, but later ones may close them.
-        found.clear()
-        while after < until and (page := await journal.read(owner, thread, after, until)):
-            found += [(n, kept) for n, entry in page if (kept := sieve.take(n, entry)) is not None]
+        entries.clear()
+        while after < until and (page := await store.read_entries(owner, thread, after, until)):
+            entries += [
+                (n, kept) for n, entry in page if (kept := branch_filter.filter_entry(n, entry)) is not None
+            ]
             after = page[-1][0]
-    return Prologue(found, last, frozenset(cut.until for cut in outline.cuts))
+    return ReplayedPrefix(entries, last, frozenset(cut.until for cut in builder.hidden_ranges))

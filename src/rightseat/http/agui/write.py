@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from rightseat.errors import RightseatError
-from rightseat.http.agui.read import INPUT
-from rightseat.http.endpoint import SSE, retry_header, whole
-from rightseat.http.reply import Head, Reply
-from rightseat.http.sse import COMMENT, frame
+from rightseat.http.agui.read import INPUT_REQUIRED
+from rightseat.http.endpoint import SSE_HEADERS, format_retry_after, make_reply
+from rightseat.http.reply import Reply, ResponseStart
+from rightseat.http.sse import KEEP_ALIVE_COMMENT, format_event
 from rightseat.types.events import (
     Artifact,
     CallArgs,
@@ -25,7 +25,6 @@ from rightseat.types.events import (
     Custom,
     Event,
     Interrupt,
-    Nested,
     ReasoningDelta,
     ReasoningEnd,
     ReasoningStart,
@@ -36,17 +35,20 @@ from rightseat.types.events import (
     StateSnapshot,
     StepEnd,
     StepStart,
+    SubRunEvent,
     Suggestions,
     TextDelta,
     TextEnd,
     TextStart,
 )
-from rightseat.types.messages import File, Image, Message, Part, Text
+from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, MessagePart, TextMessagePart
 from rightseat.types.streams import closing
 from rightseat.types.turn import Turn
 
-encode = msgspec.json.Encoder().encode
-CUT = '{"error":{"code":"stopped","message":"The answer was stopped before this call was whole."}}'
+encode_json = msgspec.json.Encoder().encode
+CUT_CALL_RESULT = (
+    '{"error":{"code":"stopped","message":"The answer was stopped before this call was whole."}}'
+)
 TITLES = {
     400: "Invalid request body",
     401: "Unauthorized",
@@ -55,78 +57,81 @@ TITLES = {
 }
 
 
-def title(error: RightseatError) -> str:
+def error_title(error: RightseatError) -> str:
     """Return the title by which CopilotKit's clients distinguish errors."""
     if error.status == 404 and error.param in ("agentId", "agentName"):
         return "Agent not found"
     return TITLES.get(error.status, error.code)
 
 
-def refuse(error: RightseatError) -> Reply:
-    body = encode({"error": title(error), "message": error.message, "code": error.code})
-    return whole(error.status, body, *retry_header(error))
+def make_error_reply(error: RightseatError) -> Reply:
+    body = encode_json({"error": error_title(error), "message": error.message, "code": error.code})
+    return make_reply(error.status, body, *format_retry_after(error))
 
 
-async def stream(events: AsyncIterator[Event], turn: Turn, knows_outcomes: bool = True) -> Reply:
-    frames = Frames(turn.thread, turn.run, knows_outcomes)
+async def stream_run(events: AsyncIterator[Event], turn: Turn, supports_outcomes: bool = True) -> Reply:
+    encoder = AguiEncoder(turn.thread, turn.run, supports_outcomes)
     # These ids are no thread positions: a client cannot resume from them.
     number = 0
-    yield Head(200, SSE, COMMENT)
+    yield ResponseStart(200, SSE_HEADERS, KEEP_ALIVE_COMMENT)
     async with closing(events):
         async for event in events:
             if type(event) is TextDelta:
                 number += 1
-                yield b"id: run-%d\n%b" % (number, frames.text(event))
+                yield b"id: run-%d\n%b" % (number, encoder.encode_text(event))
                 continue
-            for item in frames.write(event):
+            for item in encoder.convert(event):
                 number += 1
-                yield framed(item, knows_outcomes, f"run-{number}")
+                yield encode_frame(item, supports_outcomes, f"run-{number}")
 
 
-def framed(item: dict[str, Any], knows_outcomes: bool, id: str | None = None) -> bytes:
+def encode_frame(item: dict[str, Any], supports_outcomes: bool, id: str | None = None) -> bytes:
     """Encode one AG-UI event as an SSE frame.
 
     CopilotKit 1.50 and 1.51 fail on reasoning events and cannot be told from later versions. They ignore
     `data:` without a space, which all others accept: so reasoning is sent without the space."""
-    written = frame(encode(item), id)
-    if knows_outcomes or not item["type"].startswith("REASONING_"):
-        return written
-    return written.replace(b"data: ", b"data:", 1)
+    frame_bytes = format_event(encode_json(item), id)
+    if supports_outcomes or not item["type"].startswith("REASONING_"):
+        return frame_bytes
+    return frame_bytes.replace(b"data: ", b"data:", 1)
 
 
-class Frames:
+class AguiEncoder:
     """Converts the events of one run to AG-UI events."""
 
-    def __init__(self, thread: str, run: str, knows_outcomes: bool = True) -> None:
+    def __init__(self, thread: str, run: str, supports_outcomes: bool = True) -> None:
         self.thread = thread
         self.run = run
-        self.knows_outcomes = knows_outcomes
+        self.supports_outcomes = supports_outcomes
         self.interrupts: list[Interrupt] = []
-        self.open: set[str] = set()
-        self.steps: Counter[str] = Counter()
-        self.inside: dict[str, Nested] = {}
+        self.open_calls: set[str] = set()
+        self.open_steps: Counter[str] = Counter()
+        self.open_subagents: dict[str, SubRunEvent] = {}
         self.text_id = ""
-        self.before = b""
-        self.posted: tuple[Message, ...] = ()
+        self.text_prefix = b""
+        self.input_messages: tuple[Message, ...] = ()
         self.state: Any = None
         """The client's state, where the thread was truncated before this run."""
 
-    def text(self, event: TextDelta) -> bytes:
+    def encode_text(self, event: TextDelta) -> bytes:
         if event.id != self.text_id:
-            self.enter(event.id)
-        return self.before + encode(event.text) + b"}\n\n"
+            self.set_text_id(event.id)
+        return self.text_prefix + encode_json(event.text) + b"}\n\n"
 
-    def enter(self, id: str) -> None:
+    def set_text_id(self, id: str) -> None:
         """Set the current message and precompute the bytes before each of its deltas."""
         self.text_id = id
         head = {"type": "TEXT_MESSAGE_CONTENT", "messageId": id}
-        self.before = b"data: " + encode(head)[:-1] + b',"delta":'
+        self.text_prefix = b"data: " + encode_json(head)[:-1] + b',"delta":'
 
-    def write(self, event: Event) -> list[dict[str, Any]]:
+    def convert(self, event: Event) -> list[dict[str, Any]]:
         match event:
             case RunStarted(thread, run):
                 self.thread, self.run = thread, run
-                return [self.started(), *(happening(StateSnapshot(self.state)) if self.state else ())]
+                return [
+                    self.make_run_started(),
+                    *(convert_other(StateSnapshot(self.state)) if self.state else ()),
+                ]
             case TextStart(id):
                 return [{"type": "TEXT_MESSAGE_START", "messageId": id, "role": "assistant"}]
             case TextEnd(id):
@@ -135,90 +140,103 @@ class Frames:
                 self.interrupts.append(event)
                 return []
             case RunFinished():
-                return [*self.unfinished(), *self.question(event), self.finished(event)]
+                return [
+                    *self.close_open_items(),
+                    *self.make_legacy_question(event),
+                    self.make_run_finished(event),
+                ]
             case RunFailed(code, message):
                 return [{"type": "RUN_ERROR", "message": message, "code": code}]
             case CallStart() | CallArgs() | CallEnd() | CallResult():
-                return self.call(event)
+                return self.convert_call(event)
             case StepStart() | StepEnd():
-                return self.step(event)
-            case Nested():
-                return [self.nested(event)]
+                return self.convert_step(event)
+            case SubRunEvent():
+                return [self.convert_nested(event)]
             case _:
-                return happening(event)
+                return convert_other(event)
 
-    def started(self) -> dict[str, Any]:
+    def make_run_started(self) -> dict[str, Any]:
         """Return RUN_STARTED, with the known posted messages as `input`, for clients that connect later."""
         ids = {"threadId": self.thread, "runId": self.run}
         body: dict[str, Any] = {"type": "RUN_STARTED", **ids, "protocolVersion": "1.0"}
-        if self.posted:
-            posted = [spoken(message, f"{self.run}-{n}") for n, message in enumerate(self.posted)]
-            rest: dict[str, Any] = {"tools": [], "context": [], "state": {}, "forwardedProps": {}}
-            body["input"] = {**ids, "messages": posted, **rest}
+        if self.input_messages:
+            messages = [
+                format_message(message, f"{self.run}-{n}") for n, message in enumerate(self.input_messages)
+            ]
+            defaults: dict[str, Any] = {"tools": [], "context": [], "state": {}, "forwardedProps": {}}
+            body["input"] = {**ids, "messages": messages, **defaults}
         return body
 
-    def call(self, event: CallStart | CallArgs | CallEnd | CallResult) -> list[dict[str, Any]]:
+    def convert_call(self, event: CallStart | CallArgs | CallEnd | CallResult) -> list[dict[str, Any]]:
         match event:
             case CallStart(id, name, message):
-                self.open.add(id)
+                self.open_calls.add(id)
                 call = {"toolCallId": id, "toolCallName": name, "parentMessageId": message}
                 return [{"type": "TOOL_CALL_START", **call}]
             case CallArgs(id, json):
                 return [{"type": "TOOL_CALL_ARGS", "toolCallId": id, "delta": json}]
             case CallEnd(id):
-                self.open.discard(id)
+                self.open_calls.discard(id)
                 return [{"type": "TOOL_CALL_END", "toolCallId": id}]
             case CallResult(id, content):
                 result = {"messageId": f"result-{id}", "toolCallId": id, "content": content, "role": "tool"}
                 return [{"type": "TOOL_CALL_RESULT", **result}]
 
-    def step(self, event: StepStart | StepEnd) -> list[dict[str, Any]]:
+    def convert_step(self, event: StepStart | StepEnd) -> list[dict[str, Any]]:
         """Convert a step event. Clients refuse a step that is opened twice or that ends without a start in
         the same run; parallel calls may share a step, and a resumed call continues in another run."""
-        name, open_ = event.name, self.steps[event.name]
+        name, open_ = event.name, self.open_steps[event.name]
         if isinstance(event, StepStart):
-            self.steps[name] += 1
+            self.open_steps[name] += 1
             return [] if open_ else [{"type": "STEP_STARTED", "stepName": name}]
-        self.steps[name] = max(open_ - 1, 0)
+        self.open_steps[name] = max(open_ - 1, 0)
         return [{"type": "STEP_FINISHED", "stepName": name}] if open_ == 1 else []
 
-    def unfinished(self) -> list[dict[str, Any]]:
+    def close_open_items(self) -> list[dict[str, Any]]:
         """Return end events for steps and subagents that a failed or interrupted call left open: clients take
         a run with an open one for broken."""
         stopped = RunFailed("stopped", "It was stopped.")
-        inside = [Nested(item.run, item.agent, item.call, stopped) for item in self.inside.values()]
-        left = [name for name, count in self.steps.items() if count]
-        steps = [{"type": "STEP_FINISHED", "stepName": name} for name in reversed(left)]
-        return [*(self.nested(item) for item in reversed(inside)), *steps]
+        subagents = [
+            SubRunEvent(item.run, item.agent, item.call, stopped) for item in self.open_subagents.values()
+        ]
+        names = [name for name, count in self.open_steps.items() if count]
+        steps = [{"type": "STEP_FINISHED", "stepName": name} for name in reversed(names)]
+        return [*(self.convert_nested(item) for item in reversed(subagents)), *steps]
 
-    def nested(self, item: Nested) -> dict[str, Any]:
+    def convert_nested(self, item: SubRunEvent) -> dict[str, Any]:
         """Convert a subagent's event; to CUSTOM for clients before 1.0, which may fail on unknown types."""
         if isinstance(item.event, RunStarted):
-            self.inside[item.run] = item
+            self.open_subagents[item.run] = item
         elif isinstance(item.event, RunFinished | RunFailed):
-            self.inside.pop(item.run, None)
-        return inner(item) if self.knows_outcomes else told(item)
+            self.open_subagents.pop(item.run, None)
+        return format_subagent_event(item) if self.supports_outcomes else format_nested_as_custom(item)
 
-    def stopped(self) -> list[dict[str, Any]]:
+    def make_cancelled_end(self) -> list[dict[str, Any]]:
         """Return end events for a stopped run, or for a failed one that another run follows."""
-        left: list[dict[str, Any]] = []
-        for id in sorted(self.open):
+        items: list[dict[str, Any]] = []
+        for id in sorted(self.open_calls):
             # Closed with a result, so that no client executes a partial call.
-            left += [{"type": "TOOL_CALL_END", "toolCallId": id}, *self.call(CallResult(id, CUT, True))]
+            items += [
+                {"type": "TOOL_CALL_END", "toolCallId": id},
+                *self.convert_call(CallResult(id, CUT_CALL_RESULT, True)),
+            ]
         end: dict[str, Any] = {"type": "RUN_FINISHED", "threadId": self.thread, "runId": self.run}
-        if self.knows_outcomes:
+        if self.supports_outcomes:
             end["outcome"] = {"type": "cancelled"}
-        return [*left, *self.unfinished(), end]
+        return [*items, *self.close_open_items(), end]
 
-    def question(self, event: RunFinished) -> list[dict[str, Any]]:
+    def make_legacy_question(self, event: RunFinished) -> list[dict[str, Any]]:
         """Return the first interrupt as a CUSTOM event, for clients without outcomes (CopilotKit 1.50): they
         show one question and answer it without its id. With pending client calls the question comes later."""
-        if not self.interrupts or event.pending or self.open:
+        if not self.interrupts or event.pending or self.open_calls:
             return []
-        return [{"type": "CUSTOM", "name": "on_interrupt", "value": older(self.interrupts[0])}]
+        return [
+            {"type": "CUSTOM", "name": "on_interrupt", "value": format_legacy_interrupt(self.interrupts[0])}
+        ]
 
-    def finished(self, event: RunFinished) -> dict[str, Any]:
-        if self.open:
+    def make_run_finished(self, event: RunFinished) -> dict[str, Any]:
+        if self.open_calls:
             # An error, so that the client does not execute a partial call.
             problem = (
                 "The answer was cut off in the middle of a tool call. Allow more tokens, or ask for less."
@@ -226,9 +244,12 @@ class Frames:
             return {"type": "RUN_ERROR", "message": problem, "code": event.reason}
         outcome: dict[str, Any] = {"type": "success"}
         # A client before 1.0 that gets an interrupt does not post its tool results: it is asked later.
-        if self.interrupts and (self.knows_outcomes or not event.pending):
-            outcome = {"type": "interrupt", "interrupts": [interrupt(item) for item in self.interrupts]}
-        elif event.pending and self.knows_outcomes:
+        if self.interrupts and (self.supports_outcomes or not event.pending):
+            outcome = {
+                "type": "interrupt",
+                "interrupts": [format_interrupt(item) for item in self.interrupts],
+            }
+        elif event.pending and self.supports_outcomes:
             outcome["pendingToolCallIds"] = event.pending
         body: dict[str, Any] = {
             "type": "RUN_FINISHED",
@@ -246,7 +267,7 @@ class Frames:
         return body
 
 
-def happening(event: Event) -> list[dict[str, Any]]:
+def convert_other(event: Event) -> list[dict[str, Any]]:
     """Convert reasoning, state, and the events that AG-UI has only CUSTOM for."""
     match event:
         case ReasoningStart(id):
@@ -263,13 +284,17 @@ def happening(event: Event) -> list[dict[str, Any]]:
             return [{"type": "STATE_DELTA", "delta": patch}]
         case Custom(name, value):
             return [{"type": "CUSTOM", "name": name, "value": value}]
-        case Artifact() | Citations() | Suggestions():
-            return [{"type": "CUSTOM", "name": type(event).__name__.lower(), "value": event}]
+        case Artifact():
+            return [{"type": "CUSTOM", "name": "artifact", "value": event}]
+        case Citations():
+            return [{"type": "CUSTOM", "name": "citations", "value": event}]
+        case Suggestions():
+            return [{"type": "CUSTOM", "name": "suggestions", "value": event}]
         case _:
             return []
 
 
-def inner(item: Nested) -> dict[str, Any]:
+def format_subagent_event(item: SubRunEvent) -> dict[str, Any]:
     """Convert start and end of a subagent run; its other events become CUSTOM."""
     own = {"subagentRunId": item.run}
     match item.event:
@@ -281,25 +306,30 @@ def inner(item: Nested) -> dict[str, Any]:
         case RunFailed(code, message):
             return {"type": "SUBAGENT_ERROR", **own, "message": message, "code": code}
         case _:
-            return told(item)
+            return format_nested_as_custom(item)
 
 
-def told(item: Nested) -> dict[str, Any]:
+def format_nested_as_custom(item: SubRunEvent) -> dict[str, Any]:
     """Wrap a subagent's event as CUSTOM: as a plain event, clients would take its text for the outer run's
     and post it again."""
     value = {"subagentRunId": item.run, "name": item.agent, "event": item.event}
     return {"type": "CUSTOM", "name": "subagent", "value": value}
 
 
-def reason(item: Interrupt) -> str:
+def interrupt_reason(item: Interrupt) -> str:
     """Return AG-UI's interrupt reason, by which clients choose a component."""
     if item.kind != "confirm":
-        return INPUT
+        return INPUT_REQUIRED
     return "confirmation" if item.call is None else "tool_call"
 
 
-def interrupt(item: Interrupt) -> dict[str, Any]:
-    body = {"id": item.id, "reason": reason(item), "message": item.message, "responseSchema": item.schema}
+def format_interrupt(item: Interrupt) -> dict[str, Any]:
+    body = {
+        "id": item.id,
+        "reason": interrupt_reason(item),
+        "message": item.message,
+        "responseSchema": item.schema,
+    }
     if item.call is not None:
         body["toolCallId"] = item.call
     if item.expires is not None:
@@ -309,16 +339,16 @@ def interrupt(item: Interrupt) -> dict[str, Any]:
     return body
 
 
-def older(item: Interrupt) -> Any:
+def format_legacy_interrupt(item: Interrupt) -> Any:
     """Format an interrupt for clients without outcomes: the agent's own value, with id and reason."""
     if not isinstance(item.value, dict):
-        return interrupt(item) if item.value is None else item.value
-    return {**interrupt(item), **item.value, "id": item.id, "reason": reason(item)}
+        return format_interrupt(item) if item.value is None else item.value
+    return {**format_interrupt(item), **item.value, "id": item.id, "reason": interrupt_reason(item)}
 
 
-def spoken(message: Message, otherwise: str) -> dict[str, Any]:
+def format_message(message: Message, default_id: str) -> dict[str, Any]:
     """Format a message as AG-UI clients store it."""
-    body: dict[str, Any] = {"id": message.id or otherwise, "role": message.role}
+    body: dict[str, Any] = {"id": message.id or default_id, "role": message.role}
     if message.name is not None:
         body["name"] = message.name
     if message.call_id is not None:
@@ -328,29 +358,29 @@ def spoken(message: Message, otherwise: str) -> dict[str, Any]:
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
             for call in message.calls
         ]
-    plain = all(isinstance(part, Text) for part in message.parts)
+    plain = all(isinstance(part, TextMessagePart) for part in message.parts)
     if plain and not (message.calls and not message.parts):
         body["content"] = message.text
     elif not plain:
-        body["content"] = [shown(part) for part in message.parts]
+        body["content"] = [format_part(part) for part in message.parts]
     return body
 
 
-def shown(part: Part) -> dict[str, Any]:
+def format_part(part: MessagePart) -> dict[str, Any]:
     match part:
-        case Text(text):
+        case TextMessagePart(text):
             return {"type": "text", "text": text}
-        case Image(url) if url.startswith("data:") and ";base64," in url:
+        case ImageMessagePart(url) if url.startswith("data:") and ";base64," in url:
             media, _, data = url.removeprefix("data:").partition(";base64,")
             source = {"type": "data", "value": data, "mimeType": media}
-            return {"type": "image", "source": source, **named(part.name)}
-        case Image(url):
+            return {"type": "image", "source": source, **format_filename(part.name)}
+        case ImageMessagePart(url):
             return {"type": "image", "source": {"type": "url", "value": url}}
-        case File(name, media, data):
+        case FileMessagePart(name, media, data):
             source = {"type": "data", "value": data or "", "mimeType": media or "application/octet-stream"}
-            return {"type": "document", "source": source, **named(name)}
+            return {"type": "document", "source": source, **format_filename(name)}
 
 
-def named(name: str | None) -> dict[str, Any]:
+def format_filename(name: str | None) -> dict[str, Any]:
     """Return the file name as metadata, where `parse_filename` finds it in a posted history."""
     return {"metadata": {"filename": name}} if name else {}

@@ -4,7 +4,7 @@ fetch: the client, redirects, size and time limits. rules: allowed hosts and add
 parsing. exchange: one request through aiohttp to a checked address.
 """
 
-from rightseat.http.fetch.fetch import Fetched, Outbound
-from rightseat.http.fetch.rules import Rules
+from rightseat.http.fetch.fetch import FetchResult, OutboundClient
+from rightseat.http.fetch.rules import AddressRules
 
-__all__ = ["Fetched", "Outbound", "Rules"]
+__all__ = ["AddressRules", "FetchResult", "OutboundClient"]

@@ -11,21 +11,21 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from multidict import CIMultiDict
 
 from rightseat.errors import AddressRefused, UpstreamGarbled, UpstreamRefused
-from rightseat.http.fetch.body import collect, too_large
-from rightseat.http.fetch.rules import NotPublic, Rules
+from rightseat.http.fetch.body import make_too_large_error, read_body
+from rightseat.http.fetch.rules import AddressNotPublic, AddressRules
 from rightseat.http.fetch.target import Target
-from rightseat.http.fetch.watching import sent
+from rightseat.http.fetch.watching import record_request
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 CONNECT_SECONDS = 10
 CHUNK = 64 << 10
 
 
-class Closed(PermissionError):
+class AddressBlocked(PermissionError):
     """An OSError, because aiohttp passes only these through unchanged."""
 
 
-class Reply:
+class FetchReply:
     """Status, headers and the whole body of one exchange."""
 
     def __init__(self, status: int, headers: Mapping[str, str], data: bytes) -> None:
@@ -34,23 +34,23 @@ class Reply:
         self.data = data
 
 
-async def by_system(host: str, port: int) -> list[str]:
+async def resolve_by_system(host: str, port: int) -> list[str]:
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
-    return [str(info[4][0]) for info in found]
+    address_infos = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
+    return [str(info[4][0]) for info in address_infos]
 
 
 class CheckedResolver(AbstractResolver):
     """Resolves once and returns only checked addresses, so that DNS rebinding has no effect."""
 
-    def __init__(self, rules: Rules, resolve: Resolve) -> None:
+    def __init__(self, rules: AddressRules, resolve: Resolve) -> None:
         self.rules = rules
-        self.ask = resolve
+        self.lookup = resolve
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        addresses = await self.ask(host, port)
+        addresses = await self.lookup(host, port)
         # One blocked address refuses all: aiohttp chooses which one it connects to.
         for address in addresses:
             self.rules.check_address(host, address)
@@ -72,14 +72,14 @@ class CheckedResolver(AbstractResolver):
         """Nothing to release."""
 
 
-class Line:
+class FetchSession:
     """An aiohttp session without proxies, cookies and redirects."""
 
-    def __init__(self, rules: Rules, resolve: Resolve) -> None:
+    def __init__(self, rules: AddressRules, resolve: Resolve) -> None:
         self.rules = rules
         self.session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
-                resolver=CheckedResolver(rules, resolve), use_dns_cache=False, socket_factory=self.socket
+                resolver=CheckedResolver(rules, resolve), use_dns_cache=False, socket_factory=self.make_socket
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
@@ -88,17 +88,17 @@ class Line:
             auto_decompress=False,
         )
 
-    def socket(self, info: aiohttp.AddrInfoType) -> socket.socket:
+    def make_socket(self, info: aiohttp.AddrInfoType) -> socket.socket:
         """Make a socket for a connection; raises AddressBlocked for an address that no rule allows."""
         family, kind, protocol, _, address = info
-        if not self.rules.reachable(str(address[0])):
-            raise Closed
+        if not self.rules.is_reachable(str(address[0])):
+            raise AddressBlocked
         return socket.socket(family, kind, protocol)
 
-    async def ask(
+    async def send(
         self, target: Target, method: str, headers: Mapping[str, str], body: bytes | None, limit: int
-    ) -> Reply:
-        sent(method, str(target.url), headers, body)
+    ) -> FetchReply:
+        record_request(method, str(target.url), headers, body)
         try:
             async with self.session.request(
                 method,
@@ -109,12 +109,12 @@ class Line:
                 skip_auto_headers=("Content-Type",) if body is None else (),
             ) as response:
                 if (response.content_length or 0) > limit:
-                    raise too_large(limit)
+                    raise make_too_large_error(limit)
                 encoding = response.headers.get("Content-Encoding", "")
-                data = await collect(response.content.iter_chunked(CHUNK), encoding, limit)
-                return Reply(response.status, response.headers, data)
+                data = await read_body(response.content.iter_chunked(CHUNK), encoding, limit)
+                return FetchReply(response.status, response.headers, data)
         except (aiohttp.ClientConnectorError, aiohttp.ClientConnectionResetError, OSError) as error:
-            raise unreachable(target.host, error) from None
+            raise make_unreachable_error(target.host, error) from None
         except aiohttp.ClientError:
             raise UpstreamGarbled("The server's answer cannot be read. Try again later.") from None
 
@@ -122,9 +122,9 @@ class Line:
         await self.session.close()
 
 
-def unreachable(host: str, error: Exception) -> UpstreamRefused | AddressRefused:
-    if isinstance(getattr(error, "os_error", error), Closed):
-        return NotPublic(host)
+def make_unreachable_error(host: str, error: Exception) -> UpstreamRefused | AddressRefused:
+    if isinstance(getattr(error, "os_error", error), AddressBlocked):
+        return AddressNotPublic(host)
     if isinstance(error, aiohttp.ClientSSLError):
         return UpstreamRefused(
             f"Host {host[:100]!r} has no certificate that can be trusted. Check the address."

@@ -12,25 +12,34 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from rightseat.errors import AddressRefused, CallerError, UpstreamGarbled, UpstreamTimeout
-from rightseat.http.fetch.rules import Rules
+from rightseat.http.fetch.rules import AddressRules
 
 if TYPE_CHECKING:
-    from rightseat.http.fetch.exchange import Line, Reply, Resolve
+    from rightseat.http.fetch.exchange import FetchReply, FetchSession, Resolve
     from rightseat.http.fetch.target import Target
 
 MAX_BYTES = 20 << 20
-SECONDS = 20.0
-REDIRECTS = 5
-REDIRECTING = (301, 302, 303, 307, 308)
+TIMEOUT_SECONDS = 20.0
+MAX_REDIRECTS = 5
+REDIRECT_STATUSES = (301, 302, 303, 307, 308)
 # The headers that follow a redirect to another origin; any other may be a credential.
-HARMLESS = {"accept", "accept-language", "user-agent"}
+CROSS_ORIGIN_HEADERS = {"accept", "accept-language", "user-agent"}
 # Headers of the connection itself: setting them allows request smuggling.
-OURS = {"host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect"}
+CONNECTION_HEADERS = {
+    "host",
+    "connection",
+    "content-length",
+    "transfer-encoding",
+    "te",
+    "trailer",
+    "upgrade",
+    "expect",
+}
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 FILE_NAME = re.compile(r"""filename\*?=(?:utf-8'[^']*')?"?([^";]+)"?""", re.IGNORECASE)
 
 
-class Fetched(Struct, frozen=True):
+class FetchResult(Struct, frozen=True):
     """A response of any status. `content_type` is as the server sent it, parameters included."""
 
     url: str
@@ -43,30 +52,30 @@ class Fetched(Struct, frozen=True):
     @property
     def name(self) -> str:
         """The file name: of Content-Disposition, else the last part of the path."""
-        said = FILE_NAME.search(self.headers.get("content-disposition", ""))
+        match = FILE_NAME.search(self.headers.get("content-disposition", ""))
         path = self.url.partition("?")[0].partition("#")[0].split("://", 1)[-1]
-        found = said[1] if said else path.partition("/")[2]
-        return unquote(found).replace("\\", "/").rpartition("/")[2].strip()[:200]
+        name = match[1] if match else path.partition("/")[2]
+        return unquote(name).replace("\\", "/").rpartition("/")[2].strip()[:200]
 
 
-class Outbound:
+class OutboundClient:
     """Fetches URLs under `rules`. Holds connections: close it."""
 
     def __init__(
         self,
-        rules: Rules | None = None,
+        rules: AddressRules | None = None,
         *,
         max_bytes: int = MAX_BYTES,
-        seconds: float = SECONDS,
-        redirects: int = REDIRECTS,
+        seconds: float = TIMEOUT_SECONDS,
+        redirects: int = MAX_REDIRECTS,
         resolve: Resolve | None = None,
     ) -> None:
-        self.rules = rules or Rules()
+        self.rules = rules or AddressRules()
         self.max_bytes = max_bytes
         self.seconds = seconds
         self.redirects = redirects
         self.resolve = resolve
-        self._line: tuple[asyncio.AbstractEventLoop, Line] | None = None
+        self._session: tuple[asyncio.AbstractEventLoop, FetchSession] | None = None
 
     async def fetch(
         self,
@@ -77,7 +86,7 @@ class Outbound:
         body: bytes | None = None,
         same_origin: bool = False,
         query: tuple[str, ...] = (),
-    ) -> Fetched:
+    ) -> FetchResult:
         """Fetch a URL and return the response of any status. `same_origin`: a redirect to another origin is
         an error. `query`: escaped pairs that a redirect within the origin keeps, as it keeps headers.
 
@@ -88,13 +97,13 @@ class Outbound:
         check_headers(headers)
         try:
             async with asyncio.timeout(self.seconds):
-                return await self._follow(url, method, headers, body, same_origin, query)
+                return await self._fetch_with_redirects(url, method, headers, body, same_origin, query)
         except TimeoutError:
             raise UpstreamTimeout(
                 f"The server did not answer completely within {self.seconds:g} s. Try again, or ask for less."
             ) from None
 
-    async def _follow(
+    async def _fetch_with_redirects(
         self,
         url: str,
         method: str,
@@ -102,49 +111,51 @@ class Outbound:
         body: bytes | None,
         same_origin: bool,
         query: tuple[str, ...],
-    ) -> Fetched:
-        from rightseat.http.fetch.target import joined, target
+    ) -> FetchResult:
+        from rightseat.http.fetch.target import parse_target, resolve_redirect
 
-        line = self._connected()
-        here = target(url)
+        session = self._get_session()
+        current = parse_target(url)
         for _ in range(self.redirects + 1):
-            self.rules.check_host(here.host, here.port)
-            reply = await line.ask(here, method, sent(headers), body, self.max_bytes)
+            self.rules.check_host(current.host, current.port)
+            reply = await session.send(current, method, add_default_headers(headers), body, self.max_bytes)
             location = reply.headers.get("Location")
-            if reply.status not in REDIRECTING or not location:
-                return fetched(here, reply)
-            there = joined(here, location)
+            if reply.status not in REDIRECT_STATUSES or not location:
+                return make_result(current, reply)
+            next_target = resolve_redirect(current, location)
             if method not in ("GET", "HEAD") and (
                 reply.status == 303 or (reply.status in (301, 302) and method == "POST")
             ):
                 method, body = "GET", None
                 headers = {name: value for name, value in headers.items() if name.lower() != "content-type"}
-            if there.origin != here.origin:
+            if next_target.origin != current.origin:
                 if same_origin or body is not None:
                     raise AddressRefused(
                         "The server sends this request on to another one, and that is not followed. "
                         "Name the final address."
                     )
-                headers = {name: value for name, value in headers.items() if name.lower() in HARMLESS}
+                headers = {
+                    name: value for name, value in headers.items() if name.lower() in CROSS_ORIGIN_HEADERS
+                }
                 query = ()
-            here = target(with_query(str(there.url), query))
+            current = parse_target(add_query(str(next_target.url), query))
         raise UpstreamGarbled(
             f"The server redirects more than {self.redirects} times. Name the final address."
         )
 
-    def _connected(self) -> Line:
-        from rightseat.http.fetch.exchange import Line, by_system
+    def _get_session(self) -> FetchSession:
+        from rightseat.http.fetch.exchange import FetchSession, resolve_by_system
 
         loop = asyncio.get_running_loop()
-        if self._line is None or self._line[0] is not loop:
-            self._line = loop, Line(self.rules, self.resolve or by_system)
-        return self._line[1]
+        if self._session is None or self._session[0] is not loop:
+            self._session = loop, FetchSession(self.rules, self.resolve or resolve_by_system)
+        return self._session[1]
 
     async def close(self) -> None:
-        if self._line is not None:
-            _, line = self._line
-            self._line = None
-            await line.close()
+        if self._session is not None:
+            _, session = self._session
+            self._session = None
+            await session.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -155,14 +166,14 @@ class Outbound:
         await self.close()
 
 
-def may_be_sent(header: str) -> bool:
+def is_allowed_header(header: str) -> bool:
     """Whether a caller may set a header of this name."""
-    return TOKEN.fullmatch(header) is not None and header.lower() not in OURS
+    return TOKEN.fullmatch(header) is not None and header.lower() not in CONNECTION_HEADERS
 
 
 def check_headers(headers: Mapping[str, str]) -> None:
     for name, value in headers.items():
-        if not may_be_sent(name):
+        if not is_allowed_header(name):
             raise CallerError(f"Header {name[:60]!r} cannot be sent. Leave it out.")
         if any(char in value for char in "\r\n\0") or not value.isprintable():
             raise CallerError(
@@ -172,23 +183,23 @@ def check_headers(headers: Mapping[str, str]) -> None:
             raise CallerError(f"The value of header {name[:60]!r} is not ASCII. Encode it.")
 
 
-def with_query(url: str, query: tuple[str, ...]) -> str:
+def add_query(url: str, query: tuple[str, ...]) -> str:
     """Add pairs to a URL's query, except for names that it has."""
-    address, _, asked = url.partition("?")
-    pairs = asked.split("&") if asked else []
+    address, _, existing = url.partition("?")
+    pairs = existing.split("&") if existing else []
     named = {pair.partition("=")[0] for pair in pairs}
     pairs += [pair for pair in query if pair.partition("=")[0] not in named]
     return f"{address}?{'&'.join(pairs)}" if pairs else address
 
 
-def sent(headers: Mapping[str, str]) -> dict[str, str]:
-    given = {name.lower() for name in headers}
+def add_default_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    names = {name.lower() for name in headers}
     defaults = {"Accept": "*/*", "User-Agent": "rightseat"}
-    added = {name: value for name, value in defaults.items() if name.lower() not in given}
+    added = {name: value for name, value in defaults.items() if name.lower() not in names}
     plain = {name: value for name, value in headers.items() if name.lower() != "accept-encoding"}
     return {**added, **plain, "Accept-Encoding": "gzip, deflate"}
 
 
-def fetched(here: Target, reply: Reply) -> Fetched:
+def make_result(target: Target, reply: FetchReply) -> FetchResult:
     headers = {name.lower(): value for name, value in reply.headers.items()}
-    return Fetched(str(here.url), reply.status, headers.get("content-type", ""), reply.data, headers)
+    return FetchResult(str(target.url), reply.status, headers.get("content-type", ""), reply.data, headers)

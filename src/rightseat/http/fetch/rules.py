@@ -11,15 +11,15 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-def networks(*texts: str) -> tuple[Network, ...]:
+def parse_networks(*texts: str) -> tuple[Network, ...]:
     return tuple(ipaddress.ip_network(text) for text in texts)
 
 
 # Our own list: `is_global` of the standard library differs between Python releases.
-PRIVATE = networks(
+PRIVATE = parse_networks(
     "10.0.0.0/8", "127.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "::1/128", "fc00::/7"
 )
-NEVER_4 = networks(
+BLOCKED_IPV4 = parse_networks(
     "0.0.0.0/8",
     "169.254.0.0/16",
     "192.0.0.0/24",
@@ -34,11 +34,11 @@ NEVER_4 = networks(
     "168.63.129.16/32",
 )
 # IPv6 as an allowlist: one block is public, without the ranges that embed other addresses.
-PUBLIC_6 = ipaddress.IPv6Network("2000::/3")
-NEVER_6 = networks("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
+PUBLIC_IPV6 = ipaddress.IPv6Network("2000::/3")
+BLOCKED_IPV6 = parse_networks("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 
 
-class Rules:
+class AddressRules:
     """`hosts`: the only names that may be called (`name`, `name:port`, `*.name`); None: any public host.
 
     `allow`: exceptions for addresses that are not public: networks (`10.1.0.0/16`), or names whose private
@@ -46,7 +46,7 @@ class Rules:
     """
 
     def __init__(self, hosts: Iterable[str] | None = None, allow: Iterable[str] = ()) -> None:
-        self.hosts = None if hosts is None else {plain_name(host) for host in hosts}
+        self.hosts = None if hosts is None else {normalize_host(host) for host in hosts}
         self.networks: list[Network] = []
         self.names: set[str] = set()
         for entry in allow:
@@ -55,17 +55,17 @@ class Rules:
             except ValueError:
                 if "/" in entry or not entry:
                     raise ConfigError(f"{entry!r} is neither a network nor the name of a host.") from None
-                self.names.add(plain_name(entry))
+                self.names.add(normalize_host(entry))
 
     def check_host(self, host: str, port: int) -> None:
         """Raise AddressRefused for a host by its name alone, before DNS."""
-        name = plain_name(host)
-        if self.hosts is not None and not listed(name, port, self.hosts):
+        name = normalize_host(host)
+        if self.hosts is not None and not is_listed(name, port, self.hosts):
             raise AddressRefused(
-                f"Host {shown(host)} is not on the list of hosts that may be called here. "
+                f"Host {quote_host(host)} is not on the list of hosts that may be called here. "
                 "Name one that is, or ask the operator to add it."
             )
-        address = literal(name)
+        address = parse_address(name)
         if address is not None:
             self.check_address(host, str(address))
 
@@ -74,59 +74,59 @@ class Rules:
         try:
             address = ipaddress.ip_address(text)
         except ValueError:
-            raise NotPublic(host) from None
+            raise AddressNotPublic(host) from None
         if any(address in network for network in self.networks):
             return
-        if plain_name(host) in self.names and any(address in network for network in PRIVATE):
+        if normalize_host(host) in self.names and any(address in network for network in PRIVATE):
             return
-        if not public(address):
-            raise NotPublic(host)
+        if not is_public(address):
+            raise AddressNotPublic(host)
 
-    def reachable(self, text: str) -> bool:
+    def is_reachable(self, text: str) -> bool:
         """Whether any host may resolve to this address."""
         try:
             address = ipaddress.ip_address(text)
         except ValueError:
             return False
         open_here = (*self.networks, *(PRIVATE if self.names else ()))
-        return public(address) or any(address in network for network in open_here)
+        return is_public(address) or any(address in network for network in open_here)
 
 
-def public(address: Address) -> bool:
+def is_public(address: Address) -> bool:
     if isinstance(address, ipaddress.IPv4Address):
-        return not any(address in network for network in (*PRIVATE, *NEVER_4))
-    if address.scope_id is not None or address not in PUBLIC_6:
+        return not any(address in network for network in (*PRIVATE, *BLOCKED_IPV4))
+    if address.scope_id is not None or address not in PUBLIC_IPV6:
         return False
-    return not any(address in network for network in NEVER_6)
+    return not any(address in network for network in BLOCKED_IPV6)
 
 
-def listed(name: str, port: int, hosts: set[str]) -> bool:
+def is_listed(name: str, port: int, hosts: set[str]) -> bool:
     parents = name.split(".")
     wild = ("*." + ".".join(parents[start:]) for start in range(1, len(parents)))
     return any(one in hosts or f"{one}:{port}" in hosts for one in (name, *wild))
 
 
-def literal(name: str) -> Address | None:
+def parse_address(name: str) -> Address | None:
     try:
         return ipaddress.ip_address(name)
     except ValueError:
         return None
 
 
-def plain_name(host: str) -> str:
+def normalize_host(host: str) -> str:
     """Return a host as it is compared: lower case, without brackets and trailing dot."""
     return host.strip().strip("[]").rstrip(".").lower()
 
 
-def shown(host: str) -> str:
+def quote_host(host: str) -> str:
     return repr(host[:100])
 
 
-class NotPublic(AddressRefused):
+class AddressNotPublic(AddressRefused):
     def __init__(self, host: str) -> None:
         # The address is not told: it would map the network behind this server.
         super().__init__(
-            f"Host {shown(host)} does not lead to a public address, so it is not called. "
+            f"Host {quote_host(host)} does not lead to a public address, so it is not called. "
             "Use a public address, or ask the operator to allow this one."
         )
         self.host = host

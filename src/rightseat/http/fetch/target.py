@@ -9,17 +9,17 @@ from msgspec import Struct
 from yarl import URL
 
 from rightseat.errors import AddressRefused
-from rightseat.http.fetch.rules import literal, plain_name, shown
+from rightseat.http.fetch.rules import normalize_host, parse_address, quote_host
 
 MAX_URL = 8192
 PORTS = {"http": 80, "https": 443}
-NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_](?:[a-z0-9_-]{0,62}))*")
+HOST_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_](?:[a-z0-9_-]{0,62}))*")
 # One host and at most one port: parsers disagree about anything else.
 AUTHORITY = re.compile(r"(?:\[[^\[\]@]*\]|[^\[\]@:]+)(?::[0-9]*)?")
 # A numeric last label: resolvers read 0x7f.1, 0177.1 and 2130706433 as 127.0.0.1.
-NUMBER = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)")
+NUMERIC_LABEL = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)")
 # Characters that stay as they are in path and query; `%` because they are escaped already.
-SAFE = "!#$%&'()*+,/:;=?@[]~"
+SAFE_CHARACTERS = "!#$%&'()*+,/:;=?@[]~"
 
 
 class Target(Struct, frozen=True):
@@ -33,31 +33,31 @@ class Target(Struct, frozen=True):
         return self.scheme, self.host, self.port
 
 
-def target(text: str) -> Target:
+def parse_target(text: str) -> Target:
     """Parse a URL; raises AddressRefused."""
-    check_text(text)
+    check_url_text(text)
     try:
         parts = urlsplit(text.strip(" "))
         port = parts.port
     except ValueError:
-        raise unreadable() from None
+        raise make_unreadable_error() from None
     if parts.scheme not in PORTS:
         raise AddressRefused("Only http:// and https:// URLs are fetched.")
     if "@" in parts.netloc:
         raise AddressRefused("The URL holds a user name or a password. Leave out what stands before the @.")
     if not AUTHORITY.fullmatch(parts.netloc):
-        raise unreadable()
-    host = ascii_host(parts.hostname or "")
+        raise make_unreadable_error()
+    host = to_ascii_host(parts.hostname or "")
     port = PORTS[parts.scheme] if port is None else port
     if port == 0:
         raise AddressRefused("The URL's port is 0. Name the port that the server listens on.")
     # Escapes are kept: a signed URL with one escape rewritten is no longer valid.
-    path, query = quote(parts.path or "/", safe=SAFE), quote(parts.query, safe=SAFE)
+    path, query = quote(parts.path or "/", safe=SAFE_CHARACTERS), quote(parts.query, safe=SAFE_CHARACTERS)
     url = URL.build(scheme=parts.scheme, host=host, port=port, path=path, query_string=query, encoded=True)
     return Target(parts.scheme, host, port, url)
 
 
-def check_text(text: str) -> None:
+def check_url_text(text: str) -> None:
     if len(text) > MAX_URL:
         raise AddressRefused(f"The URL is longer than {MAX_URL} characters. Use a shorter one.")
     if any(char <= " " or char in "\\\x7f" or "\ud800" <= char <= "\udfff" for char in text.strip(" ")):
@@ -66,37 +66,37 @@ def check_text(text: str) -> None:
         )
 
 
-def unreadable() -> AddressRefused:
+def make_unreadable_error() -> AddressRefused:
     return AddressRefused("The URL's host or port cannot be read. Write https://host/path.")
 
 
-def joined(base: Target, location: str) -> Target:
+def resolve_redirect(base: Target, location: str) -> Target:
     """Return the target of a redirect, parsed by the same rules."""
-    check_text(location)
+    check_url_text(location)
     try:
-        return target(urljoin(str(base.url), location))
+        return parse_target(urljoin(str(base.url), location))
     except ValueError:
-        raise unreadable() from None
+        raise make_unreadable_error() from None
 
 
-def ascii_host(written: str) -> str:
+def to_ascii_host(written: str) -> str:
     """Return the host as it goes to DNS: IDNA-encoded, full-width digits and dots normalized."""
-    wrong = AddressRefused(
-        f"Host {shown(written)} is not a host name or a plain IP address. Write one of them."
+    error = AddressRefused(
+        f"Host {quote_host(written)} is not a host name or a plain IP address. Write one of them."
     )
     if "%" in written:
-        raise wrong
+        raise error
     if ":" in written:
-        if (found := literal(written)) is None:
-            raise wrong
-        return str(found)
+        if (address := parse_address(written)) is None:
+            raise error
+        return str(address)
     try:
         host = URL.build(scheme="http", host=written).raw_host or ""
     except (ValueError, UnicodeError):
-        raise wrong from None
-    host = plain_name(host)
-    if not NAME.fullmatch(host):
-        raise wrong
-    if NUMBER.fullmatch(host.rpartition(".")[2]) and literal(host) is None:
-        raise wrong
+        raise error from None
+    host = normalize_host(host)
+    if not HOST_NAME.fullmatch(host):
+        raise error
+    if NUMERIC_LABEL.fullmatch(host.rpartition(".")[2]) and parse_address(host) is None:
+        raise error
     return host

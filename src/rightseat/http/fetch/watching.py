@@ -9,27 +9,27 @@ from typing import Any
 
 from rightseat.config.secret import mask
 
-_SEEN: ContextVar[list[dict[str, Any]] | None] = ContextVar("seen", default=None)
+_RECORDED: ContextVar[list[dict[str, Any]] | None] = ContextVar("seen", default=None)
 # Values of all other headers are masked: one may be a key.
-SHOWN = ("accept", "content-type", "user-agent")
-MOST = 4000
+SHOWN_HEADERS = ("accept", "content-type", "user-agent")
+MAX_BODY_SHOWN = 4000
 
 
 @contextmanager
-def watching() -> Iterator[list[dict[str, Any]]]:
+def record_requests() -> Iterator[list[dict[str, Any]]]:
     """Record the requests of this task within the block, in order; yields the list."""
-    seen: list[dict[str, Any]] = []
-    token = _SEEN.set(seen)
+    requests: list[dict[str, Any]] = []
+    token = _RECORDED.set(requests)
     try:
-        yield seen
+        yield requests
     finally:
-        _SEEN.reset(token)
+        _RECORDED.reset(token)
 
 
-def sent(method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> None:
-    seen = _SEEN.get()
-    if seen is None:
+def record_request(method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> None:
+    requests = _RECORDED.get()
+    if requests is None:
         return
-    shown = {name: value if name.lower() in SHOWN else "•••" for name, value in headers.items()}
-    text = (body or b"")[:MOST].decode("utf-8", "replace")
-    seen.append({"method": method, "url": mask(url), "headers": shown, "body": mask(text)})
+    shown = {name: value if name.lower() in SHOWN_HEADERS else "•••" for name, value in headers.items()}
+    text = (body or b"")[:MAX_BODY_SHOWN].decode("utf-8", "replace")
+    requests.append({"method": method, "url": mask(url), "headers": shown, "body": mask(text)})

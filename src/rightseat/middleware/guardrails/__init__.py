@@ -6,22 +6,22 @@ find violations in whole or streamed texts. `input_checks` and `output_filter` a
 tool results.
 """
 
-from rightseat.middleware.guardrails.layer import Guards, guardrails
-from rightseat.middleware.guardrails.patterns import Patterns
-from rightseat.middleware.guardrails.rules import Guard, Lists, Untrusted
+from rightseat.middleware.guardrails.layer import GuardrailPolicies, guardrails
+from rightseat.middleware.guardrails.patterns import PatternList
+from rightseat.middleware.guardrails.rules import GuardrailPolicy, TextRules, UntrustedResultRules
 from rightseat.middleware.guardrails.verdict import Check, Direction, Refuse, Replace
-from rightseat.middleware.guardrails.words import Words
+from rightseat.middleware.guardrails.words import WordList
 
 __all__ = [
     "Check",
     "Direction",
-    "Guard",
-    "Guards",
-    "Lists",
-    "Patterns",
+    "GuardrailPolicies",
+    "GuardrailPolicy",
+    "PatternList",
     "Refuse",
     "Replace",
-    "Untrusted",
-    "Words",
+    "TextRules",
+    "UntrustedResultRules",
+    "WordList",
     "guardrails",
 ]

@@ -13,25 +13,32 @@ from msgspec import Struct
 from yarl import URL
 
 from rightseat.config.secret import Secret
-from rightseat.http import Client, request_head
-from rightseat.middleware.guardrails.verdict import UNCHECKED, Direction, Failing, Refuse, Replace, Verdict
-from rightseat.tools.thread_pool import Threads
+from rightseat.http.client import HttpClient, format_request_head
+from rightseat.middleware.guardrails.verdict import (
+    UNCHECKED,
+    Direction,
+    FailureMode,
+    Refuse,
+    Replace,
+    Verdict,
+)
+from rightseat.tools.thread_pool import ToolThreadRunner
 from rightseat.types.turn import Turn
 
 log = logging.getLogger(__name__)
 MAX_ANSWER = 64 << 10
 MAX_REASON = 500
-SECONDS = 5.0
+DEFAULT_SECONDS = 5.0
 Validator = Callable[[str, Direction, Turn], Verdict | Awaitable[Verdict]]
 KEY_HEADER = "X-CopilotCloud-Public-API-Key"
 
 
-def failed(name: str, failing: Failing, why: str) -> Verdict:
-    log.warning("the guardrail %s could not be asked (%s): what it should check is %s", name, why, failing)
-    return UNCHECKED if failing == "refuse" else None
+def handle_check_failure(name: str, on_failure: FailureMode, why: str) -> Verdict:
+    log.warning("the guardrail %s could not be asked (%s): what it should check is %s", name, why, on_failure)
+    return UNCHECKED if on_failure == "refuse" else None
 
 
-class Local:
+class FunctionCheck:
     """A check by a function `(text, direction, turn)` that returns None, Refuse or Replace. A plain function
     runs in a thread."""
 
@@ -43,51 +50,51 @@ class Local:
         validator: Validator,
         *,
         directions: tuple[Direction, ...] = ("input",),
-        seconds: float = SECONDS,
-        failing: Failing = "refuse",
+        seconds: float = DEFAULT_SECONDS,
+        on_failure: FailureMode = "refuse",
     ) -> None:
         self.name = name
         self.validator = validator
         self.directions = directions
         self.seconds = seconds
-        self.failing = failing
-        self.threads = Threads()
+        self.on_failure = on_failure
+        self.threads = ToolThreadRunner()
 
     async def verdict(self, text: str, direction: Direction, turn: Turn) -> Verdict:
         # A task, so that any exception of the function can be handled.
-        task = asyncio.ensure_future(self.called(text, direction, turn))
+        task = asyncio.ensure_future(self.call_validator(text, direction, turn))
         try:
             done, _ = await asyncio.wait([task], timeout=self.seconds)
         finally:
             if not task.done():
                 task.cancel()
         if not done:
-            return failed(self.name, self.failing, f"it took longer than {self.seconds:g} s")
+            return handle_check_failure(self.name, self.on_failure, f"it took longer than {self.seconds:g} s")
         if (error := task.exception()) is not None:
-            return failed(self.name, self.failing, type(error).__name__)
-        found = task.result()
-        if found is None or isinstance(found, Refuse | Replace):
-            return found
-        return failed(self.name, self.failing, f"it gave a {type(found).__name__}")
+            return handle_check_failure(self.name, self.on_failure, type(error).__name__)
+        result = task.result()
+        if result is None or isinstance(result, Refuse | Replace):
+            return result
+        return handle_check_failure(self.name, self.on_failure, f"it gave a {type(result).__name__}")
 
-    async def called(self, text: str, direction: Direction, turn: Turn) -> Any:
+    async def call_validator(self, text: str, direction: Direction, turn: Turn) -> Any:
         if inspect.iscoroutinefunction(self.validator):
             return await self.validator(text, direction, turn)
-        found = await self.threads.run(lambda: self.validator(text, direction, turn))
-        return await found if inspect.isawaitable(found) else found
+        result = await self.threads.run(lambda: self.validator(text, direction, turn))
+        return await result if inspect.isawaitable(result) else result
 
     async def close(self) -> None:
         """Do nothing: there are no resources."""
 
 
-class Told(Struct):
+class ValidationResponse(Struct):
     """Response of CopilotKit cloud's validation service."""
 
     status: str
     reason: str | None = None
 
 
-class Remote:
+class RemoteCheck:
     """A check by a service with CopilotKit cloud's contract: POST text and topics to `/guardrails/validate`;
     the response is `allowed`, or `denied` with a reason."""
 
@@ -101,53 +108,53 @@ class Remote:
         key: Secret | None = None,
         topics: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
         directions: tuple[Direction, ...] = ("input",),
-        seconds: float = SECONDS,
-        failing: Failing = "refuse",
+        seconds: float = DEFAULT_SECONDS,
+        on_failure: FailureMode = "refuse",
     ) -> None:
         self.name = name
         self.url = URL(url)
         self.key = key
-        self.valid, self.invalid = topics
+        self.valid_topics, self.invalid_topics = topics
         self.directions = directions
         self.seconds = seconds
-        self.failing = failing
-        self.client = Client(self.url, connect_timeout=seconds)
+        self.on_failure = on_failure
+        self.client = HttpClient(self.url, connect_timeout=seconds)
 
     async def verdict(self, text: str, direction: Direction, turn: Turn) -> Verdict:
         try:
             async with asyncio.timeout(self.seconds):
-                told = await self.asked(self.posted(text, direction, turn))
+                response = await self.post(self.build_body(text, direction, turn))
         except (OSError, TimeoutError, msgspec.MsgspecError) as error:
-            return failed(self.name, self.failing, type(error).__name__)
-        if told is None or told.status not in ("allowed", "denied"):
-            return failed(self.name, self.failing, "its answer is not one of this contract")
-        return None if told.status == "allowed" else Refuse((told.reason or "")[:MAX_REASON])
+            return handle_check_failure(self.name, self.on_failure, type(error).__name__)
+        if response is None or response.status not in ("allowed", "denied"):
+            return handle_check_failure(self.name, self.on_failure, "its answer is not one of this contract")
+        return None if response.status == "allowed" else Refuse((response.reason or "")[:MAX_REASON])
 
-    def posted(self, text: str, direction: Direction, turn: Turn) -> bytes:
-        before = [m for m in turn.messages if m.role in ("user", "assistant") and m.text]
-        if direction == "input" and before and before[-1].text == text:
-            before = before[:-1]
+    def build_body(self, text: str, direction: Direction, turn: Turn) -> bytes:
+        history = [m for m in turn.messages if m.role in ("user", "assistant") and m.text]
+        if direction == "input" and history and history[-1].text == text:
+            history = history[:-1]
         return msgspec.json.encode(
             {
                 "input": text,
                 "direction": direction,
-                "validTopics": [*self.valid, *turn.topics.allow],
-                "invalidTopics": [*self.invalid, *turn.topics.deny],
-                "messages": [{"role": m.role, "content": m.text} for m in before],
+                "validTopics": [*self.valid_topics, *turn.topics.allow],
+                "invalidTopics": [*self.invalid_topics, *turn.topics.deny],
+                "messages": [{"role": m.role, "content": m.text} for m in history],
             }
         )
 
-    async def asked(self, body: bytes) -> Told | None:
+    async def post(self, body: bytes) -> ValidationResponse | None:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self.key is not None:
             headers[KEY_HEADER] = self.key.reveal()
         deadline = asyncio.get_running_loop().time() + self.seconds
-        response = await self.client.send(request_head("POST", self.url, headers), body, deadline)
+        response = await self.client.send(format_request_head("POST", self.url, headers), body, deadline)
         try:
-            await response.head()
+            await response.wait_for_head()
             if response.status != 200:
                 return None
-            return msgspec.json.decode(await response.read(MAX_ANSWER), type=Told)
+            return msgspec.json.decode(await response.read_body(MAX_ANSWER), type=ValidationResponse)
         finally:
             response.close()
 

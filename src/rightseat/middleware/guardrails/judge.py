@@ -11,22 +11,22 @@ from typing import Any
 
 import msgspec
 
-from rightseat.engine.structured import structured
+from rightseat.engine.structured import generate_structured
 from rightseat.errors import UpstreamError
-from rightseat.middleware.guardrails.checks import failed
-from rightseat.middleware.guardrails.rules import sentence
-from rightseat.middleware.guardrails.verdict import Direction, Failing, Refuse, Verdict
-from rightseat.middleware.model_info import Source, Watch
+from rightseat.middleware.guardrails.checks import handle_check_failure
+from rightseat.middleware.guardrails.rules import format_refusal
+from rightseat.middleware.guardrails.verdict import Direction, FailureMode, Refuse, Verdict
+from rightseat.middleware.model_info import ModelInfo, ModelWrapper
 from rightseat.types.model import Model
 from rightseat.types.turn import Turn
 
-Topics = Mapping[str, tuple[str, ...]]
-MOST = 8000
+TopicWords = Mapping[str, tuple[str, ...]]
+MAX_SHOWN_CHARS = 8000
 """Characters of a message that the model sees: its beginning and its end."""
-PROMPT = Path(__file__).with_name("judge.txt")
+PROMPT_FILE = Path(__file__).with_name("judge.txt")
 
 
-class Judge:
+class TopicJudge:
     """A check by a judge model. `deny` and `allow` are topics by name, each with example words."""
 
     topical = True
@@ -35,43 +35,45 @@ class Judge:
     def __init__(
         self,
         model: Model,
-        source: Source,
+        info: ModelInfo,
         *,
-        deny: Topics,
-        allow: Topics,
+        deny: TopicWords,
+        allow: TopicWords,
         seconds: float,
-        failing: Failing = "refuse",
+        on_failure: FailureMode = "refuse",
     ) -> None:
         self.model = model
-        self.source = source
+        self.info = info
         self.deny = dict(deny)
         self.allow = dict(allow)
         self.seconds = seconds
-        self.failing = failing
+        self.on_failure = on_failure
 
     async def verdict(self, text: str, direction: Direction, turn: Turn) -> Verdict:
         # The client's topics count too: they can only make the rules stricter.
-        deny = {**self.deny, **named(turn.topics.deny)}
-        wanted = [self.allow, named(turn.topics.allow)]
-        every = {**deny, **wanted[0], **wanted[1]}
-        if not every:
+        deny = {**self.deny, **make_topics(turn.topics.deny)}
+        allow = [self.allow, make_topics(turn.topics.allow)]
+        topics = {**deny, **allow[0], **allow[1]}
+        if not topics:
             return None
         try:
             async with asyncio.timeout(self.seconds):
-                found = await structured(self.model, question(every, text), schema(every))
+                answers = await generate_structured(
+                    self.model, build_question(topics, text), build_answer_schema(topics)
+                )
         except (UpstreamError, TimeoutError) as error:
-            return failed("judge", self.failing, type(error).__name__)
-        if any(found[name] for name in deny):
-            return Refuse(sentence("input", "topic"))
-        if any(allowed and not any(found[name] for name in allowed) for allowed in wanted):
-            return Refuse(sentence("input", "off_topic"))
+            return handle_check_failure("judge", self.on_failure, type(error).__name__)
+        if any(answers[name] for name in deny):
+            return Refuse(format_refusal("input", "topic"))
+        if any(allowed and not any(answers[name] for name in allowed) for allowed in allow):
+            return Refuse(format_refusal("input", "off_topic"))
         return None
 
-    def watched(self, watch: Watch) -> Judge:
+    def with_wrapped_model(self, wrap: ModelWrapper) -> TopicJudge:
         """Return a copy with a wrapped model, so that its calls are metered and billed."""
-        found = copy(self)
-        found.model = watch(self.model, self.source)
-        return found
+        judge = copy(self)
+        judge.model = wrap(self.model, self.info)
+        return judge
 
     async def close(self) -> None:
         # The model may belong to no assistant; closing it twice is harmless.
@@ -80,24 +82,28 @@ class Judge:
 
 
 @cache
-def prompt() -> str:
-    return PROMPT.read_text("utf-8")
+def load_prompt() -> str:
+    return PROMPT_FILE.read_text("utf-8")
 
 
-def named(names: Iterable[str]) -> Topics:
+def make_topics(names: Iterable[str]) -> TopicWords:
     return dict.fromkeys(names, ())
 
 
-def question(topics: Topics, text: str) -> str:
+def build_question(topics: TopicWords, text: str) -> str:
     lines = (
         f"- {name}" + (f" (such as: {', '.join(words)})" if words else "") for name, words in topics.items()
     )
-    shown = text if len(text) <= MOST else f"{text[: MOST // 2]}\n…\n{text[-MOST // 2 :]}"
+    shown = (
+        text
+        if len(text) <= MAX_SHOWN_CHARS
+        else f"{text[: MAX_SHOWN_CHARS // 2]}\n…\n{text[-MAX_SHOWN_CHARS // 2 :]}"
+    )
     # As JSON, so that the message cannot fake its own end.
-    return prompt().format(topics="\n".join(lines), message=msgspec.json.encode(shown).decode())
+    return load_prompt().format(topics="\n".join(lines), message=msgspec.json.encode(shown).decode())
 
 
-def schema(topics: Topics) -> dict[str, Any]:
+def build_answer_schema(topics: TopicWords) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": {name: {"type": "boolean"} for name in topics},

@@ -7,36 +7,41 @@ from collections.abc import AsyncIterator, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat.middleware.guardrails.asking import ModelOf, admitted, checked, waits
-from rightseat.middleware.guardrails.judge import Judge
-from rightseat.middleware.guardrails.rules import Guard
-from rightseat.middleware.guardrails.speaking import screened, speaks
-from rightseat.middleware.model_info import Watch
+from rightseat.middleware.guardrails.asking import ModelLookup, apply_local_rules, needs_checks, run_checks
+from rightseat.middleware.guardrails.judge import TopicJudge
+from rightseat.middleware.guardrails.rules import GuardrailPolicy
+from rightseat.middleware.guardrails.speaking import has_output_rules, stream_filtered
+from rightseat.middleware.model_info import ModelWrapper
 from rightseat.types.events import Event
 from rightseat.types.responder import Layer, Responder
 from rightseat.types.streams import closing
-from rightseat.types.turn import Topics, Turn
+from rightseat.types.turn import ClientTopics, Turn
 
-NONE = Topics()
+NO_TOPICS = ClientTopics()
 
 
-class Guards(Struct, frozen=True):
+class GuardrailPolicies(Struct, frozen=True):
     """Policies by assistant; `default` applies to all others."""
 
-    default: Guard = Guard()
-    named: Mapping[str, Guard] = {}
+    default: GuardrailPolicy = GuardrailPolicy()
+    named: Mapping[str, GuardrailPolicy] = {}
 
-    def of(self, assistant: str | None) -> Guard:
+    def for_assistant(self, assistant: str | None) -> GuardrailPolicy:
         return self.named.get(assistant or "default", self.default)
 
-    def watched(self, watch: Watch) -> Guards:
+    def with_wrapped_models(self, wrap: ModelWrapper) -> GuardrailPolicies:
         """Return a copy whose judge models are wrapped."""
 
-        def seen(guard: Guard) -> Guard:
-            checks = (check.watched(watch) if isinstance(check, Judge) else check for check in guard.checks)
+        def wrap_policy(guard: GuardrailPolicy) -> GuardrailPolicy:
+            checks = (
+                check.with_wrapped_model(wrap) if isinstance(check, TopicJudge) else check
+                for check in guard.checks
+            )
             return replace(guard, checks=tuple(checks))
 
-        return Guards(seen(self.default), {name: seen(guard) for name, guard in self.named.items()})
+        return GuardrailPolicies(
+            wrap_policy(self.default), {name: wrap_policy(guard) for name, guard in self.named.items()}
+        )
 
     async def close(self) -> None:
         for guard in (self.default, *self.named.values()):
@@ -44,37 +49,39 @@ class Guards(Struct, frozen=True):
                 await check.close()
 
 
-def guardrails(guards: Guards, model: ModelOf) -> Layer:
+def guardrails(guards: GuardrailPolicies, find_model: ModelLookup) -> Layer:
     """Layer that applies the policies. `find_model` returns an assistant's model, for counting tokens."""
 
     def layer(inner: Responder) -> Responder:
         def respond(turn: Turn) -> AsyncIterator[Event]:
-            guard = guards.of(turn.assistant)
-            if not guard and turn.topics == NONE:
+            guard = guards.for_assistant(turn.assistant)
+            if not guard and turn.topics == NO_TOPICS:
                 return inner(turn)
-            turn = arranged(guard, admitted(guard, turn))
-            if waits(guard):
-                return waited(inner, guard, turn, model)
+            turn = apply_turn_settings(guard, apply_local_rules(guard, turn))
+            if needs_checks(guard):
+                return stream_after_checks(inner, guard, turn, find_model)
             # Without output rules, no generator of its own: it would cost time for each token.
-            return screened(inner(turn), guard, turn) if speaks(guard) else inner(turn)
+            return stream_filtered(inner(turn), guard, turn) if has_output_rules(guard) else inner(turn)
 
         return respond
 
     return layer
 
 
-def arranged(guard: Guard, turn: Turn) -> Turn:
+def apply_turn_settings(guard: GuardrailPolicy, turn: Turn) -> Turn:
     """Return the turn with the policy's output schema and tool confirmation."""
     if guard.schema is not None and turn.output_schema is None and turn.raw is None and not turn.depth:
         turn = replace(turn, output_schema=guard.schema)
-    if guard.untrusted.confirm != turn.caution and guard.untrusted.confirm != "off":
-        turn = replace(turn, caution=guard.untrusted.confirm)
+    if guard.untrusted.confirm != turn.confirm_after_untrusted and guard.untrusted.confirm != "off":
+        turn = replace(turn, confirm_after_untrusted=guard.untrusted.confirm)
     return turn
 
 
-async def waited(inner: Responder, guard: Guard, turn: Turn, model: ModelOf) -> AsyncIterator[Event]:
-    turn = await checked(guard, turn, model)
+async def stream_after_checks(
+    inner: Responder, guard: GuardrailPolicy, turn: Turn, find_model: ModelLookup
+) -> AsyncIterator[Event]:
+    turn = await run_checks(guard, turn, find_model)
     events = inner(turn)
-    async with closing(screened(events, guard, turn) if speaks(guard) else events) as stream:
+    async with closing(stream_filtered(events, guard, turn) if has_output_rules(guard) else events) as stream:
         async for event in stream:
             yield event

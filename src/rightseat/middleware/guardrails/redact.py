@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from rightseat.middleware.guardrails.personal import KINDS, shapes
-from rightseat.middleware.guardrails.shapes import Shape
+from rightseat.middleware.guardrails.personal import DATA_KINDS, select_patterns
+from rightseat.middleware.guardrails.shapes import DataPattern
 
-SHORT = 400
+SHORT_TEXT = 400
 
 
 class Edit(NamedTuple):
@@ -21,90 +21,94 @@ class Edit(NamedTuple):
     text: str
 
 
-def mask(kind: str) -> str:
+def make_mask(kind: str) -> str:
     return f"[{kind}]"
 
 
-class Personal:
+class PersonalDataFinder:
     """Finds and redacts personal data of the given kinds."""
 
-    def __init__(self, kinds: Iterable[str] = KINDS) -> None:
-        self.shapes = shapes(kinds)
+    def __init__(self, kinds: Iterable[str] = DATA_KINDS) -> None:
+        self.patterns = select_patterns(kinds)
         # Patterns are case-sensitive and ASCII only.
-        self.begun = re.compile("|".join(shape.begun for _, shape in self.shapes) or r"(?!)", re.ASCII)
-        self.any = re.compile("|".join(shape.whole for _, shape in self.shapes) or r"(?!)", re.ASCII)
-        self.most = max((shape.most for _, shape in self.shapes), default=0)
+        self.prefix_regex = re.compile(
+            "|".join(shape.prefix_expression for _, shape in self.patterns) or r"(?!)", re.ASCII
+        )
+        self.any_regex = re.compile(
+            "|".join(shape.expression for _, shape in self.patterns) or r"(?!)", re.ASCII
+        )
+        self.max_length = max((shape.max_length for _, shape in self.patterns), default=0)
 
-    def edits(self, text: str, start: int = 0) -> Iterator[Edit]:
+    def find_edits(self, text: str, start: int = 0) -> Iterator[Edit]:
         """Yield the non-overlapping matches from `start` on, in order."""
         # In a short text, one search for all patterns is cheaper and mostly finds nothing.
-        if len(text) < SHORT and self.any.search(text, start) is None:
+        if len(text) < SHORT_TEXT and self.any_regex.search(text, start) is None:
             return
-        found: dict[Shape, tuple[int, int, str] | None] = {}
-        at = start
+        matches: dict[DataPattern, tuple[int, int, str] | None] = {}
+        position = start
         while True:
-            for kind, shape in self.shapes:
-                known = found.get(shape, (-1, 0, ""))
-                if known is not None and known[0] < at:
-                    match = shape.find(text, at)
-                    found[shape] = (match.start(), match.end(), kind) if match else None
-            best = min((one for one in found.values() if one is not None), key=first, default=None)
+            for kind, shape in self.patterns:
+                known = matches.get(shape, (-1, 0, ""))
+                if known is not None and known[0] < position:
+                    match = shape.find(text, position)
+                    matches[shape] = (match.start(), match.end(), kind) if match else None
+            best = min((one for one in matches.values() if one is not None), key=get_start, default=None)
             if best is None:
                 return
-            yield Edit(best[0], best[1], mask(best[2]))
-            at = best[1]
+            yield Edit(best[0], best[1], make_mask(best[2]))
+            position = best[1]
 
-    def redacted(self, text: str) -> str:
-        parts, at = [], 0
-        for edit in self.edits(text):
-            parts += [text[at : edit.start], edit.text]
-            at = edit.end
-        return "".join([*parts, text[at:]])
+    def redact(self, text: str) -> str:
+        parts, position = [], 0
+        for edit in self.find_edits(text):
+            parts += [text[position : edit.start], edit.text]
+            position = edit.end
+        return "".join([*parts, text[position:]])
 
-    def scan(self) -> PersonalScan:
-        return PersonalScan(self)
-
-
-def first(found: tuple[int, int, str]) -> int:
-    return found[0]
+    def make_scan(self) -> PersonalDataScan:
+        return PersonalDataScan(self)
 
 
-class PersonalScan:
+def get_start(match: tuple[int, int, str]) -> int:
+    return match[0]
+
+
+class PersonalDataScan:
     """Scan of one streamed text; `edits` are final: no later text can change them."""
 
-    def __init__(self, personal: Personal) -> None:
-        self.personal = personal
+    def __init__(self, finder: PersonalDataFinder) -> None:
+        self.finder = finder
         self.edits: list[Edit] = []
         self.text = ""
         """The text that may still become a match, after one character for the look-behind."""
         self.offset = 0
-        self.at = 0
+        self.position = 0
 
     def feed(self, text: str) -> int:
         self.text += text
-        return self.settle()
+        return self.take_final_edits()
 
-    def settle(self) -> int:
+    def take_final_edits(self) -> int:
         """Take the final edits; return how many characters at the end are undecided."""
-        text, at = self.text, self.at
+        text, at = self.text, self.position
         while True:
-            begun = self.personal.begun.search(text, at)
+            begun = self.finder.prefix_regex.search(text, at)
             limit = begun.start() if begun else len(text)
-            edit = next(self.personal.edits(text, at), None)
+            edit = next(self.finder.find_edits(text, at), None)
             if edit is None or edit.start >= limit:
                 break
             self.edits.append(Edit(edit.start + self.offset, edit.end + self.offset, edit.text))
             at = edit.end
         keep = max(limit - 1, 0)
-        self.text, self.at = text[keep:], max(limit, at) - keep
+        self.text, self.position = text[keep:], max(limit, at) - keep
         self.offset += keep
         return len(text) - limit
 
     def close(self) -> None:
-        for edit in self.personal.edits(self.text, self.at):
+        for edit in self.finder.find_edits(self.text, self.position):
             self.edits.append(Edit(edit.start + self.offset, edit.end + self.offset, edit.text))
 
 
 @lru_cache(maxsize=32)
-def personal(kinds: tuple[str, ...]) -> Personal:
-    return Personal(kinds)
+def get_personal_data_finder(kinds: tuple[str, ...]) -> PersonalDataFinder:
+    return PersonalDataFinder(kinds)

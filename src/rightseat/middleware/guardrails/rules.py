@@ -6,16 +6,16 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from rightseat.middleware.guardrails.patterns import WINDOW, Patterns
-from rightseat.middleware.guardrails.redact import Personal, personal
-from rightseat.middleware.guardrails.screen import Screen
+from rightseat.middleware.guardrails.patterns import WINDOW, PatternList
+from rightseat.middleware.guardrails.redact import PersonalDataFinder, get_personal_data_finder
+from rightseat.middleware.guardrails.screen import TextStreamFilter
 from rightseat.middleware.guardrails.verdict import Check, Direction
-from rightseat.middleware.guardrails.words import Found, Scan, Words
-from rightseat.types.turn import Caution
+from rightseat.middleware.guardrails.words import RuleViolation, TextScan, WordList
+from rightseat.types.turn import ConfirmAfterUntrusted
 
-ASKED = "This message is not answered: {why}."
-TOLD = "The answer was stopped: {why}."
-WHY = {
+INPUT_REFUSED = "This message is not answered: {why}."
+OUTPUT_STOPPED = "The answer was stopped: {why}."
+REASONS = {
     "words": "it contains words that are not allowed here",
     "pattern": "it contains something of a form that is not allowed here",
     "topic": "it is about something that is not talked about here",
@@ -28,19 +28,21 @@ WHY = {
 }
 
 
-def sentence(direction: Direction, kind: str) -> str:
-    return (ASKED if direction == "input" else TOLD).format(why=WHY.get(kind, WHY["validator"]))
+def format_refusal(direction: Direction, kind: str) -> str:
+    return (INPUT_REFUSED if direction == "input" else OUTPUT_STOPPED).format(
+        why=REASONS.get(kind, REASONS["validator"])
+    )
 
 
-class Lists(Struct, frozen=True, kw_only=True):
+class TextRules(Struct, frozen=True, kw_only=True):
     """Rules of one direction; false if there are none."""
 
-    deny: Words = field(default_factory=lambda: Words(()))
-    topics: Words = field(default_factory=lambda: Words(()))
+    deny: WordList = field(default_factory=lambda: WordList(()))
+    topics: WordList = field(default_factory=lambda: WordList(()))
     """The words of denied topics."""
-    allow: Words = field(default_factory=lambda: Words(()))
+    allow: WordList = field(default_factory=lambda: WordList(()))
     """If not empty, an input must contain one of these words."""
-    patterns: Patterns = field(default_factory=lambda: Patterns(()))
+    patterns: PatternList = field(default_factory=lambda: PatternList(()))
     window: int = WINDOW
     max_chars: int = 0
     max_tokens: int = 0
@@ -54,83 +56,83 @@ class Lists(Struct, frozen=True, kw_only=True):
         return bool(texts or self.max_chars or self.max_tokens or self.refused or self.redacted)
 
     @property
-    def redaction(self) -> Personal | None:
-        return personal(self.redacted) if self.redacted else None
+    def redaction(self) -> PersonalDataFinder | None:
+        return get_personal_data_finder(self.redacted) if self.redacted else None
 
-    def problem(self, text: str) -> str | None:
+    def find_problem(self, text: str) -> str | None:
         """Return the kind of rule that a whole text breaks, or None. Cheap rules come first."""
         if self.max_chars and len(text) > self.max_chars:
             return "length"
-        if problem := self.denied(text):
+        if problem := self.find_denied(text):
             return problem
-        if self.refused and next(personal(self.refused).edits(text), None) is not None:
+        if self.refused and next(get_personal_data_finder(self.refused).find_edits(text), None) is not None:
             return "personal"
         return None
 
-    def denied(self, text: str) -> str | None:
+    def find_denied(self, text: str) -> str | None:
         """Return the kind of word, topic or pattern rule that a whole text breaks, or None."""
-        if self.deny.within(text):
+        if self.deny.matches(text):
             return "words"
-        if self.topics.within(text):
+        if self.topics.matches(text):
             return "topic"
-        return "pattern" if self.patterns.within(text) else None
+        return "pattern" if self.patterns.matches(text) else None
 
-    def screen(self) -> Screen:
+    def make_filter(self) -> TextStreamFilter:
         """Make the filter of one output text."""
-        scans: list[Scan] = []
+        scans: list[TextScan] = []
         if self.deny:
-            scans.append(self.deny.scan("words"))
+            scans.append(self.deny.make_scan("words"))
         if self.topics:
-            scans.append(self.topics.scan("topic"))
+            scans.append(self.topics.make_scan("topic"))
         if self.patterns:
-            scans.append(self.patterns.scan("pattern", self.window))
+            scans.append(self.patterns.make_scan("pattern", self.window))
         if self.refused:
-            scans.append(Refusal(personal(self.refused)))
+            scans.append(PersonalDataRefusalScan(get_personal_data_finder(self.refused)))
         if self.redacted:
-            scans.append(personal(self.redacted).scan())
-        return Screen(tuple(scans), self.max_chars)
+            scans.append(get_personal_data_finder(self.redacted).make_scan())
+        return TextStreamFilter(tuple(scans), self.max_chars)
 
 
-class Refusal:
+class PersonalDataRefusalScan:
     """A scan that ends the answer at refused personal data."""
 
-    def __init__(self, kinds: Personal) -> None:
-        self.scan = kinds.scan()
+    def __init__(self, kinds: PersonalDataFinder) -> None:
+        self.scan = kinds.make_scan()
 
     def feed(self, text: str) -> int:
         held = self.scan.feed(text)
-        self.look()
+        self.raise_if_found()
         return held
 
     def close(self) -> None:
         self.scan.close()
-        self.look()
+        self.raise_if_found()
 
-    def look(self) -> None:
+    def raise_if_found(self) -> None:
         if self.scan.edits:
-            raise Found("personal", self.scan.edits[0].start)
+            raise RuleViolation("personal", self.scan.edits[0].start)
 
 
-class Untrusted(Struct, frozen=True, kw_only=True):
+class UntrustedResultRules(Struct, frozen=True, kw_only=True):
     """Treatment of tool results from untrusted sources."""
 
     mark: bool = False
     redacted: tuple[str, ...] = ()
-    confirm: Caution = "off"
+    confirm: ConfirmAfterUntrusted = "off"
 
 
-class Guard(Struct, frozen=True, kw_only=True):
+class GuardrailPolicy(Struct, frozen=True, kw_only=True):
     """All rules of one assistant."""
 
-    input: Lists = field(default_factory=Lists)
-    output: Lists = field(default_factory=Lists)
+    input: TextRules = field(default_factory=TextRules)
+    output: TextRules = field(default_factory=TextRules)
     refusal: str = ""
     """Message of a refusal, in place of the rule's own."""
     replacement: str = ""
     """Text that replaces the rest of a stopped answer, which then ends normally. Empty: the run fails."""
     schema: dict[str, Any] | None = None
     """Output schema of answers for which the client requests none."""
-    untrusted: Untrusted = Untrusted()
+    untrusted: UntrustedResultRules = UntrustedResultRules()
     checks: tuple[Check, ...] = ()
     """Judges and validators of both directions."""
 
@@ -138,5 +140,5 @@ class Guard(Struct, frozen=True, kw_only=True):
         untrusted = self.untrusted.confirm != "off" or self.untrusted.redacted
         return bool(self.input or self.output or self.schema or self.checks or untrusted)
 
-    def told(self, direction: Direction, kind: str, reason: str = "") -> str:
-        return self.refusal or reason or sentence(direction, kind)
+    def format_refusal(self, direction: Direction, kind: str, reason: str = "") -> str:
+        return self.refusal or reason or format_refusal(direction, kind)

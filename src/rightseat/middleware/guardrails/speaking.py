@@ -9,30 +9,30 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.engine.assembler import Opened, spoken
+from rightseat.engine.assembler import OpenMessageTracker, text_events
 from rightseat.errors import OutputGuarded
-from rightseat.middleware.guardrails.redact import personal
-from rightseat.middleware.guardrails.rules import Guard
-from rightseat.middleware.guardrails.screen import Piece, Screen
+from rightseat.middleware.guardrails.redact import get_personal_data_finder
+from rightseat.middleware.guardrails.rules import GuardrailPolicy
+from rightseat.middleware.guardrails.screen import TextPiece, TextStreamFilter
 from rightseat.middleware.guardrails.verdict import UNCHECKED, Check, Refuse, Replace
-from rightseat.middleware.guardrails.words import Found
+from rightseat.middleware.guardrails.words import RuleViolation
 from rightseat.types.events import (
     CallArgs,
     CallEnd,
     CallResult,
     CallStart,
     Event,
-    Nested,
     ReasoningDelta,
     ReasoningEnd,
     ReasoningStart,
     RunFinished,
+    SubRunEvent,
     Suggestions,
     TextDelta,
     TextEnd,
     TextStart,
 )
-from rightseat.types.stores import Ids
+from rightseat.types.stores import IdGenerator
 from rightseat.types.streams import closing
 from rightseat.types.turn import Turn
 
@@ -40,142 +40,144 @@ log = logging.getLogger(__name__)
 PARAGRAPH = "\n\n"
 
 
-def speaks(guard: Guard) -> bool:
+def has_output_rules(guard: GuardrailPolicy) -> bool:
     """Whether the policy has rules for answers."""
     checks = any("output" in check.directions for check in guard.checks)
     return bool(guard.output) or checks or bool(guard.untrusted.redacted)
 
 
-async def screened(events: AsyncIterator[Event], guard: Guard, turn: Turn) -> AsyncIterator[Event]:
-    answer = Answer(guard, turn)
+async def stream_filtered(
+    events: AsyncIterator[Event], guard: GuardrailPolicy, turn: Turn
+) -> AsyncIterator[Event]:
+    output = OutputFilter(guard, turn)
     async with closing(events):
         async for event in events:
             try:
                 if type(event) is TextDelta:
-                    for piece in answer.said(event):
+                    for piece in output.filter_text(event):
                         yield TextDelta(event.id, piece.text, piece.logprobs)
                     continue
-                for part in await answer.happened(event):
+                for part in await output.filter_other_event(event):
                     yield part
-            except Found as found:
-                for part in answer.ended(found):
+            except RuleViolation as found:
+                for part in output.stop_answer(found):
                     yield part
                 return
 
 
-class Answer:
+class OutputFilter:
     """Filter of one run's events."""
 
-    def __init__(self, guard: Guard, turn: Turn) -> None:
+    def __init__(self, guard: GuardrailPolicy, turn: Turn) -> None:
         self.guard = guard
         self.turn = turn
         self.checks: tuple[Check, ...] = tuple(c for c in guard.checks if "output" in c.directions)
-        self.screens: dict[str, Screen] = {}
-        self.whole: dict[str, list[str]] = {}
+        self.filters: dict[str, TextStreamFilter] = {}
+        self.buffered: dict[str, list[str]] = {}
         """Texts that a validator must check as a whole before any of them is emitted."""
         self.calls: dict[str, list[Event]] = {}
-        self.opened = Opened()
-        self.inner: dict[str, Answer] = {}
+        self.open_items = OpenMessageTracker()
+        self.nested: dict[str, OutputFilter] = {}
         """Filters of nested runs, by run id."""
-        self.current = ""
+        self.current_text_id = ""
         """The open text that was last continued; `has_output` tells whether any of it was emitted."""
-        self.spoke = False
+        self.has_output = False
         self.reason = ""
 
-    def said(self, event: TextDelta) -> list[Piece]:
-        self.current = event.id
-        if event.id not in self.screens:
-            self.begin(event.id, self.checks)
-        pieces = self.screens[event.id].feed(Piece(event.text, event.logprobs))
-        if event.id in self.whole:
-            self.whole[event.id] += [piece.text for piece in pieces]
+    def filter_text(self, event: TextDelta) -> list[TextPiece]:
+        self.current_text_id = event.id
+        if event.id not in self.filters:
+            self.start_text(event.id, self.checks)
+        pieces = self.filters[event.id].feed(TextPiece(event.text, event.logprobs))
+        if event.id in self.buffered:
+            self.buffered[event.id] += [piece.text for piece in pieces]
             return []
-        self.spoke = self.spoke or bool(pieces)
+        self.has_output = self.has_output or bool(pieces)
         return pieces
 
-    async def any(self, event: Event) -> list[Event]:
+    async def filter_event(self, event: Event) -> list[Event]:
         if isinstance(event, TextDelta):
-            return [TextDelta(event.id, piece.text, piece.logprobs) for piece in self.said(event)]
-        return await self.happened(event)
+            return [TextDelta(event.id, piece.text, piece.logprobs) for piece in self.filter_text(event)]
+        return await self.filter_other_event(event)
 
-    async def happened(self, event: Event) -> list[Event]:
+    async def filter_other_event(self, event: Event) -> list[Event]:
         match event:
             case TextStart(id):
-                self.current, self.spoke = id, False
-                self.begin(id, self.checks)
+                self.current_text_id, self.has_output = id, False
+                self.start_text(id, self.checks)
             case ReasoningStart(id):
-                self.begin(id, ())
+                self.start_text(id, ())
             case ReasoningDelta(id, text):
-                self.current = ""
-                if id not in self.screens:
-                    self.begin(id, ())
-                return [ReasoningDelta(id, piece.text) for piece in self.screens[id].feed(Piece(text))]
+                self.current_text_id = ""
+                if id not in self.filters:
+                    self.start_text(id, ())
+                return [ReasoningDelta(id, piece.text) for piece in self.filters[id].feed(TextPiece(text))]
             case TextEnd(id) | ReasoningEnd(id):
-                rest = await self.rest(id) if isinstance(event, TextEnd) else self.thought(id)
-                self.opened.see(event)
+                rest = await self.end_text(id) if isinstance(event, TextEnd) else self.end_reasoning(id)
+                self.open_items.track(event)
                 return [*rest, event]
             case RunFinished():
-                return [*await self.left(), event]
+                return [*await self.flush(), event]
             case CallStart() | CallArgs() | CallEnd():
-                return self.called(event)
-            case Nested(run, event=inside):
-                self.current = ""
-                answer = self.inner.setdefault(run, Answer(self.guard, self.turn))
-                return [replace(event, event=part) for part in await answer.any(inside)]
+                return self.hold_call(event)
+            case SubRunEvent(run, event=inside):
+                self.current_text_id = ""
+                answer = self.nested.setdefault(run, OutputFilter(self.guard, self.turn))
+                return [replace(event, event=part) for part in await answer.filter_event(inside)]
             case Suggestions() | CallResult():
-                return self.beside(event)
+                return self.filter_side_event(event)
             case _:
                 pass
-        self.opened.see(event)
+        self.open_items.track(event)
         return [event]
 
-    def beside(self, event: Suggestions | CallResult) -> list[Event]:
+    def filter_side_event(self, event: Suggestions | CallResult) -> list[Event]:
         if isinstance(event, Suggestions):
             # A model may have written suggestions: drop the denied ones.
-            kept = tuple(prompt for prompt in event.prompts if not self.guard.output.denied(prompt))
-            return [Suggestions(kept)] if kept else []
+            prompts = tuple(prompt for prompt in event.prompts if not self.guard.output.find_denied(prompt))
+            return [Suggestions(prompts)] if prompts else []
         if not (kinds := self.guard.untrusted.redacted):
             return [event]
-        return [CallResult(event.id, personal(kinds).redacted(event.content), event.failed)]
+        return [CallResult(event.id, get_personal_data_finder(kinds).redact(event.content), event.failed)]
 
-    def begin(self, id: str, checks: tuple[Check, ...]) -> None:
-        self.screens[id] = self.guard.output.screen()
+    def start_text(self, id: str, checks: tuple[Check, ...]) -> None:
+        self.filters[id] = self.guard.output.make_filter()
         if checks:
-            self.whole[id] = []
+            self.buffered[id] = []
 
-    async def left(self) -> list[Event]:
+    async def flush(self) -> list[Event]:
         """Return what is held at the run's end: the rest of open texts, and the start of truncated calls."""
-        texts = [id for id, end in self.opened.ids.items() if end is TextEnd]
-        rest = [part for id in texts for part in await self.rest(id)]
+        texts = [id for id, end in self.open_items.ids.items() if end is TextEnd]
+        rest = [part for id in texts for part in await self.end_text(id)]
         return [*rest, *(held[0] for held in self.calls.values())]
 
-    def thought(self, id: str) -> list[Event]:
-        screen = self.screens.pop(id, None)
+    def end_reasoning(self, id: str) -> list[Event]:
+        screen = self.filters.pop(id, None)
         return [ReasoningDelta(id, piece.text) for piece in screen.close()] if screen else []
 
-    async def rest(self, id: str) -> list[Event]:
+    async def end_text(self, id: str) -> list[Event]:
         """Return the held rest of a text, or the whole text after the validators have checked it."""
-        self.current = id
-        pieces = self.screens[id].close() if id in self.screens else []
-        if id not in self.whole:
-            self.screens.pop(id, None)
+        self.current_text_id = id
+        pieces = self.filters[id].close() if id in self.filters else []
+        if id not in self.buffered:
+            self.filters.pop(id, None)
             return [TextDelta(id, piece.text, piece.logprobs) for piece in pieces]
-        text = "".join([*self.whole.pop(id), *(piece.text for piece in pieces)])
+        text = "".join([*self.buffered.pop(id), *(piece.text for piece in pieces)])
         for check in self.checks:
             match await check.verdict(text, "output", self.turn):
                 case Refuse() as refusal:
                     if refusal is UNCHECKED:
-                        raise Found("unchecked")
+                        raise RuleViolation("unchecked")
                     self.reason = refusal.reason
-                    raise Found("validator")
+                    raise RuleViolation("validator")
                 case Replace(changed):
                     text = changed
                 case None:
                     pass
-        del self.screens[id]
+        del self.filters[id]
         return [TextDelta(id, text)] if text else []
 
-    def called(self, event: CallStart | CallArgs | CallEnd) -> list[Event]:
+    def hold_call(self, event: CallStart | CallArgs | CallEnd) -> list[Event]:
         """Hold a call until it is complete: JSON escapes could hide denied words."""
         if not self.guard.output:
             return [event]
@@ -184,48 +186,48 @@ class Answer:
         if not isinstance(event, CallEnd):
             return []
         del self.calls[event.id]
-        given = "".join(part.json for part in held if isinstance(part, CallArgs))
-        for text in words(given):
-            if problem := self.guard.output.denied(text):
-                raise Found(problem)
+        arguments = "".join(part.json for part in held if isinstance(part, CallArgs))
+        for text in iterate_json_texts(arguments):
+            if problem := self.guard.output.find_denied(text):
+                raise RuleViolation(problem)
         return held
 
-    def ended(self, found: Found) -> Iterator[Event]:
+    def stop_answer(self, violation: RuleViolation) -> Iterator[Event]:
         """Yield the end of a stopped answer, with the replacement text, or raise OutputGuarded."""
-        log.info("a guardrail stopped an answer: %s", found.kind)
-        id = self.current
-        if id in self.screens and id not in self.whole:
-            pieces = self.screens[id].before(found)
+        log.info("a guardrail stopped an answer: %s", violation.kind)
+        id = self.current_text_id
+        if id in self.filters and id not in self.buffered:
+            pieces = self.filters[id].release_before(violation)
             yield from (TextDelta(id, piece.text) for piece in pieces)
-            self.spoke = self.spoke or bool(pieces)
+            self.has_output = self.has_output or bool(pieces)
         if not self.guard.replacement:
-            raise OutputGuarded(self.guard.told("output", found.kind, self.reason))
-        if id in self.screens:
-            yield TextDelta(id, (PARAGRAPH if self.spoke else "") + self.guard.replacement)
-            yield from self.opened.ends()
+            raise OutputGuarded(self.guard.format_refusal("output", violation.kind, self.reason))
+        if id in self.filters:
+            yield TextDelta(id, (PARAGRAPH if self.has_output else "") + self.guard.replacement)
+            yield from self.open_items.end_events()
         else:
-            yield from self.opened.ends()
-            yield from spoken(Ids().message(), self.guard.replacement)
+            yield from self.open_items.end_events()
+            yield from text_events(IdGenerator().new_message_id(), self.guard.replacement)
         yield RunFinished("stop")
 
 
-def words(text: str) -> Iterator[str]:
+def iterate_json_texts(text: str) -> Iterator[str]:
     """Yield all texts, keys and numbers of a JSON text, or the text itself if it is no JSON."""
     try:
         value = msgspec.json.decode(text or "{}")
     except (msgspec.DecodeError, RecursionError):
         yield text
         return
-    row: list[Any] = [value]
-    while row:
-        item = row.pop()
+    stack: list[Any] = [value]
+    while stack:
+        item = stack.pop()
         match item:
             case str():
                 yield item
             case dict():
-                row += [*item, *item.values()]
+                stack += [*item, *item.values()]
             case list():
-                row += item
+                stack += item
             case int() | float() if not isinstance(item, bool):
                 yield str(item)
             case _:

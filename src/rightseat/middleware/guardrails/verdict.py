@@ -9,7 +9,7 @@ from msgspec import Struct
 from rightseat.types.turn import Turn
 
 Direction = Literal["input", "output"]
-Failing = Literal["refuse", "allow"]
+FailureMode = Literal["refuse", "allow"]
 """Treatment of a text whose check failed to run."""
 
 

@@ -11,15 +11,22 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Protocol
 
-from rightseat.middleware.guardrails.fold import EDGE, SPACE, folded, lettered, letters, symbols
+from rightseat.middleware.guardrails.fold import (
+    SPACE,
+    WORD_EDGE,
+    fold_char,
+    fold_letters,
+    fold_text,
+    is_word_symbol,
+)
 
-PLAIN = {char: char.lower() for char in string.ascii_letters + string.digits}
+PLAIN_SYMBOLS = {char: char.lower() for char in string.ascii_letters + string.digits}
 """Word characters that fold to a single symbol."""
 MAX_GAP = 64
 """Invisible or white-space characters allowed between two symbols of one word."""
 
 
-class Scan(Protocol):
+class TextScan(Protocol):
     """A scan of one streamed text, which raises RuleViolation."""
 
     def feed(self, text: str, /) -> int:
@@ -31,7 +38,7 @@ class Scan(Protocol):
         ...
 
 
-class Found(Exception):
+class RuleViolation(Exception):
     """A violated rule. `start` is the offset in the text, None if unknown."""
 
     def __init__(self, kind: str, start: int | None = None) -> None:
@@ -40,130 +47,132 @@ class Found(Exception):
         self.start = start
 
 
-class Words:
+class WordList:
     """Words and phrases compiled to an automaton."""
 
     def __init__(self, words: Iterable[str]) -> None:
-        self.next: list[dict[str, int]] = [{}]
-        self.back = [0]
+        self.transitions: list[dict[str, int]] = [{}]
+        self.failure_links = [0]
         self.depth = [0]
-        self.length = [0]
+        self.match_length = [0]
         """Symbols of the longest word that ends in a state, or 0."""
-        self.listed = sorted({found for word in words if (found := symbols(word))})
-        self.bare = [word.replace(EDGE, "").replace(SPACE, "") for word in self.listed]
-        for word in self.listed:
-            self.add(word)
-        self.link()
+        self.entries = sorted({found for word in words if (found := fold_text(word))})
+        self.bare_entries = [word.replace(WORD_EDGE, "").replace(SPACE, "") for word in self.entries]
+        for word in self.entries:
+            self.add_word(word)
+        self.build_failure_links()
 
     def __bool__(self) -> bool:
-        return bool(self.listed)
+        return bool(self.entries)
 
-    def add(self, word: str) -> None:
+    def add_word(self, word: str) -> None:
         state = 0
         for symbol in word:
-            if symbol not in self.next[state]:
-                self.next[state][symbol] = len(self.next)
-                self.next.append({})
-                self.back.append(0)
+            if symbol not in self.transitions[state]:
+                self.transitions[state][symbol] = len(self.transitions)
+                self.transitions.append({})
+                self.failure_links.append(0)
                 self.depth.append(self.depth[state] + 1)
-                self.length.append(0)
-            state = self.next[state][symbol]
-        self.length[state] = len(word)
+                self.match_length.append(0)
+            state = self.transitions[state][symbol]
+        self.match_length[state] = len(word)
 
-    def link(self) -> None:
+    def build_failure_links(self) -> None:
         """Compute the failure link of each state: its longest suffix that is a prefix of a word."""
-        queue = deque(self.next[0].values())
+        queue = deque(self.transitions[0].values())
         while queue:
             state = queue.popleft()
-            for symbol, after in self.next[state].items():
-                self.back[after] = self.step(self.back[state], symbol)
-                self.length[after] = self.length[after] or self.length[self.back[after]]
+            for symbol, after in self.transitions[state].items():
+                self.failure_links[after] = self.next_state(self.failure_links[state], symbol)
+                self.match_length[after] = (
+                    self.match_length[after] or self.match_length[self.failure_links[after]]
+                )
                 queue.append(after)
 
-    def step(self, state: int, symbol: str) -> int:
-        while symbol not in self.next[state]:
+    def next_state(self, state: int, symbol: str) -> int:
+        while symbol not in self.transitions[state]:
             if state == 0:
                 return 0
-            state = self.back[state]
-        return self.next[state][symbol]
+            state = self.failure_links[state]
+        return self.transitions[state][symbol]
 
-    def scan(self, kind: str) -> WordScan:
+    def make_scan(self, kind: str) -> WordScan:
         return WordScan(self, kind)
 
-    def within(self, text: str) -> bool:
+    def matches(self, text: str) -> bool:
         """Whether a whole text contains one of the words."""
-        if not self.listed or not self.likely(text):
+        if not self.entries or not self.may_match(text):
             return False
         try:
             scan = WordScan(self, "")
             scan.feed(text)
             scan.close()
-        except Found:
+        except RuleViolation:
             return True
         return False
 
-    def likely(self, text: str) -> bool:
+    def may_match(self, text: str) -> bool:
         """Cheap pre-check: whether the letters of any word occur in sequence."""
-        plain = letters(text)
-        return any(word in plain for word in self.bare)
+        plain = fold_letters(text)
+        return any(word in plain for word in self.bare_entries)
 
 
 class WordScan:
     """Scan of one streamed text. `offsets` are those of the symbols that may belong to a match."""
 
-    def __init__(self, words: Words, kind: str) -> None:
+    def __init__(self, words: WordList, kind: str) -> None:
         self.words = words
         self.kind = kind
         self.state = 0
-        self.places: deque[int] = deque()
+        self.offsets: deque[int] = deque()
         self.size = 0
         """Characters so far."""
-        self.inside = False
-        self.spaced = False
+        self.in_word = False
+        self.after_space = False
         self.gap = 0
 
     def feed(self, text: str) -> int:
-        root = self.words.next[0]
+        root = self.words.transitions[0]
         for char in text:
             # Fast path: most characters are within a word that matches nothing.
-            if self.state == 0 and self.inside and char in PLAIN and PLAIN[char] not in root:
-                self.gap, self.spaced = 0, False
+            if self.state == 0 and self.in_word and char in PLAIN_SYMBOLS and PLAIN_SYMBOLS[char] not in root:
+                self.gap, self.after_space = 0, False
                 self.size += 1
                 continue
-            found = folded(char)
-            if not found or (found == SPACE and self.spaced):
-                self.skip()
+            symbols = fold_char(char)
+            if not symbols or (symbols == SPACE and self.after_space):
+                self.skip_char()
             else:
                 self.gap = 0
-                self.spaced = found == SPACE
-                for symbol in found:
-                    self.take(symbol)
+                self.after_space = symbols == SPACE
+                for symbol in symbols:
+                    self.take_symbol(symbol)
             self.size += 1
-        return self.size - self.places[0] if self.places else 0
+        return self.size - self.offsets[0] if self.offsets else 0
 
-    def skip(self) -> None:
+    def skip_char(self) -> None:
         self.gap += 1
         if self.gap > MAX_GAP:
             self.state = 0
-            self.places.clear()
+            self.offsets.clear()
 
-    def take(self, symbol: str) -> None:
-        inside = lettered(symbol)
-        if inside != self.inside:
-            self.inside = inside
-            self.move(EDGE)
-        self.move(symbol)
+    def take_symbol(self, symbol: str) -> None:
+        inside = is_word_symbol(symbol)
+        if inside != self.in_word:
+            self.in_word = inside
+            self.advance(WORD_EDGE)
+        self.advance(symbol)
 
-    def move(self, symbol: str) -> None:
+    def advance(self, symbol: str) -> None:
         words = self.words
-        self.state = words.step(self.state, symbol)
-        self.places.append(self.size)
-        if length := words.length[self.state]:
-            raise Found(self.kind, self.places[-length])
-        while len(self.places) > words.depth[self.state]:
-            self.places.popleft()
+        self.state = words.next_state(self.state, symbol)
+        self.offsets.append(self.size)
+        if length := words.match_length[self.state]:
+            raise RuleViolation(self.kind, self.offsets[-length])
+        while len(self.offsets) > words.depth[self.state]:
+            self.offsets.popleft()
 
     def close(self) -> None:
-        if self.inside:
-            self.inside = False
-            self.move(EDGE)
+        if self.in_word:
+            self.in_word = False
+            self.advance(WORD_EDGE)

@@ -7,7 +7,7 @@ earlier turns. transport.py runs the SDK on our HTTP client. faults.py maps erro
 `anthropic:NAME`.
 """
 
-from rightseat.models.anthropic.client import Anthropic
+from rightseat.models.anthropic.client import AnthropicModel
 from rightseat.models.anthropic.options import model
 
-__all__ = ["Anthropic", "model"]
+__all__ = ["AnthropicModel", "model"]

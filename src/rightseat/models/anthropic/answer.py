@@ -11,14 +11,29 @@ from msgspec import Struct
 from rightseat.errors import UpstreamGarbled
 from rightseat.models.anthropic import faults
 from rightseat.models.anthropic.conversation import PROVIDER
-from rightseat.models.anthropic.wire import EVENT, Block, Counts, Delta, Event
-from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Opaque, Reasoning, Text, Used
+from rightseat.models.anthropic.wire import (
+    EVENT_DECODER,
+    AnthropicContentBlock,
+    AnthropicDelta,
+    AnthropicEvent,
+    AnthropicUsage,
+)
+from rightseat.types.chunks import (
+    FinishChunk,
+    ModelChunk,
+    ProviderDataChunk,
+    ReasoningChunk,
+    TextChunk,
+    ToolCallArgs,
+    ToolCallStart,
+    UsageChunk,
+)
 from rightseat.types.events import Usage
 
-Reason = Literal["stop", "length", "content_filter", "calls"]
+FinishReason = Literal["stop", "length", "content_filter", "calls"]
 
 # Stop reasons that are not listed, also future ones, count as a normal end.
-_REASONS: dict[str, Reason] = {
+_FINISH_REASONS: dict[str, FinishReason] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     # Only server tools pause a turn, and none are requested: report a truncated answer.
@@ -27,7 +42,7 @@ _REASONS: dict[str, Reason] = {
 }
 
 
-class _Open(Struct):
+class _OpenContentBlock(Struct):
     """A started content block. `text`: thinking text, or call arguments that came with the start event."""
 
     kind: str
@@ -38,155 +53,159 @@ class _Open(Struct):
     length: int = 0
 
 
-class Answer:
+class MessageStreamParser:
     """Parses one answer. `tool_names` maps names as sent to the API to the original tool names."""
 
-    def __init__(self, name: str, names: Mapping[str, str], enforced: frozenset[str] = frozenset()) -> None:
-        self._name = name
-        self._names = names
+    def __init__(
+        self, model_name: str, tool_names: Mapping[str, str], enforced: frozenset[str] = frozenset()
+    ) -> None:
+        self._model_name = model_name
+        self._tool_names = tool_names
         self._enforced = enforced
-        self._blocks: dict[int, _Open] = {}
+        self._blocks: dict[int, _OpenContentBlock] = {}
         self._calls = 0
         self._reason: str | None = None
-        self._counts = Counts()
-        self.begun = False
+        self._counts = AnthropicUsage()
+        self.started = False
         """True once a content block has started, even if it is thinking that is not shown."""
         self.done = False
 
-    def feed(self, payload: bytes) -> list[Fragment]:
+    def feed(self, payload: bytes) -> list[ModelChunk]:
         if self.done or not payload.strip():
             return []
         try:
-            event = EVENT.decode(payload)
+            event = EVENT_DECODER.decode(payload)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise faults.garbled("not the JSON of a message's event") from error
+            raise faults.garbled_error("not the JSON of a message's event") from error
         except RecursionError:
             # `from None`: the traceback of a RecursionError has a thousand useless frames.
-            raise faults.garbled("JSON that is too deep") from None
+            raise faults.garbled_error("JSON that is too deep") from None
         if event.type == "content_block_delta" and event.delta is not None:
-            return self._more(event.index or 0, event.delta)
-        return self._rare(event)
+            return self._handle_delta(event.index or 0, event.delta)
+        return self._handle_event(event)
 
-    def tail(self, payload: bytes) -> list[Fragment]:
+    def feed_tail(self, payload: bytes) -> list[ModelChunk]:
         """Parse an event that the end of the stream left open; raise Incomplete if it is truncated."""
         try:
             return self.feed(payload)
         except UpstreamGarbled as error:
-            raise faults.incomplete() from error
+            raise faults.incomplete_error() from error
 
-    def end(self) -> list[Fragment]:
+    def finish(self) -> list[ModelChunk]:
         """Return the closing chunks. Raises Incomplete unless the server has ended the message."""
         if not self.done or self._reason is None:
-            raise faults.incomplete()
-        out: list[Fragment] = [*self._remembered(), *self._used()]
-        out.append(Finish(_REASONS.get(self._reason) or ("calls" if self._calls else "stop")))
+            raise faults.incomplete_error()
+        out: list[ModelChunk] = [*self._make_opaque_chunks(), *self._make_usage_chunks()]
+        out.append(FinishChunk(_FINISH_REASONS.get(self._reason) or ("calls" if self._calls else "stop")))
         return out
 
-    def _rare(self, event: Event) -> list[Fragment]:
+    def _handle_event(self, event: AnthropicEvent) -> list[ModelChunk]:
         match event.type:
             case "content_block_start" if event.content_block is not None:
-                self.begun = True
-                return self._started(event.index or 0, event.content_block)
+                self.started = True
+                return self._start_block(event.index or 0, event.content_block)
             case "content_block_stop":
-                return self._stopped(event.index or 0)
+                return self._stop_block(event.index or 0)
             case "message_start" if event.message is not None:
-                self._count(event.message.usage)
+                self._update_counts(event.message.usage)
             case "message_delta":
-                self._count(event.usage)
+                self._update_counts(event.usage)
                 if event.delta is not None:
                     self._reason = event.delta.stop_reason or self._reason
             case "message_stop":
                 self.done = True
             case "error":
-                raise faults.of_payload(event.error)
+                raise faults.from_payload(event.error)
             case _:
                 # A ping, or an event type added later.
                 pass
         return []
 
-    def _started(self, index: int, block: Block) -> list[Fragment]:
-        opened = self._blocks[index] = _Open(block.type)
+    def _start_block(self, index: int, block: AnthropicContentBlock) -> list[ModelChunk]:
+        opened = self._blocks[index] = _OpenContentBlock(block.type)
         match block.type:
             case "text":
-                return self._text(opened, block.text)
+                return self._append_text(opened, block.text)
             case "thinking":
                 opened.signature = block.signature or ""
-                return self._thought(opened, block.thinking)
+                return self._append_thinking(opened, block.thinking)
             case "redacted_thinking":
                 opened.data = block.data or ""
             case "tool_use":
-                return self._called(opened, block)
+                return self._start_call(opened, block)
             case _:
                 # A block of a server tool is not part of the answer.
                 pass
         return []
 
-    def _called(self, opened: _Open, block: Block) -> list[Fragment]:
+    def _start_call(self, opened: _OpenContentBlock, block: AnthropicContentBlock) -> list[ModelChunk]:
         if not block.name:
-            raise faults.garbled("a call without a name")
+            raise faults.garbled_error("a call without a name")
         opened.number = self._calls
         self._calls += 1
         # The start event holds `{}`, or the whole arguments if no deltas follow.
         opened.text = bytes(block.input).decode() if isinstance(block.input, msgspec.Raw) else "{}"
-        name = self._names.get(block.name, block.name)
-        return [CallName(opened.number, name, block.name in self._enforced)]
+        name = self._tool_names.get(block.name, block.name)
+        return [ToolCallStart(opened.number, name, block.name in self._enforced)]
 
-    def _more(self, index: int, delta: Delta) -> list[Fragment]:
+    def _handle_delta(self, index: int, delta: AnthropicDelta) -> list[ModelChunk]:
         opened = self._blocks.get(index)
         if opened is None:
-            raise faults.garbled("a piece of a block that did not begin")
+            raise faults.garbled_error("a piece of a block that did not begin")
         kind = opened.kind
         if kind == "text":
-            return self._text(opened, delta.text)
+            return self._append_text(opened, delta.text)
         if kind == "tool_use" and delta.partial_json:
             opened.length += 1
-            return [CallArgs(opened.number, delta.partial_json)]
+            return [ToolCallArgs(opened.number, delta.partial_json)]
         if kind == "thinking":
             opened.signature += delta.signature or ""
-            return self._thought(opened, delta.thinking)
+            return self._append_thinking(opened, delta.thinking)
         return []
 
-    def _stopped(self, index: int) -> list[Fragment]:
+    def _stop_block(self, index: int) -> list[ModelChunk]:
         opened = self._blocks.get(index)
         if opened is None or opened.kind != "tool_use" or opened.length:
             return []
         opened.length += 1
-        return [CallArgs(opened.number, opened.text)]
+        return [ToolCallArgs(opened.number, opened.text)]
 
-    def _text(self, opened: _Open, text: str | None) -> list[Fragment]:
+    def _append_text(self, opened: _OpenContentBlock, text: str | None) -> list[ModelChunk]:
         if not text:
             return []
         opened.length += len(text)
-        return [Text(text)]
+        return [TextChunk(text)]
 
-    def _thought(self, opened: _Open, text: str | None) -> list[Fragment]:
+    def _append_thinking(self, opened: _OpenContentBlock, text: str | None) -> list[ModelChunk]:
         if not text:
             return []
         opened.text += text
-        return [Reasoning(text)]
+        return [ReasoningChunk(text)]
 
-    def _count(self, counts: Counts | None) -> None:
-        for field in Counts.__struct_fields__:
-            if (found := getattr(counts, field, None)) is not None:
-                setattr(self._counts, field, found)
+    def _update_counts(self, counts: AnthropicUsage | None) -> None:
+        for field in AnthropicUsage.__struct_fields__:
+            if (value := getattr(counts, field, None)) is not None:
+                setattr(self._counts, field, value)
 
-    def _used(self) -> list[Fragment]:
+    def _make_usage_chunks(self) -> list[ModelChunk]:
         counts = self._counts
         if counts.input_tokens is None and counts.output_tokens is None:
             return []
         cached = counts.cache_read_input_tokens or 0
         fresh = (counts.input_tokens or 0) + (counts.cache_creation_input_tokens or 0)
-        return [Used(Usage(fresh + cached, counts.output_tokens or 0, cached))]
+        return [UsageChunk(Usage(fresh + cached, counts.output_tokens or 0, cached))]
 
-    def _remembered(self) -> list[Fragment]:
+    def _make_opaque_chunks(self) -> list[ModelChunk]:
         """Return an opaque chunk with the signed thinking blocks and their positions among text and calls."""
-        steps = [step for _, opened in sorted(self._blocks.items()) if (step := _step(opened)) is not None]
+        steps = [
+            step for _, opened in sorted(self._blocks.items()) if (step := _make_step(opened)) is not None
+        ]
         if not any("block" in step for step in steps):
             return []
-        return [Opaque(PROVIDER, {"model": self._name, "steps": steps})]
+        return [ProviderDataChunk(PROVIDER, {"model": self._model_name, "steps": steps})]
 
 
-def _step(opened: _Open) -> dict[str, Any] | None:
+def _make_step(opened: _OpenContentBlock) -> dict[str, Any] | None:
     match opened.kind:
         case "text":
             return {"text": opened.length}

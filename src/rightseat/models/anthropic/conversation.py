@@ -14,56 +14,58 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from rightseat.engine.history import paired
-from rightseat.models.anthropic.known import Claude
-from rightseat.models.anthropic.parts import Block, blocks, text
-from rightseat.types.messages import Call, Message
+from rightseat.engine.history import pair_calls_with_results
+from rightseat.models.anthropic.known import ClaudeModel
+from rightseat.models.anthropic.parts import ContentBlock, format_parts, make_text_block
+from rightseat.types.messages import Message, ToolCall
 
 PROVIDER = "anthropic"
-NUDGE = "Go on."
+PLACEHOLDER_USER_TEXT = "Go on."
 """Text of a user message inserted where the API requires one."""
 
-_PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_VALID_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-class Conversation(Struct):
-    leading: list[str] = []
+class ConversationPayload(Struct):
+    system_texts: list[str] = []
     """System messages at the start of the conversation."""
-    late: list[str] = []
+    late_system_texts: list[str] = []
     """Later system messages, for models that do not accept them in place."""
     messages: list[dict[str, Any]] = []
-    called: list[str] = []
+    called_tools: list[str] = []
     """Names of the tools called in it, as sent to the API."""
 
 
-def plain(name: str) -> str:
+def sanitize_name(name: str) -> str:
     """Return a name or id that the API accepts; the mapping is deterministic."""
-    if _PLAIN.fullmatch(name):
+    if _VALID_NAME.fullmatch(name):
         return name
     readable = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:40]
     return f"{readable}_{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:16]}"
 
 
-def conversation(messages: Iterable[Message], name: str, model: Claude, *, thinking: bool) -> Conversation:
+def build_conversation(
+    messages: Iterable[Message], name: str, model: ClaudeModel, *, thinking: bool
+) -> ConversationPayload:
     """Build the payload. `thinking`: the model will think, so its signed thinking blocks are sent back."""
-    writer = _Writer(name, model, thinking)
-    for message in paired(messages):
+    writer = _ConversationBuilder(name, model, thinking)
+    for message in pair_calls_with_results(messages):
         match message.role:
             case "system" | "developer":
-                writer.instruct(message.text)
+                writer.add_instructions(message.text)
             case "assistant":
-                writer.answer(message)
+                writer.add_assistant_message(message)
             case "tool":
-                writer.result(message)
+                writer.add_tool_result(message)
             case _:
-                writer.add("user", blocks(message.parts))
+                writer.append("user", format_parts(message.parts))
     writer.finish()
-    return writer.out
+    return writer.payload
 
 
-class _Writer:
-    def __init__(self, name: str, model: Claude, thinking: bool) -> None:
-        self.out = Conversation()
+class _ConversationBuilder:
+    def __init__(self, name: str, model: ClaudeModel, thinking: bool) -> None:
+        self.payload = ConversationPayload()
         self._name = name
         self._model = model
         self._thinking = thinking
@@ -71,112 +73,114 @@ class _Writer:
         self._used: set[str] = set()
         self._ids: dict[str, str] = {}
 
-    def instruct(self, words: str) -> None:
-        if not words.strip():
+    def add_instructions(self, text: str) -> None:
+        if not text.strip():
             return
-        if not self.out.messages:
-            self.out.leading.append(words)
+        if not self.payload.messages:
+            self.payload.system_texts.append(text)
         elif self._model.mid_system:
-            self._pending.append(words)
+            self._pending.append(text)
         else:
-            self.out.late.append(words)
+            self.payload.late_system_texts.append(text)
 
-    def add(self, role: str, content: list[Block]) -> None:
+    def append(self, role: str, content: list[ContentBlock]) -> None:
         if not content:
             return
-        messages = self.out.messages
+        messages = self.payload.messages
         if role == "assistant":
-            self._told()
+            self._flush_instructions()
             if not messages:
-                messages.append({"role": "user", "content": [{"type": "text", "text": NUDGE}]})
+                messages.append(
+                    {"role": "user", "content": [{"type": "text", "text": PLACEHOLDER_USER_TEXT}]}
+                )
         if messages and messages[-1]["role"] == role:
             messages[-1]["content"] += content
         else:
             messages.append({"role": role, "content": content})
 
-    def result(self, message: Message) -> None:
-        content = blocks(message.parts)
-        id = self._ids.get(message.call_id or "", plain(message.call_id or ""))
-        told = {"content": content} if content else {}
-        self.add("user", [{"type": "tool_result", "tool_use_id": id, **told}])
+    def add_tool_result(self, message: Message) -> None:
+        content = format_parts(message.parts)
+        id = self._ids.get(message.call_id or "", sanitize_name(message.call_id or ""))
+        content_field = {"content": content} if content else {}
+        self.append("user", [{"type": "tool_result", "tool_use_id": id, **content_field}])
 
-    def answer(self, message: Message) -> None:
-        calls = [self._call(call) for call in message.calls]
-        words = message.text
+    def add_assistant_message(self, message: Message) -> None:
+        calls = [self._format_call(call) for call in message.calls]
+        message_text = message.text
         # The API refuses images and files in assistant messages: send only the text.
-        plan = self._plan(message)
-        if plan is None:
-            said = text(words)
-            self.add("assistant", ([said] if said else []) + calls)
+        steps = self._find_steps(message)
+        if steps is None:
+            text_block = make_text_block(message_text)
+            self.append("assistant", ([text_block] if text_block else []) + calls)
             return
-        content: list[Block] = []
-        at = 0
-        for step in plan:
+        content: list[ContentBlock] = []
+        position = 0
+        for step in steps:
             if "text" in step:
-                said = text(words[at : at + step["text"]])
-                at += step["text"]
-                content += [said] if said else []
+                text_block = make_text_block(message_text[position : position + step["text"]])
+                position += step["text"]
+                content += [text_block] if text_block else []
             elif "call" in step:
                 content.append(calls[step["call"]])
             elif self._thinking:
                 content.append(dict(step["block"]))
         # The API refuses a message of thinking blocks alone.
         if any("text" in block or "input" in block for block in content):
-            self.add("assistant", content)
+            self.append("assistant", content)
 
-    def _plan(self, message: Message) -> list[dict[str, Any]] | None:
+    def _find_steps(self, message: Message) -> list[dict[str, Any]] | None:
         """Return the recorded order of thinking, text and calls; None if another model wrote it."""
         for opaque in message.opaque:
             blob = opaque.blob
             if opaque.provider != PROVIDER or not isinstance(blob, dict) or blob.get("model") != self._name:
                 continue
             steps: list[dict[str, Any]] = blob["steps"]
-            called = [step["call"] for step in steps if "call" in step]
-            spoken = sum(step.get("text", 0) for step in steps)
-            if called == list(range(len(message.calls))) and spoken == len(message.text):
+            call_numbers = [step["call"] for step in steps if "call" in step]
+            text_length = sum(step.get("text", 0) for step in steps)
+            if call_numbers == list(range(len(message.calls))) and text_length == len(message.text):
                 return steps
             # The message was truncated since: put the thinking blocks first.
             thoughts = [step for step in steps if "block" in step]
-            rest = [{"text": len(message.text)}, *({"call": n} for n in range(len(message.calls)))]
-            return thoughts + rest
+            remaining = [{"text": len(message.text)}, *({"call": n} for n in range(len(message.calls)))]
+            return thoughts + remaining
         return None
 
-    def _call(self, call: Call) -> Block:
-        id = plain(call.id)
+    def _format_call(self, call: ToolCall) -> ContentBlock:
+        id = sanitize_name(call.id)
         # Some clients reuse ids across turns.
         number = 1
         while id in self._used:
             number += 1
-            id = plain(f"{call.id}_{number}")
+            id = sanitize_name(f"{call.id}_{number}")
         self._used.add(id)
         self._ids[call.id] = id
-        name = plain(call.name)
-        if name not in self.out.called:
-            self.out.called.append(name)
+        name = sanitize_name(call.name)
+        if name not in self.payload.called_tools:
+            self.payload.called_tools.append(name)
         return {"type": "tool_use", "id": id, "name": name, "input": msgspec.json.decode(call.arguments)}
 
-    def _told(self) -> None:
+    def _flush_instructions(self) -> None:
         """Add pending system messages after the last user message, the only place the API accepts them."""
-        messages = self.out.messages
+        messages = self.payload.messages
         if self._pending and messages and messages[-1]["role"] == "user":
             messages.append({"role": "system", "content": "\n\n".join(self._pending)})
             self._pending = []
 
     def finish(self) -> None:
-        messages = self.out.messages
-        self._told()
-        self.out.late += self._pending
+        messages = self.payload.messages
+        self._flush_instructions()
+        self.payload.late_system_texts += self._pending
         if messages and messages[-1]["role"] == "assistant" and self._model.prefill and not self._thinking:
-            _trimmed(messages)
-        if not messages or (messages[-1]["role"] == "assistant" and not self._prefilled(messages)):
-            messages.append({"role": "user", "content": [{"type": "text", "text": NUDGE}]})
+            _strip_trailing_space(messages)
+        if not messages or (messages[-1]["role"] == "assistant" and not self._ends_with_prefill(messages)):
+            messages.append({"role": "user", "content": [{"type": "text", "text": PLACEHOLDER_USER_TEXT}]})
 
-    def _prefilled(self, messages: list[dict[str, Any]]) -> bool:
+    def _ends_with_prefill(self, messages: list[dict[str, Any]]) -> bool:
         last = messages[-1]["content"][-1]
         return self._model.prefill and not self._thinking and last["type"] == "text"
 
 
-def _trimmed(messages: list[dict[str, Any]]) -> None:
+def _strip_trailing_space(messages: list[dict[str, Any]]) -> None:
     """Strip trailing white space, which the API refuses in a final assistant message."""
     last = messages[-1]["content"][-1]
     if last["type"] == "text":

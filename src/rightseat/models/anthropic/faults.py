@@ -8,8 +8,9 @@ from typing import Any
 
 from rightseat import errors
 from rightseat.errors import RightseatError
-from rightseat.http import ConnectTimeout, NotHttp
-from rightseat.http.retry import retry_after
+from rightseat.http.client import ConnectTimeout
+from rightseat.http.response import InvalidHttpResponse
+from rightseat.http.retry import parse_retry_after
 
 # The API has no code for a too long prompt, only a message.
 _TOO_LONG = re.compile(
@@ -29,7 +30,7 @@ _STATUS = {
 }
 
 
-def of_connection(cause: BaseException | None, connect_timeout: float) -> RightseatError:
+def from_connection_error(cause: BaseException | None, connect_timeout: float) -> RightseatError:
     """Map the cause of a request without a response."""
     match cause:
         case ConnectTimeout():
@@ -37,53 +38,53 @@ def of_connection(cause: BaseException | None, connect_timeout: float) -> Rights
                 f"Anthropic's server could not be connected within {connect_timeout:g} s: "
                 "check base_url and the network."
             )
-        case NotHttp():
-            return garbled("not HTTP")
+        case InvalidHttpResponse():
+            return garbled_error("not HTTP")
         case _:
             return errors.UpstreamRefused(
                 "Anthropic's server cannot be reached: check the network and base_url (ANTHROPIC_BASE_URL)."
             )
 
 
-def first_token_timeout(seconds: float) -> RightseatError:
+def first_token_timeout_error(seconds: float) -> RightseatError:
     return errors.UpstreamTimeout(
         f"The model did not begin to answer within {seconds:g} s: try again, or raise first_token_timeout."
     )
 
 
-def idle_timeout(seconds: float) -> RightseatError:
+def idle_timeout_error(seconds: float) -> RightseatError:
     return errors.UpstreamTimeout(
         f"The model fell silent for {seconds:g} s within its answer: try again, or raise idle_timeout."
     )
 
 
-def incomplete() -> RightseatError:
+def incomplete_error() -> RightseatError:
     return errors.Incomplete("The model's answer ended before it was finished: try again.")
 
 
-def garbled(why: str) -> RightseatError:
+def garbled_error(why: str) -> RightseatError:
     return errors.UpstreamGarbled(
         f"The model's server sent what cannot be read ({why}): check that base_url is an Anthropic API."
     )
 
 
-def of_status(status: int, headers: Mapping[str, str], body: object) -> RightseatError:
+def from_status(status: int, headers: Mapping[str, str], body: object) -> RightseatError:
     """Map a response whose status is not 2xx. `body` is the decoded JSON, or whatever was sent."""
     error = body.get("error") if isinstance(body, dict) else None
-    if status == 400 and _is_too_long(error):
-        return _too_long()
-    return _of_number(status, retry_after(headers))
+    if status == 400 and _is_context_too_long(error):
+        return _context_too_long_error()
+    return _from_status_code(status, parse_retry_after(headers))
 
 
-def of_payload(error: Any) -> RightseatError:
+def from_payload(error: Any) -> RightseatError:
     """Map the `error` object of a stream event."""
-    if _is_too_long(error):
-        return _too_long()
+    if _is_context_too_long(error):
+        return _context_too_long_error()
     kind = error.get("type") if isinstance(error, dict) else None
-    return _of_number(_STATUS.get(str(kind), 500), None)
+    return _from_status_code(_STATUS.get(str(kind), 500), None)
 
 
-def _of_number(status: int, wait: float | None) -> RightseatError:
+def _from_status_code(status: int, wait: float | None) -> RightseatError:
     match status:
         case 401 | 403:
             return errors.UpstreamDenied(
@@ -98,7 +99,7 @@ def _of_number(status: int, wait: float | None) -> RightseatError:
                 "Anthropic does not know this model: check the name in anthropic:NAME, and base_url."
             )
         case 413:
-            return _too_long()
+            return _context_too_long_error()
         case 429:
             return errors.UpstreamBusy("Anthropic's rate limit is reached: try later.", retry_after=wait)
         case 503 | 529:
@@ -106,10 +107,10 @@ def _of_number(status: int, wait: float | None) -> RightseatError:
         case 408 | 504:
             return errors.UpstreamTimeout("Anthropic's server timed out: try again.")
         case _:
-            return _of_class(status, wait)
+            return _from_status_class(status, wait)
 
 
-def _of_class(status: int, wait: float | None) -> RightseatError:
+def _from_status_class(status: int, wait: float | None) -> RightseatError:
     if 300 <= status < 400:
         return errors.UpstreamRejected(
             "The model's server redirects, which is not followed: set base_url to the final address."
@@ -122,12 +123,12 @@ def _of_class(status: int, wait: float | None) -> RightseatError:
     return errors.UpstreamError(f"Anthropic's server failed (HTTP {status}): try again.", retry_after=wait)
 
 
-def _too_long() -> RightseatError:
+def _context_too_long_error() -> RightseatError:
     return errors.ContextTooLong(
         "The conversation is too long for this model: shorten it, or take a model with a longer context."
     )
 
 
-def _is_too_long(error: Any) -> bool:
+def _is_context_too_long(error: Any) -> bool:
     message = error.get("message") if isinstance(error, dict) else None
     return isinstance(message, str) and _TOO_LONG.search(message[:1000]) is not None

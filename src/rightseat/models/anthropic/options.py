@@ -10,17 +10,17 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.errors import ConfigError
-from rightseat.http.address import host
-from rightseat.models.anthropic.client import ANTHROPIC_URL, Anthropic
-from rightseat.models.anthropic.request import Manner
-from rightseat.types.capabilities import known as believed
-from rightseat.types.capabilities import said
-from rightseat.types.nearest import meant
+from rightseat.http.address import parse_host
+from rightseat.models.anthropic.client import ANTHROPIC_URL, AnthropicModel
+from rightseat.models.anthropic.request import AnthropicRequestOptions
+from rightseat.types.capabilities import lookup_capabilities as believed
+from rightseat.types.capabilities import override_capabilities
+from rightseat.types.nearest import did_you_mean
 
-_ABLE = ("tools", "parallel", "schema", "images")
+_CAPABILITY_KEYS = ("tools", "parallel", "schema", "images")
 
 
-class Options(Struct, frozen=True, kw_only=True):
+class AnthropicOptions(Struct, frozen=True, kw_only=True):
     base_url: str = ANTHROPIC_URL
     """The server, without `/v1`; else ANTHROPIC_BASE_URL."""
     api_key: str | None = None
@@ -58,43 +58,45 @@ class Options(Struct, frozen=True, kw_only=True):
     """Whether the model takes images."""
 
 
-def model(name: str, options: Mapping[str, Any]) -> Anthropic:
+def model(name: str, options: Mapping[str, Any]) -> AnthropicModel:
     """Make the model; ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL fill missing options."""
     if not name:
         raise ConfigError("anthropic: needs a model's name, as in anthropic:claude-opus-5-5")
-    keys = Options.__struct_fields__
+    keys = AnthropicOptions.__struct_fields__
     for key in options:
         if key not in keys:
-            hint = meant(key, keys)
+            hint = did_you_mean(key, keys)
             raise ConfigError(f"The model anthropic:{name} has no option {key!r}. {hint}", param=key)
-    given = {"base_url": os.environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC_URL, **options}
+    values = {"base_url": os.environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC_URL, **options}
     # Send the environment's key only to the environment's server or Anthropic.
     if "base_url" not in options or is_anthropic(str(options["base_url"])):
-        given.setdefault("api_key", os.environ.get("ANTHROPIC_API_KEY") or None)
+        values.setdefault("api_key", os.environ.get("ANTHROPIC_API_KEY") or None)
     try:
-        known = msgspec.convert(given, Options)
+        parsed = msgspec.convert(values, AnthropicOptions)
     except msgspec.ValidationError as error:
         raise ConfigError(f"The model anthropic:{name} has a wrong option: {error}") from error
-    _check(name, known)
-    fields = msgspec.structs.asdict(known)
-    abilities = said(believed("anthropic", name), {key: fields.pop(key) for key in _ABLE})
-    manner = Manner(
-        schema=abilities.schema,
-        **{key: fields.pop(key) for key in Manner.__struct_fields__ if key in fields},
+    _check_options(name, parsed)
+    fields = msgspec.structs.asdict(parsed)
+    abilities = override_capabilities(
+        believed("anthropic", name), {key: fields.pop(key) for key in _CAPABILITY_KEYS}
     )
-    return Anthropic(name, manner=manner, abilities=abilities, **fields)
+    request_options = AnthropicRequestOptions(
+        schema=abilities.schema,
+        **{key: fields.pop(key) for key in AnthropicRequestOptions.__struct_fields__ if key in fields},
+    )
+    return AnthropicModel(name, request_options=request_options, capabilities=abilities, **fields)
 
 
-def _check(name: str, options: Options) -> None:
+def _check_options(name: str, options: AnthropicOptions) -> None:
     for key in ("connect_timeout", "first_token_timeout", "idle_timeout", "tries", "max_tokens"):
         value = getattr(options, key)
         if value is not None and not value > 0:
             raise ConfigError(f"The model anthropic:{name} needs a {key} above 0.", param=key)
-    carried = {header.lower() for header in options.headers}
+    header_names = {header.lower() for header in options.headers}
     if (
         is_anthropic(options.base_url)
         and not options.api_key
-        and not carried & {"authorization", "x-api-key"}
+        and not header_names & {"authorization", "x-api-key"}
     ):
         raise ConfigError(
             f"The model anthropic:{name} needs a key: set ANTHROPIC_API_KEY, or base_url to your own server."
@@ -102,4 +104,4 @@ def _check(name: str, options: Options) -> None:
 
 
 def is_anthropic(base_url: str) -> bool:
-    return host(base_url) == "api.anthropic.com"
+    return parse_host(base_url) == "api.anthropic.com"

@@ -8,27 +8,32 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.models.anthropic import known
-from rightseat.models.anthropic.conversation import PROVIDER, Conversation, conversation, plain
-from rightseat.models.anthropic.known import UNKNOWN_LONGEST, Claude
-from rightseat.models.anthropic.schema import enforceable
-from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
+from rightseat.models.anthropic.conversation import (
+    PROVIDER,
+    ConversationPayload,
+    build_conversation,
+    sanitize_name,
+)
+from rightseat.models.anthropic.known import DEFAULT_MAX_OUTPUT, ClaudeModel
+from rightseat.models.anthropic.schema import make_enforceable
+from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
 
-LEAST_BUDGET = 1024
-BUDGET = 8192
+MIN_THINKING_BUDGET = 1024
+DEFAULT_THINKING_BUDGET = 8192
 # The last API version with sampling settings.
-OLD_API = "2023-06-01"
-RULE = "Answer with one JSON value that fits this JSON Schema, and nothing else:\n"
+SAMPLING_API_VERSION = "2023-06-01"
+SCHEMA_INSTRUCTION = "Answer with one JSON value that fits this JSON Schema, and nothing else:\n"
 
-_CACHED = {"type": "ephemeral"}
-_CHOICES: dict[str, dict[str, Any]] = {
+_CACHE_CONTROL = {"type": "ephemeral"}
+_TOOL_CHOICES: dict[str, dict[str, Any]] = {
     "auto": {"type": "auto"},
     "none": {"type": "none"},
     "required": {"type": "any"},
 }
-_TIERS = ("auto", "standard_only")
+_SERVICE_TIERS = ("auto", "standard_only")
 
 
-class Manner(Struct, frozen=True, kw_only=True):
+class AnthropicRequestOptions(Struct, frozen=True, kw_only=True):
     """Options of the model that shape its requests."""
 
     max_tokens: int | None = None
@@ -40,54 +45,63 @@ class Manner(Struct, frozen=True, kw_only=True):
     schema: bool = True
 
 
-class Asked(Struct, frozen=True):
+class AnthropicRequest(Struct, frozen=True):
     """A request body. `tool_names` maps names sent to the API to tool names; `enforced` are sent names."""
 
     body: dict[str, Any]
-    names: dict[str, str]
+    tool_names: dict[str, str]
     enforced: frozenset[str]
 
 
-def asked(name: str, prompt: Prompt, manner: Manner) -> Asked:
-    model = known.claude(name)
-    limit = _limit(prompt.settings, manner, model)
-    thinking = _thinking(prompt, manner, model, limit)
+def build_request(name: str, prompt: Prompt, options: AnthropicRequestOptions) -> AnthropicRequest:
+    model = known.find_claude_model(name)
+    max_tokens = _compute_max_tokens(prompt.settings, options, model)
+    thinking = _build_thinking(prompt, options, model, max_tokens)
     thinks = thinking is not None and thinking["type"] != "disabled"
-    told = conversation(prompt.messages, name, model, thinking=thinks or model.thinks == "always")
-    body: dict[str, Any] = {"model": name, "max_tokens": limit, "messages": told.messages, "stream": True}
+    payload = build_conversation(prompt.messages, name, model, thinking=thinks or model.thinks == "always")
+    body: dict[str, Any] = {
+        "model": name,
+        "max_tokens": max_tokens,
+        "messages": payload.messages,
+        "stream": True,
+    }
     if thinking is not None:
         body["thinking"] = thinking
-    _schema(body, told, prompt, manner)
-    enforced = _tools(body, told, prompt, manner)
-    system = ["\n\n".join(told.leading)] if told.leading else []
-    if system + told.late:
-        body["system"] = [{"type": "text", "text": words} for words in system + told.late]
-    if manner.cache:
-        _mark(body, bool(told.leading))
-    _knobs(body, prompt.settings, manner, model)
-    return Asked(body, {plain(tool.name): tool.name for tool in prompt.tools}, enforced)
+    _add_schema(body, payload, prompt, options)
+    enforced = _add_tools(body, payload, prompt, options)
+    system = ["\n\n".join(payload.system_texts)] if payload.system_texts else []
+    if system + payload.late_system_texts:
+        body["system"] = [{"type": "text", "text": words} for words in system + payload.late_system_texts]
+    if options.cache:
+        _mark_cache_points(body, bool(payload.system_texts))
+    _add_settings(body, prompt.settings, options, model)
+    return AnthropicRequest(body, {sanitize_name(tool.name): tool.name for tool in prompt.tools}, enforced)
 
 
-def _limit(settings: Settings, manner: Manner, model: Claude) -> int:
-    asked = settings.max_tokens or manner.max_tokens or model.longest or UNKNOWN_LONGEST
-    return min(asked, model.longest or asked)
+def _compute_max_tokens(
+    settings: SamplingSettings, options: AnthropicRequestOptions, model: ClaudeModel
+) -> int:
+    requested = settings.max_tokens or options.max_tokens or model.longest or DEFAULT_MAX_OUTPUT
+    return min(requested, model.longest or requested)
 
 
-def _thinking(prompt: Prompt, manner: Manner, model: Claude, limit: int) -> dict[str, Any] | None:
+def _build_thinking(
+    prompt: Prompt, options: AnthropicRequestOptions, model: ClaudeModel, limit: int
+) -> dict[str, Any] | None:
     """Return the `thinking` field, or None to leave the model's default."""
-    wish = manner.thinking
-    if wish is False or (prompt.must and not model.forced_thinks):
+    wanted = options.thinking
+    if wanted is False or (prompt.requires_tool_call and not model.forced_thinks):
         return {"type": "disabled"} if model.thinks == "default" else None
-    if model.thinks in ("default", "always") or (wish is not None and model.thinks == "asked"):
+    if model.thinks in ("default", "always") or (wanted is not None and model.thinks == "asked"):
         # Sent only so that the thinking is shown.
         return {"type": "adaptive", "display": "summarized"}
-    if wish is None or model.thinks != "budget" or not _thought_so_far(prompt):
+    if wanted is None or model.thinks != "budget" or not _has_thinking_blocks(prompt):
         return None
-    budget = min(max(BUDGET if wish is True else wish, LEAST_BUDGET), limit - 1)
-    return {"type": "enabled", "budget_tokens": budget} if budget >= LEAST_BUDGET else None
+    budget = min(max(DEFAULT_THINKING_BUDGET if wanted is True else wanted, MIN_THINKING_BUDGET), limit - 1)
+    return {"type": "enabled", "budget_tokens": budget} if budget >= MIN_THINKING_BUDGET else None
 
 
-def _thought_so_far(prompt: Prompt) -> bool:
+def _has_thinking_blocks(prompt: Prompt) -> bool:
     """Whether the turn's last answer kept its thinking; without it, the API refuses a thinking budget."""
     for message in reversed(prompt.messages):
         if message.role == "assistant":
@@ -97,86 +111,94 @@ def _thought_so_far(prompt: Prompt) -> bool:
     return True
 
 
-def _schema(body: dict[str, Any], told: Conversation, prompt: Prompt, manner: Manner) -> None:
+def _add_schema(
+    body: dict[str, Any], payload: ConversationPayload, prompt: Prompt, options: AnthropicRequestOptions
+) -> None:
     schema = prompt.output_schema
     if schema is None:
         return
-    closed = enforceable(schema) if manner.schema else None
-    if closed is not None:
-        body["output_config"] = {"format": {"type": "json_schema", "schema": closed}}
+    enforced = make_enforceable(schema) if options.schema else None
+    if enforced is not None:
+        body["output_config"] = {"format": {"type": "json_schema", "schema": enforced}}
     else:
-        told.late.append(RULE + msgspec.json.encode(schema).decode())
+        payload.late_system_texts.append(SCHEMA_INSTRUCTION + msgspec.json.encode(schema).decode())
 
 
-def _tools(body: dict[str, Any], told: Conversation, prompt: Prompt, manner: Manner) -> frozenset[str]:
+def _add_tools(
+    body: dict[str, Any], payload: ConversationPayload, prompt: Prompt, options: AnthropicRequestOptions
+) -> frozenset[str]:
     """Add the tools to the body; return the names whose arguments the API enforces."""
     if not prompt.tools:
-        if told.called:
+        if payload.called_tools:
             # The API refuses past calls without tool definitions: declare them, but forbid calling.
             open_schema = {"type": "object"}
-            body["tools"] = [{"name": name, "input_schema": open_schema} for name in told.called]
-            body["tool_choice"] = _CHOICES["none"]
+            body["tools"] = [{"name": name, "input_schema": open_schema} for name in payload.called_tools]
+            body["tool_choice"] = _TOOL_CHOICES["none"]
         return frozenset()
-    body["tools"] = [_tool(tool, manner.strict_tools) for tool in prompt.tools]
-    choice = _choice(prompt.tool_choice)
+    body["tools"] = [_format_tool(tool, options.strict_tools) for tool in prompt.tools]
+    choice = _format_tool_choice(prompt.tool_choice)
     if prompt.settings.parallel_calls is False and choice["type"] != "none":
         choice = {**choice, "disable_parallel_tool_use": True}
-    if choice != _CHOICES["auto"]:
+    if choice != _TOOL_CHOICES["auto"]:
         body["tool_choice"] = choice
     return frozenset(tool["name"] for tool in body["tools"] if tool.get("strict"))
 
 
-def _tool(tool: ToolSpec, strict: bool) -> dict[str, Any]:
+def _format_tool(tool: ToolSpec, strict: bool) -> dict[str, Any]:
     schema = (
         tool.parameters if tool.parameters.get("type") == "object" else {**tool.parameters, "type": "object"}
     )
-    out: dict[str, Any] = {"name": plain(tool.name), "input_schema": schema}
+    out: dict[str, Any] = {"name": sanitize_name(tool.name), "input_schema": schema}
     if tool.description:
         out["description"] = tool.description
     # The API refuses `strict` for a schema it cannot fully enforce; such arguments are validated here.
-    if (strict or tool.strict) and enforceable(schema) == schema:
+    if (strict or tool.strict) and make_enforceable(schema) == schema:
         out["strict"] = True
     return out
 
 
-def _choice(choice: ToolChoice) -> dict[str, Any]:
+def _format_tool_choice(choice: ToolChoice) -> dict[str, Any]:
     if choice.mode == "named":
-        return {"type": "tool", "name": plain(choice.name or "")}
-    return _CHOICES[choice.mode]
+        return {"type": "tool", "name": sanitize_name(choice.name or "")}
+    return _TOOL_CHOICES[choice.mode]
 
 
-def _mark(body: dict[str, Any], leading: bool) -> None:
+def _mark_cache_points(body: dict[str, Any], leading: bool) -> None:
     """Set cache breakpoints after the tools and system text, and after the last user message."""
     if leading:
-        body["system"][0]["cache_control"] = _CACHED
+        body["system"][0]["cache_control"] = _CACHE_CONTROL
     elif "tools" in body:
-        body["tools"][-1]["cache_control"] = _CACHED
+        body["tools"][-1]["cache_control"] = _CACHE_CONTROL
     for message in reversed(body["messages"]):
         if message["role"] == "user":
-            message["content"][-1]["cache_control"] = _CACHED
+            message["content"][-1]["cache_control"] = _CACHE_CONTROL
             break
 
 
-def _knobs(body: dict[str, Any], settings: Settings, manner: Manner, model: Claude) -> None:
+def _add_settings(
+    body: dict[str, Any], settings: SamplingSettings, options: AnthropicRequestOptions, model: ClaudeModel
+) -> None:
     """Add the remaining settings that this API supports; others are ignored."""
     stops = [stop for stop in settings.stop if stop.strip()]
     if stops:
         body["stop_sequences"] = stops
     extra = settings.extra
-    effort = known.effort(extra.get("reasoning_effort"), model) or known.effort(manner.effort, model)
+    effort = known.clamp_effort(extra.get("reasoning_effort"), model) or known.clamp_effort(
+        options.effort, model
+    )
     if effort:
         body.setdefault("output_config", {})["effort"] = effort
     metadata = extra.get("metadata")
     if isinstance(metadata, dict) and isinstance(metadata.get("user_id"), str):
         body["metadata"] = {"user_id": metadata["user_id"]}
-    if extra.get("service_tier") in _TIERS:
+    if extra.get("service_tier") in _SERVICE_TIERS:
         body["service_tier"] = extra["service_tier"]
-    if manner.sampling and (sampling := _sampling(settings, "thinking" in body)):
+    if options.sampling and (sampling := _build_sampling(settings, "thinking" in body)):
         body["extra_body"] = sampling
-        body["extra_headers"] = {"anthropic-version": OLD_API}
+        body["extra_headers"] = {"anthropic-version": SAMPLING_API_VERSION}
 
 
-def _sampling(settings: Settings, thinking: bool) -> dict[str, Any]:
+def _build_sampling(settings: SamplingSettings, thinking: bool) -> dict[str, Any]:
     """Return at most one of temperature and top_p, and none with thinking, as the API requires."""
     if thinking:
         return {}

@@ -15,96 +15,100 @@ import msgspec
 from msgspec.structs import replace
 
 from rightseat.types import chunks as fragments
-from rightseat.types.chunks import CallArgs, CallName, Fragment, Text
-from rightseat.types.messages import Message, Opaque
+from rightseat.types.chunks import ModelChunk, TextChunk, ToolCallArgs, ToolCallStart
+from rightseat.types.messages import Message, ProviderData
 from rightseat.types.model import Prompt
 
-ROOM = 8 << 20
+CACHE_BYTES = 8 << 20
 
-_Called = list[tuple[str, str]]
+_CalledTools = list[tuple[str, str]]
 
 
-class Thoughts:
-    def __init__(self, room: int = ROOM) -> None:
-        self._room = room
+class ThinkingCache:
+    def __init__(self, max_bytes: int = CACHE_BYTES) -> None:
+        self._max_bytes = max_bytes
         self._size = 0
-        self._kept: OrderedDict[bytes, bytes] = OrderedDict()
+        self._entries: OrderedDict[bytes, bytes] = OrderedDict()
 
-    def keep(self, prompt: Prompt, answer: Iterable[Fragment]) -> None:
+    def store(self, prompt: Prompt, answer: Iterable[ModelChunk]) -> None:
         """Store the thinking blocks of an answer, if it has any."""
         texts: list[str] = []
         calls: dict[int, tuple[str, list[str]]] = {}
-        thought: fragments.Opaque | None = None
-        for fragment in answer:
-            match fragment:
-                case Text(words):
+        opaque: fragments.ProviderDataChunk | None = None
+        for chunk in answer:
+            match chunk:
+                case TextChunk(words):
                     texts.append(words)
-                case CallName(index, name):
+                case ToolCallStart(index, name):
                     calls[index] = (name, [])
-                case CallArgs(index, json):
+                case ToolCallArgs(index, json):
                     calls[index][1].append(json)
-                case fragments.Opaque():
-                    thought = fragment
+                case fragments.ProviderDataChunk():
+                    opaque = chunk
                 case _:
                     pass
-        if thought is None or prompt.conversation is None:
+        if opaque is None or prompt.conversation is None:
             return
-        asked = _asked(prompt.conversation, prompt.messages)
-        called = [(name, "".join(pieces)) for name, pieces in calls.values()]
-        self._put(_key(asked, "".join(texts), called), msgspec.json.encode([thought.provider, thought.blob]))
+        digest = _digest_questions(prompt.conversation, prompt.messages)
+        tool_calls = [(name, "".join(pieces)) for name, pieces in calls.values()]
+        self._put(
+            _make_key(digest, "".join(texts), tool_calls), msgspec.json.encode([opaque.provider, opaque.blob])
+        )
 
-    def recalled(self, prompt: Prompt) -> Prompt:
+    def restore(self, prompt: Prompt) -> Prompt:
         """Return the prompt with thinking blocks restored to assistant messages that lack them."""
-        if prompt.conversation is None or not self._kept:
+        if prompt.conversation is None or not self._entries:
             return prompt
-        asked = _asked(prompt.conversation, ())
-        found: list[Message] = []
+        digest = _digest_questions(prompt.conversation, ())
+        messages: list[Message] = []
         for message in prompt.messages:
             if message.role == "user":
-                _add(asked, message.text)
+                _update_digest(digest, message.text)
             elif message.role == "assistant" and not message.opaque:
-                called = [(call.name, call.arguments) for call in message.calls]
-                message = replace(message, opaque=self._get(_key(asked.copy(), message.text, called)))
-            found.append(message)
-        return replace(prompt, messages=tuple(found))
+                tool_calls = [(call.name, call.arguments) for call in message.calls]
+                message = replace(
+                    message, opaque=self._get(_make_key(digest.copy(), message.text, tool_calls))
+                )
+            messages.append(message)
+        return replace(prompt, messages=tuple(messages))
 
-    def _get(self, key: bytes) -> tuple[Opaque, ...]:
-        if key not in self._kept:
+    def _get(self, key: bytes) -> tuple[ProviderData, ...]:
+        if key not in self._entries:
             return ()
-        self._kept.move_to_end(key)
-        provider, blob = msgspec.json.decode(self._kept[key])
-        return (Opaque(provider, blob),)
+        self._entries.move_to_end(key)
+        provider, blob = msgspec.json.decode(self._entries[key])
+        return (ProviderData(provider, blob),)
 
     def _put(self, key: bytes, thought: bytes) -> None:
-        self._size += len(thought) - len(self._kept.pop(key, b""))
-        self._kept[key] = thought
-        while self._size > self._room:
-            self._size -= len(self._kept.popitem(last=False)[1])
+        self._size += len(thought) - len(self._entries.pop(key, b""))
+        self._entries[key] = thought
+        while self._size > self._max_bytes:
+            self._size -= len(self._entries.popitem(last=False)[1])
 
 
-def _asked(conversation: str, messages: Iterable[Message]) -> Any:
+def _digest_questions(conversation: str, messages: Iterable[Message]) -> Any:
     digest = hashlib.sha256()
-    said = (message.text for message in messages if message.role == "user")
-    for words in (conversation, *said):
-        _add(digest, words)
+    user_texts = (message.text for message in messages if message.role == "user")
+    for text in (conversation, *user_texts):
+        _update_digest(digest, text)
     return digest
 
 
-def _key(digest: Any, text: str, calls: _Called) -> bytes:
-    _add(digest, text)
+def _make_key(digest: Any, text: str, calls: _CalledTools) -> bytes:
+    _update_digest(digest, text)
     for name, arguments in calls:
-        _add(digest, name)
-        _add(digest, _plain(arguments))
-    found: bytes = digest.digest()
-    return found
+        _update_digest(digest, name)
+        _update_digest(digest, _normalize_json(arguments))
+    key: bytes = digest.digest()
+    return key
 
 
-def _add(digest: Any, words: str) -> None:
-    data = words.encode("utf-8", "replace")
+def _update_digest(digest: Any, text: str) -> None:
+    data = text.encode("utf-8", "replace")
     digest.update(b"%d:%b" % (len(data), data))
 
 
-def _plain(arguments: str) -> str:
+def _normalize_json(arguments: str) -> str:
     """Return JSON in canonical form, so that a client's formatting does not matter."""
     try:
         return msgspec.json.encode(msgspec.json.decode(arguments), order="sorted").decode()

@@ -16,7 +16,8 @@ import anthropic
 import httpx2
 from yarl import URL
 
-from rightseat.http import Client, Cut, Response, request_head
+from rightseat.http.client import HttpClient, format_request_head
+from rightseat.http.response import IncompleteResponse, Response
 
 SOURCE = "rightseat.response"
 """Key in the httpx response's extensions that holds our Response."""
@@ -24,53 +25,57 @@ SOURCE = "rightseat.response"
 _ERROR_BODY = 64 << 10
 _ERROR_BODY_SECONDS = 2.0
 # Headers that our client sets. No compression: it delays streams and allows decompression bombs.
-_OURS = frozenset({"host", "content-length", "transfer-encoding", "accept-encoding", "connection"})
-_NOT_TOLD = frozenset({"content-encoding", "content-length", "transfer-encoding", "set-cookie"})
+_CLIENT_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "accept-encoding", "connection"})
+_DROPPED_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding", "set-cookie"})
 
 log = logging.getLogger(__name__)
 
 
 def sdk(
-    base: URL, api_key: str | None, headers: Mapping[str, str], client: Client
+    base: URL, api_key: str | None, headers: Mapping[str, str], client: HttpClient
 ) -> anthropic.AsyncAnthropic:
     # At DEBUG these loggers write whole requests, including user messages.
     for name in ("anthropic", "httpx2", "httpcore2"):
         logging.getLogger(name).setLevel(logging.WARNING)
-    unkeyed = {} if api_key else {"Authorization": anthropic.Omit()}
+    no_authorization = {} if api_key else {"Authorization": anthropic.Omit()}
     return anthropic.AsyncAnthropic(
         # Without a value the SDK searches the environment and the disk.
         api_key=api_key or "none",
         base_url=str(base),
         max_retries=0,
-        default_headers=cast(Mapping[str, str], {**unkeyed, **headers}),
+        default_headers=cast(Mapping[str, str], {**no_authorization, **headers}),
         open_telemetry=False,
-        http_client=httpx2.AsyncClient(transport=Transport(client), follow_redirects=False, trust_env=False),
+        http_client=httpx2.AsyncClient(
+            transport=AnthropicTransport(client), follow_redirects=False, trust_env=False
+        ),
     )
 
 
-class Transport(httpx2.AsyncBaseTransport):
-    def __init__(self, client: Client) -> None:
+class AnthropicTransport(httpx2.AsyncBaseTransport):
+    def __init__(self, client: HttpClient) -> None:
         self._client = client
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        headers = {name: value for name, value in request.headers.items() if name not in _OURS}
+        headers = {name: value for name, value in request.headers.items() if name not in _CLIENT_HEADERS}
         headers["accept-encoding"] = "identity"
-        head = request_head(request.method, URL(str(request.url), encoded=True), headers)
+        head = format_request_head(request.method, URL(str(request.url), encoded=True), headers)
         response = await self._client.send(head, await request.aread(), math.inf)
         accepted = False
         try:
-            await response.head()
+            await response.wait_for_head()
             accepted = 200 <= response.status < 300
             if not accepted:
-                body = await _refusal(response)
-                return httpx2.Response(response.status, headers=_plain(response.headers), content=body)
+                body = await _read_error_body(response)
+                return httpx2.Response(
+                    response.status, headers=_filter_headers(response.headers), content=body
+                )
         finally:
             if not accepted:
                 response.close()
         return httpx2.Response(
             response.status,
-            headers=_plain(response.headers),
-            stream=_Unread(response),
+            headers=_filter_headers(response.headers),
+            stream=_UnreadBody(response),
             extensions={SOURCE: response},
         )
 
@@ -78,7 +83,7 @@ class Transport(httpx2.AsyncBaseTransport):
         self._client.close()
 
 
-class _Unread(httpx2.AsyncByteStream):
+class _UnreadBody(httpx2.AsyncByteStream):
     """The body of a 2xx response, which is read from our Response; this object only closes it."""
 
     def __init__(self, response: Response) -> None:
@@ -91,15 +96,15 @@ class _Unread(httpx2.AsyncByteStream):
         self._response.close()
 
 
-async def _refusal(response: Response) -> bytes:
+async def _read_error_body(response: Response) -> bytes:
     try:
         async with asyncio.timeout(_ERROR_BODY_SECONDS):
-            return (await response.read(_ERROR_BODY))[:_ERROR_BODY]
-    except (TimeoutError, Cut):
+            return (await response.read_body(_ERROR_BODY))[:_ERROR_BODY]
+    except (TimeoutError, IncompleteResponse):
         log.debug("the body of an error answer did not arrive whole")
         return b""
 
 
-def _plain(headers: Mapping[str, str]) -> dict[str, str]:
+def _filter_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Return the headers without cookies and without those that describe the body's encoding."""
-    return {name: value for name, value in headers.items() if name not in _NOT_TOLD}
+    return {name: value for name, value in headers.items() if name not in _DROPPED_HEADERS}

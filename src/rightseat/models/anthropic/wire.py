@@ -8,7 +8,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.json import Decoder
 
 
-class Block(Struct, gc=False):
+class AnthropicContentBlock(Struct, gc=False):
     """A content_block_start: text, thinking, redacted_thinking, tool_use, or a server tool block."""
 
     type: str = ""
@@ -21,7 +21,7 @@ class Block(Struct, gc=False):
     input: Raw | UnsetType = UNSET
 
 
-class Delta(Struct, gc=False):
+class AnthropicDelta(Struct, gc=False):
     """A delta of a content block, or of the message (with `stop_reason`)."""
 
     type: str | None = None
@@ -32,7 +32,7 @@ class Delta(Struct, gc=False):
     stop_reason: str | None = None
 
 
-class Counts(Struct, gc=False):
+class AnthropicUsage(Struct, gc=False):
     """Cumulative token counts; null means unchanged."""
 
     input_tokens: int | None = None
@@ -41,18 +41,18 @@ class Counts(Struct, gc=False):
     cache_creation_input_tokens: int | None = None
 
 
-class Start(Struct, gc=False):
-    usage: Counts | None = None
+class AnthropicMessageStart(Struct, gc=False):
+    usage: AnthropicUsage | None = None
 
 
-class Event(Struct, gc=False):
+class AnthropicEvent(Struct, gc=False):
     type: str
     index: int | None = None
-    message: Start | None = None
-    content_block: Block | None = None
-    delta: Delta | None = None
-    usage: Counts | None = None
+    message: AnthropicMessageStart | None = None
+    content_block: AnthropicContentBlock | None = None
+    delta: AnthropicDelta | None = None
+    usage: AnthropicUsage | None = None
     error: Any = None
 
 
-EVENT = Decoder(Event)
+EVENT_DECODER = Decoder(AnthropicEvent)

@@ -6,19 +6,28 @@ import json
 from typing import Literal
 
 from rightseat.models.google import faults
-from rightseat.models.google.marks import PROVIDER, Mark, blob, written
+from rightseat.models.google.marks import PROVIDER, PartMark, encode_signature, make_blob
 from rightseat.models.google.sdk import types
-from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Opaque, Reasoning, Text, Used
+from rightseat.types.chunks import (
+    FinishChunk,
+    ModelChunk,
+    ProviderDataChunk,
+    ReasoningChunk,
+    TextChunk,
+    ToolCallArgs,
+    ToolCallStart,
+    UsageChunk,
+)
 from rightseat.types.events import Usage
 
-_REASONS: dict[str, Literal["stop", "length"]] = {
+_FINISH_REASONS: dict[str, Literal["stop", "length"]] = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
     "CONTINUATION": "length",
 }
 
 
-class Answer:
+class GeminiStreamParser:
     """Parses one answer: `feed` each chunk, then `finish`."""
 
     def __init__(self) -> None:
@@ -33,79 +42,79 @@ class Answer:
         """Whether a finish reason has arrived; only usage may follow."""
         return self._finish is not None
 
-    def feed(self, chunk: types.GenerateContentResponse) -> list[Fragment]:
+    def feed(self, chunk: types.GenerateContentResponse) -> list[ModelChunk]:
         if chunk.usage_metadata is not None:
             # Counts are cumulative: the last one is final.
-            self._usage = _usage(chunk.usage_metadata)
+            self._usage = _make_usage(chunk.usage_metadata)
         if chunk.prompt_feedback is not None and chunk.prompt_feedback.block_reason is not None:
             self._blocked = chunk.prompt_feedback.block_reason.value
-        out: list[Fragment] = []
+        out: list[ModelChunk] = []
         for candidate in chunk.candidates or ():
             if not candidate.index:
-                self._candidate(candidate, out)
+                self._parse_candidate(candidate, out)
         return out
 
-    def end(self) -> list[Fragment]:
+    def finish(self) -> list[ModelChunk]:
         """Return the closing chunks. Raises if the answer was blocked, stopped or not finished."""
         if self._blocked is not None:
-            raise faults.blocked(self._blocked)
+            raise faults.prompt_blocked_error(self._blocked)
         if self._finish is None:
-            raise faults.incomplete()
-        reason = _REASONS.get(self._finish)
+            raise faults.incomplete_error()
+        reason = _FINISH_REASONS.get(self._finish)
         if reason is None:
-            raise faults.stopped(self._finish)
-        out: list[Fragment] = [] if self._usage is None else [Used(self._usage)]
-        out.append(Finish("calls" if reason == "stop" and self._calls else reason))
+            raise faults.stop_reason_error(self._finish)
+        out: list[ModelChunk] = [] if self._usage is None else [UsageChunk(self._usage)]
+        out.append(FinishChunk("calls" if reason == "stop" and self._calls else reason))
         return out
 
-    def _candidate(self, candidate: types.Candidate, out: list[Fragment]) -> None:
+    def _parse_candidate(self, candidate: types.Candidate, out: list[ModelChunk]) -> None:
         if candidate.finish_reason is not None:
             self._finish = candidate.finish_reason.value
         for part in (candidate.content and candidate.content.parts) or ():
             if part.function_call is not None:
-                out += self._called(part.function_call, part.thought_signature)
+                out += self._parse_call(part.function_call, part.thought_signature)
             elif part.text is not None:
-                out += self._said(part, part.text)
+                out += self._parse_text(part, part.text)
 
-    def _said(self, part: types.Part, text: str) -> list[Fragment]:
-        signature = written(part.thought_signature)
-        out: list[Fragment] = []
+    def _parse_text(self, part: types.Part, text: str) -> list[ModelChunk]:
+        signature = encode_signature(part.thought_signature)
+        out: list[ModelChunk] = []
         if part.thought:
-            out += [Reasoning(_whole(text))] if text else []
-            mark = Mark(signature=signature, thought=text)
+            out += [ReasoningChunk(_require_valid_text(text))] if text else []
+            mark = PartMark(signature=signature, thought=text)
         else:
-            out += [Text(_whole(text))] if text else []
-            mark = Mark(signature=signature, start=self._size, end=self._size + len(text))
+            out += [TextChunk(_require_valid_text(text))] if text else []
+            mark = PartMark(signature=signature, start=self._size, end=self._size + len(text))
             self._size += len(text)
-        return [*out, Opaque(PROVIDER, blob(mark))] if signature else out
+        return [*out, ProviderDataChunk(PROVIDER, make_blob(mark))] if signature else out
 
-    def _called(self, call: types.FunctionCall, signed: bytes | None) -> list[Fragment]:
+    def _parse_call(self, call: types.FunctionCall, signature: bytes | None) -> list[ModelChunk]:
         number, name = self._calls, call.name
         if not name:
-            raise faults.garbled("a call without a name")
+            raise faults.garbled_error("a call without a name")
         self._calls += 1
-        arguments = _whole(json.dumps(call.args or {}, ensure_ascii=False))
-        out: list[Fragment] = [CallName(number, name), CallArgs(number, arguments)]
-        if call.id or signed:
-            mark = Mark(signature=written(signed), call=number, name=name, id=call.id)
-            out.append(Opaque(PROVIDER, blob(mark)))
+        arguments = _require_valid_text(json.dumps(call.args or {}, ensure_ascii=False))
+        out: list[ModelChunk] = [ToolCallStart(number, name), ToolCallArgs(number, arguments)]
+        if call.id or signature:
+            mark = PartMark(signature=encode_signature(signature), call=number, name=name, id=call.id)
+            out.append(ProviderDataChunk(PROVIDER, make_blob(mark)))
         return out
 
 
-def _usage(found: types.GenerateContentResponseUsageMetadata) -> Usage:
+def _make_usage(metadata: types.GenerateContentResponseUsageMetadata) -> Usage:
     """Convert token counts; thoughts are billed as output."""
     return Usage(
-        (found.prompt_token_count or 0) + (found.tool_use_prompt_token_count or 0),
-        (found.candidates_token_count or 0) + (found.thoughts_token_count or 0),
-        found.cached_content_token_count or 0,
+        (metadata.prompt_token_count or 0) + (metadata.tool_use_prompt_token_count or 0),
+        (metadata.candidates_token_count or 0) + (metadata.thoughts_token_count or 0),
+        metadata.cached_content_token_count or 0,
     )
 
 
-def _whole(text: str) -> str:
+def _require_valid_text(text: str) -> str:
     """Return the text; raise UpstreamGarbled if it has a lone surrogate, which cannot be encoded."""
     if not text.isascii():
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise faults.garbled("half a character") from None
+            raise faults.garbled_error("half a character") from None
     return text

@@ -21,27 +21,27 @@ from rightseat.errors import (
     UpstreamOverloaded,
     UpstreamRefused,
 )
-from rightseat.http.address import address, check_headers
-from rightseat.http.retry import retrying
+from rightseat.http.address import check_headers, parse_base_url
+from rightseat.http.retry import call_with_retry
 from rightseat.models.google import request
-from rightseat.models.google.answer import Answer
-from rightseat.models.google.exchange import Exchange, Times, tracing
-from rightseat.models.google.request import Manner
+from rightseat.models.google.answer import GeminiStreamParser
+from rightseat.models.google.exchange import GoogleExchange, GoogleTimeouts, make_trace_config
+from rightseat.models.google.request import GoogleRequestOptions
 from rightseat.models.google.sdk import genai, types
-from rightseat.types.capabilities import Abilities
-from rightseat.types.chunks import Fragment
+from rightseat.types.capabilities import Capabilities
+from rightseat.types.chunks import ModelChunk
 from rightseat.types.model import Prompt
 
 # Transient errors; a rejected request or a wrong key is not retried.
-_AGAIN = {UpstreamError, UpstreamRefused, UpstreamBusy, UpstreamOverloaded}
+_RETRYABLE = {UpstreamError, UpstreamRefused, UpstreamBusy, UpstreamOverloaded}
 # The SDK requires a key even if a gateway needs none.
-_NO_KEY = "none"
-_LONGEST_LINE = 4 << 20
+_PLACEHOLDER_KEY = "none"
+_MAX_LINE_BYTES = 4 << 20
 
 log = logging.getLogger(__name__)
 
 
-class Google:
+class GoogleModel:
     """A Gemini model. `name` is its name at Google."""
 
     enforces_schema = False
@@ -55,26 +55,26 @@ class Google:
         base_url: str,
         api_key: str | None,
         headers: Mapping[str, str],
-        times: Times,
-        abilities: Abilities,
-        manner: Manner,
+        timeouts: GoogleTimeouts,
+        capabilities: Capabilities,
+        request_options: GoogleRequestOptions,
         tries: int = 3,
     ) -> None:
-        base = address(base_url, "base_url")
+        base = parse_base_url(base_url, "base_url")
         if base.query:
             raise ConfigError("base_url of a google: model takes no query: give what it says as headers.")
         check_headers({"x-goog-api-key": api_key or "", **headers})
         self.name = name
         self.address = str(base)
         """The URL that `rightseat doctor` probes."""
-        self.abilities = abilities
-        self.images = abilities.images
-        self._key = api_key or _NO_KEY
+        self.capabilities = capabilities
+        self.images = capabilities.images
+        self._key = api_key or _PLACEHOLDER_KEY
         self._secrets = [secret for secret in (api_key, *headers.values()) if secret]
         # No compression: it delays streams and allows decompression bombs.
         self._headers = {"Accept-Encoding": "identity", **headers}
-        self._times = times
-        self._manner = manner
+        self._timeouts = timeouts
+        self._request_options = request_options
         self._tries = tries
         self._session: aiohttp.ClientSession | None = None
         self._client: genai.Client | None = None
@@ -82,7 +82,7 @@ class Google:
 
     async def start(self) -> None:
         """Create the SDK client, which is slow, before the first request."""
-        self._made()
+        self._get_client()
 
     async def close(self) -> None:
         client, self._client = self._client, None
@@ -93,25 +93,27 @@ class Google:
         if session is not None:
             await session.close()
 
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
-        answer = Answer()
-        exchange, chunk = await self._ask(prompt)
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
+        parser = GeminiStreamParser()
+        exchange, chunk = await self._start_exchange(prompt)
         try:
             while chunk is not None:
-                for fragment in answer.feed(chunk):
-                    exchange.begun = True
-                    yield fragment
-                exchange.finished = answer.finished
-                chunk = await exchange.next()
-            for fragment in answer.end():
-                yield fragment
+                for model_chunk in parser.feed(chunk):
+                    exchange.started = True
+                    yield model_chunk
+                exchange.finished = parser.finished
+                chunk = await exchange.read_chunk()
+            for model_chunk in parser.finish():
+                yield model_chunk
         finally:
             await exchange.close()
 
-    async def _ask(self, prompt: Prompt) -> tuple[Exchange, types.GenerateContentResponse | None]:
+    async def _start_exchange(
+        self, prompt: Prompt
+    ) -> tuple[GoogleExchange, types.GenerateContentResponse | None]:
         """Send the request; return the exchange and its first chunk. Retries transient errors."""
-        contents = request.contents(prompt, self._manner)
-        config = request.config(prompt, self._manner)
+        contents = request.build_contents(prompt, self._request_options)
+        config = request.build_config(prompt, self._request_options)
         try:
             msgspec.json.encode([contents, config])
         except UnicodeEncodeError as error:
@@ -120,65 +122,65 @@ class Google:
             ) from error
         parsed = types.GenerateContentConfig.model_validate(config)
 
-        async def attempt() -> tuple[Exchange, types.GenerateContentResponse | None]:
-            models = self._made().aio.models
+        async def attempt() -> tuple[GoogleExchange, types.GenerateContentResponse | None]:
+            models = self._get_client().aio.models
             stream = await models.generate_content_stream(model=self.name, contents=contents, config=parsed)
-            exchange = Exchange(stream, self._times, self._log)
+            exchange = GoogleExchange(stream, self._timeouts, self._log_upstream)
             try:
-                return exchange, await exchange.next()
+                return exchange, await exchange.read_chunk()
             except BaseException:
                 await exchange.close()
                 raise
 
-        return await retrying(attempt, again=_passes, tries=self._tries)
+        return await call_with_retry(attempt, is_retryable=_is_retryable, tries=self._tries)
 
-    def _made(self) -> genai.Client:
+    def _get_client(self) -> genai.Client:
         loop = asyncio.get_running_loop()
         # Connections belong to the event loop that created them.
         if self._client is None or self._loop is not loop:
-            _hush()
+            _silence_sdk()
             self._loop = loop
-            tls = _trust()
+            tls_context = _make_tls_context()
             # Our own session: redirects must not leak the key, and each response must be closable.
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0),
-                trace_configs=[tracing()],
+                trace_configs=[make_trace_config()],
                 auto_decompress=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
-                read_bufsize=_LONGEST_LINE,
+                read_bufsize=_MAX_LINE_BYTES,
             )
             options = types.HttpOptions(
                 base_url=self.address,
                 headers=dict(self._headers),
                 aiohttp_client=self._session,
-                client_args={"verify": tls},
-                async_client_args={"verify": tls, "ssl": tls, "allow_redirects": False},
+                client_args={"verify": tls_context},
+                async_client_args={"verify": tls_context, "ssl": tls_context, "allow_redirects": False},
                 retry_options=types.HttpRetryOptions(attempts=1),
             )
             self._client = genai.Client(vertexai=False, api_key=self._key, http_options=options)
         return self._client
 
-    def _log(self, where: str, said: bytes) -> None:
+    def _log_upstream(self, context: str, body: bytes) -> None:
         """Log an upstream body at debug level; upstream text appears nowhere else."""
         if log.isEnabledFor(logging.DEBUG):
             # Mask before truncating: a truncated key would not match.
-            text = said.decode(errors="replace")
+            text = body.decode(errors="replace")
             for secret in self._secrets:
                 text = text.replace(secret, "***")
-            log.debug("model %r, %s: %r", self.name, where, text[:300])
+            log.debug("model %r, %s: %r", self.name, context, text[:300])
 
 
-def _passes(error: RightseatError) -> bool:
-    return type(error) in _AGAIN
+def _is_retryable(error: RightseatError) -> bool:
+    return type(error) in _RETRYABLE
 
 
 @functools.cache
-def _trust() -> ssl.SSLContext:
+def _make_tls_context() -> ssl.SSLContext:
     """Return one shared TLS context; the SDK would create four, its slowest step."""
     return ssl.create_default_context()
 
 
-def _hush() -> None:
+def _silence_sdk() -> None:
     """Silence the SDK's logs and warnings, which contain user messages."""
     logging.getLogger("google_genai").setLevel(logging.CRITICAL)
     warnings.filterwarnings("ignore", module=r"google\.genai(\.|$)")

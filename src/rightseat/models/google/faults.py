@@ -10,11 +10,11 @@ import msgspec
 
 from rightseat import errors
 from rightseat.errors import RightseatError
-from rightseat.http.retry import LONGEST_WAIT, retry_after
+from rightseat.http.retry import MAX_RETRY_AFTER, parse_retry_after
 
 _WRONG_KEY = ("API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_SERVICE_BLOCKED")
 # Block and finish reasons, in words for the user.
-_REFUSED = {
+_REFUSAL_REASONS = {
     "SAFETY": "it may not be safe",
     "IMAGE_SAFETY": "it may not be safe",
     "BLOCKLIST": "it contains a word that is not allowed",
@@ -27,79 +27,84 @@ _REFUSED = {
     "MODEL_ARMOR": "a filter of the project stopped it",
     "JAILBREAK": "a filter of the project stopped it",
 }
-_UNFIT = {"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"}
+_MALFORMED_CALL_REASONS = {
+    "MALFORMED_FUNCTION_CALL",
+    "UNEXPECTED_TOOL_CALL",
+    "TOO_MANY_TOOL_CALLS",
+    "MALFORMED_RESPONSE",
+}
 
 
-def refused() -> RightseatError:
+def connection_refused_error() -> RightseatError:
     return errors.UpstreamRefused("Google's server cannot be reached: check the network and base_url.")
 
 
-def connect_timeout(seconds: float) -> RightseatError:
+def connect_timeout_error(seconds: float) -> RightseatError:
     return errors.UpstreamTimeout(
         f"Google's server could not be connected within {seconds:g} s: check the network and base_url."
     )
 
 
-def first_token_timeout(seconds: float) -> RightseatError:
+def first_token_timeout_error(seconds: float) -> RightseatError:
     return errors.UpstreamTimeout(
         f"The model did not begin to answer within {seconds:g} s: try again, or raise first_token_timeout."
     )
 
 
-def idle_timeout(seconds: float) -> RightseatError:
+def idle_timeout_error(seconds: float) -> RightseatError:
     return errors.UpstreamTimeout(
         f"The model fell silent for {seconds:g} s within its answer: try again, or raise idle_timeout."
     )
 
 
-def incomplete() -> RightseatError:
+def incomplete_error() -> RightseatError:
     return errors.Incomplete("The model's answer ended before it was finished: try again.")
 
 
-def garbled(why: str) -> RightseatError:
+def garbled_error(why: str) -> RightseatError:
     return errors.UpstreamGarbled(
         f"The model's server sent what cannot be read ({why}): check that base_url is Google's API."
     )
 
 
-def blocked(reason: str) -> RightseatError:
+def prompt_blocked_error(reason: str) -> RightseatError:
     """Map a block reason of the prompt."""
-    why = _REFUSED.get(reason, "it gives no reason")
+    why = _REFUSAL_REASONS.get(reason, "it gives no reason")
     return errors.ContentRefused(f"Google does not let the model answer this: {why}. Ask in other words.")
 
 
-def stopped(reason: str) -> RightseatError:
+def stop_reason_error(reason: str) -> RightseatError:
     """Map a finish reason other than a normal end."""
-    if why := _REFUSED.get(reason):
+    if why := _REFUSAL_REASONS.get(reason):
         return errors.ContentRefused(f"The model will not go on with this answer: {why}. Ask in other words.")
-    if reason in _UNFIT:
+    if reason in _MALFORMED_CALL_REASONS:
         return errors.OutputInvalid("The model called a tool in a form that cannot be read: try again.")
-    return incomplete()
+    return incomplete_error()
 
 
-def of_status(status: int, headers: Mapping[str, str], body: bytes) -> RightseatError:
+def from_status(status: int, headers: Mapping[str, str], body: bytes) -> RightseatError:
     """Map a response whose status is not 200."""
     try:
         parsed = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         parsed = None
-    return of_error(status, error_of(parsed), headers)
+    return from_error(status, find_error(parsed), headers)
 
 
-def code_of(error: Mapping[str, Any]) -> int:
+def find_code(error: Mapping[str, Any]) -> int:
     code = error.get("code")
     return code if isinstance(code, int) and 300 <= code < 600 else 500
 
 
-def of_error(status: int, error: Mapping[str, Any], headers: Mapping[str, str]) -> RightseatError:
+def from_error(status: int, error: Mapping[str, Any], headers: Mapping[str, str]) -> RightseatError:
     message = str(error.get("message") or "")
     if status in (401, 403) or _is_wrong_key(error, message):
         return errors.UpstreamDenied("Google refused our key: check GEMINI_API_KEY (api_key).")
     if status == 429:
-        wait = _delay(error, headers)
+        wait = _find_retry_delay(error, headers)
         return errors.UpstreamBusy("Google's server is over its rate limit: try later.", retry_after=wait)
     if status == 503:
-        wait = _delay(error, headers)
+        wait = _find_retry_delay(error, headers)
         return errors.UpstreamOverloaded("The model's server is overloaded: try later.", retry_after=wait)
     if status in (408, 504):
         return errors.UpstreamTimeout("The model's server timed out: try again.")
@@ -121,27 +126,27 @@ def of_error(status: int, error: Mapping[str, Any], headers: Mapping[str, str]) 
     return errors.UpstreamError(f"The model's server failed (HTTP {status}): try again.")
 
 
-def error_of(parsed: Any) -> Mapping[str, Any]:
+def find_error(parsed: Any) -> Mapping[str, Any]:
     """Return the error object of a body or of a one-element list; empty if there is none."""
     if isinstance(parsed, list) and len(parsed) == 1:
         parsed = parsed[0]
-    found = parsed.get("error") if isinstance(parsed, dict) else None
-    return found if isinstance(found, dict) else {}
+    error = parsed.get("error") if isinstance(parsed, dict) else None
+    return error if isinstance(error, dict) else {}
 
 
 def _is_wrong_key(error: Mapping[str, Any], message: str) -> bool:
-    reasons = [detail.get("reason") for detail in _details(error)]
+    reasons = [detail.get("reason") for detail in _list_details(error)]
     return any(reason in _WRONG_KEY for reason in reasons) or message.startswith("API key not valid")
 
 
-def _details(error: Mapping[str, Any]) -> list[dict[str, Any]]:
-    found = error.get("details")
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+def _list_details(error: Mapping[str, Any]) -> list[dict[str, Any]]:
+    details = error.get("details")
+    return [one for one in details if isinstance(one, dict)] if isinstance(details, list) else []
 
 
-def _delay(error: Mapping[str, Any], headers: Mapping[str, str]) -> float | None:
+def _find_retry_delay(error: Mapping[str, Any], headers: Mapping[str, str]) -> float | None:
     """Return the seconds to wait, from RetryInfo or the Retry-After header."""
-    for detail in _details(error):
+    for detail in _list_details(error):
         if match := re.fullmatch(r"(\d{1,9}(?:\.\d+)?)s", str(detail.get("retryDelay", ""))):
-            return min(float(match[1]), LONGEST_WAIT)
-    return retry_after(headers)
+            return min(float(match[1]), MAX_RETRY_AFTER)
+    return parse_retry_after(headers)

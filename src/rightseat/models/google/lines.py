@@ -49,17 +49,17 @@ class _Chunk(Struct, rename="camel", gc=False):
     error: Any = None
 
 
-_CHUNK = msgspec.json.Decoder(_Chunk)
-_ERROR = msgspec.json.Decoder(dict[str, Any] | list[dict[str, Any]])
-_IGNORED = (b":", b"event:", b"id:", b"retry:")
+_CHUNK_DECODER = msgspec.json.Decoder(_Chunk)
+_ERROR_DECODER = msgspec.json.Decoder(dict[str, Any] | list[dict[str, Any]])
+_IGNORED_PREFIXES = (b":", b"event:", b"id:", b"retry:")
 
 
-class Lines:
+class CheckedStreamReader:
     """Replaces the content reader of a response; `log_payload` receives error payloads."""
 
-    def __init__(self, content: aiohttp.StreamReader, note: Callable[[str, bytes], None]) -> None:
+    def __init__(self, content: aiohttp.StreamReader, log_payload: Callable[[str, bytes], None]) -> None:
         self._content = content
-        self._note = note
+        self._log_payload = log_payload
         self._data: list[bytes] = []
 
     def __getattr__(self, name: str) -> Any:
@@ -70,39 +70,39 @@ class Lines:
             try:
                 line = await self._content.readline(**options)
             except (LineTooLong, ValueError) as error:
-                raise faults.garbled("an answer in one endless line") from error
+                raise faults.garbled_error("an answer in one endless line") from error
             if not line.strip():
-                self._check()
+                self._check_event()
                 return line
             if line.startswith(b"data:"):
                 data = line[5:].removeprefix(b" ")
                 self._data.append(data)
                 return b"data: " + data
-            if not line.startswith(_IGNORED):
-                raise faults.garbled("not an event stream")
+            if not line.startswith(_IGNORED_PREFIXES):
+                raise faults.garbled_error("not an event stream")
 
-    def _check(self) -> None:
+    def _check_event(self) -> None:
         if not self._data:
             return
         payload, self._data = b"".join(self._data), []
         try:
-            chunk = _CHUNK.decode(payload)
+            chunk = _CHUNK_DECODER.decode(payload)
         except RecursionError:
             # `from None`: the traceback of a RecursionError has a thousand useless frames.
-            raise faults.garbled("JSON that is too deep") from None
+            raise faults.garbled_error("JSON that is too deep") from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            self._failed(payload)
-            raise faults.garbled("not the JSON of an answer") from error
+            self._raise_payload_error(payload)
+            raise faults.garbled_error("not the JSON of an answer") from error
         if chunk.error is not None:
-            self._failed(payload)
-            raise faults.garbled("an error that is none")
+            self._raise_payload_error(payload)
+            raise faults.garbled_error("an error that is none")
 
-    def _failed(self, payload: bytes) -> None:
+    def _raise_payload_error(self, payload: bytes) -> None:
         """Raise the error that the payload holds, if any."""
         try:
-            found = faults.error_of(_ERROR.decode(payload))
+            error_object = faults.find_error(_ERROR_DECODER.decode(payload))
         except (msgspec.DecodeError, UnicodeDecodeError):
             return
-        if found:
-            self._note("in the stream", payload)
-            raise faults.of_error(faults.code_of(found), found, {})
+        if error_object:
+            self._log_payload("in the stream", payload)
+            raise faults.from_error(faults.find_code(error_object), error_object, {})

@@ -14,7 +14,7 @@ from rightseat.types.messages import Message
 PROVIDER = "google"
 
 
-class Mark(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class PartMark(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A position in an answer: call number `call`, the text from `start` to `end`, or a `thought`."""
 
     signature: str | None = None
@@ -28,28 +28,28 @@ class Mark(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     thought: str | None = None
 
     @property
-    def signed(self) -> bytes | None:
+    def signature_bytes(self) -> bytes | None:
         try:
             return base64.b64decode(self.signature, validate=True) if self.signature else None
         except (binascii.Error, ValueError):
             return None
 
 
-def written(signature: bytes | None) -> str | None:
+def encode_signature(signature: bytes | None) -> str | None:
     return base64.b64encode(signature).decode() if signature else None
 
 
-def blob(mark: Mark) -> Any:
+def make_blob(mark: PartMark) -> Any:
     return msgspec.to_builtins(mark)
 
 
-def marks(message: Message) -> list[Mark]:
+def read_marks(message: Message) -> list[PartMark]:
     """Return the marks of a message in order; invalid blobs are skipped."""
-    found = []
+    part_marks = []
     for opaque in message.opaque:
         if opaque.provider == PROVIDER:
             try:
-                found.append(msgspec.convert(opaque.blob, Mark))
+                part_marks.append(msgspec.convert(opaque.blob, PartMark))
             except msgspec.ValidationError:
                 continue
-    return found
+    return part_marks

@@ -10,18 +10,18 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.errors import ConfigError
-from rightseat.http.address import host
+from rightseat.http.address import parse_host
 from rightseat.types import capabilities as abilities
-from rightseat.types.nearest import meant
+from rightseat.types.nearest import did_you_mean
 
 if TYPE_CHECKING:
-    from rightseat.models.google.client import Google
+    from rightseat.models.google.client import GoogleModel
 
 GOOGLE_URL = "https://generativelanguage.googleapis.com"
-_KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+_KEY_VARIABLES = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 
 
-class Options(Struct, frozen=True, kw_only=True):
+class GoogleOptions(Struct, frozen=True, kw_only=True):
     base_url: str = GOOGLE_URL
     """The server, without the API's version; else GOOGLE_GEMINI_BASE_URL."""
     api_key: str | None = None
@@ -55,63 +55,67 @@ class Options(Struct, frozen=True, kw_only=True):
     """How often a request is sent that fails before its first token."""
 
 
-def model(name: str, options: Mapping[str, Any]) -> Google:
+def model(name: str, options: Mapping[str, Any]) -> GoogleModel:
     """Make the model; GEMINI_API_KEY or GOOGLE_API_KEY and GOOGLE_GEMINI_BASE_URL fill missing options."""
     if not name:
         raise ConfigError("google: needs a model's name, as in google:gemini-2.5-flash")
-    known = _known(name, options)
-    _check(name, known)
+    parsed = _parse_options(name, options)
+    _check_options(name, parsed)
     try:
-        from rightseat.models.google.client import Google
-        from rightseat.models.google.exchange import Times
-        from rightseat.models.google.request import manner
+        from rightseat.models.google.client import GoogleModel
+        from rightseat.models.google.exchange import GoogleTimeouts
+        from rightseat.models.google.request import make_request_options
     except ImportError as error:
         raise ConfigError(
             f"The model google:{name} needs Google's client. Install it with: pip install 'rightseat[google]'"
         ) from error
-    able = abilities.said(abilities.known("google", name), msgspec.structs.asdict(known))
-    thoughts = able.reasoning if known.thoughts is None else known.thoughts
-    return Google(
+    capabilities = abilities.override_capabilities(
+        abilities.lookup_capabilities("google", name), msgspec.structs.asdict(parsed)
+    )
+    thoughts = capabilities.reasoning if parsed.thoughts is None else parsed.thoughts
+    return GoogleModel(
         name,
-        base_url=known.base_url,
-        api_key=known.api_key,
-        headers=known.headers,
-        times=Times(known.connect_timeout, known.first_token_timeout, known.idle_timeout),
-        abilities=able,
-        manner=manner(name, thoughts, known.thinking_budget, known.thinking_level, schema=able.schema),
-        tries=known.tries,
+        base_url=parsed.base_url,
+        api_key=parsed.api_key,
+        headers=parsed.headers,
+        timeouts=GoogleTimeouts(parsed.connect_timeout, parsed.first_token_timeout, parsed.idle_timeout),
+        capabilities=capabilities,
+        request_options=make_request_options(
+            name, thoughts, parsed.thinking_budget, parsed.thinking_level, schema=capabilities.schema
+        ),
+        tries=parsed.tries,
     )
 
 
-def _known(name: str, options: Mapping[str, Any]) -> Options:
-    keys = Options.__struct_fields__
+def _parse_options(name: str, options: Mapping[str, Any]) -> GoogleOptions:
+    keys = GoogleOptions.__struct_fields__
     for key in options:
         if key not in keys:
-            hint = meant(key, keys)
+            hint = did_you_mean(key, keys)
             raise ConfigError(f"The model google:{name} has no option {key!r}. {hint}", param=key)
-    given: dict[str, Any] = {"base_url": os.environ.get("GOOGLE_GEMINI_BASE_URL") or GOOGLE_URL, **options}
+    values: dict[str, Any] = {"base_url": os.environ.get("GOOGLE_GEMINI_BASE_URL") or GOOGLE_URL, **options}
     # Send the environment's key only to the environment's server or Google.
     if "base_url" not in options or is_google(str(options["base_url"])):
-        found = filter(None, map(os.environ.get, _KEYS))
-        given.setdefault("api_key", next(found, None))
+        environment_keys = filter(None, map(os.environ.get, _KEY_VARIABLES))
+        values.setdefault("api_key", next(environment_keys, None))
     try:
-        return msgspec.convert(given, Options)
+        return msgspec.convert(values, GoogleOptions)
     except msgspec.ValidationError as error:
         raise ConfigError(f"The model google:{name} has a wrong option: {error}") from error
 
 
 def is_google(base_url: str) -> bool:
-    return host(base_url).endswith(".googleapis.com")
+    return parse_host(base_url).endswith(".googleapis.com")
 
 
-def _check(name: str, options: Options) -> None:
+def _check_options(name: str, options: GoogleOptions) -> None:
     for key in ("connect_timeout", "first_token_timeout", "idle_timeout", "tries"):
         if not getattr(options, key) > 0:
             raise ConfigError(f"The model google:{name} needs a {key} above 0.", param=key)
-    carried = {header.lower() for header in options.headers}
+    header_names = {header.lower() for header in options.headers}
     if (
         is_google(options.base_url)
         and not options.api_key
-        and not carried & {"x-goog-api-key", "authorization"}
+        and not header_names & {"x-goog-api-key", "authorization"}
     ):
         raise ConfigError(f"The model google:{name} needs a key: set GEMINI_API_KEY, or api_key.")

@@ -9,86 +9,86 @@ from typing import Any
 
 from msgspec.json import encode
 
-from rightseat.tools.text_calls.pointers import found
+from rightseat.tools.text_calls.pointers import resolve_ref
 
-Json = dict[str, Any]
+SchemaDict = dict[str, Any]
 
 # Limits for schemas that explode when references are expanded.
-_PLACES = 5000
-_DEEPEST = 16
-_KEPT = ("type", "title", "description", "minItems", "maxItems", "minimum", "maximum")
+_MAX_NODES = 5000
+_MAX_DEPTH = 16
+_KEPT_KEYS = ("type", "title", "description", "minItems", "maxItems", "minimum", "maximum")
 _FORMATS = {"date-time", "date", "time", "int32", "int64", "float", "double"}
 # Keywords written into the description, which the model reads.
-_WORDS = (
+_DESCRIBED_KEYS = (
     *("pattern", "format", "minLength", "maxLength", "multipleOf", "exclusiveMinimum", "exclusiveMaximum"),
     *("uniqueItems", "minProperties", "maxProperties", "const", "default"),
 )
 _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 
 
-def narrowed(schema: Json) -> Json:
+def narrow_schema(schema: SchemaDict) -> SchemaDict:
     """Return the narrowed schema of any value."""
-    return _Narrowing(schema).of(schema, ())
+    return _SchemaNarrower(schema).narrow(schema, ())
 
 
-def parameters(schema: Json) -> Json:
+def narrow_parameters(schema: SchemaDict) -> SchemaDict:
     """Return the narrowed schema of call arguments, always of type object."""
-    out = narrowed(schema)
+    out = narrow_schema(schema)
     return out if out.get("type") == "object" else {**out, "type": "object"}
 
 
-class _Narrowing:
-    def __init__(self, root: Json) -> None:
+class _SchemaNarrower:
+    def __init__(self, root: SchemaDict) -> None:
         self._root = root
-        self._places = 0
+        self._nodes = 0
 
-    def of(self, schema: Any, within: tuple[str, ...]) -> Json:
+    def narrow(self, schema: Any, references: tuple[str, ...]) -> SchemaDict:
         """Narrow one schema node. `references`: the $refs followed so far, to stop at recursion."""
-        self._places += 1
+        self._nodes += 1
         if not isinstance(schema, dict):
             return {}
         pointer = schema.get("$ref")
         if isinstance(pointer, str):
-            return self._referred(schema, pointer, within)
+            return self._resolve_reference(schema, pointer, references)
         for part in schema.get("allOf") or ():
-            schema = _merged(schema, self.of(part, within))
-        out = {key: schema[key] for key in _KEPT if key in schema}
-        spoken = dict(schema)
+            schema = _merge_all_of(schema, self.narrow(part, references))
+        out = {key: schema[key] for key in _KEPT_KEYS if key in schema}
+        described = dict(schema)
         if schema.get("format") in _FORMATS:
-            out["format"] = spoken.pop("format")
-        _enumerated(spoken, out)
-        self._composed(schema, out, within)
-        if words := _words(spoken):
-            out["description"] = f"{out['description']} ({words})" if out.get("description") else words
+            out["format"] = described.pop("format")
+        _add_enum(described, out)
+        self._narrow_children(schema, out, references)
+        if limits := _describe_limits(described):
+            out["description"] = f"{out['description']} ({limits})" if out.get("description") else limits
         return out
 
-    def _referred(self, schema: Json, pointer: str, within: tuple[str, ...]) -> Json:
-        target = found(self._root, pointer)
-        beside = {key: value for key, value in schema.items() if key != "$ref"}
-        over = pointer in within or len(within) > _DEEPEST or self._places > _PLACES
+    def _resolve_reference(self, schema: SchemaDict, pointer: str, references: tuple[str, ...]) -> SchemaDict:
+        target = resolve_ref(self._root, pointer)
+        siblings = {key: value for key, value in schema.items() if key != "$ref"}
+        over = pointer in references or len(references) > _MAX_DEPTH or self._nodes > _MAX_NODES
         if over or not isinstance(target, dict):
             kind = target.get("type") if isinstance(target, dict) else None
-            return self.of({**beside, "type": kind} if isinstance(kind, str) else beside, within)
-        return self.of({**target, **beside}, (*within, pointer))
+            return self.narrow({**siblings, "type": kind} if isinstance(kind, str) else siblings, references)
+        return self.narrow({**target, **siblings}, (*references, pointer))
 
-    def _composed(self, schema: Json, out: Json, within: tuple[str, ...]) -> None:
+    def _narrow_children(self, schema: SchemaDict, out: SchemaDict, references: tuple[str, ...]) -> None:
         if isinstance(properties := schema.get("properties"), dict):
-            out["properties"] = {name: self.of(one, within) for name, one in properties.items()}
+            out["properties"] = {name: self.narrow(one, references) for name, one in properties.items()}
             if required := [name for name in schema.get("required") or () if name in properties]:
                 out["required"] = required
         if isinstance(more := schema.get("additionalProperties"), bool | dict):
-            out["additionalProperties"] = more if isinstance(more, bool) else self.of(more, within)
+            out["additionalProperties"] = more if isinstance(more, bool) else self.narrow(more, references)
         items = schema.get("items")
         if isinstance(items, dict):
-            out["items"] = self.of(items, within)
+            out["items"] = self.narrow(items, references)
         # Older drafts write tuples as a list in `items`.
         if isinstance(tuple_ := schema.get("prefixItems", items), list):
-            out["prefixItems"] = [self.of(one, within) for one in tuple_]
+            out["prefixItems"] = [self.narrow(one, references) for one in tuple_]
         if isinstance(choices := schema.get("anyOf") or schema.get("oneOf"), list):
-            out["anyOf"] = [self.of(one, within) for one in choices]
+            out["anyOf"] = [self.narrow(one, references) for one in choices]
 
 
-def _merged(schema: Json, part: Json) -> Json:
+def _merge_all_of(schema: SchemaDict, part: SchemaDict) -> SchemaDict:
     """Merge one `allOf` part into the schema, whose own keywords win."""
     out = {**part, **schema}
     if "properties" in part:
@@ -98,22 +98,22 @@ def _merged(schema: Json, part: Json) -> Json:
     return out
 
 
-def _enumerated(schema: Json, out: Json) -> None:
+def _add_enum(schema: SchemaDict, out: SchemaDict) -> None:
     """Write `enum` or `const` to `out` if all its values can be listed; remove `const` from `schema`."""
-    given = [schema["const"]] if "const" in schema else schema.get("enum")
-    if not isinstance(given, list):
+    values = [schema["const"]] if "const" in schema else schema.get("enum")
+    if not isinstance(values, list):
         return
-    kinds = [_TYPES.get(type(value)) for value in given]
+    kinds = [_TYPES.get(type(value)) for value in values]
     if "type" not in out and None not in kinds:
         distinct = [kind for kind in dict.fromkeys(kinds) if kind]
         out["type"] = distinct[0] if len(distinct) == 1 else distinct
     listed = [
-        value for value in given if isinstance(value, str | int | float) and not isinstance(value, bool)
+        value for value in values if isinstance(value, str | int | float) and not isinstance(value, bool)
     ]
     if listed and len(listed) >= len([kind for kind in kinds if kind != "null"]):
         out["enum"] = listed
         schema.pop("const", None)
 
 
-def _words(schema: Json) -> str:
-    return "; ".join(f"{key}: {encode(schema[key]).decode()}" for key in _WORDS if key in schema)
+def _describe_limits(schema: SchemaDict) -> str:
+    return "; ".join(f"{key}: {encode(schema[key]).decode()}" for key in _DESCRIBED_KEYS if key in schema)

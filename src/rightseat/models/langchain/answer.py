@@ -10,143 +10,155 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 
 from rightseat.errors import Misused
 from rightseat.models.langchain import faults
-from rightseat.models.langchain.calls import Calls
-from rightseat.models.langchain.thoughts import KINDS, PROVIDER, Thoughts
-from rightseat.types.chunks import Finish, Fragment, Opaque, Reasoning, Refusal, Text, Used
+from rightseat.models.langchain.calls import LangChainCallAssembler
+from rightseat.models.langchain.thoughts import PROVIDER, THINKING_TYPES, SignedThinkingBlocks
+from rightseat.types.chunks import (
+    FinishChunk,
+    ModelChunk,
+    ProviderDataChunk,
+    ReasoningChunk,
+    RefusalChunk,
+    TextChunk,
+    UsageChunk,
+)
 from rightseat.types.events import Usage
 
-Reason = Literal["stop", "length", "content_filter"]
+FinishReason = Literal["stop", "length", "content_filter"]
 
 # Metadata fields that hold the finish reason; unknown reasons count as a normal end.
-_FIELDS = ("finish_reason", "stop_reason", "done_reason", "stopReason", "status")
+_REASON_FIELDS = ("finish_reason", "stop_reason", "done_reason", "stopReason", "status")
 # Providers that always report a finish reason and name themselves in each chunk.
-_TELLING = ("openai", "anthropic")
-_REASONS: dict[str, Reason] = {
+_ALWAYS_REPORT_REASON = ("openai", "anthropic")
+_FINISH_REASONS: dict[str, FinishReason] = {
     **dict.fromkeys(("length", "max_tokens", "model_length", "model_context_window_exceeded"), "length"),
     **dict.fromkeys(
         ("content_filter", "refusal", "safety", "blocklist", "prohibited_content"), "content_filter"
     ),
     **dict.fromkeys(("spii", "recitation", "guardrail_intervened", "content_filtered"), "content_filter"),
 }
-_TEXTS = ("content", "text", "output", "answer", "result")
+_TEXT_KEYS = ("content", "text", "output", "answer", "result")
 
 
-class Answer:
+class LangChainStreamParser:
     """Parses one answer: `feed` each value, then `finish`. `model` labels the signed thinking blocks."""
 
     def __init__(self, model: str) -> None:
         self._model = model
-        self._calls = Calls()
-        self._thoughts = Thoughts()
+        self._calls = LangChainCallAssembler()
+        self._thoughts = SignedThinkingBlocks()
         self._usage: Usage | None = None
-        self._reason: Reason = "stop"
+        self._reason: FinishReason = "stop"
         self._provider: object = None
-        self._told = False
+        self._has_reason = False
 
-    def take(self, value: Any) -> list[Fragment]:
+    def feed(self, value: Any) -> list[ModelChunk]:
         if isinstance(value, AIMessage):
-            return self._message(value)
+            return self._parse_message(value)
         if isinstance(value, str):
-            return [Text(_whole(value))] if value else []
+            return [TextChunk(_require_valid_text(value))] if value else []
         if value is None or isinstance(value, BaseMessage):
             # A chain may also yield its input or results of its own tools.
             return []
         message = getattr(value, "message", None)
         if isinstance(message, AIMessage):
-            return self._message(message)
+            return self._parse_message(message)
         if isinstance(value, Mapping):
-            return self._mapping(value)
+            return self._parse_mapping(value)
         if isinstance(value, list | tuple):
-            return self.take(value[-1]) if value else []
+            return self.feed(value[-1]) if value else []
         raise Misused(
             f"The Runnable yields {type(value).__name__}, which is no answer: let it yield messages or text."
         )
 
-    def end(self) -> list[Fragment]:
-        if self._provider in _TELLING and not self._told:
+    def finish(self) -> list[ModelChunk]:
+        if self._provider in _ALWAYS_REPORT_REASON and not self._has_reason:
             # Their clients do not notice a stream that is cut between two chunks.
-            raise faults.incomplete()
-        if self._calls.nameless:
-            raise faults.garbled("a call without a name")
-        out: list[Fragment] = []
-        if (blob := self._thoughts.blob(self._model)) is not None:
-            out.append(Opaque(PROVIDER, blob))
+            raise faults.incomplete_error()
+        if self._calls.has_nameless_call:
+            raise faults.garbled_error("a call without a name")
+        out: list[ModelChunk] = []
+        if (blob := self._thoughts.make_blob(self._model)) is not None:
+            out.append(ProviderDataChunk(PROVIDER, blob))
         if self._usage is not None:
-            out.append(Used(self._usage))
-        out.append(Finish("calls" if self._reason == "stop" and self._calls else self._reason))
+            out.append(UsageChunk(self._usage))
+        out.append(FinishChunk("calls" if self._reason == "stop" and self._calls else self._reason))
         return out
 
-    def _mapping(self, value: Mapping[Any, Any]) -> list[Fragment]:
+    def _parse_mapping(self, value: Mapping[Any, Any]) -> list[ModelChunk]:
         if isinstance(messages := value.get("messages"), list | tuple):
-            return self.take(messages)
-        for key in _TEXTS:
-            found = value.get(key)
-            if isinstance(found, str | BaseMessage):
-                return self.take(found)
+            return self.feed(messages)
+        for key in _TEXT_KEYS:
+            item = value.get(key)
+            if isinstance(item, str | BaseMessage):
+                return self.feed(item)
         return []
 
-    def _message(self, message: AIMessage) -> list[Fragment]:
-        out: list[Fragment] = []
-        more = message.additional_kwargs
-        if isinstance(thought := more.get("reasoning_content"), str) and thought:
-            out.append(Reasoning(_whole(thought)))
+    def _parse_message(self, message: AIMessage) -> list[ModelChunk]:
+        out: list[ModelChunk] = []
+        extra = message.additional_kwargs
+        if isinstance(thought := extra.get("reasoning_content"), str) and thought:
+            out.append(ReasoningChunk(_require_valid_text(thought)))
         content = message.content
         if isinstance(content, str):
-            out += [Text(_whole(content))] if content else []
+            out += [TextChunk(_require_valid_text(content))] if content else []
         else:
             for block in content:
-                out += self._block(block)
-        if isinstance(refusal := more.get("refusal"), str) and refusal:
-            out.append(Refusal(_whole(refusal)))
-        for piece in _pieces(message):
-            out += self._calls.take(piece)
+                out += self._parse_block(block)
+        if isinstance(refusal := extra.get("refusal"), str) and refusal:
+            out.append(RefusalChunk(_require_valid_text(refusal)))
+        for piece in _list_call_pieces(message):
+            out += self._calls.feed(piece)
         if message.usage_metadata:
-            self._count(message.usage_metadata)
+            self._add_usage(message.usage_metadata)
         if message.response_metadata:
-            self._ended(message.response_metadata)
+            self._read_metadata(message.response_metadata)
         return out
 
-    def _block(self, block: Any) -> list[Fragment]:
+    def _parse_block(self, block: Any) -> list[ModelChunk]:
         if isinstance(block, str):
-            return [Text(_whole(block))] if block else []
+            return [TextChunk(_require_valid_text(block))] if block else []
         kind = block.get("type")
-        if kind in KINDS:
-            thought = self._thoughts.take(block)
-            return [Reasoning(_whole(thought))] if thought else []
+        if kind in THINKING_TYPES:
+            thought = self._thoughts.add(block)
+            return [ReasoningChunk(_require_valid_text(thought))] if thought else []
         if kind == "refusal":
-            return [Refusal(_whole(block["refusal"]))] if block.get("refusal") else []
-        said = block.get("text") if kind in ("text", "text_delta", "output_text") else None
-        return [Text(_whole(said))] if isinstance(said, str) and said else []
+            return [RefusalChunk(_require_valid_text(block["refusal"]))] if block.get("refusal") else []
+        text = block.get("text") if kind in ("text", "text_delta", "output_text") else None
+        return [TextChunk(_require_valid_text(text))] if isinstance(text, str) and text else []
 
-    def _count(self, found: Mapping[str, Any]) -> None:
+    def _add_usage(self, metadata: Mapping[str, Any]) -> None:
         """Add the usage of a chunk; LangChain counts per chunk, not cumulatively."""
-        details = found.get("input_token_details") or {}
-        used = Usage(
-            found.get("input_tokens") or 0, found.get("output_tokens") or 0, details.get("cache_read") or 0
+        details = metadata.get("input_token_details") or {}
+        usage = Usage(
+            metadata.get("input_tokens") or 0,
+            metadata.get("output_tokens") or 0,
+            details.get("cache_read") or 0,
         )
-        self._usage = used if self._usage is None else self._usage + used
+        self._usage = usage if self._usage is None else self._usage + usage
 
-    def _ended(self, metadata: Mapping[str, Any]) -> None:
+    def _read_metadata(self, metadata: Mapping[str, Any]) -> None:
         self._provider = metadata.get("model_provider", self._provider)
-        for field in _FIELDS:
-            found = metadata.get(field)
-            self._told = self._told or found is not None
-            if isinstance(found, str) and found.lower() in _REASONS:
-                self._reason = _REASONS[found.lower()]
+        for field in _REASON_FIELDS:
+            reason = metadata.get(field)
+            self._has_reason = self._has_reason or reason is not None
+            if isinstance(reason, str) and reason.lower() in _FINISH_REASONS:
+                self._reason = _FINISH_REASONS[reason.lower()]
 
 
-def _pieces(message: AIMessage) -> list[Mapping[str, Any]]:
+def _list_call_pieces(message: AIMessage) -> list[Mapping[str, Any]]:
     if isinstance(message, AIMessageChunk):
         return list(message.tool_call_chunks)
-    whole = [{**call, "args": json.dumps(call["args"], ensure_ascii=False)} for call in message.tool_calls]
-    return [*whole, *message.invalid_tool_calls]
+    complete_calls = [
+        {**call, "args": json.dumps(call["args"], ensure_ascii=False)} for call in message.tool_calls
+    ]
+    return [*complete_calls, *message.invalid_tool_calls]
 
 
-def _whole(text: str) -> str:
+def _require_valid_text(text: str) -> str:
     """Return the text; raise UpstreamGarbled if it has a lone surrogate, which cannot be encoded."""
     if not text.isascii():
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise faults.garbled("half a character") from None
+            raise faults.garbled_error("half a character") from None
     return text

@@ -18,64 +18,64 @@ Generator = AsyncGenerator[Any, Any]
 # Seconds to wait for a generator to close; a slower one is abandoned.
 _PATIENCE = 1.0
 # From this many on, finished generators are removed: a chain may start some per token.
-_MANY = 64
+_PRUNE_THRESHOLD = 64
 
 
-class Begun:
+class AsyncGeneratorTracker:
     """Collects the async generators started inside `track`, including tasks created there."""
 
     def __init__(self) -> None:
         self._open: list[Generator] = []
-        self._many = _MANY
+        self._prune_at = _PRUNE_THRESHOLD
 
     def add(self, generator: Generator) -> None:
-        if len(self._open) >= self._many:
+        if len(self._open) >= self._prune_at:
             self._open = [one for one in self._open if _is_open(one)]
-            self._many = max(_MANY, 2 * len(self._open))
+            self._prune_at = max(_PRUNE_THRESHOLD, 2 * len(self._open))
         self._open.append(generator)
 
     @contextmanager
-    def noting(self) -> Iterator[None]:
+    def track(self) -> Iterator[None]:
         hooks = sys.get_asyncgen_hooks()
-        if not isinstance(hooks.firstiter, _Hook):
+        if not isinstance(hooks.firstiter, _FirstIterHook):
             # The loop resets the hooks when it stops.
-            sys.set_asyncgen_hooks(firstiter=_Hook(hooks.firstiter))
-        token = _CURRENT.set(self)
+            sys.set_asyncgen_hooks(firstiter=_FirstIterHook(hooks.firstiter))
+        token = _current_tracker.set(self)
         try:
             yield
         finally:
-            _CURRENT.reset(token)
+            _current_tracker.reset(token)
 
     async def close(self) -> None:
         """Close all open generators, innermost first, since that one holds the connection."""
         while self._open:
             generator = self._open.pop()
             if _is_open(generator):
-                task = asyncio.create_task(_closed(generator))
+                task = asyncio.create_task(_close_generator(generator))
                 await asyncio.wait([task], timeout=_PATIENCE)
                 if task.done() and not task.cancelled():
                     # Retrieve the exception, so that asyncio does not log it.
                     task.exception()
 
 
-class _Hook:
+class _FirstIterHook:
     def __init__(self, before: Callable[[Generator], Any] | None) -> None:
         self._before = before
 
     def __call__(self, generator: Generator) -> None:
-        begun = _CURRENT.get()
-        if begun is not None:
-            begun.add(generator)
+        tracker = _current_tracker.get()
+        if tracker is not None:
+            tracker.add(generator)
         if self._before is not None:
             self._before(generator)
 
 
-_CURRENT: ContextVar[Begun | None] = ContextVar("langchain_begun", default=None)
+_current_tracker: ContextVar[AsyncGeneratorTracker | None] = ContextVar("langchain_begun", default=None)
 
 
 def _is_open(generator: Generator) -> bool:
     return getattr(generator, "ag_frame", None) is not None
 
 
-async def _closed(generator: Generator) -> None:
+async def _close_generator(generator: Generator) -> None:
     await generator.aclose()

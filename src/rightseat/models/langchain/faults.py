@@ -15,7 +15,7 @@ from typing import Any
 from rightseat import errors
 from rightseat.config.secret import mask
 from rightseat.errors import RightseatError
-from rightseat.http.retry import retry_after
+from rightseat.http.retry import parse_retry_after
 
 log = logging.getLogger(__name__)
 _TOO_LONG = re.compile(
@@ -41,7 +41,7 @@ _BUSY = {
     "ThrottlingException",
 }
 _OVERLOADED = {"OverloadedError", "ServiceUnavailable", "ServiceUnavailableError"}
-_LATE = {
+_TIMED_OUT = {
     "APITimeoutError",
     "ModelTimeoutError",
     "TimeoutException",
@@ -59,9 +59,9 @@ _UNREACHED = {
     ),
     *("EndpointConnectionError", "NetworkError", "ProtocolError", "ClientError", "TransportError"),
 }
-_LONG = {"ContextOverflowError", "ContextWindowExceededError"}
+_CONTEXT_TOO_LONG = {"ContextOverflowError", "ContextWindowExceededError"}
 _REFUSED = {"ContentFilterFinishReasonError", "ContentPolicyViolationError", "ResponsibleAIPolicyViolation"}
-_UNFIT = {"OutputParserException", "LengthFinishReasonError"}
+_INVALID_OUTPUT = {"OutputParserException", "LengthFinishReasonError"}
 _UNREADABLE = {"JSONDecodeError", "APIResponseValidationError"}
 _REJECTED = {
     *(
@@ -73,34 +73,34 @@ _REJECTED = {
     ),
     *("ModelInvalidRequestError", "ModelNotFoundError", "ValidationException"),
 }
-_ERRED = {"InternalServerError", "APIError", "ModelAPIError", "ModelError", "APIStatusError"}
+_SERVER_ERRORS = {"InternalServerError", "APIError", "ModelAPIError", "ModelError", "APIStatusError"}
 
 
-def incomplete() -> RightseatError:
+def incomplete_error() -> RightseatError:
     return errors.Incomplete("The model's answer ended before it was finished: try again.")
 
 
-def garbled(why: str) -> RightseatError:
+def garbled_error(why: str) -> RightseatError:
     return errors.UpstreamGarbled(f"The LangChain model gave what cannot be read ({why}): check it.")
 
 
-def first_token_timeout(seconds: float) -> RightseatError:
+def first_token_timeout_error(seconds: float) -> RightseatError:
     return errors.UpstreamTimeout(
         f"The model did not begin to answer within {seconds:g} s: try again, or raise first_token_timeout."
     )
 
 
-def idle_timeout(seconds: float) -> RightseatError:
+def idle_timeout_error(seconds: float) -> RightseatError:
     return errors.UpstreamTimeout(
         f"The model fell silent for {seconds:g} s within its answer: try again, or raise idle_timeout."
     )
 
 
-class translated:
+class translate_errors:
     """Context manager that translates known errors of foreign code. `started`: chunks have arrived."""
 
-    def __init__(self, begun: bool) -> None:
-        self._begun = begun
+    def __init__(self, started: bool) -> None:
+        self._started = started
 
     def __enter__(self) -> None:
         return None
@@ -109,49 +109,59 @@ class translated:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, Exception) and not isinstance(error, RightseatError):
-            found = of(error, self._begun)
-            if found is not None:
+            translated_error = from_exception(error, self._started)
+            if translated_error is not None:
                 log.debug("a LangChain model, %s: %r", type(error).__name__, mask(str(error))[:300])
-                raise found from error
+                raise translated_error from error
 
 
-def of(error: Exception, begun: bool) -> RightseatError | None:
+def from_exception(error: Exception, started: bool) -> RightseatError | None:
     names = {one.__name__ for one in type(error).__mro__}
-    status = status_of(error)
-    if names & _LONG or (status in (400, 413, 422, None) and names & (_REJECTED | _ERRED) and _long(error)):
+    status = find_status(error)
+    if names & _CONTEXT_TOO_LONG or (
+        status in (400, 413, 422, None)
+        and names & (_REJECTED | _SERVER_ERRORS)
+        and _mentions_context_length(error)
+    ):
         return errors.ContextTooLong(
             "The conversation is too long for this model: shorten it, or take a model with a longer context."
         )
     if names & _REFUSED or getattr(error, "code", None) == "content_filter":
         return errors.ContentRefused("The vendor does not let the model answer this. Ask in other words.")
-    if names & _UNFIT:
+    if names & _INVALID_OUTPUT:
         return errors.OutputInvalid(
             "The model's answer does not have the form that the chain wants: try again."
         )
     if names & _UNREADABLE:
-        return garbled("not the JSON of an answer")
+        return garbled_error("not the JSON of an answer")
     if status is not None:
-        return _of_number(status, _wait(error))
-    return _of_names(names, begun)
+        return _from_status_code(status, _find_retry_after(error))
+    return _from_class_names(names, started)
 
 
-def _of_names(names: set[str], begun: bool) -> RightseatError | None:
+def _from_class_names(names: set[str], started: bool) -> RightseatError | None:
     # Timeouts often subclass connection errors: check the specific names first.
-    for known, status in ((_DENIED, 401), (_BUSY, 429), (_OVERLOADED, 503), (_LATE, 504), (_REJECTED, 400)):
+    for known, status in (
+        (_DENIED, 401),
+        (_BUSY, 429),
+        (_OVERLOADED, 503),
+        (_TIMED_OUT, 504),
+        (_REJECTED, 400),
+    ):
         if names & known:
-            return _of_number(status, None)
+            return _from_status_code(status, None)
     if names & _UNREACHED:
         return (
-            incomplete()
-            if begun
+            incomplete_error()
+            if started
             else errors.UpstreamRefused(
                 "The model's server cannot be reached: check the network and the model's address."
             )
         )
-    return _of_number(500, None) if names & _ERRED else None
+    return _from_status_code(500, None) if names & _SERVER_ERRORS else None
 
 
-def _of_number(status: int, wait: float | None) -> RightseatError:
+def _from_status_code(status: int, wait: float | None) -> RightseatError:
     if status in (401, 403):
         return errors.UpstreamDenied(
             "The vendor refused the model's key: check what the model was made with."
@@ -170,20 +180,20 @@ def _of_number(status: int, wait: float | None) -> RightseatError:
     return errors.UpstreamError(f"The model's server failed (HTTP {status}): try again.")
 
 
-def status_of(error: Exception) -> int | None:
+def find_status(error: Exception) -> int | None:
     response = getattr(error, "response", None)
-    found = [getattr(error, name, None) for name in ("status_code", "http_status", "status", "code")]
-    found.append(getattr(response, "status_code", None))
+    candidates = [getattr(error, name, None) for name in ("status_code", "http_status", "status", "code")]
+    candidates.append(getattr(response, "status_code", None))
     if isinstance(response, Mapping):
         # The format of AWS's client.
-        found.append((response.get("ResponseMetadata") or {}).get("HTTPStatusCode"))
-    return next((int(one) for one in found if isinstance(one, int) and 400 <= one < 600), None)
+        candidates.append((response.get("ResponseMetadata") or {}).get("HTTPStatusCode"))
+    return next((int(one) for one in candidates if isinstance(one, int) and 400 <= one < 600), None)
 
 
-def _long(error: Exception) -> bool:
+def _mentions_context_length(error: Exception) -> bool:
     return _TOO_LONG.search(f"{getattr(error, 'code', '')} {error}") is not None
 
 
-def _wait(error: Exception) -> float | None:
+def _find_retry_after(error: Exception) -> float | None:
     headers: Any = getattr(getattr(error, "response", None), "headers", None)
-    return retry_after(headers) if isinstance(headers, Mapping) else None
+    return parse_retry_after(headers) if isinstance(headers, Mapping) else None

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from rightseat.errors import ConfigError
 from rightseat.types import capabilities as abilities
-from rightseat.types.nearest import meant
+from rightseat.types.nearest import did_you_mean
 
 if TYPE_CHECKING:
-    from rightseat.models.langchain.client import LangChain
+    from rightseat.models.langchain.client import LangChainModel
 
 
-class Options(Struct, frozen=True, kw_only=True):
+class LangChainOptions(Struct, frozen=True, kw_only=True):
     input_key: str | None = None
     """Where a chain wants the messages: `messages` gives it `{"messages": […]}`. Not given: them alone."""
     first_token_timeout: float = 120
@@ -36,41 +36,43 @@ class Options(Struct, frozen=True, kw_only=True):
     """Whether it thinks; not given: as its name is known."""
 
 
-def model(name: str, options: Mapping[str, Any]) -> LangChain:
+def model(name: str, options: Mapping[str, Any]) -> LangChainModel:
     """Make the model; imports the target now, so that its errors show at start."""
-    known = _known(name, options)
+    parsed = _parse_options(name, options)
     try:
-        from rightseat.models.langchain.binding import chat_model, takes_tools
-        from rightseat.models.langchain.client import LangChain
-        from rightseat.models.langchain.reading import Times
-        from rightseat.models.langchain.source import Source, found
+        from rightseat.models.langchain.binding import supports_tools, unwrap_chat_model
+        from rightseat.models.langchain.client import LangChainModel
+        from rightseat.models.langchain.reading import LangChainTimeouts
+        from rightseat.models.langchain.source import RunnableSource, load_target
     except ImportError as error:
         raise ConfigError(
             f"The model langchain:{name} needs LangChain. Install it with: pip install 'rightseat[langchain]'"
         ) from error
-    thing = found(name)
-    inner = chat_model(thing)
-    titles = [getattr(inner, field, None) for field in ("model_name", "model", "model_id")]
-    title = next((one for one in titles if isinstance(one, str)), "")
-    believed = replace(abilities.known("langchain", title), schema=False)
-    if inner is not None:
-        believed = replace(believed, tools=takes_tools(thing))
-    able = abilities.said(believed, msgspec.structs.asdict(known))
-    times = Times(known.first_token_timeout, known.idle_timeout)
-    return LangChain(name, Source(thing), abilities=able, times=times, input_key=known.input_key)
+    target = load_target(name)
+    inner_model = unwrap_chat_model(target)
+    model_names = [getattr(inner_model, field, None) for field in ("model_name", "model", "model_id")]
+    model_name = next((one for one in model_names if isinstance(one, str)), "")
+    defaults = replace(abilities.lookup_capabilities("langchain", model_name), schema=False)
+    if inner_model is not None:
+        defaults = replace(defaults, tools=supports_tools(target))
+    capabilities = abilities.override_capabilities(defaults, msgspec.structs.asdict(parsed))
+    timeouts = LangChainTimeouts(parsed.first_token_timeout, parsed.idle_timeout)
+    return LangChainModel(
+        name, RunnableSource(target), capabilities=capabilities, timeouts=timeouts, input_key=parsed.input_key
+    )
 
 
-def _known(name: str, options: Mapping[str, Any]) -> Options:
-    keys = Options.__struct_fields__
+def _parse_options(name: str, options: Mapping[str, Any]) -> LangChainOptions:
+    keys = LangChainOptions.__struct_fields__
     for key in options:
         if key not in keys:
-            hint = meant(key, keys)
+            hint = did_you_mean(key, keys)
             raise ConfigError(f"The model langchain:{name} has no option {key!r}. {hint}", param=key)
     try:
-        known = msgspec.convert(options, Options)
+        parsed = msgspec.convert(options, LangChainOptions)
     except msgspec.ValidationError as error:
         raise ConfigError(f"The model langchain:{name} has a wrong option: {error}") from error
     for key in ("first_token_timeout", "idle_timeout"):
-        if not getattr(known, key) > 0:
+        if not getattr(parsed, key) > 0:
             raise ConfigError(f"The model langchain:{name} needs a {key} above 0.", param=key)
-    return known
+    return parsed

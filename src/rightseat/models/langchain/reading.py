@@ -14,59 +14,59 @@ from msgspec import Struct
 
 from rightseat.errors import RightseatError
 from rightseat.models.langchain import faults
-from rightseat.models.langchain.begun import Begun
+from rightseat.models.langchain.begun import AsyncGeneratorTracker
 
 
-class _End:
+class _EndOfStream:
     pass
 
 
-END: Final = _End()
+END: Final = _EndOfStream()
 
 
-class Times(Struct, frozen=True):
+class LangChainTimeouts(Struct, frozen=True):
     """Timeouts in seconds: first token, between two tokens."""
 
-    first: float
+    first_token: float
     idle: float
 
 
-class Reading:
+class TimedReader:
     """Reads one answer. Only waits for a value count; `close` closes all generators it started."""
 
-    def __init__(self, times: Times) -> None:
-        self._times = times
-        self._begun = Begun()
-        self._deadline = asyncio.get_running_loop().time() + times.first
-        self.spoken = False
+    def __init__(self, timeouts: LangChainTimeouts) -> None:
+        self._timeouts = timeouts
+        self._tracker = AsyncGeneratorTracker()
+        self._deadline = asyncio.get_running_loop().time() + timeouts.first_token
+        self.started = False
         """Set by the caller at the first chunk; from then on the idle timeout applies."""
 
-    async def next(self, stream: AsyncIterator[Any]) -> Any:
+    async def read(self, stream: AsyncIterator[Any]) -> Any:
         """Return the next value, or END."""
         now = asyncio.get_running_loop().time()
-        limit = asyncio.timeout_at(now + self._times.idle if self.spoken else self._deadline)
+        limit = asyncio.timeout_at(now + self._timeouts.idle if self.started else self._deadline)
         try:
-            with self._begun.noting(), _untraced(), faults.translated(self.spoken):
+            with self._tracker.track(), _disable_tracing(), faults.translate_errors(self.started):
                 async with limit:
                     return await anext(stream, END)
         except RightseatError as error:
             # Our own timeout arrives here too, as a translated TimeoutError.
             if not limit.expired():
                 raise
-            if self.spoken:
-                raise faults.idle_timeout(self._times.idle) from error
-            raise faults.first_token_timeout(self._times.first) from error
+            if self.started:
+                raise faults.idle_timeout_error(self._timeouts.idle) from error
+            raise faults.first_token_timeout_error(self._timeouts.first_token) from error
 
     async def close(self) -> None:
-        await self._begun.close()
+        await self._tracker.close()
 
 
-async def threaded(values: Iterator[Any]) -> AsyncIterator[Any]:
+async def iterate_in_thread(values: Iterator[Any]) -> AsyncIterator[Any]:
     """Yield the values of a sync iterator, each computed in a thread."""
     while (value := await asyncio.to_thread(next, values, END)) is not END:
         yield value
 
 
-def _untraced() -> AbstractContextManager[None]:
+def _disable_tracing() -> AbstractContextManager[None]:
     """Disable LangSmith tracing, whatever the environment says: it would send user messages."""
     return tracing_context(enabled=False) if tracing_is_enabled() else contextlib.nullcontext()

@@ -7,47 +7,64 @@ from typing import Any, assert_never
 import msgspec
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from rightseat.models.langchain.thoughts import kept
-from rightseat.types.messages import Call, File, Image, Message, Part, Text, said
+from rightseat.models.langchain.thoughts import read_signed_blocks
+from rightseat.types.messages import (
+    FileMessagePart,
+    ImageMessagePart,
+    Message,
+    MessagePart,
+    TextMessagePart,
+    ToolCall,
+    text_message,
+)
 from rightseat.types.model import Prompt
 
-Block = str | dict[Any, Any]
+MessageBlock = str | dict[Any, Any]
 
-_RULE = "When you answer in words, answer with one JSON value that fits this JSON Schema, and nothing else:\n"
+_SCHEMA_INSTRUCTION = (
+    "When you answer in words, answer with one JSON value that fits this JSON Schema, and nothing else:\n"
+)
 
 
-def messages(prompt: Prompt, model: str) -> list[BaseMessage]:
-    given = prompt.messages
+def build_messages(prompt: Prompt, model: str) -> list[BaseMessage]:
+    prompt_messages = prompt.messages
     if prompt.output_schema is not None:
         # No common way to enforce a schema exists: put it into the instructions and validate here.
-        rule = _RULE + msgspec.json.encode(prompt.output_schema).decode()
-        first = given[:1] if given and given[0].role in ("system", "developer") else ()
-        told = f"{first[0].text}\n\n{rule}" if first else rule
-        given = (said("system", told), *given[len(first) :])
-    return [_message(message, model) for message in given]
+        rule = _SCHEMA_INSTRUCTION + msgspec.json.encode(prompt.output_schema).decode()
+        first = (
+            prompt_messages[:1]
+            if prompt_messages and prompt_messages[0].role in ("system", "developer")
+            else ()
+        )
+        instructions = f"{first[0].text}\n\n{rule}" if first else rule
+        prompt_messages = (text_message("system", instructions), *prompt_messages[len(first) :])
+    return [_format_message(message, model) for message in prompt_messages]
 
 
-def _message(message: Message, model: str) -> BaseMessage:
+def _format_message(message: Message, model: str) -> BaseMessage:
     match message.role:
         case "system" | "developer":
             return SystemMessage(content=message.text)
         case "user":
-            return HumanMessage(content=_content(message.parts), name=message.name)
+            return HumanMessage(content=_format_content(message.parts), name=message.name)
         case "assistant":
-            thought = kept(message, model)
-            content: str | list[Block] = _content(message.parts)
-            if thought:
-                content = [*thought, *([{"type": "text", "text": message.text}] if message.text else [])]
-            return AIMessage(content=content, tool_calls=[_call(call) for call in message.calls])
+            signed_blocks = read_signed_blocks(message, model)
+            content: str | list[MessageBlock] = _format_content(message.parts)
+            if signed_blocks:
+                content = [
+                    *signed_blocks,
+                    *([{"type": "text", "text": message.text}] if message.text else []),
+                ]
+            return AIMessage(content=content, tool_calls=[_format_call(call) for call in message.calls])
         case "tool":
             return ToolMessage(
-                content=_content(message.parts), tool_call_id=message.call_id or "", name=message.name
+                content=_format_content(message.parts), tool_call_id=message.call_id or "", name=message.name
             )
         case _:
             assert_never(message.role)
 
 
-def _call(call: Call) -> Any:
+def _format_call(call: ToolCall) -> Any:
     try:
         arguments = msgspec.json.decode(call.arguments)
     except (msgspec.DecodeError, RecursionError):
@@ -60,28 +77,28 @@ def _call(call: Call) -> Any:
     }
 
 
-def _content(parts: tuple[Part, ...]) -> str | list[Block]:
-    if all(isinstance(part, Text) for part in parts):
-        return "".join(part.text for part in parts if isinstance(part, Text))
-    return [_part(part) for part in parts]
+def _format_content(parts: tuple[MessagePart, ...]) -> str | list[MessageBlock]:
+    if all(isinstance(part, TextMessagePart) for part in parts):
+        return "".join(part.text for part in parts if isinstance(part, TextMessagePart))
+    return [_format_part(part) for part in parts]
 
 
-def _part(part: Part) -> Block:
+def _format_part(part: MessagePart) -> MessageBlock:
     match part:
-        case Text():
+        case TextMessagePart():
             return {"type": "text", "text": part.text}
-        case Image():
+        case ImageMessagePart():
             detail = {} if part.detail is None else {"detail": part.detail}
             return {"type": "image_url", "image_url": {"url": part.url, **detail}}
-        case File():
-            return {"type": "file", "file": _file(part)}
+        case FileMessagePart():
+            return {"type": "file", "file": _format_file(part)}
         case _:
             assert_never(part)
 
 
-def _file(part: File) -> dict[str, str]:
+def _format_file(part: FileMessagePart) -> dict[str, str]:
     data = part.data
     if data is not None and not data.startswith("data:"):
         data = f"data:{part.media_type or 'application/octet-stream'};base64,{data}"
-    given = {"filename": part.name, "file_id": part.file_id, "file_data": data}
-    return {key: value for key, value in given.items() if value is not None}
+    fields = {"filename": part.name, "file_id": part.file_id, "file_data": data}
+    return {key: value for key, value in fields.items() if value is not None}

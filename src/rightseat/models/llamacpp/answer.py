@@ -5,54 +5,58 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from rightseat.errors import UpstreamGarbled
-from rightseat.models.llamacpp.formats import Plan
-from rightseat.models.llamacpp.likelihood import tokens
-from rightseat.models.llamacpp.request import likely
-from rightseat.models.llamacpp.wire import Piece
-from rightseat.tools.text_calls.reader import Unreadable
-from rightseat.tools.text_calls.stops import Stops
-from rightseat.types.chunks import Finish, Fragment, Text, Used
-from rightseat.types.model import Settings
+from rightseat.models.llamacpp.formats import PromptPlan
+from rightseat.models.llamacpp.likelihood import format_logprobs
+from rightseat.models.llamacpp.request import get_top_logprobs
+from rightseat.models.llamacpp.wire import CompletionChunk
+from rightseat.tools.text_calls.reader import TextFormatError
+from rightseat.tools.text_calls.stops import StopSequenceFilter
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
+from rightseat.types.model import SamplingSettings
 
 
-class Answer:
+class CompletionReader:
     """Reads one completion. `finished`: no more chunks are needed, even if the engine would send more."""
 
-    def __init__(self, plan: Plan, settings: Settings) -> None:
-        self._reader = plan.reader()
+    def __init__(self, plan: PromptPlan, settings: SamplingSettings) -> None:
+        self._reader = plan.make_reader()
         # Without an envelope the engine applies the stop words itself.
-        self._stops = Stops(settings.stop if plan.enveloped else ())
-        self._likely = None if plan.enveloped else likely(settings)
-        self._tokens: list[dict[str, Any]] = []
-        self.over = False
+        self._stops = StopSequenceFilter(settings.stop if plan.filters_stop_words else ())
+        self._top_logprobs = None if plan.filters_stop_words else get_top_logprobs(settings)
+        self._pending_logprobs: list[dict[str, Any]] = []
+        self.finished = False
 
-    def read(self, piece: Piece) -> list[Fragment]:
-        out = self._stops.cut(self._fragments(piece), last=piece.stop)
-        if self._likely is not None:
-            self._tokens += tokens(piece, self._likely)
-            out = [self._told(fragment) for fragment in out]
-        self.over = piece.stop or self._stops.met
-        if self.over:
-            out += [Used(piece.usage), Finish(self._reason(piece))]
+    def read_chunk(self, chunk: CompletionChunk) -> list[ModelChunk]:
+        out = self._stops.filter(self._parse_chunk(chunk), last=chunk.stop)
+        if self._top_logprobs is not None:
+            self._pending_logprobs += format_logprobs(chunk, self._top_logprobs)
+            out = [self._attach_logprobs(fragment) for fragment in out]
+        self.finished = chunk.stop or self._stops.stopped
+        if self.finished:
+            out += [UsageChunk(chunk.usage), FinishChunk(self._finish_reason(chunk))]
         return out
 
-    def _fragments(self, piece: Piece) -> list[Fragment]:
+    def _parse_chunk(self, chunk: CompletionChunk) -> list[ModelChunk]:
         try:
-            found = self._reader.feed(piece.content)
-            if not piece.stop:
-                return found
-            return found + self._reader.close(limited=piece.stop_type == "limit")
-        except Unreadable as error:
+            model_chunks = self._reader.feed(chunk.content)
+            if not chunk.stop:
+                return model_chunks
+            return model_chunks + self._reader.close(length_limited=chunk.stop_type == "limit")
+        except TextFormatError as error:
             raise UpstreamGarbled(f"The local model broke its tool format ({error}): try again.") from error
 
-    def _told(self, fragment: Fragment) -> Fragment:
+    def _attach_logprobs(self, model_chunk: ModelChunk) -> ModelChunk:
         """Attach the pending logprobs to a text chunk; logprobs of thoughts and calls are dropped."""
-        told, self._tokens = self._tokens, []
-        return Text(fragment.text, {"content": told}) if isinstance(fragment, Text) and told else fragment
+        logprobs, self._pending_logprobs = self._pending_logprobs, []
+        return (
+            TextChunk(model_chunk.text, {"content": logprobs})
+            if isinstance(model_chunk, TextChunk) and logprobs
+            else model_chunk
+        )
 
-    def _reason(self, piece: Piece) -> Literal["stop", "length", "calls"]:
-        if self._stops.met:
+    def _finish_reason(self, chunk: CompletionChunk) -> Literal["stop", "length", "calls"]:
+        if self._stops.stopped:
             return "stop"
-        if self._reader.inside or piece.stop_type == "limit":
+        if self._reader.inside_call or chunk.stop_type == "limit":
             return "length"
         return "calls" if self._reader.calls else "stop"

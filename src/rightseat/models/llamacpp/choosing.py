@@ -10,81 +10,85 @@ from __future__ import annotations
 from itertools import islice, takewhile
 
 from rightseat.models.llamacpp import sessions
-from rightseat.models.llamacpp.likelihood import NEVER
-from rightseat.models.llamacpp.sessions import Server
-from rightseat.types.messages import said
+from rightseat.models.llamacpp.likelihood import IMPOSSIBLE_LOGPROB
+from rightseat.models.llamacpp.sessions import CompletionServer
+from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt, ToolChoice, ToolSpec
 from rightseat.types.streams import closing
 
 # Each tool costs one read of its description and of the question.
-MOST_TOOLS = 8
-LONGEST_QUESTION = 48
+MAX_TOOLS = 8
+MAX_QUESTION_TOKENS = 48
 """Tokens of the question that are scored: the request stands early in it, and more tokens cost time."""
-LONGEST_DESCRIPTION = 400
-LEAST_GAIN = -2.5
+MAX_DESCRIPTION_CHARS = 400
+MIN_GAIN = -2.5
 """Minimum log-likelihood gain of a tool over the chat baseline; measured, see evals/local.md."""
-LEAST_UNDESCRIBED = -1.0
+MIN_GAIN_UNDESCRIBED = -1.0
 """Minimum gain of a tool without a description."""
-_ASKED = "Example request:"
-_TALK = f"Function: chat\nDescription: Talk with the user\nArguments: text\n{_ASKED}"
+_REQUEST_LABEL = "Example request:"
+_CHAT_BASELINE = f"Function: chat\nDescription: Talk with the user\nArguments: text\n{_REQUEST_LABEL}"
 
 
-async def chosen(server: Server, prompt: Prompt) -> ToolChoice:
+async def choose_tool(server: CompletionServer, prompt: Prompt) -> ToolChoice:
     """Return the prompt's tool choice, narrowed to one named tool or to none where the ranking decides."""
-    tools = prompt.callable
-    if prompt.tool_choice.mode not in ("auto", "required") or not 0 < len(tools) <= MOST_TOOLS:
+    tools = prompt.callable_tools
+    if prompt.tool_choice.mode not in ("auto", "required") or not 0 < len(tools) <= MAX_TOOLS:
         return prompt.tool_choice
-    last = prompt.messages[-1] if prompt.messages else said("user", "")
-    if last.role == "tool" and not prompt.must:
+    last = prompt.messages[-1] if prompt.messages else text_message("user", "")
+    if last.role == "tool" and not prompt.requires_tool_call:
         # A small model would repeat the same call endlessly.
         return ToolChoice("none")
     if last.role != "user" or not last.text.strip():
         return prompt.tool_choice
-    tokens = await _tokens(server, " " + last.text.strip())
+    tokens = await _tokenize_question(server, " " + last.text.strip())
     if not tokens:
         return prompt.tool_choice
-    gains = await _gains(server, tokens, tools)
+    gains = await _score_tools(server, tokens, tools)
     best = max(tools, key=lambda tool: gains[tool.name])
-    least = LEAST_GAIN if best.description else LEAST_UNDESCRIBED
-    if gains[best.name] < least and not prompt.must:
+    threshold = MIN_GAIN if best.description else MIN_GAIN_UNDESCRIBED
+    if gains[best.name] < threshold and not prompt.requires_tool_call:
         return ToolChoice("none")
     return ToolChoice("named", best.name)
 
 
-async def _tokens(server: Server, question: str) -> list[int]:
+async def _tokenize_question(server: CompletionServer, question: str) -> list[int]:
     """Return the question's first tokens, up to one that is only part of a character: the engine fails on
     such tokens in a grammar (small models use them for Chinese). Empty if only white space is left."""
-    pieces = await (await server.client()).pieces(question, special=False)
-    whole = list(islice(takewhile(lambda one: isinstance(one.piece, str), pieces), LONGEST_QUESTION))
-    return [one.id for one in whole] if any(str(one.piece).strip() for one in whole) else []
+    pieces = await (await server.client()).tokenize_with_pieces(question, special=False)
+    tokens = list(islice(takewhile(lambda one: isinstance(one.piece, str), pieces), MAX_QUESTION_TOKENS))
+    return [one.id for one in tokens] if any(str(one.piece).strip() for one in tokens) else []
 
 
-async def _gains(server: Server, tokens: list[int], tools: tuple[ToolSpec, ...]) -> dict[str, float]:
+async def _score_tools(
+    server: CompletionServer, tokens: list[int], tools: tuple[ToolSpec, ...]
+) -> dict[str, float]:
     """Return for each tool its log-likelihood gain over the chat baseline."""
-    talk = await _likelihood(server, _TALK, tokens)
-    return {tool.name: await _likelihood(server, _described(tool), tokens) - talk for tool in tools}
+    baseline = await _log_likelihood(server, _CHAT_BASELINE, tokens)
+    return {
+        tool.name: await _log_likelihood(server, _describe_tool(tool), tokens) - baseline for tool in tools
+    }
 
 
-def _described(tool: ToolSpec) -> str:
-    description = f"Description: {tool.description[:LONGEST_DESCRIPTION]}\n"
+def _describe_tool(tool: ToolSpec) -> str:
+    description = f"Description: {tool.description[:MAX_DESCRIPTION_CHARS]}\n"
     if not tool.description:
         description += f"Arguments: {', '.join(tool.parameters.get('properties') or ())}\n"
-    return f"Function: {tool.name}\n{description}{_ASKED}"
+    return f"Function: {tool.name}\n{description}{_REQUEST_LABEL}"
 
 
-async def _likelihood(server: Server, before: str, tokens: list[int]) -> float:
+async def _log_likelihood(server: CompletionServer, prefix: str, tokens: list[int]) -> float:
     """Return the log-likelihood of the tokens after `prefix`, by a grammar that allows only these tokens."""
-    asked = {
-        "prompt": before,
+    request = {
+        "prompt": prefix,
         "grammar": "root ::= " + " ".join(f"<[{token}]>" for token in tokens),
         "n_predict": len(tokens),
         "n_probs": 1,
         "temperature": 0,
         "cache_prompt": True,
     }
-    found = 0.0
-    async with closing(sessions.completion(server, asked)) as pieces:
+    total = 0.0
+    async with closing(sessions.stream_in_slot(server, request)) as pieces:
         async for piece in pieces:
-            told = (one.get("logprob") for one in piece.completion_probabilities)
-            found += sum(NEVER if logprob is None else logprob for logprob in told)
-    return found
+            logprobs = (one.get("logprob") for one in piece.completion_probabilities)
+            total += sum(IMPOSSIBLE_LOGPROB if logprob is None else logprob for logprob in logprobs)
+    return total

@@ -15,21 +15,21 @@ from yarl import URL
 from rightseat.config.secret import Secret
 from rightseat.errors import CallerError, RightseatError
 from rightseat.http import address as http
-from rightseat.http.sse import Reader
+from rightseat.http.sse import SseParser
 from rightseat.models.llamacpp import faults
-from rightseat.models.llamacpp.silence import Silence
-from rightseat.models.llamacpp.wire import Piece, Token, Tokens
+from rightseat.models.llamacpp.silence import IdleWatchdog
+from rightseat.models.llamacpp.wire import CompletionChunk, TokenizeResponse, TokenPiece
 
-_ERROR_BODY = 64 << 10
-_REPLY = 64 << 20
+_MAX_ERROR_BODY = 64 << 10
+_MAX_BODY = 64 << 20
 _ERROR_SECONDS = 2.0
-_CUT = (aiohttp.ClientError, OSError)
+_CONNECTION_ERRORS = (aiohttp.ClientError, OSError)
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Client:
+class LlamaServerClient:
     """Client of one llama-server. `own_server`: we started it, so it is known to be built with llguidance."""
 
     def __init__(
@@ -37,22 +37,22 @@ class Client:
         url: str,
         key: Secret | None = None,
         *,
-        ours: bool = False,
+        own_server: bool = False,
         connect_timeout: float = 10,
         first_token_timeout: float = 600,
         idle_timeout: float = 60,
     ) -> None:
-        self._base = address(url)
-        self._ours = ours
+        self._base = parse_server_url(url)
+        self._own_server = own_server
         self._headers = {
             "Content-Type": "application/json",
             "Accept-Encoding": "identity",
             "User-Agent": "rightseat",
             **({"Authorization": f"Bearer {key.reveal()}"} if key else {}),
         }
-        self._connect = connect_timeout
-        self._first = first_token_timeout
-        self._idle = idle_timeout
+        self._connect_timeout = connect_timeout
+        self._first_token_timeout = first_token_timeout
+        self._idle_timeout = idle_timeout
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
 
@@ -62,67 +62,69 @@ class Client:
         if self._session is not None:
             await self._session.close()
 
-    async def completion(self, request: dict[str, Any]) -> AsyncIterator[Piece]:
+    async def stream_completion(self, request: dict[str, Any]) -> AsyncIterator[CompletionChunk]:
         """Yield the chunks of one completion; the last one has `stop`. Closing the stream closes the
         connection, and the server then stops generating."""
         self._check_grammar(request.get("grammar"))
         # A server notices a disconnect only once its response has begun; progress events begin it early.
-        asked = {**request, "stream": True, "return_progress": True}
-        response = await self._answer("POST", "completion", asked, self._first)
-        silence = Silence(response.close, min(self._first, self._idle))
+        body = {**request, "stream": True, "return_progress": True}
+        response = await self._open_response("POST", "completion", body, self._first_token_timeout)
+        watchdog = IdleWatchdog(response.close, min(self._first_token_timeout, self._idle_timeout))
         try:
-            reader = Reader()
+            reader = SseParser()
             begun = False
             # Several completions of one prompt (n_cmpl) are interleaved; each ends with its own `stop`.
-            left = max(1, int(request.get("n_cmpl") or 1))
-            while left > 0:
-                data = await self._heard(response, silence, begun)
+            answers_left = max(1, int(request.get("n_cmpl") or 1))
+            while answers_left > 0:
+                data = await self._read_stream(response, watchdog, begun)
                 for payload in reader.feed(data) if data else reader.close():
-                    piece = _piece(payload)
+                    piece = _decode_chunk(payload)
                     if piece.prompt_progress is not None:
                         continue
                     begun = True
-                    left -= piece.stop
+                    answers_left -= piece.stop
                     yield piece
-                if not data and left > 0:
-                    raise faults.incomplete()
+                if not data and answers_left > 0:
+                    raise faults.make_incomplete_error()
         finally:
-            silence.stop()
+            watchdog.stop()
             response.close()
 
     async def tokenize(self, text: str, *, special: bool = True, add: bool = False) -> list[int]:
         """Tokenize text. `special`: parse control tokens in it. `add`: prepend the model's BOS token."""
         body = {"content": text, "add_special": add, "parse_special": special}
-        return (await self._call("tokenize", body, Tokens[int])).tokens
+        return (await self._request_json("tokenize", body, TokenizeResponse[int])).tokens
 
-    async def pieces(self, text: str, *, special: bool = True) -> list[Token]:
+    async def tokenize_with_pieces(self, text: str, *, special: bool = True) -> list[TokenPiece]:
         body = {"content": text, "add_special": False, "parse_special": special, "with_pieces": True}
-        return (await self._call("tokenize", body, Tokens[Token])).tokens
+        return (await self._request_json("tokenize", body, TokenizeResponse[TokenPiece])).tokens
 
     async def detokenize(self, tokens: list[int]) -> str:
-        found = await self._call("detokenize", {"tokens": tokens}, dict[str, Any])
+        found = await self._request_json("detokenize", {"tokens": tokens}, dict[str, Any])
         text = found.get("content")
         if not isinstance(text, str):
-            raise faults.garbled("no text for tokens")
+            raise faults.make_garbled_error("no text for tokens")
         return text
 
     async def embed(self, body: dict[str, Any]) -> dict[str, Any]:
-        return await self._call("v1/embeddings", body, dict[str, Any])
+        return await self._request_json("v1/embeddings", body, dict[str, Any])
 
-    async def props(self) -> dict[str, Any]:
-        return await self._call("props", None, dict[str, Any])
+    async def get_props(self) -> dict[str, Any]:
+        return await self._request_json("props", None, dict[str, Any])
 
-    async def slots(self) -> list[dict[str, Any]]:
-        return await self._call("slots", None, list[dict[str, Any]])
+    async def list_slots(self) -> list[dict[str, Any]]:
+        return await self._request_json("slots", None, list[dict[str, Any]])
 
-    async def slot(self, number: int, action: Literal["save", "restore", "erase"], file: str = "") -> None:
+    async def run_slot_action(
+        self, number: int, action: Literal["save", "restore", "erase"], file: str = ""
+    ) -> None:
         """Save, restore or erase a slot. `file` is a name in the server's slot_save_path."""
-        await self._call(f"slots/{number}?action={action}", {"filename": file}, dict[str, Any])
+        await self._request_json(f"slots/{number}?action={action}", {"filename": file}, dict[str, Any])
 
-    async def health(self, seconds: float = 5) -> bool:
+    async def is_healthy(self, seconds: float = 5) -> bool:
         """Return whether the server is reachable and has loaded its model."""
         try:
-            response = await self._answer("GET", "health", None, seconds)
+            response = await self._open_response("GET", "health", None, seconds)
         except RightseatError:
             return False
         response.close()
@@ -130,49 +132,51 @@ class Client:
 
     def _check_grammar(self, grammar: object) -> None:
         # A server built without llguidance aborts its whole process on such a grammar.
-        if not self._ours and isinstance(grammar, str) and grammar.lstrip().startswith("%llguidance"):
+        if not self._own_server and isinstance(grammar, str) and grammar.lstrip().startswith("%llguidance"):
             raise CallerError(
                 "A %llguidance grammar is not passed on to an attached server: it could end it. Send GBNF.",
                 param="grammar",
             )
 
-    async def _call(self, path: str, body: dict[str, Any] | None, kind: type[T]) -> T:
+    async def _request_json(self, path: str, body: dict[str, Any] | None, response_type: type[T]) -> T:
         method = "GET" if body is None else "POST"
-        response = await self._answer(method, path, body, self._first)
+        response = await self._open_response(method, path, body, self._first_token_timeout)
         try:
-            return msgspec.json.decode(await self._whole(response), type=kind)
+            return msgspec.json.decode(await self._read_body(response), type=response_type)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise faults.garbled(f"unexpected JSON from /{path.partition('?')[0]}") from error
+            raise faults.make_garbled_error(f"unexpected JSON from /{path.partition('?')[0]}") from error
         finally:
             response.close()
 
-    async def _heard(self, response: aiohttp.ClientResponse, silence: Silence, begun: bool) -> bytes:
-        patience = self._idle if begun else self._first
-        silence.due = silence.time() + patience
+    async def _read_stream(
+        self, response: aiohttp.ClientResponse, watchdog: IdleWatchdog, begun: bool
+    ) -> bytes:
+        timeout = self._idle_timeout if begun else self._first_token_timeout
+        watchdog.deadline = watchdog.time() + timeout
         try:
             return await response.content.readany()
-        except _CUT as error:
-            if silence.too_long:
-                raise faults.silent(patience, begun) from error
-            raise faults.incomplete() from error
+        except _CONNECTION_ERRORS as error:
+            if watchdog.expired:
+                raise faults.make_timeout_error(timeout, begun) from error
+            raise faults.make_incomplete_error() from error
         finally:
-            silence.due = Silence.NEVER
+            watchdog.deadline = IdleWatchdog.NEVER
 
-    async def _whole(self, response: aiohttp.ClientResponse) -> bytes:
+    async def _read_body(self, response: aiohttp.ClientResponse) -> bytes:
         data = bytearray()
         try:
-            async with asyncio.timeout(self._first):
+            async with asyncio.timeout(self._first_token_timeout):
                 while piece := await response.content.readany():
                     data += piece
-                    if len(data) > _REPLY:
-                        raise faults.garbled(f"more than {_REPLY >> 20} MB")
+                    if len(data) > _MAX_BODY:
+                        raise faults.make_garbled_error(f"more than {_MAX_BODY >> 20} MB")
         except TimeoutError as error:
-            raise faults.silent(self._first, True) from error
-        except _CUT as error:
-            raise faults.incomplete() from error
+            raise faults.make_timeout_error(self._first_token_timeout, True) from error
+        except _CONNECTION_ERRORS as error:
+            raise faults.make_incomplete_error() from error
         return bytes(data)
 
-    async def _answer(
+    async def _open_response(
         self, method: str, path: str, body: dict[str, Any] | None, seconds: float
     ) -> aiohttp.ClientResponse:
         try:
@@ -182,32 +186,32 @@ class Client:
         url = self._base.join(URL(path))
         try:
             async with asyncio.timeout(seconds):
-                response = await self._connected().request(
+                response = await self._get_session().request(
                     method, url, data=data, headers=self._headers, allow_redirects=False
                 )
         except aiohttp.ConnectionTimeoutError as error:
-            raise faults.refused() from error
+            raise faults.make_unreachable_error() from error
         except TimeoutError as error:
-            raise faults.silent(seconds, False) from error
+            raise faults.make_timeout_error(seconds, False) from error
         except aiohttp.ClientConnectorError as error:
-            raise faults.refused() from error
+            raise faults.make_unreachable_error() from error
         except aiohttp.ClientResponseError as error:
-            raise faults.garbled("not HTTP") from error
-        except _CUT as error:
+            raise faults.make_garbled_error("not HTTP") from error
+        except _CONNECTION_ERRORS as error:
             # The request may have arrived, so it must not be retried.
-            raise faults.incomplete() from error
+            raise faults.make_incomplete_error() from error
         if response.status == 200:
             return response
-        raise await _refusal(response)
+        raise await _read_error(response)
 
-    def _connected(self) -> aiohttp.ClientSession:
+    def _get_session(self) -> aiohttp.ClientSession:
         if self._closed:
-            raise faults.refused()
+            raise faults.make_unreachable_error()
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 # A llama-server closes idle connections without notice, so reused ones sometimes break.
                 connector=aiohttp.TCPConnector(limit=0, force_close=True),
-                timeout=aiohttp.ClientTimeout(total=None, connect=self._connect),
+                timeout=aiohttp.ClientTimeout(total=None, connect=self._connect_timeout),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
                 trust_env=False,
@@ -215,29 +219,29 @@ class Client:
         return self._session
 
 
-def address(url: str) -> URL:
-    found = http.address(url, "The llama-server's address")
+def parse_server_url(url: str) -> URL:
+    parsed = http.parse_base_url(url, "The llama-server's address")
     # Users often copy the address of the OpenAI API; the native endpoints are beside /v1.
-    path = found.path.rstrip("/").removesuffix("/v1")
-    return found.with_path(path + "/", encoded=True)
+    path = parsed.path.rstrip("/").removesuffix("/v1")
+    return parsed.with_path(path + "/", encoded=True)
 
 
-def _piece(payload: bytes) -> Piece:
+def _decode_chunk(payload: bytes) -> CompletionChunk:
     try:
-        piece = msgspec.json.decode(payload, type=Piece)
+        chunk = msgspec.json.decode(payload, type=CompletionChunk)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise faults.garbled("a piece of an answer is not its JSON") from error
-    if piece.error is not None:
-        raise faults.of_error(500, piece.error)
-    return piece
+        raise faults.make_garbled_error("a piece of an answer is not its JSON") from error
+    if chunk.error is not None:
+        raise faults.error_from_object(500, chunk.error)
+    return chunk
 
 
-async def _refusal(response: aiohttp.ClientResponse) -> RightseatError:
+async def _read_error(response: aiohttp.ClientResponse) -> RightseatError:
     body = b""
-    with contextlib.suppress(TimeoutError, *_CUT):
+    with contextlib.suppress(TimeoutError, *_CONNECTION_ERRORS):
         async with asyncio.timeout(_ERROR_SECONDS):
-            while len(body) < _ERROR_BODY and (data := await response.content.readany()):
+            while len(body) < _MAX_ERROR_BODY and (data := await response.content.readany()):
                 body += data
     response.close()
     log.debug("llama-server: HTTP %d %r", response.status, body[:300])
-    return faults.of_status(response.status, body)
+    return faults.error_from_response(response.status, body)

@@ -19,12 +19,12 @@ from typing import Any, Protocol
 
 MARK = "\ufdd0"
 # The shape of control tokens, for servers whose vocabulary is unknown.
-_LOOKS = re.compile(r"<[^<>\n]{1,64}>|\[[^\[\]\n]{1,32}\]")
-_CANDIDATES = 512
-_REMEMBERED = 4096
+_CANDIDATE_PATTERN = re.compile(r"<[^<>\n]{1,64}>|\[[^\[\]\n]{1,32}\]")
+_MAX_LOOKUPS = 512
+_MAX_KNOWN = 4096
 
 
-class Trusted(str):
+class TrustedText(str):
     """Text written by us (a format's markup): its control tokens stay active."""
 
     __slots__ = ()
@@ -34,7 +34,7 @@ class Tokenizer(Protocol):
     async def tokenize(self, text: str, *, special: bool = True, add: bool = False) -> list[int]: ...
 
 
-class Control:
+class ControlTokens:
     """The control tokens of one vocabulary."""
 
     def __init__(self, tokens: Iterable[str]) -> None:
@@ -42,73 +42,75 @@ class Control:
         self.tokens = frozenset(token for token in tokens if len(token) > 1)
         self._lengths = sorted({len(token) for token in self.tokens})
         firsts = "".join(sorted({re.escape(token[0]) for token in self.tokens}))
-        self._first = re.compile(f"[{firsts}]") if firsts else None
+        self._first_character = re.compile(f"[{firsts}]") if firsts else None
 
     def mark(self, value: Any) -> Any:
         """Return the value with all control tokens marked, also in dict keys; TrustedText stays as is."""
-        if isinstance(value, Trusted):
+        if isinstance(value, TrustedText):
             return value
         if isinstance(value, str):
-            return self._marked(value)
+            return self._mark_text(value)
         if isinstance(value, dict):
             return {self.mark(key): self.mark(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
             return [self.mark(item) for item in value]
         return value
 
-    def _marked(self, text: str) -> str:
+    def _mark_text(self, text: str) -> str:
         text = text.replace(MARK, "")
-        if self._first is None:
+        if self._first_character is None:
             return text
         # Check every start position, since tokens may overlap. A vocabulary has thousands of tokens but few
         # lengths, so set lookups are cheaper than one large pattern.
-        begins = (match.start() for match in self._first.finditer(text))
+        begins = (match.start() for match in self._first_character.finditer(text))
         cuts = [at + 1 for at in begins if any(text[at : at + n] in self.tokens for n in self._lengths)]
         if not cuts:
             return text
         return MARK.join(text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True))
 
 
-def of_model(control: Iterable[str], added: Iterable[str], source: str) -> Control:
+def select_control_tokens(control: Iterable[str], added: Iterable[str], source: str) -> ControlTokens:
     """Return the control tokens of a model. `added` tokens count only if the template `source` writes them,
     such as `<tool_call>`; others (spaces, HTML tags) are ordinary words to most models."""
-    return Control([*control, *(token for token in added if token.strip() and token in source)])
+    return ControlTokens([*control, *(token for token in added if token.strip() and token in source)])
 
 
-class Discovery:
+class ControlTokenDiscovery:
     """Finds control tokens of an attached server: text that looks like one and is a single token there."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        self._known: OrderedDict[str, bool] = OrderedDict()
+        self._is_control: OrderedDict[str, bool] = OrderedDict()
 
-    async def control(self, *values: Any) -> Control:
+    async def find_control_tokens(self, *values: Any) -> ControlTokens:
         """Return the control tokens that occur in these values."""
-        looks = sorted({look for text in _texts(values) for look in _LOOKS.findall(text)})
+        candidates = sorted(
+            {look for text in _iter_texts(values) for look in _CANDIDATE_PATTERN.findall(text)}
+        )
         # Candidates beyond the lookup limit count as control tokens without asking the server.
-        asked = [look for look in looks if look not in self._known][:_CANDIDATES]
-        counts = await asyncio.gather(*(self._tokenizer.tokenize(look) for look in asked))
-        for look, tokens in zip(asked, counts, strict=True):
-            self._known[look] = len(tokens) == 1
-        found = Control(look for look in looks if self._known.get(look, True))
-        while len(self._known) > _REMEMBERED:
-            self._known.popitem(last=False)
-        return found
+        unknown = [look for look in candidates if look not in self._is_control][:_MAX_LOOKUPS]
+        counts = await asyncio.gather(*(self._tokenizer.tokenize(look) for look in unknown))
+        for look, tokens in zip(unknown, counts, strict=True):
+            self._is_control[look] = len(tokens) == 1
+        control_tokens = ControlTokens(look for look in candidates if self._is_control.get(look, True))
+        while len(self._is_control) > _MAX_KNOWN:
+            self._is_control.popitem(last=False)
+        return control_tokens
 
 
-def _texts(value: Any) -> Iterable[str]:
+def _iter_texts(value: Any) -> Iterable[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield from _texts(key)
-            yield from _texts(item)
+            yield from _iter_texts(key)
+            yield from _iter_texts(item)
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _texts(item)
+            yield from _iter_texts(item)
 
 
-async def prompt(rendered: str, tokenizer: Tokenizer) -> str | list[int]:
+async def tokenize_prompt(rendered: str, tokenizer: Tokenizer) -> str | list[int]:
     """Return what to send as `prompt`: the text, or token ids if it contains marked control tokens."""
     if MARK not in rendered:
         return rendered
@@ -119,11 +121,11 @@ async def prompt(rendered: str, tokenizer: Tokenizer) -> str | list[int]:
     return [token for part in tokens for token in part]
 
 
-async def adds_start(tokenizer: Tokenizer) -> bool:
+async def adds_bos(tokenizer: Tokenizer) -> bool:
     """Return whether the server prepends the BOS token to every prompt."""
     return bool(await tokenizer.tokenize("", add=True))
 
 
-def without_double_start(rendered: str, bos: str, adds: bool) -> str:
+def remove_double_bos(rendered: str, bos: str, server_adds_bos: bool) -> str:
     """Remove the template's BOS token if the server adds one too; two of them confuse a model."""
-    return rendered.removeprefix(bos) if adds else rendered
+    return rendered.removeprefix(bos) if server_adds_bos else rendered

@@ -11,91 +11,96 @@ from typing import Any
 
 from rightseat.config.secret import Secret
 from rightseat.errors import Incomplete, RightseatError, UpstreamError, UpstreamRefused
-from rightseat.models.llamacpp.client import Client
-from rightseat.models.llamacpp.process import Child, Launch, NotStarted, Rules
-from rightseat.models.llamacpp.wire import Piece
+from rightseat.models.llamacpp.client import LlamaServerClient
+from rightseat.models.llamacpp.process import (
+    LaunchOptions,
+    LocalModelNotStarted,
+    ServerProcess,
+    SupervisionPolicy,
+)
+from rightseat.models.llamacpp.wire import CompletionChunk
 from rightseat.types.streams import closing
 
 log = logging.getLogger(__name__)
 
 
-class EngineDied(UpstreamError):
+class LocalModelDied(UpstreamError):
     """The local model's process exited, or hung and was killed."""
 
     code = "local_model_died"
     status = 503
 
 
-class Engine:
+class ManagedServer:
     """A llama-server child process. After `start` a supervisor task restarts it until it dies too often."""
 
-    def __init__(self, launch: Launch, rules: Rules | None = None) -> None:
+    def __init__(self, launch: LaunchOptions, policy: SupervisionPolicy | None = None) -> None:
         self.launch = launch
-        self._rules = rules or Rules()
-        self._child: Child | None = None
+        self._policy = policy or SupervisionPolicy()
+        self._child: ServerProcess | None = None
         self._changed = asyncio.Condition()
-        self._keeper: asyncio.Task[None] | None = None
+        self._supervisor: asyncio.Task[None] | None = None
         self._given_up = False
 
     @property
     def ready(self) -> bool:
-        return self._alive() is not None
+        return self._running_child() is not None
 
     @property
     def pid(self) -> int | None:
-        child = self._alive()
+        child = self._running_child()
         return None if child is None else child.process.pid
 
     async def start(self) -> None:
         """Start the child; raises LocalModelNotStarted if the model cannot be loaded."""
-        self._child = await Child.started(self.launch, self._rules)
-        self._keeper = asyncio.create_task(self._keep())
+        self._child = await ServerProcess.spawn(self.launch, self._policy)
+        self._supervisor = asyncio.create_task(self._supervise())
 
     async def close(self) -> None:
         self._given_up = True
-        if self._keeper is not None:
-            self._keeper.cancel()
+        if self._supervisor is not None:
+            self._supervisor.cancel()
             with suppress(asyncio.CancelledError):
-                await self._keeper
+                await self._supervisor
         child, self._child = self._child, None
         if child is not None:
-            await child.end()
-        await self._tell()
+            await child.stop()
+        await self._notify_waiters()
 
-    async def client(self) -> Client:
+    async def client(self) -> LlamaServerClient:
         """Return the client of the running child; waits during a restart."""
-        return (await self._living()).client
+        return (await self._wait_for_child()).client
 
-    async def completion(self, request: dict[str, Any]) -> AsyncIterator[Piece]:
+    async def stream_completion(self, request: dict[str, Any]) -> AsyncIterator[CompletionChunk]:
         """Stream a completion; raises LocalModelDied within a second if the process dies."""
         while True:
-            child = await self._living()
+            child = await self._wait_for_child()
             try:
-                async with closing(child.client.completion(request)) as pieces:
+                async with closing(child.client.stream_completion(request)) as pieces:
                     async for piece in pieces:
                         yield piece
                 return
             except UpstreamRefused:
                 # The child died before it saw the request, so the next child can take it.
-                if not await child.is_gone():
+                if not await child.has_exited():
                     raise
             except Incomplete:
                 # No retry: the request itself may crash the process.
-                if await child.is_gone():
-                    raise _died() from None
+                if await child.has_exited():
+                    raise _make_died_error() from None
                 raise
 
-    def _alive(self) -> Child | None:
+    def _running_child(self) -> ServerProcess | None:
         child = self._child
         return child if child is not None and child.process.returncode is None else None
 
-    async def _living(self) -> Child:
+    async def _wait_for_child(self) -> ServerProcess:
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._rules.start), self._changed:
+            async with asyncio.timeout(self._policy.start_timeout), self._changed:
                 await self._changed.wait_for(lambda: self.ready or self._given_up)
-        child = self._alive()
+        child = self._running_child()
         if child is None:
-            raise EngineDied(
+            raise LocalModelDied(
                 "The local model's process died too often and is not started again: "
                 "see the log, then restart the server."
                 if self._given_up
@@ -103,73 +108,73 @@ class Engine:
             )
         return child
 
-    async def _tell(self) -> None:
+    async def _notify_waiters(self) -> None:
         async with self._changed:
             self._changed.notify_all()
 
-    async def _keep(self) -> None:
+    async def _supervise(self) -> None:
         """Supervisor task: restarts the child after each death. `close` stops the last child."""
-        deaths: deque[float] = deque(maxlen=self._rules.deaths)
+        deaths: deque[float] = deque(maxlen=self._policy.max_deaths)
         now = asyncio.get_running_loop().time
         while True:
             if self._child is not None:
-                await self._child.lasted(self._rules)
+                await self._child.wait_until_dead(self._policy)
                 child, self._child = self._child, None
-                await child.end()
+                await child.stop()
             deaths.append(now())
-            if len(deaths) == self._rules.deaths and now() - deaths[0] < self._rules.window:
+            if len(deaths) == self._policy.max_deaths and now() - deaths[0] < self._policy.death_window:
                 break
             log.warning("the local model's process died; it is started again")
-            await asyncio.sleep(self._rules.backoff * 2 ** (len(deaths) - 1))
+            await asyncio.sleep(self._policy.backoff * 2 ** (len(deaths) - 1))
             # Assigned without an await in between, so that a concurrent `close` always finds the child.
-            self._child = await self._again()
-            await self._tell()
+            self._child = await self._try_start()
+            await self._notify_waiters()
         self._given_up = True
         log.error("the local model's process died %d times; it is not started again", len(deaths))
-        await self._tell()
+        await self._notify_waiters()
 
-    async def _again(self) -> Child | None:
+    async def _try_start(self) -> ServerProcess | None:
         try:
-            return await Child.started(self.launch, self._rules)
-        except NotStarted as error:
+            return await ServerProcess.spawn(self.launch, self._policy)
+        except LocalModelNotStarted as error:
             log.warning("%s", error)
             return None
 
 
-class Attached:
+class AttachedServer:
     """A llama-server run by somebody else: health-checked periodically, never started or stopped."""
 
-    def __init__(self, url: str, key: Secret | None = None, rules: Rules | None = None) -> None:
-        self._rules = rules or Rules()
-        self._client = self._rules.client(url, key)
-        self._looking: asyncio.Task[None] | None = None
+    def __init__(self, url: str, key: Secret | None = None, policy: SupervisionPolicy | None = None) -> None:
+        self._policy = policy or SupervisionPolicy()
+        self._client = self._policy.make_client(url, key)
+        self._health_task: asyncio.Task[None] | None = None
         self.ready = False
 
     async def start(self) -> None:
         """Begin health checks; an unreachable server is no error, since it may come up later."""
-        if self._looking is None:
-            self.ready = await self._client.health(self._rules.answer)
-            self._looking = asyncio.create_task(self._look())
+        if self._health_task is None:
+            self.ready = await self._client.is_healthy(self._policy.health_timeout)
+            self._health_task = asyncio.create_task(self._poll_health())
 
     async def close(self) -> None:
-        if self._looking is not None:
-            self._looking.cancel()
+        if self._health_task is not None:
+            self._health_task.cancel()
             with suppress(asyncio.CancelledError):
-                await self._looking
+                await self._health_task
         self.ready = False
         await self._client.close()
 
-    async def client(self) -> Client:
+    async def client(self) -> LlamaServerClient:
         return self._client
 
-    def completion(self, request: dict[str, Any]) -> AsyncIterator[Piece]:
-        return self._client.completion(request)
+    def stream_completion(self, request: dict[str, Any]) -> AsyncIterator[CompletionChunk]:
+        return self._client.stream_completion(request)
 
-    async def _look(self) -> None:
+    async def _poll_health(self) -> None:
         while True:
-            await asyncio.sleep(self._rules.poll)
-            self.ready = await self._client.health(self._rules.answer)
+            await asyncio.sleep(self._policy.poll_interval)
+            self.ready = await self._client.is_healthy(self._policy.health_timeout)
 
 
-def _died() -> RightseatError:
-    return EngineDied("The local model's process died while it answered: try again.", retry_after=1)
+def _make_died_error() -> RightseatError:
+    return LocalModelDied("The local model's process died while it answered: try again.", retry_after=1)

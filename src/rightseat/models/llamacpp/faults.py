@@ -10,34 +10,36 @@ from rightseat import errors
 from rightseat.errors import RightseatError
 
 
-def refused() -> RightseatError:
+def make_unreachable_error() -> RightseatError:
     return errors.UpstreamRefused("The llama-server cannot be reached: check that it runs, and its address.")
 
 
-def incomplete() -> RightseatError:
+def make_incomplete_error() -> RightseatError:
     return errors.Incomplete("The llama-server stopped in the middle of an answer: try again.")
 
 
-def silent(seconds: float, begun: bool) -> RightseatError:
-    what = "fell silent" if begun else "did not begin to answer"
-    return errors.UpstreamTimeout(f"The llama-server {what} for {seconds:g} s: try again, or with less text.")
+def make_timeout_error(seconds: float, begun: bool) -> RightseatError:
+    problem = "fell silent" if begun else "did not begin to answer"
+    return errors.UpstreamTimeout(
+        f"The llama-server {problem} for {seconds:g} s: try again, or with less text."
+    )
 
 
-def garbled(why: str) -> RightseatError:
+def make_garbled_error(why: str) -> RightseatError:
     return errors.UpstreamGarbled(
         f"The llama-server sent what cannot be read ({why}): check that the address is a llama-server's."
     )
 
 
-def of_status(status: int, body: bytes) -> RightseatError:
+def error_from_response(status: int, body: bytes) -> RightseatError:
     try:
         parsed = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         parsed = None
-    return of_error(status, parsed.get("error") if isinstance(parsed, dict) else None)
+    return error_from_object(status, parsed.get("error") if isinstance(parsed, dict) else None)
 
 
-def of_error(status: int, error: Any) -> RightseatError:
+def error_from_object(status: int, error: Any) -> RightseatError:
     """Return the error for an `error` object in a response body or in a stream."""
     error = error if isinstance(error, dict) else {}
     code = error.get("code")
@@ -45,28 +47,28 @@ def of_error(status: int, error: Any) -> RightseatError:
     message = error.get("message")
     message = message.lower() if isinstance(message, str) else ""
     if error.get("type") == "exceed_context_size_error" or "context size" in message:
-        return _too_long(error)
+        return _make_context_error(error)
     if status == 400 and "grammar" in message:
         return errors.CallerError(
             "The model's server does not take this grammar: check it, or simplify the schema.",
             param="grammar",
         )
-    return _of_number(status)
+    return _error_from_status(status)
 
 
-def _too_long(error: dict[str, Any]) -> RightseatError:
-    has, room = error.get("n_prompt_tokens"), error.get("n_ctx")
-    if type(has) is int and type(room) is int:
+def _make_context_error(error: dict[str, Any]) -> RightseatError:
+    prompt_tokens, context_window = error.get("n_prompt_tokens"), error.get("n_ctx")
+    if type(prompt_tokens) is int and type(context_window) is int:
         return errors.ContextTooLong(
-            f"The prompt has {has} tokens, and the model has room for {room}: "
-            f"cut at least {max(1, has - room + 1)} tokens of messages or tools, or serve it with more."
+            f"The prompt has {prompt_tokens} tokens, and the model has room for {context_window}: "
+            f"cut at least {max(1, prompt_tokens - context_window + 1)} tokens of messages or tools, or serve it with more."
         )
     return errors.ContextTooLong(
         "The conversation does not fit the model's context: cut messages or tools, or serve it with more."
     )
 
 
-def _of_number(status: int) -> RightseatError:
+def _error_from_status(status: int) -> RightseatError:
     if status in (401, 403):
         return errors.UpstreamDenied("The llama-server refused our key: check its api_key.")
     if status == 429:

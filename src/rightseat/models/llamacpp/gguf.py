@@ -26,7 +26,7 @@ MAX_TENSORS = 1 << 20
 # Headers with the largest known vocabularies have some 20 MB.
 MAX_HEAD = 256 << 20
 # Limit of control tokens, and of added tokens, that are kept.
-MAX_ADDED = 1 << 14
+MAX_SPECIAL_TOKENS = 1 << 14
 
 _STRING, _ARRAY = 8, 9
 _SCALARS = {
@@ -63,21 +63,21 @@ class GgufError(ConfigError):
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class GgufHeader:
     """Header of a GGUF file. `control_tokens` are no text to the model; `added_tokens` are user-defined words
     of the vocabulary."""
 
     version: int
     architecture: str
     context_length: int | None
-    vocabulary: int
+    vocabulary_size: int
     template: str | None
     templates: dict[str, str]
     bos: str | None
     eos: str | None
     add_bos: bool | None
-    control: tuple[str, ...]
-    added: tuple[str, ...]
+    control_tokens: tuple[str, ...]
+    added_tokens: tuple[str, ...]
     tensors: int
     values: dict[str, Scalar]
 
@@ -91,47 +91,47 @@ class _Vocabulary:
     types: tuple[int, ...] = ()
 
 
-def read(path: Path) -> Header:
+def read_header(path: Path) -> GgufHeader:
     try:
-        with open(path, "rb", opener=_without_waiting) as file:
+        with open(path, "rb", opener=_open_nonblocking) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise GgufError(f"{path} is not a file: give the path of a .gguf file.")
-            return _Reading(file, status.st_size, path).header()
+            return _HeaderReader(file, status.st_size, path).read_header()
     except OSError as error:
         raise GgufError(f"{path} cannot be read: {error.strerror}.") from error
 
 
-def _without_waiting(path: str, flags: int) -> int:
+def _open_nonblocking(path: str, flags: int) -> int:
     # Opening a named pipe would block forever.
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-class _Reading:
+class _HeaderReader:
     def __init__(self, file: BinaryIO, size: int, path: Path) -> None:
         self._file = file
         self._size = size
         self._path = path
-        self._at = 0
+        self._offset = 0
         self._values: dict[str, Scalar] = {}
         self._vocabulary = _Vocabulary()
 
-    def header(self) -> Header:
-        version, tensors, keys = self._opening()
+    def read_header(self) -> GgufHeader:
+        version, tensors, keys = self._read_preamble()
         seen: set[str] = set()
         for _ in range(keys):
-            key = self._string(MAX_KEY, "a key")
+            key = self._read_string(MAX_KEY, "a key")
             if key in seen:
-                raise self._broken(f"the key {key[:60]!r} stands there twice")
+                raise self._make_error(f"the key {key[:60]!r} stands there twice")
             seen.add(key)
-            self._value(key)
+            self._read_value(key)
         self._check_tensors(tensors)
-        return self._result(version, tensors)
+        return self._build_header(version, tensors)
 
-    def _opening(self) -> tuple[int, int, int]:
+    def _read_preamble(self) -> tuple[int, int, int]:
         if self._size < 24:
-            raise self._broken("it is too short")
-        magic, version, tensors, keys = struct.unpack("<4sIQQ", self._bytes(24))
+            raise self._make_error("it is too short")
+        magic, version, tensors, keys = struct.unpack("<4sIQQ", self._read_bytes(24))
         if magic != b"GGUF":
             raise GgufError(f"{self._path} is not a GGUF file: it does not begin with GGUF.")
         if version & 0xFFFF == 0:
@@ -140,152 +140,152 @@ class _Reading:
             raise GgufError(f"{self._path} has GGUF version {version}; versions 2 and 3 are known.")
         # The shortest key has 13 bytes, the shortest tensor 24.
         if keys > MAX_KEYS or keys * 13 > self._size:
-            raise self._broken(f"it claims {keys} keys")
+            raise self._make_error(f"it claims {keys} keys")
         if tensors > MAX_TENSORS or tensors * 24 > self._size:
-            raise self._broken(f"it claims {tensors} tensors")
+            raise self._make_error(f"it claims {tensors} tensors")
         return version, tensors, keys
 
-    def _value(self, key: str) -> None:
-        kind = self._number(_U32)
+    def _read_value(self, key: str) -> None:
+        kind = self._read_number(_U32)
         if kind == _STRING:
-            self._values[key] = self._string(MAX_STRING, key)
+            self._values[key] = self._read_string(MAX_STRING, key)
         elif kind == _ARRAY:
-            self._array(key)
+            self._read_array(key)
         elif kind in _SCALARS:
             layout = _SCALARS[kind]
-            (self._values[key],) = layout.unpack(self._bytes(layout.size))
+            (self._values[key],) = layout.unpack(self._read_bytes(layout.size))
         else:
-            raise self._broken(f"the key {key[:60]!r} has the unknown type {kind}")
+            raise self._make_error(f"the key {key[:60]!r} has the unknown type {kind}")
 
-    def _array(self, key: str) -> None:
-        kind, count = self._number(_U32), self._number(_U64)
+    def _read_array(self, key: str) -> None:
+        kind, count = self._read_number(_U32), self._read_number(_U64)
         if kind == _STRING:
-            self._strings(key, count)
+            self._read_string_array(key, count)
         elif kind in _SCALARS:
-            self._numbers(key, _SCALARS[kind].size, count, kind)
+            self._read_number_array(key, _SCALARS[kind].size, count, kind)
         else:
             # The format allows nested arrays, but no known file uses them.
-            raise self._broken(f"the array {key[:60]!r} has elements of the unknown type {kind}")
+            raise self._make_error(f"the array {key[:60]!r} has elements of the unknown type {kind}")
 
-    def _strings(self, key: str, count: int) -> None:
-        if count > MAX_TOKENS or count * 8 > self._size - self._at:
-            raise self._broken(f"the array {key[:60]!r} claims {count} strings")
+    def _read_string_array(self, key: str, count: int) -> None:
+        if count > MAX_TOKENS or count * 8 > self._size - self._offset:
+            raise self._make_error(f"the array {key[:60]!r} claims {count} strings")
         if key == _TOKENS:
-            self._vocabulary.start, self._vocabulary.count = self._at, count
+            self._vocabulary.start, self._vocabulary.count = self._offset, count
         for _ in range(count):
-            self._skip(self._number(_U64))
+            self._skip(self._read_number(_U64))
 
-    def _numbers(self, key: str, size: int, count: int, kind: int) -> None:
-        if count * size > self._size - self._at:
-            raise self._broken(f"the array {key[:60]!r} claims {count} numbers")
+    def _read_number_array(self, key: str, size: int, count: int, kind: int) -> None:
+        if count * size > self._size - self._offset:
+            raise self._make_error(f"the array {key[:60]!r} claims {count} numbers")
         if key == _TOKEN_TYPES and kind == _INT32 and count <= MAX_TOKENS:
-            self._vocabulary.types = struct.unpack(f"<{count}i", self._bytes(count * size))
+            self._vocabulary.types = struct.unpack(f"<{count}i", self._read_bytes(count * size))
         else:
             self._skip(count * size)
 
     def _check_tensors(self, count: int) -> None:
-        places: list[tuple[str, int, int]] = []
+        extents: list[tuple[str, int, int]] = []
         for _ in range(count):
-            name = self._string(MAX_KEY, "a tensor's name")
-            dimensions = self._number(_U32)
+            name = self._read_string(MAX_KEY, "a tensor's name")
+            dimensions = self._read_number(_U32)
             if dimensions > 4:
-                raise self._broken(f"the tensor {name[:60]!r} claims {dimensions} dimensions")
+                raise self._make_error(f"the tensor {name[:60]!r} claims {dimensions} dimensions")
             elements = 1
             for _ in range(dimensions):
-                elements *= self._number(_U64)
-            block, size = _BLOCKS.get(self._number(_U32), (1, 0))
-            places.append((name, self._number(_U64), -(-elements // block) * size))
-        data = self._at
-        for name, offset, length in places:
+                elements *= self._read_number(_U64)
+            block, size = _BLOCKS.get(self._read_number(_U32), (1, 0))
+            extents.append((name, self._read_number(_U64), -(-elements // block) * size))
+        data = self._offset
+        for name, offset, length in extents:
             if data + offset + length > self._size:
-                raise self._broken(
+                raise self._make_error(
                     f"the tensor {name[:60]!r} reaches beyond its end; perhaps it was not copied whole"
                 )
 
-    def _result(self, version: int, tensors: int) -> Header:
-        architecture = self._text("general.architecture")
+    def _build_header(self, version: int, tensors: int) -> GgufHeader:
+        architecture = self._get_text("general.architecture")
         if architecture is None:
-            raise self._broken("it does not name its architecture")
+            raise self._make_error("it does not name its architecture")
         context = self._values.get(f"{architecture}.context_length")
         prefix = _TEMPLATE + "."
         add_bos = self._values.get("tokenizer.ggml.add_bos_token")
-        return Header(
+        return GgufHeader(
             version=version,
             architecture=architecture,
             context_length=context if type(context) is int and context > 0 else None,
-            vocabulary=self._vocabulary.count,
-            template=self._text(_TEMPLATE),
+            vocabulary_size=self._vocabulary.count,
+            template=self._get_text(_TEMPLATE),
             templates={
                 key.removeprefix(prefix): value
                 for key, value in self._values.items()
                 if key.startswith(prefix) and isinstance(value, str)
             },
-            bos=self._token("tokenizer.ggml.bos_token_id"),
-            eos=self._token("tokenizer.ggml.eos_token_id"),
+            bos=self._get_token("tokenizer.ggml.bos_token_id"),
+            eos=self._get_token("tokenizer.ggml.eos_token_id"),
             add_bos=add_bos if isinstance(add_bos, bool) else None,
-            control=self._tokens_of(_CONTROL),
-            added=self._tokens_of(_USER_DEFINED),
+            control_tokens=self._tokens_of_type(_CONTROL),
+            added_tokens=self._tokens_of_type(_USER_DEFINED),
             tensors=tensors,
             values=self._values,
         )
 
-    def _text(self, key: str) -> str | None:
+    def _get_text(self, key: str) -> str | None:
         value = self._values.get(key)
         return value if isinstance(value, str) else None
 
-    def _token(self, key: str) -> str | None:
+    def _get_token(self, key: str) -> str | None:
         number = self._values.get(key)
         if type(number) is not int or not 0 <= number < self._vocabulary.count:
             return None
-        return next(self._tokens([number]), None)
+        return next(self._read_tokens([number]), None)
 
-    def _tokens_of(self, kind: int) -> tuple[str, ...]:
+    def _tokens_of_type(self, kind: int) -> tuple[str, ...]:
         types = self._vocabulary.types[: self._vocabulary.count]
         wanted = [number for number, found in enumerate(types) if found == kind]
-        return tuple(token for token in self._tokens(wanted[:MAX_ADDED]) if token)
+        return tuple(token for token in self._read_tokens(wanted[:MAX_SPECIAL_TOKENS]) if token)
 
-    def _tokens(self, wanted: list[int]) -> Iterator[str]:
+    def _read_tokens(self, wanted: list[int]) -> Iterator[str]:
         """Yield the tokens with these ascending ids; `_read_string_array` has checked the array's bounds."""
         self._seek(self._vocabulary.start)
         at = 0
         for number in wanted:
             for _ in range(number - at):
-                self._skip(self._number(_U64))
+                self._skip(self._read_number(_U64))
             at = number + 1
-            yield self._string(MAX_STRING, "a token")
+            yield self._read_string(MAX_STRING, "a token")
 
-    def _string(self, limit: int, what: str) -> str:
-        length = self._number(_U64)
+    def _read_string(self, limit: int, what: str) -> str:
+        length = self._read_number(_U64)
         if length > limit:
-            raise self._broken(f"{what[:60]} claims {length} bytes")
-        return self._bytes(length).decode("utf-8", "replace")
+            raise self._make_error(f"{what[:60]} claims {length} bytes")
+        return self._read_bytes(length).decode("utf-8", "replace")
 
-    def _number(self, layout: struct.Struct) -> int:
-        number: int = layout.unpack(self._bytes(layout.size))[0]
+    def _read_number(self, layout: struct.Struct) -> int:
+        number: int = layout.unpack(self._read_bytes(layout.size))[0]
         return number
 
-    def _bytes(self, count: int) -> bytes:
-        self._room(count)
+    def _read_bytes(self, count: int) -> bytes:
+        self._check_bounds(count)
         data = self._file.read(count)
         if len(data) != count:
-            raise self._broken("it became shorter while it was read")
-        self._at += count
+            raise self._make_error("it became shorter while it was read")
+        self._offset += count
         return data
 
     def _skip(self, count: int) -> None:
-        self._room(count)
+        self._check_bounds(count)
         self._file.seek(count, os.SEEK_CUR)
-        self._at += count
+        self._offset += count
 
     def _seek(self, at: int) -> None:
         self._file.seek(at)
-        self._at = at
+        self._offset = at
 
-    def _room(self, count: int) -> None:
-        if count > self._size - self._at:
-            raise self._broken("it ends in the middle of its head")
-        if self._at + count > MAX_HEAD:
-            raise self._broken(f"its head has more than {MAX_HEAD >> 20} MB")
+    def _check_bounds(self, count: int) -> None:
+        if count > self._size - self._offset:
+            raise self._make_error("it ends in the middle of its head")
+        if self._offset + count > MAX_HEAD:
+            raise self._make_error(f"its head has more than {MAX_HEAD >> 20} MB")
 
-    def _broken(self, why: str) -> GgufError:
+    def _make_error(self, why: str) -> GgufError:
         return GgufError(f"{self._path} is not a usable GGUF file: {why}. Fetch it again.")

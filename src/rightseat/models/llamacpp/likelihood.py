@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from rightseat.models.llamacpp.wire import Piece
+from rightseat.models.llamacpp.wire import CompletionChunk
 
 # OpenAI's value for an impossible token: JSON has no infinity.
-NEVER = -9999.0
+IMPOSSIBLE_LOGPROB = -9999.0
 
 
-def logprobs(piece: Piece, most: int | None) -> dict[str, Any] | None:
+def format_chat_logprobs(piece: CompletionChunk, most: int | None) -> dict[str, Any] | None:
     """Return `{"content": […]}` with `most` top logprobs per token; None if `most` is None."""
-    return None if most is None else {"content": tokens(piece, most)}
+    return None if most is None else {"content": format_logprobs(piece, most)}
 
 
-def tokens(piece: Piece, most: int) -> list[dict[str, Any]]:
+def format_logprobs(chunk: CompletionChunk, top: int) -> list[dict[str, Any]]:
     return [
-        _token(found) | {"top_logprobs": [_token(one) for one in (found.get("top_logprobs") or [])[:most]]}
-        for found in piece.completion_probabilities
+        _format_logprob(found)
+        | {"top_logprobs": [_format_logprob(one) for one in (found.get("top_logprobs") or [])[:top]]}
+        for found in chunk.completion_probabilities
     ]
 
 
-def _token(found: dict[str, Any]) -> dict[str, Any]:
-    logprob = found.get("logprob")
+def _format_logprob(probability: dict[str, Any]) -> dict[str, Any]:
+    logprob = probability.get("logprob")
     return {
-        "token": found.get("token", ""),
-        "logprob": NEVER if logprob is None else logprob,
-        "bytes": found.get("bytes"),
+        "token": probability.get("token", ""),
+        "logprob": IMPOSSIBLE_LOGPROB if logprob is None else logprob,
+        "bytes": probability.get("bytes"),
     }

@@ -8,14 +8,14 @@ from typing import Any
 
 from rightseat.errors import CallerError, NotConfigured, UpstreamError
 from rightseat.models.llamacpp.embedding import Embedder
-from rightseat.models.llamacpp.model import Llama, Manner, Server, Source
-from rightseat.models.llamacpp.raw import complete
-from rightseat.types.chunks import Fragment
-from rightseat.types.model import Prompt, Raw, Settings
+from rightseat.models.llamacpp.model import LlamaCppChatModel, LlamaServer, ModelDescriber, PromptOptions
+from rightseat.models.llamacpp.raw import stream_raw_completion
+from rightseat.types.chunks import ModelChunk
+from rightseat.types.model import Prompt, RawPrompt, SamplingSettings
 from rightseat.types.streams import closing
 
 
-class Local(Llama):
+class LlamaCppModel(LlamaCppChatModel):
     """A local model. `rightseat doctor` reads `address` (of an attached server) and `weights` (the file)."""
 
     completes = True
@@ -23,29 +23,29 @@ class Local(Llama):
     def __init__(
         self,
         name: str,
-        server: Server,
-        known: Source,
+        server: LlamaServer,
+        describe: ModelDescriber,
         *,
-        manner: Manner,
+        options: PromptOptions,
         embedder: Embedder | None = None,
         address: str | None = None,
         weights: Path | None = None,
         context: int | None = None,
     ) -> None:
-        super().__init__(name, server, known, manner=manner)
+        super().__init__(name, server, describe, options=options)
         self.context = context
         self.address = address
         self.weights = weights
         self._embedder = embedder
-        self._tried = False
+        self._start_attempted = False
 
     @property
     def ready(self) -> bool:
         """True before the first start attempt: models start lazily, so nothing is down until then."""
-        return not self._tried or super().ready
+        return not self._start_attempted or super().ready
 
     async def start(self) -> None:
-        self._tried = True
+        self._start_attempted = True
         await super().start()
 
     async def close(self) -> None:
@@ -53,12 +53,12 @@ class Local(Llama):
         if self._embedder is not None:
             await self._embedder.close()
 
-    def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
-        return super().stream(prompt) if prompt.raw is None else self._completed(prompt.raw, prompt.settings)
+    def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
+        return super().stream(prompt) if prompt.raw is None else self._stream_raw(prompt.raw, prompt.settings)
 
-    async def _completed(self, raw: Raw, settings: Settings) -> AsyncIterator[Fragment]:
+    async def _stream_raw(self, raw: RawPrompt, settings: SamplingSettings) -> AsyncIterator[ModelChunk]:
         await self.start()
-        async with closing(complete(self._server, raw, settings)) as fragments:
+        async with closing(stream_raw_completion(self._server, raw, settings)) as fragments:
             async for fragment in fragments:
                 yield fragment
 
@@ -70,11 +70,16 @@ class Local(Llama):
         if not pieces:
             return numbers
         client = await self._server.client()
-        found = [{"id": one.id, "piece": one.piece} for one in await client.pieces(text, special=special)]
+        tokens = [
+            {"id": one.id, "piece": one.piece}
+            for one in await client.tokenize_with_pieces(text, special=special)
+        ]
         # Tokens that the server prepends (BOS) come only as ids.
-        extra = len(numbers) - len(found)
-        first = [{"id": number, "piece": await client.detokenize([number])} for number in numbers[:extra]]
-        return [*first, *found]
+        extra = len(numbers) - len(tokens)
+        leading_tokens = [
+            {"id": number, "piece": await client.detokenize([number])} for number in numbers[:extra]
+        ]
+        return [*leading_tokens, *tokens]
 
     async def detokenize(self, tokens: list[int]) -> str:
         try:

@@ -8,102 +8,110 @@ from typing import Any
 
 import msgspec
 
-from rightseat.models.llamacpp.abilities import Abilities
-from rightseat.models.llamacpp.control import Trusted
-from rightseat.types.messages import Call, Message
+from rightseat.models.llamacpp.abilities import TemplateCapabilities
+from rightseat.models.llamacpp.control import TrustedText
+from rightseat.types.messages import Message, ToolCall
 
-Turn = dict[str, Any]
+TemplateMessage = dict[str, Any]
 # User text inserted where a template requires a user message first.
-OPENING = "(The conversation goes on.)"
+OPENING_USER_TEXT = "(The conversation goes on.)"
 
 
-def fitted(messages: Sequence[Message], can: Abilities) -> list[Turn]:
-    turns = [_turn(message, can) for message in messages]
-    if not can.system:
-        turns = _without_system(turns)
-    if can.alternation:
-        turns = _alternating(turns)
-    if can.content_parts:
-        turns = [{**turn, "content": [{"type": "text", "text": turn["content"]}]} for turn in turns]
-    return turns
+def to_template_messages(
+    messages: Sequence[Message], capabilities: TemplateCapabilities
+) -> list[TemplateMessage]:
+    template_messages = [_to_template_message(message, capabilities) for message in messages]
+    if not capabilities.system:
+        template_messages = _fold_system_messages(template_messages)
+    if capabilities.alternation:
+        template_messages = _merge_same_role(template_messages)
+    if capabilities.content_parts:
+        template_messages = [
+            {**turn, "content": [{"type": "text", "text": turn["content"]}]} for turn in template_messages
+        ]
+    return template_messages
 
 
-def _turn(message: Message, can: Abilities) -> Turn:
+def _to_template_message(message: Message, capabilities: TemplateCapabilities) -> TemplateMessage:
     role = "system" if message.role == "developer" else message.role
-    text = _text(message)
+    text = _message_text(message)
     if role == "tool":
-        return _result(message, text, can)
+        return _to_tool_result(message, text, capabilities)
     if not message.calls:
         return {"role": role, "content": text}
-    if can.tool_calls:
-        calls = [_call(call, can.object_arguments) for call in message.calls]
-        content = text if text or can.empty_content else None
+    if capabilities.tool_calls:
+        calls = [_to_tool_call(call, capabilities.object_arguments) for call in message.calls]
+        content = text if text or capabilities.empty_content else None
         return {"role": role, "content": content, "tool_calls": calls}
     # Written in the form of GenericFormat, which the model is asked to produce.
-    said = json.dumps(
-        {"tool_calls": [{"name": call.name, "arguments": _object(call)} for call in message.calls]},
+    calls_text = json.dumps(
+        {"tool_calls": [{"name": call.name, "arguments": _parse_arguments(call)} for call in message.calls]},
         ensure_ascii=False,
     )
-    return {"role": role, "content": f"{text}\n{said}" if text else said}
+    return {"role": role, "content": f"{text}\n{calls_text}" if text else calls_text}
 
 
-def _text(message: Message) -> str:
+def _message_text(message: Message) -> str:
     """Return the message's text, as TrustedText if all its parts are trusted."""
     texts = [part.text for part in message.parts if hasattr(part, "text")]
-    if texts and all(isinstance(text, Trusted) for text in texts):
-        return Trusted("".join(texts))
+    if texts and all(isinstance(text, TrustedText) for text in texts):
+        return TrustedText("".join(texts))
     return "".join(texts)
 
 
-def _result(message: Message, text: str, can: Abilities) -> Turn:
-    if can.tool_role:
-        turn: Turn = {"role": "tool", "content": text, "tool_call_id": message.call_id or ""}
+def _to_tool_result(message: Message, text: str, capabilities: TemplateCapabilities) -> TemplateMessage:
+    if capabilities.tool_role:
+        turn: TemplateMessage = {"role": "tool", "content": text, "tool_call_id": message.call_id or ""}
         return {**turn, "name": message.name} if message.name else turn
     name = f" of {message.name}" if message.name else ""
     return {"role": "user", "content": f"Result{name} (call {message.call_id or '?'}):\n{text}"}
 
 
-def _call(call: Call, as_object: bool) -> Turn:
-    arguments = _object(call) if as_object else call.arguments
+def _to_tool_call(call: ToolCall, as_object: bool) -> TemplateMessage:
+    arguments = _parse_arguments(call) if as_object else call.arguments
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
-def _object(call: Call) -> Any:
+def _parse_arguments(call: ToolCall) -> Any:
     try:
         return msgspec.json.decode(call.arguments or "{}")
     except (msgspec.DecodeError, RecursionError):
         return call.arguments
 
 
-def _without_system(turns: list[Turn]) -> list[Turn]:
+def _fold_system_messages(turns: list[TemplateMessage]) -> list[TemplateMessage]:
     """Move system messages into the next user message, for templates without a system role."""
-    out: list[Turn] = []
-    waiting: list[str] = []
+    out: list[TemplateMessage] = []
+    pending: list[str] = []
     for turn in turns:
         if turn["role"] == "system":
-            waiting.append(turn["content"])
-        elif turn["role"] == "user" and waiting:
-            out.append({**turn, "content": joined([*waiting, turn["content"]])})
-            waiting = []
+            pending.append(turn["content"])
+        elif turn["role"] == "user" and pending:
+            out.append({**turn, "content": join_texts([*pending, turn["content"]])})
+            pending = []
         else:
             out.append(turn)
-    return [*out, {"role": "user", "content": joined(waiting)}] if waiting else out
+    return [*out, {"role": "user", "content": join_texts(pending)}] if pending else out
 
 
-def _alternating(turns: list[Turn]) -> list[Turn]:
-    out: list[Turn] = []
+def _merge_same_role(turns: list[TemplateMessage]) -> list[TemplateMessage]:
+    out: list[TemplateMessage] = []
     for turn in turns:
         last = out[-1] if out else None
         if last is not None and last["role"] == turn["role"] != "tool" and "tool_calls" not in last:
-            out[-1] = {**last, **turn, "content": joined([last["content"], turn["content"]])}
+            out[-1] = {**last, **turn, "content": join_texts([last["content"], turn["content"]])}
         else:
             if turn["role"] == "assistant" and (last is None or last["role"] == "system"):
-                out.append({"role": "user", "content": OPENING})
+                out.append({"role": "user", "content": OPENING_USER_TEXT})
             out.append(turn)
     return out
 
 
-def joined(texts: Iterable[str]) -> str:
-    kept = [text for text in texts if text]
-    whole = "\n\n".join(kept)
-    return Trusted(whole) if kept and all(isinstance(text, Trusted) for text in kept) else whole
+def join_texts(texts: Iterable[str]) -> str:
+    non_empty = [text for text in texts if text]
+    result = "\n\n".join(non_empty)
+    return (
+        TrustedText(result)
+        if non_empty and all(isinstance(text, TrustedText) for text in non_empty)
+        else result
+    )

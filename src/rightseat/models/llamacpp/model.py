@@ -17,69 +17,76 @@ from msgspec.structs import replace
 from rightseat.errors import CallerError, ContextTooLong
 from rightseat.models.llamacpp import choosing, control, request, room, sessions
 from rightseat.models.llamacpp import prompt_log as lens
-from rightseat.models.llamacpp.answer import Answer
-from rightseat.models.llamacpp.client import Client
-from rightseat.models.llamacpp.control import Control, Discovery
-from rightseat.models.llamacpp.formats import GENERIC, Ask, Format, Plan, detect, named
-from rightseat.models.llamacpp.formats.thinking import Thinking
+from rightseat.models.llamacpp.answer import CompletionReader
+from rightseat.models.llamacpp.client import LlamaServerClient
+from rightseat.models.llamacpp.control import ControlTokenDiscovery, ControlTokens
+from rightseat.models.llamacpp.formats import (
+    GENERIC,
+    FormatContext,
+    PromptPlan,
+    ToolCallFormat,
+    detect_format,
+    get_format,
+)
+from rightseat.models.llamacpp.formats.thinking import ThinkingTags
 from rightseat.models.llamacpp.sandbox import Clock
-from rightseat.models.llamacpp.seats import common
-from rightseat.models.llamacpp.template import Sources, Template, load
-from rightseat.models.llamacpp.wire import Piece
-from rightseat.types.chunks import Fragment
-from rightseat.types.messages import Text as TextPart
-from rightseat.types.messages import said
+from rightseat.models.llamacpp.seats import common_prefix_length
+from rightseat.models.llamacpp.template import ChatTemplate, TemplateSources, load_template
+from rightseat.models.llamacpp.wire import CompletionChunk
+from rightseat.types.chunks import ModelChunk
+from rightseat.types.messages import TextMessagePart as TextPart
+from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
 
 log = logging.getLogger(__name__)
 
 
-class Server(Protocol):
+class LlamaServer(Protocol):
     """A llama-server: ManagedServer, SharedServer or AttachedServer."""
 
     @property
     def ready(self) -> bool: ...
     async def start(self) -> None: ...
     async def close(self) -> None: ...
-    async def client(self) -> Client: ...
-    def completion(self, request: dict[str, object], /) -> AsyncIterator[Piece]: ...
+    async def client(self) -> LlamaServerClient: ...
+    def stream_completion(self, request: dict[str, object], /) -> AsyncIterator[CompletionChunk]: ...
 
 
-class Manner(Struct, frozen=True, kw_only=True):
+class PromptOptions(Struct, frozen=True, kw_only=True):
     """Options of prompts and completions. `tool_format` None: detect it from the chat template."""
 
     tool_format: str | None = None
     publish: Literal["typescript", "json"] = "typescript"
-    thought: Literal["content", "reasoning"] = "content"
+    thought_channel: Literal["content", "reasoning"] = "content"
     max_tokens: int = 2048
     """Default for the caller's `max_tokens`."""
     temperature: float | None = None
     """Default for the caller's temperature; None: the engine's own."""
-    choice: Literal["model", "likelihood"] = "model"
+    tool_choice_by: Literal["model", "likelihood"] = "model"
     """What chooses the tool if the template knows none: the model, or `tool_ranking`."""
-    adapter: bool = False
+    has_adapter: bool = False
     """A LoRA adapter is loaded that is enabled per request."""
-    precache: tuple[str, ...] = ()
+    precached_prompts: tuple[str, ...] = ()
     """System messages that are processed at start and cached on disk."""
 
 
-class Known(Struct, frozen=True):
+class ModelDescription(Struct, frozen=True):
     """Templates of a model, and its control tokens (`control`) if its vocabulary is readable."""
 
-    sources: Sources
-    control: Control | None = None
+    sources: TemplateSources
+    control: ControlTokens | None = None
 
 
-class Voice(Struct, frozen=True):
+class ChatFormat(Struct, frozen=True):
     """A chat template with its tool-call format and thinking tags."""
 
-    template: Template
-    format: Format
-    thinking: Thinking
+    template: ChatTemplate
+    format: ToolCallFormat
+    thinking: ThinkingTags
 
 
-class Llama:
+class LlamaCppChatModel:
     """Chat completions by a llama-server. `describe` runs once the server is up and may query it."""
 
     text_only = True
@@ -87,22 +94,22 @@ class Llama:
     def __init__(
         self,
         name: str,
-        server: Server,
-        known: Source,
+        server: LlamaServer,
+        describe: ModelDescriber,
         *,
-        manner: Manner | None = None,
+        options: PromptOptions | None = None,
         clock: Clock = datetime.datetime.now,
     ) -> None:
         self.name = name
         self._server = server
-        self._source = known
-        self._manner = manner or Manner()
+        self._describe = describe
+        self._options = options or PromptOptions()
         self._clock = clock
         self._starting = asyncio.Lock()
-        self._known: Known | None = None
-        self._voices: dict[str, Voice] = {}
-        self._discovery: Discovery | None = None
-        self._adds_start: bool | None = None
+        self._description: ModelDescription | None = None
+        self._chat_formats: dict[str, ChatFormat] = {}
+        self._discovery: ControlTokenDiscovery | None = None
+        self._adds_bos: bool | None = None
 
     @property
     def ready(self) -> bool:
@@ -111,45 +118,45 @@ class Llama:
     async def start(self) -> None:
         """Start the server once; raises ConfigError if the model or its template cannot be used."""
         async with self._starting:
-            if self._known is None:
+            if self._description is None:
                 await self._server.start()
-                self._known = await self._source(self._server)
+                self._description = await self._describe(self._server)
                 try:
-                    await self._voice(self._known.sources.default)
-                    for text in self._manner.precache:
-                        await sessions.precache(self._server, await self._prefix(text))
+                    await self._load_chat_format(self._description.sources.default)
+                    for text in self._options.precached_prompts:
+                        await sessions.precache_prefix(self._server, await self._find_prompt_prefix(text))
                 except BaseException:
-                    self._known = None
+                    self._description = None
                     raise
 
     async def close(self) -> None:
         await self._server.close()
 
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
-        _check(prompt)
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
+        _check_text_only(prompt)
         await self.start()
-        prompt = await self._narrowed(prompt)
-        plan, text = await self._planned(prompt)
-        manner = self._manner
-        asked = request.body(
+        prompt = await self._choose_tool(prompt)
+        plan, text = await self._plan_prompt(prompt)
+        options = self._options
+        body = request.build_request_body(
             plan,
             text,
             prompt.settings,
-            most=manner.max_tokens,
-            temperature=manner.temperature,
-            adapter=manner.adapter,
+            default_max_tokens=options.max_tokens,
+            temperature=options.temperature,
+            has_adapter=options.has_adapter,
         )
-        answer = Answer(plan, prompt.settings)
-        answering = sessions.completion(self._server, asked, sessions.talk(prompt))
+        reader = CompletionReader(plan, prompt.settings)
+        completion = sessions.stream_in_slot(self._server, body, sessions.get_conversation(prompt))
         try:
-            async with closing(answering) as pieces:
+            async with closing(completion) as pieces:
                 async for piece in pieces:
-                    for fragment in answer.read(piece):
+                    for fragment in reader.read_chunk(piece):
                         yield fragment
-                    if answer.over:
+                    if reader.finished:
                         return
         except ContextTooLong as error:
-            raise room.told(error, prompt) from error
+            raise room.add_largest_part(error, prompt) from error
 
     async def tokenize(self, text: str, *, special: bool = True, add: bool = False) -> list[int]:
         await self.start()
@@ -159,99 +166,110 @@ class Llama:
         await self.start()
         return await (await self._server.client()).detokenize(tokens)
 
-    async def _narrowed(self, prompt: Prompt) -> Prompt:
+    async def _choose_tool(self, prompt: Prompt) -> Prompt:
         """Narrow the prompt's tool choice by `tool_ranking`, for models too small to choose."""
-        known = self._known
-        assert known is not None
-        if self._manner.choice == "model" or not prompt.callable:
+        description = self._description
+        assert description is not None
+        if self._options.tool_choice_by == "model" or not prompt.callable_tools:
             return prompt
-        voice = await self._voice(known.sources.chosen(True))
-        if not isinstance(voice.format, GENERIC):
+        chat_format = await self._load_chat_format(description.sources.select(True))
+        if not isinstance(chat_format.format, GENERIC):
             return prompt
-        choice = await choosing.chosen(self._server, prompt)
+        choice = await choosing.choose_tool(self._server, prompt)
         # With parallel calls a small model repeats the same call until the limit.
         settings = replace(prompt.settings, parallel_calls=prompt.settings.parallel_calls or False)
         return replace(prompt, tool_choice=choice, settings=settings)
 
-    async def _planned(self, prompt: Prompt) -> tuple[Plan, str | list[int]]:
-        known = self._known
-        assert known is not None
-        chosen = known.sources.chosen(bool(prompt.tools))
-        voice = await self._voice(chosen)
+    async def _plan_prompt(self, prompt: Prompt) -> tuple[PromptPlan, str | list[int]]:
+        description = self._description
+        assert description is not None
+        source = description.sources.select(bool(prompt.tools))
+        chat_format = await self._load_chat_format(source)
         client = await self._server.client()
-        ask = Ask(
+        context = FormatContext(
             prompt=prompt,
-            abilities=voice.template.abilities,
-            control=await self._control(known, prompt, client),
-            thinking=voice.thinking,
-            publish=self._manner.publish,
-            thought=self._manner.thought,
+            capabilities=chat_format.template.capabilities,
+            control_tokens=await self._find_control_tokens(description, prompt, client),
+            thinking=chat_format.thinking,
+            publish=self._options.publish,
+            thought_channel=self._options.thought_channel,
             clock=self._clock,
         )
         try:
-            plan, rendered = _drawn(voice, ask)
+            plan, rendered = _render_plan(chat_format, context)
         except CallerError:
-            if chosen == known.sources.default:
+            if source == description.sources.default:
                 raise
             # The tool_use template may reject these tools: describe them in the default template instead.
-            other = await self._voice(known.sources.default)
-            voice = Voice(other.template, voice.format, other.thinking)
-            ask = replace(ask, abilities=other.template.abilities, thinking=other.thinking)
-            plan, rendered = _drawn(voice, ask)
-        if self._adds_start is None:
-            self._adds_start = await control.adds_start(client)
-        rendered = control.without_double_start(rendered + plan.ending, known.sources.bos, self._adds_start)
-        lens.keep(self.name, rendered, plan.grammar)
-        return plan, await control.prompt(rendered, client)
+            default_format = await self._load_chat_format(description.sources.default)
+            chat_format = ChatFormat(default_format.template, chat_format.format, default_format.thinking)
+            context = replace(
+                context, capabilities=default_format.template.capabilities, thinking=default_format.thinking
+            )
+            plan, rendered = _render_plan(chat_format, context)
+        if self._adds_bos is None:
+            self._adds_bos = await control.adds_bos(client)
+        rendered = control.remove_double_bos(
+            rendered + plan.answer_prefix, description.sources.bos, self._adds_bos
+        )
+        lens.record_prompt(self.name, rendered, plan.grammar)
+        return plan, await control.tokenize_prompt(rendered, client)
 
-    async def _prefix(self, system: str) -> str | list[int]:
+    async def _find_prompt_prefix(self, system: str) -> str | list[int]:
         """Return the common prefix of all prompts with this system message."""
-        asked = [Prompt(messages=(said("system", system), said("user", word))) for word in ("a", "b")]
-        one, other = [(await self._planned(prompt))[1] for prompt in asked]
-        return one[: common(one, other)]
+        prompts = [
+            Prompt(messages=(text_message("system", system), text_message("user", word)))
+            for word in ("a", "b")
+        ]
+        first, second = [(await self._plan_prompt(prompt))[1] for prompt in prompts]
+        return first[: common_prefix_length(first, second)]
 
-    async def _control(self, known: Known, prompt: Prompt, client: Client) -> Control:
-        if known.control is not None:
-            return known.control
+    async def _find_control_tokens(
+        self, description: ModelDescription, prompt: Prompt, client: LlamaServerClient
+    ) -> ControlTokens:
+        if description.control is not None:
+            return description.control
         if self._discovery is None:
-            self._discovery = Discovery(client)
+            self._discovery = ControlTokenDiscovery(client)
         texts = [part.text for message in prompt.messages for part in message.parts if hasattr(part, "text")]
         calls = [(call.name, call.arguments) for message in prompt.messages for call in message.calls]
         tools = [(tool.name, tool.description, tool.parameters) for tool in prompt.tools]
-        return await self._discovery.control(texts, calls, tools, prompt.output_schema)
+        return await self._discovery.find_control_tokens(texts, calls, tools, prompt.output_schema)
 
-    async def _voice(self, source: str) -> Voice:
-        found = self._voices.get(source)
-        if found is None:
-            assert self._known is not None
-            sources = self._known.sources
-            template = await load(source, bos=sources.bos, eos=sources.eos, clock=self._clock)
-            name = self._manner.tool_format
-            format = named(name) if name else detect(source, template.abilities)
-            thinking = Thinking.of(source, template.abilities.ending)
-            found = self._voices[source] = Voice(template, format, thinking)
+    async def _load_chat_format(self, source: str) -> ChatFormat:
+        chat_format = self._chat_formats.get(source)
+        if chat_format is None:
+            assert self._description is not None
+            sources = self._description.sources
+            template = await load_template(source, bos=sources.bos, eos=sources.eos, clock=self._clock)
+            name = self._options.tool_format
+            format = get_format(name) if name else detect_format(source, template.capabilities)
+            thinking = ThinkingTags.from_template(source, template.capabilities.ending)
+            chat_format = self._chat_formats[source] = ChatFormat(template, format, thinking)
             log.info("model %s: tool format %s", self.name, format.name)
-        return found
+        return chat_format
 
 
-class Source(Protocol):
+class ModelDescriber(Protocol):
     """Describes the model of a running server."""
 
-    async def __call__(self, server: Server, /) -> Known: ...
+    async def __call__(self, server: LlamaServer, /) -> ModelDescription: ...
 
 
-def _drawn(voice: Voice, ask: Ask) -> tuple[Plan, str]:
+def _render_plan(chat_format: ChatFormat, context: FormatContext) -> tuple[PromptPlan, str]:
     """Return the format's plan and the prompt that the template renders from it."""
-    plan = voice.format.plan(ask)
-    rendered = voice.template.render(plan.messages, control=ask.control, tools=plan.tools, **plan.names)
+    plan = chat_format.format.make_plan(context)
+    rendered = chat_format.template.render(
+        plan.messages, control_tokens=context.control_tokens, tools=plan.tools, **plan.template_variables
+    )
     # Some templates open a thought after a user message but not after a tool result.
-    thinking = Thinking.of(voice.template.source, rendered)
-    if thinking != ask.thinking:
-        plan = voice.format.plan(replace(ask, thinking=thinking))
+    thinking = ThinkingTags.from_template(chat_format.template.source, rendered)
+    if thinking != context.thinking:
+        plan = chat_format.format.make_plan(replace(context, thinking=thinking))
     return plan, rendered
 
 
-def _check(prompt: Prompt) -> None:
+def _check_text_only(prompt: Prompt) -> None:
     for message in prompt.messages:
         if any(not isinstance(part, TextPart) for part in message.parts):
             raise CallerError("This model reads text only: send no images or files.")

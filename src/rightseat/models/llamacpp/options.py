@@ -13,25 +13,30 @@ from msgspec.structs import replace
 from rightseat.config.secret import Secret
 from rightseat.errors import ConfigError
 from rightseat.models.llamacpp import formats, gguf, prefixes, weights
-from rightseat.models.llamacpp.client import address
+from rightseat.models.llamacpp.client import parse_server_url
 from rightseat.models.llamacpp.embedding import Embedder
-from rightseat.models.llamacpp.engine import Attached
-from rightseat.models.llamacpp.known import of_file, of_server, wanted
-from rightseat.models.llamacpp.local import Local
-from rightseat.models.llamacpp.model import Manner
-from rightseat.models.llamacpp.pool import Shared
-from rightseat.models.llamacpp.process import Launch, Rules
-from rightseat.types.nearest import meant
+from rightseat.models.llamacpp.engine import AttachedServer
+from rightseat.models.llamacpp.known import describe_from_file, describe_from_server, parse_template_choice
+from rightseat.models.llamacpp.local import LlamaCppModel
+from rightseat.models.llamacpp.model import PromptOptions
+from rightseat.models.llamacpp.pool import SharedServer
+from rightseat.models.llamacpp.process import LaunchOptions, SupervisionPolicy
+from rightseat.types.nearest import did_you_mean
 
 Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0)]
 Pooling = Literal["mean", "cls", "last"]
-S = TypeVar("S", bound="Spoken")
+S = TypeVar("S", bound="CommonOptions")
 # Best settings for the embedded model, measured in evals/local.md.
-_EMBEDDED = {"temperature": 0.2, "choice": "likelihood", "tool_format": "signatures", "max_tokens": 512}
+_EMBEDDED_DEFAULTS = {
+    "temperature": 0.2,
+    "choice": "likelihood",
+    "tool_format": "signatures",
+    "max_tokens": 512,
+}
 
 
-class Spoken(Struct, frozen=True, kw_only=True):
+class CommonOptions(Struct, frozen=True, kw_only=True):
     """How a model is spoken to, wherever it runs."""
 
     tool_format: str | None = None
@@ -57,18 +62,18 @@ class Spoken(Struct, frozen=True, kw_only=True):
     """Seconds between two tokens."""
 
     @property
-    def manner(self) -> Manner:
-        return Manner(
+    def prompt_options(self) -> PromptOptions:
+        return PromptOptions(
             tool_format=self.tool_format,
             publish=self.publish,
-            thought=self.reasoning,
+            thought_channel=self.reasoning,
             max_tokens=self.max_tokens,
             temperature=self.temperature,
-            choice=self.choice or "model",
+            tool_choice_by=self.choice or "model",
         )
 
 
-class LocalOptions(Spoken, frozen=True, kw_only=True):
+class LocalOptions(CommonOptions, frozen=True, kw_only=True):
     context: Annotated[int, Meta(ge=256)] = 4096
     """Tokens of each slot, prompt and answer together."""
     slots: Annotated[int, Meta(ge=1, le=64)] = 2
@@ -95,149 +100,165 @@ class LocalOptions(Spoken, frozen=True, kw_only=True):
     """How tokens become one vector; with no `embedding`, the model's own weights are used for it."""
 
 
-class AttachedOptions(Spoken, frozen=True, kw_only=True):
+class AttachedOptions(CommonOptions, frozen=True, kw_only=True):
     api_key: str | None = None
     """The server's key, as it got with --api-key."""
 
 
-def local(name: str, options: Mapping[str, Any]) -> Local:
+def make_local_model(name: str, options: Mapping[str, Any]) -> LlamaCppModel:
     """Make a model from the GGUF file `name`, or the embedded model if `name` is empty."""
     spec = f"local:{name}" if name else "local"
-    known = _read(spec, options if name else {**_EMBEDDED, **options}, LocalOptions)
-    adapted = not name and known.lora is None and known.llama_server is None
-    if not name and not adapted and "tool_format" not in options:
-        known = replace(known, tool_format=None)
-    path = _weights(name, "The model") if name else weights.path()
-    rules = _rules(known, known.start_timeout)
-    launch = Launch(
+    settings = _parse_options(spec, options if name else {**_EMBEDDED_DEFAULTS, **options}, LocalOptions)
+    uses_adapter = not name and settings.lora is None and settings.llama_server is None
+    if not name and not uses_adapter and "tool_format" not in options:
+        settings = replace(settings, tool_format=None)
+    path = _check_gguf_file(name, "The model") if name else weights.require_weights()
+    policy = _make_policy(settings, settings.start_timeout)
+    launch = LaunchOptions(
         path,
-        context=known.context,
-        slots=known.slots,
-        threads=known.threads,
-        gpu_layers=known.gpu_layers,
-        cache_mib=known.cache_mib,
-        saves=_saves(known),
-        lora=_adapter() if adapted else _file(known.lora, "lora:") if known.lora else None,
-        lora_rests=adapted,
-        binary=_file(known.llama_server, "llama_server:") if known.llama_server else None,
+        context=settings.context,
+        slots=settings.slots,
+        threads=settings.threads,
+        gpu_layers=settings.gpu_layers,
+        cache_mib=settings.cache_mib,
+        slot_save_path=_prompt_cache_folder(settings),
+        lora=_embedded_adapter()
+        if uses_adapter
+        else _check_file(settings.lora, "lora:")
+        if settings.lora
+        else None,
+        lora_on_request=uses_adapter,
+        binary=_check_file(settings.llama_server, "llama_server:") if settings.llama_server else None,
     )
-    return Local(
+    return LlamaCppModel(
         path.stem,
-        Shared(launch, rules),
-        of_file(path, wanted(known.chat_template)),
-        manner=replace(known.manner, adapter=adapted, precache=tuple(map(_text, known.precache))),
-        embedder=_embedder(launch, known, rules),
+        SharedServer(launch, policy),
+        describe_from_file(path, parse_template_choice(settings.chat_template)),
+        options=replace(
+            settings.prompt_options,
+            has_adapter=uses_adapter,
+            precached_prompts=tuple(map(_read_text_file, settings.precache)),
+        ),
+        embedder=_make_embedder(launch, settings, policy),
         weights=path,
-        context=known.context,
+        context=settings.context,
     )
 
 
-def attached(name: str, options: Mapping[str, Any]) -> Local:
+def make_attached_model(name: str, options: Mapping[str, Any]) -> LlamaCppModel:
     """Make a model from a running llama-server; `name` is its address."""
     spec = f"llama-server:{name}"
-    known = _read(spec, options, AttachedOptions)
-    url = str(address(name))
-    server = Attached(url, Secret(known.api_key) if known.api_key else None, _rules(known, Rules().start))
-    return Local(
+    settings = _parse_options(spec, options, AttachedOptions)
+    url = str(parse_server_url(name))
+    server = AttachedServer(
+        url,
+        Secret(settings.api_key) if settings.api_key else None,
+        _make_policy(settings, SupervisionPolicy().start_timeout),
+    )
+    return LlamaCppModel(
         name,
         server,
-        of_server(wanted(known.chat_template)),
-        manner=known.manner,
-        embedder=Embedder(server, starts=False),
+        describe_from_server(parse_template_choice(settings.chat_template)),
+        options=settings.prompt_options,
+        embedder=Embedder(server, owns_server=False),
         address=url.rstrip("/") + "/v1",
     )
 
 
-def _read(spec: str, options: Mapping[str, Any], kind: type[S]) -> S:
-    keys = kind.__struct_fields__
+def _parse_options(spec: str, options: Mapping[str, Any], options_type: type[S]) -> S:
+    keys = options_type.__struct_fields__
     for key in options:
         if key not in keys:
-            raise ConfigError(f"The model {spec} has no option {key!r}. {meant(key, keys)}", param=key)
+            raise ConfigError(f"The model {spec} has no option {key!r}. {did_you_mean(key, keys)}", param=key)
     try:
-        known = msgspec.convert(options, kind)
+        settings = msgspec.convert(options, options_type)
     except msgspec.ValidationError as error:
         raise ConfigError(f"The model {spec} has a wrong option: {error}") from error
-    if known.tool_format:
-        formats.named(known.tool_format)
-    return known
+    if settings.tool_format:
+        formats.get_format(settings.tool_format)
+    return settings
 
 
-def _rules(known: Spoken, start: float) -> Rules:
-    return Rules(
-        start=start,
-        connect=known.connect_timeout,
-        first_token=known.first_token_timeout,
-        idle=known.idle_timeout,
+def _make_policy(settings: CommonOptions, start: float) -> SupervisionPolicy:
+    return SupervisionPolicy(
+        start_timeout=start,
+        connect_timeout=settings.connect_timeout,
+        first_token_timeout=settings.first_token_timeout,
+        idle_timeout=settings.idle_timeout,
     )
 
 
-def _adapter() -> Path:
+def _embedded_adapter() -> Path:
     """Return the LoRA adapter that teaches the embedded model to call tools (docs/embedded-model.md)."""
     return Path(__file__).parent / "adapter" / "smollm2-135m-tools.gguf"
 
 
-def _file(given: str, what: str) -> Path:
-    path = Path(given).expanduser()
+def _check_file(name: str, label: str) -> Path:
+    path = Path(name).expanduser()
     if not path.is_file():
         raise ConfigError(
-            f"{what} {given} is not a file here. Check the path; it starts at the folder of rightseat.toml, "
+            f"{label} {name} is not a file here. Check the path; it starts at the folder of rightseat.toml, "
             "else at the working folder."
         )
     return path.absolute()
 
 
-def _weights(given: str, what: str) -> Path:
+def _check_gguf_file(name: str, label: str) -> Path:
     """Return the path after checking the GGUF magic: the engine's own error for such files is unhelpful."""
-    path = _file(given, what)
+    path = _check_file(name, label)
     try:
         with path.open("rb") as file:
             begins = file.read(4)
     except OSError as error:
-        raise ConfigError(f"{what} {given} cannot be read: {error.strerror}.") from None
+        raise ConfigError(f"{label} {name} cannot be read: {error.strerror}.") from None
     if begins != b"GGUF":
-        raise ConfigError(f"{what} {given} is not a GGUF file: convert it first, or name another.")
+        raise ConfigError(f"{label} {name} is not a GGUF file: convert it first, or name another.")
     return path
 
 
-def _text(name: str) -> str:
+def _read_text_file(name: str) -> str:
     """Read a system prompt, in the same way as an assistant's `system_file`."""
-    path = _file(name, "precache:")
+    path = _check_file(name, "precache:")
     try:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         raise ConfigError(f"precache: {name} cannot be read as text.", param="precache") from None
 
 
-def _saves(known: LocalOptions) -> Path | None:
-    given = (
-        Path(known.prompt_cache).expanduser() if known.prompt_cache else weights.cache_folder() / "prompts"
+def _prompt_cache_folder(settings: LocalOptions) -> Path | None:
+    wanted = (
+        Path(settings.prompt_cache).expanduser()
+        if settings.prompt_cache
+        else weights.cache_folder() / "prompts"
     )
-    found = prefixes.folder(given.absolute())
-    if found is None and known.precache:
+    folder = prefixes.prepare_folder(wanted.absolute())
+    if folder is None and settings.precache:
         raise ConfigError(
-            f"precache: nothing can be kept in {given}. Name a folder of yours as prompt_cache."
+            f"precache: nothing can be kept in {wanted}. Name a folder of yours as prompt_cache."
         )
-    return found
+    return folder
 
 
-def _embedder(launch: Launch, known: LocalOptions, rules: Rules) -> Embedder | None:
-    if known.embedding is None and known.pooling is None:
+def _make_embedder(
+    launch: LaunchOptions, settings: LocalOptions, policy: SupervisionPolicy
+) -> Embedder | None:
+    if settings.embedding is None and settings.pooling is None:
         return None
-    path = _weights(known.embedding, "embedding:") if known.embedding else launch.model
-    second = Launch(
+    path = _check_gguf_file(settings.embedding, "embedding:") if settings.embedding else launch.model
+    second = LaunchOptions(
         path,
-        context=known.context,
-        slots=known.slots,
-        threads=known.threads,
-        gpu_layers=known.gpu_layers,
+        context=settings.context,
+        slots=settings.slots,
+        threads=settings.threads,
+        gpu_layers=settings.gpu_layers,
         embedding=True,
-        pooling=known.pooling or _pooling(path),
+        pooling=settings.pooling or _default_pooling(path),
         binary=launch.binary,
     )
-    return Embedder(Shared(second, rules))
+    return Embedder(SharedServer(second, policy))
 
 
-def _pooling(path: Path) -> Pooling | None:
+def _default_pooling(path: Path) -> Pooling | None:
     """Return "mean", or None if the GGUF file names its own pooling type."""
-    header = gguf.read(path)
+    header = gguf.read_header(path)
     return None if header.values.get(f"{header.architecture}.pooling_type") else "mean"

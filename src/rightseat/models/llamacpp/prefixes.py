@@ -18,98 +18,100 @@ from pathlib import Path
 from msgspec import Struct
 
 from rightseat.errors import ConfigError, RightseatError
-from rightseat.models.llamacpp.client import Client
-from rightseat.models.llamacpp.process import Launch
+from rightseat.models.llamacpp.client import LlamaServerClient
+from rightseat.models.llamacpp.process import LaunchOptions
 
 ENGINE = "xllamacpp"
 _SUFFIX = ".slot"
 # Ages at which unused prefixes and leftover drafts are deleted.
-_UNUSED, _FORGOTTEN = 30 * 86_400, 3_600
+_UNUSED_SECONDS, _STALE_DRAFT_SECONDS = 30 * 86_400, 3_600
 
 log = logging.getLogger(__name__)
 
 
-class Prefix(Struct, frozen=True):
+class CachedPrefix(Struct, frozen=True):
     """A saved prefix: its prompt, and name and size of its file in the launch's slot_save_path."""
 
-    held: str | list[int]
-    name: str
+    prompt: str | list[int]
+    file_name: str
     size: int
 
     @classmethod
-    def found(cls, launch: Launch, text: str | list[int]) -> Prefix | None:
+    def find(cls, launch: LaunchOptions, text: str | list[int]) -> CachedPrefix | None:
         """Return the saved prefix if its checksum matches; deletes damaged files. Blocks."""
-        assert launch.saves is not None
-        for place in launch.saves.glob(f"{key(launch, text)}-*{_SUFFIX}"):
+        assert launch.slot_save_path is not None
+        for path in launch.slot_save_path.glob(f"{prefix_key(launch, text)}-*{_SUFFIX}"):
             with contextlib.suppress(OSError):
-                if place.name.removesuffix(_SUFFIX).endswith(f"-{_checksum(place)}"):
-                    place.touch()  # marks it as used: see `prepare_folder`
-                    return cls(text, place.name, place.stat().st_size)
-            log.warning("%s is damaged and is made anew", place)
-            removed(place)
+                if path.name.removesuffix(_SUFFIX).endswith(f"-{_checksum(path)}"):
+                    path.touch()  # marks it as used: see `prepare_folder`
+                    return cls(text, path.name, path.stat().st_size)
+            log.warning("%s is damaged and is made anew", path)
+            remove_file(path)
         return None
 
-    def intact(self, folder: Path) -> bool:
+    def is_intact(self, folder: Path) -> bool:
         """Return whether the file still exists with the verified size."""
         try:
-            return (folder / self.name).stat().st_size == self.size
+            return (folder / self.file_name).stat().st_size == self.size
         except OSError:
             return False
 
 
-async def saved(client: Client, slot: int, launch: Launch, text: str | list[int]) -> Prefix:
+async def save_prefix(
+    client: LlamaServerClient, slot: int, launch: LaunchOptions, text: str | list[int]
+) -> CachedPrefix:
     """Save a slot's state to a file; raises ConfigError if it cannot be written."""
-    folder = launch.saves
+    folder = launch.slot_save_path
     assert folder is not None
     draft = f"draft-{secrets.token_hex(8)}"
     try:
-        await client.slot(slot, "save", draft)
+        await client.run_slot_action(slot, "save", draft)
         checksum = await asyncio.to_thread(_checksum, folder / draft)
-        name = f"{key(launch, text)}-{checksum}{_SUFFIX}"
-        place = (folder / draft).replace(folder / name)
-        return Prefix(text, name, place.stat().st_size)
+        name = f"{prefix_key(launch, text)}-{checksum}{_SUFFIX}"
+        path = (folder / draft).replace(folder / name)
+        return CachedPrefix(text, name, path.stat().st_size)
     except (OSError, RightseatError) as error:
-        removed(folder / draft)
+        remove_file(folder / draft)
         raise ConfigError(
             f"precache: the prompt was not saved in {folder}. Check that there is room, and that it is ours."
         ) from error
 
 
-def key(launch: Launch, text: str | list[int]) -> str:
+def prefix_key(launch: LaunchOptions, text: str | list[int]) -> str:
     """Return a hash of all that a saved state depends on: weights, adapter, engine version and text."""
     files = (launch.model, launch.lora, launch.binary)
     engine = "" if launch.binary else importlib.metadata.version(ENGINE)
-    parts = (*(_stamp(file) for file in files), engine, str(text))
+    parts = (*(_file_version(file) for file in files), engine, str(text))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
-def folder(place: Path) -> Path | None:
+def prepare_folder(path: Path) -> Path | None:
     """Create the private folder for slot files and delete old ones; None if that fails."""
     try:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for file in place.iterdir():
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for file in path.iterdir():
             age = time.time() - file.stat().st_mtime
             # Drafts left by a killed process, and prefixes that are no longer used.
-            if age > (_UNUSED if file.suffix == _SUFFIX else _FORGOTTEN):
-                removed(file)
+            if age > (_UNUSED_SECONDS if file.suffix == _SUFFIX else _STALE_DRAFT_SECONDS):
+                remove_file(file)
     except OSError as error:
-        log.warning("prompts cannot be kept in %s: %s", place, error.strerror)
+        log.warning("prompts cannot be kept in %s: %s", path, error.strerror)
         return None
-    return place
+    return path
 
 
-def removed(place: Path) -> None:
+def remove_file(path: Path) -> None:
     with contextlib.suppress(OSError):
-        place.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
 
 
-def _stamp(file: Path | None) -> str:
+def _file_version(file: Path | None) -> str:
     if file is None:
         return ""
-    found = file.stat()
-    return f"{file.absolute()}:{found.st_size}:{found.st_mtime_ns}"
+    status = file.stat()
+    return f"{file.absolute()}:{status.st_size}:{status.st_mtime_ns}"
 
 
-def _checksum(place: Path) -> str:
-    with place.open("rb") as file:
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:32]

@@ -17,25 +17,25 @@ import msgspec
 
 from rightseat.config.secret import Secret
 from rightseat.errors import ConfigError
-from rightseat.models.llamacpp.client import Client
-from rightseat.models.llamacpp.runner import Order, Ready
-from rightseat.tools.subprocess import kill
+from rightseat.models.llamacpp.client import LlamaServerClient
+from rightseat.models.llamacpp.runner import LaunchRequest, LaunchResult
+from rightseat.tools.subprocess import kill_session
 
 # Environment variables passed to the child; none of them can hold a secret.
 _ENVIRONMENT = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT", "CUDA_VISIBLE_DEVICES")
 # Time to wait for the exit status after a broken connection.
-_NEWS_SECONDS = 0.5
+_EXIT_GRACE_SECONDS = 0.5
 _POLL_SECONDS = 0.05
 
 log = logging.getLogger(__name__)
 
 
-class NotStarted(ConfigError):
+class LocalModelNotStarted(ConfigError):
     code = "local_model_not_started"
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class LaunchOptions:
     """What to run. `context` is per slot; `binary` is a llama-server to spawn instead of the built-in engine;
     `pooling` is for embedding models whose file names no pooling."""
 
@@ -48,156 +48,165 @@ class Launch:
     embedding: bool = False
     pooling: Literal["mean", "cls", "last"] | None = None
     lora: Path | None = None
-    lora_rests: bool = False
+    lora_on_request: bool = False
     """The adapter applies only to requests that enable it."""
-    saves: Path | None = None
+    slot_save_path: Path | None = None
     binary: Path | None = None
 
-    def order(self, key: str) -> Order:
+    def make_request(self, key: str) -> LaunchRequest:
         def text(path: Path | None) -> str | None:
             return None if path is None else str(path.absolute())
 
-        return Order(
+        return LaunchRequest(
             model=str(self.model.absolute()),
             key=key,
             parent=os.getpid(),
             context=self.context,
             slots=self.slots,
-            threads=spare_cores() if self.threads is None else self.threads,
+            threads=default_threads() if self.threads is None else self.threads,
             gpu_layers=self.gpu_layers,
             cache_mib=self.cache_mib,
             embedding=self.embedding,
             pooling=self.pooling,
             lora=text(self.lora),
-            lora_rests=self.lora_rests,
-            saves=text(self.saves),
+            lora_rests=self.lora_on_request,
+            saves=text(self.slot_save_path),
             binary=text(self.binary),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class SupervisionPolicy:
     """Timeouts and restart limits in seconds. After `max_deaths` within `death_window` the supervisor gives
     up."""
 
-    start: float = 120
-    poll: float = 5
-    answer: float = 10
-    deaths: int = 3
-    window: float = 60
+    start_timeout: float = 120
+    poll_interval: float = 5
+    health_timeout: float = 10
+    max_deaths: int = 3
+    death_window: float = 60
     backoff: float = 0.25
-    connect: float = 10
-    first_token: float = 600
-    idle: float = 60
+    connect_timeout: float = 10
+    first_token_timeout: float = 600
+    idle_timeout: float = 60
 
-    def client(self, url: str, key: Secret | None, *, ours: bool = False) -> Client:
-        return Client(
+    def make_client(self, url: str, key: Secret | None, *, own_server: bool = False) -> LlamaServerClient:
+        return LlamaServerClient(
             url,
             key,
-            ours=ours,
-            connect_timeout=self.connect,
-            first_token_timeout=self.first_token,
-            idle_timeout=self.idle,
+            own_server=own_server,
+            connect_timeout=self.connect_timeout,
+            first_token_timeout=self.first_token_timeout,
+            idle_timeout=self.idle_timeout,
         )
 
 
-class Child:
+class ServerProcess:
     """One child process and its client."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
-        self._client: Client | None = None
-        self.last_words: deque[str] = deque(maxlen=20)
-        self._drain = asyncio.create_task(self._listen())
+        self._client: LlamaServerClient | None = None
+        self.stderr_tail: deque[str] = deque(maxlen=20)
+        self._stderr_task = asyncio.create_task(self._read_stderr())
 
     @classmethod
-    async def started(cls, launch: Launch, rules: Rules) -> Child:
+    async def spawn(cls, launch: LaunchOptions, policy: SupervisionPolicy) -> ServerProcess:
         key = secrets.token_urlsafe(32)
-        child = cls(await _process())
+        child = cls(await _spawn_process())
         try:
-            async with asyncio.timeout(rules.start):
-                await child._connect(launch.order(key), Secret(key), launch.binary is None, rules)
+            async with asyncio.timeout(policy.start_timeout):
+                await child._connect(launch.make_request(key), Secret(key), launch.binary is None, policy)
         except TimeoutError:
-            await child.end()
-            raise NotStarted(
-                f"The local model {launch.model.name} was not loaded within {rules.start:g} s."
+            await child.stop()
+            raise LocalModelNotStarted(
+                f"The local model {launch.model.name} was not loaded within {policy.start_timeout:g} s."
             ) from None
         except BaseException:
-            await child.end()
+            await child.stop()
             raise
         return child
 
     @property
-    def client(self) -> Client:
+    def client(self) -> LlamaServerClient:
         assert self._client is not None
         return self._client
 
-    async def _connect(self, order: Order, key: Secret, ours: bool, rules: Rules) -> None:
+    async def _connect(
+        self, request: LaunchRequest, key: Secret, own_server: bool, policy: SupervisionPolicy
+    ) -> None:
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None
         assert stdout is not None
         with suppress(OSError):
-            stdin.write(msgspec.json.encode(order) + b"\n")
+            stdin.write(msgspec.json.encode(request) + b"\n")
             await stdin.drain()
         line = await stdout.readline()
-        ready = msgspec.json.decode(line, type=Ready) if line else Ready(error="the process ended")
+        ready = (
+            msgspec.json.decode(line, type=LaunchResult) if line else LaunchResult(error="the process ended")
+        )
         if ready.error:
             # The engine's messages may contain paths and sizes, so they go to the log only.
-            log.debug("the local model was not loaded: %s\n%s", ready.error, "\n".join(self.last_words))
-            raise NotStarted(
-                f"The local model {Path(order.model).name} cannot be loaded: {ready.error.rstrip('.')}. "
+            log.debug("the local model was not loaded: %s\n%s", ready.error, "\n".join(self.stderr_tail))
+            raise LocalModelNotStarted(
+                f"The local model {Path(request.model).name} cannot be loaded: {ready.error.rstrip('.')}. "
                 'Its own log is shown with log_level = "debug" in [server].'
             )
-        self._client = rules.client(ready.url, key, ours=ours)
-        while not await self._client.health():
+        self._client = policy.make_client(ready.url, key, own_server=own_server)
+        while not await self._client.is_healthy():
             if self.process.returncode is not None:
-                raise NotStarted(f"The llama-server ended at once (exit code {self.process.returncode}).")
+                raise LocalModelNotStarted(
+                    f"The llama-server ended at once (exit code {self.process.returncode})."
+                )
             await asyncio.sleep(_POLL_SECONDS)
 
-    async def lasted(self, rules: Rules) -> None:
+    async def wait_until_dead(self, policy: SupervisionPolicy) -> None:
         """Wait until the process has exited or fails a health check."""
         ended = asyncio.create_task(self.process.wait())
         try:
-            while not (await asyncio.wait({ended}, timeout=rules.poll))[0]:
-                if not await self.client.health(rules.answer) and self.process.returncode is None:
-                    log.warning("the local model's process gave no answer for %g s", rules.answer)
+            while not (await asyncio.wait({ended}, timeout=policy.poll_interval))[0]:
+                if (
+                    not await self.client.is_healthy(policy.health_timeout)
+                    and self.process.returncode is None
+                ):
+                    log.warning("the local model's process gave no answer for %g s", policy.health_timeout)
                     return
         finally:
             ended.cancel()
             with suppress(asyncio.CancelledError):
                 await ended
 
-    async def is_gone(self) -> bool:
+    async def has_exited(self) -> bool:
         with suppress(TimeoutError):
-            async with asyncio.timeout(_NEWS_SECONDS):
+            async with asyncio.timeout(_EXIT_GRACE_SECONDS):
                 await self.process.wait()
         return self.process.returncode is not None
 
-    async def end(self) -> None:
-        await kill(self.process)
+    async def stop(self) -> None:
+        await kill_session(self.process)
         if self._client is not None:
             await self._client.close()
-        await self._drain
+        await self._stderr_task
 
-    async def _listen(self) -> None:
+    async def _read_stderr(self) -> None:
         """Read the child's stderr; a full pipe would block it."""
         assert self.process.stderr is not None
         try:
             while line := await self.process.stderr.readline():
-                self.last_words.append(line.decode(errors="replace").rstrip()[:500])
-                log.debug("llama.cpp: %s", self.last_words[-1])
+                self.stderr_tail.append(line.decode(errors="replace").rstrip()[:500])
+                log.debug("llama.cpp: %s", self.stderr_tail[-1])
         except ValueError:
             # The line exceeds the stream's limit.
             self.process.kill()
 
 
-def spare_cores() -> int:
+def default_threads() -> int:
     """Return the number of usable cores less one, which is left to the event loop."""
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 2
     return max(1, cores - 1)
 
 
-async def _process() -> asyncio.subprocess.Process:
+async def _spawn_process() -> asyncio.subprocess.Process:
     environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     return await asyncio.create_subprocess_exec(

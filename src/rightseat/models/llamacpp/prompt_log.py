@@ -6,33 +6,33 @@ from collections import OrderedDict
 
 from msgspec import Struct
 
-from rightseat.runtime.incidents import working_on
+from rightseat.runtime.incidents import current_thread_and_run
 
-RUNS, EACH = 32, 8
-MOST = 200_000
+MAX_RUNS, MAX_PROMPTS_PER_RUN = 32, 8
+MAX_CHARS = 200_000
 
 
-class Asked(Struct, frozen=True):
+class LoggedPrompt(Struct, frozen=True):
     model: str
     prompt: str
     grammar: str
 
 
-_kept: OrderedDict[str, list[Asked]] = OrderedDict()
+_prompts_by_run: OrderedDict[str, list[LoggedPrompt]] = OrderedDict()
 
 
-def keep(model: str, prompt: str, grammar: str) -> None:
+def record_prompt(model: str, prompt: str, grammar: str) -> None:
     """Record a prompt for the current run; does nothing outside a run."""
-    _, run = working_on()
+    _, run = current_thread_and_run()
     if not run:
         return
-    found = _kept.setdefault(run, [])
-    _kept.move_to_end(run)
-    if len(found) < EACH:
-        found.append(Asked(model, prompt[:MOST], grammar[:MOST]))
-    while len(_kept) > RUNS:
-        _kept.popitem(last=False)
+    prompts = _prompts_by_run.setdefault(run, [])
+    _prompts_by_run.move_to_end(run)
+    if len(prompts) < MAX_PROMPTS_PER_RUN:
+        prompts.append(LoggedPrompt(model, prompt[:MAX_CHARS], grammar[:MAX_CHARS]))
+    while len(_prompts_by_run) > MAX_RUNS:
+        _prompts_by_run.popitem(last=False)
 
 
-def kept(run: str) -> list[Asked]:
-    return _kept.get(run, [])
+def get_prompts(run: str) -> list[LoggedPrompt]:
+    return _prompts_by_run.get(run, [])

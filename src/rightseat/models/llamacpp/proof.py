@@ -17,27 +17,27 @@ import msgspec
 from jinja2.exceptions import SecurityError
 from msgspec import Struct
 
-from rightseat.models.llamacpp.abilities import Abilities, Unusable, probe
-from rightseat.models.llamacpp.sandbox import FAILURES, Sandbox, TooMuch
+from rightseat.models.llamacpp.abilities import TemplateCapabilities, UnusableTemplate, probe_capabilities
+from rightseat.models.llamacpp.sandbox import TEMPLATE_ERRORS, TemplateLimitExceeded, TemplateSandbox
 
 CPU_SECONDS = 1.0
 EXTRA_MEMORY = 128 << 20
 
 
-class Question(Struct, frozen=True):
+class ProbeRequest(Struct, frozen=True):
     source: str
     bos: str
     eos: str
 
 
-class Verdict(Struct, frozen=True):
+class ProbeResult(Struct, frozen=True):
     """Capabilities of the template, or the reason why it is refused."""
 
-    abilities: Abilities | None = None
+    abilities: TemplateCapabilities | None = None
     refused: str = ""
 
 
-def confine() -> None:
+def limit_resources() -> None:
     """Limit CPU time and memory of this process to what a chat template needs."""
     if sys.platform == "win32":
         return
@@ -54,34 +54,36 @@ def confine() -> None:
     signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
 
 
-def judge(question: Question) -> Verdict:
-    sandbox = Sandbox(lambda: datetime.datetime(2026, 1, 2, 3, 4, 5))
+def probe_template(request: ProbeRequest) -> ProbeResult:
+    sandbox = TemplateSandbox(lambda: datetime.datetime(2026, 1, 2, 3, 4, 5))
     try:
-        template = sandbox.compiled(question.source)
+        template = sandbox.compile_template(request.source)
 
         def render(turns: list[dict[str, Any]], **more: Any) -> str:
-            values = variables(turns, question.bos, question.eos, datetime.datetime(2026, 1, 2), **more)
-            return sandbox.rendered(template, values, CPU_SECONDS)
+            values = make_template_variables(
+                turns, request.bos, request.eos, datetime.datetime(2026, 1, 2), **more
+            )
+            return sandbox.render_template(template, values, CPU_SECONDS)
 
-        return Verdict(abilities=probe(render))
-    except Unusable:
-        return Verdict(refused="it does not show the model what the user says")
-    except TooMuch as error:
-        return Verdict(refused=f"it wants {error.message}")
+        return ProbeResult(abilities=probe_capabilities(render))
+    except UnusableTemplate:
+        return ProbeResult(refused="it does not show the model what the user says")
+    except TemplateLimitExceeded as error:
+        return ProbeResult(refused=f"it wants {error.message}")
     except SecurityError:
-        return Verdict(refused="it reaches for what a template must not have")
+        return ProbeResult(refused="it reaches for what a template must not have")
     except MemoryError:
-        return Verdict(refused="it wants more memory than a chat template needs")
-    except FAILURES as error:
-        return Verdict(refused=f"it is not valid ({type(error).__name__})")
+        return ProbeResult(refused="it wants more memory than a chat template needs")
+    except TEMPLATE_ERRORS as error:
+        return ProbeResult(refused=f"it is not valid ({type(error).__name__})")
 
 
-def variables(
-    turns: list[dict[str, Any]], bos: str, eos: str, now: datetime.datetime, **more: Any
+def make_template_variables(
+    messages: list[dict[str, Any]], bos: str, eos: str, now: datetime.datetime, **extra: Any
 ) -> dict[str, Any]:
     """Return all variables that chat templates use."""
     return {
-        "messages": turns,
+        "messages": messages,
         "tools": None,
         "documents": None,
         "add_generation_prompt": True,
@@ -90,14 +92,14 @@ def variables(
         "date_string": now.strftime("%d %b %Y"),
         "todays_date": now.strftime("%Y-%m-%d"),
         "cutting_knowledge_date": "December 2023",
-        **more,
+        **extra,
     }
 
 
 def main() -> None:
-    question = msgspec.json.decode(sys.stdin.buffer.read(), type=Question)
-    confine()
-    sys.stdout.buffer.write(msgspec.json.encode(judge(question)))
+    request = msgspec.json.decode(sys.stdin.buffer.read(), type=ProbeRequest)
+    limit_resources()
+    sys.stdout.buffer.write(msgspec.json.encode(probe_template(request)))
 
 
 if __name__ == "__main__":

@@ -7,76 +7,79 @@ from typing import Any
 
 from rightseat.errors import CallerError
 from rightseat.models.llamacpp import sessions
-from rightseat.models.llamacpp.model import Server
-from rightseat.models.llamacpp.request import sampling
-from rightseat.models.llamacpp.wire import Piece
-from rightseat.types.chunks import Finish, Fragment, Text, Used
+from rightseat.models.llamacpp.model import LlamaServer
+from rightseat.models.llamacpp.request import build_sampling
+from rightseat.models.llamacpp.wire import CompletionChunk
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Usage
-from rightseat.types.model import Raw, Settings
+from rightseat.types.model import RawPrompt, SamplingSettings
 from rightseat.types.streams import closing
 
 # OpenAI's default: raw text has no natural end, and a small model would fill its context.
-MAX_TOKENS = 16
+DEFAULT_MAX_TOKENS = 16
 # The engine parses grammars recursively; unbounded nesting would crash its process.
-LONGEST_GRAMMAR = 256 << 10
-DEEPEST_GRAMMAR = 200
+MAX_GRAMMAR_CHARS = 256 << 10
+MAX_GRAMMAR_DEPTH = 200
 
 
-async def complete(server: Server, raw: Raw, settings: Settings) -> AsyncIterator[Fragment]:
-    asked = request(raw, settings)
+async def stream_raw_completion(
+    server: LlamaServer, raw: RawPrompt, settings: SamplingSettings
+) -> AsyncIterator[ModelChunk]:
+    body = build_raw_request(raw, settings)
     if raw.echo:
         text = raw.text
-        yield Text(text if isinstance(text, str) else await (await server.client()).detokenize([*text]))
-    async with closing(sessions.completion(server, asked)) as pieces:
+        yield TextChunk(text if isinstance(text, str) else await (await server.client()).detokenize([*text]))
+    async with closing(sessions.stream_in_slot(server, body)) as pieces:
         async for piece in pieces:
-            told = None if raw.logprobs is None else logprobs(piece, raw.logprobs)
-            if piece.content or told:
-                yield Text(piece.content, told and {"content": told})
+            token_logprobs = None if raw.logprobs is None else format_raw_logprobs(piece, raw.logprobs)
+            if piece.content or token_logprobs:
+                yield TextChunk(piece.content, token_logprobs and {"content": token_logprobs})
             if piece.stop:
-                yield Used(Usage(piece.tokens_evaluated, piece.tokens_predicted))
-                yield Finish("stop" if piece.stop_type in ("eos", "word") else "length")
+                yield UsageChunk(Usage(piece.tokens_evaluated, piece.tokens_predicted))
+                yield FinishChunk("stop" if piece.stop_type in ("eos", "word") else "length")
 
 
-def request(raw: Raw, settings: Settings) -> dict[str, Any]:
+def build_raw_request(raw: RawPrompt, settings: SamplingSettings) -> dict[str, Any]:
     """Build the body of /completion; unset options are omitted."""
-    check(raw.grammar)
-    asked: dict[str, Any] = {
+    check_raw_grammar(raw.grammar)
+    body: dict[str, Any] = {
         "prompt": raw.text if isinstance(raw.text, str) else [*raw.text],
         "cache_prompt": True,
-        **sampling(settings, most=MAX_TOKENS),
+        **build_sampling(settings, default_max_tokens=DEFAULT_MAX_TOKENS),
     }
     if settings.stop:
-        asked["stop"] = list(settings.stop)
+        body["stop"] = list(settings.stop)
     if raw.grammar:
-        asked["grammar"] = raw.grammar
+        body["grammar"] = raw.grammar
     if raw.logprobs is not None:
         # With logprobs = 0 the chosen token's own logprob is still wanted.
-        asked["n_probs"] = max(1, raw.logprobs)
-    return asked
+        body["n_probs"] = max(1, raw.logprobs)
+    return body
 
 
-def check(grammar: str) -> None:
+def check_raw_grammar(grammar: str) -> None:
     depth = deepest = 0
     for sign in grammar:
         depth += (sign == "(") - (sign == ")")
         deepest = max(deepest, depth)
-    if len(grammar) > LONGEST_GRAMMAR or deepest > DEEPEST_GRAMMAR:
+    if len(grammar) > MAX_GRAMMAR_CHARS or deepest > MAX_GRAMMAR_DEPTH:
         raise CallerError("grammar: it is too long or too deeply nested. Simplify it.", param="grammar")
 
 
-def logprobs(piece: Piece, most: int) -> list[dict[str, Any]]:
+def format_raw_logprobs(chunk: CompletionChunk, top: int) -> list[dict[str, Any]]:
     """Return logprobs in the chat completions form; doors convert them as needed."""
     return [
-        _token(found) | {"top_logprobs": [_token(one) for one in (found.get("top_logprobs") or [])[:most]]}
-        for found in piece.completion_probabilities
+        _format_raw_logprob(found)
+        | {"top_logprobs": [_format_raw_logprob(one) for one in (found.get("top_logprobs") or [])[:top]]}
+        for found in chunk.completion_probabilities
         # The end-of-text token has no text.
         if found.get("token")
     ]
 
 
-def _token(found: dict[str, Any]) -> dict[str, Any]:
+def _format_raw_logprob(probability: dict[str, Any]) -> dict[str, Any]:
     return {
-        "token": found.get("token", ""),
-        "logprob": found.get("logprob", 0.0),
-        "bytes": found.get("bytes"),
+        "token": probability.get("token", ""),
+        "logprob": probability.get("logprob", 0.0),
+        "bytes": probability.get("bytes"),
     }

@@ -23,11 +23,11 @@ import msgspec
 from msgspec import Struct
 
 HOST = "127.0.0.1"
-BATCH = 64
+CPU_BATCH_SIZE = 64
 _PR_SET_PDEATHSIG = 1
 
 
-class Order(Struct, frozen=True):
+class LaunchRequest(Struct, frozen=True):
     """What to run. `context` is per slot; `binary` is a llama-server to spawn instead of xllamacpp."""
 
     model: str
@@ -46,7 +46,7 @@ class Order(Struct, frozen=True):
     binary: str | None = None
 
 
-class Ready(Struct, frozen=True, omit_defaults=True):
+class LaunchResult(Struct, frozen=True, omit_defaults=True):
     url: str = ""
     error: str = ""
 
@@ -57,78 +57,78 @@ def die_with_parent() -> None:
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def on_processor(devices: list[dict[str, Any]]) -> bool:
+def is_cpu_only(devices: list[dict[str, Any]]) -> bool:
     """Return whether none of the devices is a GPU."""
     return all(str(device.get("name", "")).startswith("CPU") for device in devices)
 
 
-def serve(order: Order) -> tuple[str, object]:
+def start_server(request: LaunchRequest) -> tuple[str, object]:
     """Load the model and listen; returns the URL and the server object, which must stay referenced."""
     # Spinning engine threads would also take the event loop's core.
     os.environ["OMP_WAIT_POLICY"] = "passive"
     # Imported by name because it has no type stubs.
     xllamacpp = importlib.import_module("xllamacpp")
     params = xllamacpp.CommonParams()
-    params.model.path = order.model
+    params.model.path = request.model
     params.hostnames = [HOST]
     params.port = 0
-    params.api_keys = [order.key]
-    params.n_ctx = order.context * order.slots
-    params.n_parallel = order.slots
-    params.cpuparams.n_threads = order.threads
-    params.cpuparams_batch.n_threads = order.threads
-    params.cache_ram_mib = order.cache_mib
-    if order.gpu_layers is not None:
-        params.n_gpu_layers = order.gpu_layers
-    if not order.embedding and on_processor(xllamacpp.get_device_info()):
+    params.api_keys = [request.key]
+    params.n_ctx = request.context * request.slots
+    params.n_parallel = request.slots
+    params.cpuparams.n_threads = request.threads
+    params.cpuparams_batch.n_threads = request.threads
+    params.cache_ram_mib = request.cache_mib
+    if request.gpu_layers is not None:
+        params.n_gpu_layers = request.gpu_layers
+    if not request.embedding and is_cpu_only(xllamacpp.get_device_info()):
         # A batch cannot be interrupted: cancellation and other completions wait for its end. On a CPU small
         # batches are as fast.
-        params.n_batch = params.n_ubatch = BATCH
-    params.embedding = order.embedding
-    if order.pooling is not None:
+        params.n_batch = params.n_ubatch = CPU_BATCH_SIZE
+    params.embedding = request.embedding
+    if request.pooling is not None:
         kinds = xllamacpp.llama_pooling_type
-        params.pooling_type = getattr(kinds, f"LLAMA_POOLING_TYPE_{order.pooling.upper()}")
+        params.pooling_type = getattr(kinds, f"LLAMA_POOLING_TYPE_{request.pooling.upper()}")
     params.endpoint_slots = True
     params.warmup = False
     params.ui = False
     params.cors_origins = ""
-    if order.saves is not None:
-        params.slot_save_path = os.path.join(order.saves, "")
-    if order.lora is not None:
+    if request.saves is not None:
+        params.slot_save_path = os.path.join(request.saves, "")
+    if request.lora is not None:
         adapter = xllamacpp.CommonAdapterLoraInfo()
-        adapter.path, adapter.scale = order.lora, 0.0 if order.lora_rests else 1.0
+        adapter.path, adapter.scale = request.lora, 0.0 if request.lora_rests else 1.0
         params.lora_adapters = [adapter]
     server = xllamacpp.Server(params)
     return server.listening_address, server
 
 
-def spawn(order: Order, binary: str) -> tuple[str, subprocess.Popen[bytes]]:
+def spawn_binary(request: LaunchRequest, binary: str) -> tuple[str, subprocess.Popen[bytes]]:
     """Spawn the user's own llama-server binary; returns its URL and process."""
     with socket.socket() as free:
         free.bind((HOST, 0))
         port = free.getsockname()[1]
     key, write = os.pipe()
-    os.write(write, order.key.encode() + b"\n")
+    os.write(write, request.key.encode() + b"\n")
     os.close(write)
-    command = [binary, "--model", order.model, "--host", HOST, "--port", str(port)]
+    command = [binary, "--model", request.model, "--host", HOST, "--port", str(port)]
     command += ["--api-key-file", f"/dev/fd/{key}"]
-    command += ["--ctx-size", str(order.context * order.slots), "--parallel", str(order.slots)]
-    command += ["--threads", str(order.threads), "--slots", "--no-warmup"]
-    command += [] if order.gpu_layers is None else ["--n-gpu-layers", str(order.gpu_layers)]
-    command += ["--embeddings"] if order.embedding else []
-    command += ["--pooling", order.pooling] if order.pooling else []
-    command += ["--lora", order.lora] if order.lora else []
-    command += ["--slot-save-path", order.saves] if order.saves else []
+    command += ["--ctx-size", str(request.context * request.slots), "--parallel", str(request.slots)]
+    command += ["--threads", str(request.threads), "--slots", "--no-warmup"]
+    command += [] if request.gpu_layers is None else ["--n-gpu-layers", str(request.gpu_layers)]
+    command += ["--embeddings"] if request.embedding else []
+    command += ["--pooling", request.pooling] if request.pooling else []
+    command += ["--lora", request.lora] if request.lora else []
+    command += ["--slot-save-path", request.saves] if request.saves else []
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[key], preexec_fn=die_with_parent)
     os.close(key)
     return f"http://{HOST}:{port}", process
 
 
-def leave_with_input(end: Callable[[], None]) -> None:
+def exit_on_stdin_close(on_close: Callable[[], None]) -> None:
     def read() -> None:
         while os.read(0, 4096):
             pass
-        end()
+        on_close()
         os._exit(0)
 
     threading.Thread(target=read, daemon=True).start()
@@ -138,27 +138,27 @@ def main() -> None:
     die_with_parent()
     out = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # the engine's output must not mix with our result line
-    order = msgspec.json.decode(_line(), type=Order)
-    if os.name == "posix" and os.getppid() != order.parent:
+    request = msgspec.json.decode(_read_line(), type=LaunchRequest)
+    if os.name == "posix" and os.getppid() != request.parent:
         return  # the parent died before PR_SET_PDEATHSIG took effect
     try:
-        if order.binary is not None:
-            url, process = spawn(order, order.binary)
-            leave_with_input(process.kill)
-            out.write(msgspec.json.encode(Ready(url)) + b"\n")
+        if request.binary is not None:
+            url, process = spawn_binary(request, request.binary)
+            exit_on_stdin_close(process.kill)
+            out.write(msgspec.json.encode(LaunchResult(url)) + b"\n")
             sys.exit(process.wait() and 1)
-        leave_with_input(lambda: None)
-        url, server = serve(order)
+        exit_on_stdin_close(lambda: None)
+        url, server = start_server(request)
     except (OSError, RuntimeError, ValueError, TypeError, ImportError) as error:
-        out.write(msgspec.json.encode(Ready(error=f"{type(error).__name__}: {error}"[:500])) + b"\n")
+        out.write(msgspec.json.encode(LaunchResult(error=f"{type(error).__name__}: {error}"[:500])) + b"\n")
         sys.exit(1)
-    out.write(msgspec.json.encode(Ready(url)) + b"\n")
+    out.write(msgspec.json.encode(LaunchResult(url)) + b"\n")
     with contextlib.suppress(KeyboardInterrupt):
         threading.Event().wait()
     del server
 
 
-def _line() -> bytes:
+def _read_line() -> bytes:
     # Unbuffered, byte by byte: the rest of stdin belongs to the thread that waits for its end.
     line = b""
     while (byte := os.read(0, 1)) not in (b"", b"\n"):

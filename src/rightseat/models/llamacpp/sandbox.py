@@ -25,11 +25,11 @@ from jinja2.visitor import NodeTransformer
 
 Clock = Callable[[], datetime]
 
-LARGEST = 16 << 20
-LONGEST_NUMBER = 4096
-WIDEST = 100_000
+MAX_TEXT_SIZE = 16 << 20
+MAX_NUMBER_BITS = 4096
+MAX_CALL_NUMBER = 100_000
 # Exceptions that a faulty template can raise.
-FAILURES = (
+TEMPLATE_ERRORS = (
     jinja2.TemplateError,
     ArithmeticError,
     AttributeError,
@@ -40,15 +40,15 @@ FAILURES = (
     ValueError,
 )
 _WIDE = re.compile(r"\d{5,}|\*")
-_SPARE_GLOBALS = ("lipsum",)
-_SPARE_FILTERS = ("center", "filesizeformat", "pprint", "urlize", "wordwrap", "xmlattr")
+_REMOVED_GLOBALS = ("lipsum",)
+_REMOVED_FILTERS = ("center", "filesizeformat", "pprint", "urlize", "wordwrap", "xmlattr")
 
 
-class TooMuch(SecurityError):
+class TemplateLimitExceeded(SecurityError):
     """The template exceeds the limits on time or size."""
 
 
-class Generation(Extension):
+class GenerationExtension(Extension):
     """Supports `{% generation %}`, which marks training targets; only its content is rendered."""
 
     def __init__(self, environment: jinja2.Environment) -> None:
@@ -60,47 +60,47 @@ class Generation(Extension):
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
 
-class Bounded(NodeTransformer):
+class BoundedTransformer(NodeTransformer):
     """Rewrites loops and concatenations as calls of the sandbox, which then checks them."""
 
     def visit_For(self, node: nodes.For) -> nodes.For:
         self.generic_visit(node)
         assert isinstance(node.iter, nodes.Expr)
-        node.iter = _call("watched", [node.iter], node.lineno)
+        node.iter = _call_environment("check_each", [node.iter], node.lineno)
         return node
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Call:
         self.generic_visit(node)
-        return _call("joined", node.nodes, node.lineno)
+        return _call_environment("concatenate", node.nodes, node.lineno)
 
 
-def _call(method: str, args: list[nodes.Expr], line: int) -> nodes.Call:
+def _call_environment(method: str, args: list[nodes.Expr], line: int) -> nodes.Call:
     # An environment attribute, not a variable: a template cannot reassign it.
     return nodes.Call(nodes.EnvironmentAttribute(method), args, [], None, None, lineno=line)
 
 
-class Sandbox(ImmutableSandboxedEnvironment):
+class TemplateSandbox(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset({"+", "*", "**", "%"})
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(
-            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", Generation]
+            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", GenerationExtension]
         )
-        for name in _SPARE_GLOBALS:
+        for name in _REMOVED_GLOBALS:
             del self.globals[name]
-        for name in _SPARE_FILTERS:
+        for name in _REMOVED_FILTERS:
             del self.filters[name]
         self.filters["tojson"] = tojson
         # Nothing is escaped here; Jinja2's Markup would escape all text concatenated to it.
         self.filters["safe"] = str
-        self.globals["raise_exception"] = refuse
+        self.globals["raise_exception"] = raise_template_error
         self.globals["strftime_now"] = lambda form: clock().strftime(form)
         self._deadline = 0.0
 
-    def compiled(self, source: str) -> jinja2.Template:
-        return self.from_string(Bounded().visit(self.parse(source)))
+    def compile_template(self, source: str) -> jinja2.Template:
+        return self.from_string(BoundedTransformer().visit(self.parse(source)))
 
-    def rendered(self, template: jinja2.Template, values: dict[str, Any], seconds: float) -> str:
+    def render_template(self, template: jinja2.Template, values: dict[str, Any], seconds: float) -> str:
         self._deadline = time.monotonic() + seconds
         out: list[str] = []
         size = 0
@@ -110,20 +110,20 @@ class Sandbox(ImmutableSandboxedEnvironment):
             out.append(piece)
         return "".join(out)
 
-    def watched(self, items: Iterable[Any]) -> Iterator[Any]:
+    def check_each(self, items: Iterable[Any]) -> Iterator[Any]:
         for item in items:
             self._check(0)
             yield item
 
-    def joined(self, *values: Any) -> str:
+    def concatenate(self, *values: Any) -> str:
         texts = [str(value) for value in values]
         self._check(sum(map(len, texts)))
         return "".join(texts)
 
     def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
         self._check(0)
-        if any(type(value) is int and abs(value) > WIDEST for value in (*args, *kwargs.values())):
-            raise TooMuch("a number that no chat template needs")
+        if any(type(value) is int and abs(value) > MAX_CALL_NUMBER for value in (*args, *kwargs.values())):
+            raise TemplateLimitExceeded("a number that no chat template needs")
         return super().call(context, obj, *args, **kwargs)
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
@@ -139,7 +139,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
         wrapped = super().wrap_str_format(value)
         if wrapped is not None and _WIDE.search(value.__self__):
-            raise TooMuch("a wide format")
+            raise TemplateLimitExceeded("a wide format")
         return wrapped
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
@@ -147,24 +147,24 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
     def _check(self, size: int) -> None:
-        if size > LARGEST:
-            raise TooMuch(f"a text of more than {LARGEST >> 20} MB")
+        if size > MAX_TEXT_SIZE:
+            raise TemplateLimitExceeded(f"a text of more than {MAX_TEXT_SIZE >> 20} MB")
         if time.monotonic() > self._deadline:
-            raise TooMuch("more time than a chat template needs")
+            raise TemplateLimitExceeded("more time than a chat template needs")
 
 
 def _size_after(operator: str, left: Any, right: Any) -> int:
     """Return an upper bound of the result's size; raises TemplateLimitExceeded for refused operations."""
     if operator == "**":
-        raise TooMuch("a power")
+        raise TemplateLimitExceeded("a power")
     if operator == "%":
         if isinstance(left, str) and _WIDE.search(left):
-            raise TooMuch("a wide format")
+            raise TemplateLimitExceeded("a wide format")
         return 0
     if type(left) is int and type(right) is int:
         bits = left.bit_length() + right.bit_length()
-        if bits > LONGEST_NUMBER:
-            raise TooMuch("a number that no chat template needs")
+        if bits > MAX_NUMBER_BITS:
+            raise TemplateLimitExceeded("a number that no chat template needs")
         return 0
     if operator == "*":
         many = left if isinstance(left, int) else right
@@ -185,11 +185,11 @@ def tojson(
 ) -> str:
     """Encode JSON as transformers does: Jinja2's filter escapes `<`, which models were not trained on."""
     if indent is not None and not 0 <= indent <= 16:
-        raise TooMuch("a wide indent")
+        raise TemplateLimitExceeded("a wide indent")
     return json.dumps(
         value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
     )
 
 
-def refuse(message: str = "") -> Never:
+def raise_template_error(message: str = "") -> Never:
     raise jinja2.TemplateError(message)

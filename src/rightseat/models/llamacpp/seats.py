@@ -22,177 +22,194 @@ from dataclasses import dataclass
 from msgspec import Struct
 
 from rightseat.errors import RightseatError
-from rightseat.models.llamacpp.client import Client
-from rightseat.models.llamacpp.prefixes import Prefix, removed
-from rightseat.models.llamacpp.process import Launch
+from rightseat.models.llamacpp.client import LlamaServerClient
+from rightseat.models.llamacpp.prefixes import CachedPrefix, remove_file
+from rightseat.models.llamacpp.process import LaunchOptions
 from rightseat.types.streams import closing
 
 # A prompt as sent: text, or token ids if it contains foreign control tokens.
-Text = str | list[int]
+PromptText = str | list[int]
 # Minimum shared prefix worth a copy; reading less again is faster.
-_LEAST_TEXT, _LEAST_TOKENS = 256, 64
+_MIN_COPY_CHARS, _MIN_COPY_TOKENS = 256, 64
 # Shares at most the BOS token with any prompt: reading it makes the server evict the slot's prompt.
-_NOTHING = " . ."
-_REMEMBERED = 64
+_FILLER_PROMPT = " . ."
+_MAX_EVICTED = 64
 
 log = logging.getLogger(__name__)
 
 
-class Talk(Struct, frozen=True):
+class ConversationRef(Struct, frozen=True):
     """The conversation of a prompt, if known. `parent`: the conversation that it was forked from."""
 
     conversation: str | None = None
     parent: str | None = None
 
 
-NOBODY = Talk()
+NO_CONVERSATION = ConversationRef()
 
 
 @dataclass(slots=True, eq=False)
-class Slot:
+class ServerSlot:
     """A slot of the server. `prompt` was read last; `last_used` is the number of that request."""
 
     number: int
-    held: Text = ""
+    prompt: PromptText = ""
     conversation: str | None = None
     busy: bool = False
-    used: int = 0
+    last_used: int = 0
 
 
-class Seats:
+class SlotScheduler:
     """Schedules prompts on the slots of one server process."""
 
-    def __init__(self, launch: Launch) -> None:
-        self.slots = [Slot(number) for number in range(launch.slots)]
-        self.prefixes: list[Prefix] = []
+    def __init__(self, launch: LaunchOptions) -> None:
+        self.slots = [ServerSlot(number) for number in range(launch.slots)]
+        self.prefixes: list[CachedPrefix] = []
         self._launch = launch
-        self._room = asyncio.Semaphore(launch.slots)
+        self._free_slots = asyncio.Semaphore(launch.slots)
         # Serialized: a slot must stay idle while it is copied from.
-        self._choosing = asyncio.Lock()
-        self._gone: deque[Text] = deque(maxlen=_REMEMBERED)
+        self._assignment = asyncio.Lock()
+        self._evicted: deque[PromptText] = deque(maxlen=_MAX_EVICTED)
         self._count = 0
 
     @asynccontextmanager
-    async def seat(self, text: Text, talk: Talk, client: Client) -> AsyncIterator[Slot]:
-        async with self._room:
-            async with self._choosing:
-                slot = self._own(text, talk)
+    async def acquire_slot(
+        self, prompt: PromptText, conversation: ConversationRef, client: LlamaServerClient
+    ) -> AsyncIterator[ServerSlot]:
+        async with self._free_slots:
+            async with self._assignment:
+                slot = self._find_own_slot(prompt, conversation)
                 if slot is None:
-                    slot = min(self._resting(), key=lambda slot: slot.used)
-                    await self._prepare(slot, text, client)
+                    slot = min(self._idle_slots(), key=lambda slot: slot.last_used)
+                    await self._prepare_slot(slot, prompt, client)
                 self._count += 1
-                slot.busy, slot.used = True, self._count
-                slot.held, slot.conversation = text, talk.conversation
+                slot.busy, slot.last_used = True, self._count
+                slot.prompt, slot.conversation = prompt, conversation.conversation
             try:
                 yield slot
             finally:
                 slot.busy = False
 
-    def _resting(self) -> list[Slot]:
+    def _idle_slots(self) -> list[ServerSlot]:
         return [slot for slot in self.slots if not slot.busy]
 
-    def _own(self, text: Text, talk: Talk) -> Slot | None:
+    def _find_own_slot(self, prompt: PromptText, conversation: ConversationRef) -> ServerSlot | None:
         """Return the idle slot that this prompt continues. A fork never takes its parent's slot."""
-        for slot in sorted(self._resting(), key=lambda slot: slot.used, reverse=True):
-            shared, length = common(slot.held, text), len(slot.held)
-            if talk.parent is not None and slot.conversation == talk.parent != talk.conversation:
+        for slot in sorted(self._idle_slots(), key=lambda slot: slot.last_used, reverse=True):
+            shared, length = common_prefix_length(slot.prompt, prompt), len(slot.prompt)
+            if (
+                conversation.parent is not None
+                and slot.conversation == conversation.parent != conversation.conversation
+            ):
                 continue
             # Templates and users change earlier messages, but one key may also be shared by conversations.
-            known = talk.conversation is not None and talk.conversation == slot.conversation
+            known = conversation.conversation is not None and conversation.conversation == slot.conversation
             if length and (shared == length or (known and 2 * shared >= length)):
                 return slot
         return None
 
-    async def _prepare(self, slot: Slot, text: Text, client: Client) -> None:
+    async def _prepare_slot(self, slot: ServerSlot, prompt: PromptText, client: LlamaServerClient) -> None:
         """Copy the shared prefix into the slot and let the server cache the evicted prompt."""
-        held, least = slot.held, _least(text)
+        held, min_copy = slot.prompt, _min_copy_length(prompt)
 
-        def shared(other: Slot | Prefix) -> int:
-            found = common(other.held, text)
+        def shared(other: ServerSlot | CachedPrefix) -> int:
+            found = common_prefix_length(other.prompt, prompt)
             # A copy covers the whole slot: if little of it is shared, reading is faster.
-            return found if other is slot or 4 * found >= len(other.held) else 0
+            return found if other is slot or 4 * found >= len(other.prompt) else 0
 
-        here = shared(slot)
-        sources: list[Slot | Prefix] = [*self.prefixes, *self._resting()]
+        shared_here = shared(slot)
+        sources: list[ServerSlot | CachedPrefix] = [*self.prefixes, *self._idle_slots()]
         source = max(sources, key=shared)
-        if shared(source) < here + least:
+        if shared(source) < shared_here + min_copy:
             source = slot
-        back = self._called_back(text, more_than=shared(source) + least)
-        copied = not back and shared(source) >= least
-        lost = len(held) - here >= least
+        in_server_cache = self._take_evicted(prompt, more_than=shared(source) + min_copy)
+        copied = not in_server_cache and shared(source) >= min_copy
+        loses_prompt = len(held) - shared_here >= min_copy
         # The server checks its prompt cache itself if a slot would lose more than half of its prompt.
-        looks = bool(held) and 2 * here < len(held)
-        let_go = lost if copied else (back or self._under_way(text, here + least)) and not looks
+        server_looks_itself = bool(held) and 2 * shared_here < len(held)
+        evict = (
+            loses_prompt
+            if copied
+            else (in_server_cache or self._is_in_busy_slot(prompt, shared_here + min_copy))
+            and not server_looks_itself
+        )
         try:
-            await self._filled(slot, source if copied else None, client, let_go=let_go)
+            await self._fill_slot(slot, source if copied else None, client, evict=evict)
         except RightseatError as error:
             # An optimization only: without it the prompt is read again.
             log.debug("slot %d is not prepared: %s", slot.number, error)
-        if lost:
-            self._gone.append(held)
+        if loses_prompt:
+            self._evicted.append(held)
 
-    def _called_back(self, text: Text, *, more_than: int) -> bool:
+    def _take_evicted(self, prompt: PromptText, *, more_than: int) -> bool:
         """Return whether the server's prompt cache has a longer prefix than any slot; forgets that entry."""
-        if not self._gone or not self._launch.cache_mib:
+        if not self._evicted or not self._launch.cache_mib:
             return False
-        best = max(self._gone, key=lambda held: common(held, text))
-        if common(best, text) < more_than:
+        best = max(self._evicted, key=lambda held: common_prefix_length(held, prompt))
+        if common_prefix_length(best, prompt) < more_than:
             return False
-        self._gone.remove(best)
+        self._evicted.remove(best)
         return True
 
-    def _under_way(self, text: Text, least: int) -> bool:
+    def _is_in_busy_slot(self, prompt: PromptText, min_shared: int) -> bool:
         """Return whether a busy slot shares this prefix; the server's cache may have its earlier turns."""
-        return any(slot.busy and common(slot.held, text) >= least for slot in self.slots)
+        return any(
+            slot.busy and common_prefix_length(slot.prompt, prompt) >= min_shared for slot in self.slots
+        )
 
-    async def _filled(
-        self, slot: Slot, source: Slot | Prefix | None, client: Client, *, let_go: bool
+    async def _fill_slot(
+        self,
+        slot: ServerSlot,
+        source: ServerSlot | CachedPrefix | None,
+        client: LlamaServerClient,
+        *,
+        evict: bool,
     ) -> None:
-        let_go = let_go and self._launch.cache_mib > 0
-        folder = self._launch.saves
-        if folder is None or (source is slot and not let_go):
+        evict = evict and self._launch.cache_mib > 0
+        folder = self._launch.slot_save_path
+        if folder is None or (source is slot and not evict):
             source = None
-        if isinstance(source, Prefix) and folder is not None and not source.intact(folder):
+        if isinstance(source, CachedPrefix) and folder is not None and not source.is_intact(folder):
             self.prefixes.remove(source)
             source = None
-        if source is None and not let_go:
+        if source is None and not evict:
             return
-        slot.held, slot.conversation = "", None
+        slot.prompt, slot.conversation = "", None
         copy = f"copy-{secrets.token_hex(8)}"
-        name = source.name if isinstance(source, Prefix) else copy
+        name = source.file_name if isinstance(source, CachedPrefix) else copy
         try:
-            if isinstance(source, Slot):
-                await client.slot(source.number, "save", copy)
-            if let_go:
-                await asked(client, _NOTHING, slot.number)
+            if isinstance(source, ServerSlot):
+                await client.run_slot_action(source.number, "save", copy)
+            if evict:
+                await read_prompt(client, _FILLER_PROMPT, slot.number)
             if source is not None:
-                await client.slot(slot.number, "restore", name)
+                await client.run_slot_action(slot.number, "restore", name)
         finally:
-            if isinstance(source, Slot) and folder is not None:
-                removed(folder / copy)
+            if isinstance(source, ServerSlot) and folder is not None:
+                remove_file(folder / copy)
 
 
-def common(one: Text, other: Text) -> int:
+def common_prefix_length(left: PromptText, right: PromptText) -> int:
     """Return the length of the common prefix (0 for text against tokens)."""
-    if type(one) is not type(other):
+    if type(left) is not type(right):
         return 0
-    low, high = 0, min(len(one), len(other))
+    low, high = 0, min(len(left), len(right))
     while low < high:
         middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
+        if left[low:middle] == right[low:middle]:
             low = middle
         else:
             high = middle - 1
     return low
 
 
-def _least(text: Text) -> int:
-    return _LEAST_TEXT if isinstance(text, str) else _LEAST_TOKENS
+def _min_copy_length(text: PromptText) -> int:
+    return _MIN_COPY_CHARS if isinstance(text, str) else _MIN_COPY_TOKENS
 
 
-async def asked(client: Client, prompt: Text, slot: int) -> None:
+async def read_prompt(client: LlamaServerClient, prompt: PromptText, slot: int) -> None:
     """Let a slot process a prompt without generating."""
     request = {"prompt": prompt, "n_predict": 0, "id_slot": slot, "cache_prompt": True}
-    async with closing(client.completion(request)) as pieces:
+    async with closing(client.stream_completion(request)) as pieces:
         async for _ in pieces:
             pass

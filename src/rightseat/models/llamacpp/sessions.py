@@ -8,80 +8,90 @@ from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 from rightseat.errors import ConfigError, ContextTooLong
-from rightseat.models.llamacpp.client import Client
-from rightseat.models.llamacpp.prefixes import Prefix, saved
-from rightseat.models.llamacpp.process import Launch
-from rightseat.models.llamacpp.seats import NOBODY, Seats, Talk, Text, asked
-from rightseat.models.llamacpp.wire import Piece
+from rightseat.models.llamacpp.client import LlamaServerClient
+from rightseat.models.llamacpp.prefixes import CachedPrefix, save_prefix
+from rightseat.models.llamacpp.process import LaunchOptions
+from rightseat.models.llamacpp.seats import (
+    NO_CONVERSATION,
+    ConversationRef,
+    PromptText,
+    SlotScheduler,
+    read_prompt,
+)
+from rightseat.models.llamacpp.wire import CompletionChunk
 from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
 
 
-class Server(Protocol):
+class CompletionServer(Protocol):
     """A ManagedServer, SharedServer or AttachedServer; the first two have a `launch`."""
 
-    async def client(self) -> Client: ...
-    def completion(self, request: dict[str, Any], /) -> AsyncIterator[Piece]: ...
+    async def client(self) -> LlamaServerClient: ...
+    def stream_completion(self, request: dict[str, Any], /) -> AsyncIterator[CompletionChunk]: ...
 
 
 # By client: a restarted process has a new client and empty slots.
-_seats: WeakKeyDictionary[Client, Seats] = WeakKeyDictionary()
+_schedulers: WeakKeyDictionary[LlamaServerClient, SlotScheduler] = WeakKeyDictionary()
 # By launch: files outlive the process.
-_prefixes: dict[Launch, list[Prefix]] = {}
+_prefixes: dict[LaunchOptions, list[CachedPrefix]] = {}
 
 
-def seats(launch: Launch, client: Client) -> Seats:
-    found = _seats.get(client)
-    if found is None:
-        found = _seats[client] = Seats(launch)
-    found.prefixes = _prefixes.get(launch, [])
-    return found
+def get_scheduler(launch: LaunchOptions, client: LlamaServerClient) -> SlotScheduler:
+    scheduler = _schedulers.get(client)
+    if scheduler is None:
+        scheduler = _schedulers[client] = SlotScheduler(launch)
+    scheduler.prefixes = _prefixes.get(launch, [])
+    return scheduler
 
 
-def talk(prompt: Prompt) -> Talk:
-    return Talk(prompt.conversation, prompt.parent)
+def get_conversation(prompt: Prompt) -> ConversationRef:
+    return ConversationRef(prompt.conversation, prompt.parent)
 
 
-async def completion(server: Server, request: dict[str, Any], whose: Talk = NOBODY) -> AsyncIterator[Piece]:
+async def stream_in_slot(
+    server: CompletionServer, request: dict[str, Any], conversation: ConversationRef = NO_CONVERSATION
+) -> AsyncIterator[CompletionChunk]:
     """Stream a completion in the slot that has most of the prompt; attached servers choose themselves."""
-    launch: Launch | None = getattr(server, "launch", None)
+    launch: LaunchOptions | None = getattr(server, "launch", None)
     if launch is None:
-        async with closing(server.completion(request)) as pieces:
+        async with closing(server.stream_completion(request)) as pieces:
             async for piece in pieces:
                 yield piece
         return
     client = await server.client()
-    async with seats(launch, client).seat(_read(request), whose, client) as slot:
-        answering = server.completion({**request, "id_slot": slot.number})
-        async with closing(answering) as pieces:
+    async with get_scheduler(launch, client).acquire_slot(
+        _slot_prompt(request), conversation, client
+    ) as slot:
+        stream = server.stream_completion({**request, "id_slot": slot.number})
+        async with closing(stream) as pieces:
             async for piece in pieces:
                 yield piece
 
 
-def _read(request: dict[str, Any]) -> Text:
+def _slot_prompt(request: dict[str, Any]) -> PromptText:
     """Return the prompt as the slot's key: with the adapter the KV cache differs, so the key does too."""
-    prompt: Text = request["prompt"]
+    prompt: PromptText = request["prompt"]
     if not request.get("lora"):
         return prompt
     return f"\0{prompt}" if isinstance(prompt, str) else [-1, *prompt]
 
 
-async def precache(server: Server, prefix: Text) -> None:
+async def precache_prefix(server: CompletionServer, prefix: PromptText) -> None:
     """Ensure that a prompt prefix is cached on disk; processes and saves it if it is not."""
-    launch: Launch | None = getattr(server, "launch", None)
-    if launch is None or launch.saves is None:
+    launch: LaunchOptions | None = getattr(server, "launch", None)
+    if launch is None or launch.slot_save_path is None:
         return
     client = await server.client()
     known = _prefixes.setdefault(launch, [])
-    if any(one.held == prefix and one.intact(launch.saves) for one in known):
+    if any(one.prompt == prefix and one.is_intact(launch.slot_save_path) for one in known):
         return
-    known[:] = [one for one in known if one.held != prefix]
-    place = await asyncio.to_thread(Prefix.found, launch, prefix)
-    if place is None:
+    known[:] = [one for one in known if one.prompt != prefix]
+    cached = await asyncio.to_thread(CachedPrefix.find, launch, prefix)
+    if cached is None:
         try:
-            async with seats(launch, client).seat(prefix, NOBODY, client) as slot:
-                await asked(client, prefix, slot.number)
-                place = await saved(client, slot.number, launch, prefix)
+            async with get_scheduler(launch, client).acquire_slot(prefix, NO_CONVERSATION, client) as slot:
+                await read_prompt(client, prefix, slot.number)
+                cached = await save_prefix(client, slot.number, launch, prefix)
         except ContextTooLong as error:
             raise ConfigError(f"precache: {error.message}", param="precache") from error
-    known.append(place)
+    known.append(cached)

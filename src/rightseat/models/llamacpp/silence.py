@@ -7,31 +7,31 @@ import math
 from collections.abc import Callable
 
 
-class Silence:
+class IdleWatchdog:
     """Calls `on_idle` once a read is overdue. The reader sets `deadline` before it waits and NEVER when it
     has data, so that a slow consumer does not count. `step` is the check interval."""
 
     NEVER = math.inf
 
-    __slots__ = ("_end", "_loop", "_step", "_timer", "due", "time", "too_long")
+    __slots__ = ("_loop", "_on_idle", "_step", "_timer", "deadline", "expired", "time")
 
-    def __init__(self, end: Callable[[], None], step: float) -> None:
+    def __init__(self, on_idle: Callable[[], None], step: float) -> None:
         self._loop = asyncio.get_running_loop()
-        self._end = end
+        self._on_idle = on_idle
         self._step = step
         self.time = self._loop.time
-        self.due = self.NEVER
-        self.too_long = False
-        self._timer = self._loop.call_later(step, self._look)
+        self.deadline = self.NEVER
+        self.expired = False
+        self._timer = self._loop.call_later(step, self._check_deadline)
 
     def stop(self) -> None:
         self._timer.cancel()
 
-    def _look(self) -> None:
+    def _check_deadline(self) -> None:
         now = self.time()
-        if now < self.due:
+        if now < self.deadline:
             # A read that starts after this check is not due before the next one.
-            self._timer = self._loop.call_at(min(self.due, now + self._step), self._look)
+            self._timer = self._loop.call_at(min(self.deadline, now + self._step), self._check_deadline)
         else:
-            self.too_long = True
-            self._end()
+            self.expired = True
+            self._on_idle()

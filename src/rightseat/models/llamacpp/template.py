@@ -17,17 +17,17 @@ from typing import Any
 import msgspec
 
 from rightseat.errors import CallerError, ConfigError
-from rightseat.models.llamacpp.abilities import Abilities
-from rightseat.models.llamacpp.control import Control
-from rightseat.models.llamacpp.gguf import Header
-from rightseat.models.llamacpp.merging import fitted
-from rightseat.models.llamacpp.proof import Question, Verdict, variables
-from rightseat.models.llamacpp.sandbox import FAILURES, Clock, Sandbox, TooMuch
+from rightseat.models.llamacpp.abilities import TemplateCapabilities
+from rightseat.models.llamacpp.control import ControlTokens
+from rightseat.models.llamacpp.gguf import GgufHeader
+from rightseat.models.llamacpp.merging import to_template_messages
+from rightseat.models.llamacpp.proof import ProbeRequest, ProbeResult, make_template_variables
+from rightseat.models.llamacpp.sandbox import TEMPLATE_ERRORS, Clock, TemplateLimitExceeded, TemplateSandbox
 from rightseat.types.messages import Message
 
-LONGEST = 1 << 20
+MAX_TEMPLATE_CHARS = 1 << 20
 TOOL_USE = "tool_use"
-_PROOF_SECONDS = 20.0
+_PROBE_SECONDS = 20.0
 _RENDER_SECONDS = 2.0
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class TemplateRefused(ConfigError):
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class TemplateSources:
     """Source texts of a model's templates, and its BOS and EOS tokens."""
 
     default: str
@@ -46,71 +46,75 @@ class Sources:
     bos: str = ""
     eos: str = ""
 
-    def chosen(self, tools: bool) -> str:
+    def select(self, tools: bool) -> str:
         return self.tool_use if tools and self.tool_use else self.default
 
 
-def from_header(header: Header) -> Sources:
-    return _sources(header.template, header.templates.get(TOOL_USE), header.bos, header.eos)
+def sources_from_header(header: GgufHeader) -> TemplateSources:
+    return _make_sources(header.template, header.templates.get(TOOL_USE), header.bos, header.eos)
 
 
-def from_props(props: Mapping[str, Any]) -> Sources:
+def sources_from_props(props: Mapping[str, Any]) -> TemplateSources:
     """Return the sources that a llama-server reports at /props."""
 
     def text(key: str) -> str | None:
         value = props.get(key)
         return value if isinstance(value, str) and value else None
 
-    return _sources(
+    return _make_sources(
         text("chat_template"), text("chat_template_tool_use"), text("bos_token"), text("eos_token")
     )
 
 
-def chatml() -> str:
+def load_chatml() -> str:
     return importlib.resources.files(__package__ or "").joinpath("chatml.jinja").read_text("utf-8")
 
 
-def _sources(default: str | None, tool_use: str | None, bos: str | None, eos: str | None) -> Sources:
+def _make_sources(
+    default: str | None, tool_use: str | None, bos: str | None, eos: str | None
+) -> TemplateSources:
     if not default:
         log.warning("the model has no chat template: ChatML is used; --chat-template names another")
-        default = chatml()
-    return Sources(default, tool_use, bos or "", eos or "")
+        default = load_chatml()
+    return TemplateSources(default, tool_use, bos or "", eos or "")
 
 
-class Template:
+class ChatTemplate:
     """A template that has passed its probe. Make one with `load_template`."""
 
-    def __init__(self, source: str, abilities: Abilities, *, bos: str, eos: str, clock: Clock) -> None:
+    def __init__(
+        self, source: str, capabilities: TemplateCapabilities, *, bos: str, eos: str, clock: Clock
+    ) -> None:
         self.source = source
-        self.abilities = abilities
+        self.capabilities = capabilities
         self._bos = bos
         self._eos = eos
         self._clock = clock
-        self._sandbox = Sandbox(clock)
-        self._template = self._sandbox.compiled(source)
+        self._sandbox = TemplateSandbox(clock)
+        self._template = self._sandbox.compile_template(source)
 
     def render(
         self,
         messages: Sequence[Message],
         *,
-        control: Control,
+        control_tokens: ControlTokens,
         tools: Sequence[dict[str, Any]] = (),
-        ending: bool = True,
-        **more: Any,
+        add_generation_prompt: bool = True,
+        **extra: Any,
     ) -> str:
         """Render the prompt, with control tokens in messages and tools marked (see ControlTokens).
 
         `tools` are in OpenAI's form; `extra` are further template variables.
         """
-        turns = control.mark(fitted(messages, self.abilities))
-        values = variables(turns, self._bos, self._eos, self._clock(), **more)
-        values["tools"] = control.mark(list(tools)) or None
-        values["add_generation_prompt"] = ending
+        template_messages = control_tokens.mark(to_template_messages(messages, self.capabilities))
+        values = make_template_variables(template_messages, self._bos, self._eos, self._clock(), **extra)
+        values["tools"] = control_tokens.mark(list(tools)) or None
+        values["add_generation_prompt"] = add_generation_prompt
         try:
-            return self._sandbox.rendered(self._template, values, _RENDER_SECONDS)
-        except TooMuch as error:
+            return self._sandbox.render_template(self._template, values, _RENDER_SECONDS)
+        except TemplateLimitExceeded as error:
             raise TemplateRefused(f"The model's chat template wants {error.message}: use another.") from error
-        except FAILURES as error:
+        except TEMPLATE_ERRORS as error:
             # The message comes from the template's author, so it goes to the log only.
             log.debug("the chat template refused a conversation: %r", error)
             raise CallerError(
@@ -118,51 +122,51 @@ class Template:
             ) from error
 
 
-async def load(
+async def load_template(
     source: str, *, bos: str = "", eos: str = "", clock: Clock = datetime.datetime.now
-) -> Template:
+) -> ChatTemplate:
     """Probe and load a template; raises TemplateRefused if it is endless, huge or no chat template."""
-    source = mended(source)
-    abilities = await asyncio.to_thread(prove, source, bos, eos)
-    return Template(source, abilities, bos=bos, eos=eos, clock=clock)
+    source = repair_source(source)
+    capabilities = await asyncio.to_thread(probe_in_child, source, bos, eos)
+    return ChatTemplate(source, capabilities, bos=bos, eos=eos, clock=clock)
 
 
-def mended(source: str) -> str:
+def repair_source(source: str) -> str:
     """Replace the literal `{role}` at the end of Functionary v3 templates, a bug in them, by `assistant`."""
     return re.sub(r"(['\"](?:<\|start_header_id\|>|<\|im_start\|>))\{role\}", r"\1assistant", source)
 
 
-def prove(source: str, bos: str = "", eos: str = "") -> Abilities:
+def probe_in_child(source: str, bos: str = "", eos: str = "") -> TemplateCapabilities:
     """Probe a template in a child Python process and return its capabilities. Blocks."""
-    if len(source) > LONGEST:
-        raise _refused(f"it has more than {LONGEST} characters")
+    if len(source) > MAX_TEMPLATE_CHARS:
+        raise _make_refusal(f"it has more than {MAX_TEMPLATE_CHARS} characters")
     try:
-        question = msgspec.json.encode(Question(source, bos, eos))
+        request = msgspec.json.encode(ProbeRequest(source, bos, eos))
     except UnicodeEncodeError:
-        raise _refused("it is not valid text") from None
+        raise _make_refusal("it is not valid text") from None
     environment = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     if "SYSTEMROOT" in os.environ:
         environment["SYSTEMROOT"] = os.environ["SYSTEMROOT"]
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-m", "rightseat.models.llamacpp.proof"],
-            input=question,
+            input=request,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=environment,
-            timeout=_PROOF_SECONDS,
+            timeout=_PROBE_SECONDS,
             check=False,
         )
-        verdict = msgspec.json.decode(done.stdout, type=Verdict)
+        result = msgspec.json.decode(completed.stdout, type=ProbeResult)
     except subprocess.TimeoutExpired:
-        raise _refused("it does not end") from None
+        raise _make_refusal("it does not end") from None
     except msgspec.DecodeError:
         # Killed by the CPU timer, or by the memory limit before Python could report it.
-        raise _refused("it wants more time or memory than a chat template needs") from None
-    if verdict.abilities is None:
-        raise _refused(verdict.refused)
-    return verdict.abilities
+        raise _make_refusal("it wants more time or memory than a chat template needs") from None
+    if result.abilities is None:
+        raise _make_refusal(result.refused)
+    return result.abilities
 
 
-def _refused(why: str) -> TemplateRefused:
+def _make_refusal(why: str) -> TemplateRefused:
     return TemplateRefused(f"The model's chat template is refused: {why}. Name another with --chat-template.")

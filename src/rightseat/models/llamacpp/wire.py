@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from rightseat.types.events import Usage
 
-T = TypeVar("T")
+ItemT = TypeVar("ItemT")
 
 
 class Timings(Struct, frozen=True):
@@ -21,7 +21,7 @@ class Timings(Struct, frozen=True):
     predicted_ms: float = 0
 
 
-class Piece(Struct, frozen=True):
+class CompletionChunk(Struct, frozen=True):
     """A chunk of a completion. Counts, timings and stop reason are set in the last one (`stop`)."""
 
     content: str = ""
@@ -40,21 +40,21 @@ class Piece(Struct, frozen=True):
     error: Any = None
 
     @property
-    def cached(self) -> int:
+    def cached_tokens(self) -> int:
         """Prompt tokens served from the KV cache."""
         return 0 if self.timings is None else self.timings.cache_n
 
     @property
     def usage(self) -> Usage:
-        return Usage(self.tokens_evaluated, self.tokens_predicted, self.cached)
+        return Usage(self.tokens_evaluated, self.tokens_predicted, self.cached_tokens)
 
 
-class Token(Struct, frozen=True):
+class TokenPiece(Struct, frozen=True):
     """A token id with its text; `piece` is a list of bytes if the token is not valid UTF-8."""
 
     id: int
     piece: str | list[int]
 
 
-class Tokens(Struct, Generic[T], frozen=True):
-    tokens: list[T]
+class TokenizeResponse(Struct, Generic[ItemT], frozen=True):
+    tokens: list[ItemT]

@@ -7,7 +7,7 @@ compatible servers. emulated.py emulates tool calls where the server has none. f
 options.py parses `openai:NAME`.
 """
 
-from rightseat.models.openai.client import OpenAI
+from rightseat.models.openai.client import OpenAIModel
 from rightseat.models.openai.options import model
 
-__all__ = ["OpenAI", "model"]
+__all__ = ["OpenAIModel", "model"]

@@ -5,67 +5,71 @@ from __future__ import annotations
 from typing import Any, Literal, Protocol
 
 from rightseat.models.openai import request, responses_body
-from rightseat.models.openai.answer import Answer
+from rightseat.models.openai.answer import ChatStreamParser
 from rightseat.models.openai.request import Dialect
-from rightseat.models.openai.responses_answer import ResponsesAnswer
-from rightseat.types.chunks import Fragment
+from rightseat.models.openai.responses_answer import ResponsesStreamParser
+from rightseat.types.chunks import ModelChunk
 from rightseat.types.model import Prompt
 
-Summary = Literal["auto", "concise", "detailed"]
-Path = tuple[str, ...]
+ReasoningSummary = Literal["auto", "concise", "detailed"]
+ApiPath = tuple[str, ...]
 
 
-class Reading(Protocol):
+class StreamParser(Protocol):
     """Parses the payloads of one answer into ModelChunks."""
 
     done: bool
-    plain: bool
+    last_was_text: bool
 
     @property
     def finished(self) -> bool: ...
-    def feed(self, payload: bytes, /) -> list[Fragment]: ...
-    def tail(self, payload: bytes, /) -> list[Fragment]: ...
-    def end(self) -> list[Fragment]: ...
+    def feed(self, payload: bytes, /) -> list[ModelChunk]: ...
+    def feed_tail(self, payload: bytes, /) -> list[ModelChunk]: ...
+    def finish(self) -> list[ModelChunk]: ...
 
 
-class Api(Protocol):
+class OpenAIApi(Protocol):
     @property
-    def path(self) -> Path: ...
-    def body(self, model: str, prompt: Prompt, /) -> dict[str, Any]: ...
-    def reading(self, prompt: Prompt, /) -> Reading: ...
+    def path(self) -> ApiPath: ...
+    def build_body(self, model: str, prompt: Prompt, /) -> dict[str, Any]: ...
+    def make_parser(self, prompt: Prompt, /) -> StreamParser: ...
 
 
-class Chat:
+class ChatCompletionsApi:
     path = ("chat", "completions")
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
 
-    def body(self, model: str, prompt: Prompt, /) -> dict[str, Any]:
-        return request.body(model, prompt, self._dialect)
+    def build_body(self, model: str, prompt: Prompt, /) -> dict[str, Any]:
+        return request.build_chat_body(model, prompt, self._dialect)
 
-    def reading(self, prompt: Prompt, /) -> Reading:
-        return Answer(enforced(prompt, self._dialect))
+    def make_parser(self, prompt: Prompt, /) -> StreamParser:
+        return ChatStreamParser(find_enforced_tools(prompt, self._dialect))
 
 
-class Responses:
+class ResponsesApi:
     """The responses API. `summary`: the length of the reasoning summary to request."""
 
     path = ("responses",)
 
-    def __init__(self, dialect: Dialect, *, reasons: bool, summary: Summary | None) -> None:
+    def __init__(
+        self, dialect: Dialect, *, supports_reasoning: bool, summary: ReasoningSummary | None
+    ) -> None:
         self._dialect = dialect
-        self._reasons = reasons
-        self._summary = summary if reasons else None
+        self._supports_reasoning = supports_reasoning
+        self._summary = summary if supports_reasoning else None
 
-    def body(self, model: str, prompt: Prompt, /) -> dict[str, Any]:
-        return responses_body.body(model, prompt, self._dialect, reasons=self._reasons, summary=self._summary)
+    def build_body(self, model: str, prompt: Prompt, /) -> dict[str, Any]:
+        return responses_body.build_responses_body(
+            model, prompt, self._dialect, supports_reasoning=self._supports_reasoning, summary=self._summary
+        )
 
-    def reading(self, prompt: Prompt, /) -> Reading:
-        return ResponsesAnswer(enforced(prompt, self._dialect))
+    def make_parser(self, prompt: Prompt, /) -> StreamParser:
+        return ResponsesStreamParser(find_enforced_tools(prompt, self._dialect))
 
 
-def enforced(prompt: Prompt, dialect: Dialect) -> frozenset[str]:
+def find_enforced_tools(prompt: Prompt, dialect: Dialect) -> frozenset[str]:
     """Return the names of tools whose schema the server enforces."""
     strict = prompt.tools if dialect.strict_tools else ()
     return frozenset(tool.name for tool in strict)

@@ -18,32 +18,33 @@ from rightseat.errors import (
     UpstreamOverloaded,
     UpstreamRefused,
 )
-from rightseat.http import Client, ConnectTimeout, Cut, NotHttp, Response, request_head
-from rightseat.http.address import address, check_headers, host
-from rightseat.http.retry import retrying
+from rightseat.http.address import check_headers, parse_base_url, parse_host
+from rightseat.http.client import ConnectTimeout, HttpClient, format_request_head
+from rightseat.http.response import IncompleteResponse, InvalidHttpResponse, Response
+from rightseat.http.retry import call_with_retry
 from rightseat.models.openai import faults
-from rightseat.models.openai.api import Path
-from rightseat.models.openai.azure import token
-from rightseat.models.openai.exchange import Exchange
-from rightseat.models.openai.vendor import Vendor
-from rightseat.models.openai.watchdog import Watchdog
-from rightseat.types.capabilities import Abilities, known, said
-from rightseat.types.chunks import Fragment
+from rightseat.models.openai.api import ApiPath
+from rightseat.models.openai.azure import fetch_token
+from rightseat.models.openai.exchange import OpenAIExchange
+from rightseat.models.openai.vendor import OpenAIVendor
+from rightseat.models.openai.watchdog import ResponseWatchdog
+from rightseat.types.capabilities import Capabilities, lookup_capabilities, override_capabilities
+from rightseat.types.chunks import ModelChunk
 from rightseat.types.model import Prompt
 
 OPENAI_URL = "https://api.openai.com/v1"
-EMBEDDINGS: Path = ("embeddings",)
+EMBEDDINGS_PATH: ApiPath = ("embeddings",)
 
 _ERROR_BODY = 64 << 10
-_EMBEDDINGS = 64 << 20
+_EMBEDDINGS_LIMIT = 64 << 20
 _ERROR_BODY_SECONDS = 2.0
 # Transient errors; a rejected request or a wrong key is not retried.
-_AGAIN = {UpstreamError, UpstreamRefused, UpstreamBusy, UpstreamOverloaded}
+_RETRYABLE = {UpstreamError, UpstreamRefused, UpstreamBusy, UpstreamOverloaded}
 
 log = logging.getLogger(__name__)
 
 
-class OpenAI:
+class OpenAIModel:
     """Any OpenAI-compatible server. `name` is the model's name there.
 
     `developer_role` None: only api.openai.com gets the role `developer`, other servers get `system`.
@@ -66,14 +67,16 @@ class OpenAI:
         usage: bool = True,
         images: bool | None = None,
         tries: int = 3,
-        abilities: Abilities | None = None,
-        vendor: Vendor | None = None,
+        capabilities: Capabilities | None = None,
+        vendor: OpenAIVendor | None = None,
     ) -> None:
-        base = address(base_url, "base_url")
-        vendor = vendor or Vendor(kind="openai" if is_openai(base_url) else "compatible")
+        base = parse_base_url(base_url, "base_url")
+        vendor = vendor or OpenAIVendor(kind="openai" if is_openai(base_url) else "compatible")
         self.name = name
-        self._served = vendor.served or name
-        able = self.abilities = abilities or said(known(vendor.kind, name), {"images": images})
+        self._upstream_name = vendor.deployment or name
+        capabilities = self.capabilities = capabilities or override_capabilities(
+            lookup_capabilities(vendor.kind, name), {"images": images}
+        )
         self.address = str(base)
         """The URL that `rightseat doctor` probes."""
         self._headers = {
@@ -82,7 +85,7 @@ class OpenAI:
             # No compression: it delays streams and allows decompression bombs.
             "Accept-Encoding": "identity",
             "User-Agent": "rightseat",
-            **vendor.key(api_key),
+            **vendor.make_auth_headers(api_key),
             **headers,
         }
         check_headers(self._headers)
@@ -90,136 +93,142 @@ class OpenAI:
         self._connect_timeout = connect_timeout
         self._first_token_timeout = first_token_timeout
         self._idle_timeout = idle_timeout
-        self._api = vendor.asked(able, developer_role=developer_role, strict_tools=strict_tools, usage=usage)
-        self._places: dict[Path, URL] = {
-            path: base.joinpath(*path).with_query(base.query) for path in (self._api.path, EMBEDDINGS)
+        self._api = vendor.make_api(
+            capabilities, developer_role=developer_role, strict_tools=strict_tools, usage=usage
+        )
+        self._urls: dict[ApiPath, URL] = {
+            path: base.joinpath(*path).with_query(base.query) for path in (self._api.path, EMBEDDINGS_PATH)
         }
-        self._heads = {path: request_head("POST", url, self._headers) for path, url in self._places.items()}
-        self._token, self._credential = vendor.token, vendor.credential
-        self._fresh = ""
+        self._request_heads = {
+            path: format_request_head("POST", url, self._headers) for path, url in self._urls.items()
+        }
+        self._token_provider, self._credential = vendor.token_provider, vendor.credential_name
+        self._current_token = ""
         self._tries = tries
-        self.enforces_schema = strict_tools and able.schema
-        self.images = able.images and (images is not None or vendor.knows(name))
-        self._client = Client(base, connect_timeout=connect_timeout)
+        self.enforces_schema = strict_tools and capabilities.schema
+        self.images = capabilities.images and (images is not None or vendor.knows_model(name))
+        self._client = HttpClient(base, connect_timeout=connect_timeout)
 
     async def close(self) -> None:
         self._client.close()
 
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
-        exchange = await self._ask(prompt)
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
+        exchange = await self._start_exchange(prompt)
         try:
             response = exchange.response
-            while not exchange.over:
+            while not exchange.done:
                 if not response.ready:
-                    await response.arrival()
+                    await response.next_arrival()
                     continue
-                for fragment in exchange.read():
-                    yield fragment
-            for fragment in exchange.end():
-                yield fragment
-            await exchange.linger()
+                for chunk in exchange.read():
+                    yield chunk
+            for chunk in exchange.finish():
+                yield chunk
+            await exchange.drain()
         finally:
             exchange.close()
 
     async def embed(self, body: dict[str, Any]) -> dict[str, Any]:
         """Post an embeddings request and return the server's reply unchanged."""
-        sent = msgspec.json.encode({**body, "model": self._served})
-        response, watch = await self._begun(EMBEDDINGS, sent)
+        payload = msgspec.json.encode({**body, "model": self._upstream_name})
+        response, watchdog = await self._start_response(EMBEDDINGS_PATH, payload)
         try:
-            data = await response.read(_EMBEDDINGS + 1)
-            if len(data) > _EMBEDDINGS:
-                raise faults.garbled(f"more than {_EMBEDDINGS} bytes of embeddings")
-            found = msgspec.json.decode(data)
-        except Cut as error:
-            if watch.expired:
-                raise faults.first_token_timeout(self._first_token_timeout) from error
-            raise faults.incomplete() from error
+            data = await response.read_body(_EMBEDDINGS_LIMIT + 1)
+            if len(data) > _EMBEDDINGS_LIMIT:
+                raise faults.garbled_error(f"more than {_EMBEDDINGS_LIMIT} bytes of embeddings")
+            reply = msgspec.json.decode(data)
+        except IncompleteResponse as error:
+            if watchdog.expired:
+                raise faults.first_token_timeout_error(self._first_token_timeout) from error
+            raise faults.incomplete_error() from error
         except (msgspec.DecodeError, RecursionError) as error:
-            raise faults.garbled("not the JSON of embeddings") from error
+            raise faults.garbled_error("not the JSON of embeddings") from error
         finally:
-            watch.stop()
+            watchdog.stop()
             response.close()
-        if not isinstance(found, dict) or not isinstance(found.get("data"), list):
-            raise faults.garbled("not the JSON of embeddings")
-        return found
+        if not isinstance(reply, dict) or not isinstance(reply.get("data"), list):
+            raise faults.garbled_error("not the JSON of embeddings")
+        return reply
 
-    async def _begun(self, path: Path, body: bytes) -> tuple[Response, Watchdog]:
-        head = self._heads[path]
-        if self._token is not None:
-            self._fresh = await token(self._token, self._first_token_timeout)
-            headers = {**self._headers, "Authorization": f"Bearer {self._fresh}"}
+    async def _start_response(self, path: ApiPath, body: bytes) -> tuple[Response, ResponseWatchdog]:
+        head = self._request_heads[path]
+        if self._token_provider is not None:
+            self._current_token = await fetch_token(self._token_provider, self._first_token_timeout)
+            headers = {**self._headers, "Authorization": f"Bearer {self._current_token}"}
             check_headers(headers)
-            head = request_head("POST", self._places[path], headers)
-        return await retrying(
-            lambda: self._post(head, body), again=lambda error: type(error) in _AGAIN, tries=self._tries
+            head = format_request_head("POST", self._urls[path], headers)
+        return await call_with_retry(
+            lambda: self._post(head, body),
+            is_retryable=lambda error: type(error) in _RETRYABLE,
+            tries=self._tries,
         )
 
-    async def _ask(self, prompt: Prompt) -> Exchange:
+    async def _start_exchange(self, prompt: Prompt) -> OpenAIExchange:
         try:
-            body = msgspec.json.encode(self._api.body(self._served, prompt))
+            body = msgspec.json.encode(self._api.build_body(self._upstream_name, prompt))
         except UnicodeEncodeError as error:
             raise CallerError(
                 "A message contains half a character (a lone surrogate): send valid text."
             ) from error
-        response, watch = await self._begun(self._api.path, body)
-        return Exchange(
+        response, watchdog = await self._start_response(self._api.path, body)
+        return OpenAIExchange(
             response,
-            self._api.reading(prompt),
-            watch,
-            first=self._first_token_timeout,
-            idle=self._idle_timeout,
-            note=lambda payload: self._log("in the stream", payload),
+            self._api.make_parser(prompt),
+            watchdog,
+            first_token_timeout=self._first_token_timeout,
+            idle_timeout=self._idle_timeout,
+            log_payload=lambda payload: self._log_upstream("in the stream", payload),
         )
 
-    async def _post(self, head: bytes, body: bytes) -> tuple[Response, Watchdog]:
+    async def _post(self, head: bytes, body: bytes) -> tuple[Response, ResponseWatchdog]:
         """POST and wait for the response headers; return the response and its idle-timeout watchdog."""
         deadline = asyncio.get_running_loop().time() + self._first_token_timeout
         try:
             response = await self._client.send(head, body, deadline)
         except ConnectTimeout as error:
-            raise faults.connect_timeout(self._connect_timeout) from error
+            raise faults.connect_timeout_error(self._connect_timeout) from error
         except TimeoutError as error:
-            raise faults.first_token_timeout(self._first_token_timeout) from error
+            raise faults.first_token_timeout_error(self._first_token_timeout) from error
         except OSError as error:
-            raise faults.refused() from error
-        watch = Watchdog(response, deadline, self._idle_timeout)
+            raise faults.connection_refused_error() from error
+        watchdog = ResponseWatchdog(response, deadline, self._idle_timeout)
         accepted = False
         try:
-            await response.head()
+            await response.wait_for_head()
             accepted = 200 <= response.status < 300
             if not accepted:
-                raise await self._refusal(response)
-        except NotHttp as error:
-            raise faults.garbled("not HTTP") from error
-        except Cut as error:
-            if watch.expired:
-                raise faults.first_token_timeout(self._first_token_timeout) from error
-            raise faults.refused() from error
+                raise await self._make_status_error(response)
+        except InvalidHttpResponse as error:
+            raise faults.garbled_error("not HTTP") from error
+        except IncompleteResponse as error:
+            if watchdog.expired:
+                raise faults.first_token_timeout_error(self._first_token_timeout) from error
+            raise faults.connection_refused_error() from error
         finally:
             if not accepted:
-                watch.stop()
+                watchdog.stop()
                 response.close()
-        return response, watch
+        return response, watchdog
 
-    async def _refusal(self, response: Response) -> RightseatError:
+    async def _make_status_error(self, response: Response) -> RightseatError:
         body = b""
         try:
             async with asyncio.timeout(_ERROR_BODY_SECONDS):
-                body = await response.read(_ERROR_BODY)
-        except (TimeoutError, Cut):
+                body = await response.read_body(_ERROR_BODY)
+        except (TimeoutError, IncompleteResponse):
             log.debug("the body of an error answer did not arrive whole")
-        self._log(f"HTTP {response.status}", body)
-        return faults.of_status(response.status, response.headers, body[:_ERROR_BODY], self._credential)
+        self._log_upstream(f"HTTP {response.status}", body)
+        return faults.from_status(response.status, response.headers, body[:_ERROR_BODY], self._credential)
 
-    def _log(self, where: str, said: bytes) -> None:
+    def _log_upstream(self, context: str, body: bytes) -> None:
         """Log an upstream body at debug level; upstream text appears nowhere else."""
         if log.isEnabledFor(logging.DEBUG):
             # Mask before truncating: a truncated key would not match.
-            text = said[:_ERROR_BODY].decode(errors="replace")
-            for secret in filter(None, (*self._secrets, self._fresh)):
+            text = body[:_ERROR_BODY].decode(errors="replace")
+            for secret in filter(None, (*self._secrets, self._current_token)):
                 text = text.replace(secret, "***")
-            log.debug("model %r, %s: %r", self.name, where, text[:300])
+            log.debug("model %r, %s: %r", self.name, context, text[:300])
 
 
 def is_openai(base_url: str) -> bool:
-    return host(base_url) == "api.openai.com"
+    return parse_host(base_url) == "api.openai.com"

@@ -14,195 +14,204 @@ import msgspec
 from msgspec.structs import replace
 
 from rightseat.errors import OutputInvalid, UpstreamGarbled
-from rightseat.models.openai.client import OpenAI
-from rightseat.tools.text_calls.generic import CALLS, THOUGHT, Envelope, worded
-from rightseat.tools.text_calls.reader import Reader, Unreadable
-from rightseat.tools.text_calls.stops import Stops
-from rightseat.types.chunks import CallName, Finish, Fragment, Refusal, Text, Used
+from rightseat.models.openai.client import OpenAIModel
+from rightseat.tools.text_calls.generic import CALLS, THOUGHT, JsonCallEnvelope, tool_messages_as_text
+from rightseat.tools.text_calls.reader import ModelTextReader, TextFormatError
+from rightseat.tools.text_calls.stops import StopSequenceFilter
+from rightseat.types.chunks import FinishChunk, ModelChunk, RefusalChunk, TextChunk, ToolCallStart, UsageChunk
 from rightseat.types.events import Usage
-from rightseat.types.messages import Message, said
-from rightseat.types.model import Prompt, Settings
-from rightseat.types.schema import Checker, checker
+from rightseat.types.messages import Message, text_message
+from rightseat.types.model import Prompt, SamplingSettings
+from rightseat.types.schema import SchemaValidator, get_validator
 from rightseat.types.streams import closing
 
-Way = Literal["schema", "prompt"]
+ToolEmulation = Literal["schema", "prompt"]
 # Meaningless for the caller, since the answer is our envelope.
-_WITHHELD = frozenset({"response_format", "logprobs", "top_logprobs"})
+_WITHHELD_SETTINGS = frozenset({"response_format", "logprobs", "top_logprobs"})
 
 
-class Emulated(OpenAI):
+class EmulatedToolsModel(OpenAIModel):
     """An OpenAIModel with emulated tools; `tools` selects the emulation."""
 
-    def __init__(self, name: str, *, tools: Way, **options: Any) -> None:
+    def __init__(self, name: str, *, tools: ToolEmulation, **options: Any) -> None:
         super().__init__(name, **options)
-        self._way = tools
+        self._emulation = tools
 
-    def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
-        prompt = replace(prompt, messages=worded(prompt.messages))
-        if not prompt.callable:
+    def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
+        prompt = replace(prompt, messages=tool_messages_as_text(prompt.messages))
+        if not prompt.callable_tools:
             return super().stream(replace(prompt, tools=()))
-        return self._held_to_it(prompt) if self._way == "schema" else self._asked(prompt)
+        return (
+            self._stream_with_schema(prompt)
+            if self._emulation == "schema"
+            else self._stream_with_prompt(prompt)
+        )
 
-    async def _held_to_it(self, prompt: Prompt) -> AsyncIterator[Fragment]:
-        envelope = Envelope.of(prompt)
-        opened = Opened(envelope, prompt.settings, self.enforces_schema)
-        told = replace(_told(prompt, envelope), output_schema=envelope.schema())
-        async with closing(super().stream(told)) as stream:
+    async def _stream_with_schema(self, prompt: Prompt) -> AsyncIterator[ModelChunk]:
+        envelope = JsonCallEnvelope.from_prompt(prompt)
+        parser = EnvelopeParser(envelope, prompt.settings, self.enforces_schema)
+        emulated_prompt = replace(_make_emulated_prompt(prompt, envelope), output_schema=envelope.schema())
+        async with closing(super().stream(emulated_prompt)) as stream:
             async for fragment in stream:
-                for shown in opened.take(fragment):
-                    yield shown
-                if opened.over:
+                for chunk in parser.feed(fragment):
+                    yield chunk
+                if parser.done:
                     return
 
-    async def _asked(self, prompt: Prompt) -> AsyncIterator[Fragment]:
-        envelope = Envelope.of(prompt)
-        check = checker(envelope.schema())
-        told = _told(prompt, envelope)
-        used: Usage | None = None
+    async def _stream_with_prompt(self, prompt: Prompt) -> AsyncIterator[ModelChunk]:
+        envelope = JsonCallEnvelope.from_prompt(prompt)
+        check = get_validator(envelope.schema())
+        emulated_prompt = _make_emulated_prompt(prompt, envelope)
+        usage: Usage | None = None
         problem: str | None = None
         for _ in range(2):
-            answer = Held()
-            async with closing(super().stream(told)) as stream:
+            answer = BufferedAnswer()
+            async with closing(super().stream(emulated_prompt)) as stream:
                 async for fragment in stream:
-                    if not answer.take(fragment):
+                    if not answer.accept(fragment):
                         yield fragment
-            used = answer.usage if used is None else used + (answer.usage or Usage())
-            problem = answer.problem(envelope, check)
+            usage = answer.usage if usage is None else usage + (answer.usage or Usage())
+            problem = answer.find_problem(envelope, check)
             if problem is None:
-                for shown in answer.shown(envelope, prompt.settings, used):
-                    yield shown
+                for chunk in answer.make_chunks(envelope, prompt.settings, usage):
+                    yield chunk
                 return
-            told = replace(told, messages=(*told.messages, *_again(answer.text, problem)))
+            emulated_prompt = replace(
+                emulated_prompt,
+                messages=(*emulated_prompt.messages, *_make_retry_messages(answer.text, problem)),
+            )
         raise OutputInvalid(f"The model did not call a tool in the form that was asked for: {problem}"[:500])
 
 
-class Opened:
+class EnvelopeParser:
     """Parses a streamed envelope into text and tool call chunks."""
 
-    def __init__(self, envelope: Envelope, settings: Settings, enforced: bool) -> None:
+    def __init__(self, envelope: JsonCallEnvelope, settings: SamplingSettings, enforced: bool) -> None:
         self._names = frozenset(tool.name for tool in envelope.tools)
-        self._reader = Reader(envelope.read, enforced=self._names if enforced else frozenset())
-        self._stops = Stops(settings.stop)
+        self._reader = ModelTextReader(envelope.parse, enforced=self._names if enforced else frozenset())
+        self._stops = StopSequenceFilter(settings.stop)
         self._refused = False
-        self.over = False
+        self.done = False
 
-    def take(self, fragment: Fragment) -> list[Fragment]:
-        if isinstance(fragment, Text):
-            out = self._stops.cut(self._read(fragment.text))
-            self.over = self._stops.met
-            return [*out, Finish("stop")] if self.over else out
-        if isinstance(fragment, Finish):
-            self.over = True
-            return self._ended(fragment)
-        self._refused = self._refused or isinstance(fragment, Refusal)
+    def feed(self, fragment: ModelChunk) -> list[ModelChunk]:
+        if isinstance(fragment, TextChunk):
+            out = self._stops.filter(self._parse(fragment.text))
+            self.done = self._stops.stopped
+            return [*out, FinishChunk("stop")] if self.done else out
+        if isinstance(fragment, FinishChunk):
+            self.done = True
+            return self._finish(fragment)
+        self._refused = self._refused or isinstance(fragment, RefusalChunk)
         return [fragment]
 
-    def _read(self, text: str | None) -> list[Fragment]:
+    def _parse(self, text: str | None) -> list[ModelChunk]:
         """Feed text to the reader; None closes it."""
         try:
-            found = self._reader.close() if text is None else self._reader.feed(text)
-        except Unreadable as error:
-            raise _unlike() from error
-        if any(isinstance(one, CallName) and one.name not in self._names for one in found):
-            raise _unlike()
-        return found
+            chunks = self._reader.close() if text is None else self._reader.feed(text)
+        except TextFormatError as error:
+            raise _unenforced_schema_error() from error
+        if any(isinstance(one, ToolCallStart) and one.name not in self._names for one in chunks):
+            raise _unenforced_schema_error()
+        return chunks
 
-    def _ended(self, finish: Finish) -> list[Fragment]:
+    def _finish(self, finish: FinishChunk) -> list[ModelChunk]:
         if self._refused:
             return [finish]
-        out = self._stops.cut(self._read(None), last=True)
+        out = self._stops.filter(self._parse(None), last=True)
         if finish.reason not in ("stop", "calls"):
             return [*out, finish]
-        if self._reader.cut:
-            raise _unlike()
-        return [*out, Finish("calls" if self._reader.calls else "stop")]
+        if self._reader.truncated:
+            raise _unenforced_schema_error()
+        return [*out, FinishChunk("calls" if self._reader.calls else "stop")]
 
 
-class Held:
+class BufferedAnswer:
     """An answer that is buffered until it is validated."""
 
     def __init__(self) -> None:
         self.text = ""
         self.usage: Usage | None = None
-        self._finish = Finish("stop")
+        self._finish = FinishChunk("stop")
         self._refused = False
         self._json = ""
 
-    def take(self, fragment: Fragment) -> bool:
+    def accept(self, fragment: ModelChunk) -> bool:
         """Buffer a chunk; return False for chunks to pass on at once."""
         match fragment:
-            case Text(text):
+            case TextChunk(text):
                 self.text += text
-            case Used(usage):
+            case UsageChunk(usage):
                 self.usage = usage
-            case Finish():
+            case FinishChunk():
                 self._finish = fragment
             case _:
-                self._refused = self._refused or isinstance(fragment, Refusal)
+                self._refused = self._refused or isinstance(fragment, RefusalChunk)
                 return False
         return True
 
-    def problem(self, envelope: Envelope, check: Checker) -> str | None:
+    def find_problem(self, envelope: JsonCallEnvelope, check: SchemaValidator) -> str | None:
         """Return why the answer does not fit, else None. Truncated and refused answers are not checked."""
         if self._refused or self._finish.reason not in ("stop", "calls"):
             return None
         try:
-            value = _first_object(self.text)
-            found = check.problem(value)
+            value = _parse_first_object(self.text)
+            problem = check.find_problem(value)
         except (ValueError, msgspec.MsgspecError, RecursionError):
-            found = "it is not JSON"
+            problem = "it is not JSON"
         else:
             # Re-encode: duplicate keys and invalid JSON values do not get through.
-            self._json = "" if found else msgspec.json.encode(value).decode()
-        return None if self._just_words(envelope) else found
+            self._json = "" if problem else msgspec.json.encode(value).decode()
+        return None if self._is_plain_text(envelope) else problem
 
-    def _just_words(self, envelope: Envelope) -> bool:
+    def _is_plain_text(self, envelope: JsonCallEnvelope) -> bool:
         """Whether the answer is plain text, where neither a call nor an output schema is required."""
-        tried = f'"{THOUGHT}"' in self.text or f'"{CALLS}"' in self.text
-        return not (tried or envelope.must or envelope.output is not None)
+        looks_like_envelope = f'"{THOUGHT}"' in self.text or f'"{CALLS}"' in self.text
+        return not (looks_like_envelope or envelope.requires_call or envelope.output_schema is not None)
 
-    def shown(self, envelope: Envelope, settings: Settings, usage: Usage | None) -> list[Fragment]:
-        used: list[Fragment] = [] if usage is None else [Used(usage)]
+    def make_chunks(
+        self, envelope: JsonCallEnvelope, settings: SamplingSettings, usage: Usage | None
+    ) -> list[ModelChunk]:
+        usage_chunks: list[ModelChunk] = [] if usage is None else [UsageChunk(usage)]
         if self._json:
-            opened = Opened(envelope, settings, enforced=True)
-            out = [*used, *opened.take(Text(self._json))]
-            return out if opened.over else out + opened.take(self._finish)
-        stops = Stops(settings.stop)
-        words = self._refused or not self._just_words(envelope)
-        text = stops.cut([] if words else [Text(self.text)], last=True)
-        return [*text, *used, Finish("stop") if stops.met else self._finish]
+            parser = EnvelopeParser(envelope, settings, enforced=True)
+            out = [*usage_chunks, *parser.feed(TextChunk(self._json))]
+            return out if parser.done else out + parser.feed(self._finish)
+        stops = StopSequenceFilter(settings.stop)
+        hide_text = self._refused or not self._is_plain_text(envelope)
+        chunks = stops.filter([] if hide_text else [TextChunk(self.text)], last=True)
+        return [*chunks, *usage_chunks, FinishChunk("stop") if stops.stopped else self._finish]
 
 
-def _first_object(text: str) -> Any:
+def _parse_first_object(text: str) -> Any:
     """Decode the JSON object at the first brace; ignore a code fence or text around it."""
     start = text.index("{")
     _, end = json.JSONDecoder().raw_decode(text, start)
     return msgspec.json.decode(text[start:end])
 
 
-def _told(prompt: Prompt, envelope: Envelope) -> Prompt:
+def _make_emulated_prompt(prompt: Prompt, envelope: JsonCallEnvelope) -> Prompt:
     settings = prompt.settings
-    extra = {name: value for name, value in settings.extra.items() if name not in _WITHHELD}
+    extra = {name: value for name, value in settings.extra.items() if name not in _WITHHELD_SETTINGS}
     return Prompt(
-        messages=_first(prompt.messages, envelope.instructions()),
+        messages=_add_instructions(prompt.messages, envelope.instructions()),
         settings=replace(settings, stop=(), extra=extra),
         conversation=prompt.conversation,
     )
 
 
-def _first(messages: tuple[Message, ...], words: str) -> tuple[Message, ...]:
+def _add_instructions(messages: tuple[Message, ...], instructions: str) -> tuple[Message, ...]:
     """Append the instructions to the first system message, or add one."""
     if messages and messages[0].role in ("system", "developer"):
-        return (said(messages[0].role, f"{messages[0].text}\n\n{words}"), *messages[1:])
-    return (said("system", words), *messages)
+        return (text_message(messages[0].role, f"{messages[0].text}\n\n{instructions}"), *messages[1:])
+    return (text_message("system", instructions), *messages)
 
 
-def _again(text: str, problem: str) -> tuple[Message, Message]:
+def _make_retry_messages(text: str, problem: str) -> tuple[Message, Message]:
     ask = f"That answer does not fit the schema that was asked for: {problem}. Answer again, JSON only."
-    return said("assistant", text or "…"), said("user", ask)
+    return text_message("assistant", text or "…"), text_message("user", ask)
 
 
-def _unlike() -> UpstreamGarbled:
+def _unenforced_schema_error() -> UpstreamGarbled:
     return UpstreamGarbled(
         "The server did not hold the model to the JSON schema of tool calls. Set `tools` of this model to "
         '"prompt", or to "native" if the server knows tools.'

@@ -10,9 +10,9 @@ import msgspec
 
 from rightseat import errors
 from rightseat.errors import RightseatError
-from rightseat.http.retry import retry_after
+from rightseat.http.retry import parse_retry_after
 
-KEY = "OPENAI_API_KEY (api_key)"
+DEFAULT_CREDENTIAL = "OPENAI_API_KEY (api_key)"
 _TOO_LONG = {"context_length_exceeded", "exceed_context_size_error"}
 _FILTERED = {"content_filter", "content_policy_violation", "invalid_prompt", "ResponsibleAIPolicyViolation"}
 # Error names that servers send in a stream, and the HTTP status they stand for.
@@ -35,80 +35,82 @@ _STATUS = {
 }
 
 
-def refused() -> RightseatError:
+def connection_refused_error() -> RightseatError:
     return errors.UpstreamRefused(
         "The model's server cannot be reached: check that it runs and check base_url (OPENAI_BASE_URL)."
     )
 
 
-def connect_timeout(seconds: float) -> RightseatError:
+def connect_timeout_error(seconds: float) -> RightseatError:
     return errors.UpstreamTimeout(
         f"The model's server could not be connected within {seconds:g} s: check base_url and the network."
     )
 
 
-def first_token_timeout(seconds: float) -> RightseatError:
+def first_token_timeout_error(seconds: float) -> RightseatError:
     return errors.UpstreamTimeout(
         f"The model did not begin to answer within {seconds:g} s: try again, or raise first_token_timeout."
     )
 
 
-def idle_timeout(seconds: float) -> RightseatError:
+def idle_timeout_error(seconds: float) -> RightseatError:
     return errors.UpstreamTimeout(
         f"The model fell silent for {seconds:g} s within its answer: try again, or raise idle_timeout."
     )
 
 
-def denied(key: str = KEY) -> RightseatError:
-    return errors.UpstreamDenied(f"The model's server refused our key: check {key}.")
+def key_refused_error(credential: str = DEFAULT_CREDENTIAL) -> RightseatError:
+    return errors.UpstreamDenied(f"The model's server refused our key: check {credential}.")
 
 
-def no_token(why: str) -> RightseatError:
+def token_provider_error(why: str) -> RightseatError:
     return errors.UpstreamDenied(f"There is no key for the model's server: token_provider {why}. Check it.")
 
 
-def incomplete() -> RightseatError:
+def incomplete_error() -> RightseatError:
     return errors.Incomplete("The model's answer ended before it was finished: try again.")
 
 
-def garbled(why: str) -> RightseatError:
+def garbled_error(why: str) -> RightseatError:
     return errors.UpstreamGarbled(
         f"The model's server sent what cannot be read ({why}): check that base_url is an OpenAI API."
     )
 
 
-def of_status(status: int, headers: Mapping[str, str], body: bytes, key: str = KEY) -> RightseatError:
+def from_status(
+    status: int, headers: Mapping[str, str], body: bytes, credential: str = DEFAULT_CREDENTIAL
+) -> RightseatError:
     """Map a response whose status is not 2xx. `credential` names the key in the message."""
-    error = error_of(body)
-    if status in (400, 413, 422) and _is_too_long(error):
-        return _too_long()
+    error = parse_error(body)
+    if status in (400, 413, 422) and _is_context_too_long(error):
+        return _context_too_long_error()
     if _is_filtered(error):
-        return _filtered()
+        return _content_filter_error()
     if status in (401, 403):
-        return denied(key)
-    return _of_number(status, retry_after(headers))
+        return key_refused_error(credential)
+    return _from_status_code(status, parse_retry_after(headers))
 
 
-def of_payload(error: Any) -> RightseatError:
+def from_payload(error: Any) -> RightseatError:
     """Map an `error` object of the stream: with a numeric code, an error name, or only a message."""
-    if _is_too_long(error):
-        return _too_long()
+    if _is_context_too_long(error):
+        return _context_too_long_error()
     if _is_filtered(error):
-        return _filtered()
+        return _content_filter_error()
     names = [error.get(key) for key in ("code", "type", "status")] if isinstance(error, dict) else []
-    found = [status for status in map(_status, names) if status is not None]
-    return _of_number(found[0] if found else 500, None)
+    statuses = [status for status in map(_parse_status, names) if status is not None]
+    return _from_status_code(statuses[0] if statuses else 500, None)
 
 
-def _status(name: object) -> int | None:
+def _parse_status(name: object) -> int | None:
     if isinstance(name, str):
         name = int(name) if re.fullmatch(r"[45]\d\d", name) else _STATUS.get(name)
     return name if isinstance(name, int) and 400 <= name < 600 else None
 
 
-def _of_number(status: int, wait: float | None) -> RightseatError:
+def _from_status_code(status: int, wait: float | None) -> RightseatError:
     if status in (401, 403):
-        return denied()
+        return key_refused_error()
     if status == 429:
         return errors.UpstreamBusy("The model's server is over its rate limit: try later.", retry_after=wait)
     if status in (503, 529):
@@ -131,13 +133,13 @@ def _of_number(status: int, wait: float | None) -> RightseatError:
     return errors.UpstreamError(f"The model's server failed (HTTP {status}): try again.", retry_after=wait)
 
 
-def _too_long() -> RightseatError:
+def _context_too_long_error() -> RightseatError:
     return errors.ContextTooLong(
         "The conversation is too long for this model: shorten it, or take a model with a longer context."
     )
 
 
-def _filtered() -> RightseatError:
+def _content_filter_error() -> RightseatError:
     return errors.ContentRefused(
         "The model's vendor does not answer this: its content filter refused the prompt. Say it differently."
     )
@@ -152,7 +154,7 @@ def _is_filtered(error: Any) -> bool:
     return any(isinstance(code, str) and code in _FILTERED for code in codes)
 
 
-def _is_too_long(error: Any) -> bool:
+def _is_context_too_long(error: Any) -> bool:
     if not isinstance(error, dict):
         return False
     if any(isinstance(error.get(key), str) and error[key] in _TOO_LONG for key in ("code", "type")):
@@ -162,7 +164,7 @@ def _is_too_long(error: Any) -> bool:
     return isinstance(message, str) and "maximum context length" in message
 
 
-def error_of(body: bytes) -> Any:
+def parse_error(body: bytes) -> Any:
     """Return the error object that the body is or contains, else None."""
     try:
         parsed = msgspec.json.decode(body)

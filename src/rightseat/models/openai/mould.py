@@ -14,11 +14,11 @@ import msgspec
 _CONTENT = re.compile(rb'"content":( ?"(?:[^"\\]|\\.)*")')
 # Some servers vary every chunk: stop learning after this many attempts.
 _TRIES = 4
-_text = msgspec.json.Decoder(str).decode
-_texts = msgspec.json.Decoder(list[str]).decode
+_decode_text = msgspec.json.Decoder(str).decode
+_decode_texts = msgspec.json.Decoder(list[str]).decode
 
 
-class Mould:
+class ChatDeltaFastPath:
     __slots__ = ("_after", "_before", "_seam", "_several", "_size", "_tries")
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Mould:
         self._several = 0
         self._tries = _TRIES
 
-    def text(self, data: bytes) -> str | None:
+    def read_text(self, data: bytes) -> str | None:
         """Return the joined texts if all events match the learned form, else None."""
         length = len(data)
         inner = data.removeprefix(self._before).removesuffix(self._after)
@@ -40,31 +40,31 @@ class Mould:
         try:
             # A JSON string contains no raw newline, so events cannot overlap.
             if length < self._several or inner.find(self._seam) < 0:
-                return _text(inner)
+                return _decode_text(inner)
             strings = inner.split(self._seam)
-            found = _texts(b"[%b]" % b",".join(strings))
+            texts = _decode_texts(b"[%b]" % b",".join(strings))
         except (msgspec.DecodeError, UnicodeDecodeError):
             return None
         # More strings than events: the data does not have the learned form.
-        return "".join(found) if len(found) == len(strings) else None
+        return "".join(texts) if len(texts) == len(strings) else None
 
-    def run(self, data: bytes) -> tuple[str, bytes] | None:
+    def read_run(self, data: bytes) -> tuple[str, bytes] | None:
         """Return the joined texts of the matching events at the start of `data`, and the remaining data;
         None if the first event does not match."""
         if self._size < 0 or not data.startswith(self._before):
             return None
         *strings, last = data[len(self._before) :].split(self._seam)
         # The suffix ends with two newlines, which a JSON string cannot contain.
-        string, after, rest = last.partition(self._after)
+        string, after, remainder = last.partition(self._after)
         if after:
             strings.append(string)
         try:
-            found = _texts(b"[%b]" % b",".join(strings))
+            texts = _decode_texts(b"[%b]" % b",".join(strings))
         except (msgspec.DecodeError, UnicodeDecodeError):
             return None
-        if not found or len(found) != len(strings):
+        if not texts or len(texts) != len(strings):
             return None
-        return "".join(found), rest if after else self._before + last
+        return "".join(texts), remainder if after else self._before + last
 
     def learn(self, data: bytes, payload: bytes) -> None:
         """Learn prefix and suffix from a payload with only a text delta, if it ends the data."""
@@ -72,9 +72,9 @@ class Mould:
         if not self._tries or not data.endswith(event):
             return
         self._tries -= 1
-        found = [*_CONTENT.finditer(event)]
-        if len(found) == 1:
-            self._before, self._after = event[: found[0].start(1)], event[found[0].end(1) :]
+        matches = [*_CONTENT.finditer(event)]
+        if len(matches) == 1:
+            self._before, self._after = event[: matches[0].start(1)], event[matches[0].end(1) :]
             self._seam = self._after + self._before
             self._size = len(self._seam)
             self._several = 2 * self._size

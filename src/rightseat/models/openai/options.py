@@ -11,20 +11,29 @@ from msgspec import Struct
 
 from rightseat.errors import ConfigError
 from rightseat.models.openai import azure
-from rightseat.models.openai.api import Summary
-from rightseat.models.openai.client import OPENAI_URL, OpenAI, is_openai
-from rightseat.models.openai.emulated import Emulated, Way
-from rightseat.models.openai.vendor import Kind, Vendor
-from rightseat.types.capabilities import known as believed
-from rightseat.types.capabilities import said
-from rightseat.types.nearest import meant
+from rightseat.models.openai.api import ReasoningSummary
+from rightseat.models.openai.client import OPENAI_URL, OpenAIModel, is_openai
+from rightseat.models.openai.emulated import EmulatedToolsModel, ToolEmulation
+from rightseat.models.openai.vendor import OpenAIVendor, VendorKind
+from rightseat.types.capabilities import lookup_capabilities as believed
+from rightseat.types.capabilities import override_capabilities
+from rightseat.types.nearest import did_you_mean
 
 # Options passed to the model unchanged.
-_TIMES = ("connect_timeout", "first_token_timeout", "idle_timeout")
-_PLAIN = (*_TIMES, "api_key", "headers", "developer_role", "strict_tools", "usage", "images", "tries")
+_TIMEOUT_KEYS = ("connect_timeout", "first_token_timeout", "idle_timeout")
+_PASSED_KEYS = (
+    *_TIMEOUT_KEYS,
+    "api_key",
+    "headers",
+    "developer_role",
+    "strict_tools",
+    "usage",
+    "images",
+    "tries",
+)
 
 
-class Options(Struct, frozen=True, kw_only=True):
+class OpenAIOptions(Struct, frozen=True, kw_only=True):
     base_url: str = OPENAI_URL
     """The server, up to and with `/v1`; else OPENAI_BASE_URL. A query in it goes along with each request."""
     api_key: str | None = None
@@ -67,66 +76,74 @@ class Options(Struct, frozen=True, kw_only=True):
     """Whether the model takes images; not given: as its family does."""
     reasoning: bool | None = None
     """Whether the model reasons before it answers; not given: as its family does."""
-    reasoning_summary: Summary | None = None
+    reasoning_summary: ReasoningSummary | None = None
     """With `responses`: in how many words the reasoning is told; not given: not at all."""
 
 
-def model(name: str, options: Mapping[str, Any]) -> OpenAI:
+def model(name: str, options: Mapping[str, Any]) -> OpenAIModel:
     """Make the model; OPENAI_API_KEY and OPENAI_BASE_URL, or AZURE_OPENAI_…, fill missing options."""
     if not name:
         raise ConfigError("openai: needs a model's name, as in openai:gpt-5-mini")
-    keys = Options.__struct_fields__
+    keys = OpenAIOptions.__struct_fields__
     for key in options:
         if key not in keys:
-            hint = meant(key, keys)
+            hint = did_you_mean(key, keys)
             raise ConfigError(f"The model openai:{name} has no option {key!r}. {hint}", param=key)
     try:
-        known = msgspec.convert({**_environment(options), **options}, Options)
+        parsed = msgspec.convert({**_read_environment(options), **options}, OpenAIOptions)
     except msgspec.ValidationError as error:
         raise ConfigError(f"The model openai:{name} has a wrong option: {error}") from error
-    _check(name, known)
-    return _made(name, known)
+    _check_options(name, parsed)
+    return _make_model(name, parsed)
 
 
-def _environment(options: Mapping[str, Any]) -> dict[str, Any]:
+def _read_environment(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return defaults from the environment; its key is used only for its own server or OpenAI."""
     env = os.environ
-    elsewhere = "base_url" in options or env.get("OPENAI_BASE_URL") or env.get("OPENAI_API_KEY")
-    endpoint = "" if elsewhere else env.get("AZURE_OPENAI_ENDPOINT", "")
+    prefers_openai = "base_url" in options or env.get("OPENAI_BASE_URL") or env.get("OPENAI_API_KEY")
+    endpoint = "" if prefers_openai else env.get("AZURE_OPENAI_ENDPOINT", "")
     if endpoint or options.get("azure_endpoint"):
-        ours = env.get("AZURE_OPENAI_ENDPOINT", "") in ("", options.get("azure_endpoint", endpoint))
+        same_endpoint = env.get("AZURE_OPENAI_ENDPOINT", "") in ("", options.get("azure_endpoint", endpoint))
         version = env.get("OPENAI_API_VERSION") or env.get("AZURE_OPENAI_API_VERSION") or ""
-        key = env.get("AZURE_OPENAI_API_KEY") if ours else None
+        key = env.get("AZURE_OPENAI_API_KEY") if same_endpoint else None
         return {"azure_endpoint": endpoint, "api_version": version, "api_key": key or None}
-    given: dict[str, Any] = {"base_url": env.get("OPENAI_BASE_URL") or OPENAI_URL}
+    values: dict[str, Any] = {"base_url": env.get("OPENAI_BASE_URL") or OPENAI_URL}
     if "base_url" not in options or is_openai(str(options["base_url"])):
-        given["api_key"] = env.get("OPENAI_API_KEY") or None
-    return given
+        values["api_key"] = env.get("OPENAI_API_KEY") or None
+    return values
 
 
-def _made(name: str, options: Options) -> OpenAI:
+def _make_model(name: str, options: OpenAIOptions) -> OpenAIModel:
     base_url = options.base_url
-    kind: Kind = "openai" if is_openai(base_url) else "compatible"
+    kind: VendorKind = "openai" if is_openai(base_url) else "compatible"
     if options.azure_endpoint:
         kind, deployment = "azure", options.deployment or name
-        base_url = azure.base_url(options.azure_endpoint, options.api_version, deployment, options.api)
-    able = believed(kind, name)
-    told = {key: getattr(options, key) for key in ("parallel", "schema", "images", "reasoning")}
-    way = _way(options.tools, native=able.tools, schema=said(able, told).schema)
-    able = said(able, told | {"tools": way != "none"})
-    vendor = Vendor(
+        base_url = azure.build_base_url(options.azure_endpoint, options.api_version, deployment, options.api)
+    capabilities = believed(kind, name)
+    overrides = {key: getattr(options, key) for key in ("parallel", "schema", "images", "reasoning")}
+    emulation = _choose_emulation(
+        options.tools, native=capabilities.tools, schema=override_capabilities(capabilities, overrides).schema
+    )
+    capabilities = override_capabilities(capabilities, overrides | {"tools": emulation != "none"})
+    openai_vendor = OpenAIVendor(
         kind=kind,
         api=options.api,
-        served=options.deployment,
-        token=azure.token_provider(options.token_provider) if options.token_provider else None,
-        summary=options.reasoning_summary,
+        deployment=options.deployment,
+        token_provider=azure.load_token_provider(options.token_provider) if options.token_provider else None,
+        reasoning_summary=options.reasoning_summary,
     )
-    fields = {field: getattr(options, field) for field in _PLAIN}
-    fields |= {"base_url": base_url, "abilities": able, "vendor": vendor}
-    return Emulated(name, tools=way, **fields) if way in ("schema", "prompt") else OpenAI(name, **fields)
+    fields = {field: getattr(options, field) for field in _PASSED_KEYS}
+    fields |= {"base_url": base_url, "capabilities": capabilities, "vendor": openai_vendor}
+    return (
+        EmulatedToolsModel(name, tools=emulation, **fields)
+        if emulation in ("schema", "prompt")
+        else OpenAIModel(name, **fields)
+    )
 
 
-def _way(tools: bool | str | None, *, native: bool, schema: bool) -> Literal["native", "none"] | Way:
+def _choose_emulation(
+    tools: bool | str | None, *, native: bool, schema: bool
+) -> Literal["native", "none"] | ToolEmulation:
     """Choose how tools are called: natively if the server can, else by emulation."""
     match tools:
         case False:
@@ -139,12 +156,12 @@ def _way(tools: bool | str | None, *, native: bool, schema: bool) -> Literal["na
             return "native"
 
 
-def _check(name: str, options: Options) -> None:
-    for key in (*_TIMES, "tries"):
+def _check_options(name: str, options: OpenAIOptions) -> None:
+    for key in (*_TIMEOUT_KEYS, "tries"):
         if not getattr(options, key) > 0:
             raise ConfigError(f"The model openai:{name} needs a {key} above 0.", param=key)
-    carried = {header.lower() for header in options.headers}
-    if options.api_key or options.token_provider or carried & {"authorization", "api-key"}:
+    header_names = {header.lower() for header in options.headers}
+    if options.api_key or options.token_provider or header_names & {"authorization", "api-key"}:
         return
     if options.azure_endpoint:
         raise ConfigError(

@@ -7,12 +7,19 @@ from typing import Any, assert_never
 import msgspec
 from msgspec import Struct
 
-from rightseat.engine.structured import RULE
-from rightseat.types.messages import File, Image, Message, Part, Text, said
-from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
+from rightseat.engine.structured import SCHEMA_INSTRUCTION
+from rightseat.types.messages import (
+    FileMessagePart,
+    ImageMessagePart,
+    Message,
+    MessagePart,
+    TextMessagePart,
+    text_message,
+)
+from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
 
 # Fields that `extra` may not set: the model, and all that changes how we parse the answer.
-RESERVED = frozenset({"model", "messages", "stream", "stream_options", "n"}) | frozenset(
+RESERVED_KEYS = frozenset({"model", "messages", "stream", "stream_options", "n"}) | frozenset(
     {"tools", "tool_choice", "functions", "function_call"}
 )
 
@@ -21,64 +28,69 @@ class Dialect(Struct, frozen=True, kw_only=True):
     """What one server accepts in a request."""
 
     developer_role: bool
-    completion_tokens: bool
+    max_completion_tokens: bool
     strict_tools: bool
     usage: bool
     schema: bool = True
     """The server takes an output schema; else it goes into a system message."""
-    unknown: frozenset[str] = frozenset()
+    unsupported: frozenset[str] = frozenset()
     """Settings that the server refuses; they are left out."""
 
 
-def body(model: str, prompt: Prompt, dialect: Dialect) -> dict[str, Any]:
+def build_chat_body(model: str, prompt: Prompt, dialect: Dialect) -> dict[str, Any]:
     out: dict[str, Any] = {
         "model": model,
-        "messages": [_message(message, dialect) for message in spoken(prompt, dialect)],
+        "messages": [
+            _format_chat_message(message, dialect) for message in messages_with_schema(prompt, dialect)
+        ],
         "stream": True,
     }
     if dialect.usage:
         out["stream_options"] = {"include_usage": True}
     if prompt.tools:
-        out["tools"] = [_tool(tool, dialect.strict_tools) for tool in prompt.tools]
+        out["tools"] = [_format_chat_tool(tool, dialect.strict_tools) for tool in prompt.tools]
         if prompt.tool_choice.mode != "auto":
-            out["tool_choice"] = _choice(prompt.tool_choice)
+            out["tool_choice"] = _format_chat_tool_choice(prompt.tool_choice)
         if prompt.settings.parallel_calls is not None:
             out["parallel_tool_calls"] = prompt.settings.parallel_calls
     if prompt.output_schema is not None and dialect.schema:
-        answer: dict[str, Any] = {"name": "answer", "schema": prompt.output_schema}
+        json_schema: dict[str, Any] = {"name": "answer", "schema": prompt.output_schema}
         if dialect.strict_tools:
-            answer["strict"] = True
-        out["response_format"] = {"type": "json_schema", "json_schema": answer}
-    out.update(_sampling(prompt.settings, dialect.completion_tokens))
-    out.update((key, value) for key, value in prompt.settings.extra.items() if key not in RESERVED)
-    for key in dialect.unknown:
+            json_schema["strict"] = True
+        out["response_format"] = {"type": "json_schema", "json_schema": json_schema}
+    out.update(_build_chat_sampling(prompt.settings, dialect.max_completion_tokens))
+    out.update((key, value) for key, value in prompt.settings.extra.items() if key not in RESERVED_KEYS)
+    for key in dialect.unsupported:
         out.pop(key, None)
     return out
 
 
-def spoken(prompt: Prompt, dialect: Dialect) -> tuple[Message, ...]:
+def messages_with_schema(prompt: Prompt, dialect: Dialect) -> tuple[Message, ...]:
     """Return the messages, with the output schema as a system message if the server takes none."""
     if prompt.output_schema is None or dialect.schema:
         return prompt.messages
-    return (said("system", RULE + msgspec.json.encode(prompt.output_schema).decode()), *prompt.messages)
+    return (
+        text_message("system", SCHEMA_INSTRUCTION + msgspec.json.encode(prompt.output_schema).decode()),
+        *prompt.messages,
+    )
 
 
-def _sampling(settings: Settings, completion_tokens: bool) -> dict[str, Any]:
-    given = {
+def _build_chat_sampling(settings: SamplingSettings, max_completion_tokens: bool) -> dict[str, Any]:
+    values = {
         "temperature": settings.temperature,
         "top_p": settings.top_p,
-        "max_completion_tokens" if completion_tokens else "max_tokens": settings.max_tokens,
+        "max_completion_tokens" if max_completion_tokens else "max_tokens": settings.max_tokens,
         "stop": list(settings.stop) or None,
         "seed": settings.seed,
     }
-    return {key: value for key, value in given.items() if value is not None}
+    return {key: value for key, value in values.items() if value is not None}
 
 
-def _message(message: Message, dialect: Dialect) -> dict[str, Any]:
+def _format_chat_message(message: Message, dialect: Dialect) -> dict[str, Any]:
     role = message.role
     if role == "developer" and not dialect.developer_role:
         role = "system"
-    out: dict[str, Any] = {"role": role, "content": _content(message.parts)}
+    out: dict[str, Any] = {"role": role, "content": _format_chat_content(message.parts)}
     if role == "tool":
         out["tool_call_id"] = message.call_id or ""
     elif message.name:
@@ -93,30 +105,30 @@ def _message(message: Message, dialect: Dialect) -> dict[str, Any]:
     return out
 
 
-def _content(parts: tuple[Part, ...]) -> str | list[dict[str, Any]]:
+def _format_chat_content(parts: tuple[MessagePart, ...]) -> str | list[dict[str, Any]]:
     match parts:
         case ():
             return ""
-        case (Text(text=text),):
+        case (TextMessagePart(text=text),):
             return text
         case _:
-            return [_part(part) for part in parts]
+            return [_format_chat_part(part) for part in parts]
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _format_chat_part(part: MessagePart) -> dict[str, Any]:
     match part:
-        case Text():
+        case TextMessagePart():
             return {"type": "text", "text": part.text}
-        case Image():
+        case ImageMessagePart():
             image = {"url": part.url} if part.detail is None else {"url": part.url, "detail": part.detail}
             return {"type": "image_url", "image_url": image}
-        case File():
-            return {"type": "file", "file": file_of(part)}
+        case FileMessagePart():
+            return {"type": "file", "file": format_file(part)}
         case _:
             assert_never(part)
 
 
-def file_of(part: File) -> dict[str, str]:
+def format_file(part: FileMessagePart) -> dict[str, str]:
     out: dict[str, str] = {}
     if part.name is not None:
         out["filename"] = part.name
@@ -128,7 +140,7 @@ def file_of(part: File) -> dict[str, str]:
     return out
 
 
-def _tool(tool: ToolSpec, strict: bool) -> dict[str, Any]:
+def _format_chat_tool(tool: ToolSpec, strict: bool) -> dict[str, Any]:
     function: dict[str, Any] = {"name": tool.name, "parameters": tool.parameters}
     if tool.description:
         function["description"] = tool.description
@@ -137,7 +149,7 @@ def _tool(tool: ToolSpec, strict: bool) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _choice(choice: ToolChoice) -> str | dict[str, Any]:
+def _format_chat_tool_choice(choice: ToolChoice) -> str | dict[str, Any]:
     if choice.mode == "named":
         return {"type": "function", "function": {"name": choice.name}}
     return choice.mode

@@ -5,56 +5,64 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, assert_never
 
-from rightseat.models.openai.request import Dialect, file_of, spoken
-from rightseat.types.messages import File, Image, Message, Part, Text
-from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
+from rightseat.models.openai.request import Dialect, format_file, messages_with_schema
+from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, MessagePart, TextMessagePart
+from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
 
 # Provider of opaque parts that hold encrypted reasoning.
-PROVIDER = "openai-responses"
+RESPONSES_PROVIDER = "openai-responses"
 # Fields of `extra` that this API knows by the same name.
-PASSED = frozenset({"metadata", "prompt_cache_key", "safety_identifier", "service_tier"}) | frozenset(
-    {"top_logprobs", "truncation", "user"}
-)
+PASSED_SETTINGS = frozenset(
+    {"metadata", "prompt_cache_key", "safety_identifier", "service_tier"}
+) | frozenset({"top_logprobs", "truncation", "user"})
 
 
-def body(
-    model: str, prompt: Prompt, dialect: Dialect, *, reasons: bool, summary: str | None
+def build_responses_body(
+    model: str, prompt: Prompt, dialect: Dialect, *, supports_reasoning: bool, summary: str | None
 ) -> dict[str, Any]:
     out: dict[str, Any] = {
         "model": model,
-        "input": [item for message in spoken(prompt, dialect) for item in _items(message, dialect)],
+        "input": [
+            item
+            for message in messages_with_schema(prompt, dialect)
+            for item in _format_items(message, dialect)
+        ],
         "stream": True,
         "store": False,
     }
     if prompt.tools:
-        out["tools"] = [_tool(tool, dialect.strict_tools) for tool in prompt.tools]
+        out["tools"] = [_format_responses_tool(tool, dialect.strict_tools) for tool in prompt.tools]
         if prompt.tool_choice.mode != "auto":
-            out["tool_choice"] = _choice(prompt.tool_choice)
+            out["tool_choice"] = _format_responses_tool_choice(prompt.tool_choice)
         if prompt.settings.parallel_calls is not None:
             out["parallel_tool_calls"] = prompt.settings.parallel_calls
-    if reasons:
+    if supports_reasoning:
         # Without it the next turn would have to repeat the reasoning.
         out["include"] = ["reasoning.encrypted_content"]
-    out |= _sampling(prompt.settings) | _forms(prompt, dialect) | _thinking(prompt.settings, summary)
-    out.update((key, value) for key, value in prompt.settings.extra.items() if key in PASSED)
-    for key in dialect.unknown:
+    out |= (
+        _build_responses_sampling(prompt.settings)
+        | _build_text_options(prompt, dialect)
+        | _build_reasoning(prompt.settings, summary)
+    )
+    out.update((key, value) for key, value in prompt.settings.extra.items() if key in PASSED_SETTINGS)
+    for key in dialect.unsupported:
         out.pop(key, None)
     return out
 
 
-def _sampling(settings: Settings) -> dict[str, Any]:
-    given = {
+def _build_responses_sampling(settings: SamplingSettings) -> dict[str, Any]:
+    values = {
         "temperature": settings.temperature,
         "top_p": settings.top_p,
         "max_output_tokens": settings.max_tokens,
     }
-    return {key: value for key, value in given.items() if value is not None}
+    return {key: value for key, value in values.items() if value is not None}
 
 
-def _forms(prompt: Prompt, dialect: Dialect) -> dict[str, Any]:
+def _build_text_options(prompt: Prompt, dialect: Dialect) -> dict[str, Any]:
     """Return the `text` field: output format and verbosity."""
     text: dict[str, Any] = {}
-    asked = prompt.settings.extra.get("response_format")
+    response_format = prompt.settings.extra.get("response_format")
     if prompt.output_schema is not None and dialect.schema:
         text["format"] = {
             "type": "json_schema",
@@ -62,17 +70,17 @@ def _forms(prompt: Prompt, dialect: Dialect) -> dict[str, Any]:
             "schema": prompt.output_schema,
             "strict": dialect.strict_tools,
         }
-    elif isinstance(asked, dict) and asked.get("type") == "json_object":
+    elif isinstance(response_format, dict) and response_format.get("type") == "json_object":
         text["format"] = {"type": "json_object"}
     verbosity = prompt.settings.extra.get("verbosity")
-    if verbosity is not None and "verbosity" not in dialect.unknown:
+    if verbosity is not None and "verbosity" not in dialect.unsupported:
         text["verbosity"] = verbosity
     return {"text": text} if text else {}
 
 
-def _thinking(settings: Settings, summary: str | None) -> dict[str, Any]:
-    given = settings.extra.get("reasoning")
-    reasoning = dict(given) if isinstance(given, dict) else {}
+def _build_reasoning(settings: SamplingSettings, summary: str | None) -> dict[str, Any]:
+    requested = settings.extra.get("reasoning")
+    reasoning = dict(requested) if isinstance(requested, dict) else {}
     if effort := settings.extra.get("reasoning_effort"):
         reasoning["effort"] = effort
     if summary:
@@ -80,7 +88,7 @@ def _thinking(settings: Settings, summary: str | None) -> dict[str, Any]:
     return {"reasoning": reasoning} if reasoning else {}
 
 
-def _items(message: Message, dialect: Dialect) -> Iterator[dict[str, Any]]:
+def _format_items(message: Message, dialect: Dialect) -> Iterator[dict[str, Any]]:
     match message.role:
         case "tool":
             yield {
@@ -89,18 +97,24 @@ def _items(message: Message, dialect: Dialect) -> Iterator[dict[str, Any]]:
                 "output": message.text,
             }
         case "assistant":
-            yield from _answered(message)
+            yield from _format_assistant_items(message)
         case role:
-            named = "developer" if role == "system" and dialect.developer_role else role
-            if named == "developer" and not dialect.developer_role:
-                named = "system"
-            yield {"type": "message", "role": named, "content": [_part(part) for part in message.parts]}
+            upstream_role = "developer" if role == "system" and dialect.developer_role else role
+            if upstream_role == "developer" and not dialect.developer_role:
+                upstream_role = "system"
+            yield {
+                "type": "message",
+                "role": upstream_role,
+                "content": [_format_responses_part(part) for part in message.parts],
+            }
 
 
-def _answered(message: Message) -> list[dict[str, Any]]:
+def _format_assistant_items(message: Message) -> list[dict[str, Any]]:
     """Return the items of an assistant message, with reasoning items in their original order."""
     thoughts = [
-        part.blob for part in message.opaque if part.provider == PROVIDER and isinstance(part.blob, dict)
+        part.blob
+        for part in message.opaque
+        if part.provider == RESPONSES_PROVIDER and isinstance(part.blob, dict)
     ]
     out = [thought["item"] for thought in thoughts if not thought["said"] and not thought["calls"]]
     if message.text:
@@ -118,27 +132,27 @@ def _answered(message: Message) -> list[dict[str, Any]]:
     return out
 
 
-def thought(item: dict[str, Any], *, said: bool, calls: int) -> dict[str, Any] | None:
+def make_reasoning_blob(item: dict[str, Any], *, said: bool, calls: int) -> dict[str, Any] | None:
     """Return a reasoning item with its position, or None if it has no encrypted content to send back."""
     if not item.get("encrypted_content"):
         return None
-    kept = {key: item[key] for key in ("type", "id", "summary", "encrypted_content") if key in item}
-    return {"said": said, "calls": calls, "item": {"summary": [], **kept}}
+    reasoning_item = {key: item[key] for key in ("type", "id", "summary", "encrypted_content") if key in item}
+    return {"said": said, "calls": calls, "item": {"summary": [], **reasoning_item}}
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _format_responses_part(part: MessagePart) -> dict[str, Any]:
     match part:
-        case Text():
+        case TextMessagePart():
             return {"type": "input_text", "text": part.text}
-        case Image():
+        case ImageMessagePart():
             return {"type": "input_image", "image_url": part.url, "detail": part.detail or "auto"}
-        case File():
-            return {"type": "input_file", **file_of(part)}
+        case FileMessagePart():
+            return {"type": "input_file", **format_file(part)}
         case _:
             assert_never(part)
 
 
-def _tool(tool: ToolSpec, strict: bool) -> dict[str, Any]:
+def _format_responses_tool(tool: ToolSpec, strict: bool) -> dict[str, Any]:
     out: dict[str, Any] = {
         "type": "function",
         "name": tool.name,
@@ -151,5 +165,5 @@ def _tool(tool: ToolSpec, strict: bool) -> dict[str, Any]:
     return out
 
 
-def _choice(choice: ToolChoice) -> str | dict[str, Any]:
+def _format_responses_tool_choice(choice: ToolChoice) -> str | dict[str, Any]:
     return {"type": "function", "name": choice.name} if choice.mode == "named" else choice.mode

@@ -7,66 +7,70 @@ from typing import Literal
 from msgspec import Struct
 
 from rightseat.models.openai import faults
-from rightseat.models.openai.api import Api, Chat, Responses, Summary
+from rightseat.models.openai.api import ChatCompletionsApi, OpenAIApi, ReasoningSummary, ResponsesApi
 from rightseat.models.openai.azure import TokenProvider
 from rightseat.models.openai.request import Dialect
-from rightseat.types.capabilities import Abilities, listed
+from rightseat.types.capabilities import Capabilities, find_listed_capabilities
 
 # OpenAI refuses sampling settings for reasoning models, and reasoning settings for other models.
-_NOT_REASONING = frozenset({"reasoning", "reasoning_effort", "verbosity"})
-_REASONING = frozenset(
+_REASONING_SETTINGS = frozenset({"reasoning", "reasoning_effort", "verbosity"})
+_SAMPLING_SETTINGS = frozenset(
     {"temperature", "top_p", "stop", "presence_penalty", "frequency_penalty", "logit_bias"}
     | {"logprobs", "top_logprobs"}
 )
-_ONE_CALL = frozenset({"parallel_tool_calls"})
+_PARALLEL_SETTINGS = frozenset({"parallel_tool_calls"})
 
 
-Kind = Literal["openai", "azure", "compatible"]
+VendorKind = Literal["openai", "azure", "compatible"]
 
 
-class Vendor(Struct, frozen=True, kw_only=True):
+class OpenAIVendor(Struct, frozen=True, kw_only=True):
     """The server's vendor; `compatible` is any other than OpenAI and Azure."""
 
-    kind: Kind
+    kind: VendorKind
     api: Literal["chat", "responses"] = "chat"
-    served: str = ""
+    deployment: str = ""
     """The deployment to request instead of the model's name."""
-    token: TokenProvider | None = None
+    token_provider: TokenProvider | None = None
     """Returns a fresh token for each request."""
-    summary: Summary | None = None
+    reasoning_summary: ReasoningSummary | None = None
 
-    def key(self, key: str | None) -> dict[str, str]:
-        if not key:
+    def make_auth_headers(self, api_key: str | None) -> dict[str, str]:
+        if not api_key:
             return {}
-        return {"api-key": key} if self.kind == "azure" else {"Authorization": f"Bearer {key}"}
+        return {"api-key": api_key} if self.kind == "azure" else {"Authorization": f"Bearer {api_key}"}
 
     @property
-    def credential(self) -> str:
+    def credential_name(self) -> str:
         """The setting that holds the credential, for error messages."""
-        if self.token is not None:
+        if self.token_provider is not None:
             return "token_provider"
-        return "AZURE_OPENAI_API_KEY (api_key)" if self.kind == "azure" else faults.KEY
+        return "AZURE_OPENAI_API_KEY (api_key)" if self.kind == "azure" else faults.DEFAULT_CREDENTIAL
 
-    def knows(self, name: str) -> bool:
+    def knows_model(self, name: str) -> bool:
         """Whether the model's capabilities are known; only then images are sent unasked."""
-        return self.kind != "compatible" or listed(self.kind, name) is not None
+        return self.kind != "compatible" or find_listed_capabilities(self.kind, name) is not None
 
-    def asked(self, able: Abilities, *, developer_role: bool | None, strict_tools: bool, usage: bool) -> Api:
+    def make_api(
+        self, capabilities: Capabilities, *, developer_role: bool | None, strict_tools: bool, usage: bool
+    ) -> OpenAIApi:
         dialect = Dialect(
             developer_role=self.kind == "openai" if developer_role is None else developer_role,
-            completion_tokens=self.kind == "openai" or (self.kind == "azure" and able.reasoning),
+            max_completion_tokens=self.kind == "openai" or (self.kind == "azure" and capabilities.reasoning),
             strict_tools=strict_tools,
             usage=usage,
-            schema=able.schema,
-            unknown=frozenset() if self.kind == "compatible" else unknown(able),
+            schema=capabilities.schema,
+            unsupported=frozenset() if self.kind == "compatible" else list_unsupported_settings(capabilities),
         )
         if self.api == "responses":
-            return Responses(dialect, reasons=able.reasoning, summary=self.summary)
-        return Chat(dialect)
+            return ResponsesApi(
+                dialect, supports_reasoning=capabilities.reasoning, summary=self.reasoning_summary
+            )
+        return ChatCompletionsApi(dialect)
 
 
-def unknown(able: Abilities) -> frozenset[str]:
+def list_unsupported_settings(capabilities: Capabilities) -> frozenset[str]:
     """Return the settings that OpenAI refuses for a model."""
-    if not able.reasoning:
-        return _NOT_REASONING
-    return _REASONING if able.parallel else _REASONING | _ONE_CALL
+    if not capabilities.reasoning:
+        return _REASONING_SETTINGS
+    return _SAMPLING_SETTINGS if capabilities.parallel else _SAMPLING_SETTINGS | _PARALLEL_SETTINGS

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from rightseat.http import Response
+from rightseat.http.response import Response
 
 
-class Watchdog:
+class ResponseWatchdog:
     """Aborts the response if no chunk arrives before `deadline`, or a later wait exceeds `idle`.
 
     Only time that the reader waits counts, so a slow client is not taken for a silent upstream. The reader
@@ -24,17 +24,17 @@ class Watchdog:
         self._idle = idle
         self.begun = False
         self.expired = False
-        self._timer = loop.call_at(min(deadline, loop.time() + idle), self._look)
+        self._timer = loop.call_at(min(deadline, loop.time() + idle), self._check)
 
     def stop(self) -> None:
         self._timer.cancel()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         now = self._loop.time()
-        due = self._response.since + self._idle if self.begun else self._deadline
+        due = self._response.waiting_since + self._idle if self.begun else self._deadline
         if now < due:
             # A wait that starts after now is overdue at the earliest in `idle` seconds.
-            self._timer = self._loop.call_at(min(due, now + self._idle), self._look)
+            self._timer = self._loop.call_at(min(due, now + self._idle), self._check)
         else:
             self.expired = True
-            self._response.cut()
+            self._response.abort()

@@ -8,47 +8,47 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.json import Decoder
 
 
-class Function(Struct, gc=False):
+class UpstreamFunctionDelta(Struct, gc=False):
     name: str | None = None
     # A string by the spec, an object at some servers; raw bytes, so that numbers keep their exact spelling.
     arguments: Raw | UnsetType = UNSET
 
 
-class ToolCall(Struct, gc=False):
+class UpstreamToolCallDelta(Struct, gc=False):
     index: int | None = None
     id: str | None = None
-    function: Function | None = None
+    function: UpstreamFunctionDelta | None = None
 
 
-class Delta(Struct, gc=False):
+class UpstreamChatDelta(Struct, gc=False):
     content: str | list[Any] | None = None
     reasoning_content: Any = None
     reasoning: Any = None
     refusal: str | None = None
-    tool_calls: list[ToolCall] | None = None
-    function_call: Function | None = None
+    tool_calls: list[UpstreamToolCallDelta] | None = None
+    function_call: UpstreamFunctionDelta | None = None
 
 
-class Choice(Struct, gc=False):
+class UpstreamChatChoice(Struct, gc=False):
     index: int | None = None
-    delta: Delta | None = None
-    message: Delta | None = None
+    delta: UpstreamChatDelta | None = None
+    message: UpstreamChatDelta | None = None
     finish_reason: str | None = None
     logprobs: Any = None
 
 
-class Usage(Struct, gc=False):
+class UpstreamChatUsage(Struct, gc=False):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
 
 
-class Chunk(Struct, gc=False):
+class UpstreamChatChunk(Struct, gc=False):
     """A streamed chunk, a whole chat.completion, or an error, distinguished by the fields present."""
 
-    choices: list[Choice] | None = None
-    usage: Usage | None = None
+    choices: list[UpstreamChatChoice] | None = None
+    usage: UpstreamChatUsage | None = None
     error: Any = None
 
 
-CHUNK = Decoder(Chunk)
-TEXT = Decoder(str)
+CHUNK_DECODER = Decoder(UpstreamChatChunk)
+STRING_DECODER = Decoder(str)

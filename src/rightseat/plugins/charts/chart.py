@@ -8,17 +8,19 @@ from typing import Any, Literal, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat.plugins.charts.grid import Column, Grid
+from rightseat.plugins.charts.grid import DataTable, TableColumn
 
-Kind = Literal["bar", "stacked", "line", "area", "pie", "ring", "scatter", "heatmap"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-ROUND = ("pie", "ring")
-FEW = 12
-LONGEST_TITLE = 120
-COUNT = "count"
-_ID = re.compile(r"(?i)(^|[_. ])(id|no|key|code|编号)$")
-_SHARE = re.compile(r"(?i)\b(share|percent|proportion|portion|ratio|anteil|breakdown)|占比|比例|份额|百分")
-_PARTS: dict[Kind, re.Pattern[str]] = {
+ChartKind = Literal["bar", "stacked", "line", "area", "pie", "ring", "scatter", "heatmap"]
+CHART_KINDS: tuple[ChartKind, ...] = get_args(ChartKind)
+PIE_KINDS = ("pie", "ring")
+MAX_GROUPS = 12
+MAX_TITLE_LENGTH = 120
+COUNT_LABEL = "count"
+_ID_NAME = re.compile(r"(?i)(^|[_. ])(id|no|key|code|编号)$")
+_SHARE_WORDS = re.compile(
+    r"(?i)\b(share|percent|proportion|portion|ratio|anteil|breakdown)|占比|比例|份额|百分"
+)
+_KIND_WORDS: dict[ChartKind, re.Pattern[str]] = {
     "pie": re.compile(r"(?i)\bpie\b|饼图"),
     "ring": re.compile(r"(?i)\b(ring|donut|doughnut)\b|环形图|环图"),
     "stacked": re.compile(r"(?i)\bstack(ed)?\b|堆叠|堆积"),
@@ -30,8 +32,8 @@ _PARTS: dict[Kind, re.Pattern[str]] = {
 }
 
 
-class Chart(Struct, frozen=True, kw_only=True):
-    kind: Kind
+class ChartSpec(Struct, frozen=True, kw_only=True):
+    kind: ChartKind
     x: str = ""
     """Column of the x axis, or of a pie's names; empty numbers the rows."""
     y: tuple[str, ...] = ()
@@ -42,14 +44,14 @@ class Chart(Struct, frozen=True, kw_only=True):
     log: bool = False
 
 
-def schema(grid: Grid) -> dict[str, Any]:
+def build_chart_schema(table: DataTable) -> dict[str, Any]:
     """Return the schema for a model's choice, limited to the table's columns."""
-    names = [column.name for column in grid.columns]
-    numbers = [column.name for column in grid.of("number")] or names
+    names = [column.name for column in table.columns]
+    numbers = [column.name for column in table.list_columns("number")] or names
     return {
         "type": "object",
         "properties": {
-            "kind": {"type": "string", "enum": list(KINDS)},
+            "kind": {"type": "string", "enum": list(CHART_KINDS)},
             "x": {"type": "string", "enum": names},
             "y": {
                 "type": "array",
@@ -58,7 +60,7 @@ def schema(grid: Grid) -> dict[str, Any]:
                 "maxItems": 8,
             },
             "series": {"type": "string", "enum": ["", *names]},
-            "title": {"type": "string", "maxLength": LONGEST_TITLE},
+            "title": {"type": "string", "maxLength": MAX_TITLE_LENGTH},
             "log": {"type": "boolean"},
         },
         "required": ["kind", "x", "y", "series", "title", "log"],
@@ -66,61 +68,65 @@ def schema(grid: Grid) -> dict[str, Any]:
     }
 
 
-def default(grid: Grid, question: str = "") -> Chart:
+def make_default_chart(table: DataTable, question: str = "") -> ChartSpec:
     """Return a chart without a model: by the columns, and by a chart word in the question."""
-    made = guessed(grid, question)
-    for kind, word in _PARTS.items():
+    chart = guess_chart(table, question)
+    for kind, word in _KIND_WORDS.items():
         if word.search(question):
-            return fitting(replace(made, kind=kind), grid)
-    return fitting(made, grid)
+            return fit_to_table(replace(chart, kind=kind), table)
+    return fit_to_table(chart, table)
 
 
-def guessed(grid: Grid, question: str) -> Chart:
-    numbers = measures(grid)
-    times, texts = grid.of("time"), grid.of("text")
+def guess_chart(table: DataTable, question: str) -> ChartSpec:
+    numbers = find_measures(table)
+    times, texts = table.list_columns("time"), table.list_columns("text")
     y = tuple(one.name for one in numbers)
     if not numbers:
-        first = (texts or times or list(grid.columns))[0]
-        return Chart(kind="bar", x=first.name)
+        first = (texts or times or list(table.columns))[0]
+        return ChartSpec(kind="bar", x=first.name)
     if times:
-        group = next((one.name for one in texts if repeated(times[0]) and len(one.distinct) <= FEW), "")
-        return Chart(kind="line", x=times[0].name, y=y[:1] if group else y[:FEW], series=group)
-    if len(texts) > 1 and repeated(texts[0]) and len(texts[1].distinct) <= FEW:
-        return Chart(kind="stacked", x=texts[0].name, y=y[:1], series=texts[1].name)
+        group = next(
+            (one.name for one in texts if has_repeats(times[0]) and len(one.distinct) <= MAX_GROUPS), ""
+        )
+        return ChartSpec(kind="line", x=times[0].name, y=y[:1] if group else y[:MAX_GROUPS], series=group)
+    if len(texts) > 1 and has_repeats(texts[0]) and len(texts[1].distinct) <= MAX_GROUPS:
+        return ChartSpec(kind="stacked", x=texts[0].name, y=y[:1], series=texts[1].name)
     if texts:
-        share = _SHARE.search(question) and len(numbers) == 1 and len(texts[0].distinct) <= FEW
-        return Chart(kind="pie" if share else "bar", x=texts[0].name, y=y[:1] if share else y[:FEW])
-    others = [column for column in grid.columns if column not in numbers]
+        share = _SHARE_WORDS.search(question) and len(numbers) == 1 and len(texts[0].distinct) <= MAX_GROUPS
+        return ChartSpec(
+            kind="pie" if share else "bar", x=texts[0].name, y=y[:1] if share else y[:MAX_GROUPS]
+        )
+    others = [column for column in table.columns if column not in numbers]
     if others:
-        return Chart(kind="bar", x=others[0].name, y=y)
-    if len(numbers) > 1 and grid.size > 1:
-        return Chart(kind="scatter", x=y[0], y=y[1:2])
-    return Chart(kind="bar", x="", y=y)
+        return ChartSpec(kind="bar", x=others[0].name, y=y)
+    if len(numbers) > 1 and table.row_count > 1:
+        return ChartSpec(kind="scatter", x=y[0], y=y[1:2])
+    return ChartSpec(kind="bar", x="", y=y)
 
 
-def measures(grid: Grid) -> list[Column]:
+def find_measures(table: DataTable) -> list[TableColumn]:
     """Return the number columns without ids; all of them if only ids are left."""
-    numbers = grid.of("number")
-    return [one for one in numbers if not _ID.search(one.name)] or numbers
+    numbers = table.list_columns("number")
+    return [one for one in numbers if not _ID_NAME.search(one.name)] or numbers
 
 
-def repeated(column: Column) -> bool:
+def has_repeats(column: TableColumn) -> bool:
     return len(column.distinct) < len([cell for cell in column.cells if cell is not None])
 
 
-def fitting(wanted: Chart, grid: Grid) -> Chart:
+def fit_to_table(chart: ChartSpec, table: DataTable) -> ChartSpec:
     """Return the chart reduced to what the table has, so that it can always be drawn."""
-    x = wanted.x if wanted.x in grid else ""
-    numbers = [one.name for one in grid.of("number")]
-    y = tuple(dict.fromkeys(name for name in wanted.y if name in numbers))
+    x = chart.x if chart.x in table else ""
+    numbers = [one.name for one in table.list_columns("number")]
+    y = tuple(dict.fromkeys(name for name in chart.y if name in numbers))
     if len(y) > 1 or x not in numbers:
         y = tuple(name for name in y if name != x)
-    series = wanted.series if wanted.series in grid and wanted.series != x else ""
+    series = chart.series if chart.series in table and chart.series != x else ""
     if series in y:
         series = ""
-    if series and len(grid[series].distinct) > 4 * FEW:
+    if series and len(table[series].distinct) > 4 * MAX_GROUPS:
         series = ""
-    kind = wanted.kind
+    kind = chart.kind
     if kind == "scatter" and (x not in numbers or not y):
         others = [name for name in numbers if name not in y]
         if not others or not y:
@@ -129,7 +135,9 @@ def fitting(wanted: Chart, grid: Grid) -> Chart:
             x, y = others[0], y[:1]
     if kind == "heatmap" and not (x and series):
         kind = "bar"
-    if kind in ROUND or kind == "heatmap" or series:
+    if kind in PIE_KINDS or kind == "heatmap" or series:
         y = y[:1]
-    title = " ".join(wanted.title.split())[:LONGEST_TITLE]
-    return Chart(kind=kind, x=x, y=y, series="" if kind in ROUND else series, title=title, log=wanted.log)
+    title = " ".join(chart.title.split())[:MAX_TITLE_LENGTH]
+    return ChartSpec(
+        kind=kind, x=x, y=y, series="" if kind in PIE_KINDS else series, title=title, log=chart.log
+    )

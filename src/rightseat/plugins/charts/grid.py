@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-Kind = Literal["number", "time", "text"]
-MOST_ROWS = 2000
-MOST_COLUMNS = 60
-DEPTH = 5
+ColumnKind = Literal["number", "time", "text"]
+MAX_ROWS = 2000
+MAX_COLUMNS = 60
+MAX_DEPTH = 5
 NAME, VALUE = "name", "value"
 _TIME = re.compile(
     r"\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}.*)?)?|\d{4}-?Q[1-4]|\d{4}-?W\d{2}|\d{4}/\d{1,2}/\d{1,2}"
@@ -21,13 +21,13 @@ _DIGITS = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _YEAR = re.compile(r"(?i)year|jahr|年")
 
 
-class NoTable(Exception):
+class NoTableFound(Exception):
     """The data holds no table."""
 
 
-class Column(Struct, frozen=True):
+class TableColumn(Struct, frozen=True):
     name: str
-    kind: Kind
+    kind: ColumnKind
     cells: tuple[Any, ...]
 
     @property
@@ -35,65 +35,65 @@ class Column(Struct, frozen=True):
         return list(dict.fromkeys(cell for cell in self.cells if cell is not None))
 
 
-class Grid(Struct, frozen=True):
-    columns: tuple[Column, ...]
-    cut: bool = False
+class DataTable(Struct, frozen=True):
+    columns: tuple[TableColumn, ...]
+    is_truncated: bool = False
     """Whether rows were left out."""
 
-    def __getitem__(self, name: str) -> Column:
+    def __getitem__(self, name: str) -> TableColumn:
         return next(column for column in self.columns if column.name == name)
 
     def __contains__(self, name: object) -> bool:
         return any(column.name == name for column in self.columns)
 
-    def of(self, kind: Kind) -> list[Column]:
+    def list_columns(self, kind: ColumnKind) -> list[TableColumn]:
         return [column for column in self.columns if column.kind == kind]
 
     @property
-    def size(self) -> int:
+    def row_count(self) -> int:
         return len(self.columns[0].cells)
 
 
-def grid(value: Any) -> Grid:
-    found = rows(value, DEPTH)
-    if not found:
-        raise NoTable("There is no table in it, nor numbers by name.")
-    names = list(dict.fromkeys(name for row in found[:MOST_ROWS] for name in row))[:MOST_COLUMNS]
-    kept = found[:MOST_ROWS]
-    columns = [column(name, [row.get(name) for row in kept]) for name in names]
+def parse_table(value: Any) -> DataTable:
+    all_rows = find_rows(value, MAX_DEPTH)
+    if not all_rows:
+        raise NoTableFound("There is no table in it, nor numbers by name.")
+    names = list(dict.fromkeys(name for row in all_rows[:MAX_ROWS] for name in row))[:MAX_COLUMNS]
+    kept_rows = all_rows[:MAX_ROWS]
+    columns = [make_column(name, [row.get(name) for row in kept_rows]) for name in names]
     useful = tuple(one for one in columns if any(cell is not None for cell in one.cells))
     if not useful:
-        raise NoTable("The table has no values.")
-    return Grid(useful, len(found) > MOST_ROWS)
+        raise NoTableFound("The table has no values.")
+    return DataTable(useful, len(all_rows) > MAX_ROWS)
 
 
-def rows(value: Any, depth: int) -> list[dict[str, Any]]:
+def find_rows(value: Any, depth: int) -> list[dict[str, Any]]:
     """Return the rows as objects; empty if there are none."""
     match value:
         case {"columns": [*columns], "rows": [*found]} | {"columns": [*columns], "data": [*found]}:
             names = [str(one.get(NAME, one)) if isinstance(one, dict) else str(one) for one in columns]
-            return [named(row, names) for row in found]
+            return [make_row(row, names) for row in found]
         case dict():
-            return of_object(value, depth)
+            return rows_from_object(value, depth)
         case list():
-            return of_list(value)
+            return rows_from_list(value)
         case _:
             return []
 
 
-def of_object(value: dict[str, Any], depth: int) -> list[dict[str, Any]]:
-    if columns := listed_columns(value):
+def rows_from_object(value: dict[str, Any], depth: int) -> list[dict[str, Any]]:
+    if columns := get_column_lists(value):
         return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
     if depth > 0:
-        inner = [rows(one, depth - 1) for one in value.values() if isinstance(one, dict | list)]
+        inner = [find_rows(one, depth - 1) for one in value.values() if isinstance(one, dict | list)]
         # A response wraps its table in metadata: take the largest.
         if inner and (largest := max(inner, key=len)):
             return largest
-    numbers = {name: one for name, one in value.items() if number(one) is not None}
+    numbers = {name: one for name, one in value.items() if parse_number(one) is not None}
     return [{NAME: str(name), VALUE: one} for name, one in numbers.items()]
 
 
-def listed_columns(value: dict[str, Any]) -> dict[str, list[Any]]:
+def get_column_lists(value: dict[str, Any]) -> dict[str, list[Any]]:
     """Return the columns of an object with one list per column; empty otherwise."""
     lists = {str(name): one for name, one in value.items() if isinstance(one, list)}
     scalar = all(not isinstance(cell, dict | list) for one in lists.values() for cell in one)
@@ -101,68 +101,72 @@ def listed_columns(value: dict[str, Any]) -> dict[str, list[Any]]:
     return lists if len(lists) > 1 and len(lists) == len(value) and same and scalar else {}
 
 
-def of_list(value: list[Any]) -> list[dict[str, Any]]:
+def rows_from_list(value: list[Any]) -> list[dict[str, Any]]:
     objects = [one for one in value if isinstance(one, dict)]
     if objects:
-        return [flat(one) for one in objects]
+        return [flatten_row(one) for one in objects]
     lists = [one for one in value if isinstance(one, list)]
     if lists:
         head, *rest = lists
-        titled = rest and all(isinstance(cell, str) for cell in head) and len(set(head)) == len(head)
+        has_header = rest and all(isinstance(cell, str) for cell in head) and len(set(head)) == len(head)
         width = max(map(len, lists))
-        names = head if titled else [f"column {place + 1}" for place in range(width)]
-        return [named(row, names) for row in (rest if titled else lists)]
-    return [{VALUE: one} for one in value if number(one) is not None]
+        names = head if has_header else [f"column {place + 1}" for place in range(width)]
+        return [make_row(row, names) for row in (rest if has_header else lists)]
+    return [{VALUE: one} for one in value if parse_number(one) is not None]
 
 
-def named(row: Any, names: Sequence[str]) -> dict[str, Any]:
+def make_row(row: Any, names: Sequence[str]) -> dict[str, Any]:
     if isinstance(row, dict):
-        return flat(row)
+        return flatten_row(row)
     return dict(zip(names, row if isinstance(row, list | tuple) else [row], strict=False))
 
 
-def flat(row: dict[str, Any]) -> dict[str, Any]:
+def flatten_row(row: dict[str, Any]) -> dict[str, Any]:
     """Return the row with nested objects as columns of their own."""
-    made: dict[str, Any] = {}
+    flattened: dict[str, Any] = {}
     for name, cell in row.items():
         if isinstance(cell, dict):
-            made |= {f"{name}.{inner}": one for inner, one in cell.items()}
+            flattened |= {f"{name}.{inner}": one for inner, one in cell.items()}
         else:
-            made[str(name)] = cell
-    return made
+            flattened[str(name)] = cell
+    return flattened
 
 
-def column(name: str, cells: list[Any]) -> Column:
-    plain = list(map(cell_of, cells))
-    given = [cell for cell in plain if cell is not None]
-    numbers = [number(cell) for cell in plain]
-    if given and all(number(cell) is not None for cell in given):
-        if _YEAR.search(name) and all(_is_year(cell) for cell in given):
-            return Column(name, "time", tuple(None if cell is None else str(cell) for cell in plain))
-        return Column(name, "number", tuple(numbers))
-    if given and all(isinstance(cell, str) and _TIME.fullmatch(cell) for cell in given):
-        return Column(name, "time", tuple(plain))
-    return Column(name, "text", tuple(None if cell is None else str(cell) for cell in plain))
+def make_column(name: str, cells: list[Any]) -> TableColumn:
+    normalized = list(map(normalize_cell, cells))
+    present = [cell for cell in normalized if cell is not None]
+    numbers = [parse_number(cell) for cell in normalized]
+    if present and all(parse_number(cell) is not None for cell in present):
+        if _YEAR.search(name) and all(_is_year(cell) for cell in present):
+            return TableColumn(
+                name, "time", tuple(None if cell is None else str(cell) for cell in normalized)
+            )
+        return TableColumn(name, "number", tuple(numbers))
+    if present and all(isinstance(cell, str) and _TIME.fullmatch(cell) for cell in present):
+        return TableColumn(name, "time", tuple(normalized))
+    return TableColumn(name, "text", tuple(None if cell is None else str(cell) for cell in normalized))
 
 
 def _is_year(cell: Any) -> bool:
-    found = number(cell)
+    found = parse_number(cell)
     return isinstance(found, int) and 1000 <= found <= 3000
 
 
-def cell_of(cell: Any) -> Any:
+def normalize_cell(cell: Any) -> Any:
     if isinstance(cell, bool):
         return str(cell).lower()
     if isinstance(cell, float) and not math.isfinite(cell):
         return None
-    return cell if cell is None or isinstance(cell, str | int | float) else ", ".join(map(str, spread(cell)))
+    return (
+        cell if cell is None or isinstance(cell, str | int | float) else ", ".join(map(str, iter_items(cell)))
+    )
 
 
-def spread(cell: Any) -> Iterator[Any]:
+def iter_items(cell: Any) -> Iterator[Any]:
     yield from cell if isinstance(cell, list | tuple) else [cell]
 
 
-def number(cell: Any) -> int | float | None:
+def parse_number(cell: Any) -> int | float | None:
     """Return the cell as a number, also from numeric text; None otherwise."""
     if isinstance(cell, bool) or cell is None:
         return None

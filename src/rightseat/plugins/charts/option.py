@@ -4,40 +4,40 @@ from __future__ import annotations
 
 from typing import Any
 
-from rightseat.plugins.charts.plot import Plot, Series
+from rightseat.plugins.charts.plot import Plot, PlotSeries
 
-SMOOTH_FROM = 30
+MAX_SYMBOLS = 30
 Option = dict[str, Any]
 
 
-def option(plot: Plot) -> Option:
-    made: Option = {
+def build_option(plot: Plot) -> Option:
+    result: Option = {
         # richText, because in HTML a name from the data could be markup.
-        "tooltip": {"trigger": trigger(plot), "renderMode": "richText", "confine": True},
+        "tooltip": {"trigger": get_tooltip_trigger(plot), "renderMode": "richText", "confine": True},
     }
     if plot.title:
-        made["title"] = {"text": plot.title, "left": "center"}
+        result["title"] = {"text": plot.title, "left": "center"}
     if plot.kind in ("pie", "ring"):
-        made["legend"] = {"type": "scroll", "bottom": 0}
-        made["series"] = [round_series(plot)]
-        return made
-    made["grid"] = {"left": 48, "right": 32, "top": 56, "bottom": 56, "containLabel": True}
-    made["xAxis"], made["yAxis"] = axes(plot)
+        result["legend"] = {"type": "scroll", "bottom": 0}
+        result["series"] = [build_pie_series(plot)]
+        return result
+    result["grid"] = {"left": 48, "right": 32, "top": 56, "bottom": 56, "containLabel": True}
+    result["xAxis"], result["yAxis"] = build_axes(plot)
     if plot.kind == "heatmap":
-        made["visualMap"] = colours(plot)
-        made["series"] = [heat_series(plot)]
-        return made
+        result["visualMap"] = build_visual_map(plot)
+        result["series"] = [build_heatmap_series(plot)]
+        return result
     if len(plot.series) > 1:
-        made["legend"] = {"type": "scroll", "bottom": 0}
-    made["series"] = [one_series(plot, one) for one in plot.series]
-    return made
+        result["legend"] = {"type": "scroll", "bottom": 0}
+    result["series"] = [build_series(plot, one) for one in plot.series]
+    return result
 
 
-def trigger(plot: Plot) -> str:
+def get_tooltip_trigger(plot: Plot) -> str:
     return "axis" if plot.kind in ("bar", "stacked", "line", "area") else "item"
 
 
-def axes(plot: Plot) -> tuple[Option, Option]:
+def build_axes(plot: Plot) -> tuple[Option, Option]:
     value: Option = {"type": "log" if plot.log else "value", "name": plot.y}
     if plot.kind == "scatter":
         return {"type": "value", "name": plot.x, "scale": True}, {**value, "scale": True}
@@ -54,21 +54,21 @@ def axes(plot: Plot) -> tuple[Option, Option]:
     return category, value
 
 
-def one_series(plot: Plot, series: Series) -> Option:
+def build_series(plot: Plot, series: PlotSeries) -> Option:
     if plot.kind == "scatter":
         return {"type": "scatter", "name": series.name, "data": [list(point) for point in series.points]}
     kind = "bar" if plot.kind in ("bar", "stacked") else "line"
-    made: Option = {"type": kind, "name": series.name, "data": list(series.values)}
+    result: Option = {"type": kind, "name": series.name, "data": list(series.values)}
     if plot.kind == "stacked":
-        made["stack"] = "total"
+        result["stack"] = "total"
     if plot.kind == "area":
-        made["areaStyle"] = {"opacity": 0.4}
+        result["areaStyle"] = {"opacity": 0.4}
     if kind == "line":
-        made["showSymbol"] = len(series.values) <= SMOOTH_FROM
-    return made
+        result["showSymbol"] = len(series.values) <= MAX_SYMBOLS
+    return result
 
 
-def round_series(plot: Plot) -> Option:
+def build_pie_series(plot: Plot) -> Option:
     [series] = plot.series
     data = [
         {"name": name, "value": value} for name, value in zip(plot.categories, series.values, strict=True)
@@ -77,7 +77,7 @@ def round_series(plot: Plot) -> Option:
     return {"type": "pie", "name": series.name, "radius": radius, "data": data}
 
 
-def heat_series(plot: Plot) -> Option:
+def build_heatmap_series(plot: Plot) -> Option:
     data = [
         [across, up, value]
         for up, series in enumerate(plot.series)
@@ -87,7 +87,7 @@ def heat_series(plot: Plot) -> Option:
     return {"type": "heatmap", "name": plot.y, "data": data}
 
 
-def colours(plot: Plot) -> Option:
+def build_visual_map(plot: Plot) -> Option:
     values = [value for one in plot.series for value in one.values if value is not None]
     low, high = min(values, default=0), max(values, default=1)
     return {

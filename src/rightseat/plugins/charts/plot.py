@@ -6,16 +6,16 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightseat.plugins.charts.chart import COUNT, ROUND, Chart, Kind
-from rightseat.plugins.charts.grid import Column, Grid
+from rightseat.plugins.charts.chart import COUNT_LABEL, PIE_KINDS, ChartKind, ChartSpec
+from rightseat.plugins.charts.grid import DataTable, TableColumn
 
-MOST_SLICES = 20
-MOST_POINTS = 2000
-OTHERS = "…"
+MAX_SLICES = 20
+MAX_POINTS = 2000
+OTHERS_LABEL = "…"
 Number = int | float
 
 
-class Series(Struct, frozen=True):
+class PlotSeries(Struct, frozen=True):
     name: str
     values: tuple[Number | None, ...] = ()
     """One for each category."""
@@ -24,101 +24,113 @@ class Series(Struct, frozen=True):
 
 
 class Plot(Struct, frozen=True, kw_only=True):
-    kind: Kind
+    kind: ChartKind
     title: str = ""
     x: str = ""
     y: str = ""
     categories: tuple[str, ...] = ()
-    series: tuple[Series, ...] = ()
+    series: tuple[PlotSeries, ...] = ()
     log: bool = False
 
 
-def plot(chart: Chart, grid: Grid) -> Plot:
+def build_plot(chart: ChartSpec, table: DataTable) -> Plot:
     if chart.kind == "scatter":
-        return scattered(chart, grid)
-    labels = labelled(chart, grid)
-    made = grouped(chart, grid, labels)
-    if chart.kind in ROUND:
-        labels, made = rounded(labels, made)
-    values = [value for one in made for value in one.values if value is not None]
+        return build_scatter(chart, table)
+    labels = list_categories(chart, table)
+    series = aggregate_series(chart, table, labels)
+    if chart.kind in PIE_KINDS:
+        labels, series = make_slices(labels, series)
+    values = [value for one in series for value in one.values if value is not None]
     return Plot(
         kind=chart.kind,
         title=chart.title,
         x=chart.x,
-        y=chart.series if chart.kind == "heatmap" else of_y(chart),
+        y=chart.series if chart.kind == "heatmap" else get_y_title(chart),
         categories=tuple(labels),
-        series=tuple(made),
+        series=tuple(series),
         # A log scale needs positive values.
-        log=chart.log and chart.kind not in ROUND and bool(values) and min(values) > 0,
+        log=chart.log and chart.kind not in PIE_KINDS and bool(values) and min(values) > 0,
     )
 
 
-def of_y(chart: Chart) -> str:
-    return chart.y[0] if len(chart.y) == 1 else "" if chart.y else COUNT
+def get_y_title(chart: ChartSpec) -> str:
+    return chart.y[0] if len(chart.y) == 1 else "" if chart.y else COUNT_LABEL
 
 
-def labelled(chart: Chart, grid: Grid) -> list[str]:
+def list_categories(chart: ChartSpec, table: DataTable) -> list[str]:
     """Return the categories; dates are sorted."""
     if not chart.x:
-        return [str(place + 1) for place in range(grid.size)]
-    column = grid[chart.x]
-    found = column.distinct
-    ordered = sorted(found) if column.kind == "time" else found
+        return [str(place + 1) for place in range(table.row_count)]
+    column = table[chart.x]
+    values = column.distinct
+    ordered = sorted(values) if column.kind == "time" else values
     blank = any(cell is None for cell in column.cells)
-    return [*dict.fromkeys(map(label, ordered)), *([""] if blank else [])]
+    return [*dict.fromkeys(map(format_label, ordered)), *([""] if blank else [])]
 
 
-def label(cell: Any) -> str:
+def format_label(cell: Any) -> str:
     return "" if cell is None else str(cell)
 
 
-def grouped(chart: Chart, grid: Grid, labels: list[str]) -> list[Series]:
+def aggregate_series(chart: ChartSpec, table: DataTable, labels: list[str]) -> list[PlotSeries]:
     """Return the series, with rows of the same category summed up."""
     places = {name: place for place, name in enumerate(labels)}
-    at = [places[label(cell)] for cell in grid[chart.x].cells] if chart.x else list(range(grid.size))
+    row_categories = (
+        [places[format_label(cell)] for cell in table[chart.x].cells]
+        if chart.x
+        else list(range(table.row_count))
+    )
     if chart.series:
-        column = grid[chart.series]
-        names = list(dict.fromkeys(map(label, column.cells)))
-        found = chart.y[0] if chart.y else None
-        chosen = [(name, [label(cell) == name for cell in column.cells]) for name in names]
-        return [Series(name, added(grid, found, at, mine, len(labels))) for name, mine in chosen]
-    every = [True] * grid.size
-    return [Series(name or COUNT, added(grid, name, at, every, len(labels))) for name in chart.y or (None,)]
+        column = table[chart.series]
+        names = list(dict.fromkeys(map(format_label, column.cells)))
+        y_column = chart.y[0] if chart.y else None
+        chosen = [(name, [format_label(cell) == name for cell in column.cells]) for name in names]
+        return [
+            PlotSeries(name, sum_by_category(table, y_column, row_categories, mine, len(labels)))
+            for name, mine in chosen
+        ]
+    every = [True] * table.row_count
+    return [
+        PlotSeries(name or COUNT_LABEL, sum_by_category(table, name, row_categories, every, len(labels)))
+        for name in chart.y or (None,)
+    ]
 
 
-def added(
-    grid: Grid, name: str | None, at: list[int], mine: list[bool], size: int
+def sum_by_category(
+    table: DataTable, name: str | None, row_categories: list[int], included: list[bool], size: int
 ) -> tuple[Number | None, ...]:
     sums: list[Number | None] = [None] * size
-    cells = grid[name].cells if name else [1] * len(at)
-    for place, cell, counts in zip(at, cells, mine, strict=True):
+    cells = table[name].cells if name else [1] * len(row_categories)
+    for place, cell, counts in zip(row_categories, cells, included, strict=True):
         if counts and cell is not None:
             sums[place] = (sums[place] or 0) + cell
-    return tuple(tidy(one) for one in sums)
+    return tuple(round_sum(one) for one in sums)
 
 
-def tidy(value: Number | None) -> Number | None:
+def round_sum(value: Number | None) -> Number | None:
     """Round a float to 12 digits, which removes binary rounding errors of sums."""
     return float(f"{value:.12g}") if isinstance(value, float) else value
 
 
-def rounded(labels: list[str], made: list[Series]) -> tuple[list[str], list[Series]]:
+def make_slices(labels: list[str], series: list[PlotSeries]) -> tuple[list[str], list[PlotSeries]]:
     """Return pie slices: positive values only, the smallest combined into one."""
-    pairs = [(name, value) for name, value in zip(labels, made[0].values, strict=True) if (value or 0) > 0]
-    if len(pairs) > MOST_SLICES:
+    pairs = [(name, value) for name, value in zip(labels, series[0].values, strict=True) if (value or 0) > 0]
+    if len(pairs) > MAX_SLICES:
         pairs.sort(key=lambda pair: -(pair[1] or 0))
-        rest = sum(value or 0 for _, value in pairs[MOST_SLICES - 1 :])
-        pairs = [*pairs[: MOST_SLICES - 1], (OTHERS, tidy(rest))]
-    return [name for name, _ in pairs], [Series(made[0].name, tuple(value for _, value in pairs))]
+        remainder = sum(value or 0 for _, value in pairs[MAX_SLICES - 1 :])
+        pairs = [*pairs[: MAX_SLICES - 1], (OTHERS_LABEL, round_sum(remainder))]
+    return [name for name, _ in pairs], [PlotSeries(series[0].name, tuple(value for _, value in pairs))]
 
 
-def scattered(chart: Chart, grid: Grid) -> Plot:
+def build_scatter(chart: ChartSpec, table: DataTable) -> Plot:
     y = chart.y[0]
-    group: Column | None = grid[chart.series] if chart.series else None
+    group: TableColumn | None = table[chart.series] if chart.series else None
     points: dict[str, list[tuple[Number, Number]]] = {}
-    cells = zip(grid[chart.x].cells, grid[y].cells, group.cells if group else [y] * grid.size, strict=True)
+    cells = zip(
+        table[chart.x].cells, table[y].cells, group.cells if group else [y] * table.row_count, strict=True
+    )
     for across, up, name in cells:
         if across is not None and up is not None:
-            points.setdefault(label(name), []).append((across, up))
-    series = tuple(Series(name, points=tuple(found[:MOST_POINTS])) for name, found in points.items())
+            points.setdefault(format_label(name), []).append((across, up))
+    series = tuple(PlotSeries(name, points=tuple(found[:MAX_POINTS])) for name, found in points.items())
     return Plot(kind="scatter", title=chart.title, x=chart.x, y=y, series=series)

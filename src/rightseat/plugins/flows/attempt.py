@@ -11,37 +11,39 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.config.secret import mask
-from rightseat.engine.assembler import Opened
+from rightseat.engine.assembler import OpenMessageTracker
 from rightseat.errors import ContinuationGone, FlowStopped, RightseatError
-from rightseat.plugins.flows.stage import Output, Run, Stage, StepFailed
-from rightseat.types.chunks import Fragment, Used
+from rightseat.plugins.flows.stage import StepContext, StepError, StepOutput, StepRunner
+from rightseat.types.chunks import ModelChunk, UsageChunk
 from rightseat.types.events import Event, Usage
 from rightseat.types.model import Model, Prompt
-from rightseat.types.streams import closing, within
-from rightseat.types.tools import Pause, plainly
+from rightseat.types.streams import closing, with_timeout
+from rightseat.types.tools import Pause, encode_fallback
 
 log = logging.getLogger(__name__)
-LONGEST = 4000
+MAX_ERROR_LENGTH = 4000
 
 
-class Failure(Struct, frozen=True):
+class StepFailure(Struct, frozen=True):
     text: str
 
 
-async def attempted(run: Run, stage: Stage) -> AsyncIterator[Event | Output | Pause | Failure]:
+async def stream_attempt(
+    run: StepRunner, ctx: StepContext
+) -> AsyncIterator[Event | StepOutput | Pause | StepFailure]:
     """Run the step and turn whatever it raises into a StepFailure: another package may have written it."""
-    opened = Opened()
-    last: Output | Pause | Failure = Failure("The step ended without an output.")
+    open_items = OpenMessageTracker()
+    outcome: StepOutput | Pause | StepFailure = StepFailure("The step ended without an output.")
     try:
-        async with closing(within(run(stage), stage.step.timeout)) as items:
+        async with closing(with_timeout(run(ctx), ctx.step.timeout)) as items:
             async for item in items:
-                if isinstance(item, Output | Pause):
-                    last = item
+                if isinstance(item, StepOutput | Pause):
+                    outcome = item
                 else:
-                    opened.see(item)
+                    open_items.track(item)
                     yield item
         # Inside the try: a result that cannot be stored is the step's failure.
-        last = plain(last)
+        outcome = make_storable(outcome)
     except (FlowStopped, ContinuationGone):
         # Not failures of the step: a person stopped the flow, or the continuation is gone.
         raise
@@ -49,44 +51,48 @@ async def attempted(run: Run, stage: Stage) -> AsyncIterator[Event | Output | Pa
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        last = Failure("It was cancelled from inside.")
-    except (TimeoutError, StepFailed, RightseatError) as error:
-        last = failure(error, stage.step.timeout)
+        outcome = StepFailure("It was cancelled from inside.")
+    except (TimeoutError, StepError, RightseatError) as error:
+        outcome = failure_from_error(error, ctx.step.timeout)
     except Exception as error:
-        log.warning("step %s of %s failed", stage.step.name, stage.flow.id, exc_info=error)
-        last = Failure(mask(f"{type(error).__name__}: {error}")[:LONGEST])
-    for event in opened.ends():
+        log.warning("step %s of %s failed", ctx.step.name, ctx.flow.id, exc_info=error)
+        outcome = StepFailure(mask(f"{type(error).__name__}: {error}")[:MAX_ERROR_LENGTH])
+    for event in open_items.end_events():
         yield event
-    yield last
+    yield outcome
 
 
-def failure(error: TimeoutError | StepFailed | RightseatError, seconds: float | None) -> Failure:
+def failure_from_error(
+    error: TimeoutError | StepError | RightseatError, seconds: float | None
+) -> StepFailure:
     """Return the failure with a message for users and for on_error."""
     if isinstance(error, TimeoutError):
-        return Failure(
+        return StepFailure(
             f"It took longer than {seconds:g} s and was stopped." if seconds else "It took too long."
         )
     if isinstance(error, RightseatError):
-        return Failure(error.message[:LONGEST])
-    return Failure(mask(str(error))[:LONGEST])
+        return StepFailure(error.message[:MAX_ERROR_LENGTH])
+    return StepFailure(mask(str(error))[:MAX_ERROR_LENGTH])
 
 
-def plain(last: Output | Pause | Failure) -> Output | Pause | Failure:
+def make_storable(outcome: StepOutput | Pause | StepFailure) -> StepOutput | Pause | StepFailure:
     """Convert the outcome to plain JSON values; raise where it cannot be encoded (a lone surrogate, say)."""
-    if isinstance(last, Output):
-        made = msgspec.structs.replace(last, data=msgspec.to_builtins(last.data, enc_hook=plainly))
-        msgspec.json.encode(made)
-        return made
-    if isinstance(last, Pause):
-        if not last.asks:
-            return Failure("The step stopped to ask, and asked nothing.")
-        state = msgspec.to_builtins(last.state, enc_hook=plainly)
-        msgspec.json.encode((state, last.asks))
-        return msgspec.structs.replace(last, state=state)
-    return last
+    if isinstance(outcome, StepOutput):
+        output = msgspec.structs.replace(
+            outcome, data=msgspec.to_builtins(outcome.data, enc_hook=encode_fallback)
+        )
+        msgspec.json.encode(output)
+        return output
+    if isinstance(outcome, Pause):
+        if not outcome.asks:
+            return StepFailure("The step stopped to ask, and asked nothing.")
+        state = msgspec.to_builtins(outcome.state, enc_hook=encode_fallback)
+        msgspec.json.encode((state, outcome.asks))
+        return msgspec.structs.replace(outcome, state=state)
+    return outcome
 
 
-class Metered:
+class UsageTrackingModel:
     """Wraps a model and sums up the token usage of its calls."""
 
     def __init__(self, model: Model) -> None:
@@ -96,9 +102,9 @@ class Metered:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.model, name)
 
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         async with closing(self.model.stream(prompt)) as fragments:
             async for fragment in fragments:
-                if isinstance(fragment, Used):
+                if isinstance(fragment, UsageChunk):
                     self.usage = fragment.usage + (self.usage or Usage())
                 yield fragment

@@ -11,23 +11,23 @@ from typing import Any, Protocol
 
 from rightseat.errors import NotConfigured
 from rightseat.plugins.flows.flow import Flow
-from rightseat.plugins.flows.perform import flow_tool
+from rightseat.plugins.flows.perform import make_flow_tool
 from rightseat.plugins.flows.responder import FlowResponder
-from rightseat.plugins.flows.stage import Kit
-from rightseat.plugins.http.request import key_parameter
-from rightseat.plugins.naming import named
+from rightseat.plugins.flows.stage import FlowServices
+from rightseat.plugins.http.request import find_idempotency_parameter
+from rightseat.plugins.naming import make_tool_name
 from rightseat.plugins.operation import Operation
 from rightseat.plugins.plugin import Plugin
 from rightseat.types.model import Model
-from rightseat.types.stores import Notes, Store
+from rightseat.types.stores import CheckpointStore, Store
 from rightseat.types.tools import Tool
 from rightseat.types.turn import Turn
 
-DEFAULT = "default"
-READS = ("GET", "HEAD", "OPTIONS")
+DEFAULT_ASSISTANT = "default"
+READ_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
-class Host(Protocol):
+class FlowHost(Protocol):
     """The attributes of an assistant that flows use."""
 
     @property
@@ -39,86 +39,97 @@ class Host(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Chapter:
+class PluginFlows:
     """One plugin's flows and tools. `is_listed`: doors list each flow; otherwise it runs only by name."""
 
     plugin: Plugin
     operations: Mapping[str, Tool]
     scripts: Mapping[str, Tool]
-    seal: str = ""
-    appears: bool = False
+    fingerprint: str = ""
+    is_listed: bool = False
 
 
 @dataclass(eq=False)
-class Book:
-    chapters: dict[str, Chapter] = field(default_factory=dict)
+class FlowRegistry:
+    plugins: dict[str, PluginFlows] = field(default_factory=dict)
     databases: Mapping[str, Any] = field(default_factory=dict)
-    hosts: dict[str, Host] = field(default_factory=dict)
-    notes: Notes | None = None
-    kits: dict[tuple[str, str], Kit] = field(default_factory=dict)
+    hosts: dict[str, FlowHost] = field(default_factory=dict)
+    checkpoint_store: CheckpointStore | None = None
+    services: dict[tuple[str, str], FlowServices] = field(default_factory=dict)
     """Cache by (plugin id, assistant name)."""
 
-    def add(self, chapter: Chapter) -> tuple[Tool, ...]:
+    def add(self, plugin_flows: PluginFlows) -> tuple[Tool, ...]:
         """Register a plugin and return its flows as tools; a flow made of one operation already is a tool."""
-        self.chapters[chapter.plugin.id] = chapter
-        taken = {tool.name for tool in (*chapter.operations.values(), *chapter.scripts.values())}
-        made = []
-        for flow in chapter.plugin.workflows:
+        self.plugins[plugin_flows.plugin.id] = plugin_flows
+        taken = {tool.name for tool in (*plugin_flows.operations.values(), *plugin_flows.scripts.values())}
+        tools = []
+        for flow in plugin_flows.plugin.workflows:
             if flow.file:
-                name = named(flow.plugin, flow.name, taken)
+                name = make_tool_name(flow.plugin, flow.name, taken)
                 taken.add(name)
-                made.append(flow_tool(name, flow, self.kit, lambda: self.notes))
-        return tuple(made)
+                tools.append(make_flow_tool(name, flow, self.get_services, lambda: self.checkpoint_store))
+        return tuple(tools)
 
-    def bind(self, hosts: Iterable[Host], store: Store) -> dict[str, FlowResponder]:
+    def bind(self, hosts: Iterable[FlowHost], store: Store) -> dict[str, FlowResponder]:
         """Return every flow as a Responder, by "plugin.flow"."""
-        self.kits.clear()
+        self.services.clear()
         self.hosts = {host.name: host for host in hosts}
-        self.notes = store if isinstance(store, Notes) else None
-        found: dict[str, FlowResponder] = {}
-        for chapter in self.chapters.values():
-            for flow in chapter.plugin.workflows:
+        self.checkpoint_store = store if isinstance(store, CheckpointStore) else None
+        responders: dict[str, FlowResponder] = {}
+        for plugin_flows in self.plugins.values():
+            for flow in plugin_flows.plugin.workflows:
                 name = f"{flow.plugin}.{flow.name}"
-                question = chapter.plugin.question.strip()
-                found[name] = FlowResponder(name, flow, self.kit, store, question=question, seal=chapter.seal)
-        return found
+                question = plugin_flows.plugin.question.strip()
+                responders[name] = FlowResponder(
+                    name,
+                    flow,
+                    self.get_services,
+                    store,
+                    question=question,
+                    fingerprint=plugin_flows.fingerprint,
+                )
+        return responders
 
-    def listed(self) -> dict[str, Flow]:
+    def list_visible_flows(self) -> dict[str, Flow]:
         """Return the flows that doors list: flows from files, of listed plugins."""
-        shown = (one for one in self.chapters.values() if one.appears)
-        flows = (flow for one in shown for flow in one.plugin.workflows if flow.file)
+        visible = (one for one in self.plugins.values() if one.is_listed)
+        flows = (flow for one in visible for flow in one.plugin.workflows if flow.file)
         return {f"{flow.plugin}.{flow.name}": flow for flow in flows}
 
-    def kit(self, flow: Flow, turn: Turn) -> Kit:
+    def get_services(self, flow: Flow, turn: Turn) -> FlowServices:
         """Return a flow's services in a turn: its plugin's tools and the model of the addressed assistant."""
-        asked = (self.hosts.get(name) for name in (turn.assistant or DEFAULT, DEFAULT))
-        host = next((one for one in (*asked, *self.hosts.values()) if one is not None), None)
+        preferred = (
+            self.hosts.get(name) for name in (turn.assistant or DEFAULT_ASSISTANT, DEFAULT_ASSISTANT)
+        )
+        host = next((one for one in (*preferred, *self.hosts.values()) if one is not None), None)
         if host is None:
             raise NotConfigured("A flow needs an assistant whose model it can ask. Give the server one.")
-        return self.of(flow.plugin, host)
+        return self.get_plugin_services(flow.plugin, host)
 
-    def of(self, plugin: str, host: Host) -> Kit:
-        if (plugin, host.name) not in self.kits:
-            self.kits[plugin, host.name] = self.made(self.chapters[plugin], host)
-        return self.kits[plugin, host.name]
+    def get_plugin_services(self, plugin: str, host: FlowHost) -> FlowServices:
+        if (plugin, host.name) not in self.services:
+            self.services[plugin, host.name] = self.build_services(self.plugins[plugin], host)
+        return self.services[plugin, host.name]
 
-    def made(self, chapter: Chapter, host: Host) -> Kit:
-        return Kit(
+    def build_services(self, plugin_flows: PluginFlows, host: FlowHost) -> FlowServices:
+        return FlowServices(
             model=host.model,
-            operations=chapter.operations,
-            scripts=chapter.scripts,
-            flows=self.flows(chapter),
-            databases={name: one for name, one in self.databases.items() if one.serves(chapter.plugin.id)},
+            operations=plugin_flows.operations,
+            scripts=plugin_flows.scripts,
+            flows=self.index_flows(plugin_flows),
+            databases={
+                name: one for name, one in self.databases.items() if one.serves(plugin_flows.plugin.id)
+            },
             context=host.context,
-            repeatable=frozenset(one.id for one in chapter.plugin.operations if harmless(one)),
-            others=lambda other: self.of(other, host),
+            repeatable=frozenset(one.id for one in plugin_flows.plugin.operations if is_repeatable(one)),
+            get_plugin_services=lambda other: self.get_plugin_services(other, host),
         )
 
-    def flows(self, chapter: Chapter) -> dict[str, Flow]:
-        every = {flow.id: flow for one in self.chapters.values() for flow in one.plugin.workflows}
-        return every | {flow.name: flow for flow in chapter.plugin.workflows}
+    def index_flows(self, plugin_flows: PluginFlows) -> dict[str, Flow]:
+        all_flows = {flow.id: flow for one in self.plugins.values() for flow in one.plugin.workflows}
+        return all_flows | {flow.name: flow for flow in plugin_flows.plugin.workflows}
 
 
-def harmless(operation: Operation) -> bool:
+def is_repeatable(operation: Operation) -> bool:
     """Whether a request may be sent twice: it only reads, or it carries an idempotency key."""
-    return operation.method.upper() in READS or key_parameter(operation) is not None
+    return operation.method.upper() in READ_METHODS or find_idempotency_parameter(operation) is not None

@@ -11,10 +11,10 @@ from rightseat.types.tools import Tool
 from rightseat.types.turn import Turn
 
 
-class Card(Struct, frozen=True):
+class EmptyToolSource(Struct, frozen=True):
     """A ToolSource that offers no tools and may suggest questions."""
 
-    questions: tuple[str, ...] = ()
+    suggestions: tuple[str, ...] = ()
 
     def __contains__(self, name: object, /) -> bool:
         return False
@@ -23,11 +23,11 @@ class Card(Struct, frozen=True):
     def groups(self) -> dict[str, str]:
         return {}
 
-    def asked(self, turn: Turn, /) -> Turn:
+    def with_default_question(self, turn: Turn, /) -> Turn:
         return turn
 
-    async def offer(self, tools: dict[str, Tool], turn: Turn, said: Sequence[Message], /) -> None:
+    async def add_tools(self, tools: dict[str, Tool], turn: Turn, said: Sequence[Message], /) -> None:
         """Add nothing: the flow's file names what is called."""
 
-    def digest(self, names: Iterable[str], /) -> str:
+    def fingerprint(self, names: Iterable[str], /) -> str:
         return ""

@@ -15,122 +15,122 @@ import msgspec
 
 from rightseat.errors import ContinuationGone
 from rightseat.plugins.flows.flow import Flow
-from rightseat.plugins.flows.progress import Progress, first, restored
-from rightseat.types.stores import Notes
+from rightseat.plugins.flows.progress import FlowProgress, restore_progress, start_progress
+from rightseat.types.stores import CheckpointStore
 from rightseat.types.turn import Owner, Turn
 
-_running: WeakKeyDictionary[object, set[tuple[str, str]]] = WeakKeyDictionary()
+_leases: WeakKeyDictionary[object, set[tuple[str, str]]] = WeakKeyDictionary()
 """Leased keys by store; only the store survives a reload."""
-_decode = msgspec.json.Decoder(Progress).decode
-RECENT = 8
-ANSWERED = "This question was answered before, or it has expired. Please ask again."
+_decode_progress = msgspec.json.Decoder(FlowProgress).decode
+MAX_LOOKBACK = 8
+ALREADY_ANSWERED = "This question was answered before, or it has expired. Please ask again."
 
 
-class Diary:
+class FlowCheckpoint:
     """Stored progress and lease of one flow run. Call `close` when the run ends, however it ends."""
 
-    def __init__(self, notes: Notes | None, owner: Owner) -> None:
-        self.notes = notes
+    def __init__(self, store: CheckpointStore | None, owner: Owner) -> None:
+        self.store = store
         self.owner = owner
         self.key = ""
 
-    async def begin(self, flow: Flow, question: str, turn: Turn) -> Progress:
+    async def begin(self, flow: Flow, question: str, turn: Turn) -> FlowProgress:
         """Start a new run, or resume an unfinished one."""
-        key = key_of(flow, question, turn)
-        if not self.lease(key):
+        key = make_checkpoint_key(flow, question, turn)
+        if not self.acquire_lease(key):
             key = f"{key}-{secrets.token_hex(8)}"
-            self.lease(key)
-            return first(flow, question, key=key)
-        left = await self.read(key)
-        if left is not None and left.flow == flow.id and left.digest == flow.digest:
-            return await self.taken(left)
-        return first(flow, question, key=key)
+            self.acquire_lease(key)
+            return start_progress(flow, question, key=key)
+        unfinished = await self.load(key)
+        if unfinished is not None and unfinished.flow == flow.id and unfinished.digest == flow.digest:
+            return await self.claim(unfinished)
+        return start_progress(flow, question, key=key)
 
-    async def resume(self, state: Any, flow: Flow, answers: tuple[Any, ...]) -> Progress:
+    async def resume(self, state: Any, flow: Flow, answers: tuple[Any, ...]) -> FlowProgress:
         """Resume a run with answers to its questions; ContinuationGone if it went on meanwhile."""
-        progress = restored(state, flow)
-        if not self.lease(progress.key):
-            raise ContinuationGone(ANSWERED)
-        if self.notes is not None and not await self.stands(progress):
-            raise ContinuationGone(ANSWERED)
-        return await self.taken(progress.heard(answers))
+        progress = restore_progress(state, flow)
+        if not self.acquire_lease(progress.key):
+            raise ContinuationGone(ALREADY_ANSWERED)
+        if self.store is not None and not await self.is_current(progress):
+            raise ContinuationGone(ALREADY_ANSWERED)
+        return await self.claim(progress.with_answers(answers))
 
-    async def left(self, flow: Flow, turn: Turn) -> str:
+    async def find_interrupted_question(self, flow: Flow, turn: Turn) -> str:
         """Return the request of a run that crashed after its question was answered, if this turn repeats the
         answer. A client without ids must send the answer directly after the question. Empty if none."""
-        said = [message.text.strip() for message in turn.messages if message.role == "user"]
-        earlier = said if turn.answers else said[:-1]
+        user_texts = [message.text.strip() for message in turn.messages if message.role == "user"]
+        earlier = user_texts if turn.answers else user_texts[:-1]
         # Each lookup reads the store, so their number is bounded.
-        for question in dict.fromkeys(reversed(earlier[-RECENT:])):
-            progress = await self.read(key_of(flow, question, turn))
+        for question in dict.fromkeys(reversed(earlier[-MAX_LOOKBACK:])):
+            progress = await self.load(make_checkpoint_key(flow, question, turn))
             if progress is None or progress.digest != flow.digest or progress.asks or not progress.asked:
                 continue
-            if not self.busy(progress.key) and (turn.answers or follows(turn, progress.asked)):
+            if not self.is_leased(progress.key) and (turn.answers or follows_question(turn, progress.asked)):
                 return question
         return ""
 
-    async def give_up(self, state: Any, flow: Flow) -> None:
+    async def abandon(self, state: Any, flow: Flow) -> None:
         """Delete a run whose question was declined: the same request starts a new run."""
-        progress = restored(state, flow)
-        if self.lease(progress.key) and await self.stands(progress):
-            await self.forget()
+        progress = restore_progress(state, flow)
+        if self.acquire_lease(progress.key) and await self.is_current(progress):
+            await self.delete()
 
-    async def stands(self, progress: Progress) -> bool:
+    async def is_current(self, progress: FlowProgress) -> bool:
         """Whether the stored run has not advanced since `progress`."""
-        left = await self.read(progress.key)
-        return left is not None and (left.run, left.serial) == (progress.run, progress.serial)
+        stored = await self.load(progress.key)
+        return stored is not None and (stored.run, stored.serial) == (progress.run, progress.serial)
 
-    async def taken(self, progress: Progress) -> Progress:
-        made = msgspec.structs.replace(progress, serial=progress.serial + 1)
-        await self.note(made)
-        return made
+    async def claim(self, progress: FlowProgress) -> FlowProgress:
+        claimed = msgspec.structs.replace(progress, serial=progress.serial + 1)
+        await self.save(claimed)
+        return claimed
 
-    async def read(self, key: str) -> Progress | None:
-        body = await self.notes.noted(self.owner, key) if self.notes is not None else None
+    async def load(self, key: str) -> FlowProgress | None:
+        body = await self.store.get_checkpoint(self.owner, key) if self.store is not None else None
         try:
-            return None if body is None else _decode(body)
+            return None if body is None else _decode_progress(body)
         except msgspec.DecodeError:
             # Another version wrote it.
             return None
 
-    async def note(self, progress: Progress) -> None:
-        if self.notes is not None:
-            await self.notes.note(self.owner, progress.key, msgspec.json.encode(progress))
+    async def save(self, progress: FlowProgress) -> None:
+        if self.store is not None:
+            await self.store.save_checkpoint(self.owner, progress.key, msgspec.json.encode(progress))
 
-    async def forget(self) -> None:
-        if self.notes is not None and self.key:
-            await self.notes.forget(self.owner, self.key)
+    async def delete(self) -> None:
+        if self.store is not None and self.key:
+            await self.store.delete_checkpoint(self.owner, self.key)
 
-    def lease(self, key: str) -> bool:
+    def acquire_lease(self, key: str) -> bool:
         """Lease the key; False if another run holds it."""
-        if self.notes is None:
+        if self.store is None:
             return True
-        running = _running.setdefault(self.notes, set())
-        if (self.owner.name, key) in running:
+        leases = _leases.setdefault(self.store, set())
+        if (self.owner.name, key) in leases:
             return False
-        running.add((self.owner.name, key))
+        leases.add((self.owner.name, key))
         self.key = key
         return True
 
-    def busy(self, key: str) -> bool:
-        running = _running.get(self.notes, set()) if self.notes is not None else set()
-        return (self.owner.name, key) in running
+    def is_leased(self, key: str) -> bool:
+        leases = _leases.get(self.store, set()) if self.store is not None else set()
+        return (self.owner.name, key) in leases
 
     def close(self) -> None:
-        if self.notes is not None and self.key:
-            _running.get(self.notes, set()).discard((self.owner.name, self.key))
+        if self.store is not None and self.key:
+            _leases.get(self.store, set()).discard((self.owner.name, self.key))
 
 
-def follows(turn: Turn, asked: str) -> bool:
+def follows_question(turn: Turn, question: str) -> bool:
     """Whether the user's message directly follows the question."""
     before = turn.messages[-2] if len(turn.messages) > 1 else None
-    told = "".join(before.text.split()) if before is not None and before.role == "assistant" else ""
-    return "".join(asked.split()) in told
+    assistant_text = "".join(before.text.split()) if before is not None and before.role == "assistant" else ""
+    return "".join(question.split()) in assistant_text
 
 
-def key_of(flow: Flow, question: str, turn: Turn) -> str:
+def make_checkpoint_key(flow: Flow, question: str, turn: Turn) -> str:
     """Return the key of a run: conversation plus a hash of flow and question. A client that names no
     conversation has a new thread id each time, so equal words never reach another user's run."""
     thread = turn.conversation or turn.thread
-    told = msgspec.json.encode([flow.id, question, turn.depth])
-    return f"{thread}/{hashlib.sha256(told).hexdigest()[:24]}"
+    encoded = msgspec.json.encode([flow.id, question, turn.depth])
+    return f"{thread}/{hashlib.sha256(encoded).hexdigest()[:24]}"

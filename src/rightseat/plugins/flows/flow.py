@@ -26,7 +26,7 @@ class Step(Struct, frozen=True, kw_only=True):
     line: int = 0
 
 
-class Next(Struct, frozen=True, kw_only=True):
+class NextFlow(Struct, frozen=True, kw_only=True):
     """A follow-up flow to suggest. A question given in the file is shown unchanged."""
 
     flow: str
@@ -44,7 +44,7 @@ class Flow(Struct, frozen=True, kw_only=True):
     steps: dict[str, Step]
     """In the file's order."""
     on_error: Step | None = None
-    next_flow: tuple[Next, ...] = ()
+    next_flow: tuple[NextFlow, ...] = ()
     max_steps: int = 100
     timeout: float = 600.0
     file: str = ""

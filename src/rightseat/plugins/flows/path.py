@@ -7,40 +7,40 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from rightseat.documents.json import NotJson, loose
-from rightseat.plugins.flows.stage import StepFailed
+from rightseat.documents.json import InvalidJson, parse_loosely
+from rightseat.plugins.flows.stage import StepError
 
-Keys = tuple[str | int, ...]
-LENGTH = "length"
-MAX_KEYS = 20
-LONGEST = 60
+PathKeys = tuple[str | int, ...]
+LENGTH_KEY = "length"
+MAX_KEYS_SHOWN = 20
+MAX_TEXT_SHOWN = 60
 _KEY = re.compile(r"""(?:^|\.)([^.\[\]]+)|\[(-?\d{1,9})\]|\["([^"]*)"\]|\['([^']*)'\]""")
 _FENCE = re.compile(r"\s*```[\w-]*\n(.*?)\n?```\s*", re.DOTALL)
 
 
-class Missing(StepFailed):
+class PathNotFound(StepError):
     """The path does not exist. The message describes the data that was there."""
 
 
-class BadPath(StepFailed):
+class InvalidPath(StepError):
     """The text is not a valid path."""
 
 
 @lru_cache(1024)
-def keys(path: str) -> Keys:
-    found: list[str | int] = []
+def parse_path(path: str) -> PathKeys:
+    parsed: list[str | int] = []
     place = 0
     while place < len(path):
         key = _KEY.match(path, place)
         if key is None or key.end() == place:
-            raise BadPath(f"{path!r} is no path. Write one like hosts[0].name.")
+            raise InvalidPath(f"{path!r} is no path. Write one like hosts[0].name.")
         name, number, *quoted = key.groups()
-        found.append(int(number) if number is not None else name or quoted[0] or quoted[1] or "")
+        parsed.append(int(number) if number is not None else name or quoted[0] or quoted[1] or "")
         place = key.end()
-    return tuple(found)
+    return tuple(parsed)
 
 
-def opened(value: Any) -> Any:
+def decode_json_text(value: Any) -> Any:
     """Decode text that holds a JSON object or array, fenced or not; return other values unchanged."""
     if not isinstance(value, str):
         return value
@@ -49,57 +49,59 @@ def opened(value: Any) -> Any:
     if not text.startswith(("{", "[")):
         return value
     try:
-        return loose(text)
-    except (NotJson, RecursionError):
+        return parse_loosely(text)
+    except (InvalidJson, RecursionError):
         return value
 
 
-def at(value: Any, path: Keys, before: str = "") -> Any:
+def resolve_path(value: Any, path: PathKeys, prefix: str = "") -> Any:
     """Return the value at the path; raise PathNotFound otherwise. `prefix` is the path so far, for errors."""
     for place, key in enumerate(path):
-        value = opened(value)
-        if isinstance(value, list) and isinstance(key, str) and not key.isdecimal() and key != LENGTH:
+        value = decode_json_text(value)
+        if isinstance(value, list) and isinstance(key, str) and not key.isdecimal() and key != LENGTH_KEY:
             rest = path[place:]
-            return [at(one, rest, f"{before}[{number}]") for number, one in enumerate(value)]
-        value = _inside(value, key, before)
-        before = joined(before, key)
+            return [resolve_path(one, rest, f"{prefix}[{number}]") for number, one in enumerate(value)]
+        value = _get_key(value, key, prefix)
+        prefix = join_path(prefix, key)
     return value
 
 
-def _inside(value: Any, key: str | int, before: str) -> Any:
+def _get_key(value: Any, key: str | int, prefix: str) -> Any:
     if isinstance(value, dict) and str(key) in value:
         return value[str(key)]
     if isinstance(value, list):
-        if key == LENGTH:
+        if key == LENGTH_KEY:
             return len(value)
         number = int(key)
         if -len(value) <= number < len(value):
             return value[number]
-    where = f" in {before}" if before else ""
-    raise Missing(f"There is no {str(key)!r}{where}: there is {there(value)}.")
+    where = f" in {prefix}" if prefix else ""
+    raise PathNotFound(f"There is no {str(key)!r}{where}: there is {describe_value(value)}.")
 
 
-def joined(before: str, key: str | int) -> str:
-    return f"{before}[{key}]" if isinstance(key, int) else f"{before}.{key}" if before else str(key)
+def join_path(prefix: str, key: str | int) -> str:
+    return f"{prefix}[{key}]" if isinstance(key, int) else f"{prefix}.{key}" if prefix else str(key)
 
 
-def there(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """Describe a value in an error message."""
     match value:
         case dict() if value:
-            more = f" and {len(value) - MAX_KEYS} more" if len(value) > MAX_KEYS else ""
-            return f"an object with {listed(list(value)[:MAX_KEYS])}{more}"
+            more = f" and {len(value) - MAX_KEYS_SHOWN} more" if len(value) > MAX_KEYS_SHOWN else ""
+            return f"an object with {format_keys(list(value)[:MAX_KEYS_SHOWN])}{more}"
         case dict():
             return "an empty object"
         case list():
             return f"a list of {len(value)}"
         case str():
-            return f"the text {value if len(value) <= LONGEST else value[: LONGEST - 1] + '…'!r}"
+            return (
+                f"the text {value if len(value) <= MAX_TEXT_SHOWN else value[: MAX_TEXT_SHOWN - 1] + '…'!r}"
+            )
         case None:
             return "nothing"
         case _:
             return str(value).lower()
 
 
-def listed(names: Sequence[str]) -> str:
+def format_keys(names: Sequence[str]) -> str:
     return ", ".join(repr(name) for name in names)

@@ -6,142 +6,165 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Any
 
-from rightseat.documents.cut import fits
-from rightseat.documents.shape import Shape
-from rightseat.engine.assembler import spoken
+from rightseat.documents.cut import fits_budget
+from rightseat.documents.shape import JsonCutter
+from rightseat.engine.assembler import text_events
 from rightseat.errors import FlowFailed
-from rightseat.plugins.flows.attempt import Failure, Metered, attempted
-from rightseat.plugins.flows.diary import Diary
+from rightseat.plugins.flows.attempt import StepFailure, UsageTrackingModel, stream_attempt
+from rightseat.plugins.flows.diary import FlowCheckpoint
 from rightseat.plugins.flows.flow import Flow
-from rightseat.plugins.flows.play import Done, play
-from rightseat.plugins.flows.progress import Progress
-from rightseat.plugins.flows.prompts import answer_step
-from rightseat.plugins.flows.stage import Kit, Output, Stage
-from rightseat.plugins.flows.steps import LLM, kind
-from rightseat.plugins.flows.suggest import suggested
-from rightseat.tools.delegate import REQUEST
+from rightseat.plugins.flows.play import FlowFinished, stream_flow
+from rightseat.plugins.flows.progress import FlowProgress
+from rightseat.plugins.flows.prompts import make_answer_step
+from rightseat.plugins.flows.stage import FlowServices, StepContext, StepOutput
+from rightseat.plugins.flows.steps import LLM, get_kind
+from rightseat.plugins.flows.suggest import suggest_next_questions
+from rightseat.tools.delegate import REQUEST_SCHEMA
 from rightseat.types.events import Event, TextDelta, TextEnd, TextStart, Usage
-from rightseat.types.stores import Ids, Notes
+from rightseat.types.stores import CheckpointStore, IdGenerator
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
 from rightseat.types.turn import Turn
 
-GRACE = 30.0
-SAID = (TextStart, TextDelta, TextEnd)
-KitOf = Callable[[Flow, Turn], Kit]
+GRACE_SECONDS = 30.0
+TEXT_EVENTS = (TextStart, TextDelta, TextEnd)
+GetServices = Callable[[Flow, Turn], FlowServices]
 
 
-class Performance:
+class FlowTool:
     """Runs one flow. `answers_user`: its text is streamed to the user instead of returned to a model.
 
     `usage` is set when the run ends or pauses.
     """
 
-    def __init__(self, flow: Flow, kit_of: KitOf, notes: Notes | None, *, speaks: bool) -> None:
+    def __init__(
+        self,
+        flow: Flow,
+        get_services: GetServices,
+        checkpoint_store: CheckpointStore | None,
+        *,
+        answers_user: bool,
+    ) -> None:
         self.flow = flow
-        self.kit_of = kit_of
-        self.notes = notes
-        self.speaks = speaks
+        self.get_services = get_services
+        self.checkpoint_store = checkpoint_store
+        self.answers_user = answers_user
         self.usage: Usage | None = None
-        self.heard = False
+        self.has_spoken = False
         """Whether this process has streamed text; after a crash the stored answer is streamed once more."""
 
     async def call(self, args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
-        diary = Diary(self.notes, ctx.turn.owner)
+        checkpoint = FlowCheckpoint(self.checkpoint_store, ctx.turn.owner)
         try:
             if ctx.state is None:
-                progress = await diary.begin(self.flow, args["request"], ctx.turn)
+                progress = await checkpoint.begin(self.flow, args["request"], ctx.turn)
             else:
-                progress = await diary.resume(ctx.state, self.flow, ctx.answers)
-            async with closing(self.played(progress, diary, ctx)) as items:
+                progress = await checkpoint.resume(ctx.state, self.flow, ctx.answers)
+            async with closing(self.stream_run(progress, checkpoint, ctx)) as items:
                 async for item in items:
                     yield item
         except FlowFailed:
-            await diary.forget()
+            await checkpoint.delete()
             raise
         finally:
-            diary.close()
+            checkpoint.close()
 
-    async def played(
-        self, progress: Progress, diary: Diary, ctx: ToolContext
+    async def stream_run(
+        self, progress: FlowProgress, checkpoint: FlowCheckpoint, ctx: ToolContext
     ) -> AsyncIterator[Event | Result | Pause]:
-        kit = self.kit_of(self.flow, ctx.turn)
-        playing = play(self.flow, kit, ctx.turn, progress, diary.note, final=True)
-        async with closing(playing) as items:
+        services = self.get_services(self.flow, ctx.turn)
+        stream = stream_flow(self.flow, services, ctx.turn, progress, checkpoint.save, final=True)
+        async with closing(stream) as items:
             async for item in items:
-                if isinstance(item, Done):
+                if isinstance(item, FlowFinished):
                     self.usage = item.progress.usage
                     answer = ""
-                    async with closing(self.ending(item, kit, ctx)) as rest:
-                        async for event in rest:
+                    async with closing(self.stream_answer(item, services, ctx)) as events:
+                        async for event in events:
                             answer = event.text if isinstance(event, Result) else answer
                             yield event
-                    await diary.forget()
-                    if self.speaks and self.flow.next_flow:
-                        following = await suggested(self.flow, kit, progress.question, answer)
-                        if following is not None:
-                            yield following
-                elif self.speaks or not isinstance(item, SAID):
-                    self.heard = self.heard or isinstance(item, TextDelta)
+                    await checkpoint.delete()
+                    if self.answers_user and self.flow.next_flow:
+                        suggestions = await suggest_next_questions(
+                            self.flow, services, progress.question, answer
+                        )
+                        if suggestions is not None:
+                            yield suggestions
+                elif self.answers_user or not isinstance(item, TEXT_EVENTS):
+                    self.has_spoken = self.has_spoken or isinstance(item, TextDelta)
                     yield item
 
-    async def ending(self, done: Done, kit: Kit, ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
+    async def stream_answer(
+        self, finished: FlowFinished, services: FlowServices, ctx: ToolContext
+    ) -> AsyncIterator[Event | Result | Pause]:
         """Yield the result. If no step has answered the user, let the model write the answer."""
-        if done.progress.spoken or not self.speaks:
-            found = result(done, ctx.budget)
-            if self.speaks and not self.heard:
-                for event in spoken(Ids().message(), found.text):
+        if finished.progress.spoken or not self.answers_user:
+            found = make_result(finished, ctx.budget)
+            if self.answers_user and not self.has_spoken:
+                for event in text_events(IdGenerator().new_message_id(), found.text):
                     yield event
             yield found
             return
-        metered = Metered(kit.model)
-        stage = answering(self.flow, done, kit, metered, ctx.turn)
-        async with closing(attempted(kind(LLM).run, stage)) as items:
+        model = UsageTrackingModel(services.model)
+        step_ctx = make_answer_context(self.flow, finished, services, model, ctx.turn)
+        async with closing(stream_attempt(get_kind(LLM).run, step_ctx)) as items:
             async for item in items:
                 match item:
-                    case Failure(text):
+                    case StepFailure(text):
                         raise FlowFailed(f"The flow {self.flow.id} has run, but gave no answer: {text}")
-                    case Output(data=data):
+                    case StepOutput(data=data):
                         yield Result(data)
                     case _:
                         yield item
-        if metered.usage is not None:
-            self.usage = metered.usage + (self.usage or Usage())
+        if model.usage is not None:
+            self.usage = model.usage + (self.usage or Usage())
 
 
-def answering(flow: Flow, done: Done, kit: Kit, model: Metered, turn: Turn) -> Stage:
-    progress = done.progress
-    return Stage(
+def make_answer_context(
+    flow: Flow, finished: FlowFinished, services: FlowServices, model: UsageTrackingModel, turn: Turn
+) -> StepContext:
+    progress = finished.progress
+    return StepContext(
         flow=flow,
-        step=answer_step(flow),
-        kit=replace(kit, model=model),
+        step=make_answer_step(flow),
+        services=replace(services, model=model),
         turn=turn,
         question=progress.question,
         outputs=progress.outputs,
-        previous=done.output,
+        previous=finished.output,
         last=True,
         key=progress.run,
     )
 
 
-def result(done: Done, budget: int | None) -> Result:
+def make_result(finished: FlowFinished, budget: int | None) -> Result:
     """Return the flow's answer, or else the outputs of its steps cut to the budget."""
-    if done.progress.spoken:
-        return Result(done.output.data)
-    outputs = done.progress.outputs
-    told = {name: one.data for name, one in outputs.items() if one.jump is None and one.data is not None}
-    whole = Result({"outputs": told})
-    if budget is None or fits(whole.text, budget):
-        return whole
-    return Result(Shape().cut(whole.content, budget))
+    if finished.progress.spoken:
+        return Result(finished.output.data)
+    outputs = finished.progress.outputs
+    data = {name: one.data for name, one in outputs.items() if one.jump is None and one.data is not None}
+    full = Result({"outputs": data})
+    if budget is None or fits_budget(full.text, budget):
+        return full
+    return Result(JsonCutter().cut(full.content, budget))
 
 
-def flow_tool(name: str, flow: Flow, kit_of: KitOf, notes: Callable[[], Notes | None]) -> Tool:
+def make_flow_tool(
+    name: str,
+    flow: Flow,
+    get_services: GetServices,
+    get_checkpoint_store: Callable[[], CheckpointStore | None],
+) -> Tool:
     """Return a tool that runs the flow."""
 
     def call(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
-        return Performance(flow, kit_of, notes(), speaks=False).call(args, ctx)
+        return FlowTool(flow, get_services, get_checkpoint_store(), answers_user=False).call(args, ctx)
 
     return Tool(
-        name, flow.description or flow.name, REQUEST, call, timeout=flow.timeout + GRACE, outside=True
+        name,
+        flow.description or flow.name,
+        REQUEST_SCHEMA,
+        call,
+        timeout=flow.timeout + GRACE_SECONDS,
+        untrusted=True,
     )

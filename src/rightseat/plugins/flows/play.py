@@ -11,95 +11,95 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightseat.errors import FlowFailed, FlowStopped
-from rightseat.plugins.flows.attempt import Failure, Metered, attempted
+from rightseat.plugins.flows.attempt import StepFailure, UsageTrackingModel, stream_attempt
 from rightseat.plugins.flows.flow import END, Flow, Step
-from rightseat.plugins.flows.progress import Progress, after
-from rightseat.plugins.flows.question import AGAIN, RETRY, SKIP, agreement, may_have_run
-from rightseat.plugins.flows.stage import Kit, Output, Stage
-from rightseat.plugins.flows.steps import LLM, kind
-from rightseat.plugins.flows.telling import told
+from rightseat.plugins.flows.progress import FlowProgress, resolve_next_step
+from rightseat.plugins.flows.question import ACTION, RETRY, SKIP, make_confirmation, make_rerun_question
+from rightseat.plugins.flows.stage import FlowServices, StepContext, StepOutput
+from rightseat.plugins.flows.steps import LLM, get_kind
+from rightseat.plugins.flows.telling import make_step_event
 from rightseat.types.events import Event, StepEnd, StepStart, Usage
-from rightseat.types.streams import closing, within
-from rightseat.types.tools import Ask, Pause, approves
+from rightseat.types.streams import closing, with_timeout
+from rightseat.types.tools import Ask, Pause, is_approved
 from rightseat.types.turn import Turn
 
-Note = Callable[[Progress], Awaitable[None]]
-FIRST_WAIT, LONGEST_WAIT = 0.2, 5.0
+SaveProgress = Callable[[FlowProgress], Awaitable[None]]
+INITIAL_BACKOFF, MAX_BACKOFF = 0.2, 5.0
 
 
-class Done(Struct, frozen=True):
+class FlowFinished(Struct, frozen=True):
     """All steps are done. `output` is the last step's."""
 
-    progress: Progress
-    output: Output
+    progress: FlowProgress
+    output: StepOutput
 
 
-async def play(
+async def stream_flow(
     flow: Flow,
-    kit: Kit,
+    services: FlowServices,
     turn: Turn,
-    progress: Progress,
-    note: Note,
+    progress: FlowProgress,
+    save_progress: SaveProgress,
     *,
-    around: Mapping[str, Output] | None = None,
-    before: Output | None = None,
+    outer_outputs: Mapping[str, StepOutput] | None = None,
+    previous: StepOutput | None = None,
     final: bool = True,
-) -> AsyncIterator[Event | Pause | Done]:
+) -> AsyncIterator[Event | Pause | FlowFinished]:
     """Run the flow from its progress. A Pause holds the FlowProgress to resume with (`with_answers`).
 
     `outer_outputs` are outputs that its steps may name too, `previous` is the input of its first step.
     With `final` the text of its last step is streamed to the user.
     """
-    steps = Play(flow, kit, turn, progress, note, around or {}, before, final)
+    run = FlowRun(flow, services, turn, progress, save_progress, outer_outputs or {}, previous, final)
     try:
-        async with closing(within(steps.run(), flow.timeout)) as items:
+        async with closing(with_timeout(run.run(), flow.timeout)) as items:
             async for item in items:
                 yield item
     except TimeoutError:
-        at = f" It was at step {steps.progress.at!r}." if steps.progress.at else ""
+        at = f" It was at step {run.progress.at!r}." if run.progress.at else ""
         raise FlowFailed(
             f"The flow {flow.id} took longer than {flow.timeout:g} s and was stopped.{at}"
         ) from None
 
 
-class Play:
+class FlowRun:
     def __init__(
         self,
         flow: Flow,
-        kit: Kit,
+        services: FlowServices,
         turn: Turn,
-        progress: Progress,
-        note: Note,
-        around: Mapping[str, Output],
-        before: Output | None,
-        final: bool,
+        progress: FlowProgress,
+        save_progress: SaveProgress,
+        outer_outputs: Mapping[str, StepOutput],
+        previous: StepOutput | None,
+        is_final: bool,
     ) -> None:
         self.flow = flow
-        self.kit = kit
+        self.services = services
         self.turn = turn
         self.progress = progress
-        self.note = note
-        self.around = around
-        self.first = before
-        self.final = final
+        self.save_progress = save_progress
+        self.outer_outputs = outer_outputs
+        self.initial_output = previous
+        self.is_final = is_final
 
-    async def run(self) -> AsyncIterator[Event | Pause | Done]:
-        while (step := self.in_hand) is not None:
+    async def run(self) -> AsyncIterator[Event | Pause | FlowFinished]:
+        while (step := self.current_step) is not None:
             if self.progress.done >= self.flow.max_steps:
                 raise FlowFailed(
                     f"The flow {self.flow.id} was stopped after {self.progress.done} steps, before "
                     f"{step.name!r}. Raise its max_steps if it needs more."
                 )
-            async with closing(self.step(step)) as items:
+            async with closing(self.stream_step(step)) as items:
                 async for item in items:
                     yield item
                     if isinstance(item, Pause):
                         return
         progress = self.progress
-        yield Done(progress, progress.outputs.get(progress.previous, Output()))
+        yield FlowFinished(progress, progress.outputs.get(progress.previous, StepOutput()))
 
     @property
-    def in_hand(self) -> Step | None:
+    def current_step(self) -> Step | None:
         progress = self.progress
         if progress.handler == "flow":
             return self.flow.on_error
@@ -108,64 +108,64 @@ class Play:
         step = self.flow.steps[progress.at]
         return step.on_error if progress.handler else step
 
-    async def keep(self, **changes: Any) -> None:
+    async def save(self, **changes: Any) -> None:
         self.progress = replace(self.progress, **changes)
-        await self.note(self.progress)
+        await self.save_progress(self.progress)
 
     # One step
 
-    async def step(self, step: Step) -> AsyncIterator[Event | Pause]:
+    async def stream_step(self, step: Step) -> AsyncIterator[Event | Pause]:
         yield StepStart(step.name)
-        yield told(self.flow, self.progress, step, input=step.params)
-        before = await self.before(step)
-        if isinstance(before, Pause):
+        yield make_step_event(self.flow, self.progress, step, input=step.params)
+        shortcut = await self.check_preconditions(step)
+        if isinstance(shortcut, Pause):
             yield StepEnd(step.name)
-            yield before
+            yield shortcut
             return
-        metered = Metered(self.kit.model)
-        last: Output | Pause | Failure = before or Failure("")
-        if before is None:
-            async with closing(self.tries(step, metered)) as items:
+        model = UsageTrackingModel(self.services.model)
+        result: StepOutput | Pause | StepFailure = shortcut or StepFailure("")
+        if shortcut is None:
+            async with closing(self.stream_attempts(step, model)) as items:
                 async for item in items:
-                    if isinstance(item, Output | Pause | Failure):
-                        last = item
+                    if isinstance(item, StepOutput | Pause | StepFailure):
+                        result = item
                     else:
                         yield item
-        if metered.usage is not None:
-            self.progress = replace(self.progress, usage=metered.usage + (self.progress.usage or Usage()))
-        if isinstance(last, Pause):
-            await self.keep(begun=False, asking="step", asks=last.asks, state=last.state)
+        if model.usage is not None:
+            self.progress = replace(self.progress, usage=model.usage + (self.progress.usage or Usage()))
+        if isinstance(result, Pause):
+            await self.save(begun=False, asking="step", asks=result.asks, state=result.state)
             yield StepEnd(step.name)
-            yield self.pause()
+            yield self.make_pause()
             return
-        outcome = told(self.flow, self.progress, step, last, metered.usage)
-        if isinstance(last, Output):
+        outcome_event = make_step_event(self.flow, self.progress, step, result, model.usage)
+        if isinstance(result, StepOutput):
             # Saved before the event is sent: a client that disconnects now does not undo the step.
-            await self.advance(step, last)
-        yield outcome
+            await self.advance(step, result)
+        yield outcome_event
         yield StepEnd(step.name)
-        if isinstance(last, Failure):
-            await self.fail(step, last)
+        if isinstance(result, StepFailure):
+            await self.handle_failure(step, result)
 
-    async def before(self, step: Step) -> Output | Pause | None:
+    async def check_preconditions(self, step: Step) -> StepOutput | Pause | None:
         """Return a question to ask first, an output that replaces the run, or None to run the step."""
         progress = self.progress
         if progress.asks:
-            return self.pause()
+            return self.make_pause()
         if progress.asking == "again":
-            chosen = progress.verdict.get(AGAIN) if isinstance(progress.verdict, dict) else None
+            chosen = progress.verdict.get(ACTION) if isinstance(progress.verdict, dict) else None
             if chosen == SKIP:
-                return Output(None, "It was left out: it may have run before.")
+                return StepOutput(None, "It was left out: it may have run before.")
             if chosen != RETRY:
                 raise FlowStopped(f"The flow {self.flow.id} was stopped at step {step.name!r}.")
             self.progress = replace(progress, begun=False, asking="", verdict=None)
-        elif progress.begun and not self.repeatable(step):
-            return await self.ask("again", may_have_run(self.flow, step))
+        elif progress.begun and not self.is_repeatable(step):
+            return await self.ask("again", make_rerun_question(self.flow, step))
         if not step.confirm or self.progress.agreed:
             return None
         if progress.asking != "confirm":
-            return await self.ask("confirm", agreement(self.flow, step))
-        if not approves(progress.verdict):
+            return await self.ask("confirm", make_confirmation(self.flow, step))
+        if not is_approved(progress.verdict):
             raise FlowStopped(
                 f"The step {step.name!r} was not allowed, so the flow {self.flow.id} ends here."
             )
@@ -173,73 +173,77 @@ class Play:
         return None
 
     async def ask(self, asking: Literal["confirm", "again"], ask: Ask) -> Pause:
-        await self.keep(asking=asking, asks=(ask,))
-        return self.pause()
+        await self.save(asking=asking, asks=(ask,))
+        return self.make_pause()
 
-    def pause(self) -> Pause:
-        return Pause(self.progress.asks, self.progress.plain)
+    def make_pause(self) -> Pause:
+        return Pause(self.progress.asks, self.progress.as_dict)
 
-    async def tries(self, step: Step, metered: Metered) -> AsyncIterator[Event | Output | Pause | Failure]:
+    async def stream_attempts(
+        self, step: Step, model: UsageTrackingModel
+    ) -> AsyncIterator[Event | StepOutput | Pause | StepFailure]:
         """Run the step with its retries; the last item is the final outcome."""
-        if not self.repeatable(step):
-            await self.keep(begun=True)
-        last: Output | Pause | Failure = Failure("")
+        if not self.is_repeatable(step):
+            await self.save(begun=True)
+        outcome: StepOutput | Pause | StepFailure = StepFailure("")
         for number in range(step.retry + 1):
             if number:
-                await asyncio.sleep(min(FIRST_WAIT * 2 ** (number - 1), LONGEST_WAIT))
-            tried = attempted(perform, self.stage(step, metered))
-            async with closing(tried) as items:
+                await asyncio.sleep(min(INITIAL_BACKOFF * 2 ** (number - 1), MAX_BACKOFF))
+            attempt = stream_attempt(run_step_kind, self.make_context(step, model))
+            async with closing(attempt) as items:
                 async for item in items:
-                    if isinstance(item, Output | Pause | Failure):
-                        last = self.possible(item)
+                    if isinstance(item, StepOutput | Pause | StepFailure):
+                        outcome = self.validate_jump(item)
                     else:
                         yield item
-            if not isinstance(last, Failure):
+            if not isinstance(outcome, StepFailure):
                 break
-        yield last
+        yield outcome
 
-    def stage(self, step: Step, metered: Metered) -> Stage:
-        async def keep(state: Any) -> None:
+    def make_context(self, step: Step, model: UsageTrackingModel) -> StepContext:
+        async def save_state(state: Any) -> None:
             # The state includes the answers now.
-            await self.keep(state=state, answers=())
+            await self.save(state=state, answers=())
 
         progress = self.progress
-        return Stage(
+        return StepContext(
             flow=self.flow,
             step=step,
-            kit=dataclasses.replace(self.kit, model=metered),
+            services=dataclasses.replace(self.services, model=model),
             turn=self.turn,
             question=progress.question,
-            outputs={**self.around, **progress.outputs},
-            previous=progress.outputs.get(progress.previous, self.first),
+            outputs={**self.outer_outputs, **progress.outputs},
+            previous=progress.outputs.get(progress.previous, self.initial_output),
             failure=progress.failure,
-            last=self.final and self.ends(step),
-            key=progress.step_key(step),
+            last=self.is_final and self.is_last_step(step),
+            key=progress.make_step_key(step),
             state=progress.state,
             answers=progress.answers,
-            keep=keep,
+            save_state=save_state,
         )
 
-    def repeatable(self, step: Step) -> bool:
+    def is_repeatable(self, step: Step) -> bool:
         if step.repeatable is not None:
             return step.repeatable
-        return kind(step.kind).repeatable(step, self.kit)
+        return get_kind(step.kind).repeatable(step, self.services)
 
-    def ends(self, step: Step) -> bool:
-        return after(self.flow, step.next) is None and not tuple(kind(step.kind).jumps(step))
+    def is_last_step(self, step: Step) -> bool:
+        return resolve_next_step(self.flow, step.next) is None and not tuple(get_kind(step.kind).jumps(step))
 
-    def possible(self, item: Output | Pause | Failure) -> Output | Pause | Failure:
-        jump = item.jump if isinstance(item, Output) else None
+    def validate_jump(self, outcome: StepOutput | Pause | StepFailure) -> StepOutput | Pause | StepFailure:
+        jump = outcome.jump if isinstance(outcome, StepOutput) else None
         if jump is None or jump == END or jump in self.flow.steps:
-            return item
-        return Failure(f"It chose the step {jump[:80]!r}, and there is none of that name.")
+            return outcome
+        return StepFailure(f"It chose the step {jump[:80]!r}, and there is none of that name.")
 
-    async def advance(self, step: Step, output: Output) -> None:
-        spoken = output.spoken or (step.kind == LLM and self.final and self.ends(step))
-        self.progress = self.progress.ended(step, output, after(self.flow, output.jump or step.next))
-        await self.keep(spoken=spoken)
+    async def advance(self, step: Step, output: StepOutput) -> None:
+        spoken = output.spoken or (step.kind == LLM and self.is_final and self.is_last_step(step))
+        self.progress = self.progress.after_step(
+            step, output, resolve_next_step(self.flow, output.jump or step.next)
+        )
+        await self.save(spoken=spoken)
 
-    async def fail(self, step: Step, failure: Failure) -> None:
+    async def handle_failure(self, step: Step, failure: StepFailure) -> None:
         """Continue with on_error, or raise FlowFailed."""
         progress = self.progress
         if progress.handler:
@@ -249,9 +253,9 @@ class Play:
             )
         if step.on_error is None and self.flow.on_error is None:
             raise FlowFailed(f"The flow {self.flow.id} failed at step {step.name!r}: {failure.text}")
-        self.progress = progress.failed("step" if step.on_error else "flow", failure.text)
-        await self.keep()
+        self.progress = progress.after_failure("step" if step.on_error else "flow", failure.text)
+        await self.save()
 
 
-def perform(stage: Stage) -> AsyncIterator[Event | Output | Pause]:
-    return kind(stage.step.kind).run(stage)
+def run_step_kind(ctx: StepContext) -> AsyncIterator[Event | StepOutput | Pause]:
+    return get_kind(ctx.step.kind).run(ctx)

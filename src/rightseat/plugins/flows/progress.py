@@ -12,14 +12,14 @@ from msgspec.structs import replace
 
 from rightseat.errors import ContinuationGone
 from rightseat.plugins.flows.flow import END, START, Flow, Step
-from rightseat.plugins.flows.stage import Output
+from rightseat.plugins.flows.stage import StepOutput
 from rightseat.types.events import Usage
 from rightseat.types.tools import Ask
 
-KEY = 32
+KEY_LENGTH = 32
 
 
-class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class FlowProgress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     flow: str
     digest: str
     run: str
@@ -31,7 +31,7 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Key of the checkpoint."""
     serial: int = 0
     """Number of resumes: questions asked before the latest one can no longer be answered."""
-    outputs: dict[str, Output] = {}
+    outputs: dict[str, StepOutput] = {}
     """In the order in which steps finished."""
     previous: str = ""
     done: int = 0
@@ -58,15 +58,15 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     answers: tuple[Any, ...] = ()
 
     @property
-    def plain(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         made: dict[str, Any] = msgspec.to_builtins(self)
         return made
 
-    def ended(self, step: Step, output: Output, at: str | None) -> Progress:
+    def after_step(self, step: Step, output: StepOutput, at: str | None) -> FlowProgress:
         """Return the progress with the current step done and `at` as the next."""
         outputs = {name: one for name, one in self.outputs.items() if name != step.name}
         return replace(
-            self.fresh(),
+            self.reset_step(),
             at=at,
             outputs={**outputs, step.name: output},
             previous=step.name if output.jump is None else self.previous,
@@ -75,11 +75,11 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
             failure="",
         )
 
-    def failed(self, handler: Literal["step", "flow"], failure: str) -> Progress:
+    def after_failure(self, handler: Literal["step", "flow"], failure: str) -> FlowProgress:
         """Return the progress with on_error as the current step."""
-        return replace(self.fresh(), handler=handler, failure=failure)
+        return replace(self.reset_step(), handler=handler, failure=failure)
 
-    def fresh(self) -> Progress:
+    def reset_step(self) -> FlowProgress:
         """Return the progress with all state of the current step cleared."""
         return replace(
             self,
@@ -94,25 +94,25 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
             spoken=False,
         )
 
-    def heard(self, answers: tuple[Any, ...]) -> Progress:
+    def with_answers(self, answers: tuple[Any, ...]) -> FlowProgress:
         """Return the progress with the open questions answered by the last of `answers`."""
         if not self.asks or len(answers) < len(self.asks):
             return self
-        fresh = answers[len(answers) - len(self.asks) :]
-        known = replace(self, asks=(), asked=self.asks[0].message)
+        latest = answers[len(answers) - len(self.asks) :]
+        answered = replace(self, asks=(), asked=self.asks[0].message)
         if self.asking == "step":
-            return replace(known, answers=(*self.answers, *fresh))
-        return replace(known, verdict=fresh[0])
+            return replace(answered, answers=(*self.answers, *latest))
+        return replace(answered, verdict=latest[0])
 
-    def step_key(self, step: Step) -> str:
+    def make_step_key(self, step: Step) -> str:
         """Return an idempotency key: the same for every attempt, another for every visit of the step."""
-        told = f"{self.run}\0{self.done}\0{self.handler}\0{step.name}"
-        return hashlib.sha256(told.encode()).hexdigest()[:KEY]
+        text = f"{self.run}\0{self.done}\0{self.handler}\0{step.name}"
+        return hashlib.sha256(text.encode()).hexdigest()[:KEY_LENGTH]
 
 
-def first(flow: Flow, question: str, run: str = "", key: str = "") -> Progress:
+def start_progress(flow: Flow, question: str, run: str = "", key: str = "") -> FlowProgress:
     at = START if START in flow.steps else next(iter(flow.steps))
-    return Progress(
+    return FlowProgress(
         flow=flow.id,
         digest=flow.digest,
         run=run or secrets.token_hex(16),
@@ -122,10 +122,10 @@ def first(flow: Flow, question: str, run: str = "", key: str = "") -> Progress:
     )
 
 
-def restored(state: Any, flow: Flow) -> Progress:
+def restore_progress(state: Any, flow: Flow) -> FlowProgress:
     """Decode saved progress; ContinuationGone if the flow has changed since."""
     try:
-        progress = msgspec.convert(state, Progress)
+        progress = msgspec.convert(state, FlowProgress)
     except msgspec.ValidationError:
         progress = None
     if progress is None or progress.flow != flow.id or progress.digest != flow.digest:
@@ -133,7 +133,7 @@ def restored(state: Any, flow: Flow) -> Progress:
     return progress
 
 
-def after(flow: Flow, name: str | None) -> str | None:
+def resolve_next_step(flow: Flow, name: str | None) -> str | None:
     """Return the step to continue with; None if nothing is left to do."""
     if name is None or name not in flow.steps:
         return None

@@ -5,41 +5,43 @@ from __future__ import annotations
 from typing import Any
 
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.types.tools import APPROVAL, Ask
+from rightseat.types.tools import APPROVAL_SCHEMA, Ask
 
-AGAIN, RETRY, SKIP, STOP = "then", "retry", "skip", "stop"
-CHOICE: dict[str, Any] = {
+ACTION, RETRY, SKIP, STOP = "then", "retry", "skip", "stop"
+RERUN_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        AGAIN: {
+        ACTION: {
             "type": "string",
             "enum": [RETRY, SKIP, STOP],
             "description": "retry runs the step again, skip goes on without it, stop ends the flow",
         }
     },
-    "required": [AGAIN],
+    "required": [ACTION],
 }
 
 
-def agreement(flow: Flow, step: Step) -> Ask:
-    return Ask(visible(f"Allow the step {told(step)} of {flow.id}?"), "confirm", APPROVAL)
+def make_confirmation(flow: Flow, step: Step) -> Ask:
+    return Ask(
+        escape_unprintable(f"Allow the step {describe_step(step)} of {flow.id}?"), "confirm", APPROVAL_SCHEMA
+    )
 
 
-def may_have_run(flow: Flow, step: Step) -> Ask:
+def make_rerun_question(flow: Flow, step: Step) -> Ask:
     text = (
-        f"The server stopped in the middle of the step {told(step)} of {flow.id}: it may have run. "
+        f"The server stopped in the middle of the step {describe_step(step)} of {flow.id}: it may have run. "
         "Shall it be run again (retry), left out (skip), or shall the flow end here (stop)?"
     )
-    return Ask(visible(text), "form", CHOICE)
+    return Ask(escape_unprintable(text), "form", RERUN_SCHEMA)
 
 
-def told(step: Step) -> str:
+def describe_step(step: Step) -> str:
     """Return the step's name, kind and target."""
     target = step.params.get("endpoint") or step.params.get("tool") or step.params.get("flow")
     called = f"{step.kind} {target}" if isinstance(target, str) else step.kind
     return f"{step.name!r} ({called})"
 
 
-def visible(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     """Escape unprintable characters and those that change the display order."""
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)

@@ -15,18 +15,18 @@ from typing import Any
 from msgspec import Struct
 
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.flows.zone import now
+from rightseat.plugins.flows.zone import current_time
 from rightseat.types.events import Event
 from rightseat.types.model import Model
 from rightseat.types.tools import Pause, Tool
 from rightseat.types.turn import Turn
 
 
-class StepFailed(Exception):
+class StepError(Exception):
     """A step failed. The message is `{data}` in on_error."""
 
 
-class Output(Struct, frozen=True):
+class StepOutput(Struct, frozen=True):
     """Result of a step: plain JSON, because it is saved."""
 
     data: Any = None
@@ -41,7 +41,7 @@ class Output(Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kit:
+class FlowServices:
     """What a plugin's flows may use. `operations` are tools by operation id ("GET /hosts"), `scripts` are
     lib/ tools by name, `flows` are keyed by "plugin/name" and, within the plugin, by name."""
 
@@ -53,27 +53,27 @@ class Kit:
     """Configured databases by name."""
     context: int | None = None
     """Context window of the model in tokens; prompts use at most 80 % of it."""
-    now: Callable[[Turn], datetime] = now
+    now: Callable[[Turn], datetime] = current_time
     repeatable: Collection[str] = ()
     """Operations that may be sent twice: they only read, or carry an idempotency key."""
-    others: Callable[[str], Kit] | None = None
+    get_plugin_services: Callable[[str], FlowServices] | None = None
     """Returns the services of another plugin by its id."""
 
 
-async def unkept(state: Any) -> None:
+async def discard_state(state: Any) -> None:
     """Save nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class StepContext:
     flow: Flow
     step: Step
-    kit: Kit
+    services: FlowServices
     turn: Turn
     question: str
-    outputs: Mapping[str, Output]
+    outputs: Mapping[str, StepOutput]
     """Outputs of finished steps by name, in the order they ran."""
-    previous: Output | None = None
+    previous: StepOutput | None = None
     """Output of the step before."""
     failure: str = ""
     """In an on_error step: the error message."""
@@ -85,8 +85,8 @@ class Stage:
     """State from the step's Pause, or from `save_state`."""
     answers: tuple[Any, ...] = ()
     """Answers to all its questions so far, in order."""
-    keep: Callable[[Any], Awaitable[None]] = unkept
+    save_state: Callable[[Any], Awaitable[None]] = discard_state
     """Saves `state` in the middle of a step with nested steps, so that a crash loses no finished one."""
 
 
-Run = Callable[[Stage], AsyncIterator[Event | Output | Pause]]
+StepRunner = Callable[[StepContext], AsyncIterator[Event | StepOutput | Pause]]

@@ -6,22 +6,22 @@ from typing import Any
 
 from msgspec import json, to_builtins
 
-from rightseat.plugins.flows.attempt import Failure
+from rightseat.plugins.flows.attempt import StepFailure
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.flows.progress import Progress
-from rightseat.plugins.flows.stage import Output
+from rightseat.plugins.flows.progress import FlowProgress
+from rightseat.plugins.flows.stage import StepOutput
 from rightseat.plugins.flows.steps import NONE
 from rightseat.types.events import Custom, Usage
 
-STEP = "flow_step"
-SHOWN = 4000
+STEP_EVENT = "flow_step"
+MAX_SHOWN_BYTES = 4000
 
 
-def told(
+def make_step_event(
     flow: Flow,
-    progress: Progress,
+    progress: FlowProgress,
     step: Step,
-    last: Output | Failure | None = None,
+    outcome: StepOutput | StepFailure | None = None,
     usage: Usage | None = None,
     **more: Any,
 ) -> Custom:
@@ -34,16 +34,18 @@ def told(
         "progress": f"{number}/{max(total, number)}",
         **more,
     }
-    if isinstance(last, Output):
-        value |= {"output": shown(last.data), "message": last.message}
-    elif isinstance(last, Failure):
-        value["error"] = last.text
+    if isinstance(outcome, StepOutput):
+        value |= {"output": truncate_data(outcome.data), "message": outcome.message}
+    elif isinstance(outcome, StepFailure):
+        value["error"] = outcome.text
     if usage is not None:
         value["usage"] = to_builtins(usage)
-    return Custom(STEP, value)
+    return Custom(STEP_EVENT, value)
 
 
-def shown(data: Any) -> Any:
+def truncate_data(data: Any) -> Any:
     """Return the data, or the start of its JSON where it is long."""
     encoded = json.encode(data)
-    return data if len(encoded) <= SHOWN else encoded[:SHOWN].decode(errors="ignore") + "…"
+    return (
+        data if len(encoded) <= MAX_SHOWN_BYTES else encoded[:MAX_SHOWN_BYTES].decode(errors="ignore") + "…"
+    )

@@ -9,59 +9,61 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from rightseat.documents.shape import written
+from rightseat.documents.shape import encode_json
 
-Find = Callable[[str], Any]
+VariableLookup = Callable[[str], Any]
 """Returns the value of a name, or raises UnknownVariable."""
 # Later versions of the original format use doubled braces.
-_HOLE = re.compile(r"\{\{\s*([^{}\n]{1,200}?)\s*\}\}|\{([^{}\n]{1,200})\}")
+_PLACEHOLDER = re.compile(r"\{\{\s*([^{}\n]{1,200}?)\s*\}\}|\{([^{}\n]{1,200})\}")
 
 
-class Unknown(LookupError):
+class UnknownVariable(LookupError):
     """No variable has this name: the braces are text."""
 
 
-def holes(text: str) -> Iterator[str]:
+def iter_placeholders(text: str) -> Iterator[str]:
     """Yield the content of all braces, known or not."""
-    for hole in _HOLE.finditer(text):
+    for hole in _PLACEHOLDER.finditer(text):
         yield hole[1] or hole[2]
 
 
-def pieces(text: str, find: Find) -> list[str | tuple[str, Any]]:
+def split_template(text: str, find: VariableLookup) -> list[str | tuple[str, Any]]:
     """Split the template into literal text and (name, value) pairs."""
-    made: list[str | tuple[str, Any]] = []
+    parts: list[str | tuple[str, Any]] = []
     place = 0
-    for hole in _HOLE.finditer(text):
+    for hole in _PLACEHOLDER.finditer(text):
         name = hole[1] or hole[2]
         try:
             value = find(name)
-        except Unknown:
+        except UnknownVariable:
             continue
-        made += [text[place : hole.start()], (name, value)]
+        parts += [text[place : hole.start()], (name, value)]
         place = hole.end()
-    return [*made, text[place:]]
+    return [*parts, text[place:]]
 
 
-def filled(text: str, find: Find) -> str:
-    return "".join(piece if isinstance(piece, str) else as_text(piece[1]) for piece in pieces(text, find))
+def fill_template(text: str, find: VariableLookup) -> str:
+    return "".join(
+        piece if isinstance(piece, str) else as_text(piece[1]) for piece in split_template(text, find)
+    )
 
 
-def value_of(template: Any, find: Find) -> Any:
+def fill_value(template: Any, find: VariableLookup) -> Any:
     """Fill all strings within a value. A string that is one placeholder becomes the value itself: a number
     stays a number."""
     match template:
         case str():
-            whole = _HOLE.fullmatch(template)
-            if whole is None:
-                return filled(template, find)
+            placeholder = _PLACEHOLDER.fullmatch(template)
+            if placeholder is None:
+                return fill_template(template, find)
             try:
-                return find(whole[1] or whole[2])
-            except Unknown:
+                return find(placeholder[1] or placeholder[2])
+            except UnknownVariable:
                 return template
         case dict():
-            return {name: value_of(inner, find) for name, inner in template.items()}
+            return {name: fill_value(inner, find) for name, inner in template.items()}
         case list():
-            return [value_of(inner, find) for inner in template]
+            return [fill_value(inner, find) for inner in template]
         case _:
             return template
 
@@ -69,4 +71,4 @@ def value_of(template: Any, find: Find) -> Any:
 def as_text(value: Any) -> str:
     if value is None:
         return ""
-    return value if isinstance(value, str) else written(value)
+    return value if isinstance(value, str) else encode_json(value)

@@ -12,190 +12,192 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightseat.documents.shape import written
+from rightseat.documents.shape import encode_json
 from rightseat.errors import CallerError
-from rightseat.plugins.flows.path import BadPath, Missing, keys, there
-from rightseat.plugins.flows.stage import StepFailed
-from rightseat.plugins.flows.template import Find, Unknown, value_of
-from rightseat.types.schema import checker
+from rightseat.plugins.flows.path import InvalidPath, PathNotFound, describe_value, parse_path
+from rightseat.plugins.flows.stage import StepError
+from rightseat.plugins.flows.template import UnknownVariable, VariableLookup, fill_value
+from rightseat.types.schema import get_validator
 
 MAX_DEPTH = 20
 PATH = "path"
 ALL, ANY, NOT = "all", "any", "not"
-SHAPES: dict[str, Callable[[Any], bool]] = {
+TYPE_TESTS: dict[str, Callable[[Any], bool]] = {
     "null": lambda value: value is None,
     "true": lambda value: value is True,
     "false": lambda value: value is False,
     "text": lambda value: isinstance(value, str),
-    "number": lambda value: number(value),
+    "number": lambda value: is_number(value),
     "list": lambda value: isinstance(value, list),
     "object": lambda value: isinstance(value, dict),
     "empty": lambda value: value is None or value in ("", [], {}),
 }
 
 
-class BadCondition(StepFailed):
+class InvalidCondition(StepError):
     """The value is not a condition. The message says what to write."""
 
 
-class Test(Struct, frozen=True):
+class Comparison(Struct, frozen=True):
     path: str
     operator: str
     value: Any
 
 
-class Every(Struct, frozen=True):
+class AllOf(Struct, frozen=True):
     parts: tuple[Condition, ...]
 
 
-class Some(Struct, frozen=True):
+class AnyOf(Struct, frozen=True):
     parts: tuple[Condition, ...]
 
 
-class Not(Struct, frozen=True):
+class Negation(Struct, frozen=True):
     part: Condition
 
 
-Condition = Test | Every | Some | Not
+Condition = Comparison | AllOf | AnyOf | Negation
 
 
-def read(given: Any, depth: int = 0) -> Condition:
+def parse_condition(value: Any, depth: int = 0) -> Condition:
     """Parse a condition of a flow file; raise InvalidCondition if it is none."""
-    if not isinstance(given, dict) or depth > MAX_DEPTH:
-        raise BadCondition("A condition is {path: …, equals: …}, or has all, any or not.")
-    words = [word for word in (ALL, ANY, NOT) if word in given]
+    if not isinstance(value, dict) or depth > MAX_DEPTH:
+        raise InvalidCondition("A condition is {path: …, equals: …}, or has all, any or not.")
+    words = [word for word in (ALL, ANY, NOT) if word in value]
     if not words:
-        return test(given)
-    if len(given) > 1:
-        raise BadCondition(f"{words[0]!r} stands alone. Put what is beside it into an all.")
-    inner = given[words[0]]
+        return parse_comparison(value)
+    if len(value) > 1:
+        raise InvalidCondition(f"{words[0]!r} stands alone. Put what is beside it into an all.")
+    inner = value[words[0]]
     if words[0] == NOT:
-        return Not(read(inner, depth + 1))
+        return Negation(parse_condition(inner, depth + 1))
     if not isinstance(inner, list) or not inner:
-        raise BadCondition(f"{words[0]!r} takes a list of conditions.")
-    parts = tuple(read(one, depth + 1) for one in inner)
-    return Every(parts) if words[0] == ALL else Some(parts)
+        raise InvalidCondition(f"{words[0]!r} takes a list of conditions.")
+    parts = tuple(parse_condition(one, depth + 1) for one in inner)
+    return AllOf(parts) if words[0] == ALL else AnyOf(parts)
 
 
-def test(given: dict[str, Any]) -> Test:
-    path = given.get(PATH)
-    operators = [str(name) for name in given if name != PATH]
+def parse_comparison(value_map: dict[str, Any]) -> Comparison:
+    path = value_map.get(PATH)
+    operators = [str(name) for name in value_map if name != PATH]
     if not isinstance(path, str) or not path or len(operators) != 1 or operators[0] not in OPERATORS:
-        raise BadCondition(f"A test has a path and one of {', '.join(OPERATORS)}.")
+        raise InvalidCondition(f"A test has a path and one of {', '.join(OPERATORS)}.")
     try:
-        keys(path)
-    except BadPath as error:
-        raise BadCondition(str(error)) from None
+        parse_path(path)
+    except InvalidPath as error:
+        raise InvalidCondition(str(error)) from None
     [operator] = operators
-    value = shape_name(given[operator]) if operator == "is" else given[operator]
-    if problem := wrong(operator, value):
-        raise BadCondition(f"{operator} {problem}.")
-    return Test(path, operator, value)
+    value = normalize_type_name(value_map[operator]) if operator == "is" else value_map[operator]
+    if problem := check_operand(operator, value):
+        raise InvalidCondition(f"{operator} {problem}.")
+    return Comparison(path, operator, value)
 
 
-def wrong(operator: str, value: Any) -> str | None:
+def check_operand(operator: str, value: Any) -> str | None:
     """Return what is wrong with an operator's operand; None if nothing is."""
-    if operator == "is" and value not in SHAPES:
-        return f"takes one of {', '.join(SHAPES)}"
+    if operator == "is" and value not in TYPE_TESTS:
+        return f"takes one of {', '.join(TYPE_TESTS)}"
     if operator == "exists" and not isinstance(value, bool):
         return "takes true or false"
     if operator == "in" and not isinstance(value, str | list):
         return "takes a list"
     if operator == "matches":
         try:
-            checker({"pattern": value})
+            get_validator({"pattern": value})
         except CallerError:
             return "takes a regular expression"
     return None
 
 
-def shape_name(value: Any) -> Any:
+def normalize_type_name(value: Any) -> Any:
     """Return the type name as text: YAML reads `is: null` and `is: true` as values."""
-    return written(value) if value is None or isinstance(value, bool) else value
+    return encode_json(value) if value is None or isinstance(value, bool) else value
 
 
-def paths(condition: Condition) -> Iterator[str]:
+def iter_paths(condition: Condition) -> Iterator[str]:
     match condition:
-        case Test(path=path):
+        case Comparison(path=path):
             yield path
-        case Not(part):
-            yield from paths(part)
-        case Every(parts) | Some(parts):
+        case Negation(part):
+            yield from iter_paths(part)
+        case AllOf(parts) | AnyOf(parts):
             for one in parts:
-                yield from paths(one)
+                yield from iter_paths(one)
 
 
-def holds(condition: Condition, find: Find) -> bool:
+def evaluate_condition(condition: Condition, find: VariableLookup) -> bool:
     match condition:
-        case Every(parts):
-            return all(holds(one, find) for one in parts)
-        case Some(parts):
-            return any(holds(one, find) for one in parts)
-        case Not(part):
-            return not holds(part, find)
-        case Test(path, operator, expected):
-            return tested(path, operator, expected, find)
+        case AllOf(parts):
+            return all(evaluate_condition(one, find) for one in parts)
+        case AnyOf(parts):
+            return any(evaluate_condition(one, find) for one in parts)
+        case Negation(part):
+            return not evaluate_condition(part, find)
+        case Comparison(path, operator, expected):
+            return evaluate_comparison(path, operator, expected, find)
 
 
-def tested(path: str, operator: str, expected: Any, find: Find) -> bool:
+def evaluate_comparison(path: str, operator: str, expected: Any, find: VariableLookup) -> bool:
     try:
         value = find(path)
-    except (Missing, Unknown):
+    except (PathNotFound, UnknownVariable):
         return operator == "exists" and expected is False
     if operator == "exists":
         return bool(expected)
     if operator == "is":
-        return SHAPES[expected](value)
+        return TYPE_TESTS[expected](value)
     try:
-        return OPERATORS[operator](value, value_of(expected, find))
-    except Mismatch as error:
-        raise StepFailed(f"The condition {path} {operator} cannot be decided: {error}") from None
+        return OPERATORS[operator](value, fill_value(expected, find))
+    except IncomparableValues as error:
+        raise StepError(f"The condition {path} {operator} cannot be decided: {error}") from None
 
 
-class Mismatch(Exception):
+class IncomparableValues(Exception):
     """The operator cannot compare these two values."""
 
 
-def equals(value: Any, expected: Any) -> bool:
+def is_equal(value: Any, expected: Any) -> bool:
     if isinstance(value, bool) or isinstance(expected, bool):
         return value is expected
     if isinstance(value, dict) and isinstance(expected, dict):
-        return value.keys() == expected.keys() and all(equals(value[key], expected[key]) for key in value)
+        return value.keys() == expected.keys() and all(is_equal(value[key], expected[key]) for key in value)
     if isinstance(value, list) and isinstance(expected, list):
-        return len(value) == len(expected) and all(map(equals, value, expected))
+        return len(value) == len(expected) and all(map(is_equal, value, expected))
     return bool(value == expected)
 
 
-def above(value: Any, expected: Any) -> bool:
-    return order(value, expected) > 0
+def is_above(value: Any, expected: Any) -> bool:
+    return compare_values(value, expected) > 0
 
 
-def below(value: Any, expected: Any) -> bool:
-    return order(value, expected) < 0
+def is_below(value: Any, expected: Any) -> bool:
+    return compare_values(value, expected) < 0
 
 
-def order(value: Any, expected: Any) -> int:
+def compare_values(value: Any, expected: Any) -> int:
     """Compare two numbers or two dates; return -1, 0 or 1."""
-    if number(value) and number(expected):
+    if is_number(value) and is_number(expected):
         return int(value > expected) - int(value < expected)
-    first, second = moment(value), moment(expected)
+    first, second = parse_datetime(value), parse_datetime(expected)
     if first is None or second is None:
-        raise Mismatch(f"{there(value)} and {there(expected)} are not two numbers, nor two dates.")
+        raise IncomparableValues(
+            f"{describe_value(value)} and {describe_value(expected)} are not two numbers, nor two dates."
+        )
     return (first > second) - (first < second)
 
 
-def number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def moment(value: Any) -> datetime | None:
+def parse_datetime(value: Any) -> datetime | None:
     if not isinstance(value, str):
         return None
     try:
-        found = datetime.fromisoformat(value)
+        parsed = datetime.fromisoformat(value)
     except ValueError:
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
 def contains(value: Any, expected: Any) -> bool:
@@ -203,33 +205,33 @@ def contains(value: Any, expected: Any) -> bool:
         case str() if isinstance(expected, str):
             return expected.casefold() in value.casefold()
         case list():
-            return any(equals(one, expected) for one in value)
+            return any(is_equal(one, expected) for one in value)
         case dict() if isinstance(expected, str):
             return expected in value
         case _:
-            raise Mismatch(f"{there(value)} cannot contain {there(expected)}.")
+            raise IncomparableValues(f"{describe_value(value)} cannot contain {describe_value(expected)}.")
 
 
 def matches(value: Any, expected: Any) -> bool:
     """Match with a regex engine that bounds its time: the value is untrusted."""
     if not isinstance(value, str) or not isinstance(expected, str):
-        raise Mismatch(f"{there(value)} is not a text.")
-    return checker({"pattern": expected}).problem(value) is None
+        raise IncomparableValues(f"{describe_value(value)} is not a text.")
+    return get_validator({"pattern": expected}).find_problem(value) is None
 
 
-def among(value: Any, expected: Any) -> bool:
+def is_in(value: Any, expected: Any) -> bool:
     if not isinstance(expected, list):
-        raise Mismatch(f"{there(expected)} is not a list.")
-    return any(equals(value, one) for one in expected)
+        raise IncomparableValues(f"{describe_value(expected)} is not a list.")
+    return any(is_equal(value, one) for one in expected)
 
 
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
-    "is": equals,
-    "equals": equals,
-    "above": above,
-    "below": below,
+    "is": is_equal,
+    "equals": is_equal,
+    "above": is_above,
+    "below": is_below,
     "contains": contains,
     "matches": matches,
-    "exists": equals,
-    "in": among,
+    "exists": is_equal,
+    "in": is_in,
 }

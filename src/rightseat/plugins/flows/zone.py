@@ -11,12 +11,12 @@ from zoneinfo import ZoneInfo
 from rightseat.types.turn import Turn
 
 _ZONE = re.compile(r"time[ _-]?zone|时区", re.IGNORECASE)
-LONGEST = 64
+MAX_ZONE_LENGTH = 64
 
 
-def now(turn: Turn) -> datetime:
+def current_time(turn: Turn) -> datetime:
     """Return the time in the zone that the application names, else in the server's."""
-    for name in named(turn):
+    for name in iter_zone_names(turn):
         try:
             return datetime.now(ZoneInfo(name))
         except (ValueError, OSError, LookupError):
@@ -25,7 +25,7 @@ def now(turn: Turn) -> datetime:
     return datetime.now().astimezone()
 
 
-def named(turn: Turn) -> Iterator[str]:
+def iter_zone_names(turn: Turn) -> Iterator[str]:
     """Yield possible zone names from the application's properties, config and context."""
     pairs: list[tuple[str, Any]] = [
         *turn.forwarded.properties.items(),
@@ -33,5 +33,5 @@ def named(turn: Turn) -> Iterator[str]:
         *((one.description, one.value) for one in turn.context),
     ]
     for key, value in pairs:
-        if isinstance(value, str) and 0 < len(value) <= LONGEST and _ZONE.search(key):
+        if isinstance(value, str) and 0 < len(value) <= MAX_ZONE_LENGTH and _ZONE.search(key):
             yield value.strip().strip('"')

@@ -10,27 +10,38 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightseat.http.fetch import Fetched
-from rightseat.plugins.http.files import plain_media, plain_name
-from rightseat.plugins.http.hidden import Hiding
+from rightseat.http.fetch import FetchResult
+from rightseat.plugins.http.files import normalize_media_type, sanitize_filename
+from rightseat.plugins.http.hidden import Redactor
 from rightseat.plugins.http.schemas import is_file
-from rightseat.plugins.http.telling import told, value_of
-from rightseat.plugins.operation import Operation, Response
+from rightseat.plugins.http.telling import decode_body, format_body
+from rightseat.plugins.operation import Operation, OperationResponse
 from rightseat.types.events import Artifact
-from rightseat.types.tools import Result, failure
+from rightseat.types.tools import Result, error_result
 
-BUDGET = 16_000
+DEFAULT_BUDGET = 16_000
 """Tokens of a result if the model's budget is unknown."""
-ERROR_TOKENS = 500
-TEXTUAL = ("json", "xml", "javascript", "ecmascript", "yaml", "x-yaml", "toml", "csv", "graphql", "x-ndjson")
-TOLD = ("content-type", "content-length", "last-modified", "etag", "location")
+ERROR_BUDGET = 500
+TEXT_SUBTYPES = (
+    "json",
+    "xml",
+    "javascript",
+    "ecmascript",
+    "yaml",
+    "x-yaml",
+    "toml",
+    "csv",
+    "graphql",
+    "x-ndjson",
+)
+REPORTED_HEADERS = ("content-type", "content-length", "last-modified", "etag", "location")
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class OperationResult(Struct, frozen=True, kw_only=True):
     """Outcome of a call: `result` for the model, `artifact` for the user."""
 
-    fetched: Fetched
-    hide: Hiding
+    fetched: FetchResult
+    redact: Redactor
     result: Result
     artifact: Artifact | None = None
     is_file: bool = False
@@ -38,61 +49,70 @@ class Answer(Struct, frozen=True, kw_only=True):
     @property
     def value(self) -> Any:
         """Full response as data: parsed JSON, else text; of a file its description and content."""
-        return self.artifact.content if self.is_file and self.artifact else value_of(self.fetched, self.hide)
+        return (
+            self.artifact.content
+            if self.is_file and self.artifact
+            else decode_body(self.fetched, self.redact)
+        )
 
 
-async def answered(
-    operation: Operation, fetched: Fetched, *, budget: int | None, hide: Hiding, accounts: list[str]
-) -> Answer:
-    response = described(operation, fetched.status)
+async def format_response(
+    operation: Operation,
+    fetched: FetchResult,
+    *,
+    budget: int | None,
+    redact: Redactor,
+    credential_names: list[str],
+) -> OperationResult:
+    response = find_documented_response(operation, fetched.status)
     artifact, binary = None, False
     if not 200 <= fetched.status < 300:
-        result = await refused(operation, fetched, hide, accounts)
+        result = await format_http_error(operation, fetched, redact, credential_names)
     elif not fetched.data or operation.method.upper() == "HEAD":
-        result = Result(hide(empty(operation, fetched)))
+        result = Result(redact(format_empty(operation, fetched)))
     elif is_binary(fetched, response):
-        artifact, binary = as_file(operation, fetched, hide), True
+        artifact, binary = make_file_artifact(operation, fetched, redact), True
         kind, size = artifact.content["media_type"], artifact.content["size"]
         result = Result(f"The answer is a file: {artifact.name} ({kind}, {size} bytes). The user has it now.")
     else:
-        result = Result(await told(fetched, response, budget or BUDGET, hide))
-        artifact = as_file(operation, fetched, hide) if is_download(fetched) else None
-    return Answer(fetched=fetched, hide=hide, result=result, artifact=artifact, is_file=binary)
+        result = Result(await format_body(fetched, response, budget or DEFAULT_BUDGET, redact))
+        artifact = make_file_artifact(operation, fetched, redact) if is_download(fetched) else None
+    return OperationResult(fetched=fetched, redact=redact, result=result, artifact=artifact, is_file=binary)
 
 
-def described(operation: Operation, status: int) -> Response | None:
+def find_documented_response(operation: Operation, status: int) -> OperationResponse | None:
     """Find the documented response: by exact status, by class (`2XX`), or `default`."""
-    wanted = (str(status), f"{status // 100}XX", "default")
-    for one in wanted:
+    patterns = (str(status), f"{status // 100}XX", "default")
+    for pattern in patterns:
         for response in operation.responses:
-            if response.status.upper() == one.upper():
+            if response.status.upper() == pattern.upper():
                 return response
-    good = [response for response in operation.responses if response.status.startswith("2")]
-    return good[0] if good and 200 <= status < 300 else None
+    successes = [response for response in operation.responses if response.status.startswith("2")]
+    return successes[0] if successes and 200 <= status < 300 else None
 
 
-def empty(operation: Operation, fetched: Fetched) -> str:
+def format_empty(operation: Operation, fetched: FetchResult) -> str:
     method = operation.method.upper()
-    said = f"{method} {operation.path} succeeded ({phrase(fetched.status)}), with no content."
-    names = TOLD if method == "HEAD" else ("location",)
+    text = f"{method} {operation.path} succeeded ({status_line(fetched.status)}), with no content."
+    names = REPORTED_HEADERS if method == "HEAD" else ("location",)
     lines = [f"{name}: {fetched.headers[name][:300]}" for name in names if name in fetched.headers]
-    return "\n".join([said, *lines])
+    return "\n".join([text, *lines])
 
 
-def phrase(status: int) -> str:
+def status_line(status: int) -> str:
     try:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
         return str(status)
 
 
-def is_binary(fetched: Fetched, response: Response | None) -> bool:
-    media = plain_media(fetched.content_type)
+def is_binary(fetched: FetchResult, response: OperationResponse | None) -> bool:
+    media = normalize_media_type(fetched.content_type)
     if response is not None and response.schema is not None and is_file(response.schema, response.schema):
         return not media.endswith("/json") or "json" in response.media
     if not media or media == "application/octet-stream":
         # No usable content type: go by the document, then by the bytes.
-        text = not media or (response is not None and is_text(plain_media(response.media)))
+        text = not media or (response is not None and is_text(normalize_media_type(response.media)))
         return not text or looks_binary(fetched.data)
     return not is_text(media)
 
@@ -102,7 +122,7 @@ def is_text(media: str) -> bool:
     if kind in ("image", "audio", "video", "font"):
         return False
     words = name.replace("+", ".").split(".")
-    return kind == "text" or name == "x-www-form-urlencoded" or any(word in TEXTUAL for word in words)
+    return kind == "text" or name == "x-www-form-urlencoded" or any(word in TEXT_SUBTYPES for word in words)
 
 
 def looks_binary(data: bytes) -> bool:
@@ -110,13 +130,13 @@ def looks_binary(data: bytes) -> bool:
     return b"\0" in start and not start.startswith((b"\xff\xfe", b"\xfe\xff"))
 
 
-def is_download(fetched: Fetched) -> bool:
+def is_download(fetched: FetchResult) -> bool:
     return fetched.headers.get("content-disposition", "").lower().startswith("attachment")
 
 
-def as_file(operation: Operation, fetched: Fetched, hide: Hiding) -> Artifact:
-    media = plain_media(fetched.content_type) or "application/octet-stream"
-    name = hide(plain_name(fetched.name)) if "content-disposition" in fetched.headers else ""
+def make_file_artifact(operation: Operation, fetched: FetchResult, redact: Redactor) -> Artifact:
+    media = normalize_media_type(fetched.content_type) or "application/octet-stream"
+    name = redact(sanitize_filename(fetched.name)) if "content-disposition" in fetched.headers else ""
     name = name or f"{operation.name}{mimetypes.guess_extension(media) or ''}"
     content = {
         "media_type": media,
@@ -126,18 +146,20 @@ def as_file(operation: Operation, fetched: Fetched, hide: Hiding) -> Artifact:
     return Artifact(f"file-{secrets.token_hex(8)}", "file", name, content)
 
 
-async def refused(operation: Operation, fetched: Fetched, hide: Hiding, accounts: list[str]) -> Result:
+async def format_http_error(
+    operation: Operation, fetched: FetchResult, redact: Redactor, credential_names: list[str]
+) -> Result:
     """Return a failure with the status, the documented meaning and the server's own text."""
-    said = [f"{operation.method.upper()} {operation.path} answered {phrase(fetched.status)}."]
-    response = described(operation, fetched.status)
+    sentences = [f"{operation.method.upper()} {operation.path} answered {status_line(fetched.status)}."]
+    response = find_documented_response(operation, fetched.status)
     if response is not None and response.description:
-        said.append(f"The API's document says: {response.description[:300]}")
+        sentences.append(f"The API's document says: {response.description[:300]}")
     if fetched.status in (401, 403):
-        used = " and ".join(accounts)
-        said.append(
-            f"Check the plugin's credentials ({used})." if used else "The plugin has no credentials set up."
+        names = " and ".join(credential_names)
+        sentences.append(
+            f"Check the plugin's credentials ({names})." if names else "The plugin has no credentials set up."
         )
     if fetched.data and not is_binary(fetched, None):
-        text = await told(fetched, response, ERROR_TOKENS, hide)
-        said.append(f"The server says: {text}")
-    return failure(f"http_{fetched.status}", hide(" ".join(said)))
+        text = await format_body(fetched, response, ERROR_BUDGET, redact)
+        sentences.append(f"The server says: {text}")
+    return error_result(f"http_{fetched.status}", redact(" ".join(sentences)))

@@ -19,104 +19,116 @@ from rightseat.errors import (
     UpstreamGarbled,
     UpstreamRefused,
 )
-from rightseat.http.fetch import Fetched, Outbound, Rules
-from rightseat.http.fetch.rules import NotPublic
-from rightseat.http.retry import retrying
-from rightseat.plugins.http.body import Files
+from rightseat.http.fetch import AddressRules, FetchResult, OutboundClient
+from rightseat.http.fetch.rules import AddressNotPublic
+from rightseat.http.retry import call_with_retry
+from rightseat.plugins.http.body import FilesByArgument
 from rightseat.plugins.http.credentials import Credentials, Identity
-from rightseat.plugins.http.gate import Gate
-from rightseat.plugins.http.hosts import hosts_of, not_allowed
-from rightseat.plugins.http.request import Draft, draft
-from rightseat.plugins.http.style import escaped
+from rightseat.plugins.http.gate import PluginPolicy
+from rightseat.plugins.http.hosts import allowed_hosts, private_address_error
+from rightseat.plugins.http.request import UnsignedRequest, build_request
+from rightseat.plugins.http.style import quote_all
 from rightseat.plugins.operation import Operation
 from rightseat.plugins.plugin import Plugin
 from rightseat.types.turn import Turn
 
-BUSY = (408, 429, 500, 502, 503, 504)
+RETRYABLE_STATUSES = (408, 429, 500, 502, 503, 504)
 
 
-class Repeatable(UpstreamBusy):
+class RetryableResponse(UpstreamBusy):
     """A response with a retryable status; carries the response for the case that all retries fail."""
 
-    def __init__(self, fetched: Fetched) -> None:
+    def __init__(self, fetched: FetchResult) -> None:
         super().__init__(
             f"The server answered {fetched.status}.",
-            retry_after=asked_wait(fetched.headers.get("retry-after", "")),
+            retry_after=parse_retry_after(fetched.headers.get("retry-after", "")),
         )
         self.fetched = fetched
 
 
-class Api:
+class ApiClient:
     """HTTP client for one plugin's servers. Holds connections and tokens: close it after use."""
 
-    def __init__(self, plugin: Plugin, gate: Gate) -> None:
+    def __init__(self, plugin: Plugin, policy: PluginPolicy) -> None:
         self.plugin = plugin
-        self.gate = gate
-        self.credentials = Credentials(plugin, gate)
+        self.policy = policy
+        self.credentials = Credentials(plugin, policy)
         urls = {server.url for operation in plugin.operations for server in operation.servers}
-        self.outbound = Outbound(
-            Rules(hosts_of(*sorted(urls), *([gate.server] if gate.server else [])), gate.allow),
-            max_bytes=gate.max_bytes,
-            seconds=gate.seconds,
+        self.outbound = OutboundClient(
+            AddressRules(
+                allowed_hosts(*sorted(urls), *([policy.server] if policy.server else [])), policy.allow
+            ),
+            max_bytes=policy.max_bytes,
+            seconds=policy.seconds,
         )
 
-    def servers(self, operation: Operation) -> tuple[str, ...]:
+    def server_urls(self, operation: Operation) -> tuple[str, ...]:
         """Return the server URLs of the operation, the preferred one first."""
-        if self.gate.server:
-            return (self.gate.server,)
+        if self.policy.server:
+            return (self.policy.server,)
         return tuple(dict.fromkeys(server.url for server in operation.servers))
 
-    async def identity(self, turn: Turn) -> Identity:
-        return await self.credentials.of(turn)
+    async def resolve_identity(self, turn: Turn) -> Identity:
+        return await self.credentials.resolve(turn)
 
-    def draft(self, operation: Operation, arguments: Mapping[str, Any], files: Files, key: str = "") -> Draft:
+    def build_request(
+        self, operation: Operation, arguments: Mapping[str, Any], files: FilesByArgument, key: str = ""
+    ) -> UnsignedRequest:
         """Build the request, with a random idempotency key unless the caller passes one."""
         key = key or str(uuid.uuid4())
-        return draft(operation, arguments, files, limit=self.gate.max_upload, key=key)
+        return build_request(operation, arguments, files, limit=self.policy.max_upload, key=key)
 
-    async def send(self, operation: Operation, request: Draft, turn: Turn) -> tuple[Fetched, Identity]:
+    async def send(
+        self, operation: Operation, request: UnsignedRequest, turn: Turn
+    ) -> tuple[FetchResult, Identity]:
         """Send the request; returns the response and the identity used. A 401 renews tokens once."""
-        servers = self.servers(operation)
+        servers = self.server_urls(operation)
         if not servers:
             raise CallerError(
                 f"Plugin {self.plugin.id} names no server to call. Add one to its openapi.yaml, "
                 'or write server = "https://…" in its settings.'
             )
-        identity = await self.identity(turn)
-        fetched = await self.repeated(servers, request, identity)
-        if fetched.status == 401 and identity.renew:
-            for renew in identity.renew:
+        identity = await self.resolve_identity(turn)
+        fetched = await self.fetch_with_retries(servers, request, identity)
+        if fetched.status == 401 and identity.invalidators:
+            for renew in identity.invalidators:
                 renew()
-            identity = await self.identity(turn)
-            fetched = await self.repeated(servers, request, identity)
+            identity = await self.resolve_identity(turn)
+            fetched = await self.fetch_with_retries(servers, request, identity)
         return fetched, identity
 
-    async def repeated(self, servers: tuple[str, ...], request: Draft, identity: Identity) -> Fetched:
+    async def fetch_with_retries(
+        self, servers: tuple[str, ...], request: UnsignedRequest, identity: Identity
+    ) -> FetchResult:
         """Fetch with retries, moving on to the next server; a request that is not retryable is sent once."""
-        if not request.repeatable:
-            return await self.once(servers[0], request, identity)
-        turns = itertools.cycle(servers)
+        if not request.retryable:
+            return await self.fetch_once(servers[0], request, identity)
+        server_cycle = itertools.cycle(servers)
 
-        async def attempt() -> Fetched:
-            fetched = await self.once(next(turns), request, identity)
-            if fetched.status in BUSY:
-                raise Repeatable(fetched)
+        async def attempt() -> FetchResult:
+            fetched = await self.fetch_once(next(server_cycle), request, identity)
+            if fetched.status in RETRYABLE_STATUSES:
+                raise RetryableResponse(fetched)
             return fetched
 
-        def again(error: RightseatError) -> bool:
+        def should_retry(error: RightseatError) -> bool:
             if isinstance(error, AddressRefused):
                 return len(servers) > 1
-            return isinstance(error, Repeatable | UpstreamRefused | UpstreamGarbled)
+            return isinstance(error, RetryableResponse | UpstreamRefused | UpstreamGarbled)
 
-        tries = max(self.gate.retries + 1, len(servers))
+        tries = max(self.policy.retries + 1, len(servers))
         try:
-            return await retrying(attempt, again=again, tries=tries, ceiling=self.gate.patience)
-        except Repeatable as error:
+            return await call_with_retry(
+                attempt, is_retryable=should_retry, tries=tries, max_delay=self.policy.max_retry_wait
+            )
+        except RetryableResponse as error:
             return error.fetched
 
-    async def once(self, server: str, request: Draft, identity: Identity) -> Fetched:
-        url = mine(request, identity).url(server, identity.escaped_query)
-        headers = {name: value for name, value in request.headers.items() if not named(name, identity)}
+    async def fetch_once(self, server: str, request: UnsignedRequest, identity: Identity) -> FetchResult:
+        url = without_credential_params(request, identity).build_url(server, identity.escaped_query)
+        headers = {
+            name: value for name, value in request.headers.items() if not is_credential_header(name, identity)
+        }
         cookies = [pair for pair in request.cookies if pair.partition("=")[0] not in identity.cookies]
         cookies += identity.escaped_cookies
         if cookies:
@@ -129,33 +141,33 @@ class Api:
                 headers=headers,
                 body=request.body,
                 # Redirects to another origin must not receive the credentials.
-                same_origin=bool(identity.values),
+                same_origin=bool(identity.secret_values),
                 query=identity.escaped_query,
             )
-        except NotPublic as error:
-            raise not_allowed(self.plugin.id, error) from None
+        except AddressNotPublic as error:
+            raise private_address_error(self.plugin.id, error) from None
 
     async def close(self) -> None:
         await self.outbound.close()
         await self.credentials.close()
 
 
-def mine(request: Draft, identity: Identity) -> Draft:
+def without_credential_params(request: UnsignedRequest, identity: Identity) -> UnsignedRequest:
     """Return the request without query parameters that have the name of a credential."""
-    taken = {escaped(name).lower() for name in identity.query}
+    reserved_names = {quote_all(name).lower() for name in identity.query}
     return replace(
         request,
-        query=tuple(pair for pair in request.query if pair.partition("=")[0].lower() not in taken),
+        query=tuple(pair for pair in request.query if pair.partition("=")[0].lower() not in reserved_names),
     )
 
 
-def named(header: str, identity: Identity) -> bool:
+def is_credential_header(header: str, identity: Identity) -> bool:
     """Tell whether the header is set by the credentials; then the argument's value is dropped."""
     ours = {name.lower() for name in identity.headers} | ({"cookie"} if identity.cookies else set())
     return header.lower() in ours
 
 
-def asked_wait(text: str) -> float | None:
+def parse_retry_after(text: str) -> float | None:
     """Parse a Retry-After header, a number or a date, into seconds; None if it is neither."""
     text = text.strip()
     if text.isascii() and text.isdigit():

@@ -10,181 +10,191 @@ import msgspec
 
 from rightseat.errors import CallerError
 from rightseat.plugins import numerals
-from rightseat.plugins.http.request import key_parameter
+from rightseat.plugins.http.request import find_idempotency_parameter
 from rightseat.plugins.http.schemas import (
-    DEEPEST,
+    MAX_SCHEMA_DEPTH,
     Schema,
+    all_of_parts,
+    all_properties,
     is_file,
-    is_files,
-    items,
-    properties,
-    resolved,
-    together,
-    walked,
+    is_file_list,
+    item_schema,
+    resolve_ref,
+    transform_schema,
 )
 from rightseat.plugins.operation import Operation
-from rightseat.types.schema import Checker, checker
+from rightseat.types.schema import SchemaValidator, get_validator
 
-EMPTY = (None, "")
+EMPTY_VALUES = (None, "")
 FILE_NOTE = "The name of a file that the user attached."
-OMIT = "Leave out what the user has not said: they will be asked for it."
-LONGEST_EXAMPLE = 200
+OMIT_HINT = "Leave out what the user has not said: they will be asked for it."
+MAX_EXAMPLE_CHARS = 200
 
 
-class Arguments:
+class OperationArguments:
     """Arguments of one operation. Schemas and validators are built on first use."""
 
     def __init__(self, operation: Operation) -> None:
         self.operation = operation
-        keyed = key_parameter(operation)
-        self.hidden = {*operation.secured, *([keyed.argument] if keyed else ())}
+        key_param = find_idempotency_parameter(operation)
+        self.hidden_names = {*operation.secured, *([key_param.argument] if key_param else ())}
 
     @cached_property
     def schema(self) -> Schema:
         """JSON Schema of the arguments, without credentials and the idempotency key."""
-        whole = self.operation.arguments
-        made = {"type": "object", **whole}
-        made["properties"] = {
-            name: inner for name, inner in (whole.get("properties") or {}).items() if name not in self.hidden
+        source = self.operation.arguments
+        schema = {"type": "object", **source}
+        schema["properties"] = {
+            name: inner
+            for name, inner in (source.get("properties") or {}).items()
+            if name not in self.hidden_names
         }
-        made["required"] = [name for name in whole.get("required") or () if name in made["properties"]]
-        return made
+        schema["required"] = [name for name in source.get("required") or () if name in schema["properties"]]
+        return schema
 
     @cached_property
-    def shown(self) -> Schema:
+    def model_schema(self) -> Schema:
         """JSON Schema for the model: examples in descriptions, arguments with a default not required."""
-        made = walked(self.schema, explained)
-        made["required"] = [name for name in self.schema["required"] if not self.has_default(name)]
-        if made["required"]:
-            made.setdefault("description", OMIT)
+        schema = transform_schema(self.schema, explain_schema)
+        schema["required"] = [name for name in self.schema["required"] if not self.has_default(name)]
+        if schema["required"]:
+            schema.setdefault("description", OMIT_HINT)
         else:
-            del made["required"]
-        return dict(made)
+            del schema["required"]
+        return dict(schema)
 
     @cached_property
-    def files(self) -> dict[str, bool]:
+    def file_arguments(self) -> dict[str, bool]:
         """File arguments by name; True for a list of files."""
-        found = {}
+        files = {}
         for name, inner in self.schema["properties"].items():
             if is_file(inner, self.schema):
-                found[name] = False
-            elif is_files(inner, self.schema):
-                found[name] = True
-        return found
+                files[name] = False
+            elif is_file_list(inner, self.schema):
+                files[name] = True
+        return files
 
     @cached_property
-    def exact(self) -> Checker:
-        return checker(self.schema)
+    def validator(self) -> SchemaValidator:
+        return get_validator(self.schema)
 
     def has_default(self, name: str) -> bool:
-        return "default" in resolved(self.schema["properties"].get(name), self.schema)
+        return "default" in resolve_ref(self.schema["properties"].get(name), self.schema)
 
-    def fits(self, schema: Schema, value: Any) -> bool:
+    def is_valid(self, schema: Schema, value: Any) -> bool:
         try:
-            whole = {**schema, "$defs": self.schema["$defs"]} if "$defs" in self.schema else schema
-            return checker(whole).problem(value) is None
+            full_schema = {**schema, "$defs": self.schema["$defs"]} if "$defs" in self.schema else schema
+            return get_validator(full_schema).find_problem(value) is None
         except CallerError:
             return False
 
-    def settled(self, given: dict[str, Any]) -> dict[str, Any]:
+    def normalize(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Drop hidden and empty arguments of a model's call and add the document's defaults."""
-        kept = {name: value for name, value in given.items() if name not in self.hidden}
-        return self.completed(self.schema, kept)
+        visible = {name: value for name, value in arguments.items() if name not in self.hidden_names}
+        return self.fill_defaults(self.schema, visible)
 
-    def completed(self, schema: Schema, value: dict[str, Any], level: int = 0) -> dict[str, Any]:
-        parts = together(schema, self.schema)
-        known = {name: inner for part in parts for name, inner in (part.get("properties") or {}).items()}
+    def fill_defaults(self, schema: Schema, value: dict[str, Any], level: int = 0) -> dict[str, Any]:
+        parts = all_of_parts(schema, self.schema)
+        declared = {name: inner for part in parts for name, inner in (part.get("properties") or {}).items()}
         required = {name for part in parts for name in part.get("required") or ()}
-        made = {
+        filled = {
             name: item
             for name, item in value.items()
-            if item not in EMPTY or name not in known or self.meant(known[name], item, name in required)
+            if item not in EMPTY_VALUES
+            or name not in declared
+            or self.is_intended_empty(declared[name], item, name in required)
         }
-        for name, inner in known.items():
-            inner = resolved(inner, self.schema)
-            if name not in made and "default" in inner and self.fits(inner, inner["default"]):
-                made[name] = copy.deepcopy(inner["default"])
-            elif name in made and level < DEEPEST:
-                made[name] = self.inside(inner, made[name], level + 1)
-        return made
+        for name, inner in declared.items():
+            inner = resolve_ref(inner, self.schema)
+            if name not in filled and "default" in inner and self.is_valid(inner, inner["default"]):
+                filled[name] = copy.deepcopy(inner["default"])
+            elif name in filled and level < MAX_SCHEMA_DEPTH:
+                filled[name] = self.fill_nested(inner, filled[name], level + 1)
+        return filled
 
-    def inside(self, schema: Schema, value: Any, level: int) -> Any:
+    def fill_nested(self, schema: Schema, value: Any, level: int) -> Any:
         if isinstance(value, dict):
-            return self.completed(schema, value, level)
-        inner = items(schema, self.schema) if isinstance(value, list) else None
-        if inner is not None and level < DEEPEST:
-            return [self.inside(inner, item, level + 1) for item in value]
+            return self.fill_defaults(schema, value, level)
+        inner = item_schema(schema, self.schema) if isinstance(value, list) else None
+        if inner is not None and level < MAX_SCHEMA_DEPTH:
+            return [self.fill_nested(inner, item, level + 1) for item in value]
         return value
 
-    def meant(self, schema: Any, value: Any, required: bool) -> bool:
+    def is_intended_empty(self, schema: Any, value: Any, required: bool) -> bool:
         """Tell whether null or "" is a real value here rather than a placeholder for a missing one."""
-        inner = resolved(schema, self.schema)
+        inner = resolve_ref(schema, self.schema)
         if value == "" and required:
             return "" in (inner.get("enum") or ())
-        return self.fits(inner, value)
+        return self.is_valid(inner, value)
 
-    def known(self, settled: dict[str, Any]) -> dict[str, Any]:
+    def drop_unknown(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Drop arguments the operation does not declare: they would be approved but never sent."""
-        return {name: value for name, value in settled.items() if name in self.schema["properties"]}
+        return {name: value for name, value in arguments.items() if name in self.schema["properties"]}
 
-    def missing(self, settled: dict[str, Any]) -> list[tuple[str, ...]] | None:
+    def find_missing(self, arguments: dict[str, Any]) -> list[tuple[str, ...]] | None:
         """Return the paths of required values that are missing, except files; None on any other violation."""
-        found = self.exact.missing(settled)
-        return None if found is None else [path for path in found if path[0] not in self.files or path[1:]]
+        paths = self.validator.find_missing(arguments)
+        return (
+            None
+            if paths is None
+            else [path for path in paths if path[0] not in self.file_arguments or path[1:]]
+        )
 
-    def wrong(self, settled: dict[str, Any]) -> str | None:
+    def validate(self, arguments: dict[str, Any]) -> str | None:
         """Return the first violation in complete arguments, or None."""
-        return self.exact.problem(settled) or numerals.problem(self.schema, settled)
+        return self.validator.find_problem(arguments) or numerals.check_number_patterns(
+            self.schema, arguments
+        )
 
-    def problem(self, given: Any) -> str | None:
+    def check(self, arguments: Any) -> str | None:
         """Return the first violation in a model's arguments, or None. Missing ones are asked of the user."""
-        if not isinstance(given, dict):
+        if not isinstance(arguments, dict):
             return "the arguments must be a JSON object"
         try:
-            settled = self.settled(given)
-            return self.wrong(settled) if self.missing(settled) is None else None
+            normalized = self.normalize(arguments)
+            return self.validate(normalized) if self.find_missing(normalized) is None else None
         except CallerError as error:
             return f"the API's document cannot be used here: {error.message}"
 
-    def form(self, paths: list[tuple[str, ...]]) -> Schema:
+    def build_form(self, paths: list[tuple[str, ...]]) -> Schema:
         """Build the form schema for the values at these paths, nested as in the arguments."""
         form: Schema = {"type": "object", "properties": {}, "required": []}
         for *around, name in paths:
-            place = form
+            target = form
             for key in around:
-                place["required"] = list(dict.fromkeys([*place["required"], key]))
+                target["required"] = list(dict.fromkeys([*target["required"], key]))
                 inner: Schema = {"type": "object", "properties": {}, "required": []}
-                place = place["properties"].setdefault(key, inner)
-            place["properties"][name] = self.at((*around, name))
-            place["required"].append(name)
+                target = target["properties"].setdefault(key, inner)
+            target["properties"][name] = self.schema_at((*around, name))
+            target["required"].append(name)
         if "$defs" in self.schema:
             form["$defs"] = self.schema["$defs"]
         return form
 
-    def at(self, path: tuple[str, ...]) -> Schema:
+    def schema_at(self, path: tuple[str, ...]) -> Schema:
         """Return the schema of the value at a path."""
-        found: Any = self.schema
+        schema: Any = self.schema
         for key in path:
-            found = properties(found, self.schema).get(key, {})
-        return found if isinstance(found, dict) else {}
+            schema = all_properties(schema, self.schema).get(key, {})
+        return schema if isinstance(schema, dict) else {}
 
-    def described(self, path: tuple[str, ...]) -> str:
-        said = resolved(self.at(path), self.schema).get("description")
+    def describe_path(self, path: tuple[str, ...]) -> str:
+        description = resolve_ref(self.schema_at(path), self.schema).get("description")
         name = ".".join(path)
-        return f"{name} ({said[:200]})" if isinstance(said, str) and said else name
+        return f"{name} ({description[:200]})" if isinstance(description, str) and description else name
 
 
-def explained(schema: Schema) -> Schema:
+def explain_schema(schema: Schema) -> Schema:
     """Write examples and file hints into the description: not every model sees the other keywords."""
-    made = {key: value for key, value in schema.items() if key != "example"}
-    words = [str(made.get("description") or "").strip()]
+    result = {key: value for key, value in schema.items() if key != "example"}
+    sentences = [str(result.get("description") or "").strip()]
     examples = [schema["example"]] if "example" in schema else schema.get("examples")
     if isinstance(examples, list) and examples:
-        made["examples"] = examples
+        result["examples"] = examples
         text = msgspec.json.encode(examples[0]).decode()
-        if len(text) <= LONGEST_EXAMPLE and text not in words[0]:
-            words.append(f"Example: {text}")
+        if len(text) <= MAX_EXAMPLE_CHARS and text not in sentences[0]:
+            sentences.append(f"Example: {text}")
     if is_file(schema, {}):
-        words.append(FILE_NOTE)
-    said = " ".join(word for word in words if word)
-    return {**made, "description": said} if said else made
+        sentences.append(FILE_NOTE)
+    description = " ".join(word for word in sentences if word)
+    return {**result, "description": description} if description else result

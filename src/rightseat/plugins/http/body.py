@@ -8,18 +8,18 @@ from xml.sax.saxutils import escape, quoteattr
 
 import msgspec
 
-from rightseat.plugins.http.files import Attached
-from rightseat.plugins.http.multipart import Part, multipart
-from rightseat.plugins.http.style import by_media, pairs, plain, plus, present
-from rightseat.plugins.operation import Body, Encoding
+from rightseat.plugins.http.files import Attachment
+from rightseat.plugins.http.multipart import FormPart, encode_multipart
+from rightseat.plugins.http.style import drop_nulls, encode_by_media, encode_pairs, quote_form, to_text
+from rightseat.plugins.operation import Encoding, RequestBody
 
-Files = Mapping[str, list[Attached]]
+FilesByArgument = Mapping[str, list[Attachment]]
 URLENCODED = "application/x-www-form-urlencoded"
 JSON = "application/json"
-CARRYING = ("POST", "PUT", "PATCH")
+BODY_METHODS = ("POST", "PUT", "PATCH")
 
 
-class Written:
+class EncodedBody:
     """Encoded body and its content type."""
 
     def __init__(self, data: bytes, media: str) -> None:
@@ -32,100 +32,108 @@ def is_json(media: str) -> bool:
     return kind.endswith(("/json", "+json")) or kind in ("*/*", "json", "")
 
 
-def written(
-    body: Body, arguments: Mapping[str, Any], files: Files, *, method: str, limit: int
-) -> Written | None:
+def encode_body(
+    body: RequestBody, arguments: Mapping[str, Any], files: FilesByArgument, *, method: str, limit: int
+) -> EncodedBody | None:
     """Encode the body from the arguments; None if there is nothing to send."""
     media = body.media.partition(";")[0].strip().lower()
     if media.endswith("x-www-form-urlencoded"):
-        value = fields_of(body, arguments)
-        return Written(urlencoded(body, value).encode(), URLENCODED) if value or body.required else None
+        value = body_fields(body, arguments)
+        return EncodedBody(encode_form(body, value).encode(), URLENCODED) if value or body.required else None
     if media.startswith("multipart/"):
-        parts = form_parts(body, arguments, files, limit)
-        return Written(*multipart(parts, media)) if parts or body.required else None
+        parts = make_form_parts(body, arguments, files, limit)
+        return EncodedBody(*encode_multipart(parts, media)) if parts or body.required else None
     if body.fields:
-        made = fields_of(body, arguments)
-        if not made and not body.required and (method not in CARRYING or not is_json(media)):
+        fields = body_fields(body, arguments)
+        if not fields and not body.required and (method not in BODY_METHODS or not is_json(media)):
             return None
-        return Written(*whole(body, media, made))
-    if given := files.get(body.argument):
-        return Written(given[0].data(limit), given[0].media if "*" in media else body.media)
+        return EncodedBody(*encode_whole(body, media, fields))
+    if attachments := files.get(body.argument):
+        return EncodedBody(attachments[0].decode(limit), attachments[0].media if "*" in media else body.media)
     if body.argument not in arguments:
         return None
-    return Written(*whole(body, media, arguments[body.argument]))
+    return EncodedBody(*encode_whole(body, media, arguments[body.argument]))
 
 
-def fields_of(body: Body, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def body_fields(body: RequestBody, arguments: Mapping[str, Any]) -> dict[str, Any]:
     if not body.fields:
         value = arguments.get(body.argument)
         return value if isinstance(value, dict) else {}
     return {name: arguments[key] for name, key in body.fields.items() if key in arguments}
 
 
-def whole(body: Body, media: str, value: Any) -> tuple[bytes, str]:
+def encode_whole(body: RequestBody, media: str, value: Any) -> tuple[bytes, str]:
     if is_json(media):
         return msgspec.json.encode(value), body.media if "*" not in media and "/" in media else JSON
     if media.endswith(("/xml", "+xml")) and not isinstance(value, str):
-        return xml(body, value).encode(), body.media
-    return plain(value).encode("utf-8", "replace"), body.media if "*" not in media else "text/plain"
+        return encode_xml(body, value).encode(), body.media
+    return to_text(value).encode("utf-8", "replace"), body.media if "*" not in media else "text/plain"
 
 
-def urlencoded(body: Body, value: Mapping[str, Any]) -> str:
-    made: list[str] = []
+def encode_form(body: RequestBody, value: Mapping[str, Any]) -> str:
+    encoded_pairs: list[str] = []
     for name, item in value.items():
         encoding = body.encodings.get(name)
         if encoding is not None and encoding.media:
-            item = by_media(item, encoding.media)
+            item = encode_by_media(item, encoding.media)
         elif isinstance(item, dict) and encoding is None:
-            item = by_media(item, JSON)
-        how = encoding or Encoding()
-        made += pairs(name, item, how.style, how.explode, plus)
-    return "&".join(made)
+            item = encode_by_media(item, JSON)
+        effective = encoding or Encoding()
+        encoded_pairs += encode_pairs(name, item, effective.style, effective.explode, quote_form)
+    return "&".join(encoded_pairs)
 
 
-def form_parts(body: Body, arguments: Mapping[str, Any], files: Files, limit: int) -> list[Part]:
-    parts: list[Part] = []
-    for name, item in fields_of(body, arguments).items():
+def make_form_parts(
+    body: RequestBody, arguments: Mapping[str, Any], files: FilesByArgument, limit: int
+) -> list[FormPart]:
+    parts: list[FormPart] = []
+    for name, item in body_fields(body, arguments).items():
         encoding = body.encodings.get(name) or Encoding()
         key = body.fields.get(name, "")
         if key in files:
             parts += [
-                Part(name, file.data(limit), file_media(file, encoding.media), file.name, encoding.headers)
+                FormPart(
+                    name,
+                    file.decode(limit),
+                    choose_file_media(file, encoding.media),
+                    file.name,
+                    encoding.headers,
+                )
                 for file in files[key]
             ]
             continue
-        item = present(item)
+        item = drop_nulls(item)
         # A list becomes one part per element, unless the encoding gives a media type.
-        for one in item if isinstance(item, list) and not encoding.media else [item]:
-            if one is not None:
-                parts.append(field_part(name, one, encoding))
+        for value in item if isinstance(item, list) and not encoding.media else [item]:
+            if value is not None:
+                parts.append(make_field_part(name, value, encoding))
     return parts
 
 
-def file_media(file: Attached, said: str) -> str:
+def choose_file_media(file: Attachment, documented: str) -> str:
     """Return the documented media type if it is a single one, else the file's own."""
-    return said if said and "*" not in said and "," not in said else file.media
+    return documented if documented and "*" not in documented and "," not in documented else file.media
 
 
-def field_part(name: str, value: Any, encoding: Encoding) -> Part:
+def make_field_part(name: str, value: Any, encoding: Encoding) -> FormPart:
     media = encoding.media.partition(",")[0].strip() or (JSON if isinstance(value, dict | list) else "")
-    text = by_media(value, media) if is_json(media) and media else plain(value)
-    return Part(name, text.encode("utf-8", "replace"), media, None, encoding.headers)
+    text = encode_by_media(value, media) if is_json(media) and media else to_text(value)
+    return FormPart(name, text.encode("utf-8", "replace"), media, None, encoding.headers)
 
 
-def xml(body: Body, value: Any) -> str:
+def encode_xml(body: RequestBody, value: Any) -> str:
     root = (body.schema.get("xml") or {}).get("name") or body.schema.get("title") or "request"
-    return f'<?xml version="1.0" encoding="UTF-8"?>{element(str(root), value)}'
+    return f'<?xml version="1.0" encoding="UTF-8"?>{encode_element(str(root), value)}'
 
 
-def element(name: str, value: Any) -> str:
+def encode_element(name: str, value: Any) -> str:
     # A key that is not a valid XML name becomes an attribute, so that it cannot break the tag.
     tag = name if name.replace("_", "a").replace("-", "a").isalnum() and not name[0].isdigit() else ""
     head, tail = (tag, tag) if tag else (f"item name={quoteattr(name)}", "item")
     if isinstance(value, list):
-        return "".join(element(name, item) for item in value)
+        return "".join(encode_element(name, item) for item in value)
     if isinstance(value, dict):
-        inner = "".join(element(key, item) for key, item in value.items() if item is not None)
+        inner = "".join(encode_element(key, item) for key, item in value.items() if item is not None)
     else:
-        inner = escape(plain(value))
+        inner = escape(to_text(value))
     return f"<{head}>{inner}</{tail}>"

@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from rightseat.errors import CallerError
 
-QUOTED = {ord('"'): "%22", ord("\r"): "%0D", ord("\n"): "%0A"}
+QUOTE_ESCAPES = {ord('"'): "%22", ord("\r"): "%0D", ord("\n"): "%0A"}
 
 
-class Part(Struct, frozen=True):
+class FormPart(Struct, frozen=True):
     name: str
     data: bytes
     media: str = ""
@@ -20,11 +20,11 @@ class Part(Struct, frozen=True):
     headers: Mapping[str, str] = {}
 
     @property
-    def head(self) -> str:
-        named = f'form-data; name="{self.name.translate(QUOTED)}"'
+    def header_text(self) -> str:
+        disposition = f'form-data; name="{self.name.translate(QUOTE_ESCAPES)}"'
         if self.file is not None:
-            named += f'; filename="{self.file.translate(QUOTED)}"'
-        lines = {"Content-Disposition": named, **({"Content-Type": self.media} if self.media else {})}
+            disposition += f'; filename="{self.file.translate(QUOTE_ESCAPES)}"'
+        lines = {"Content-Disposition": disposition, **({"Content-Type": self.media} if self.media else {})}
         ours = ("content-disposition", "content-type")
         lines |= {key: value for key, value in self.headers.items() if key.lower() not in ours}
         text = "".join(f"{key}: {value}\r\n" for key, value in lines.items())
@@ -33,12 +33,12 @@ class Part(Struct, frozen=True):
         return text
 
 
-def multipart(parts: list[Part], media: str = "multipart/form-data") -> tuple[bytes, str]:
+def encode_multipart(parts: list[FormPart], media: str = "multipart/form-data") -> tuple[bytes, str]:
     """Return the encoded body and its content type with the boundary."""
     boundary = f"rightseat-{secrets.token_hex(16)}"
-    made = bytearray()
+    body = bytearray()
     for part in parts:
-        made += f"--{boundary}\r\n{part.head}\r\n".encode("utf-8", "replace")
-        made += part.data + b"\r\n"
-    made += f"--{boundary}--\r\n".encode()
-    return bytes(made), f"{media}; boundary={boundary}"
+        body += f"--{boundary}\r\n{part.header_text}\r\n".encode("utf-8", "replace")
+        body += part.data + b"\r\n"
+    body += f"--{boundary}--\r\n".encode()
+    return bytes(body), f"{media}; boundary={boundary}"

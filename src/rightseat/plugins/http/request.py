@@ -10,18 +10,18 @@ from urllib.parse import quote, unquote, urlsplit
 from msgspec import Struct
 
 from rightseat.errors import CallerError
-from rightseat.plugins.http.body import Files, written
-from rightseat.plugins.http.style import in_cookie, in_header, in_path, in_query
+from rightseat.plugins.http.body import FilesByArgument, encode_body
+from rightseat.plugins.http.style import encode_cookie, encode_header, encode_path, encode_query
 from rightseat.plugins.operation import Operation, Parameter
 
-HOLE = re.compile(r"\{([^{}]+)\}")
-LITERAL = "/:@!$&'()*+,;=~%"
-UNWRAPPINGS = 4
-IDEMPOTENT = ("GET", "HEAD", "OPTIONS", "PUT", "DELETE")
+PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
+SAFE_CHARS = "/:@!$&'()*+,;=~%"
+MAX_UNQUOTES = 4
+IDEMPOTENT_METHODS = ("GET", "HEAD", "OPTIONS", "PUT", "DELETE")
 KEY_HEADER = "idempotency-key"
 
 
-class Draft(Struct, frozen=True, kw_only=True):
+class UnsignedRequest(Struct, frozen=True, kw_only=True):
     """Request without credentials. `path` and `query` are escaped; `query`, `cookies` hold `name=value`."""
 
     method: str
@@ -30,29 +30,29 @@ class Draft(Struct, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
     cookies: tuple[str, ...] = ()
     body: bytes | None = None
-    repeatable: bool = False
+    retryable: bool = False
 
-    def url(self, server: str, extra: tuple[str, ...] = ()) -> str:
+    def build_url(self, server: str, extra: tuple[str, ...] = ()) -> str:
         """Return the URL; CallerError if the arguments lead outside the server's base URL."""
-        from rightseat.http.fetch.target import target
+        from rightseat.http.fetch.target import parse_target
 
-        here = urlsplit(server)
-        prefix = quote(here.path.rstrip("/"), safe=LITERAL)
-        asked = "&".join((*self.query, *extra))
-        url = f"{here.scheme}://{here.netloc}{prefix}{self.path}" + (f"?{asked}" if asked else "")
-        base, final = target(f"{here.scheme}://{here.netloc}{prefix}"), target(url)
+        parts = urlsplit(server)
+        prefix = quote(parts.path.rstrip("/"), safe=SAFE_CHARS)
+        query = "&".join((*self.query, *extra))
+        url = f"{parts.scheme}://{parts.netloc}{prefix}{self.path}" + (f"?{query}" if query else "")
+        base, final = parse_target(f"{parts.scheme}://{parts.netloc}{prefix}"), parse_target(url)
         if final.origin != base.origin or not final.url.raw_path.startswith(f"{prefix}/"):
             raise CallerError("The arguments would lead to another address than the API's own. Change them.")
         return url
 
 
-def draft(
-    operation: Operation, arguments: Mapping[str, Any], files: Files, *, limit: int, key: str = ""
-) -> Draft:
+def build_request(
+    operation: Operation, arguments: Mapping[str, Any], files: FilesByArgument, *, limit: int, key: str = ""
+) -> UnsignedRequest:
     """Build the request. `limit` is the size of one file; `key` fills a declared Idempotency-Key header."""
     method = operation.method.upper()
     queries: list[str] = []
-    headers: dict[str, str] = {"Accept": accepted(operation)}
+    headers: dict[str, str] = {"Accept": accept_header(operation)}
     cookies: list[str] = []
     for parameter in operation.parameters:
         value = arguments.get(parameter.argument)
@@ -60,28 +60,28 @@ def draft(
             continue
         match parameter.place:
             case "query":
-                queries += in_query(parameter, value)
+                queries += encode_query(parameter, value)
             case "header":
-                headers = with_header(headers, parameter.name, in_header(parameter, value))
+                headers = with_header(headers, parameter.name, encode_header(parameter, value))
             case "cookie":
-                cookies += in_cookie(parameter, value)
+                cookies += encode_cookie(parameter, value)
             case "path":
                 pass
-    keyed = key_parameter(operation)
-    if keyed is not None and key and keyed.name.lower() not in map(str.lower, headers):
-        headers = with_header(headers, keyed.name, key)
-    path, fixed = filled(operation, arguments)
-    body = operation.body and written(operation.body, arguments, files, method=method, limit=limit)
+    key_param = find_idempotency_parameter(operation)
+    if key_param is not None and key and key_param.name.lower() not in map(str.lower, headers):
+        headers = with_header(headers, key_param.name, key)
+    path, fixed_query = fill_path(operation, arguments)
+    body = operation.body and encode_body(operation.body, arguments, files, method=method, limit=limit)
     if body:
         headers = with_header(headers, "Content-Type", body.media)
-    return Draft(
+    return UnsignedRequest(
         method=method,
         path=path,
-        query=(*fixed, *queries),
+        query=(*fixed_query, *queries),
         headers=headers,
         cookies=tuple(cookies),
         body=body.data if body else None,
-        repeatable=method in IDEMPOTENT or keyed is not None,
+        retryable=method in IDEMPOTENT_METHODS or key_param is not None,
     )
 
 
@@ -90,71 +90,75 @@ def with_header(headers: dict[str, str], name: str, value: str) -> dict[str, str
     return {**{key: old for key, old in headers.items() if key.lower() != name.lower()}, name: value}
 
 
-def key_parameter(operation: Operation) -> Parameter | None:
+def find_idempotency_parameter(operation: Operation) -> Parameter | None:
     return next(
         (one for one in operation.parameters if one.place == "header" and one.name.lower() == KEY_HEADER),
         None,
     )
 
 
-def accepted(operation: Operation) -> str:
+def accept_header(operation: Operation) -> str:
     """Return the Accept header: the documented media types of successes, then anything."""
-    good = [one.media for one in operation.responses if one.status[:1] in "2d" and one.media]
-    plain = [media for media in dict.fromkeys(good) if re.fullmatch(r"[\w!#$&^.+*/; =-]+", media, re.ASCII)]
-    return ", ".join([*plain, "*/*;q=0.5"]) if plain else "*/*"
+    media_types = [one.media for one in operation.responses if one.status[:1] in "2d" and one.media]
+    valid = [
+        media for media in dict.fromkeys(media_types) if re.fullmatch(r"[\w!#$&^.+*/; =-]+", media, re.ASCII)
+    ]
+    return ", ".join([*valid, "*/*;q=0.5"]) if valid else "*/*"
 
 
-def filled(operation: Operation, arguments: Mapping[str, Any]) -> tuple[str, list[str]]:
+def fill_path(operation: Operation, arguments: Mapping[str, Any]) -> tuple[str, list[str]]:
     """Fill the path template; returns the path and the fixed query of the document's path."""
     template, _, query = operation.path.partition("?")
-    places = {one.name: one for one in operation.parameters if one.place == "path"}
+    path_parameters = {one.name: one for one in operation.parameters if one.place == "path"}
     pieces: list[str] = []
-    for number, piece in enumerate(HOLE.split(template.partition("#")[0])):
+    for number, piece in enumerate(PLACEHOLDER.split(template.partition("#")[0])):
         if number % 2 == 0:
-            pieces.append(quote(piece, safe=LITERAL))
+            pieces.append(quote(piece, safe=SAFE_CHARS))
         else:
-            pieces.append(path_value(places.get(piece), piece, arguments))
+            pieces.append(encode_path_value(path_parameters.get(piece), piece, arguments))
     path = "".join(pieces)
-    if any(climbs(part) for part in path.split("/")):
-        raise climbing()
-    fixed = [quote(part, safe=LITERAL + "[]?") for part in query.partition("#")[0].split("&") if part]
-    return path if path.startswith("/") else f"/{path}", fixed
+    if any(is_dot_segment(part) for part in path.split("/")):
+        raise path_escape_error()
+    fixed_query = [
+        quote(part, safe=SAFE_CHARS + "[]?") for part in query.partition("#")[0].split("&") if part
+    ]
+    return path if path.startswith("/") else f"/{path}", fixed_query
 
 
-def path_value(parameter: Parameter | None, name: str, arguments: Mapping[str, Any]) -> str:
+def encode_path_value(parameter: Parameter | None, name: str, arguments: Mapping[str, Any]) -> str:
     value = None if parameter is None else arguments.get(parameter.argument)
     if parameter is None or value is None or value in ("", [], {}):
         raise CallerError(f"The path needs a value for {name!r}. Give one.")
-    for text in texts(value):
-        if any(climbs(part) for part in re.split(r"[/\\]", unwrapped(text))):
-            raise climbing()
-    return in_path(parameter, value)
+    for text in nested_strings(value):
+        if any(is_dot_segment(part) for part in re.split(r"[/\\]", unquote_fully(text))):
+            raise path_escape_error()
+    return encode_path(parameter, value)
 
 
-def texts(value: Any) -> list[str]:
+def nested_strings(value: Any) -> list[str]:
     match value:
         case str():
             return [value]
         case list():
-            return [text for item in value for text in texts(item)]
+            return [text for item in value for text in nested_strings(item)]
         case dict():
-            return [text for key, item in value.items() for text in (key, *texts(item))]
+            return [text for key, item in value.items() for text in (key, *nested_strings(item))]
         case _:
             return []
 
 
-def unwrapped(text: str) -> str:
+def unquote_fully(text: str) -> str:
     """Unquote repeatedly: servers differ in how often they decode a path."""
-    for _ in range(UNWRAPPINGS):
+    for _ in range(MAX_UNQUOTES):
         text = unquote(text)
     return text
 
 
-def climbs(part: str) -> bool:
+def is_dot_segment(part: str) -> bool:
     # Some servers treat what follows `;` as a parameter (`..;x`) and ignore control characters.
-    seen = unwrapped(part).partition(";")[0]
-    return "".join(char for char in seen if char > " ") in (".", "..")
+    unquoted = unquote_fully(part).partition(";")[0]
+    return "".join(char for char in unquoted if char > " ") in (".", "..")
 
 
-def climbing() -> CallerError:
+def path_escape_error() -> CallerError:
     return CallerError("A value for the path leads out of it ('.' or '..'). Give the plain value.")

@@ -5,149 +5,164 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any, Literal
 
-from rightseat.plugins.http.answer import Answer, answered
-from rightseat.plugins.http.api import Api
-from rightseat.plugins.http.arguments import Arguments
-from rightseat.plugins.http.asking import Progress, confirmation, file_question, missing_question
-from rightseat.plugins.http.files import Attached, attached, chosen
-from rightseat.plugins.http.gate import READING, Gate
-from rightseat.plugins.http.hidden import Hiding
-from rightseat.plugins.naming import named
+from rightseat.plugins.http.answer import OperationResult, format_response
+from rightseat.plugins.http.api import ApiClient
+from rightseat.plugins.http.arguments import OperationArguments
+from rightseat.plugins.http.asking import (
+    OperationCallProgress,
+    ask_for_approval,
+    ask_for_files,
+    ask_for_values,
+)
+from rightseat.plugins.http.files import Attachment, find_attachment, list_attachments
+from rightseat.plugins.http.gate import SAFE_METHODS, PluginPolicy
+from rightseat.plugins.http.hidden import Redactor
+from rightseat.plugins.naming import make_tool_name
 from rightseat.plugins.operation import Operation
 from rightseat.plugins.plugin import Plugin
 from rightseat.types.events import Event
-from rightseat.types.tools import Pause, Result, Tool, ToolContext, approves, failure
+from rightseat.types.tools import Pause, Result, Tool, ToolContext, error_result, is_approved
 from rightseat.types.turn import Turn
 
 
-def tools_of(plugin: Plugin, gate: Gate) -> tuple[Tool, ...]:
+def make_operation_tools(plugin: Plugin, policy: PluginPolicy) -> tuple[Tool, ...]:
     """Make one tool per operation. Closing one closes the shared ApiClient; the next call reopens it."""
-    api = Api(plugin, gate)
-    taken: set[str] = set()
-    made = []
+    api = ApiClient(plugin, policy)
+    taken_names: set[str] = set()
+    tools = []
     for operation in plugin.operations:
-        caller = Caller(api, operation)
-        name = named(plugin.id, operation.name, taken)
-        taken.add(name)
-        made.append(
+        operation_tool = OperationTool(api, operation)
+        name = make_tool_name(plugin.id, operation.name, taken_names)
+        taken_names.add(name)
+        tools.append(
             Tool(
                 name=name,
                 description=operation.description,
-                parameters=caller.arguments.shown,
-                call=caller.call,
-                check=caller.arguments.problem,
-                timeout=gate.seconds * (gate.retries + 2) + gate.patience * gate.retries,
+                parameters=operation_tool.arguments.model_schema,
+                call=operation_tool.call,
+                check=operation_tool.arguments.check,
+                timeout=policy.seconds * (policy.retries + 2) + policy.max_retry_wait * policy.retries,
                 close=api.close,
-                effect=effect(operation),
-                outside=True,
-                asks=gate.asks(operation),
+                effect=classify_effect(operation),
+                untrusted=True,
+                asks_approval=policy.requires_confirmation(operation),
             )
         )
-    return tuple(made)
+    return tuple(tools)
 
 
-def effect(operation: Operation) -> Literal["reads", "writes", "dangerous"]:
+def classify_effect(operation: Operation) -> Literal["reads", "writes", "dangerous"]:
     if operation.dangerous:
         return "dangerous"
-    return "reads" if operation.method.upper() in READING else "writes"
+    return "reads" if operation.method.upper() in SAFE_METHODS else "writes"
 
 
-class Caller:
+class OperationTool:
     """Tool for one operation. A call pauses for up to three questions: values, files, approval."""
 
-    def __init__(self, api: Api, operation: Operation) -> None:
+    def __init__(self, api: ApiClient, operation: Operation) -> None:
         self.api = api
         self.operation = operation
-        self.arguments = Arguments(operation)
+        self.arguments = OperationArguments(operation)
 
     async def call(
-        self, given: dict[str, Any], context: ToolContext
+        self, arguments: dict[str, Any], context: ToolContext
     ) -> AsyncIterator[Event | Result | Pause]:
-        ready = self.prepared(Progress.of(given, context), context)
-        if not isinstance(ready, Progress):
+        ready = self.prepare(OperationCallProgress.from_context(arguments, context), context)
+        if not isinstance(ready, OperationCallProgress):
             yield ready
             return
-        found = await self.perform(ready.arguments, ready.files, context.turn, context.budget, context.key)
-        if found.artifact is not None:
-            yield found.artifact
-        yield found.result
+        outcome = await self.execute(
+            ready.arguments, ready.files, context.turn, context.budget, context.idempotency_key
+        )
+        if outcome.artifact is not None:
+            yield outcome.artifact
+        yield outcome.result
 
-    async def perform(
+    async def execute(
         self,
         arguments: dict[str, Any],
-        files: dict[str, list[Attached]],
+        files: dict[str, list[Attachment]],
         turn: Turn,
         budget: int | None = None,
         key: str = "",
-    ) -> Answer:
+    ) -> OperationResult:
         """Send the request with complete arguments and return the formatted result."""
-        request = self.api.draft(self.operation, arguments, files, key)
+        request = self.api.build_request(self.operation, arguments, files, key)
         fetched, identity = await self.api.send(self.operation, request, turn)
-        hide = Hiding(identity.values)
-        accounts = self.api.credentials.names
-        return await answered(self.operation, fetched, budget=budget, hide=hide, accounts=accounts)
+        redact = Redactor(identity.secret_values)
+        credential_names = self.api.credentials.display_names
+        return await format_response(
+            self.operation, fetched, budget=budget, redact=redact, credential_names=credential_names
+        )
 
-    def prepared(self, progress: Progress, context: ToolContext) -> Progress | Result | Pause:
+    def prepare(
+        self, progress: OperationCallProgress, context: ToolContext
+    ) -> OperationCallProgress | Result | Pause:
         """Complete and check the arguments; returns the progress, else the next question or a failure."""
-        settled = self.arguments.known(self.arguments.settled(joined(progress.arguments, progress.said)))
-        progress.arguments = settled
-        files = attached(context.turn.messages)
-        progress.files, unclear = self.found(settled, files)
-        missing = self.arguments.missing(settled)
+        arguments = self.arguments.drop_unknown(
+            self.arguments.normalize(merge_deep(progress.arguments, progress.answered_values))
+        )
+        progress.arguments = arguments
+        files = list_attachments(context.turn.messages)
+        progress.files, missing_files = self.resolve_files(arguments, files)
+        missing = self.arguments.find_missing(arguments)
         if missing and progress.stage == "start":
-            return missing_question(self.operation, self.arguments, missing, progress)
-        if unclear:
+            return ask_for_values(self.operation, self.arguments, missing, progress)
+        if missing_files:
             if progress.stage == "file":
-                return failure("no_file", f"No file was attached for {', '.join(unclear)}.")
-            return file_question(self.operation, unclear, files, self.arguments.files, progress)
-        if problem := self.arguments.wrong(settled):
-            return failure("invalid_arguments", problem)
-        return self.agreed(progress)
+                return error_result("no_file", f"No file was attached for {', '.join(missing_files)}.")
+            return ask_for_files(
+                self.operation, missing_files, files, self.arguments.file_arguments, progress
+            )
+        if problem := self.arguments.validate(arguments):
+            return error_result("invalid_arguments", problem)
+        return self.check_approval(progress)
 
-    def found(
-        self, settled: dict[str, Any], files: list[Attached]
-    ) -> tuple[dict[str, list[Attached]], list[str]]:
+    def resolve_files(
+        self, arguments: dict[str, Any], files: list[Attachment]
+    ) -> tuple[dict[str, list[Attachment]], list[str]]:
         """Match file arguments to attachments; returns files by argument and the arguments without one."""
-        made: dict[str, list[Attached]] = {}
-        unclear: list[str] = []
+        resolved: dict[str, list[Attachment]] = {}
+        missing_files: list[str] = []
         required = self.arguments.schema["required"]
-        for name, several in self.arguments.files.items():
-            if name not in settled and name not in required:
+        for name, several in self.arguments.file_arguments.items():
+            if name not in arguments and name not in required:
                 continue
-            given = settled.get(name)
-            wanted = given if isinstance(given, list) else [given or ""]
-            picked = [chosen(files, one if isinstance(one, str) else "") for one in wanted]
-            if several and given is None:
+            value = arguments.get(name)
+            requested = value if isinstance(value, list) else [value or ""]
+            matches = [find_attachment(files, one if isinstance(one, str) else "") for one in requested]
+            if several and value is None:
                 # No names given: all attachments, oldest first.
-                picked = [*reversed(files)] or [None]
-            made[name] = [file for file in picked if file is not None]
-            if None in picked:
-                unclear.append(name)
+                matches = [*reversed(files)] or [None]
+            resolved[name] = [file for file in matches if file is not None]
+            if None in matches:
+                missing_files.append(name)
             else:
-                names = [file.name for file in made[name]]
-                settled[name] = names if several else names[0]
-        return made, unclear
+                names = [file.name for file in resolved[name]]
+                arguments[name] = names if several else names[0]
+        return resolved, missing_files
 
-    def agreed(self, progress: Progress) -> Progress | Result | Pause:
-        if not self.api.gate.asks(self.operation):
+    def check_approval(self, progress: OperationCallProgress) -> OperationCallProgress | Result | Pause:
+        if not self.api.policy.requires_confirmation(self.operation):
             return progress
         # Build the request before asking for approval: it may be invalid.
-        request = self.api.draft(self.operation, progress.arguments, progress.files)
+        request = self.api.build_request(self.operation, progress.arguments, progress.files)
         if progress.stage != "confirm":
-            return confirmation(self.operation, self.api.servers(self.operation), request, progress)
-        if not approves(progress.answer):
-            return failure("denied", "The person did not allow this call.")
-        if progress.sealed != progress.seal:
-            return failure("changed", "The call is no longer the one that was agreed to. Ask again.")
+            return ask_for_approval(self.operation, self.api.server_urls(self.operation), request, progress)
+        if not is_approved(progress.answer):
+            return error_result("denied", "The person did not allow this call.")
+        if progress.approved_fingerprint != progress.fingerprint:
+            return error_result("changed", "The call is no longer the one that was agreed to. Ask again.")
         return progress
 
 
-def joined(given: dict[str, Any], added: dict[str, Any]) -> dict[str, Any]:
+def merge_deep(base: dict[str, Any], update: dict[str, Any]) -> dict[str, Any]:
     """Merge two objects recursively; values of `update` win."""
-    made = dict(given)
-    for name, value in added.items():
-        before = made.get(name)
-        if isinstance(before, dict) and isinstance(value, dict):
-            value = joined(before, value)
-        made[name] = value
-    return made
+    merged = dict(base)
+    for name, value in update.items():
+        existing = merged.get(name)
+        if isinstance(existing, dict) and isinstance(value, dict):
+            value = merge_deep(existing, value)
+        merged[name] = value
+    return merged

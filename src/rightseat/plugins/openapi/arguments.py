@@ -10,59 +10,66 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from rightseat.plugins.openapi.bodies import Content
-from rightseat.plugins.openapi.parameters import Given
-from rightseat.plugins.openapi.reading import Reading
+from rightseat.plugins.openapi.bodies import ParsedBody
+from rightseat.plugins.openapi.parameters import ParsedParameter
+from rightseat.plugins.openapi.reading import DocumentContext
 from rightseat.plugins.openapi.schemas import Schema
-from rightseat.plugins.openapi.security import Carrier, carrier
-from rightseat.plugins.operation import Body, Parameter
+from rightseat.plugins.openapi.security import CredentialLocation, credential_location
+from rightseat.plugins.operation import Parameter, RequestBody
 
-BODY = "body"
-_ODD = re.compile(r"[^\w.-]+")
-Slot = tuple[str, str]
+BODY_KEY = "body"
+_INVALID_CHARS = re.compile(r"[^\w.-]+")
+ArgumentLocation = tuple[str, str]
 """Location and name of a parameter or body field."""
 
 
-class Arguments(Struct, frozen=True, kw_only=True):
+class ArgumentSpec(Struct, frozen=True, kw_only=True):
     schema: Schema
     parameters: tuple[Parameter, ...]
-    body: Body | None
+    body: RequestBody | None
     secured: tuple[str, ...]
 
 
-def arguments(
-    reading: Reading, given: Sequence[Given], content: Content | None, secret: frozenset[Carrier]
-) -> Arguments:
-    fields = list(content.schema["properties"]) if content is not None and content.plain else []
-    inside = [(BODY, name) for name in fields] or ([(BODY, BODY)] if content is not None else [])
-    keys = keyed([*((one.place, one.name) for one in given), *inside])
-    parameters = tuple(placed(reading, one, keys[(one.place, one.name)]) for one in given)
-    secured = tuple(one.argument for one in parameters if carrier(one.place, one.name) in secret)
+def build_arguments(
+    context: DocumentContext,
+    parsed: Sequence[ParsedParameter],
+    content: ParsedBody | None,
+    credentials: frozenset[CredentialLocation],
+) -> ArgumentSpec:
+    fields = list(content.schema["properties"]) if content is not None and content.is_flat else []
+    inside = [(BODY_KEY, name) for name in fields] or ([(BODY_KEY, BODY_KEY)] if content is not None else [])
+    keys = assign_keys([*((one.place, one.name) for one in parsed), *inside])
+    parameters = tuple(make_parameter(context, one, keys[(one.place, one.name)]) for one in parsed)
+    secured = tuple(
+        one.argument for one in parameters if credential_location(one.place, one.name) in credentials
+    )
     properties: dict[str, Any] = {}
     needed: list[str] = []
-    for shown, one in zip(given, parameters, strict=True):
+    for shown, one in zip(parsed, parameters, strict=True):
         if one.argument not in secured:
             properties[one.argument] = shown.schema
             needed += [one.argument] if one.required else []
     body = None
     if content is not None:
-        body = sent(reading, content, keys)
-        properties |= of_body(content, keys)
-        needed += required(content, keys)
+        body = make_body(context, content, keys)
+        properties |= body_properties(content, keys)
+        needed += required_body_keys(content, keys)
     schema: Schema = {"type": "object", "properties": properties}
     if needed:
         schema["required"] = needed
     schema["additionalProperties"] = False
-    return Arguments(schema=reading.sent.closed(schema), parameters=parameters, body=body, secured=secured)
+    return ArgumentSpec(
+        schema=context.request_schemas.with_defs(schema), parameters=parameters, body=body, secured=secured
+    )
 
 
-def keyed(slots: Sequence[Slot]) -> dict[Slot, str]:
+def assign_keys(locations: Sequence[ArgumentLocation]) -> dict[ArgumentLocation, str]:
     """Assign a unique key to each: its name, prefixed by its location if names collide."""
-    words = {slot: _ODD.sub("_", slot[1]).strip("_") or "value" for slot in slots}
-    often = Counter(words.values())
-    keys: dict[Slot, str] = {}
+    words = {slot: _INVALID_CHARS.sub("_", slot[1]).strip("_") or "value" for slot in locations}
+    occurrences = Counter(words.values())
+    keys: dict[ArgumentLocation, str] = {}
     for slot, word in words.items():
-        key = word if often[word] == 1 else f"{slot[0]}_{word}"
+        key = word if occurrences[word] == 1 else f"{slot[0]}_{word}"
         number = 1
         while key in keys.values():
             number += 1
@@ -71,35 +78,41 @@ def keyed(slots: Sequence[Slot]) -> dict[Slot, str]:
     return keys
 
 
-def placed(reading: Reading, given: Given, argument: str) -> Parameter:
-    return Parameter(**{**asdict(given), "schema": reading.sent.closed(given.schema)}, argument=argument)
+def make_parameter(context: DocumentContext, parsed: ParsedParameter, argument: str) -> Parameter:
+    return Parameter(
+        **{**asdict(parsed), "schema": context.request_schemas.with_defs(parsed.schema)}, argument=argument
+    )
 
 
-def sent(reading: Reading, content: Content, keys: dict[Slot, str]) -> Body:
-    fields = {name: keys[(BODY, name)] for name in content.schema["properties"]} if content.plain else {}
-    return Body(
+def make_body(
+    context: DocumentContext, content: ParsedBody, keys: dict[ArgumentLocation, str]
+) -> RequestBody:
+    fields = (
+        {name: keys[(BODY_KEY, name)] for name in content.schema["properties"]} if content.is_flat else {}
+    )
+    return RequestBody(
         media=content.media,
-        schema=reading.sent.closed(content.schema),
+        schema=context.request_schemas.with_defs(content.schema),
         required=content.required,
         fields=fields,
-        argument=BODY if fields else keys[(BODY, BODY)],
+        argument=BODY_KEY if fields else keys[(BODY_KEY, BODY_KEY)],
         encodings=content.encodings,
     )
 
 
-def of_body(content: Content, keys: dict[Slot, str]) -> dict[str, Any]:
-    if content.plain:
-        return {keys[(BODY, name)]: inner for name, inner in content.schema["properties"].items()}
+def body_properties(content: ParsedBody, keys: dict[ArgumentLocation, str]) -> dict[str, Any]:
+    if content.is_flat:
+        return {keys[(BODY_KEY, name)]: inner for name, inner in content.schema["properties"].items()}
     schema = content.schema
     if content.description and "description" not in schema:
         schema = {**schema, "description": content.description}
-    return {keys[(BODY, BODY)]: schema}
+    return {keys[(BODY_KEY, BODY_KEY)]: schema}
 
 
-def required(content: Content, keys: dict[Slot, str]) -> list[str]:
+def required_body_keys(content: ParsedBody, keys: dict[ArgumentLocation, str]) -> list[str]:
     if not content.required:
         return []
-    if not content.plain:
-        return [keys[(BODY, BODY)]]
+    if not content.is_flat:
+        return [keys[(BODY_KEY, BODY_KEY)]]
     names = content.schema.get("required", ())
-    return [keys[(BODY, name)] for name in names if (BODY, name) in keys]
+    return [keys[(BODY_KEY, name)] for name in names if (BODY_KEY, name) in keys]

@@ -7,112 +7,114 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightseat.plugins.openapi.node import Node, truth
-from rightseat.plugins.openapi.parameters import STYLES
-from rightseat.plugins.openapi.reading import Reading
-from rightseat.plugins.openapi.schemas import Schema, types_of
-from rightseat.plugins.operation import BINARY, Encoding
+from rightseat.plugins.openapi.node import Node, is_truthy
+from rightseat.plugins.openapi.parameters import STYLES_BY_LOCATION
+from rightseat.plugins.openapi.reading import DocumentContext
+from rightseat.plugins.openapi.schemas import Schema, schema_types
+from rightseat.plugins.operation import BINARY_FORMAT, Encoding
 
-FORM = "application/x-www-form-urlencoded"
-MULTIPART = "multipart/form-data"
-JSON = "application/json"
-FILE: Schema = {"type": "string", "format": BINARY}
-_SHORT = {
-    "x-www-form-urlencoded": FORM,
-    "form-data": MULTIPART,
-    "form": FORM,
-    "multipart": MULTIPART,
-    "json": JSON,
-    "*/*": JSON,
+FORM_MEDIA = "application/x-www-form-urlencoded"
+MULTIPART_MEDIA = "multipart/form-data"
+JSON_MEDIA = "application/json"
+FILE_SCHEMA: Schema = {"type": "string", "format": BINARY_FORMAT}
+_MEDIA_ALIASES = {
+    "x-www-form-urlencoded": FORM_MEDIA,
+    "form-data": MULTIPART_MEDIA,
+    "form": FORM_MEDIA,
+    "multipart": MULTIPART_MEDIA,
+    "json": JSON_MEDIA,
+    "*/*": JSON_MEDIA,
     "text": "text/plain",
 }
 
 
-class Content(Struct, frozen=True, kw_only=True):
+class ParsedBody(Struct, frozen=True, kw_only=True):
     """Parsed body. `is_flat`: an object whose properties can be separate arguments."""
 
     media: str
     schema: Schema
     required: bool
-    plain: bool
+    is_flat: bool
     encodings: dict[str, Encoding] = {}
     description: str = ""
 
 
-def kind_of(media: str) -> int:
+def media_rank(media: str) -> int:
     """Rank a media type, lowest preferred: JSON, form, multipart, text, binary."""
-    if media == JSON or media.endswith(("+json", "/json")):
+    if media == JSON_MEDIA or media.endswith(("+json", "/json")):
         return 0
-    if media == FORM:
+    if media == FORM_MEDIA:
         return 1
     if media.startswith("multipart/"):
         return 2
     return 3 if media.startswith("text/") or media.endswith(("/xml", "+xml", "/yaml", "javascript")) else 4
 
 
-def proper(media: str) -> str:
-    bare = media.partition(";")[0].strip().lower()
-    return _SHORT.get(bare, bare)
+def normalize_media(media: str) -> str:
+    media_type = media.partition(";")[0].strip().lower()
+    return _MEDIA_ALIASES.get(media_type, media_type)
 
 
-def body(reading: Reading, operation: Node, loose: Sequence[Node]) -> Content | None:
+def parse_body(
+    context: DocumentContext, operation: Node, body_parameters: Sequence[Node]
+) -> ParsedBody | None:
     """Parse the requestBody, or Swagger 2.0 body parameters; None if there is no body."""
-    given = reading.refs.follow(operation.at("requestBody"))
-    if isinstance(given.value, dict):
-        return of_request(reading, given)
-    if given.value is not None:
-        reading.notes.add(
-            given, "It is no mapping, and is passed over.", "Write `content:` below it.", "error"
+    request_body = context.refs.resolve(operation.child("requestBody"))
+    if isinstance(request_body.value, dict):
+        return parse_request_body(context, request_body)
+    if request_body.value is not None:
+        context.problems.add(
+            request_body, "It is no mapping, and is passed over.", "Write `content:` below it.", "error"
         )
-    return of_parameters(reading, operation, loose) if loose else None
+    return parse_swagger_body(context, operation, body_parameters) if body_parameters else None
 
 
-def of_request(reading: Reading, node: Node) -> Content | None:
-    content = node.at("content")
+def parse_request_body(context: DocumentContext, node: Node) -> ParsedBody | None:
+    content = node.child("content")
     if not isinstance(content.value, dict) or not content.value:
         if not isinstance(node.value.get("schema"), dict | list):
             fix = "Write `content:`, below it `application/json:`, below that `schema:`."
-            reading.notes.add(node, "says nothing of what is sent.", fix)
+            context.problems.add(node, "says nothing of what is sent.", fix)
             return None
         fix = "Write `content:` and `application/json:` above it."
-        reading.notes.add(node.at("schema"), "stands without a content type; JSON is sent.", fix)
-        return made(reading, node, JSON, node)
-    name = min(content.value, key=lambda media: kind_of(proper(media)))
-    media = proper(name)
+        context.problems.add(node.child("schema"), "stands without a content type; JSON is sent.", fix)
+        return build_body(context, node, JSON_MEDIA, node)
+    name = min(content.value, key=lambda media: media_rank(normalize_media(media)))
+    media = normalize_media(name)
     if "/" not in media:
-        fix = f"Write one such as {JSON}, {FORM}, {MULTIPART}."
-        reading.notes.add(content.at(name), "It is no content type; JSON is sent.", fix)
-        media = JSON
+        fix = f"Write one such as {JSON_MEDIA}, {FORM_MEDIA}, {MULTIPART_MEDIA}."
+        context.problems.add(content.child(name), "It is no content type; JSON is sent.", fix)
+        media = JSON_MEDIA
     elif media != name.partition(";")[0].strip().lower():
-        reading.notes.add(content.at(name), f"It is read as {media}.", f"Write {media}.", "style")
-    return made(reading, node, media, content.at(name))
+        context.problems.add(content.child(name), f"It is read as {media}.", f"Write {media}.", "style")
+    return build_body(context, node, media, content.child(name))
 
 
-def made(reading: Reading, node: Node, media: str, place: Node) -> Content:
-    schema = dict(reading.sent.open(place.at("schema")))
-    kind = kind_of(media)
-    if kind == 4:
-        schema = {**schema, **FILE}
-    elif kind == 3 and not types_of(schema):
+def build_body(context: DocumentContext, node: Node, media: str, place: Node) -> ParsedBody:
+    schema = dict(context.request_schemas.read(place.child("schema")))
+    rank = media_rank(media)
+    if rank == 4:
+        schema = {**schema, **FILE_SCHEMA}
+    elif rank == 3 and not schema_types(schema):
         schema = {**schema, "type": "string"}
-    if kind == 2:
-        schema = with_files(schema)
+    if rank == 2:
+        schema = mark_files(schema)
     sample = place.value.get("example") if isinstance(place.value, dict) else None
     if sample is not None and "examples" not in schema and len(str(sample)) <= 500:
         schema["examples"] = [sample]
-    return Content(
+    return ParsedBody(
         media=media,
         schema=schema,
         # Required fields make the body required unless the document says otherwise.
-        required=truth(node.value.get("required", bool(schema.get("required")))),
-        plain=kind < 3 and plain_object(schema),
-        encodings=encodings(place.at("encoding")),
+        required=is_truthy(node.value.get("required", bool(schema.get("required")))),
+        is_flat=rank < 3 and is_plain_object(schema),
+        encodings=parse_encodings(place.child("encoding")),
         description=node.text("description"),
     )
 
 
-def plain_object(schema: Schema) -> bool:
-    if "$ref" in schema or types_of(schema) != ("object",) or not schema.get("properties"):
+def is_plain_object(schema: Schema) -> bool:
+    if "$ref" in schema or schema_types(schema) != ("object",) or not schema.get("properties"):
         return False
     return not schema.keys() & {
         "anyOf",
@@ -124,55 +126,67 @@ def plain_object(schema: Schema) -> bool:
     } and not isinstance(schema.get("additionalProperties"), dict)
 
 
-def with_files(schema: Schema) -> Schema:
+def mark_files(schema: Schema) -> Schema:
     """Mark multipart properties with a binary `contentMediaType` (3.1) as files."""
-    changed = {name: as_file(inner) for name, inner in (schema.get("properties") or {}).items()}
+    changed = {name: mark_file(inner) for name, inner in (schema.get("properties") or {}).items()}
     return {**schema, "properties": changed} if changed else schema
 
 
-def as_file(schema: Any) -> Schema:
+def mark_file(schema: Any) -> Schema:
     media = str(schema.get("contentMediaType", ""))
-    if media and "contentEncoding" not in schema and kind_of(media) >= 3 and media != "text/plain":
-        return {**{key: value for key, value in schema.items() if key != "contentMediaType"}, **FILE}
+    if media and "contentEncoding" not in schema and media_rank(media) >= 3 and media != "text/plain":
+        return {**{key: value for key, value in schema.items() if key != "contentMediaType"}, **FILE_SCHEMA}
     inner = schema.get("items")
-    return {**schema, "items": as_file(inner)} if isinstance(inner, dict) else schema
+    return {**schema, "items": mark_file(inner)} if isinstance(inner, dict) else schema
 
 
-def encodings(node: Node) -> dict[str, Encoding]:
-    found = {}
+def parse_encodings(node: Node) -> dict[str, Encoding]:
+    encodings = {}
     for name, one in node.items():
         style = one.text("style") or "form"
         explode = one.value.get("explode") if isinstance(one.value, dict) else None
-        found[name] = Encoding(
+        encodings[name] = Encoding(
             media=one.text("contentType").partition(",")[0].strip(),
-            style=next((one for one in STYLES["query"] if one == style), "form"),
-            explode=style == "form" if explode is None else truth(explode),
-            headers={key: fixed(header) for key, header in one.at("headers").items() if fixed(header)},
+            style=next((one for one in STYLES_BY_LOCATION["query"] if one == style), "form"),
+            explode=style == "form" if explode is None else is_truthy(explode),
+            headers={
+                key: fixed_header(header)
+                for key, header in one.child("headers").items()
+                if fixed_header(header)
+            },
         )
-    return found
+    return encodings
 
 
-def fixed(header: Node) -> str:
+def fixed_header(header: Node) -> str:
     """Return the fixed value of a part's header; empty if the document gives none."""
-    schema = header.at("schema")
+    schema = header.child("schema")
     return schema.text("default") or schema.text("const") or header.text("example")
 
 
-def of_parameters(reading: Reading, operation: Node, loose: Sequence[Node]) -> Content | None:
-    consumes = operation.value.get("consumes") or reading.root.value.get("consumes") or []
-    medias = [proper(one) for one in consumes if isinstance(one, str)] if isinstance(consumes, list) else []
-    whole = next((one for one in loose if one.text("in") == "body"), None)
-    if whole is not None:
-        media = min(medias or [JSON], key=kind_of)
-        return made(reading, whole, JSON if kind_of(media) in (1, 2) else media, whole)
-    properties = {one.text("name"): field(one) for one in loose if one.text("name")}
-    needed = [one.text("name") for one in loose if one.says("required")]
-    files = any(one.text("type").lower() == "file" for one in loose)
-    media = MULTIPART if files else next((one for one in medias if kind_of(one) in (1, 2)), FORM)
-    schema = {"type": "object", "properties": properties, "required": needed}
-    place = operation.put({"schema": schema})
-    return made(reading, place, media, place)
+def parse_swagger_body(
+    context: DocumentContext, operation: Node, body_parameters: Sequence[Node]
+) -> ParsedBody | None:
+    consumes = operation.value.get("consumes") or context.root.value.get("consumes") or []
+    medias = (
+        [normalize_media(one) for one in consumes if isinstance(one, str)]
+        if isinstance(consumes, list)
+        else []
+    )
+    body_node = next((one for one in body_parameters if one.text("in") == "body"), None)
+    if body_node is not None:
+        media = min(medias or [JSON_MEDIA], key=media_rank)
+        return build_body(context, body_node, JSON_MEDIA if media_rank(media) in (1, 2) else media, body_node)
+    properties = {one.text("name"): form_field_schema(one) for one in body_parameters if one.text("name")}
+    required = [one.text("name") for one in body_parameters if one.is_true("required")]
+    files = any(one.text("type").lower() == "file" for one in body_parameters)
+    media = (
+        MULTIPART_MEDIA if files else next((one for one in medias if media_rank(one) in (1, 2)), FORM_MEDIA)
+    )
+    schema = {"type": "object", "properties": properties, "required": required}
+    place = operation.with_value({"schema": schema})
+    return build_body(context, place, media, place)
 
 
-def field(node: Node) -> dict[str, Any]:
+def form_field_schema(node: Node) -> dict[str, Any]:
     return {key: value for key, value in node.value.items() if key not in ("name", "in", "required")}

@@ -7,23 +7,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-POINTER = "#/$defs/"
-_LISTS = ("allOf", "anyOf", "oneOf")
-_SINGLES = ("not", "if", "then", "else")
+DEFS_PREFIX = "#/$defs/"
+_SAME_VALUE_LISTS = ("allOf", "anyOf", "oneOf")
+_SAME_VALUE_SINGLES = ("not", "if", "then", "else")
 
 
-def circular(defs: Mapping[str, dict[str, Any]]) -> set[str]:
+def find_circular(defs: Mapping[str, dict[str, Any]]) -> set[str]:
     """Return the definitions whose references lead back to them for the same value."""
-    edges = {name: {one for one in heads(schema) if one in defs} for name, schema in defs.items()}
-    ahead = remaining(edges)
+    edges = {name: {one for one in same_value_refs(schema) if one in defs} for name, schema in defs.items()}
+    ahead = strip_leaves(edges)
     back: dict[str, set[str]] = {name: set() for name in ahead}
     for name in ahead:
         for one in edges[name] & ahead:
             back[one].add(name)
-    return remaining(back)
+    return strip_leaves(back)
 
 
-def remaining(edges: dict[str, set[str]]) -> set[str]:
+def strip_leaves(edges: dict[str, set[str]]) -> set[str]:
     """Remove nodes without outgoing edges repeatedly; returns the names that are left."""
     left = {name: len(targets) for name, targets in edges.items()}
     sources: dict[str, list[str]] = {}
@@ -41,13 +41,13 @@ def remaining(edges: dict[str, set[str]]) -> set[str]:
     return set(left)
 
 
-def heads(schema: dict[str, Any]) -> Iterator[str]:
+def same_value_refs(schema: dict[str, Any]) -> Iterator[str]:
     """Yield the definitions that the schema references for the same value."""
     waiting = [schema]
     while waiting:
         one = waiting.pop()
         if "$ref" in one:
-            yield str(one["$ref"]).removeprefix(POINTER)
-        for key in _LISTS:
+            yield str(one["$ref"]).removeprefix(DEFS_PREFIX)
+        for key in _SAME_VALUE_LISTS:
             waiting += one.get(key, ())
-        waiting += (one[key] for key in _SINGLES if isinstance(one.get(key), dict))
+        waiting += (one[key] for key in _SAME_VALUE_SINGLES if isinstance(one.get(key), dict))

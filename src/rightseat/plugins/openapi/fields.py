@@ -6,7 +6,7 @@ import tomllib
 from functools import cache
 from importlib.resources import files
 
-OLDER: dict[str, tuple[str, ...]] = {
+SWAGGER_FIELDS: dict[str, tuple[str, ...]] = {
     "document": (
         "swagger",
         "host",
@@ -25,11 +25,11 @@ OLDER: dict[str, tuple[str, ...]] = {
 
 
 @cache
-def tables() -> dict[str, dict[str, list[str]]]:
+def load_field_tables() -> dict[str, dict[str, list[str]]]:
     """Load table → key → meaning in English and Chinese."""
     return tomllib.loads((files(__package__) / "fields.toml").read_text("utf-8"))
 
 
 @cache
-def known(table: str) -> tuple[str, ...]:
-    return (*tables()[table], *OLDER.get(table, ()))
+def known_fields(table: str) -> tuple[str, ...]:
+    return (*load_field_tables()[table], *SWAGGER_FIELDS.get(table, ()))

@@ -10,24 +10,29 @@ from msgspec.structs import replace
 
 from rightseat.errors import CallerError
 from rightseat.plugins.openapi import spelling, style
-from rightseat.plugins.openapi.arguments import Arguments, arguments
-from rightseat.plugins.openapi.bodies import body
-from rightseat.plugins.openapi.describe import description
-from rightseat.plugins.openapi.names import METHODS, Names
+from rightseat.plugins.openapi.arguments import ArgumentSpec, build_arguments
+from rightseat.plugins.openapi.bodies import parse_body
+from rightseat.plugins.openapi.describe import describe_operation
+from rightseat.plugins.openapi.names import HTTP_METHODS, OperationNames
 from rightseat.plugins.openapi.node import Node
-from rightseat.plugins.openapi.parameters import FORM, Given, nodes, parameter
-from rightseat.plugins.openapi.reading import Reading
-from rightseat.plugins.openapi.responses import good, responses
+from rightseat.plugins.openapi.parameters import (
+    BODY_LOCATIONS,
+    ParsedParameter,
+    iter_parameter_nodes,
+    parse_parameter,
+)
+from rightseat.plugins.openapi.reading import DocumentContext
+from rightseat.plugins.openapi.responses import parse_responses, success_response
 from rightseat.plugins.openapi.schemas import Schema
-from rightseat.plugins.openapi.security import Carrier, carriers, unmet
-from rightseat.plugins.openapi.servers import servers
-from rightseat.plugins.openapi.shallow import shallow
+from rightseat.plugins.openapi.security import CredentialLocation, check_auth_configured, credential_locations
+from rightseat.plugins.openapi.servers import find_servers
+from rightseat.plugins.openapi.shallow import shrink_schema
 from rightseat.plugins.operation import Operation
-from rightseat.types.schema import checker
+from rightseat.types.schema import get_validator
 
 MAX_OPERATIONS = 5_000
-_TEMPLATE = re.compile(r"\{([^{}/]*)\}")
-_ITEM_KEYS = (
+_PATH_VARIABLE = re.compile(r"\{([^{}/]*)\}")
+_PATH_ITEM_KEYS = (
     "summary",
     "description",
     "servers",
@@ -39,127 +44,131 @@ _ITEM_KEYS = (
 )
 
 
-def operations(reading: Reading) -> tuple[Operation, ...]:
-    secret, names = carriers(reading), Names()
-    unmet(reading)
-    found: list[Operation] = []
-    for path, method, item, node in listed(reading):
-        if len(found) >= MAX_OPERATIONS:
+def parse_operations(context: DocumentContext) -> tuple[Operation, ...]:
+    credentials, names = credential_locations(context), OperationNames()
+    check_auth_configured(context)
+    operations: list[Operation] = []
+    for path, method, item, node in iter_operations(context):
+        if len(operations) >= MAX_OPERATIONS:
             fix = "Make several plugins of it."
-            reading.notes.add(node, f"Only the first {MAX_OPERATIONS} operations are taken.", fix, "error")
+            context.problems.add(node, f"Only the first {MAX_OPERATIONS} operations are taken.", fix, "error")
             break
-        if (made := operation(reading, path, method, item, node, secret, names)) is not None:
-            found.append(made)
-    return tuple(found)
+        if (made := parse_operation(context, path, method, item, node, credentials, names)) is not None:
+            operations.append(made)
+    return tuple(operations)
 
 
-def listed(reading: Reading) -> Iterator[tuple[str, str, Node, Node]]:
-    paths = reading.root.at("paths")
+def iter_operations(context: DocumentContext) -> Iterator[tuple[str, str, Node, Node]]:
+    paths = context.root.child("paths")
     if not isinstance(paths.value, dict):
         fix = "Write `paths:`, and below it the operations."
-        reading.notes.add(paths, "The document has no paths.", fix, "error")
-    for path, given in paths.items():
+        context.problems.add(paths, "The document has no paths.", fix, "error")
+    for path, path_node in paths.items():
         if path.startswith("x-"):
             continue
-        item = reading.refs.follow(given)
+        item = context.refs.resolve(path_node)
         if not isinstance(item.value, dict):
             if item.value is not None:
                 fix = "Write `get:` or another method below it."
-                reading.notes.add(given, "It is no mapping, and is passed over.", fix, "error")
+                context.problems.add(path_node, "It is no mapping, and is passed over.", fix, "error")
             continue
-        for method, node in methods(reading, item):
+        for method, node in iter_methods(context, item):
             yield path, method, item, node
 
 
-def methods(reading: Reading, item: Node) -> Iterator[tuple[str, Node]]:
+def iter_methods(context: DocumentContext, item: Node) -> Iterator[tuple[str, Node]]:
     found = False
     for key, node in item.items():
-        if key.lower() in METHODS:
+        if key.lower() in HTTP_METHODS:
             found = True
-            followed = reading.refs.follow(node)
+            followed = context.refs.resolve(node)
             if isinstance(followed.value, dict):
                 yield key.upper(), followed
             else:
                 fix = "Write `description:` and the rest below it."
-                reading.notes.add(node, "says nothing, and is passed over.", fix, "error")
-        elif key not in _ITEM_KEYS and not key.startswith("x-"):
-            reading.notes.add(node, "It is no method, and is passed over.", f"Methods: {', '.join(METHODS)}.")
+                context.problems.add(node, "says nothing, and is passed over.", fix, "error")
+        elif key not in _PATH_ITEM_KEYS and not key.startswith("x-"):
+            context.problems.add(
+                node, "It is no method, and is passed over.", f"Methods: {', '.join(HTTP_METHODS)}."
+            )
     if not found and isinstance(item.value.get("requestBody"), dict):
         fix = "Write `post:` (or another method) above description and requestBody."
-        reading.notes.add(item, "It has a requestBody and no method; POST is assumed.", fix)
+        context.problems.add(item, "It has a requestBody and no method; POST is assumed.", fix)
         yield "POST", item
 
 
-def operation(
-    reading: Reading,
+def parse_operation(
+    context: DocumentContext,
     path: str,
     method: str,
     item: Node,
     node: Node,
-    secret: frozenset[Carrier],
-    names: Names,
+    credentials: frozenset[CredentialLocation],
+    names: OperationNames,
 ) -> Operation | None:
     # A fragment only distinguishes operations of one path; a query is sent with each call.
     bare, _, query = path.partition("#")[0].partition("?")
-    given, loose = sorted_out(reading, bare, item, node)
-    given += fixed(query, given)
-    content = body(reading, node, loose)
-    made = bounded(reading, node, arguments(reading, given, content, secret))
-    if not usable(reading, node, made):
+    parameters, body_parameters = split_parameters(context, bare, item, node)
+    parameters += fixed_query_parameters(query, parameters)
+    content = parse_body(context, node, body_parameters)
+    spec = limit_arguments_size(context, node, build_arguments(context, parameters, content, credentials))
+    if not has_valid_schema(context, node, spec):
         return None
-    answers = responses(reading, node)
-    if reading.notes.strict:
-        spelling.look(reading, node, "operation")
-        style.look(reading, method, item, node, made, content)
+    answers = parse_responses(context, node)
+    if context.problems.strict:
+        spelling.check_unknown_keys(context, node, "operation")
+        style.check_operation_style(context, method, item, node, spec, content)
     return Operation(
         id=f"{method} {path}",
-        name=names.take(node.text("operationId"), method, path),
+        name=names.assign(node.text("operationId"), method, path),
         method=method,
         path=bare if bare.startswith("/") else f"/{bare}",
-        description=description(item, node, content, good(answers)) or f"{method} {path}",
-        arguments=made.schema,
-        parameters=made.parameters,
-        body=made.body,
+        description=describe_operation(item, node, content, success_response(answers)) or f"{method} {path}",
+        arguments=spec.schema,
+        parameters=spec.parameters,
+        body=spec.body,
         responses=answers,
-        servers=servers(reading, item, node),
-        dangerous=node.says("dangerous", "x-dangerous") or item.says("dangerous", "x-dangerous"),
-        secured=made.secured,
-        line=line_of(reading, node),
+        servers=find_servers(context, item, node),
+        dangerous=node.is_true("dangerous", "x-dangerous") or item.is_true("dangerous", "x-dangerous"),
+        secured=spec.secured,
+        line=node_line(context, node),
     )
 
 
-def line_of(reading: Reading, node: Node) -> int:
+def node_line(context: DocumentContext, node: Node) -> int:
     """Return the operation's line; 0 if unknown (JSON lines are computed only for problems)."""
-    lines = node.document.lines
-    here = node.document is reading.root.document and lines.composed is not None
-    return lines.of(node.path) if here else 0
+    lines = node.document.line_index
+    here = node.document is context.root.document and lines.composed is not None
+    return lines.find_line(node.path) if here else 0
 
 
-def sorted_out(reading: Reading, path: str, item: Node, node: Node) -> tuple[list[Given], list[Node]]:
+def split_parameters(
+    context: DocumentContext, path: str, item: Node, node: Node
+) -> tuple[list[ParsedParameter], list[Node]]:
     """Split parameters from Swagger 2.0 body parameters; adds undocumented path variables."""
-    given: list[Given] = []
-    loose: list[Node] = []
-    for one in nodes(reading, item, node):
-        if one.text("in") in FORM:
-            loose.append(one)
-        elif (found := parameter(reading, one)) is not None:
-            given.append(found)
-    named = list(dict.fromkeys(_TEMPLATE.findall(path)))
-    for odd in [one for one in given if one.place == "path" and one.name not in named]:
-        fix = f"Write {{{odd.name}}} into the path, or delete the parameter."
-        reading.notes.add(node, f"The path has no {{{odd.name}}}; the parameter is passed over.", fix)
-        given.remove(odd)
+    parameters: list[ParsedParameter] = []
+    body_parameters: list[Node] = []
+    for one in iter_parameter_nodes(context, item, node):
+        if one.text("in") in BODY_LOCATIONS:
+            body_parameters.append(one)
+        elif (parsed := parse_parameter(context, one)) is not None:
+            parameters.append(parsed)
+    named = list(dict.fromkeys(_PATH_VARIABLE.findall(path)))
+    for unused in [one for one in parameters if one.place == "path" and one.name not in named]:
+        fix = f"Write {{{unused.name}}} into the path, or delete the parameter."
+        context.problems.add(node, f"The path has no {{{unused.name}}}; the parameter is passed over.", fix)
+        parameters.remove(unused)
     for name in named:
-        if not any(one.place == "path" and one.name == name for one in given):
+        if not any(one.place == "path" and one.name == name for one in parameters):
             fix = "Add it to `parameters`, with `in: path` and a description."
-            reading.notes.add(node, f"{{{name}}} of the path is not described; any text is taken.", fix)
-            given.append(plain(name))
-    return given, loose
+            context.problems.add(node, f"{{{name}}} of the path is not described; any text is taken.", fix)
+            parameters.append(undocumented_path_parameter(name))
+    return parameters, body_parameters
 
 
-def plain(name: str) -> Given:
+def undocumented_path_parameter(name: str) -> ParsedParameter:
     schema: Schema = {"type": "string", "minLength": 1}
-    return Given(
+    return ParsedParameter(
         name=name,
         place="path",
         schema=schema,
@@ -171,11 +180,11 @@ def plain(name: str) -> Given:
     )
 
 
-def fixed(query: str, given: list[Given]) -> list[Given]:
+def fixed_query_parameters(query: str, parameters: list[ParsedParameter]) -> list[ParsedParameter]:
     """Return constant parameters for the query that is part of the document's path."""
-    taken = {one.name for one in given if one.place == "query"}
+    taken = {one.name for one in parameters if one.place == "query"}
     return [
-        Given(
+        ParsedParameter(
             name=name,
             place="query",
             schema={"type": "string", "const": value, "default": value},
@@ -190,20 +199,20 @@ def fixed(query: str, given: list[Given]) -> list[Given]:
     ]
 
 
-def bounded(reading: Reading, node: Node, made: Arguments) -> Arguments:
-    schema = shallow(made.schema)
-    if schema is not made.schema:
+def limit_arguments_size(context: DocumentContext, node: Node, spec: ArgumentSpec) -> ArgumentSpec:
+    schema = shrink_schema(spec.schema)
+    if schema is not spec.schema:
         fix = "Leave out of its schemas what no assistant needs."
-        reading.notes.add(node, "Its arguments are too large to be described to the last detail.", fix)
-    return replace(made, schema=schema)
+        context.problems.add(node, "Its arguments are too large to be described to the last detail.", fix)
+    return replace(spec, schema=schema)
 
 
-def usable(reading: Reading, node: Node, made: Arguments) -> bool:
+def has_valid_schema(context: DocumentContext, node: Node, spec: ArgumentSpec) -> bool:
     """Tell whether the validator accepts the arguments schema; reports a problem if not."""
     try:
-        checker(made.schema)
+        get_validator(spec.schema)
     except CallerError as error:
         fix = "Write its schemas simpler."
-        reading.notes.add(node, f"It is left out, for its arguments. {error.message}", fix, "error")
+        context.problems.add(node, f"It is left out, for its arguments. {error.message}", fix, "error")
         return False
     return True

@@ -7,23 +7,23 @@ from typing import Any, get_args
 
 from msgspec import Struct
 
-from rightseat.plugins.openapi.keywords import samples
-from rightseat.plugins.openapi.node import Node, truth
-from rightseat.plugins.openapi.reading import Reading
+from rightseat.plugins.openapi.keywords import collect_examples
+from rightseat.plugins.openapi.node import Node, is_truthy
+from rightseat.plugins.openapi.reading import DocumentContext
 from rightseat.plugins.openapi.schemas import Schema
-from rightseat.plugins.operation import Place, Style
+from rightseat.plugins.operation import ParameterLocation, ParameterStyle
 
-PLACES: dict[str, Place] = {place: place for place in get_args(Place)}
-FORM = ("body", "formData")
-STYLES: dict[str, tuple[Style, ...]] = {
+LOCATIONS: dict[str, ParameterLocation] = {place: place for place in get_args(ParameterLocation)}
+BODY_LOCATIONS = ("body", "formData")
+STYLES_BY_LOCATION: dict[str, tuple[ParameterStyle, ...]] = {
     "path": ("simple", "label", "matrix"),
     "query": ("form", "spaceDelimited", "pipeDelimited", "deepObject"),
     "header": ("simple",),
     "cookie": ("form",),
 }
 # Set from the body and the responses, not by arguments.
-IGNORED = ("accept", "content-type")
-_COLLECTIONS: dict[str, tuple[Style, bool]] = {
+IGNORED_HEADERS = ("accept", "content-type")
+_COLLECTION_FORMATS: dict[str, tuple[ParameterStyle, bool]] = {
     "csv": ("form", False),
     "ssv": ("spaceDelimited", False),
     "tsv": ("form", False),
@@ -32,88 +32,90 @@ _COLLECTIONS: dict[str, tuple[Style, bool]] = {
 }
 
 
-class Given(Struct, frozen=True, kw_only=True):
+class ParsedParameter(Struct, frozen=True, kw_only=True):
     """Parsed parameter, before it gets its key among the arguments."""
 
     name: str
-    place: Place
+    place: ParameterLocation
     schema: Schema
     required: bool
-    style: Style
+    style: ParameterStyle
     explode: bool
     reserved: bool
     media: str
 
 
-def nodes(reading: Reading, item: Node, operation: Node) -> Iterator[Node]:
+def iter_parameter_nodes(context: DocumentContext, item: Node, operation: Node) -> Iterator[Node]:
     """Yield parameter nodes of the path item and the operation; the operation's override the path's."""
-    found: dict[tuple[str, str], Node] = {}
+    by_location: dict[tuple[str, str], Node] = {}
     for owner in (item, operation):
-        given = owner.at("parameters")
-        if given.value is not None and not isinstance(given.value, list):
+        parameters = owner.child("parameters")
+        if parameters.value is not None and not isinstance(parameters.value, list):
             fix = "Write a dash before each `name:`."
-            reading.notes.add(given, "It is no list, and is passed over.", fix, "error")
-        for one in given.each():
-            node = reading.refs.follow(one)
+            context.problems.add(parameters, "It is no list, and is passed over.", fix, "error")
+        for one in parameters.children():
+            node = context.refs.resolve(one)
             if isinstance(node.value, dict):
-                found[(node.text("name"), node.text("in"))] = node
+                by_location[(node.text("name"), node.text("in"))] = node
             elif node.value is not None:
-                reading.notes.add(
+                context.problems.add(
                     one, "A parameter is a mapping.", "Write `name:`, `in:`, `schema:`.", "error"
                 )
-    yield from found.values()
+    yield from by_location.values()
 
 
-def parameter(reading: Reading, node: Node) -> Given | None:
+def parse_parameter(context: DocumentContext, node: Node) -> ParsedParameter | None:
     """Parse a parameter; None if it is ignored, or invalid (with a problem)."""
     name, place = node.text("name"), node.text("in").lower()
-    if not name or place not in PLACES:
+    if not name or place not in LOCATIONS:
         what = "It has no name." if not name else f"There is no place {place!r} for a parameter."
-        fix = f"Write `name:` and `in:` one of {', '.join(PLACES)}."
-        reading.notes.add(node, what, fix, "error")
+        fix = f"Write `name:` and `in:` one of {', '.join(LOCATIONS)}."
+        context.problems.add(node, what, fix, "error")
         return None
-    if place == "header" and name.lower() in IGNORED:
+    if place == "header" and name.lower() in IGNORED_HEADERS:
         return None
-    media, schema = schema_of(reading, node)
-    style, explode = written(reading, node, place)
-    return Given(
+    media, schema = parse_parameter_schema(context, node)
+    style, explode = parse_style(context, node, place)
+    return ParsedParameter(
         name=name,
-        place=PLACES[place],
+        place=LOCATIONS[place],
         schema=schema,
-        required=place == "path" or node.says("required"),
+        required=place == "path" or node.is_true("required"),
         style=style,
         explode=explode,
-        reserved=node.says("allowReserved"),
+        reserved=node.is_true("allowReserved"),
         media=media,
     )
 
 
-def schema_of(reading: Reading, node: Node) -> tuple[str, Schema]:
-    content = node.at("content")
+def parse_parameter_schema(context: DocumentContext, node: Node) -> tuple[str, Schema]:
+    content = node.child("content")
     media, place = next(content.items(), ("", node))
-    inner = place.at("schema")
+    inner = place.child("schema")
     if inner.value is None and not content.value:
         # Swagger 2.0, and many 3.0 documents, put the schema keywords beside `name`.
         keys = {"name", "in", "required", "description", "example", "examples", "style", "explode"}
-        inner = node.put({key: value for key, value in node.value.items() if key not in keys})
-    schema = dict(reading.sent.open(inner))
-    if said := node.text("description"):
-        schema["description"] = said
-    if (found := samples(node)) and not schema.get("examples"):
-        schema["examples"] = found
+        inner = node.with_value({key: value for key, value in node.value.items() if key not in keys})
+    schema = dict(context.request_schemas.read(inner))
+    if description := node.text("description"):
+        schema["description"] = description
+    if (examples := collect_examples(node)) and not schema.get("examples"):
+        schema["examples"] = examples
     return media, schema
 
 
-def written(reading: Reading, node: Node, place: str) -> tuple[Style, bool]:
-    usual = STYLES[place][0]
-    collection = node.value.get("collectionFormat") or ("csv" if reading.swagger else None)
+def parse_style(context: DocumentContext, node: Node, place: str) -> tuple[ParameterStyle, bool]:
+    default_style = STYLES_BY_LOCATION[place][0]
+    collection = node.value.get("collectionFormat") or ("csv" if context.is_swagger else None)
     if collection is not None:
-        style, explode = _COLLECTIONS.get(str(collection), ("form", False))
-        return (style, explode) if place == "query" else (usual, False)
-    named: Any = node.text("style") or usual
-    if named not in STYLES[place]:
-        fix = f"Write one of {', '.join(STYLES[place])}."
-        reading.notes.add(node.at("style"), f"There is no {named[:40]} in {place}; it is {usual}.", fix)
-        named = usual
+        style, explode = _COLLECTION_FORMATS.get(str(collection), ("form", False))
+        return (style, explode) if place == "query" else (default_style, False)
+    style_name: Any = node.text("style") or default_style
+    if style_name not in STYLES_BY_LOCATION[place]:
+        fix = f"Write one of {', '.join(STYLES_BY_LOCATION[place])}."
+        context.problems.add(
+            node.child("style"), f"There is no {style_name[:40]} in {place}; it is {default_style}.", fix
+        )
+        style_name = default_style
     explode = node.value.get("explode")
-    return named, named == "form" if explode is None else truth(explode)
+    return style_name, style_name == "form" if explode is None else is_truthy(explode)

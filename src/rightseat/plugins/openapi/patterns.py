@@ -12,12 +12,12 @@ from typing import Any
 
 import jsonschema_rs
 
-from rightseat.plugins.numerals import PATTERN, plain, simple
+from rightseat.plugins.numerals import NUMBER_PATTERN, is_simple_pattern, strip_anchors
 
-LISTED = 64
-SEARCHED = 9_999
+MAX_ENUM = 64
+MAX_INTEGER_SCANNED = 9_999
 _REGEX = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000, size_limit=1_000_000)
-_RUN = re.compile(
+_DIGIT_RUN = re.compile(
     r"(?P<lead>\[[0-9-]+\]|[0-9])?(?:(?:\\d|\[0-9\])(?:\{(?P<least>\d+)(?P<comma>,?)(?P<most>\d*)\}|(?P<sign>[+*?])?))?"
 )
 
@@ -26,7 +26,7 @@ _ATOM = re.compile(r"(?:\\d|\[[^\]]*\]|[0-9])(?:\{(?:\d+,)?(\d+)\})?")
 
 
 @lru_cache(1024)
-def valid(pattern: str) -> bool:
+def is_valid_pattern(pattern: str) -> bool:
     """Tell whether the argument validator accepts the pattern."""
     try:
         jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=_REGEX)
@@ -35,70 +35,72 @@ def valid(pattern: str) -> bool:
     return True
 
 
-def whole(pattern: str, samples: tuple[Any, ...]) -> str:
+def anchor_pattern(pattern: str, examples: tuple[Any, ...]) -> str:
     """Anchor the pattern to the whole value, unless it has anchors or an example matches only in part."""
     if pattern.startswith("^") or pattern.endswith("$") or "|^" in pattern or "(^" in pattern:
         return pattern
-    bound = f"^(?:{pattern})$"
-    texts = [one for one in samples if isinstance(one, str)]
-    if any(fits(pattern, one) and not fits(bound, one) for one in texts):
+    anchored = f"^(?:{pattern})$"
+    texts = [one for one in examples if isinstance(one, str)]
+    if any(matches(pattern, one) and not matches(anchored, one) for one in texts):
         return pattern
-    return bound
+    return anchored
 
 
-def fits(pattern: str, text: str) -> bool:
+def matches(pattern: str, text: str) -> bool:
     return bool(
         jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=_REGEX).is_valid(text)
     )
 
 
-def on_number(pattern: str, fractions: bool) -> dict[str, Any]:
+def number_keywords(pattern: str, fractions: bool) -> dict[str, Any]:
     """Return the keywords that replace the pattern on a number."""
-    bare = plain(pattern)
+    bare = strip_anchors(pattern)
     if re.fullmatch(r"\((?:\?:)?[^()]*\)", bare):
         bare = bare[1:-1].removeprefix("?:")
-    limits = integers(bare) if simple(bare) else None
+    limits = integer_keywords(bare) if is_simple_pattern(bare) else None
     if limits is None:
-        return {PATTERN: pattern}
+        return {NUMBER_PATTERN: pattern}
     return {"type": "integer", **limits} if fractions else limits
 
 
 @lru_cache(1024)
-def integers(bare: str) -> dict[str, Any] | None:
+def integer_keywords(bare: str) -> dict[str, Any] | None:
     """Return keywords for the integers that match the pattern; None if no keywords express them."""
-    if (found := run(bare)) is not None:
-        return found
+    if (keywords := digit_run_keywords(bare)) is not None:
+        return keywords
     if any(sign in bare for sign in "*+") or re.search(r"\{\d*,\}", bare):
         return {} if bare in (r"-?\d+", r"-?[0-9]+", r"[-]?\d+", r"[-]?[0-9]+") else None
     compiled = re.compile(bare)
     if any(compiled.fullmatch("9" * 5 if sign == "" else "-99999") for sign in ("", "-")):
         return None
-    taken = [one for one in range(-SEARCHED, SEARCHED + 1) if compiled.fullmatch(str(one))]
-    if not taken or beyond(bare):
+    taken = [
+        one for one in range(-MAX_INTEGER_SCANNED, MAX_INTEGER_SCANNED + 1) if compiled.fullmatch(str(one))
+    ]
+    if not taken or exceeds_scan(bare):
         return None
     if taken == list(range(taken[0], taken[-1] + 1)):
         return {"const": taken[0]} if len(taken) == 1 else {"minimum": taken[0], "maximum": taken[-1]}
-    return {"enum": taken} if len(taken) <= LISTED else None
+    return {"enum": taken} if len(taken) <= MAX_ENUM else None
 
 
-def beyond(bare: str) -> bool:
+def exceeds_scan(bare: str) -> bool:
     """Tell whether the pattern may match numbers longer than those scanned."""
     # With groups, alternatives are added up: an overestimate.
     ways = bare.split("|") if "(" not in bare else [bare]
-    return max(width(way) for way in ways) > len(str(SEARCHED))
+    return max(max_digits(way) for way in ways) > len(str(MAX_INTEGER_SCANNED))
 
 
-def width(bare: str) -> int:
+def max_digits(bare: str) -> int:
     return sum(int(times or 1) for times in re.findall(_ATOM, bare))
 
 
-def run(bare: str) -> dict[str, Any] | None:
+def digit_run_keywords(bare: str) -> dict[str, Any] | None:
     """Return the range for a digit and a run of digits, such as `[1-9]\\d{0,3}` or `2\\d{3}`, or None."""
-    match = _RUN.fullmatch(bare)
+    match = _DIGIT_RUN.fullmatch(bare)
     if not bare or match is None:
         return None
-    least, most = repeats(match)
-    lead = digits(match["lead"])
+    least, most = repeat_bounds(match)
+    lead = leading_digits(match["lead"])
     if not match["lead"]:
         lead, least, most = list(range(10)), max(least, 1) - 1, most if most is None else most - 1
     if lead != list(range(lead[0], lead[-1] + 1)) or (most is not None and (most > 17 or most < least)):
@@ -112,7 +114,7 @@ def run(bare: str) -> dict[str, Any] | None:
     return {"const": limits["minimum"]} if limits["minimum"] == limits.get("maximum") else limits
 
 
-def repeats(match: re.Match[str]) -> tuple[int, int | None]:
+def repeat_bounds(match: re.Match[str]) -> tuple[int, int | None]:
     """Return the least and most digits after the first; None is unbounded."""
     if match["least"]:
         least = int(match["least"])
@@ -123,5 +125,5 @@ def repeats(match: re.Match[str]) -> tuple[int, int | None]:
     return (1, 1) if tail else (0, 0)
 
 
-def digits(lead: str | None) -> list[int]:
+def leading_digits(lead: str | None) -> list[int]:
     return [one for one in range(10) if re.fullmatch(lead or "[0-9]", str(one))] or [0]

@@ -4,39 +4,41 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rightseat.plugins.document import Document
-from rightseat.plugins.openapi.node import Node, Notes
-from rightseat.plugins.openapi.refs import Refs
-from rightseat.plugins.openapi.schemas import Schema, Schemas
-from rightseat.plugins.openapi.settle import Settled
-from rightseat.plugins.plugin import Auth
+from rightseat.plugins.document import PluginDocument
+from rightseat.plugins.openapi.node import Node, ProblemList
+from rightseat.plugins.openapi.refs import RefResolver
+from rightseat.plugins.openapi.schemas import Schema, SchemaConverter
+from rightseat.plugins.openapi.settle import SchemaSimplifier
+from rightseat.plugins.plugin import PluginAuth
 
 
-class Direction:
+class DirectionSchemas:
     """Schema conversion for one direction: requests or responses."""
 
-    def __init__(self, refs: Refs, notes: Notes, hidden: str) -> None:
-        self.schemas = Schemas(refs, notes, hidden)
-        self.settled = Settled(self.schemas)
+    def __init__(self, refs: RefResolver, problems: ProblemList, hidden_flag: str) -> None:
+        self.converter = SchemaConverter(refs, problems, hidden_flag)
+        self.simplifier = SchemaSimplifier(self.converter)
 
-    def open(self, node: Node) -> Schema:
+    def read(self, node: Node) -> Schema:
         """Convert a schema node and resolve a top-level reference; `$defs` are not included yet."""
-        return self.settled.top(self.schemas.schema(node))
+        return self.simplifier.resolve_top(self.converter.convert_with_defs(node))
 
-    def closed(self, schema: Schema) -> Schema:
-        return self.settled.closed(schema)
+    def with_defs(self, schema: Schema) -> Schema:
+        return self.simplifier.with_defs(schema)
 
 
-class Reading:
-    def __init__(self, folder: Path, document: Document, auth: tuple[Auth, ...], strict: bool) -> None:
+class DocumentContext:
+    def __init__(
+        self, folder: Path, document: PluginDocument, auth: tuple[PluginAuth, ...], strict: bool
+    ) -> None:
         self.auth = auth
-        self.notes = Notes(strict)
+        self.problems = ProblemList(strict)
         self.root = Node(document.value, document)
-        self.refs = Refs(folder, document, self.notes)
-        self.sent = Direction(self.refs, self.notes, "readOnly")
-        self.answered = Direction(self.refs, self.notes, "writeOnly")
+        self.refs = RefResolver(folder, document, self.problems)
+        self.request_schemas = DirectionSchemas(self.refs, self.problems, "readOnly")
+        self.response_schemas = DirectionSchemas(self.refs, self.problems, "writeOnly")
 
     @property
-    def swagger(self) -> bool:
+    def is_swagger(self) -> bool:
         """Whether the document is Swagger 2.0."""
         return "swagger" in self.root.value and "openapi" not in self.root.value

@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from rightseat.plugins.openapi.bodies import kind_of, proper
+from rightseat.plugins.openapi.bodies import media_rank, normalize_media
 from rightseat.plugins.openapi.node import Node
-from rightseat.plugins.openapi.reading import Reading
-from rightseat.plugins.operation import Response
+from rightseat.plugins.openapi.reading import DocumentContext
+from rightseat.plugins.operation import OperationResponse
 
 MAX_RESPONSES = 40
 
 
-def responses(reading: Reading, operation: Node) -> tuple[Response, ...]:
-    found = []
-    for status, one in operation.at("responses").items():
-        node = reading.refs.follow(one)
+def parse_responses(context: DocumentContext, operation: Node) -> tuple[OperationResponse, ...]:
+    responses = []
+    for status, one in operation.child("responses").items():
+        node = context.refs.resolve(one)
         if isinstance(node.value, dict) and not status.startswith("x-"):
-            found.append(response(reading, operation, status, node))
-    return tuple(found[:MAX_RESPONSES])
+            responses.append(parse_response(context, operation, status, node))
+    return tuple(responses[:MAX_RESPONSES])
 
 
-def response(reading: Reading, operation: Node, status: str, node: Node) -> Response:
-    content = node.at("content")
+def parse_response(context: DocumentContext, operation: Node, status: str, node: Node) -> OperationResponse:
+    content = node.child("content")
     media, place = "", node
     if isinstance(content.value, dict) and content.value:
-        name = min(content.value, key=lambda one: kind_of(proper(one)))
-        media, place = proper(name), content.at(name)
+        name = min(content.value, key=lambda one: media_rank(normalize_media(one)))
+        media, place = normalize_media(name), content.child(name)
     elif "schema" in node.value:
-        media = produced(reading, operation)
-    inner = place.at("schema")
+        media = swagger_media(context, operation)
+    inner = place.child("schema")
     schema = None
     if isinstance(inner.value, dict | list) and inner.value:
-        schema = reading.answered.closed(reading.answered.open(inner)) or None
-    return Response(
+        schema = context.response_schemas.with_defs(context.response_schemas.read(inner)) or None
+    return OperationResponse(
         status=status.upper().replace("DEFAULT", "default"),
         description=node.text("description"),
         media=media,
@@ -39,13 +39,17 @@ def response(reading: Reading, operation: Node, status: str, node: Node) -> Resp
     )
 
 
-def produced(reading: Reading, operation: Node) -> str:
-    given = operation.value.get("produces") or reading.root.value.get("produces")
-    medias = [proper(one) for one in given if isinstance(one, str)] if isinstance(given, list) else []
-    return min(medias or ["application/json"], key=kind_of)
+def swagger_media(context: DocumentContext, operation: Node) -> str:
+    given = operation.value.get("produces") or context.root.value.get("produces")
+    medias = (
+        [normalize_media(one) for one in given if isinstance(one, str)] if isinstance(given, list) else []
+    )
+    return min(medias or ["application/json"], key=media_rank)
 
 
-def good(found: tuple[Response, ...]) -> Response | None:
+def success_response(responses: tuple[OperationResponse, ...]) -> OperationResponse | None:
     """Return the response of a successful call, preferably with a schema; else `default` or None."""
-    fine = sorted((one for one in found if one.status.startswith("2")), key=lambda one: one.schema is None)
-    return fine[0] if fine else next((one for one in found if one.status == "default"), None)
+    successes = sorted(
+        (one for one in responses if one.status.startswith("2")), key=lambda one: one.schema is None
+    )
+    return successes[0] if successes else next((one for one in responses if one.status == "default"), None)

@@ -10,239 +10,253 @@ import hashlib
 import re
 from typing import Any
 
-from rightseat.plugins.numerals import PATTERN, plain, simple
+from rightseat.plugins.numerals import NUMBER_PATTERN, is_simple_pattern, strip_anchors
 from rightseat.plugins.openapi import patterns
-from rightseat.plugins.openapi.circles import POINTER, circular
-from rightseat.plugins.openapi.keywords import plain_keywords, samples
-from rightseat.plugins.openapi.node import Node, Notes, truth
-from rightseat.plugins.openapi.refs import Refs
-from rightseat.plugins.openapi.types import JSON_TYPES, fitted, schema_of
-from rightseat.plugins.place import Path
+from rightseat.plugins.openapi.circles import DEFS_PREFIX, find_circular
+from rightseat.plugins.openapi.keywords import collect_examples, convert_plain_keywords
+from rightseat.plugins.openapi.node import Node, ProblemList, is_truthy
+from rightseat.plugins.openapi.refs import RefResolver
+from rightseat.plugins.openapi.types import JSON_TYPES, coerce_value, schema_for_type_word
+from rightseat.plugins.place import KeyPath
 
 Schema = dict[str, Any]
-MAPS = frozenset(("properties", "patternProperties", "dependentSchemas"))
-LISTS = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
-SINGLES = frozenset(
+MAP_KEYWORDS = frozenset(("properties", "patternProperties", "dependentSchemas"))
+LIST_KEYWORDS = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
+SINGLE_KEYWORDS = frozenset(
     ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
 )
-_OBJECT = ("properties", "additionalProperties", "minProperties", "maxProperties", "patternProperties")
+_OBJECT_KEYWORDS = (
+    "properties",
+    "additionalProperties",
+    "minProperties",
+    "maxProperties",
+    "patternProperties",
+)
 
 
-class Schemas:
+class SchemaConverter:
     """Converts schemas. `hidden_flag` drops properties: readOnly in requests, writeOnly in responses."""
 
-    def __init__(self, refs: Refs, notes: Notes, hidden: str) -> None:
-        self.refs, self.notes, self.hidden = refs, notes, hidden
+    def __init__(self, refs: RefResolver, problems: ProblemList, hidden_flag: str) -> None:
+        self.refs, self.problems, self.hidden_flag = refs, problems, hidden_flag
         self.defs: dict[str, Schema] = {}
-        self.names: dict[tuple[str, Path], str] = {}
-        self.waiting: list[tuple[str, Node]] = []
+        self.def_names: dict[tuple[str, KeyPath], str] = {}
+        self.pending: list[tuple[str, Node]] = []
 
-    def schema(self, node: Node) -> Schema:
+    def convert_with_defs(self, node: Node) -> Schema:
         """Convert a schema and every definition it references; the definitions are in `defs` afterwards."""
-        made = self.convert(node)
+        schema = self.convert(node)
         fresh: dict[str, Node] = {}
-        while self.waiting:
-            name, target = self.waiting.pop()
+        while self.pending:
+            name, target = self.pending.pop()
             fresh[name] = target
             self.defs[name] = self.convert(target)
-        for name in sorted(circular({name: self.defs[name] for name in fresh})):
+        for name in sorted(find_circular({name: self.defs[name] for name in fresh})):
             fix = "Say what it is; it may hold itself in a property or an item."
-            self.notes.add(fresh[name], "It is made of itself; any value is taken.", fix, "error")
+            self.problems.add(fresh[name], "It is made of itself; any value is taken.", fix, "error")
             self.defs[name] = {}
-        return made
+        return schema
 
     def convert(self, node: Node) -> Schema:
-        node = self.one(node)
+        node = self.as_mapping(node)
         if "$ref" in node.value:
-            return self.reference(node)
-        made = plain_keywords(node, self.notes)
-        self.typed(made, node)
-        self.parts(made, node)
-        self.required(made, node)
-        self.fit(made, node)
-        self.pattern(made, node)
-        return nullable(made) if node.says("nullable", "x-nullable") else made
+            return self.convert_ref(node)
+        schema = convert_plain_keywords(node, self.problems)
+        self.add_type(schema, node)
+        self.add_subschemas(schema, node)
+        self.add_required(schema, node)
+        self.coerce_values(schema, node)
+        self.add_pattern(schema, node)
+        return make_nullable(schema) if node.is_true("nullable", "x-nullable") else schema
 
-    def one(self, node: Node) -> Node:
+    def as_mapping(self, node: Node) -> Node:
         """Return the schema as a mapping: lists (as in the original guide) and booleans are converted."""
         if isinstance(node.value, list):
-            self.notes.add(node, "A schema is no list.", "Take away the dash before its first key.")
-            node = node.at(0) if len(node.value) == 1 else node.put({"anyOf": node.value})
+            self.problems.add(node, "A schema is no list.", "Take away the dash before its first key.")
+            node = node.child(0) if len(node.value) == 1 else node.with_value({"anyOf": node.value})
         if isinstance(node.value, dict):
             return node
         if node.value is False:
-            return node.put({"not": {}})
+            return node.with_value({"not": {}})
         if node.value not in (None, True, ""):
-            self.notes.add(
+            self.problems.add(
                 node, "A schema is a mapping; this is passed over.", "Write `type:` and the rest below."
             )
-        return node.put({})
+        return node.with_value({})
 
-    def reference(self, node: Node) -> Schema:
-        target = self.refs.target(node)
+    def convert_ref(self, node: Node) -> Schema:
+        target = self.refs.resolve_once(node)
         if target is None:
             return {}
         key = (target.document.name, target.path)
-        name = self.names.get(key)
+        name = self.def_names.get(key)
         if name is None:
-            name = self.names[key] = self.named(target)
-            self.waiting.append((name, target))
-        made: Schema = {"$ref": POINTER + name}
-        beside = plain_keywords(node, self.notes)
-        made |= {word: beside[word] for word in ("description", "default") if word in beside}
-        if found := samples(node):
-            made["examples"] = found
-        return nullable(made) if node.says("nullable", "x-nullable") else made
+            name = self.def_names[key] = self.name_definition(target)
+            self.pending.append((name, target))
+        schema: Schema = {"$ref": DEFS_PREFIX + name}
+        beside = convert_plain_keywords(node, self.problems)
+        schema |= {word: beside[word] for word in ("description", "default") if word in beside}
+        if examples := collect_examples(node):
+            schema["examples"] = examples
+        return make_nullable(schema) if node.is_true("nullable", "x-nullable") else schema
 
-    def named(self, target: Node) -> str:
+    def name_definition(self, target: Node) -> str:
         last = str(target.path[-1]) if target.path else target.document.name
         word = re.sub(r"[^A-Za-z0-9_]+", "_", last).strip("_")[:40]
         if not word or not last.isascii():
             word = f"{word}_{hashlib.sha256(last.encode()).hexdigest()[:8]}".lstrip("_")
-        taken = set(self.names.values())
+        taken = set(self.def_names.values())
         name, number = word, 1
         while name in taken:
             number += 1
             name = f"{word}_{number}"
         return name
 
-    def typed(self, made: Schema, node: Node) -> None:
-        given = node.value.get("type")
-        words = given if isinstance(given, list) else [given]
-        found: list[str] = []
+    def add_type(self, schema: Schema, node: Node) -> None:
+        declared = node.value.get("type")
+        words = declared if isinstance(declared, list) else [declared]
+        types: list[str] = []
         for word in words:
-            meaning = self.meaning(node, word)
+            meaning = self.type_schema(node, word)
             kinds = meaning.pop("type", None)
-            found += [kinds] if isinstance(kinds, str) else kinds or []
+            types += [kinds] if isinstance(kinds, str) else kinds or []
             for key, value in meaning.items():
-                made.setdefault(key, value)
-        if not found and given is None:
-            found = implied(node.value)
-        if found:
-            made["type"] = found[0] if len(set(found)) == 1 else list(dict.fromkeys(found))
+                schema.setdefault(key, value)
+        if not types and declared is None:
+            types = infer_types(node.value)
+        if types:
+            schema["type"] = types[0] if len(set(types)) == 1 else list(dict.fromkeys(types))
 
-    def meaning(self, node: Node, word: Any) -> Schema:
+    def type_schema(self, node: Node, word: Any) -> Schema:
         if word is None:
             return {}
-        found = schema_of(word) if isinstance(word, str) else None
-        if found is None:
+        schema = schema_for_type_word(word) if isinstance(word, str) else None
+        if schema is None:
             fix = f"Write one of {', '.join(JSON_TYPES)}."
-            self.notes.add(node.at("type"), f"There is no type {str(word)[:40]!r}; any value is taken.", fix)
+            self.problems.add(
+                node.child("type"), f"There is no type {str(word)[:40]!r}; any value is taken.", fix
+            )
             return {}
         if word not in JSON_TYPES:
             fix = f"Write one of {', '.join(JSON_TYPES)}, and perhaps a format."
-            kinds = found.get("type", "any value")
+            kinds = schema.get("type", "any value")
             taken = " or ".join(kinds) if isinstance(kinds, list) else kinds
             said = f"{word!r} is no type of JSON Schema; it is read as {taken}."
-            self.notes.add(node.at("type"), said, fix, "style")
-        return dict(found)
+            self.problems.add(node.child("type"), said, fix, "style")
+        return dict(schema)
 
-    def parts(self, made: Schema, node: Node) -> None:
+    def add_subschemas(self, schema: Schema, node: Node) -> None:
         """Convert the keywords that hold subschemas."""
         for key, value in node.value.items():
-            if key in MAPS:
-                self.named_parts(made, node.at(key))
-            elif key in LISTS and isinstance(value, list) and value:
-                made[key] = [self.convert(inner) for inner in node.at(key).each()]
-            elif key in SINGLES and isinstance(value, bool) and key != "items":
-                made[key] = value
-            elif key in SINGLES and value is not None:
-                made[key] = self.convert(node.at(key))
+            if key in MAP_KEYWORDS:
+                self.add_named_subschemas(schema, node.child(key))
+            elif key in LIST_KEYWORDS and isinstance(value, list) and value:
+                schema[key] = [self.convert(inner) for inner in node.child(key).children()]
+            elif key in SINGLE_KEYWORDS and isinstance(value, bool) and key != "items":
+                schema[key] = value
+            elif key in SINGLE_KEYWORDS and value is not None:
+                schema[key] = self.convert(node.child(key))
 
-    def named_parts(self, made: Schema, node: Node) -> None:
+    def add_named_subschemas(self, schema: Schema, node: Node) -> None:
         key = str(node.path[-1])
         if isinstance(node.value, dict):
-            made[key] = {
+            schema[key] = {
                 name: self.convert(inner)
                 for name, inner in node.items()
-                if not (key == "properties" and inner.says(self.hidden))
+                if not (key == "properties" and inner.is_true(self.hidden_flag))
             }
         elif node.value is not None:
-            self.notes.add(node, "It is no mapping, and is passed over.", "Write `NAME:` for each.")
+            self.problems.add(node, "It is no mapping, and is passed over.", "Write `NAME:` for each.")
 
-    def required(self, made: Schema, node: Node) -> None:
+    def add_required(self, schema: Schema, node: Node) -> None:
         """Set `required`, also from `required: true` inside properties."""
-        given = node.value.get("required")
-        listed = [given] if isinstance(given, str) and not truth(given) else given
+        declared = node.value.get("required")
+        listed = [declared] if isinstance(declared, str) and not is_truthy(declared) else declared
         names = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
         properties = node.value.get("properties")
         for name, inner in properties.items() if isinstance(properties, dict) else ():
             if isinstance(inner, dict) and inner.get("required") is True:
                 fix = f"Write `required: [{name}]` beside `properties`."
-                self.notes.add(
-                    node.at("properties").at(name).at("required"), "stands in the wrong place.", fix
+                self.problems.add(
+                    node.child("properties").child(name).child("required"), "stands in the wrong place.", fix
                 )
                 names.append(name)
-            if isinstance(inner, dict) and truth(inner.get(self.hidden)):
+            if isinstance(inner, dict) and is_truthy(inner.get(self.hidden_flag)):
                 names = [one for one in names if one != name]
         if names:
-            made["required"] = list(dict.fromkeys(names))
+            schema["required"] = list(dict.fromkeys(names))
 
-    def fit(self, made: Schema, node: Node) -> None:
+    def coerce_values(self, schema: Schema, node: Node) -> None:
         """Convert examples, default and enum values to the schema's type."""
-        found = samples(node)
-        kinds = types_of(made)
-        if "default" in made:
-            made["default"] = fitted(made["default"], kinds)
-        if "enum" in made:
-            fitting = [fitted(one, kinds) for one in made["enum"]]
-            if fitting != made["enum"]:
+        examples = collect_examples(node)
+        kinds = schema_types(schema)
+        if "default" in schema:
+            schema["default"] = coerce_value(schema["default"], kinds)
+        if "enum" in schema:
+            coerced = [coerce_value(one, kinds) for one in schema["enum"]]
+            if coerced != schema["enum"]:
                 said = f"has values that are no {' or '.join(kinds)}; they are read as such."
-                self.notes.add(node.at("enum"), said, "Mend their quotes.", "style")
-            made["enum"] = fitting
-        if found:
-            made["examples"] = [fitted(one, kinds) for one in found]
+                self.problems.add(node.child("enum"), said, "Mend their quotes.", "style")
+            schema["enum"] = coerced
+        if examples:
+            schema["examples"] = [coerce_value(one, kinds) for one in examples]
 
-    def pattern(self, made: Schema, node: Node) -> None:
-        given = node.value.get("pattern")
-        if given is None or given == "":
+    def add_pattern(self, schema: Schema, node: Node) -> None:
+        pattern = node.value.get("pattern")
+        if pattern is None or pattern == "":
             return
-        place, text, kinds = node.at("pattern"), str(given), types_of(made)
-        if not patterns.valid(text):
-            self.notes.add(place, "It is no regular expression, and is passed over.", "Check its brackets.")
+        place, text, kinds = node.child("pattern"), str(pattern), schema_types(schema)
+        if not patterns.is_valid_pattern(text):
+            self.problems.add(
+                place, "It is no regular expression, and is passed over.", "Check its brackets."
+            )
         elif not kinds or "string" in kinds:
-            made["pattern"] = patterns.whole(text, (*made.get("examples", ()), *made.get("enum", ())))
+            schema["pattern"] = patterns.anchor_pattern(
+                text, (*schema.get("examples", ()), *schema.get("enum", ()))
+            )
         elif "integer" in kinds or "number" in kinds:
-            self.numeral(made, text, place)
+            self.add_number_pattern(schema, text, place)
         else:
-            self.notes.add(place, f"says nothing of {' or '.join(kinds)}.", "Delete it.")
+            self.problems.add(place, f"says nothing of {' or '.join(kinds)}.", "Delete it.")
 
-    def numeral(self, made: Schema, text: str, place: Node) -> None:
-        limits = patterns.on_number(text, made["type"] == "number")
-        if PATTERN in limits and not simple(plain(text)):
+    def add_number_pattern(self, schema: Schema, text: str, place: Node) -> None:
+        limits = patterns.number_keywords(text, schema["type"] == "number")
+        if NUMBER_PATTERN in limits and not is_simple_pattern(strip_anchors(text)):
             fix = "Use minimum, maximum or enum."
-            self.notes.add(place, "It is more than digits, on a number; it is passed over.", fix)
+            self.problems.add(place, "It is more than digits, on a number; it is passed over.", fix)
             return
-        if isinstance(made["type"], list):
+        if isinstance(schema["type"], list):
             limits.pop("type", None)
         for key, value in limits.items():
             if key == "type":
-                made[key] = value
+                schema[key] = value
             else:
-                made.setdefault(key, value)
+                schema.setdefault(key, value)
 
 
-def implied(value: Schema) -> list[str]:
+def infer_types(value: Schema) -> list[str]:
     """Infer the type of a schema without `type` from its other keywords."""
     if any(key in value for key in ("anyOf", "oneOf", "allOf", "enum", "const", "not")):
         return []
-    if any(key in value for key in _OBJECT):
+    if any(key in value for key in _OBJECT_KEYWORDS):
         return ["object"]
     return ["array"] if "items" in value or "prefixItems" in value else []
 
 
-def types_of(made: Schema) -> tuple[str, ...]:
-    found = made.get("type")
-    return (found,) if isinstance(found, str) else tuple(found or ())
+def schema_types(schema: Schema) -> tuple[str, ...]:
+    value = schema.get("type")
+    return (value,) if isinstance(value, str) else tuple(value or ())
 
 
-def nullable(made: Schema) -> Schema:
-    if "enum" in made and None not in made["enum"]:
-        made = {**made, "enum": [*made["enum"], None]}
-    if kinds := types_of(made):
-        return made if "null" in kinds else {**made, "type": [*kinds, "null"]}
-    if "enum" in made or not made.keys() & {"$ref", "anyOf", "oneOf", "allOf"}:
-        return made
-    said: Schema = {key: made[key] for key in ("description", "default", "examples") if key in made}
-    rest = {key: value for key, value in made.items() if key not in said}
-    return {"anyOf": [rest, {"type": "null"}], **said}
+def make_nullable(schema: Schema) -> Schema:
+    if "enum" in schema and None not in schema["enum"]:
+        schema = {**schema, "enum": [*schema["enum"], None]}
+    if kinds := schema_types(schema):
+        return schema if "null" in kinds else {**schema, "type": [*kinds, "null"]}
+    if "enum" in schema or not schema.keys() & {"$ref", "anyOf", "oneOf", "allOf"}:
+        return schema
+    annotations: Schema = {
+        key: schema[key] for key in ("description", "default", "examples") if key in schema
+    }
+    body = {key: value for key, value in schema.items() if key not in annotations}
+    return {"anyOf": [body, {"type": "null"}], **annotations}

@@ -3,46 +3,51 @@
 from __future__ import annotations
 
 from rightseat.plugins.openapi.node import Node
-from rightseat.plugins.openapi.reading import Reading
+from rightseat.plugins.openapi.reading import DocumentContext
 
-Carrier = tuple[str, str]
+CredentialLocation = tuple[str, str]
 """Location and name; header names in lower case."""
-ALWAYS: frozenset[Carrier] = frozenset({("header", "authorization"), ("header", "cookie")})
-_PLACES = {"header": "header", "param": "query", "cookie": "cookie"}
+STANDARD_LOCATIONS: frozenset[CredentialLocation] = frozenset(
+    {("header", "authorization"), ("header", "cookie")}
+)
+_LOCATION_BY_AUTH = {"header": "header", "param": "query", "cookie": "cookie"}
 
 
-def carrier(place: str, name: str) -> Carrier:
+def credential_location(place: str, name: str) -> CredentialLocation:
     return (place, name.lower() if place == "header" else name)
 
 
-def carriers(reading: Reading) -> frozenset[Carrier]:
+def credential_locations(context: DocumentContext) -> frozenset[CredentialLocation]:
     """Collect credential locations from plugin.json's auth and the document's security schemes."""
-    found = set(ALWAYS)
-    for auth in reading.auth:
-        place = _PLACES.get(auth.kind)
-        found |= {carrier(place, name) for name in auth.args} if place else set()
+    locations = set(STANDARD_LOCATIONS)
+    for auth in context.auth:
+        place = _LOCATION_BY_AUTH.get(auth.kind)
+        locations |= {credential_location(place, name) for name in auth.args} if place else set()
         if auth.kind == "oidc":
             names = (auth.options.get("header") or "access-token", *auth.args)
-            found |= {carrier("header", str(name)) for name in names}
-    for _, node in schemes(reading):
+            locations |= {credential_location("header", str(name)) for name in names}
+    for _, node in security_schemes(context):
         if node.text("type").lower() == "apikey" and node.text("name"):
-            found.add(carrier(node.text("in").lower(), node.text("name")))
-    return frozenset(found)
+            locations.add(credential_location(node.text("in").lower(), node.text("name")))
+    return frozenset(locations)
 
 
-def schemes(reading: Reading) -> list[tuple[str, Node]]:
-    homes = (reading.root.at("components").at("securitySchemes"), reading.root.at("securityDefinitions"))
-    found = [(name, reading.refs.follow(node)) for home in homes for name, node in home.items()]
-    return [(name, node) for name, node in found if isinstance(node.value, dict)]
+def security_schemes(context: DocumentContext) -> list[tuple[str, Node]]:
+    homes = (
+        context.root.child("components").child("securitySchemes"),
+        context.root.child("securityDefinitions"),
+    )
+    resolved = [(name, context.refs.resolve(node)) for home in homes for name, node in home.items()]
+    return [(name, node) for name, node in resolved if isinstance(node.value, dict)]
 
 
-def unmet(reading: Reading) -> None:
+def check_auth_configured(context: DocumentContext) -> None:
     """Report a document that requires credentials while plugin.json has no auth."""
-    if reading.auth or not reading.root.value.get("security"):
+    if context.auth or not context.root.value.get("security"):
         return
-    names = ", ".join(name for name, _ in schemes(reading)) or "one"
-    reading.notes.add(
-        reading.root.at("security"),
+    names = ", ".join(name for name, _ in security_schemes(context)) or "one"
+    context.problems.add(
+        context.root.child("security"),
         f"The API asks for a credential ({names[:100]}), and plugin.json has no auth.",
         'Add "auth" to plugin.json, with its value as "env:NAME".',
     )

@@ -6,75 +6,83 @@ import re
 from urllib.parse import urlsplit
 
 from rightseat.plugins.openapi.node import Node
-from rightseat.plugins.openapi.reading import Reading
-from rightseat.plugins.operation import Server
+from rightseat.plugins.openapi.reading import DocumentContext
+from rightseat.plugins.operation import ApiServer
 
 MAX_SERVERS = 20
 _VARIABLE = re.compile(r"\{([^{}]*)\}")
-NOWHERE = "Write the whole address, such as https://api.example.com/v1, or set `server` for this plugin."
+SERVER_FIX = "Write the whole address, such as https://api.example.com/v1, or set `server` for this plugin."
 
 
-def servers(reading: Reading, item: Node, operation: Node) -> tuple[Server, ...]:
+def find_servers(context: DocumentContext, item: Node, operation: Node) -> tuple[ApiServer, ...]:
     """Return the servers of the operation, else of the path, else of the document."""
-    for owner in (operation, item, reading.root):
-        given = owner.at("servers")
-        if isinstance(given.value, list) and given.value:
-            return tuple(found for one in list(given.each())[:MAX_SERVERS] if (found := server(reading, one)))
-        if isinstance(given.value, dict | str):
+    for owner in (operation, item, context.root):
+        listed = owner.child("servers")
+        if isinstance(listed.value, list) and listed.value:
+            return tuple(
+                found
+                for one in list(listed.children())[:MAX_SERVERS]
+                if (found := parse_server(context, one))
+            )
+        if isinstance(listed.value, dict | str):
             fix = "Write a dash before its `url:`."
-            reading.notes.add(given, "It is no list, and is read as one.", fix)
-            found = server(reading, given)
+            context.problems.add(listed, "It is no list, and is read as one.", fix)
+            found = parse_server(context, listed)
             return (found,) if found else ()
-    return older(reading) if reading.swagger or "host" in reading.root.value else nowhere(reading)
+    return (
+        swagger_servers(context)
+        if context.is_swagger or "host" in context.root.value
+        else report_no_server(context)
+    )
 
 
-def nowhere(reading: Reading) -> tuple[Server, ...]:
-    reading.notes.add(reading.root.at("servers"), "The document names no server.", NOWHERE, "error")
+def report_no_server(context: DocumentContext) -> tuple[ApiServer, ...]:
+    context.problems.add(context.root.child("servers"), "The document names no server.", SERVER_FIX, "error")
     return ()
 
 
-def older(reading: Reading) -> tuple[Server, ...]:
+def swagger_servers(context: DocumentContext) -> tuple[ApiServer, ...]:
     """Build Swagger 2.0 servers from schemes, host and basePath."""
-    root = reading.root
+    root = context.root
     if not root.text("host"):
-        reading.notes.add(root.at("host"), "The document names no host.", NOWHERE, "error")
+        context.problems.add(root.child("host"), "The document names no host.", SERVER_FIX, "error")
         return ()
-    given = root.value.get("schemes")
-    schemes = [one for one in given if one in ("https", "http")] if isinstance(given, list) else []
+    declared = root.value.get("schemes")
+    schemes = [one for one in declared if one in ("https", "http")] if isinstance(declared, list) else []
     base = "/" + root.text("basePath").strip("/")
     urls = [f"{scheme}://{root.text('host')}{base}".rstrip("/") for scheme in schemes or ["https"]]
-    return tuple(Server(url=url) for url in urls if right(reading, root.at("host"), url))
+    return tuple(ApiServer(url=url) for url in urls if check_url(context, root.child("host"), url))
 
 
-def server(reading: Reading, node: Node) -> Server | None:
-    given = node.value if isinstance(node.value, str) else node.text("url")
-    place = node.at("url")
-    url = _VARIABLE.sub(lambda match: variable(reading, node, match[1]), given.strip())
-    if not right(reading, place, url):
+def parse_server(context: DocumentContext, node: Node) -> ApiServer | None:
+    template = node.value if isinstance(node.value, str) else node.text("url")
+    place = node.child("url")
+    url = _VARIABLE.sub(lambda match: resolve_variable(context, node, match[1]), template.strip())
+    if not check_url(context, place, url):
         return None
-    return Server(url=url.rstrip("/"), description=node.text("description"))
+    return ApiServer(url=url.rstrip("/"), description=node.text("description"))
 
 
-def variable(reading: Reading, node: Node, name: str) -> str:
-    place = node.at("variables").at(name)
+def resolve_variable(context: DocumentContext, node: Node, name: str) -> str:
+    place = node.child("variables").child(name)
     options = place.value.get("enum") if isinstance(place.value, dict) else None
     value = place.text("default")
     if not value and isinstance(options, list) and options:
         value = str(options[0])
     if not value:
         fix = f"Write `variables:`, `{name}:`, `default:` below it."
-        reading.notes.add(place, f"{{{name}}} of the address has no value.", fix, "error")
+        context.problems.add(place, f"{{{name}}} of the address has no value.", fix, "error")
     return value
 
 
-def right(reading: Reading, place: Node, url: str) -> bool:
-    what = fault(url)
+def check_url(context: DocumentContext, place: Node, url: str) -> bool:
+    what = url_problem(url)
     if what:
-        reading.notes.add(place, what, NOWHERE, "error")
+        context.problems.add(place, what, SERVER_FIX, "error")
     return not what
 
 
-def fault(url: str) -> str:
+def url_problem(url: str) -> str:
     """Return what is wrong with the URL; empty if it is valid."""
     try:
         parts = urlsplit(url)

@@ -5,149 +5,161 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from rightseat.plugins.openapi.circles import POINTER
-from rightseat.plugins.openapi.schemas import LISTS, MAPS, SINGLES, Schema, Schemas
+from rightseat.plugins.openapi.circles import DEFS_PREFIX
+from rightseat.plugins.openapi.schemas import (
+    LIST_KEYWORDS,
+    MAP_KEYWORDS,
+    SINGLE_KEYWORDS,
+    Schema,
+    SchemaConverter,
+)
 
-INLINE = 80
+MAX_INLINE_SIZE = 80
 """Largest definition, in keywords, that is inlined; larger ones stay under `$defs`."""
 MAX_CHAIN = 12
 MAX_LEVELS = 60
 """Deepest nesting in which references are inlined."""
-_MERGED = {"type", "properties", "required", "description", "examples", "default"}
+_MERGEABLE_KEYWORDS = {"type", "properties", "required", "description", "examples", "default"}
 
 
-class Settled:
-    def __init__(self, schemas: Schemas) -> None:
+class SchemaSimplifier:
+    def __init__(self, schemas: SchemaConverter) -> None:
         self.schemas = schemas
-        self.done: dict[str, Schema] = {}
-        self.open: set[str] = set()
-        self._leads: dict[str, tuple[str, ...]] = {}
-        self._small: dict[str, bool] = {}
+        self.simplified: dict[str, Schema] = {}
+        self.in_progress: set[str] = set()
+        self._references: dict[str, tuple[str, ...]] = {}
+        self._inlinable: dict[str, bool] = {}
 
-    def closed(self, schema: Schema) -> Schema:
+    def with_defs(self, schema: Schema) -> Schema:
         """Simplify a schema and add every definition it references under `$defs`."""
-        made = self.settle(schema, 0)
+        simplified = self.simplify(schema, 0)
         defs: dict[str, Schema] = {}
-        waiting = list(names(made))
-        while waiting:
-            name = waiting.pop()
+        pending = list(iter_ref_names(simplified))
+        while pending:
+            name = pending.pop()
             if name not in defs:
-                defs[name] = self.definition(name, 0) or {}
-                waiting += self.leads(name)
-        return {**made, "$defs": {name: defs[name] for name in sorted(defs)}} if defs else made
+                defs[name] = self.simplify_definition(name, 0) or {}
+                pending += self.referenced_names(name)
+        return {**simplified, "$defs": {name: defs[name] for name in sorted(defs)}} if defs else simplified
 
-    def top(self, schema: Schema) -> Schema:
+    def resolve_top(self, schema: Schema) -> Schema:
         """Replace a top-level `$ref` by its definition, keeping the keywords beside it."""
-        made = self.settle(schema, 0)
+        resolved = self.simplify(schema, 0)
         for _ in range(MAX_CHAIN):
-            name = target(made)
+            name = ref_name(resolved)
             if name is None:
-                return made
-            made = {**(self.definition(name, 0) or {}), **without(made, "$ref")}
-        return made
+                return resolved
+            resolved = {**(self.simplify_definition(name, 0) or {}), **without_key(resolved, "$ref")}
+        return resolved
 
-    def definition(self, name: str, depth: int) -> Schema | None:
+    def simplify_definition(self, name: str, depth: int) -> Schema | None:
         """Return the simplified definition; None while it is in progress (a recursive schema)."""
-        if name in self.done:
-            return self.done[name]
-        if name in self.open or depth > MAX_LEVELS:
+        if name in self.simplified:
+            return self.simplified[name]
+        if name in self.in_progress or depth > MAX_LEVELS:
             return None
-        self.open.add(name)
-        made = self.settle(self.schemas.defs.get(name, {}), depth)
-        self.open.discard(name)
-        self.done[name] = made
-        return made
+        self.in_progress.add(name)
+        simplified = self.simplify(self.schemas.defs.get(name, {}), depth)
+        self.in_progress.discard(name)
+        self.simplified[name] = simplified
+        return simplified
 
-    def leads(self, name: str) -> tuple[str, ...]:
+    def referenced_names(self, name: str) -> tuple[str, ...]:
         """Return the definitions a simplified definition references (cached)."""
-        if name not in self._leads:
-            self._leads[name] = tuple(dict.fromkeys(names(self.done.get(name, {}))))
-        return self._leads[name]
+        if name not in self._references:
+            self._references[name] = tuple(dict.fromkeys(iter_ref_names(self.simplified.get(name, {}))))
+        return self._references[name]
 
-    def small(self, name: str) -> bool:
-        if name not in self._small:
-            self._small[name] = not self.leads(name) and size(self.done[name]) <= INLINE
-        return self._small[name]
+    def is_inlinable(self, name: str) -> bool:
+        if name not in self._inlinable:
+            self._inlinable[name] = (
+                not self.referenced_names(name) and schema_size(self.simplified[name]) <= MAX_INLINE_SIZE
+            )
+        return self._inlinable[name]
 
-    def settle(self, schema: Schema, depth: int) -> Schema:
-        name = target(schema)
+    def simplify(self, schema: Schema, depth: int) -> Schema:
+        name = ref_name(schema)
         if name is not None:
-            found = self.definition(name, depth + 1)
-            inline = found is not None and self.small(name)
-            return {**found, **without(schema, "$ref")} if found is not None and inline else schema
-        made = mapped(schema, lambda inner: self.settle(inner, depth + 1))
-        return self.merged(made, depth) if "allOf" in made else made
+            definition = self.simplify_definition(name, depth + 1)
+            inline = definition is not None and self.is_inlinable(name)
+            return (
+                {**definition, **without_key(schema, "$ref")} if definition is not None and inline else schema
+            )
+        simplified = map_subschemas(schema, lambda inner: self.simplify(inner, depth + 1))
+        return self.merge_all_of(simplified, depth) if "allOf" in simplified else simplified
 
-    def merged(self, schema: Schema, depth: int) -> Schema:
-        parts = [without(schema, "allOf"), *(self.part(one, depth) for one in schema["allOf"])]
+    def merge_all_of(self, schema: Schema, depth: int) -> Schema:
+        parts = [without_key(schema, "allOf"), *(self.resolve_part(one, depth) for one in schema["allOf"])]
         if len(parts) == 2 and not parts[0].keys() & parts[1].keys() - {"description", "examples", "default"}:
             return {**parts[1], **parts[0]}
-        if not all(part.keys() <= _MERGED and part.get("type", "object") == "object" for part in parts):
+        if not all(
+            part.keys() <= _MERGEABLE_KEYWORDS and part.get("type", "object") == "object" for part in parts
+        ):
             return schema
-        made: Schema = {"type": "object", "properties": {}}
-        needed: list[str] = []
+        merged: Schema = {"type": "object", "properties": {}}
+        required: list[str] = []
         for part in [*parts[1:], parts[0]]:
             if any(
-                made["properties"].get(key, one) != one for key, one in part.get("properties", {}).items()
+                merged["properties"].get(key, one) != one for key, one in part.get("properties", {}).items()
             ):
                 return schema
-            made["properties"] |= part.get("properties", {})
-            needed += part.get("required", [])
-            made |= {key: part[key] for key in ("description", "examples", "default") if key in part}
-        return {**made, "required": list(dict.fromkeys(needed))} if needed else made
+            merged["properties"] |= part.get("properties", {})
+            required += part.get("required", [])
+            merged |= {key: part[key] for key in ("description", "examples", "default") if key in part}
+        return {**merged, "required": list(dict.fromkeys(required))} if required else merged
 
-    def part(self, schema: Schema, depth: int) -> Schema:
-        name = target(schema)
-        found = None if name is None else self.definition(name, depth + 1)
-        return schema if found is None else {**found, **without(schema, "$ref")}
-
-
-def target(schema: Any) -> str | None:
-    found = schema.get("$ref")
-    return found.removeprefix(POINTER) if isinstance(found, str) else None
+    def resolve_part(self, schema: Schema, depth: int) -> Schema:
+        name = ref_name(schema)
+        definition = None if name is None else self.simplify_definition(name, depth + 1)
+        return schema if definition is None else {**definition, **without_key(schema, "$ref")}
 
 
-def without(schema: Schema, key: str) -> Schema:
+def ref_name(schema: Any) -> str | None:
+    ref = schema.get("$ref")
+    return ref.removeprefix(DEFS_PREFIX) if isinstance(ref, str) else None
+
+
+def without_key(schema: Schema, key: str) -> Schema:
     return {name: value for name, value in schema.items() if name != key}
 
 
-def mapped(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
+def map_subschemas(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
     """Return a copy with `change` applied to each direct subschema."""
-    made = dict(schema)
+    result = dict(schema)
     for key, value in schema.items():
-        if key in MAPS:
-            made[key] = {name: change(inner) for name, inner in value.items()}
-        elif key in LISTS:
-            made[key] = [change(inner) for inner in value]
-        elif key in SINGLES and isinstance(value, dict):
-            made[key] = change(value)
-    return made
+        if key in MAP_KEYWORDS:
+            result[key] = {name: change(inner) for name, inner in value.items()}
+        elif key in LIST_KEYWORDS:
+            result[key] = [change(inner) for inner in value]
+        elif key in SINGLE_KEYWORDS and isinstance(value, dict):
+            result[key] = change(value)
+    return result
 
 
-def inner_schemas(schema: Schema) -> Iterator[Schema]:
+def iter_subschemas(schema: Schema) -> Iterator[Schema]:
     for key, value in schema.items():
-        if key in MAPS:
+        if key in MAP_KEYWORDS:
             yield from value.values()
-        elif key in LISTS:
+        elif key in LIST_KEYWORDS:
             yield from value
-        elif key in SINGLES and isinstance(value, dict):
+        elif key in SINGLE_KEYWORDS and isinstance(value, dict):
             yield value
 
 
-def names(schema: Schema) -> Iterator[str]:
+def iter_ref_names(schema: Schema) -> Iterator[str]:
     """Yield the names of the definitions that the schema references."""
-    waiting = [schema]
-    while waiting:
-        one = waiting.pop()
-        if (name := target(one)) is not None:
+    pending = [schema]
+    while pending:
+        current = pending.pop()
+        if (name := ref_name(current)) is not None:
             yield name
-        waiting += inner_schemas(one)
+        pending += iter_subschemas(current)
 
 
-def size(schema: Schema) -> int:
-    count, waiting = 0, [schema]
-    while waiting and count <= INLINE:
-        one = waiting.pop()
-        count += len(one)
-        waiting += inner_schemas(one)
+def schema_size(schema: Schema) -> int:
+    count, pending = 0, [schema]
+    while pending and count <= MAX_INLINE_SIZE:
+        current = pending.pop()
+        count += len(current)
+        pending += iter_subschemas(current)
     return count

@@ -7,73 +7,79 @@ from typing import Any
 import msgspec
 
 from rightseat.plugins.openapi.schemas import Schema
-from rightseat.plugins.openapi.settle import mapped, names
+from rightseat.plugins.openapi.settle import iter_ref_names, map_subschemas
 
-MAX_BYTES = 64_000
-DEEPEST = 6
-WORDS = (400, 100)
+MAX_SCHEMA_BYTES = 64_000
+MAX_REF_LEVELS = 6
+DESCRIPTION_LIMITS = (400, 100)
 """Longest description in characters, first and second attempt."""
 
 
-def shallow(schema: Schema) -> Schema:
+def shrink_schema(schema: Schema) -> Schema:
     """Shrink a schema to MAX_SCHEMA_BYTES: drop deep definitions, then shorten descriptions, at last keep
     only names and types of the arguments. A small schema is returned itself."""
-    if weight(schema) <= MAX_BYTES:
+    if encoded_size(schema) <= MAX_SCHEMA_BYTES:
         return schema
-    made = cut(schema) if "$defs" in schema else schema
-    for letters in WORDS:
-        if weight(made) <= MAX_BYTES:
-            return made
-        made = brief(made, letters)
-    return made if weight(made) <= MAX_BYTES else brief(outline(schema), WORDS[-1])
+    shrunk = drop_deep_definitions(schema) if "$defs" in schema else schema
+    for letters in DESCRIPTION_LIMITS:
+        if encoded_size(shrunk) <= MAX_SCHEMA_BYTES:
+            return shrunk
+        shrunk = shorten_descriptions(shrunk, letters)
+    return (
+        shrunk
+        if encoded_size(shrunk) <= MAX_SCHEMA_BYTES
+        else shorten_descriptions(outline_arguments(schema), DESCRIPTION_LIMITS[-1])
+    )
 
 
-def weight(value: Any) -> int:
+def encoded_size(value: Any) -> int:
     return len(msgspec.json.encode(value))
 
 
-def cut(schema: Schema) -> Schema:
+def drop_deep_definitions(schema: Schema) -> Schema:
     """Keep as many levels of definitions as fit; reduce the next level to type and description."""
-    given = schema["$defs"]
+    definitions = schema["$defs"]
     root = {key: value for key, value in schema.items() if key != "$defs"}
-    rows = levels(root, given)
-    room = MAX_BYTES - weight(root)
+    rows = definition_levels(root, definitions)
+    bytes_left = MAX_SCHEMA_BYTES - encoded_size(root)
     kept: dict[str, Schema] = {}
     for number, row in enumerate(rows):
-        room -= sum(weight(given[name]) for name in row)
-        if number and (room < 0 or number > DEEPEST):
-            kept |= {name: stub(given[name]) for name in row}
+        bytes_left -= sum(encoded_size(definitions[name]) for name in row)
+        if number and (bytes_left < 0 or number > MAX_REF_LEVELS):
+            kept |= {name: stub_schema(definitions[name]) for name in row}
             break
-        kept |= {name: given[name] for name in row}
+        kept |= {name: definitions[name] for name in row}
     return {**root, "$defs": {name: kept[name] for name in sorted(kept)}}
 
 
-def levels(root: Schema, given: dict[str, Schema]) -> list[set[str]]:
+def definition_levels(root: Schema, definitions: dict[str, Schema]) -> list[set[str]]:
     """Group definitions by their distance in references from the root."""
-    rows, row, seen = list[set[str]](), set(names(root)), set[str]()
+    rows, row, seen = list[set[str]](), set(iter_ref_names(root)), set[str]()
     while row:
         rows.append(row)
         seen |= row
-        row = {one for name in row for one in names(given[name])} - seen
+        row = {one for name in row for one in iter_ref_names(definitions[name])} - seen
     return rows
 
 
-def outline(schema: Schema) -> Schema:
-    made = {key: value for key, value in schema.items() if key != "$defs"}
-    made["properties"] = {name: stub(inner) for name, inner in schema["properties"].items()}
-    return made
+def outline_arguments(schema: Schema) -> Schema:
+    result = {key: value for key, value in schema.items() if key != "$defs"}
+    result["properties"] = {name: stub_schema(inner) for name, inner in schema["properties"].items()}
+    return result
 
 
-def stub(schema: Schema) -> Schema:
+def stub_schema(schema: Schema) -> Schema:
     return {key: schema[key] for key in ("type", "description") if key in schema}
 
 
-def brief(schema: Schema, letters: int) -> Schema:
+def shorten_descriptions(schema: Schema, letters: int) -> Schema:
     """Cut every description to `letters` characters."""
-    made = mapped(schema, lambda inner: brief(inner, letters))
-    if "$defs" in made:
-        made["$defs"] = {name: brief(inner, letters) for name, inner in made["$defs"].items()}
-    said = made.get("description", "")
-    if len(said) > letters:
-        made["description"] = said[: letters - 1].rstrip() + "…"
-    return made
+    result = map_subschemas(schema, lambda inner: shorten_descriptions(inner, letters))
+    if "$defs" in result:
+        result["$defs"] = {
+            name: shorten_descriptions(inner, letters) for name, inner in result["$defs"].items()
+        }
+    description = result.get("description", "")
+    if len(description) > letters:
+        result["description"] = description[: letters - 1].rstrip() + "…"
+    return result

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from rightseat.plugins.openapi.fields import known
+from rightseat.plugins.openapi.fields import known_fields
 from rightseat.plugins.openapi.node import Node
-from rightseat.plugins.openapi.reading import Reading
-from rightseat.types.nearest import meant
+from rightseat.plugins.openapi.reading import DocumentContext
+from rightseat.types.nearest import did_you_mean
 
 
-def look(reading: Reading, node: Node, table: str) -> None:
-    names = known(table)
+def check_unknown_keys(context: DocumentContext, node: Node, table: str) -> None:
+    names = known_fields(table)
     for key in node.value:
         if key not in names and not key.startswith("x-"):
-            reading.notes.add(node.at(key), "Nothing reads this key.", meant(key, names), "style")
+            context.problems.add(
+                node.child(key), "Nothing reads this key.", did_you_mean(key, names), "style"
+            )

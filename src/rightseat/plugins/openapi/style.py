@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rightseat.plugins.openapi.arguments import Arguments
-from rightseat.plugins.openapi.bodies import Content
+from rightseat.plugins.openapi.arguments import ArgumentSpec
+from rightseat.plugins.openapi.bodies import ParsedBody
 from rightseat.plugins.openapi.node import Node
-from rightseat.plugins.openapi.reading import Reading
+from rightseat.plugins.openapi.reading import DocumentContext
 
-SHORTEST = 6
-WRITING = ("POST", "PUT", "PATCH")
-_EMPTY = frozenset(
+MIN_DESCRIPTION_WIDTH = 6
+BODY_METHODS = ("POST", "PUT", "PATCH")
+_PLACEHOLDER_TEXTS = frozenset(
     (
         "todo", "tbd", "test", "api", "description", "desc", "n/a", "none", "null", "...", "string", "xxx",
         "描述", "接口", "测试", "说明", "暂无", "无", "api的描述信息", "字段的描述信息", "这里是样例描述。",
@@ -19,47 +19,57 @@ _EMPTY = frozenset(
 )  # fmt: skip
 
 
-def vague(text: str) -> bool:
+def is_vague(text: str) -> bool:
     """Tell whether a description is too short or a placeholder; a Chinese character counts as three."""
     bare = text.strip().lower()
     width = sum(1 if letter.isascii() else 3 for letter in bare)
-    return width < SHORTEST or bare in _EMPTY
+    return width < MIN_DESCRIPTION_WIDTH or bare in _PLACEHOLDER_TEXTS
 
 
-def look(
-    reading: Reading, method: str, item: Node, node: Node, made: Arguments, content: Content | None
+def check_operation_style(
+    context: DocumentContext,
+    method: str,
+    item: Node,
+    node: Node,
+    spec: ArgumentSpec,
+    content: ParsedBody | None,
 ) -> None:
-    said = node.text("description") or node.text("summary") or item.text("description")
-    for what, fix in (*of_operation(method, node, said, content), *of_fields(made, content)):
-        reading.notes.add(node, what, fix, "style")
+    description = node.text("description") or node.text("summary") or item.text("description")
+    for what, fix in (
+        *operation_problems(method, node, description, content),
+        *field_problems(spec, content),
+    ):
+        context.problems.add(node, what, fix, "style")
 
 
-def of_operation(method: str, node: Node, said: str, content: Content | None) -> Iterator[tuple[str, str]]:
-    if not said:
+def operation_problems(
+    method: str, node: Node, description: str, content: ParsedBody | None
+) -> Iterator[tuple[str, str]]:
+    if not description:
         yield "It has no description.", "Say what it does, what it takes and what it gives back."
-    elif vague(said):
+    elif is_vague(description):
         yield (
-            f"Its description is vague: {said!r}.",
+            f"Its description is vague: {description!r}.",
             "Say what it does, what it takes and what it gives back.",
         )
-    if method in WRITING and content is None:
+    if method in BODY_METHODS and content is None:
         yield "It has no requestBody.", "Describe what is sent; a model leaves out what it does not know of."
-    given = node.value.get("responses")
-    if not isinstance(given, dict) or not given:
+    responses = node.value.get("responses")
+    if not isinstance(responses, dict) or not responses:
         yield "It has no responses.", "Describe the answer, so that the model knows what it will see."
-    elif not any(status.startswith("2") or status == "default" for status in given):
+    elif not any(status.startswith("2") or status == "default" for status in responses):
         yield "It has no response for success.", 'Describe "200".'
 
 
-def of_fields(made: Arguments, content: Content | None) -> Iterator[tuple[str, str]]:
-    for one in made.parameters:
-        if one.argument not in made.secured and not one.schema.get("description"):
+def field_problems(spec: ArgumentSpec, content: ParsedBody | None) -> Iterator[tuple[str, str]]:
+    for one in spec.parameters:
+        if one.argument not in spec.secured and not one.schema.get("description"):
             yield f"The parameter {one.name!r} has no description.", "Say what it means, and in which form."
     if content is None:
         return
     if not content.description and not content.schema.get("description"):
         yield "Its requestBody has no description.", "Say in a sentence what is sent."
-    for name, schema in content.schema.get("properties", {}).items() if content.plain else ():
+    for name, schema in content.schema.get("properties", {}).items() if content.is_flat else ():
         if not schema.get("description") and "$ref" not in schema:
             yield (
                 f"The field {name!r} of the body has no description.",

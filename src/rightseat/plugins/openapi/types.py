@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 JSON_TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
-ANY = frozenset(("any", "*", "mixed", "unknown", "enum", "undefined", "variant", "anytype"))
-_SAME: dict[str, tuple[str, ...]] = {
+ANY_TYPE_WORDS = frozenset(("any", "*", "mixed", "unknown", "enum", "undefined", "variant", "anytype"))
+_SYNONYMS: dict[str, tuple[str, ...]] = {
     "integer": (
         "int",
         "int8",
@@ -27,8 +27,8 @@ _SAME: dict[str, tuple[str, ...]] = {
     "object": ("dict", "map", "hash", "json", "struct", "obj", "dictionary"),
     "null": ("none", "nil", "void"),
 }
-_WORDS = {word: name for name, words in _SAME.items() for word in (name, *words)}
-_FORMATS = {
+_TYPE_BY_WORD = {word: name for name, words in _SYNONYMS.items() for word in (name, *words)}
+_FORMAT_BY_WORD = {
     "date": "date",
     "datetime": "date-time",
     "date-time": "date-time",
@@ -48,38 +48,38 @@ _FORMATS = {
     "ipv4": "ipv4",
     "ipv6": "ipv6",
 }
-TIMESTAMP: dict[str, Any] = {"type": ["string", "integer"], "format": "timestamp"}
+TIMESTAMP_SCHEMA: dict[str, Any] = {"type": ["string", "integer"], "format": "timestamp"}
 """A number of seconds or a date as text."""
 
 
-def schema_of(word: str) -> dict[str, Any] | None:
+def schema_for_type_word(word: str) -> dict[str, Any] | None:
     """Return the schema for a type word, `{}` for any value, None for an unknown word."""
     name = word.strip().lower()
-    if name in ANY or not name:
+    if name in ANY_TYPE_WORDS or not name:
         return {}
-    if name in _WORDS:
-        return {"type": _WORDS[name]}
-    if name in _FORMATS:
-        return {"type": "string", "format": _FORMATS[name]}
+    if name in _TYPE_BY_WORD:
+        return {"type": _TYPE_BY_WORD[name]}
+    if name in _FORMAT_BY_WORD:
+        return {"type": "string", "format": _FORMAT_BY_WORD[name]}
     if name == "timestamp":
-        return TIMESTAMP
-    if name.endswith("[]") and (inner := schema_of(name[:-2])) is not None:
+        return TIMESTAMP_SCHEMA
+    if name.endswith("[]") and (inner := schema_for_type_word(name[:-2])) is not None:
         return {"type": "array", "items": inner}
     return None
 
 
-def fitted(value: Any, types: tuple[str, ...]) -> Any:
+def coerce_value(value: Any, types: tuple[str, ...]) -> Any:
     """Convert a value to one of the types if only its quotes are wrong ("10" for an integer)."""
-    if not types or kind(value) in types or (kind(value) == "integer" and "number" in types):
+    if not types or json_type(value) in types or (json_type(value) == "integer" and "number" in types):
         return value
     if isinstance(value, str):
-        return unquoted(value, types)
+        return unquote_value(value, types)
     if "string" in types and isinstance(value, bool | int | float):
         return str(value).lower() if isinstance(value, bool) else f"{value}"
     return int(value) if "integer" in types and isinstance(value, float) and value.is_integer() else value
 
 
-def unquoted(value: str, types: tuple[str, ...]) -> Any:
+def unquote_value(value: str, types: tuple[str, ...]) -> Any:
     word = value.strip()
     if "boolean" in types and word.lower() in ("true", "false"):
         return word.lower() == "true"
@@ -93,7 +93,7 @@ def unquoted(value: str, types: tuple[str, ...]) -> Any:
     return value
 
 
-def kind(value: Any) -> str:
+def json_type(value: Any) -> str:
     """Return the JSON type of a value."""
     for name, python in (("boolean", bool), ("integer", int), ("number", float), ("string", str)):
         if isinstance(value, python):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any, NamedTuple
 
-KINDS: dict[str, dict[str, Any]] = {
+TYPE_SCHEMAS: dict[str, dict[str, Any]] = {
     "str": {"type": "string"},
     "int": {"type": "integer"},
     "float": {"type": "number"},
@@ -19,73 +19,73 @@ KINDS: dict[str, dict[str, Any]] = {
 ALIASES = {"Dict": "dict", "List": "list", "Mapping": "dict", "Sequence": "list", "NoneType": "None"}
 
 
-class Read(NamedTuple):
+class AnnotationSchema(NamedTuple):
     schema: dict[str, Any]
     exact: bool = True
     """False if only running the code gives the full schema."""
 
 
-UNKNOWN = Read({}, exact=False)
+UNKNOWN_ANNOTATION = AnnotationSchema({}, exact=False)
 
 
-def schema_of(node: ast.expr | None) -> Read:
+def annotation_schema(node: ast.expr | None) -> AnnotationSchema:
     match node:
         case None:
-            return Read({})
+            return AnnotationSchema({})
         case ast.Constant(value=None):
-            return Read(KINDS["None"])
+            return AnnotationSchema(TYPE_SCHEMAS["None"])
         case ast.Constant(value=str(text)):
-            return _quoted(text)
+            return _quoted_schema(text)
         case ast.Name() | ast.Attribute():
-            name = name_of(node)
-            return Read(dict(KINDS[name])) if name in KINDS else UNKNOWN
+            name = last_name(node)
+            return AnnotationSchema(dict(TYPE_SCHEMAS[name])) if name in TYPE_SCHEMAS else UNKNOWN_ANNOTATION
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return _either([left, right])
+            return _union_schema([left, right])
         case ast.Subscript(value=outer, slice=inside):
-            return _generic(name_of(outer), inside)
+            return _generic_schema(last_name(outer), inside)
         case _:
-            return UNKNOWN
+            return UNKNOWN_ANNOTATION
 
 
-def _quoted(text: str) -> Read:
+def _quoted_schema(text: str) -> AnnotationSchema:
     try:
-        return schema_of(ast.parse(text, mode="eval").body)
+        return annotation_schema(ast.parse(text, mode="eval").body)
     except (SyntaxError, ValueError, RecursionError):
-        return UNKNOWN
+        return UNKNOWN_ANNOTATION
 
 
-def _generic(outer: str, inside: ast.expr) -> Read:
+def _generic_schema(outer: str, inside: ast.expr) -> AnnotationSchema:
     items = inside.elts if isinstance(inside, ast.Tuple) else [inside]
     match outer:
         case "list":
-            found = schema_of(items[0])
-            return Read({"type": "array", "items": found.schema}, found.exact)
+            inner = annotation_schema(items[0])
+            return AnnotationSchema({"type": "array", "items": inner.schema}, inner.exact)
         case "dict" if len(items) == 2:
-            found = schema_of(items[1])
-            return Read({"type": "object", "additionalProperties": found.schema}, found.exact)
+            inner = annotation_schema(items[1])
+            return AnnotationSchema({"type": "object", "additionalProperties": inner.schema}, inner.exact)
         case "Optional":
-            return _either([*items, ast.Constant(value=None)])
+            return _union_schema([*items, ast.Constant(value=None)])
         case "Union":
-            return _either(items)
+            return _union_schema(items)
         case "Literal":
             values = [item.value for item in items if isinstance(item, ast.Constant)]
-            return Read({"enum": values}) if len(values) == len(items) else UNKNOWN
+            return AnnotationSchema({"enum": values}) if len(values) == len(items) else UNKNOWN_ANNOTATION
         case "Annotated":
             # The metadata may restrict the type.
-            return Read(schema_of(items[0]).schema, exact=False)
+            return AnnotationSchema(annotation_schema(items[0]).schema, exact=False)
         case _:
-            return UNKNOWN
+            return UNKNOWN_ANNOTATION
 
 
-def _either(nodes: list[ast.expr]) -> Read:
-    found = [schema_of(node) for node in nodes]
+def _union_schema(nodes: list[ast.expr]) -> AnnotationSchema:
+    members = [annotation_schema(node) for node in nodes]
     flat: list[dict[str, Any]] = []
-    for read in found:
+    for read in members:
         flat += read.schema["anyOf"] if set(read.schema) == {"anyOf"} else [read.schema]
-    return Read({"anyOf": flat}, all(read.exact for read in found))
+    return AnnotationSchema({"anyOf": flat}, all(read.exact for read in members))
 
 
-def name_of(node: ast.expr) -> str:
+def last_name(node: ast.expr) -> str:
     """Return the last part of a dotted name (`List` of `typing.List`); empty if it is not a name."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):

@@ -12,28 +12,28 @@ from typing import Any
 import msgspec
 
 from rightseat.errors import ConfigError
-from rightseat.tools.subprocess import Isolated, Reply, command, environment
+from rightseat.tools.subprocess import ChildReply, ToolProcesses, child_command, child_environment
 
-SECONDS = 10.0
+LOAD_TIMEOUT = 10.0
 
 
-class Unread(ConfigError):
+class ScriptLoadError(ConfigError):
     """The script's process died, timed out or could not load the script."""
 
 
-def ask(child: Isolated, seconds: float = SECONDS) -> dict[str, Any]:
+def describe_in_process(child: ToolProcesses, seconds: float = LOAD_TIMEOUT) -> dict[str, Any]:
     """Start the process and return the signature it reports. Blocks: not for the event loop's thread."""
     confined = child.confinement
     process = subprocess.Popen(
-        command(child.module, child.qualname, confined),
+        child_command(child.module, child.qualname, confined),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         cwd=confined.folder if confined else None,
-        env=environment(confined),
+        env=child_environment(confined),
         start_new_session=True,
     )
-    timer = threading.Timer(seconds, end, [process])
+    timer = threading.Timer(seconds, kill_process_group, [process])
     timer.start()
     try:
         assert process.stdin is not None
@@ -44,23 +44,23 @@ def ask(child: Isolated, seconds: float = SECONDS) -> dict[str, Any]:
         line = process.stdout.readline(1 << 20)
     finally:
         timer.cancel()
-        end(process)
+        kill_process_group(process)
         process.communicate()
-    return told(line, seconds)
+    return parse_reply(line, seconds)
 
 
-def end(process: subprocess.Popen[bytes]) -> None:
+def kill_process_group(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def told(line: bytes, seconds: float) -> dict[str, Any]:
+def parse_reply(line: bytes, seconds: float) -> dict[str, Any]:
     if not line:
-        raise Unread(f"Its process died, or took longer than {seconds:g} s to load.")
+        raise ScriptLoadError(f"Its process died, or took longer than {seconds:g} s to load.")
     try:
-        reply = msgspec.json.decode(line, type=Reply)
+        reply = msgspec.json.decode(line, type=ChildReply)
     except msgspec.DecodeError:
-        raise Unread("What it takes cannot be written as a schema.") from None
+        raise ScriptLoadError("What it takes cannot be written as a schema.") from None
     if reply.error:
-        raise Unread(f"It cannot be loaded: {reply.error}.")
+        raise ScriptLoadError(f"It cannot be loaded: {reply.error}.")
     return reply.value if isinstance(reply.value, dict) else {}

@@ -7,127 +7,131 @@ import re
 from pathlib import Path
 from typing import Any
 
-from rightseat.plugins.plugin import Script
-from rightseat.plugins.python.annotation import name_of, schema_of
-from rightseat.plugins.python.source import Definition, literal
+from rightseat.plugins.plugin import PluginScript
+from rightseat.plugins.python.annotation import annotation_schema, last_name
+from rightseat.plugins.python.source import Definition, literal_value
 
 MAX_DESCRIPTION = 2000
-_CALLS = ("call", "__call__")
+_CALL_METHODS = ("call", "__call__")
 
 
-def script_of(name: str, node: Definition, file: Path) -> Script | None:
+def make_script(name: str, node: Definition, file: Path) -> PluginScript | None:
     """Describe a definition; None for a class without a `call` method."""
     if isinstance(node, ast.ClassDef):
-        return _class(name, node, file)
-    return _function(name, node, file)
+        return _class_script(name, node, file)
+    return _function_script(name, node, file)
 
 
-def _class(attribute: str, node: ast.ClassDef, file: Path) -> Script | None:
+def _class_script(attribute: str, node: ast.ClassDef, file: Path) -> PluginScript | None:
     """Describe a class of the original SDK: `name`, `description`, `spec` and `call(fixed_params)`."""
     methods = {item.name for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)}
     # A subclass may inherit `call`.
-    if not methods & set(_CALLS) and not node.bases:
+    if not methods & set(_CALL_METHODS) and not node.bases:
         return None
-    given = _attributes(node)
-    spec = given.get("spec")
+    attributes = _class_attributes(node)
+    spec = attributes.get("spec")
     arguments = spec if isinstance(spec, dict) else {"type": "object", "properties": {}}
-    return Script(
-        name=_text(given.get("name")) or attribute,
-        description=(_text(given.get("description")) or summary(node))[:MAX_DESCRIPTION],
+    return PluginScript(
+        name=_stripped_text(attributes.get("name")) or attribute,
+        description=(_stripped_text(attributes.get("description")) or first_paragraph(node))[
+            :MAX_DESCRIPTION
+        ],
         file=file,
         attribute=attribute,
         kind="class",
         arguments=arguments,
-        dangerous=given.get("dangerous") is True,
+        dangerous=attributes.get("dangerous") is True,
         line=node.lineno,
     )
 
 
-def _attributes(node: ast.ClassDef) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _class_attributes(node: ast.ClassDef) -> dict[str, Any]:
+    attributes: dict[str, Any] = {}
     for item in node.body:
         match item:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                found[name] = literal(value)
+                attributes[name] = literal_value(value)
             case ast.AnnAssign(target=ast.Name(id=name), value=value):
-                found[name] = literal(value)
+                attributes[name] = literal_value(value)
             case _:
                 pass
-    return found
+    return attributes
 
 
-def _text(value: Any) -> str:
+def _stripped_text(value: Any) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-def decoration(node: Definition) -> ast.expr | None:
+def find_tool_decorator(node: Definition) -> ast.expr | None:
     """Return the `@tool` decorator, with or without arguments, or None."""
-    for found in node.decorator_list:
-        if name_of(found.func if isinstance(found, ast.Call) else found) == "tool":
-            return found
+    for decorator in node.decorator_list:
+        if last_name(decorator.func if isinstance(decorator, ast.Call) else decorator) == "tool":
+            return decorator
     return None
 
 
-def _function(attribute: str, node: ast.FunctionDef | ast.AsyncFunctionDef, file: Path) -> Script:
-    mark = decoration(node)
-    keywords = mark.keywords if isinstance(mark, ast.Call) else []
-    given = {word.arg: literal(word.value) for word in keywords if word.arg}
-    arguments, exact = parameters(node)
-    return Script(
-        name=_text(given.get("name")) or attribute,
-        description=(_text(given.get("description")) or summary(node))[:MAX_DESCRIPTION],
+def _function_script(
+    attribute: str, node: ast.FunctionDef | ast.AsyncFunctionDef, file: Path
+) -> PluginScript:
+    decorator = find_tool_decorator(node)
+    keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
+    options = {word.arg: literal_value(word.value) for word in keywords if word.arg}
+    arguments, exact = parameters_schema(node)
+    return PluginScript(
+        name=_stripped_text(options.get("name")) or attribute,
+        description=(_stripped_text(options.get("description")) or first_paragraph(node))[:MAX_DESCRIPTION],
         file=file,
         attribute=attribute,
         kind="function",
         arguments=arguments,
         exact=exact,
-        dangerous=given.get("confirm") is True,
+        dangerous=options.get("confirm") is True,
         line=node.lineno,
     )
 
 
-def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[dict[str, Any], bool]:
+def parameters_schema(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[dict[str, Any], bool]:
     """Return the schema of all parameters and whether the syntax determines it fully."""
-    given = node.args
-    every = [*given.posonlyargs, *given.args]
-    without = len(every) - len(given.defaults)
+    args = node.args
+    positional = [*args.posonlyargs, *args.args]
+    first_default = len(positional) - len(args.defaults)
     pairs: list[tuple[ast.arg, ast.expr | None]] = [
-        *((parameter, None) for parameter in every[:without]),
-        *zip(every[without:], given.defaults, strict=True),
-        *zip(given.kwonlyargs, given.kw_defaults, strict=True),
+        *((parameter, None) for parameter in positional[:first_default]),
+        *zip(positional[first_default:], args.defaults, strict=True),
+        *zip(args.kwonlyargs, args.kw_defaults, strict=True),
     ]
     properties: dict[str, Any] = {}
     required: list[str] = []
-    exact = not (given.vararg or given.kwarg or given.posonlyargs)
-    notes = notes_of(node)
+    exact = not (args.vararg or args.kwarg or args.posonlyargs)
+    descriptions = parameter_descriptions(node)
     for parameter, default in pairs:
-        if parameter.annotation is not None and name_of(parameter.annotation) == "ToolContext":
+        if parameter.annotation is not None and last_name(parameter.annotation) == "ToolContext":
             continue
-        read = schema_of(parameter.annotation)
-        value = literal(default)
-        schema = dict(read.schema)
-        if note := notes.get(parameter.arg):
+        annotation = annotation_schema(parameter.annotation)
+        value = literal_value(default)
+        schema = dict(annotation.schema)
+        if note := descriptions.get(parameter.arg):
             schema["description"] = note
         if default is None:
             required.append(parameter.arg)
         elif value is not None or isinstance(default, ast.Constant):
             schema["default"] = value
-        exact = exact and read.exact
+        exact = exact and annotation.exact
         properties[parameter.arg] = schema
-    found: dict[str, Any] = {"type": "object", "properties": properties}
-    return (found | {"required": required} if required else found), exact
+    schema_object: dict[str, Any] = {"type": "object", "properties": properties}
+    return (schema_object | {"required": required} if required else schema_object), exact
 
 
-def notes_of(node: Definition) -> dict[str, str]:
+def parameter_descriptions(node: Definition) -> dict[str, str]:
     doc = ast.get_docstring(node)
     if not doc:
         return {}
     # Imports pydantic: only if there is a docstring.
-    from rightseat.tools.signature import parameter_notes
+    from rightseat.tools.signature import parse_param_docs
 
-    return parameter_notes(doc)
+    return parse_param_docs(doc)
 
 
-def summary(node: Definition) -> str:
+def first_paragraph(node: Definition) -> str:
     """Return the first paragraph of the docstring."""
     return re.split(r"\n\s*\n|\n\s*(?:Args|Arguments|Parameters):", ast.get_docstring(node) or "")[0].strip()

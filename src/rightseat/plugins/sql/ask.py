@@ -8,20 +8,20 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightseat.engine.structured import structured
+from rightseat.engine.structured import generate_structured
 from rightseat.plugins.sql.database import Database
-from rightseat.plugins.sql.guard import Refused, guarded
-from rightseat.plugins.sql.query import Query, QueryFailed, Rows
+from rightseat.plugins.sql.guard import QueryRefused, guard_query
+from rightseat.plugins.sql.query import QueryFailed, Rows, SqlQuery
 from rightseat.types.model import Model
 
-DIALECTS = {"sqlite": "SQLite", "duckdb": "DuckDB", "postgres": "PostgreSQL", "mysql": "MySQL"}
-SCHEMA: dict[str, Any] = {
+DIALECT_NAMES = {"sqlite": "SQLite", "duckdb": "DuckDB", "postgres": "PostgreSQL", "mysql": "MySQL"}
+ANSWER_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"sql": {"type": "string", "description": "one SELECT statement"}},
     "required": ["sql"],
     "additionalProperties": False,
 }
-ASKED = """\
+PROMPT = """\
 Write one {dialect} SELECT statement that answers the question from this database{about}.
 Use only the tables and columns below, name the columns of the result so that people understand them, and ask
 for no more rows than needed.
@@ -32,7 +32,7 @@ Tables:
 {background}Question:
 {question}
 """
-AGAIN = """
+REPAIR_PROMPT = """
 This statement was written before:
 {sql}
 
@@ -43,13 +43,13 @@ Write it again so that it works.
 """
 
 
-class Found(Struct, frozen=True):
+class QueryResult(Struct, frozen=True):
     database: str
     sql: str
     rows: Rows
 
 
-class Question(Struct, frozen=True, kw_only=True):
+class SqlQuestion(Struct, frozen=True, kw_only=True):
     text: str
     background: str = ""
     """Further context for the model, such as results of earlier steps."""
@@ -57,24 +57,24 @@ class Question(Struct, frozen=True, kw_only=True):
     """Tokens for the description of the tables."""
 
 
-async def answered(model: Model, database: Database, question: Question) -> Found:
+async def answer_question(model: Model, database: Database, question: SqlQuestion) -> QueryResult:
     """Answer a question with rows; QueryFailed or QueryRefused if the repaired query fails too."""
     schema = await database.schema()
-    asked = prompt(database, schema.told(question.text, question.budget), question)
-    sql = await composed(model, asked)
+    asked = format_prompt(database, schema.describe(question.text, question.budget), question)
+    sql = await write_query(model, asked)
     try:
-        return await ran(database, sql)
-    except (Refused, QueryFailed) as error:
+        return await run_query(database, sql)
+    except (QueryRefused, QueryFailed) as error:
         # The cached schema may be outdated.
         schema = await database.schema(fresh=True)
-        asked = prompt(database, schema.told(question.text, question.budget), question)
-        again = AGAIN.format(sql=sql[:4000], error=str(error)[:1000])
-        return await ran(database, await composed(model, asked + again))
+        asked = format_prompt(database, schema.describe(question.text, question.budget), question)
+        repair = REPAIR_PROMPT.format(sql=sql[:4000], error=str(error)[:1000])
+        return await run_query(database, await write_query(model, asked + repair))
 
 
-def prompt(database: Database, tables: str, question: Question) -> str:
-    return ASKED.format(
-        dialect=DIALECTS[database.dialect],
+def format_prompt(database: Database, tables: str, question: SqlQuestion) -> str:
+    return PROMPT.format(
+        dialect=DIALECT_NAMES[database.dialect],
         about=f" ({database.description})" if database.description else "",
         tables=tables or "(none)",
         background=f"Background:\n{question.background}\n\n" if question.background else "",
@@ -82,40 +82,40 @@ def prompt(database: Database, tables: str, question: Question) -> str:
     )
 
 
-async def composed(model: Model, asked: str) -> str:
-    answer = await structured(model, asked, SCHEMA)
+async def write_query(model: Model, prompt: str) -> str:
+    answer = await generate_structured(model, prompt, ANSWER_SCHEMA)
     return str(answer["sql"])
 
 
-async def ran(database: Database, sql: str, values: Mapping[str, Any] | None = None) -> Found:
+async def run_query(database: Database, sql: str, values: Mapping[str, Any] | None = None) -> QueryResult:
     """Check and run a query, with values for its `:names`."""
     schema = await database.schema()
     # Parsing a long query blocks: use a thread.
-    query: Query = await asyncio.to_thread(guarded, sql, database.rules(schema), values)
-    return Found(database.name, sql if values else query.text, await database.query(query))
+    query: SqlQuery = await asyncio.to_thread(guard_query, sql, database.query_rules(schema), values)
+    return QueryResult(database.name, sql if values else query.text, await database.query(query))
 
 
-async def about(databases: Sequence[Database], question: str) -> Database:
+async def choose_database(databases: Sequence[Database], question: str) -> Database:
     """Choose the database whose tables match the question best, by word search."""
     if len(databases) == 1:
         return databases[0]
-    from rightseat.plugins.search import Field, Index
-    from rightseat.plugins.sql.schema import fields
+    from rightseat.plugins.search import SearchField, SearchIndex
+    from rightseat.plugins.sql.schema import index_fields
 
-    texts: list[list[Field]] = []
+    texts: list[list[SearchField]] = []
     owners: list[Database] = []
-    lost: QueryFailed | None = None
-    for one in databases:
+    failure: QueryFailed | None = None
+    for database in databases:
         try:
-            schema = await one.schema()
+            schema = await database.schema()
         except QueryFailed as error:
             # The other databases may still answer.
-            lost = error
+            failure = error
             continue
         for table in schema.tables.values():
-            texts.append([*fields(table), Field(f"{one.name} {one.description}", 2.0)])
-            owners.append(one)
-    if lost and not owners:
-        raise lost
-    found = Index(texts).search(question)
-    return owners[found[0]] if found else (owners or databases)[0]
+            texts.append([*index_fields(table), SearchField(f"{database.name} {database.description}", 2.0)])
+            owners.append(database)
+    if failure and not owners:
+        raise failure
+    ranking = SearchIndex(texts).search(question)
+    return owners[ranking[0]] if ranking else (owners or databases)[0]

@@ -7,12 +7,12 @@ does not repeat text.
 from __future__ import annotations
 
 
-def listed(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
 # Nodes other than functions. Only plain string literals: databases differ in how they parse the others.
-NODES = listed("""
+ALLOWED_NODES = word_set("""
     Add Alias All Any AtTimeZone Between BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Boolean Bracket Column
     CTE Cube DPipe DataType DataTypeParam Distinct Div Dot EQ Escape Except Fetch Filter From GT GTE Glob
     Group GroupingSets Having ILike Identifier IgnoreNulls In IntDiv Intersect Interval IntervalSpan Is
@@ -23,7 +23,7 @@ NODES = listed("""
 """)
 
 # Functions with a node class in sqlglot.
-FUNCTIONS = listed("""
+ALLOWED_FUNCTIONS = word_set("""
     Abs Acos Acosh AddMonths And AnyValue ApproxDistinct ApproxQuantile ArgMax ArgMin Array ArrayAgg
     ArrayAll ArrayAny ArrayConcat ArrayContains ArrayContainsAll ArrayDistinct ArrayOverlaps ArrayPosition
     ArraySize ArraySlice ArraySort ArraySum ArrayToString Ascii Asin Asinh Atan Atan2 Atanh Avg BitLength
@@ -54,13 +54,13 @@ FUNCTIONS = listed("""
 """)
 
 # Functions without a node class, by name.
-NAMED = {
-    "sqlite": listed("""
+ALLOWED_FUNCTION_NAMES = {
+    "sqlite": word_set("""
         avg char count date datetime group_concat ifnull instr json_array_length json_extract json_type
         julianday likely ltrim max min nullif rtrim strftime substr substring sum time timediff total trim
         typeof unicode unixepoch unlikely
     """),
-    "duckdb": listed("""
+    "duckdb": word_set("""
         age array_length bool_and bool_or century date_diff date_part date_sub datediff datepart datesub
         dayofmonth dayofweek dayofyear decade epoch epoch_ms even fsum geomean ifnull isfinite isinf isnan
         isodow isoyear json_array_length json_type julian kahan_sum len list_avg list_contains list_count
@@ -69,7 +69,7 @@ NAMED = {
         strip_accents strlen to_days to_hours to_minutes to_months to_seconds to_weeks to_years trim
         try_strptime weekday yearweek
     """),
-    "postgres": listed("""
+    "postgres": word_set("""
         age array_length array_position array_upper bool_and bool_or btrim cardinality char_length
         character_length clock_timestamp date_part div every factorial gcd isfinite json_agg
         json_array_length json_build_object json_extract_path json_extract_path_text json_typeof jsonb_agg
@@ -78,7 +78,7 @@ NAMED = {
         regexp_match rtrim scale statement_timestamp string_to_array to_date to_json to_jsonb to_timestamp
         transaction_timestamp trim_array
     """),
-    "mysql": listed("""
+    "mysql": word_set("""
         adddate addtime bit_count char_length character_length convert_tz crc32 curdate curtime datediff
         date_format dayname dayofmonth dayofweek dayofyear field find_in_set format from_days
         from_unixtime ifnull inet_aton inet_ntoa instr json_contains json_length json_search json_unquote
@@ -89,22 +89,22 @@ NAMED = {
     """),
 }
 
-_QUERY = listed("with_ limit offset order")
+_QUERY_KEYS = word_set("with_ limit offset order")
 # Allowed keys by node; the others are locks, hints, INTO, samples, pivots and the like.
-KEYS = {
-    "Select": _QUERY | listed("expressions distinct from_ joins where group having qualify windows"),
-    "Union": _QUERY | listed("this expression distinct"),
-    "Except": _QUERY | listed("this expression distinct"),
-    "Intersect": _QUERY | listed("this expression distinct"),
-    "Subquery": _QUERY | listed("this alias joins"),
-    "Table": listed("this db alias joins"),
-    "With": listed("expressions recursive"),
-    "CTE": listed("this alias materialized scalar"),
-    "Join": listed("this on using kind side method"),
-    "Limit": listed("expression"),
-    "Lateral": listed("this alias"),
-    "Fetch": listed("direction count limit_options"),
-    "LimitOptions": listed("rows"),
-    "Identifier": listed("this quoted"),
-    "Values": listed("expressions alias"),
+ALLOWED_KEYS = {
+    "Select": _QUERY_KEYS | word_set("expressions distinct from_ joins where group having qualify windows"),
+    "Union": _QUERY_KEYS | word_set("this expression distinct"),
+    "Except": _QUERY_KEYS | word_set("this expression distinct"),
+    "Intersect": _QUERY_KEYS | word_set("this expression distinct"),
+    "Subquery": _QUERY_KEYS | word_set("this alias joins"),
+    "Table": word_set("this db alias joins"),
+    "With": word_set("expressions recursive"),
+    "CTE": word_set("this alias materialized scalar"),
+    "Join": word_set("this on using kind side method"),
+    "Limit": word_set("expression"),
+    "Lateral": word_set("this alias"),
+    "Fetch": word_set("direction count limit_options"),
+    "LimitOptions": word_set("rows"),
+    "Identifier": word_set("this quoted"),
+    "Values": word_set("expressions alias"),
 }

@@ -15,24 +15,29 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from rightseat.plugins.sql.grammar import FUNCTIONS, KEYS, NAMED, NODES
-from rightseat.plugins.sql.query import Query
+from rightseat.plugins.sql.grammar import (
+    ALLOWED_FUNCTION_NAMES,
+    ALLOWED_FUNCTIONS,
+    ALLOWED_KEYS,
+    ALLOWED_NODES,
+)
+from rightseat.plugins.sql.query import SqlQuery
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-LONGEST = 20_000
-MOST_NODES = 4000
+MAX_QUERY_LENGTH = 20_000
+MAX_NODES = 4000
 # MySQL and MariaDB execute these comments.
-RUN_COMMENT = re.compile(r"^\s*M?!")
-FOLDED = ("sqlite", "duckdb", "mysql")
+EXECUTABLE_COMMENT = re.compile(r"^\s*M?!")
+CASE_INSENSITIVE_DIALECTS = ("sqlite", "duckdb", "mysql")
 
 
-class Refused(Exception):
+class QueryRefused(Exception):
     """The guard rejects the query. The text says why, for the model or the flow's author."""
 
 
-class Rules(Struct, frozen=True, kw_only=True):
+class QueryRules(Struct, frozen=True, kw_only=True):
     dialect: str
     tables: Collection[str]
     """Names as written in queries: `orders`, `shop.orders`."""
@@ -41,33 +46,33 @@ class Rules(Struct, frozen=True, kw_only=True):
     rows: int = 1000
 
 
-def guarded(sql: str, rules: Rules, values: Mapping[str, Any] | None = None) -> Query:
+def guard_query(sql: str, rules: QueryRules, values: Mapping[str, Any] | None = None) -> SqlQuery:
     """Check and rewrite a query; QueryRefused if it is not allowed. `values` fill its `:names`."""
     from sqlglot.errors import SqlglotError
 
-    if len(sql) > LONGEST:
-        raise Refused(f"The query is longer than {LONGEST} characters.")
+    if len(sql) > MAX_QUERY_LENGTH:
+        raise QueryRefused(f"The query is longer than {MAX_QUERY_LENGTH} characters.")
     try:
-        marked, marks = placeholders(sql, rules.dialect, values or {})
-        tree = parsed(marked, rules.dialect)
-        check(tree, rules)
-        bounded(tree, rules.rows + 1, marks)
-        text = written(tree, rules.dialect)
+        marked, marks = bind_values(sql, rules.dialect, values or {})
+        tree = parse_statement(marked, rules.dialect)
+        check_tree(tree, rules)
+        limit_rows(tree, rules.rows + 1, marks)
+        text = generate_sql(tree, rules.dialect)
         # Check the generated text too: the generator may not reproduce the tree.
-        check(parsed(text, rules.dialect), rules)
+        check_tree(parse_statement(text, rules.dialect), rules)
     except SqlglotError as error:
-        raise Refused(f"It is no query that can be read: {first_line(error)}") from None
+        raise QueryRefused(f"It is no query that can be read: {first_error_line(error)}") from None
     except RecursionError:
-        raise Refused("The query is nested too deeply.") from None
-    return Query(text, marks)
+        raise QueryRefused("The query is nested too deeply.") from None
+    return SqlQuery(text, marks)
 
 
-def first_line(error: Exception) -> str:
+def first_error_line(error: Exception) -> str:
     # sqlglot underlines parts of the query with ANSI escape codes.
     return re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip().splitlines()[0][:300]
 
 
-def placeholders(sql: str, dialect: str, values: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def bind_values(sql: str, dialect: str, values: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Replace each `:name` that has a value by a random name; returns the text and the values."""
     from sqlglot import tokenize
     from sqlglot.tokenizer_core import TokenType
@@ -75,114 +80,116 @@ def placeholders(sql: str, dialect: str, values: Mapping[str, Any]) -> tuple[str
     nonce = f"p{secrets.token_hex(6)}"
     marks: dict[str, Any] = {}
     pieces: list[str] = []
-    place = 0
+    position = 0
     tokens = tokenize(sql, read=dialect)
     for token in tokens:
-        if dialect == "mysql" and any(RUN_COMMENT.match(comment) for comment in token.comments):
-            raise Refused("It has a comment that the database would run.")
+        if dialect == "mysql" and any(EXECUTABLE_COMMENT.match(comment) for comment in token.comments):
+            raise QueryRefused("It has a comment that the database would run.")
     for colon, name in itertools.pairwise(tokens):
         if colon.token_type != TokenType.COLON or name.start != colon.end + 1 or name.text not in values:
             continue
-        pieces.append(sql[place : colon.start])
+        pieces.append(sql[position : colon.start])
         value = values[name.text]
         names = []
         for one in value if isinstance(value, list) else [value]:
             names.append(f"{nonce}x{len(marks)}")
             marks[names[-1]] = one
         pieces.append(", ".join(names) or "NULL")
-        place = name.end + 1
-    return "".join([*pieces, sql[place:]]), marks
+        position = name.end + 1
+    return "".join([*pieces, sql[position:]]), marks
 
 
-def parsed(sql: str, dialect: str) -> exp.Expr:
+def parse_statement(sql: str, dialect: str) -> exp.Expr:
     import sqlglot
 
     # sqlglot would log users' statements as warnings.
     logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
-    found = [one for one in sqlglot.parse(sql, read=dialect) if one is not None]
-    if len(found) != 1:
-        raise Refused("Write exactly one statement." if found else "There is no statement.")
-    return found[0]
+    statements = [one for one in sqlglot.parse(sql, read=dialect) if one is not None]
+    if len(statements) != 1:
+        raise QueryRefused("Write exactly one statement." if statements else "There is no statement.")
+    return statements[0]
 
 
-def written(tree: exp.Expr, dialect: str) -> str:
+def generate_sql(tree: exp.Expr, dialect: str) -> str:
     from sqlglot.errors import ErrorLevel
 
     text: str = tree.sql(dialect, comments=False, unsupported_level=ErrorLevel.RAISE)
     return text
 
 
-def check(tree: exp.Expr, rules: Rules) -> None:
+def check_tree(tree: exp.Expr, rules: QueryRules) -> None:
     """Raise QueryRefused if the tree has anything that is not allowed."""
     from sqlglot import exp
 
     if not isinstance(tree, exp.Select | exp.SetOperation):
-        raise Refused(f"Only SELECT can be run here, not {type(tree).__name__.upper()}.")
+        raise QueryRefused(f"Only SELECT can be run here, not {type(tree).__name__.upper()}.")
     for number, node in enumerate(tree.walk()):
-        if number > MOST_NODES:
-            raise Refused("The query is too large.")
+        if number > MAX_NODES:
+            raise QueryRefused("The query is too large.")
         if isinstance(node, exp.Func):
-            function(node, rules)
-        elif type(node).__name__ not in NODES:
-            raise Refused(f"{type(node).__name__} is not allowed in a query here.")
-        keys(node)
+            check_function(node, rules)
+        elif type(node).__name__ not in ALLOWED_NODES:
+            raise QueryRefused(f"{type(node).__name__} is not allowed in a query here.")
+        check_keys(node)
         if isinstance(node, exp.Table):
-            table(node, rules)
+            check_table(node, rules)
         if isinstance(node, exp.Dot) and node.find(exp.Func):
-            raise Refused("Call functions by their names alone, without a schema.")
+            raise QueryRefused("Call functions by their names alone, without a schema.")
         if isinstance(node, exp.DataType) and node.this == exp.DType.USERDEFINED:
-            raise Refused("Only the database's own types can be cast to.")
+            raise QueryRefused("Only the database's own types can be cast to.")
 
 
-def keys(node: exp.Expr) -> None:
+def check_keys(node: exp.Expr) -> None:
     """Raise QueryRefused if the node has a key that is not allowed for its type."""
-    allowed = KEYS.get(type(node).__name__)
+    allowed = ALLOWED_KEYS.get(type(node).__name__)
     if allowed is None:
         return
     for key, value in node.args.items():
         if value and key not in allowed:
-            raise Refused(f"{key.strip('_').upper()} is not allowed in a query here.")
+            raise QueryRefused(f"{key.strip('_').upper()} is not allowed in a query here.")
     if type(node).__name__ == "Select" and not node.args.get("expressions"):
-        raise Refused("It selects nothing.")
+        raise QueryRefused("It selects nothing.")
 
 
-def function(node: exp.Func, rules: Rules) -> None:
+def check_function(node: exp.Func, rules: QueryRules) -> None:
     from sqlglot import exp
 
     if isinstance(node, exp.Anonymous):
         name = node.name.lower()
         # A quoted name may refer to another function.
-        allowed = name in NAMED[rules.dialect] and not isinstance(node.this, exp.Identifier)
+        allowed = name in ALLOWED_FUNCTION_NAMES[rules.dialect] and not isinstance(node.this, exp.Identifier)
     else:
         name = node.sql(rules.dialect, comments=False).partition("(")[0].strip().lower()[:60]
-        allowed = type(node).__name__ in FUNCTIONS
+        allowed = type(node).__name__ in ALLOWED_FUNCTIONS
     if not allowed and name not in rules.functions:
-        raise Refused(f"The function {name} is not allowed in a query here.")
+        raise QueryRefused(f"The function {name} is not allowed in a query here.")
 
 
-def table(node: exp.Table, rules: Rules) -> None:
+def check_table(node: exp.Table, rules: QueryRules) -> None:
     from sqlglot import exp
 
     if not isinstance(node.this, exp.Identifier):
-        raise Refused("Only tables can be read from, not functions.")
-    name = folded(node.this, rules.dialect)
+        raise QueryRefused("Only tables can be read from, not functions.")
+    name = fold_name(node.this, rules.dialect)
     schema = node.args.get("db")
     if schema is not None:
-        name = f"{folded(schema, rules.dialect)}.{name}"
-    elif name in visible(node, rules.dialect):
+        name = f"{fold_name(schema, rules.dialect)}.{name}"
+    elif name in visible_ctes(node, rules.dialect):
         return
-    known = {one.lower() for one in rules.tables} if rules.dialect in FOLDED else rules.tables
+    known = (
+        {one.lower() for one in rules.tables} if rules.dialect in CASE_INSENSITIVE_DIALECTS else rules.tables
+    )
     if name not in known:
-        raise Refused(f"There is no table {name!r} to read from.")
+        raise QueryRefused(f"There is no table {name!r} to read from.")
 
 
-def folded(name: exp.Expr, dialect: str) -> str:
+def fold_name(name: exp.Expr, dialect: str) -> str:
     """Return the name in the case the database compares."""
     text: str = name.name
-    return text if dialect not in FOLDED and name.args.get("quoted") else text.lower()
+    return text if dialect not in CASE_INSENSITIVE_DIALECTS and name.args.get("quoted") else text.lower()
 
 
-def visible(node: exp.Expr, dialect: str) -> Iterator[str]:
+def visible_ctes(node: exp.Expr, dialect: str) -> Iterator[str]:
     """Yield the CTE names visible at the node. Within a WITH only earlier ones count, unless it is recursive:
     a reference to itself would be a table."""
     from sqlglot import exp
@@ -194,26 +201,28 @@ def visible(node: exp.Expr, dialect: str) -> Iterator[str]:
             for cte in above.expressions:
                 if cte is below and not above.args.get("recursive"):
                     break
-                yield folded(cte.args["alias"].this, dialect)
+                yield fold_name(cte.args["alias"].this, dialect)
                 if cte is below:
                     break
         elif (own := above.args.get("with_")) is not None and below is not own:
-            yield from (folded(cte.args["alias"].this, dialect) for cte in own.expressions)
+            yield from (fold_name(cte.args["alias"].this, dialect) for cte in own.expressions)
         below, above = above, above.parent
 
 
-def bounded(tree: exp.Expr, most: int, marks: dict[str, Any]) -> None:
+def limit_rows(tree: exp.Expr, max_rows: int, marks: dict[str, Any]) -> None:
     """Set LIMIT to at most `max_rows`."""
     from sqlglot import exp
 
     limit = tree.args.get("limit")
-    wanted = limit.expression if isinstance(limit, exp.Limit) else limit.args.get("count") if limit else None
-    if isinstance(wanted, exp.Column) and wanted.name in marks:
-        given = marks.pop(wanted.name)
-        if isinstance(given, bool) or not isinstance(given, int) or given < 0:
-            raise Refused("LIMIT takes a whole number.")
-        wanted = exp.Literal.number(given)
-    if limit is not None and not (isinstance(wanted, exp.Literal) and wanted.is_int):
-        raise Refused("LIMIT takes a whole number.")
-    rows = most if wanted is None else min(int(wanted.name), most)
+    requested = (
+        limit.expression if isinstance(limit, exp.Limit) else limit.args.get("count") if limit else None
+    )
+    if isinstance(requested, exp.Column) and requested.name in marks:
+        value = marks.pop(requested.name)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise QueryRefused("LIMIT takes a whole number.")
+        requested = exp.Literal.number(value)
+    if limit is not None and not (isinstance(requested, exp.Literal) and requested.is_int):
+        raise QueryRefused("LIMIT takes a whole number.")
+    rows = max_rows if requested is None else min(int(requested.name), max_rows)
     tree.set("limit", exp.Limit(expression=exp.Literal.number(rows)))

@@ -10,22 +10,22 @@ from typing import Any
 
 from msgspec import Struct
 
-EXACT = 15
-LARGEST = 2**63
-LONGEST_BYTES = 64
+MAX_FLOAT_DIGITS = 15
+INT64_LIMIT = 2**63
+MAX_HEX_BYTES = 64
 
 
 class QueryFailed(Exception):
     """The database rejected or aborted the query. The text is the database's own."""
 
 
-class Query(Struct, frozen=True):
+class SqlQuery(Struct, frozen=True):
     """SQL text with unique random names in place of its values."""
 
     text: str
     values: Mapping[str, Any] = {}
 
-    def marked(self, mark: str, percent: bool = False) -> str:
+    def with_placeholders(self, mark: str, percent: bool = False) -> str:
         """Return the text with the driver's placeholders; `percent` doubles other `%` signs."""
         if "\0" in self.text:
             # Some databases stop reading there.
@@ -39,24 +39,24 @@ class Query(Struct, frozen=True):
 class Rows(Struct, frozen=True):
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
-    cut: bool = False
+    truncated: bool = False
     """Whether the database has more rows."""
 
-    def objects(self) -> list[dict[str, Any]]:
+    def to_dicts(self) -> list[dict[str, Any]]:
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class QueryLimits(Struct, frozen=True, kw_only=True):
     rows: int = 1000
     bytes: int = 8 << 20
     seconds: float = 30.0
 
 
-class Gathering:
+class RowCollector:
     """Collects rows until a limit of rows or bytes is reached."""
 
-    def __init__(self, columns: Iterable[str], limits: Limits) -> None:
-        self.columns = distinct(columns)
+    def __init__(self, columns: Iterable[str], limits: QueryLimits) -> None:
+        self.columns = make_unique(columns)
         if not self.columns:
             raise QueryFailed("It reads nothing.")
         self.limits = limits
@@ -66,57 +66,57 @@ class Gathering:
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
         for row in rows:
-            made = tuple(map(plain, row))
-            self.size += sum(len(cell) if isinstance(cell, str) else 8 for cell in made)
+            cells = tuple(map(to_json_value, row))
+            self.size += sum(len(cell) if isinstance(cell, str) else 8 for cell in cells)
             if len(self.rows) >= self.limits.rows or self.size > self.limits.bytes:
                 self.full = True
                 return
-            self.rows.append(made)
+            self.rows.append(cells)
 
-    def done(self) -> Rows:
+    def to_rows(self) -> Rows:
         return Rows(self.columns, tuple(self.rows), self.full)
 
 
-def distinct(names: Iterable[str]) -> tuple[str, ...]:
+def make_unique(names: Iterable[str]) -> tuple[str, ...]:
     """Number repeated column names (of a join), so that they can be keys of an object."""
-    made: list[str] = []
+    unique: list[str] = []
     for name in names:
         number, free = 1, name
-        while free in made:
+        while free in unique:
             number += 1
             free = f"{name}_{number}"
-        made.append(free)
-    return tuple(made)
+        unique.append(free)
+    return tuple(unique)
 
 
-def plain(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """Convert a cell to a JSON value."""
     match value:
         case None | bool() | str():
             return value
         case int():
-            return value if -LARGEST <= value < LARGEST else str(value)
+            return value if -INT64_LIMIT <= value < INT64_LIMIT else str(value)
         case float():
             return value if math.isfinite(value) else None
         case Decimal():
-            return number(value)
+            return decimal_to_json(value)
         case datetime() | date() | time():
             return value.isoformat()
         case bytes() | bytearray() | memoryview():
             data = bytes(value)
-            return data.hex() if len(data) <= LONGEST_BYTES else f"{len(data)} bytes"
+            return data.hex() if len(data) <= MAX_HEX_BYTES else f"{len(data)} bytes"
         case dict():
-            return {str(name): plain(inner) for name, inner in value.items()}
+            return {str(name): to_json_value(inner) for name, inner in value.items()}
         case list() | tuple() | set():
-            return [plain(inner) for inner in value]
+            return [to_json_value(inner) for inner in value]
         case _:
             return str(value)
 
 
-def number(value: Decimal) -> Any:
+def decimal_to_json(value: Decimal) -> Any:
     """Convert a decimal to int or float; to text beyond the 15 digits a float holds."""
     if not value.is_finite():
         return None
-    if value == value.to_integral_value() and abs(value) < LARGEST:
+    if value == value.to_integral_value() and abs(value) < INT64_LIMIT:
         return int(value)
-    return float(value) if len(value.as_tuple().digits) <= EXACT else str(value)
+    return float(value) if len(value.as_tuple().digits) <= MAX_FLOAT_DIGITS else str(value)

@@ -9,56 +9,80 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rightseat.errors import NotFound
-from rightseat.http.auth import LOCAL
+from rightseat.http.auth import LOCAL_OWNER
 from rightseat.http.endpoint import Door, Request, Route
 from rightseat.http.reply import Reply
 from rightseat.models.llamacpp import prompt_log as lens
-from rightseat.server.operations import refuse
+from rightseat.server.operations import make_error_reply
 from rightseat.server.playground import about, files, flows, plugins
-from rightseat.server.playground.answers import Asked, answering, posted
-from rightseat.server.playground.setup import examined
-from rightseat.server.playground.trying import Attempt, tried
-from rightseat.server.playground.wire import wired
+from rightseat.server.playground.answers import JsonHandler, make_get_handler, make_post_handler
+from rightseat.server.playground.setup import report_setup
+from rightseat.server.playground.trying import ToolTrial, try_tool
+from rightseat.server.playground.wire import render_run_by_door
 from rightseat.wiring.library import Runtime
 
-Now = Callable[[], Runtime]
+GetRuntime = Callable[[], Runtime]
 
 
-async def looked(request: Request) -> list[lens.Asked]:
+async def list_prompts(request: Request) -> list[lens.LoggedPrompt]:
     """Return the prompts of a run. Only without [auth]: prompts may be another owner's."""
-    if request.owner != LOCAL:
+    if request.owner != LOCAL_OWNER:
         raise NotFound("Prompts are shown only where no keys are set: they may be another's.")
-    return lens.kept(request.params["run"])
+    return lens.get_prompts(request.params["run"])
 
 
-def playground(runtime: Now, doors: Sequence[Door], plain: Callable[[Request, object], Reply]) -> Door:
+def make_playground_door(
+    runtime: GetRuntime, doors: Sequence[Door], serve_plain: Callable[[Request, object], Reply]
+) -> Door:
     """Make the playground's door. `serve_plain` answers clients at `/` that are no browser. The page's files
     need no key; all data does."""
-    page = files.Page()
+    page = files.PlaygroundFiles()
 
-    def first(request: Request, host: object) -> Reply:
-        return page.index() if "text/html" in request.headers.get("accept", "") else plain(request, host)
+    def serve_root(request: Request, host: object) -> Reply:
+        return (
+            page.serve_index()
+            if "text/html" in request.headers.get("accept", "")
+            else serve_plain(request, host)
+        )
 
-    def ask(path: str, answer: Asked, summary: str) -> Route:
-        return Route("GET", f"/playground/{path}", answering(answer), summary=summary)
+    def make_json_route(path: str, answer: JsonHandler, summary: str) -> Route:
+        return Route("GET", f"/playground/{path}", make_get_handler(answer), summary=summary)
 
     routes = (
-        Route("GET", "/", first, open=True),
-        Route("GET", "/docs", lambda request, host: page.index(), open=True, summary="The API, as a page"),
-        ask("about", lambda r: about.told(runtime(), doors, r), "Who can be asked here, and how"),
-        ask("flows", lambda r: flows.drawn(runtime()), "The flows as pictures"),
-        ask("plugins", lambda r: plugins.listed(runtime()), "The plugins, and what is wrong with them"),
-        ask("setup", lambda r: examined(runtime(), doors, r), "What works here, and how to mend the rest"),
-        ask("prompts/{run}", looked, "What a local model was asked in a run"),
-        ask("wire/{thread}", lambda r: wired(runtime(), doors, r), "A run as each door would write it"),
+        Route("GET", "/", serve_root, public=True),
+        Route(
+            "GET",
+            "/docs",
+            lambda request, host: page.serve_index(),
+            public=True,
+            summary="The API, as a page",
+        ),
+        make_json_route(
+            "about", lambda r: about.describe_server(runtime(), doors, r), "Who can be asked here, and how"
+        ),
+        make_json_route("flows", lambda r: flows.list_flows(runtime()), "The flows as pictures"),
+        make_json_route(
+            "plugins", lambda r: plugins.list_plugins(runtime()), "The plugins, and what is wrong with them"
+        ),
+        make_json_route(
+            "setup", lambda r: report_setup(runtime(), doors, r), "What works here, and how to mend the rest"
+        ),
+        make_json_route("prompts/{run}", list_prompts, "What a local model was asked in a run"),
+        make_json_route(
+            "wire/{thread}",
+            lambda r: render_run_by_door(runtime(), doors, r),
+            "A run as each door would write it",
+        ),
         Route(
             "POST",
             "/playground/try",
-            posted(Attempt, lambda given, r: tried(runtime(), given, r)),
-            body=Attempt,
+            make_post_handler(ToolTrial, lambda given, r: try_tool(runtime(), given, r)),
+            body_type=ToolTrial,
             summary="Call an operation by hand",
         ),
         # Last: matches every other path.
-        Route("GET", "/playground/{name:path}", page.file, open=True, summary="The playground's files"),
+        Route(
+            "GET", "/playground/{name:path}", page.serve_file, public=True, summary="The playground's files"
+        ),
     )
-    return Door("playground", routes, refuse, lambda base: f"{base}/")
+    return Door("playground", routes, make_error_reply, lambda base: f"{base}/")

@@ -7,10 +7,10 @@ from importlib.metadata import version
 from typing import Any
 
 from rightseat.http.endpoint import Door, Request
-from rightseat.server.playground.files import HERE
+from rightseat.server.playground.files import PLAYGROUND_DIR
 from rightseat.wiring.library import Runtime
 
-TINY = (("local", "local"), ("scripted", "demo"))
+BUILTIN_MODELS = (("local", "local"), ("scripted", "demo"))
 CLOCK = {"title": {"en": "A tool call", "zh": "调用工具"}, "en": "What time is it?", "zh": "现在几点？"}
 CHART = {
     "title": {"en": "A flow with a chart", "zh": "带图表的流程"},
@@ -25,43 +25,43 @@ APPROVAL = {
 }
 
 
-async def told(runtime: Runtime, doors: Sequence[Door], request: Request) -> dict[str, Any]:
+async def describe_server(runtime: Runtime, doors: Sequence[Door], request: Request) -> dict[str, Any]:
     return {
         "version": version("rightseat"),
-        "tiny": tiny(runtime),
-        "charts": (HERE / "vendor" / "echarts.js").is_file(),
-        "assistants": list(assistants(runtime)),
-        "examples": list(examples(runtime)),
+        "tiny": uses_builtin_model(runtime),
+        "charts": (PLAYGROUND_DIR / "vendor" / "echarts.js").is_file(),
+        "assistants": list(list_assistants(runtime)),
+        "examples": list(list_examples(runtime)),
         "doors": [{"name": door.name, "hint": door.hint(request.base)} for door in doors],
     }
 
 
-def tiny(runtime: Runtime) -> bool:
+def uses_builtin_model(runtime: Runtime) -> bool:
     """Whether the default assistant uses the built-in model, or the script in its place."""
-    assistant = runtime.assistant(None)
-    source = getattr(assistant.model, "source", None) if assistant else None
-    return source is not None and (source.provider, source.model) in TINY
+    assistant = runtime.get_assistant(None)
+    source = getattr(assistant.model, "info", None) if assistant else None
+    return source is not None and (source.provider, source.model) in BUILTIN_MODELS
 
 
-def assistants(runtime: Runtime) -> Iterator[dict[str, Any]]:
+def list_assistants(runtime: Runtime) -> Iterator[dict[str, Any]]:
     for name in runtime.responders:
-        about = runtime.described(name)
-        agent = runtime.responders.agent(name)
+        about = runtime.describe(name)
+        agent = runtime.responders.find_agent(name)
         kind = "agent" if agent else "flow" if name in runtime.flows else "assistant"
         yield {
             "name": name,
             "title": about.title if about else "",
             "description": about.description if about else "",
             "kind": kind,
-            "down": agent.down if agent else "",
+            "down": agent.unavailable_reason if agent else "",
             "suggestions": about.suggestions if about else (),
             "models": list(getattr(about, "models", {}) or {}),
         }
 
 
-def examples(runtime: Runtime) -> Iterator[dict[str, Any]]:
+def list_examples(runtime: Runtime) -> Iterator[dict[str, Any]]:
     """Yield examples that work with the built-in model, and the plugins' suggestions."""
-    assistant = runtime.assistant(None)
+    assistant = runtime.get_assistant(None)
     tools = {tool.name for tool in assistant.tools} if assistant else set()
     if "demo_clock" in tools:
         yield CLOCK

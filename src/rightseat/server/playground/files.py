@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rightseat.http.endpoint import Host, Request, whole
+from rightseat.http.endpoint import Host, Request, make_reply
 from rightseat.http.reply import Reply
-from rightseat.http.static import KINDS, SAFE, Files, read
+from rightseat.http.static import CONTENT_TYPES, PAGE_HEADERS, StaticFiles, read_file
 
-HERE = Path(__file__).parent
+PLAYGROUND_DIR = Path(__file__).parent
 
 
-class Page:
+class PlaygroundFiles:
     def __init__(self) -> None:
-        self.files = Files({"": HERE / "page", "vendor/": HERE / "vendor"})
+        self.files = StaticFiles({"": PLAYGROUND_DIR / "page", "vendor/": PLAYGROUND_DIR / "vendor"})
 
-    def index(self) -> Reply:
-        data = read(self.files.paths["index.html"]).data
-        return whole(200, data, (b"cache-control", b"no-cache"), *SAFE, kind=KINDS[".html"])
+    def serve_index(self) -> Reply:
+        data = read_file(self.files.paths["index.html"]).data
+        return make_reply(
+            200, data, (b"cache-control", b"no-cache"), *PAGE_HEADERS, content_type=CONTENT_TYPES[".html"]
+        )
 
-    def file(self, request: Request, host: Host) -> Reply:
-        return self.files.reply(request.params["name"], request)
+    def serve_file(self, request: Request, host: Host) -> Reply:
+        return self.files.make_file_reply(request.params["name"], request)

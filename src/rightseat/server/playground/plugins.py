@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from rightseat.plugins.shelf import Entry, Loaded
+from rightseat.plugins.shelf import CatalogEntry, LoadedPlugin
 from rightseat.wiring.library import Runtime
 
 
-async def listed(runtime: Runtime) -> list[dict[str, Any]]:
+async def list_plugins(runtime: Runtime) -> list[dict[str, Any]]:
     if runtime.plugins is None:
         return []
     shelf = runtime.plugins
-    return [plugin(one, shelf.by_plugin[id]) for id, one in shelf.loaded.items()]
+    return [format_plugin(one, shelf.by_plugin[id]) for id, one in shelf.loaded.items()]
 
 
-def plugin(one: Loaded, entries: list[Entry]) -> dict[str, Any]:
-    about = one.plugin
+def format_plugin(loaded: LoadedPlugin, entries: list[CatalogEntry]) -> dict[str, Any]:
+    manifest = loaded.plugin
     return {
-        "id": about.id,
-        "name": about.name,
-        "description": about.description,
-        "question": about.question,
+        "id": manifest.id,
+        "name": manifest.name,
+        "description": manifest.description,
+        "question": manifest.question,
         "problems": [
             {"gravity": found.gravity, "text": str(found), "file": found.file, "line": found.line}
-            for found in about.problems
+            for found in manifest.problems
         ],
         "tools": [
             {

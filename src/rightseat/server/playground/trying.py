@@ -9,18 +9,18 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from rightseat.engine.toolsets import CALLED
+from rightseat.engine.toolsets import DIRECT_CALLS
 from rightseat.errors import NotFound
 from rightseat.http.endpoint import Request
-from rightseat.http.fetch.watching import watching
+from rightseat.http.fetch.watching import record_requests
 from rightseat.types.events import CallResult, Interrupt, RunFailed
-from rightseat.types.messages import Call, Message
+from rightseat.types.messages import Message, ToolCall
 from rightseat.types.streams import closing
-from rightseat.types.turn import Answer, Turn
+from rightseat.types.turn import InterruptAnswer, Turn
 from rightseat.wiring.library import Runtime
 
 
-class Said(Struct, frozen=True, kw_only=True):
+class TrialAnswer(Struct, frozen=True, kw_only=True):
     """What a person answered to a question of the call's."""
 
     id: str
@@ -28,47 +28,47 @@ class Said(Struct, frozen=True, kw_only=True):
     payload: Any = None
 
 
-class Attempt(Struct, frozen=True, kw_only=True):
+class ToolTrial(Struct, frozen=True, kw_only=True):
     tool: str
     arguments: dict[str, Any] = {}
-    answers: list[Said] = []
+    answers: list[TrialAnswer] = []
     """Answers to earlier questions of the call: it resumes with its original arguments."""
 
 
-async def tried(runtime: Runtime, given: Attempt, request: Request) -> dict[str, Any]:
-    if given.tool not in runtime.tools:
-        raise NotFound(f"No plugin has a tool called {given.tool[:64]!r}.", param="tool")
+async def try_tool(runtime: Runtime, trial: ToolTrial, request: Request) -> dict[str, Any]:
+    if trial.tool not in runtime.tools:
+        raise NotFound(f"No plugin has a tool called {trial.tool[:64]!r}.", param="tool")
     began = time.perf_counter()
-    with watching() as seen:
-        told = await carried_out(runtime, turn_of(given, request))
-    return {**told, "requests": seen, "ms": round((time.perf_counter() - began) * 1000)}
+    with record_requests() as requests:
+        outcome = await run_trial(runtime, make_turn(trial, request))
+    return {**outcome, "requests": requests, "ms": round((time.perf_counter() - began) * 1000)}
 
 
-def turn_of(given: Attempt, request: Request) -> Turn:
-    call = Call("call", given.tool, msgspec.json.encode(given.arguments).decode())
+def make_turn(trial: ToolTrial, request: Request) -> Turn:
+    call = ToolCall("call", trial.tool, msgspec.json.encode(trial.arguments).decode())
     return Turn(
         messages=(Message("assistant", calls=(call,)),),
-        assistant=CALLED,
-        answers=tuple(Answer(one.id, one.status, one.payload) for one in given.answers),
+        assistant=DIRECT_CALLS,
+        answers=tuple(InterruptAnswer(one.id, one.status, one.payload) for one in trial.answers),
         owner=request.owner,
-        headers=request.passed,
-        base=request.base,
+        headers=request.forwarded_headers,
+        base_url=request.base,
     )
 
 
-async def carried_out(runtime: Runtime, turn: Turn) -> dict[str, Any]:
+async def run_trial(runtime: Runtime, turn: Turn) -> dict[str, Any]:
     """Run the call; return its result, or the questions that it asks first."""
-    told: dict[str, Any] = {"result": "", "failed": False}
-    asks: list[dict[str, Any]] = []
+    outcome: dict[str, Any] = {"result": "", "failed": False}
+    questions: list[dict[str, Any]] = []
     async with closing(runtime.run(turn)) as events:
         async for event in events:
             match event:
                 case CallResult(_, content, failed):
-                    told = {"result": content, "failed": failed}
+                    outcome = {"result": content, "failed": failed}
                 case Interrupt(id, _, message, schema):
-                    asks.append({"id": id, "message": message, "responseSchema": schema})
+                    questions.append({"id": id, "message": message, "responseSchema": schema})
                 case RunFailed(_, message):
-                    told = {"result": message, "failed": True}
+                    outcome = {"result": message, "failed": True}
                 case _:
                     pass
-    return {"asks": asks} if asks else told
+    return {"asks": questions} if questions else outcome

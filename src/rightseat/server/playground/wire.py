@@ -11,27 +11,29 @@ from urllib.parse import quote, unquote
 import msgspec
 
 from rightseat.errors import NotFound, RightseatError
-from rightseat.http.endpoint import Door, Probe, Request, body_of
+from rightseat.http.endpoint import Door, Probe, Request, collect_body
 from rightseat.types.events import Event, RunStarted
 from rightseat.types.streams import closing
-from rightseat.types.threads import Entry, Posted
+from rightseat.types.threads import ThreadEntry, UserInput
 from rightseat.types.turn import Turn
 from rightseat.wiring.library import Runtime
 
-QUESTION = "Count from one to five, in words."
+PROBE_QUESTION = "Count from one to five, in words."
 """The question in every door's probes; replaced here by the run's own."""
-MOST = 200_000
+MAX_BYTES_SHOWN = 200_000
 # The MCP door's own probe calls no assistant: this call does.
-ASK = {
+MCP_ASK = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "tools/call",
-    "params": {"name": "ask_default", "arguments": {"request": QUESTION}},
+    "params": {"name": "ask_default", "arguments": {"request": PROBE_QUESTION}},
 }
-CALLS = {"mcp": Probe("ask", "POST", "/mcp", lambda status, headers, body: None, msgspec.json.encode(ASK))}
+PROBE_BY_DOOR = {
+    "mcp": Probe("ask", "POST", "/mcp", lambda status, headers, body: None, msgspec.json.encode(MCP_ASK))
+}
 
 
-class Replay:
+class ReplayRuntime:
     """A Runtime that answers every turn with the events of one run."""
 
     def __init__(self, runtime: Runtime, events: Sequence[Event]) -> None:
@@ -49,55 +51,59 @@ class Replay:
             return getattr(self.runtime, name)
 
 
-async def wired(runtime: Runtime, doors: Sequence[Door], request: Request) -> dict[str, Any]:
-    entries = await read(runtime, request)
-    question, agent, events = last(entries, request.query.get("run", ""))
-    host: Any = Replay(runtime, events)
-    shown = []
+async def render_run_by_door(runtime: Runtime, doors: Sequence[Door], request: Request) -> dict[str, Any]:
+    entries = await read_entries(runtime, request)
+    question, agent, events = find_run(entries, request.query.get("run", ""))
+    host: Any = ReplayRuntime(runtime, events)
+    rendered = []
     for door in doors:
-        probe = probe_of(door)
+        probe = find_probe(door)
         if probe is not None:
-            shown.append(await written(door, aimed(asking(probe, question), agent, runtime), request, host))
-    return {"question": question, "doors": shown}
+            rendered.append(
+                await render_reply(
+                    door, retarget_probe(replace_question(probe, question), agent, runtime), request, host
+                )
+            )
+    return {"question": question, "doors": rendered}
 
 
-def probe_of(door: Door) -> Probe | None:
+def find_probe(door: Door) -> Probe | None:
     posts = (one for one in reversed(door.probes) if one.method == "POST")
-    return CALLS.get(door.name) or next(posts, None)
+    return PROBE_BY_DOOR.get(door.name) or next(posts, None)
 
 
-async def read(runtime: Runtime, request: Request) -> list[Entry]:
-    journal, thread = runtime.threads.journal, request.params["thread"]
-    found: list[Entry] = []
+async def read_entries(runtime: Runtime, request: Request) -> list[ThreadEntry]:
+    store, thread = runtime.threads.store, request.params["thread"]
+    entries: list[ThreadEntry] = []
     after = 0
-    while page := await journal.read(request.owner, thread, after):
-        found += [entry for _, entry in page]
+    while page := await store.read_entries(request.owner, thread, after):
+        entries += [entry for _, entry in page]
         after = page[-1][0]
-    if not found:
+    if not entries:
         raise NotFound("There is no such conversation, or nothing was said in it.")
-    return found
+    return entries
 
 
-def last(entries: list[Entry], run: str) -> tuple[str, str, list[Event]]:
+def find_run(entries: list[ThreadEntry], run: str) -> tuple[str, str, list[Event]]:
     """Return question, assistant and events of a run, by id or the last one."""
-    question, asked, found = "", "", ""
-    agent, wanted = "", ""
+    question, last_question, run_id = "", "", ""
+    agent, assistant = "", ""
     events: list[Event] = []
     for entry in entries:
-        if isinstance(entry, Posted):
-            said = [message for message in entry.messages if message.role == "user"]
-            asked = said[-1].text if said else asked
-            wanted = entry.assistant or wanted
+        if isinstance(entry, UserInput):
+            user_messages = [message for message in entry.messages if message.role == "user"]
+            last_question = user_messages[-1].text if user_messages else last_question
+            assistant = entry.assistant or assistant
             continue
         if isinstance(entry, RunStarted):
-            if run and found == run:
+            if run and run_id == run:
                 break
-            question, agent, found, events = asked, wanted, entry.run, []
+            question, agent, run_id, events = last_question, assistant, entry.run, []
         events.append(entry)
     return question, agent, events
 
 
-def aimed(probe: Probe, agent: str, runtime: Runtime) -> Probe:
+def retarget_probe(probe: Probe, agent: str, runtime: Runtime) -> Probe:
     """Address the probe to the run's assistant, where the door's requests name one."""
     if not agent:
         return probe
@@ -109,7 +115,7 @@ def aimed(probe: Probe, agent: str, runtime: Runtime) -> Probe:
             return replace(probe, body=msgspec.json.encode({**body, "model": agent}))
         case ["", "mcp"]:
             # Lazy: a server may lack this door.
-            from rightseat.doors.mcp.catalogue import asked as who
+            from rightseat.doors.mcp.catalogue import list_ask_tools as who
 
             host: Any = runtime
             names = {one.responder: name for name, one in who(host).items()}
@@ -120,49 +126,51 @@ def aimed(probe: Probe, agent: str, runtime: Runtime) -> Probe:
             return probe
 
 
-def asking(probe: Probe, question: str) -> Probe:
-    old, new = (msgspec.json.encode(text)[1:-1] for text in (QUESTION, question or QUESTION))
+def replace_question(probe: Probe, question: str) -> Probe:
+    old, new = (msgspec.json.encode(text)[1:-1] for text in (PROBE_QUESTION, question or PROBE_QUESTION))
     return replace(probe, body=probe.body.replace(old, new))
 
 
-async def written(door: Door, probe: Probe, request: Request, host: Any) -> dict[str, Any]:
-    route = next(one for one in door.routes if one.method == probe.method and fits(one.path, probe.path))
+async def render_reply(door: Door, probe: Probe, request: Request, host: Any) -> dict[str, Any]:
+    route = next(
+        one for one in door.routes if one.method == probe.method and matches_path(one.path, probe.path)
+    )
     inner = msgspec.structs.replace(
         request,
         method=probe.method,
         path=probe.path,
-        params=params(route.path, probe.path),
+        params=parse_path_params(route.path, probe.path),
         query={},
         body=probe.body,
         # Headers as the door's client sends them, not the playground's own.
         headers={"content-type": "application/json", "accept": "multipart/mixed, text/event-stream, */*"},
     )
     try:
-        async with closing(route.answer(inner, host)) as reply:
-            body = await body_of(reply)
+        async with closing(route.handler(inner, host)) as reply:
+            body = await collect_body(reply)
     except RightseatError as error:
         body = error.message.encode()
     return {
         "name": door.name,
-        "curl": curl(request, probe),
-        "bytes": body[:MOST].decode("utf-8", "replace"),
+        "curl": format_curl(request, probe),
+        "bytes": body[:MAX_BYTES_SHOWN].decode("utf-8", "replace"),
         "size": len(body),
     }
 
 
-def fits(route: str, path: str) -> bool:
+def matches_path(route: str, path: str) -> bool:
     wanted, given = route.split("/"), path.split("/")
     return len(wanted) == len(given) and all(
         w[:1] == "{" or w == g for w, g in zip(wanted, given, strict=True)
     )
 
 
-def params(route: str, path: str) -> dict[str, str]:
+def parse_path_params(route: str, path: str) -> dict[str, str]:
     pairs = zip(route.split("/"), path.split("/"), strict=True)
     return {name[1:-1]: unquote(value) for name, value in pairs if name[:1] == "{"}
 
 
-def curl(request: Request, probe: Probe) -> str:
+def format_curl(request: Request, probe: Probe) -> str:
     """Format a probe as a curl command; the key appears as an environment variable."""
     key = ' -H "Authorization: Bearer $RIGHTSEAT_KEY"' if request.headers.get("authorization") else ""
     accept = " -H 'accept: application/json, text/event-stream'" if probe.path == "/mcp" else ""

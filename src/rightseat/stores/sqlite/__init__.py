@@ -4,6 +4,6 @@
 - database: folder lock, migrations and the writer thread.
 """
 
-from rightseat.stores.sqlite.store import SQLite
+from rightseat.stores.sqlite.store import SQLiteStore
 
-__all__ = ["SQLite"]
+__all__ = ["SQLiteStore"]

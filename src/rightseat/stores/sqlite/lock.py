@@ -9,15 +9,15 @@ from typing import IO
 
 from rightseat.errors import ConfigError
 
-FILE = "lock"
+LOCK_FILE = "lock"
 
 
-class Lock:
+class FolderLock:
     """File lock, held until `close` or until the process ends in any way."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.path = folder / FILE
+        self.path = folder / LOCK_FILE
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             # Opened without truncation: it contains the pid of the holder.
@@ -28,9 +28,9 @@ class Lock:
                 'or RIGHTSEAT_DATA, or keep nothing with [store] kind = "memory".'
             ) from None
         try:
-            grip(self.file)
+            lock_file(self.file)
         except OSError:
-            first = self.holder()
+            first = self.read_holder_pid()
             self.file.close()
             raise ConfigError(
                 f"The data folder {folder} is in use by another rightseat (pid {first or 'unknown'}). Stop "
@@ -40,7 +40,7 @@ class Lock:
         self.file.write(f"{os.getpid()}\n")
         self.file.flush()
 
-    def holder(self) -> str:
+    def read_holder_pid(self) -> str:
         self.file.seek(0)
         pid = self.file.read(20).strip()
         return pid if pid.isdecimal() else ""
@@ -54,7 +54,7 @@ class Lock:
 if sys.platform == "win32":
     import msvcrt
 
-    def grip(file: IO[str]) -> None:
+    def lock_file(file: IO[str]) -> None:
         # Far behind the pid: a locked byte cannot be read.
         file.seek(1 << 20)
         msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
@@ -62,5 +62,5 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def grip(file: IO[str]) -> None:
+    def lock_file(file: IO[str]) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rightseat.errors import ConfigError
 
-STEPS = (
+MIGRATIONS = (
     """
     CREATE TABLE kept (
         kind TEXT NOT NULL,
@@ -81,7 +81,7 @@ STEPS = (
 )
 
 
-def opened(path: Path, steps: Sequence[str] = STEPS) -> sqlite3.Connection:
+def open_database(path: Path, migrations: Sequence[str] = MIGRATIONS) -> sqlite3.Connection:
     """Open the database and migrate it to the newest version."""
     try:
         path.touch(mode=0o600)
@@ -89,8 +89,8 @@ def opened(path: Path, steps: Sequence[str] = STEPS) -> sqlite3.Connection:
         database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         with ExitStack() as unless_opened:
             unless_opened.callback(database.close)
-            _set_up(database)
-            migrate(database, path, steps)
+            _set_pragmas(database)
+            migrate(database, path, migrations)
             unless_opened.pop_all()
     except (sqlite3.Error, OSError) as error:
         raise ConfigError(
@@ -100,7 +100,7 @@ def opened(path: Path, steps: Sequence[str] = STEPS) -> sqlite3.Connection:
     return database
 
 
-def _set_up(database: sqlite3.Connection) -> None:
+def _set_pragmas(database: sqlite3.Connection) -> None:
     database.execute("PRAGMA busy_timeout = 5000")
     database.execute("PRAGMA journal_mode = WAL")
     # A killed process loses nothing; a power cut may lose the last moments but never corrupts the file.
@@ -109,16 +109,16 @@ def _set_up(database: sqlite3.Connection) -> None:
     database.execute("PRAGMA secure_delete = ON")
 
 
-def migrate(database: sqlite3.Connection, path: Path, steps: Sequence[str]) -> None:
+def migrate(database: sqlite3.Connection, path: Path, migrations: Sequence[str]) -> None:
     (version,) = database.execute("PRAGMA user_version").fetchone()
-    if version > len(steps):
+    if version > len(migrations):
         raise ConfigError(
             f"{path} was written by a newer rightseat (its version is {version}, this one knows "
-            f"{len(steps)}). Use that one, or name another folder in [store] path."
+            f"{len(migrations)}). Use that one, or name another folder in [store] path."
         )
-    if 0 < version < len(steps):
+    if 0 < version < len(migrations):
         back_up(database, path.with_name(f"{path.name}.v{version}.bak"))
-    for step in steps[version:]:
+    for step in migrations[version:]:
         # One transaction including the version: an interrupted migration leaves no trace.
         database.executescript("BEGIN IMMEDIATE;\n" + step + "\nCOMMIT;")
 

@@ -8,10 +8,10 @@ from typing import Literal
 
 from rightseat.types.turn import Owner
 
-Kind = Literal["continuation", "question", "result", "note"]
+RecordKind = Literal["continuation", "question", "result", "note"]
 
 
-class Shelves:
+class ExpiringTable:
     """Rows with an expiry. All methods run in the writer thread."""
 
     def __init__(
@@ -23,15 +23,17 @@ class Shelves:
         self.clock = clock
         self.number = 0
         self.weights: dict[str, int] = {}
-        self.count()
+        self.recount()
 
-    def count(self) -> None:
+    def recount(self) -> None:
         """Reload the cached totals, at the start and after a rollback."""
         (self.number,) = self.database.execute("SELECT COALESCE(MAX(number), 0) FROM kept").fetchone()
         totals = self.database.execute("SELECT kind, SUM(weight) FROM kept GROUP BY kind")
         self.weights = dict(totals.fetchall())
 
-    def put(self, kind: Kind, owner: Owner, key: str, body: bytes, seconds: float | None = None) -> None:
+    def put(
+        self, kind: RecordKind, owner: Owner, key: str, body: bytes, seconds: float | None = None
+    ) -> None:
         now = self.clock()
         self.drop(kind, owner, key)
         self.number += 1
@@ -41,47 +43,47 @@ class Shelves:
             row,
         )
         self.weights[kind] = self.weights.get(kind, 0) + len(body)
-        self.tidy(kind, now)
+        self.evict(kind, now)
 
-    def tidy(self, kind: Kind, now: float) -> None:
+    def evict(self, kind: RecordKind, now: float) -> None:
         """Delete the oldest rows that have expired or exceed the capacity."""
         oldest = "SELECT owner, key, expires FROM kept WHERE kind = ? ORDER BY number LIMIT 1"
-        while found := self.database.execute(oldest, (kind,)).fetchone():
-            owner, key, expires = found
+        while row := self.database.execute(oldest, (kind,)).fetchone():
+            owner, key, expires = row
             if self.weights[kind] <= self.capacity and expires >= now:
                 return
             self.drop(kind, Owner(owner), key)
 
-    def drop(self, kind: Kind, owner: Owner, key: str) -> None:
+    def drop(self, kind: RecordKind, owner: Owner, key: str) -> None:
         where = (owner.name, kind, key)
-        found = self.database.execute(
+        row = self.database.execute(
             "SELECT weight FROM kept WHERE owner = ? AND kind = ? AND key = ?", where
         ).fetchone()
-        if found:
+        if row:
             self.database.execute("DELETE FROM kept WHERE owner = ? AND kind = ? AND key = ?", where)
-            self.weights[kind] -= found[0]
+            self.weights[kind] -= row[0]
 
-    def drop_under(self, kind: Kind, owner: Owner, beginning: str) -> None:
+    def drop_prefix(self, kind: RecordKind, owner: Owner, prefix: str) -> None:
         """Delete all rows whose keys have this prefix."""
-        found = self.database.execute(
+        rows = self.database.execute(
             "SELECT key FROM kept WHERE owner = ? AND kind = ? AND substr(key, 1, ?) = ?",
-            (owner.name, kind, len(beginning), beginning),
+            (owner.name, kind, len(prefix), prefix),
         ).fetchall()
-        for (key,) in found:
+        for (key,) in rows:
             self.drop(kind, owner, key)
 
-    def get(self, kind: Kind, owner: Owner, key: str) -> bytes | None:
-        found = self.database.execute(
+    def get(self, kind: RecordKind, owner: Owner, key: str) -> bytes | None:
+        row = self.database.execute(
             "SELECT body FROM kept WHERE owner = ? AND kind = ? AND key = ? AND expires >= ?",
             (owner.name, kind, key, self.clock()),
         ).fetchone()
-        return found[0] if found else None
+        return row[0] if row else None
 
-    def pop(self, kind: Kind, owner: Owner, key: str) -> bytes | None:
+    def pop(self, kind: RecordKind, owner: Owner, key: str) -> bytes | None:
         body = self.get(kind, owner, key)
         self.drop(kind, owner, key)
         return body
 
-    def every(self, kind: Kind, owner: Owner, keys: Iterable[str]) -> dict[str, bytes]:
-        found = ((key, self.get(kind, owner, key)) for key in keys)
-        return {key: body for key, body in found if body is not None}
+    def get_many(self, kind: RecordKind, owner: Owner, keys: Iterable[str]) -> dict[str, bytes]:
+        bodies = ((key, self.get(kind, owner, key)) for key in keys)
+        return {key: body for key, body in bodies if body is not None}

@@ -14,220 +14,235 @@ from typing import TypeVar
 import msgspec
 
 from rightseat.errors import StoreFailed
-from rightseat.stores.sqlite.desk import Desk
-from rightseat.stores.sqlite.lock import Lock
-from rightseat.stores.sqlite.schema import opened
-from rightseat.stores.sqlite.shelves import Shelves
-from rightseat.stores.sqlite.threads import Threads, Written
+from rightseat.stores.sqlite.desk import WriterThread
+from rightseat.stores.sqlite.lock import FolderLock
+from rightseat.stores.sqlite.schema import open_database
+from rightseat.stores.sqlite.shelves import ExpiringTable
+from rightseat.stores.sqlite.threads import PendingEntry, ThreadTable
 from rightseat.types.events import (
     CallArgs,
-    Nested,
     ReasoningDelta,
     ReasoningStart,
     RunStarted,
+    SubRunEvent,
     TextDelta,
     TextStart,
 )
-from rightseat.types.stores import LIFETIME, Bound, Continuation, theirs
-from rightseat.types.threads import Entry, Keep, Numbered, Thread
+from rightseat.types.stores import CONTINUATION_SECONDS, Continuation, PendingQuestion, collect_ids_and_tokens
+from rightseat.types.threads import NumberedEntry, Retention, Thread, ThreadEntry
 from rightseat.types.turn import Owner
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-FILE = "rightseat.db"
-EVERY = 0.5
+DATABASE_FILE = "rightseat.db"
+FLUSH_SECONDS = 0.5
 # Entries that wait while the disk fails; further ones are not kept.
-MOST_WAITING = 20_000
+MAX_UNWRITTEN = 20_000
 # Events that wait for the next flush instead of causing one.
-_LATER = (TextDelta, ReasoningDelta, CallArgs, TextStart, ReasoningStart, RunStarted, Nested)
+_BUFFERED_EVENTS = (TextDelta, ReasoningDelta, CallArgs, TextStart, ReasoningStart, RunStarted, SubRunEvent)
 _encode = msgspec.json.Encoder(enc_hook=str).encode
-_continuation = msgspec.json.Decoder(Continuation)
-_bound = msgspec.json.Decoder(Bound)
+_continuation_decoder = msgspec.json.Decoder(Continuation)
+_question_decoder = msgspec.json.Decoder(PendingQuestion)
 
 
-class SQLite:
+class SQLiteStore:
     def __init__(
         self,
         folder: Path,
         *,
         capacity: int = 256 << 20,
-        lifetime: float = LIFETIME,
+        lifetime: float = CONTINUATION_SECONDS,
         clock: Callable[[], float] = time.time,
-        keep: Keep = Keep(),
+        retention: Retention = Retention(),
     ) -> None:
-        self.lock = Lock(folder)
+        self.lock = FolderLock(folder)
         with ExitStack() as unless_opened:
             unless_opened.callback(self.lock.close)
-            self.database = opened(folder / FILE)
+            self.database = open_database(folder / DATABASE_FILE)
             unless_opened.callback(self.database.close)
-            self.shelves = Shelves(self.database, capacity, lifetime, clock)
-            self.pages = Threads(self.database, keep, clock)
+            self.records = ExpiringTable(self.database, capacity, lifetime, clock)
+            self.thread_table = ThreadTable(self.database, retention, clock)
             with self.database:
                 self.database.execute("BEGIN IMMEDIATE")
-                self.recovered = self.pages.recover()
+                self.recovered = self.thread_table.end_orphaned_runs()
             unless_opened.pop_all()
-        self.desk = Desk(self.database, self.recount)
-        self.fresh: list[Written] = []
+        self.writer = WriterThread(self.database, self.recount)
+        self.unwritten: list[PendingEntry] = []
         """Entries not yet submitted to the writer thread."""
-        self.timer: asyncio.TimerHandle | None = None
-        self.soon: asyncio.Handle | None = None
+        self.flush_timer: asyncio.TimerHandle | None = None
+        self.flush_handle: asyncio.Handle | None = None
 
     def recount(self) -> None:
-        self.shelves.count()
-        self.pages.count()
+        self.records.recount()
+        self.thread_table.recount()
 
-    async def do(self, job: Callable[[], T]) -> T:
+    async def run(self, job: Callable[[], T]) -> T:
         """Run a job in the writer thread, after all entries appended before."""
-        self.send()
-        return await self.desk.do(job)
+        self.flush()
+        return await self.writer.run(job)
 
-    def send(self) -> None:
+    def flush(self) -> None:
         """Submit the unwritten entries to the writer thread."""
-        for handle in (self.timer, self.soon):
+        for handle in (self.flush_timer, self.flush_handle):
             if handle is not None:
                 handle.cancel()
-        self.timer = self.soon = None
-        if self.fresh:
-            written, self.fresh = self.fresh, []
-            self.desk.put(lambda: self.pages.write(written)).add_done_callback(partial(self.sent, written))
+        self.flush_timer = self.flush_handle = None
+        if self.unwritten:
+            written, self.unwritten = self.unwritten, []
+            self.writer.submit(lambda: self.thread_table.write_entries(written)).add_done_callback(
+                partial(self.on_flushed, written)
+            )
 
-    def sent(self, written: list[Written], done: asyncio.Future[None]) -> None:
+    def on_flushed(self, written: list[PendingEntry], done: asyncio.Future[None]) -> None:
         """Keep entries that could not be written for the next flush."""
         error = None if done.cancelled() else done.exception()
         if isinstance(error, StoreFailed):
-            self.fresh = [*written, *self.fresh][:MOST_WAITING]
-            log.error("%d entries of threads wait to be kept", len(self.fresh))
+            self.unwritten = [*written, *self.unwritten][:MAX_UNWRITTEN]
+            log.error("%d entries of threads wait to be kept", len(self.unwritten))
         elif error is not None:
             log.error("entries of threads were not kept", exc_info=error)
 
     # Store
 
-    async def save(self, continuation: Continuation) -> None:
+    async def save_continuation(self, continuation: Continuation) -> None:
         owner, ticket, body = continuation.owner, continuation.ticket, _encode(continuation)
-        await self.do(lambda: self.shelves.put("continuation", owner, ticket, body))
+        await self.run(lambda: self.records.put("continuation", owner, ticket, body))
 
-    async def take(self, owner: Owner, ticket: str) -> Continuation | None:
-        return read(await self.do(lambda: self.shelves.pop("continuation", owner, ticket)), _continuation)
+    async def take_continuation(self, owner: Owner, resume_token: str) -> Continuation | None:
+        return decode_record(
+            await self.run(lambda: self.records.pop("continuation", owner, resume_token)),
+            _continuation_decoder,
+        )
 
-    async def bind(self, owner: Owner, conversation: str, bound: Bound) -> None:
-        body = _encode(bound)
-        await self.do(lambda: self.shelves.put("question", owner, conversation, body))
+    async def save_pending_question(self, owner: Owner, conversation: str, question: PendingQuestion) -> None:
+        body = _encode(question)
+        await self.run(lambda: self.records.put("question", owner, conversation, body))
 
-    async def release(self, owner: Owner, conversation: str) -> Bound | None:
-        return read(await self.do(lambda: self.shelves.pop("question", owner, conversation)), _bound)
+    async def take_pending_question(self, owner: Owner, conversation: str) -> PendingQuestion | None:
+        return decode_record(
+            await self.run(lambda: self.records.pop("question", owner, conversation)), _question_decoder
+        )
 
-    async def remember(self, owner: Owner, results: dict[str, str]) -> None:
+    async def save_results(self, owner: Owner, results: dict[str, str]) -> None:
         bodies = {call: text.encode("utf-8", "surrogatepass") for call, text in results.items()}
 
         def put() -> None:
             for call, body in bodies.items():
-                self.shelves.put("result", owner, call, body)
+                self.records.put("result", owner, call, body)
 
-        await self.do(put)
+        await self.run(put)
 
-    async def recall(self, owner: Owner, call_ids: list[str]) -> dict[str, str]:
+    async def get_results(self, owner: Owner, call_ids: list[str]) -> dict[str, str]:
         if not call_ids:
             return {}
-        found = await self.do(lambda: self.shelves.every("result", owner, call_ids))
-        return {call: body.decode("utf-8", "surrogatepass") for call, body in found.items()}
+        bodies = await self.run(lambda: self.records.get_many("result", owner, call_ids))
+        return {call: body.decode("utf-8", "surrogatepass") for call, body in bodies.items()}
 
     # CheckpointStore
 
-    async def note(self, owner: Owner, key: str, body: bytes, seconds: float | None = None) -> None:
-        await self.do(lambda: self.shelves.put("note", owner, key, body, seconds))
+    async def save_checkpoint(
+        self, owner: Owner, key: str, body: bytes, seconds: float | None = None
+    ) -> None:
+        await self.run(lambda: self.records.put("note", owner, key, body, seconds))
 
-    async def noted(self, owner: Owner, key: str) -> bytes | None:
-        return await self.do(lambda: self.shelves.get("note", owner, key))
+    async def get_checkpoint(self, owner: Owner, key: str) -> bytes | None:
+        return await self.run(lambda: self.records.get("note", owner, key))
 
-    async def forget(self, owner: Owner, key: str) -> None:
-        await self.do(lambda: self.shelves.drop("note", owner, key))
+    async def delete_checkpoint(self, owner: Owner, key: str) -> None:
+        await self.run(lambda: self.records.drop("note", owner, key))
 
     # ThreadStore
 
-    def keeps(self, owner: Owner, thread: str) -> bool:
-        return (owner.name, thread) in self.pages.keys
+    def has_thread(self, owner: Owner, thread: str) -> bool:
+        return (owner.name, thread) in self.thread_table.keys
 
-    async def begin(self, owner: Owner, thread: str, run: str, *, assistant: str, name: str) -> int:
+    async def begin_run(self, owner: Owner, thread: str, run: str, *, assistant: str, name: str) -> int:
         key = (owner.name, thread)
         try:
-            return await self.do(lambda: self.pages.begin(key, run, assistant, name))
+            return await self.run(lambda: self.thread_table.begin_run(key, run, assistant, name))
         except asyncio.CancelledError:
             # The caller is gone and would never release the lease.
-            self.desk.put(lambda: self.pages.release(key, run)).add_done_callback(retrieved)
+            self.writer.submit(lambda: self.thread_table.release_lease(key, run)).add_done_callback(
+                ignore_outcome
+            )
             raise
 
-    def append(self, owner: Owner, thread: str, first: int, entries: Sequence[Entry]) -> None:
+    def append_entries(self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry]) -> None:
         key = (owner.name, thread)
         number = first
         for entry in entries:
-            self.fresh.append((key, number, entry))
+            self.unwritten.append((key, number, entry))
             number += 1
-        if isinstance(entries[-1], _LATER):
-            if self.timer is None:
-                self.timer = asyncio.get_running_loop().call_later(EVERY, self.send)
-        elif self.soon is None:
+        if isinstance(entries[-1], _BUFFERED_EVENTS):
+            if self.flush_timer is None:
+                self.flush_timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self.flush)
+        elif self.flush_handle is None:
             # Entries appended in the same step of the event loop join the flush.
-            self.soon = asyncio.get_running_loop().call_soon(self.send)
+            self.flush_handle = asyncio.get_running_loop().call_soon(self.flush)
 
-    async def read(
+    async def read_entries(
         self, owner: Owner, thread: str, after: int = 0, until: int | None = None
-    ) -> list[Numbered]:
-        return await self.do(lambda: self.pages.read((owner.name, thread), after, until))
+    ) -> list[NumberedEntry]:
+        return await self.run(lambda: self.thread_table.read_entries((owner.name, thread), after, until))
 
-    async def opening(self, owner: Owner, thread: str, number: int) -> int:
-        return await self.do(lambda: self.pages.opening((owner.name, thread), number))
+    async def run_start(self, owner: Owner, thread: str, number: int) -> int:
+        return await self.run(lambda: self.thread_table.run_start((owner.name, thread), number))
 
-    async def find(self, owner: Owner, thread: str) -> Thread | None:
-        return await self.do(lambda: self.pages.find((owner.name, thread)))
+    async def get_thread(self, owner: Owner, thread: str) -> Thread | None:
+        return await self.run(lambda: self.thread_table.get_thread((owner.name, thread)))
 
-    async def threads(
+    async def list_threads(
         self,
         owner: Owner,
         *,
         assistant: str | None = None,
         archived: bool = False,
         limit: int = 100,
-        skip: int = 0,
+        offset: int = 0,
     ) -> list[Thread]:
-        return await self.do(lambda: self.pages.every(owner.name, assistant, archived, limit, skip))
+        return await self.run(
+            lambda: self.thread_table.list_threads(owner.name, assistant, archived, limit, offset)
+        )
 
-    async def change(
+    async def update_thread(
         self, owner: Owner, thread: str, *, name: str | None = None, archived: bool | None = None
     ) -> Thread | None:
-        return await self.do(lambda: self.pages.change((owner.name, thread), name, archived))
+        return await self.run(lambda: self.thread_table.update_thread((owner.name, thread), name, archived))
 
-    async def delete(self, owner: Owner, thread: str) -> bool:
+    async def delete_thread(self, owner: Owner, thread: str) -> bool:
         key = (owner.name, thread)
 
         def delete() -> bool:
-            calls, tickets = theirs(self.pages.entries(key))
+            calls, tickets = collect_ids_and_tokens(self.thread_table.all_entries(key))
             for call in calls:
-                self.shelves.drop("result", owner, call)
+                self.records.drop("result", owner, call)
             for ticket in tickets:
-                self.shelves.drop("continuation", owner, ticket)
-            self.shelves.drop_under("note", owner, f"{thread}/")
-            return self.pages.delete(key)
+                self.records.drop("continuation", owner, ticket)
+            self.records.drop_prefix("note", owner, f"{thread}/")
+            return self.thread_table.delete_thread(key)
 
-        gone = await self.do(delete)
+        deleted = await self.run(delete)
         # Remove deleted content from the write-ahead log too.
-        await self.desk.apart(lambda: self.database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
-        return gone
+        await self.writer.run_outside_tx(
+            lambda: self.database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        )
+        return deleted
 
     async def close(self) -> None:
-        self.send()
+        self.flush()
         try:
-            await self.desk.close()
+            await self.writer.close()
         finally:
             self.lock.close()
 
 
-def retrieved(done: asyncio.Future[None]) -> None:
+def ignore_outcome(done: asyncio.Future[None]) -> None:
     """Retrieve the exception of a future that nobody awaits; the failure is logged already."""
     if not done.cancelled():
         done.exception()
 
 
-def read(body: bytes | None, decoder: msgspec.json.Decoder[T]) -> T | None:
+def decode_record(body: bytes | None, decoder: msgspec.json.Decoder[T]) -> T | None:
     """Decode a stored record; an undecodable one counts as missing."""
     if body is None:
         return None

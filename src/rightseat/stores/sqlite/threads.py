@@ -11,61 +11,63 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from rightseat.engine.assembler import Opened
+from rightseat.engine.assembler import OpenMessageTracker
 from rightseat.errors import Conflict
 from rightseat.types.events import RunStarted
 from rightseat.types.threads import (
     PAGE_BYTES,
-    RESTARTED,
-    Entry,
-    Keep,
-    Numbered,
-    Posted,
-    Row,
+    RUN_RESTARTED,
+    EntryRow,
+    NumberedEntry,
+    Retention,
     Thread,
-    ends,
-    rows,
+    ThreadEntry,
+    UserInput,
+    is_run_end,
+    merge_rows,
 )
 
 log = logging.getLogger(__name__)
-BUSY = "Thread already running. Wait for its answer or stop it."
-DAY = 86400.0
-Key = tuple[str, str]
-Written = tuple[Key, int, Entry]
+THREAD_BUSY = "Thread already running. Wait for its answer or stop it."
+DAY_SECONDS = 86400.0
+ThreadKey = tuple[str, str]
+PendingEntry = tuple[ThreadKey, int, ThreadEntry]
 _encode = msgspec.json.Encoder(enc_hook=str).encode
-_entry = msgspec.json.Decoder(Entry)
-_cuts = msgspec.json.Decoder(tuple[int, ...])
+_entry_decoder = msgspec.json.Decoder(ThreadEntry)
+_offsets_decoder = msgspec.json.Decoder(tuple[int, ...])
 
 
-class Threads:
-    def __init__(self, database: sqlite3.Connection, keep: Keep, clock: Callable[[], float]) -> None:
+class ThreadTable:
+    def __init__(
+        self, database: sqlite3.Connection, retention: Retention, clock: Callable[[], float]
+    ) -> None:
         self.database = database
-        self.keep = keep
+        self.retention = retention
         self.clock = clock
         self.process = f"{socket.gethostname()}:{os.getpid()}"
-        self.keys: set[Key] = set()
+        self.keys: set[ThreadKey] = set()
         """Keys of all threads. Read by other OS threads: a set look-up is atomic."""
         self.owners = Counter[str]()
         """Number of threads per owner."""
-        self.size = 0
+        self.total_bytes = 0
         """Size of all threads, cached: a query would scan them for every run."""
-        self.count()
-        began = database.execute(
+        self.recount()
+        cursor = database.execute(
             "INSERT INTO epochs (process, began) VALUES (?, ?)", (self.process, self.clock())
         )
-        self.epoch = began.lastrowid
+        self.epoch = cursor.lastrowid
 
-    def count(self) -> None:
+    def recount(self) -> None:
         """Reload the cached keys and totals, at the start and after a rollback."""
         self.keys = set(self.database.execute("SELECT owner, id FROM threads"))
         self.owners = Counter(owner for owner, _ in self.keys)
-        (self.size,) = self.database.execute("SELECT COALESCE(SUM(size), 0) FROM threads").fetchone()
+        (self.total_bytes,) = self.database.execute("SELECT COALESCE(SUM(size), 0) FROM threads").fetchone()
 
-    def begin(self, key: Key, run: str, assistant: str, name: str) -> int:
+    def begin_run(self, key: ThreadKey, run: str, assistant: str, name: str) -> int:
         now = self.clock()
-        held = self.database.execute("SELECT run FROM leases WHERE owner = ? AND thread = ?", key).fetchone()
-        if held:
-            raise Conflict(BUSY)
+        lease = self.database.execute("SELECT run FROM leases WHERE owner = ? AND thread = ?", key).fetchone()
+        if lease:
+            raise Conflict(THREAD_BUSY)
         self.database.execute(
             "INSERT INTO threads (owner, id, name, assistant, created, updated) VALUES (?, ?, ?, ?, ?, ?) "
             "ON CONFLICT (owner, id) DO UPDATE SET updated = excluded.updated",
@@ -79,61 +81,61 @@ class Threads:
         if key not in self.keys:
             self.keys.add(key)
             self.owners[key[0]] += 1
-        self.shorten(key)
-        self.tidy(key[0])
-        last, _ = self.state(key)
+        self.drop_oldest_runs(key)
+        self.evict_threads(key[0])
+        last, _ = self.last_numbers(key)
         return last
 
-    def release(self, key: Key, run: str) -> None:
+    def release_lease(self, key: ThreadKey, run: str) -> None:
         """Release an unused lease, and delete the thread if it was created for it."""
-        given = self.database.execute(
+        cursor = self.database.execute(
             "DELETE FROM leases WHERE owner = ? AND thread = ? AND run = ?", (*key, run)
         )
-        if given.rowcount and self.state(key) == (0, 1):
-            self.delete(key)
+        if cursor.rowcount and self.last_numbers(key) == (0, 1):
+            self.delete_thread(key)
 
-    def state(self, key: Key) -> tuple[int, int]:
+    def last_numbers(self, key: ThreadKey) -> tuple[int, int]:
         """Return the numbers of the thread's last entry and last run."""
-        found = self.database.execute("SELECT last, runs FROM threads WHERE owner = ? AND id = ?", key)
-        last, runs = found.fetchone()
+        cursor = self.database.execute("SELECT last, runs FROM threads WHERE owner = ? AND id = ?", key)
+        last, runs = cursor.fetchone()
         return last, runs
 
-    def write(self, written: Iterable[Written]) -> None:
+    def write_entries(self, pending: Iterable[PendingEntry]) -> None:
         # Entries of concurrent runs are interleaved: group them by thread.
-        found: defaultdict[Key, list[Numbered]] = defaultdict(list)
-        for key, number, entry in written:
-            found[key].append((number, entry))
+        by_thread: defaultdict[ThreadKey, list[NumberedEntry]] = defaultdict(list)
+        for key, number, entry in pending:
+            by_thread[key].append((number, entry))
         # Skip threads that were deleted meanwhile.
-        self.extend({key: numbered for key, numbered in found.items() if key in self.keys})
+        self.append_rows({key: numbered for key, numbered in by_thread.items() if key in self.keys})
 
-    def extend(self, found: Mapping[Key, Sequence[Numbered]]) -> None:
+    def append_rows(self, by_thread: Mapping[ThreadKey, Sequence[NumberedEntry]]) -> None:
         now = self.clock()
-        made, grown, over = [], [], set[Key]()
-        for key, numbered in found.items():
+        new_rows, thread_updates, ended = [], [], set[ThreadKey]()
+        for key, numbered in by_thread.items():
             size = 0
-            for row in rows(numbered):
-                if ends(row.entry):
-                    over.add(key)
-                body = encoded(row.entry)
+            for row in merge_rows(numbered):
+                if is_run_end(row.entry):
+                    ended.add(key)
+                body = encode_entry(row.entry)
                 if body is not None:
-                    made.append((*key, row.first, row.last, *key, _encode(row.cuts), body))
+                    new_rows.append((*key, row.first, row.last, *key, _encode(row.offsets), body))
                     size += len(body)
-            grown.append((numbered[-1][0], size, now, *key))
-            self.size += size
+            thread_updates.append((numbered[-1][0], size, now, *key))
+            self.total_bytes += size
         # One statement for all threads: with many runs the statements dominate the cost of a token.
         self.database.executemany(
             "INSERT OR REPLACE INTO entries (owner, thread, first, last, run, cuts, body) "
             "VALUES (?, ?, ?, ?, (SELECT runs FROM threads WHERE owner = ? AND id = ?), ?, ?)",
-            made,
+            new_rows,
         )
         self.database.executemany(
             "UPDATE threads SET last = MAX(last, ?), size = size + ?, updated = ? WHERE owner = ? AND id = ?",
-            grown,
+            thread_updates,
         )
-        self.database.executemany("DELETE FROM leases WHERE owner = ? AND thread = ?", over)
+        self.database.executemany("DELETE FROM leases WHERE owner = ? AND thread = ?", ended)
 
-    def read(self, key: Key, after: int, until: int | None) -> list[Numbered]:
-        found: list[Numbered] = []
+    def read_entries(self, key: ThreadKey, after: int, until: int | None) -> list[NumberedEntry]:
+        page: list[NumberedEntry] = []
         size = 0
         selected = self.database.execute(
             "SELECT first, last, cuts, body FROM entries WHERE owner = ? AND thread = ? AND last > ? "
@@ -141,16 +143,16 @@ class Threads:
             (*key, after),
         )
         for first, last, cuts, body in selected:
-            row = decoded(first, last, cuts, body)
-            numbered = row.between(after, until) if row else None
+            row = decode_row(first, last, cuts, body)
+            numbered = row.slice(after, until) if row else None
             if (until is not None and first > until) or size >= PAGE_BYTES:
                 break
             if numbered is not None:
-                found.append(numbered)
+                page.append(numbered)
             size += len(body)
-        return found
+        return page
 
-    def opening(self, key: Key, number: int) -> int:
+    def run_start(self, key: ThreadKey, number: int) -> int:
         (first,) = self.database.execute(
             "SELECT MIN(first) FROM entries WHERE owner = ? AND thread = ? AND run = (SELECT run FROM "
             "entries WHERE owner = ? AND thread = ? AND first <= ? ORDER BY last DESC LIMIT 1)",
@@ -158,57 +160,59 @@ class Threads:
         ).fetchone()
         return first - 1 if first else 0
 
-    def find(self, key: Key) -> Thread | None:
-        found = self.database.execute(
+    def get_thread(self, key: ThreadKey) -> Thread | None:
+        row = self.database.execute(
             "SELECT id, name, assistant, created, updated, last, size, archived, run FROM listed "
             "WHERE owner = ? AND id = ?",
             key,
         ).fetchone()
-        return thread(found) if found else None
+        return thread_from_row(row) if row else None
 
-    def every(self, owner: str, assistant: str | None, archived: bool, limit: int, skip: int) -> list[Thread]:
-        found = self.database.execute(
+    def list_threads(
+        self, owner: str, assistant: str | None, archived: bool, limit: int, offset: int
+    ) -> list[Thread]:
+        rows = self.database.execute(
             "SELECT id, name, assistant, created, updated, last, size, archived, run FROM listed "
             "WHERE owner = ? AND (? OR NOT archived) AND (? IS NULL OR assistant = ?) "
             "ORDER BY updated DESC, id LIMIT ? OFFSET ?",
-            (owner, archived, assistant, assistant, limit, skip),
+            (owner, archived, assistant, assistant, limit, offset),
         )
-        return [thread(row) for row in found]
+        return [thread_from_row(row) for row in rows]
 
-    def change(self, key: Key, name: str | None, archived: bool | None) -> Thread | None:
+    def update_thread(self, key: ThreadKey, name: str | None, archived: bool | None) -> Thread | None:
         self.database.execute(
             "UPDATE threads SET name = COALESCE(?, name), archived = COALESCE(?, archived) "
             "WHERE owner = ? AND id = ?",
             (name, archived, *key),
         )
-        return self.find(key)
+        return self.get_thread(key)
 
-    def entries(self, key: Key, run: int | None = None) -> list[Entry]:
+    def all_entries(self, key: ThreadKey, run: int | None = None) -> list[ThreadEntry]:
         """Return all entries of a thread, or of one of its runs."""
-        found = self.database.execute(
+        rows = self.database.execute(
             "SELECT first, last, cuts, body FROM entries "
             "WHERE owner = ? AND thread = ? AND (? IS NULL OR run = ?) ORDER BY last",
             (*key, run, run),
         )
-        return [row.entry for line in found if (row := decoded(*line))]
+        return [row.entry for line in rows if (row := decode_row(*line))]
 
-    def delete(self, key: Key) -> bool:
-        found = self.database.execute("SELECT size FROM threads WHERE owner = ? AND id = ?", key).fetchone()
+    def delete_thread(self, key: ThreadKey) -> bool:
+        row = self.database.execute("SELECT size FROM threads WHERE owner = ? AND id = ?", key).fetchone()
         self.database.execute("DELETE FROM entries WHERE owner = ? AND thread = ?", key)
         self.database.execute("DELETE FROM leases WHERE owner = ? AND thread = ?", key)
         self.database.execute("DELETE FROM threads WHERE owner = ? AND id = ?", key)
-        if found is None:
+        if row is None:
             return False
         self.keys.discard(key)
         self.owners[key[0]] -= 1
-        self.size -= found[0]
+        self.total_bytes -= row[0]
         return True
 
-    def shorten(self, key: Key) -> None:
+    def drop_oldest_runs(self, key: ThreadKey) -> None:
         """Delete the oldest runs of a thread that is over its size; the newest run always stays."""
-        found = self.database.execute("SELECT size FROM threads WHERE owner = ? AND id = ?", key)
-        (size,) = found.fetchone()
-        if size <= self.keep.thread_bytes:
+        cursor = self.database.execute("SELECT size FROM threads WHERE owner = ? AND id = ?", key)
+        (size,) = cursor.fetchone()
+        if size <= self.retention.thread_bytes:
             return
         weights = self.database.execute(
             "SELECT run, SUM(LENGTH(body)) FROM entries WHERE owner = ? AND thread = ? "
@@ -216,49 +220,53 @@ class Threads:
             key,
         ).fetchall()
         for run, weight in weights[:-1]:
-            if size <= self.keep.thread_bytes:
+            if size <= self.retention.thread_bytes:
                 break
             self.database.execute(
                 "DELETE FROM entries WHERE owner = ? AND thread = ? AND run = ?", (*key, run)
             )
             size -= weight
-            self.size -= weight
+            self.total_bytes -= weight
         self.database.execute("UPDATE threads SET size = ? WHERE owner = ? AND id = ?", (size, *key))
 
-    def tidy(self, owner: str) -> None:
+    def evict_threads(self, owner: str) -> None:
         """Delete the least recently used threads beyond the limits of age, count and total size."""
-        if self.keep.days:
-            since = self.clock() - self.keep.days * DAY
-            self.forget(self.database.execute("SELECT owner, id FROM idle WHERE updated < ?", (since,)))
-        over = self.owners[owner] - self.keep.threads
+        if self.retention.days:
+            since = self.clock() - self.retention.days * DAY_SECONDS
+            self.delete_threads(
+                self.database.execute("SELECT owner, id FROM idle WHERE updated < ?", (since,))
+            )
+        over = self.owners[owner] - self.retention.threads
         if over > 0:
             oldest = "SELECT owner, id FROM idle WHERE owner = ? ORDER BY updated LIMIT ?"
-            self.forget(self.database.execute(oldest, (owner, over)))
+            self.delete_threads(self.database.execute(oldest, (owner, over)))
         oldest = "SELECT owner, id FROM idle ORDER BY updated LIMIT 1"
-        while self.size > self.keep.bytes and self.forget(self.database.execute(oldest)):
+        while self.total_bytes > self.retention.bytes and self.delete_threads(self.database.execute(oldest)):
             pass
 
-    def forget(self, found: Iterable[Key]) -> int:
-        return sum(self.delete(key) for key in list(found))
+    def delete_threads(self, keys: Iterable[ThreadKey]) -> int:
+        return sum(self.delete_thread(key) for key in list(keys))
 
-    def recover(self) -> int:
+    def end_orphaned_runs(self) -> int:
         """End the runs of dead processes and return their number; the folder lock excludes live ones."""
         dead = self.database.execute("SELECT owner, thread, run FROM leases WHERE epoch <> ?", (self.epoch,))
         leases = dead.fetchall()
         for owner, thread, name in leases:
             key = (owner, thread)
-            last, run = self.state(key)
-            opened = Opened()
-            said = [entry for entry in self.entries(key, run) if not isinstance(entry, Posted)]
-            for entry in said:
-                opened.see(entry)
+            last, run = self.last_numbers(key)
+            open_messages = OpenMessageTracker()
+            events = [entry for entry in self.all_entries(key, run) if not isinstance(entry, UserInput)]
+            for entry in events:
+                open_messages.track(entry)
             # RunStarted may not have been written; clients need it before the end.
-            begun = [] if said else [RunStarted(thread, name)]
-            self.extend({key: list(enumerate([*begun, *opened.ends(), RESTARTED], last + 1))})
+            run_started = [] if events else [RunStarted(thread, name)]
+            self.append_rows(
+                {key: list(enumerate([*run_started, *open_messages.end_events(), RUN_RESTARTED], last + 1))}
+            )
         return len(leases)
 
 
-def thread(row: tuple[str, str, str, float, float, int, int, int, str]) -> Thread:
+def thread_from_row(row: tuple[str, str, str, float, float, int, int, int, str]) -> Thread:
     id, name, assistant, created, updated, last, size, archived, run = row
     return Thread(
         id=id,
@@ -273,7 +281,7 @@ def thread(row: tuple[str, str, str, float, float, int, int, int, str]) -> Threa
     )
 
 
-def encoded(entry: Entry) -> bytes | None:
+def encode_entry(entry: ThreadEntry) -> bytes | None:
     """Encode an entry; None if JSON cannot represent it, such as a lone surrogate."""
     try:
         return _encode(entry)
@@ -282,10 +290,10 @@ def encoded(entry: Entry) -> bytes | None:
         return None
 
 
-def decoded(first: int, last: int, cuts: bytes, body: bytes) -> Row | None:
+def decode_row(first: int, last: int, cuts: bytes, body: bytes) -> EntryRow | None:
     """Decode a row; None if it was changed by hand and is invalid."""
     try:
-        return Row(first, last, _entry.decode(body), _cuts.decode(cuts))
+        return EntryRow(first, last, _entry_decoder.decode(body), _offsets_decoder.decode(cuts))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         log.warning("an entry of a thread cannot be read and is left out")
         return None

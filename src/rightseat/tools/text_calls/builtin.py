@@ -13,51 +13,53 @@ from msgspec.structs import replace
 
 from rightseat.errors import CallerError
 from rightseat.types.model import ToolSpec
-from rightseat.types.schema import checker
+from rightseat.types.schema import get_validator
 
-CODE = ("ipython", "python", "code_interpreter")
-SEARCHES = ("brave_search", "wolfram_alpha")
-_NOTES = frozenset({"type", "description", "title", "default", "examples"})
+CODE_TOOLS = ("ipython", "python", "code_interpreter")
+SEARCH_TOOLS = ("brave_search", "wolfram_alpha")
+_ANNOTATION_KEYS = frozenset({"type", "description", "title", "default", "examples"})
 
 
-def argument(name: str) -> str | None:
+def builtin_argument(name: str) -> str | None:
     """Return the name of a built-in tool's argument; None for any other tool."""
-    return "code" if name in CODE else "query" if name in SEARCHES else None
+    return "code" if name in CODE_TOOLS else "query" if name in SEARCH_TOOLS else None
 
 
-def parameters(name: str) -> dict[str, Any] | None:
+def builtin_schema(name: str) -> dict[str, Any] | None:
     """Return the schema of a built-in tool; None for any other tool."""
-    only = argument(name)
-    if only is None:
+    argument_name = builtin_argument(name)
+    if argument_name is None:
         return None
-    return {"type": "object", "properties": {only: {"type": "string"}}, "required": [only]}
+    return {"type": "object", "properties": {argument_name: {"type": "string"}}, "required": [argument_name]}
 
 
-def understood(tool: ToolSpec) -> ToolSpec:
+def with_builtin_schema(tool: ToolSpec) -> ToolSpec:
     """Return the tool, with the built-in schema if its own is invalid."""
-    meant = parameters(tool.name)
-    if meant is None:
+    schema = builtin_schema(tool.name)
+    if schema is None:
         return tool
     try:
-        checker(tool.parameters)
+        get_validator(tool.parameters)
     except CallerError:
-        return replace(tool, parameters=meant)
+        return replace(tool, parameters=schema)
     return tool
 
 
-def fits(tool: ToolSpec) -> bool:
+def is_builtin(tool: ToolSpec) -> bool:
     """Whether the tool is a built-in one: it takes the argument of its name and requires no other."""
-    only = argument(tool.name)
-    if only is None:
+    argument_name = builtin_argument(tool.name)
+    if argument_name is None:
         return False
     schema = tool.parameters
-    if only not in (schema.get("properties") or {}) and only not in (schema.get("required") or ()):
+    if argument_name not in (schema.get("properties") or {}) and argument_name not in (
+        schema.get("required") or ()
+    ):
         return False
-    return checker(schema).problem({only: "x"}) is None
+    return get_validator(schema).find_problem({argument_name: "x"}) is None
 
 
-def exact(tool: ToolSpec) -> bool:
+def takes_any_text(tool: ToolSpec) -> bool:
     """Whether the argument may be any text."""
-    only = argument(tool.name) or ""
-    value = (tool.parameters.get("properties") or {}).get(only)
-    return isinstance(value, dict) and value.get("type") == "string" and _NOTES.issuperset(value)
+    argument_name = builtin_argument(tool.name) or ""
+    value = (tool.parameters.get("properties") or {}).get(argument_name)
+    return isinstance(value, dict) and value.get("type") == "string" and _ANNOTATION_KEYS.issuperset(value)

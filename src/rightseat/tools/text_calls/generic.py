@@ -12,173 +12,180 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from rightseat.tools.text_calls.reader import Reader, Reading, Unreadable
-from rightseat.tools.text_calls.typescript import signatures
-from rightseat.tools.text_calls.values import call_object, key, string, value
-from rightseat.types.messages import Message, said
+from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps, TextFormatError
+from rightseat.tools.text_calls.typescript import render_signatures
+from rightseat.tools.text_calls.values import copy_string, copy_value, read_call_object, read_key
+from rightseat.types.messages import Message, text_message
 from rightseat.types.model import Prompt, ToolSpec
 
 THOUGHT, NEXT, CALLS, RESULT = "thought_about_next_step_only", "next_step", "tool_calls", "result"
 # Without these limits a small model may never come to an end.
-LONGEST_THOUGHT = 2000
-MOST_CALLS = 8
+MAX_THOUGHT_CHARS = 2000
+MAX_CALLS = 8
 
 Schema = dict[str, Any]
-Publish = Literal["typescript", "json"]
+ToolNotation = Literal["typescript", "json"]
 # Values, not schemas: a "$ref" in them is data.
-_VALUES = frozenset({"const", "enum", "default", "examples"})
+_VALUE_KEYS = frozenset({"const", "enum", "default", "examples"})
 
 
-class Envelope(Struct, frozen=True, kw_only=True):
+class JsonCallEnvelope(Struct, frozen=True, kw_only=True):
     """JSON envelope of an answer. `output_schema` shapes the result, which is otherwise a text."""
 
     tools: tuple[ToolSpec, ...]
-    must: bool = False
-    many: bool = True
-    output: Schema | None = None
-    thought: Literal["content", "reasoning"] = "content"
-    thinks: bool = True
+    requires_call: bool = False
+    allows_parallel: bool = True
+    output_schema: Schema | None = None
+    thought_channel: Literal["content", "reasoning"] = "content"
+    has_thought: bool = True
     """Whether the envelope has a thought."""
 
     @classmethod
-    def of(cls, prompt: Prompt, thought: Literal["content", "reasoning"] = "content") -> Envelope:
+    def from_prompt(
+        cls, prompt: Prompt, thought_channel: Literal["content", "reasoning"] = "content"
+    ) -> JsonCallEnvelope:
         return cls(
-            tools=prompt.callable,
-            must=prompt.must,
-            many=prompt.settings.parallel_calls is not False,
-            output=prompt.output_schema,
+            tools=prompt.callable_tools,
+            requires_call=prompt.requires_tool_call,
+            allows_parallel=prompt.settings.parallel_calls is not False,
+            output_schema=prompt.output_schema,
             # Content under a schema cannot contain the thought.
-            thought="reasoning" if prompt.output_schema is not None else thought,
+            thought_channel="reasoning" if prompt.output_schema is not None else thought_channel,
         )
 
     # ---- the instructions
 
-    def instructions(self, publish: Publish = "typescript", foreign: Callable[[str], str] = str) -> str:
+    def instructions(self, notation: ToolNotation = "typescript", escape: Callable[[str], str] = str) -> str:
         """Return the system prompt. `escape` is applied to untrusted parts."""
-        tools = signatures(self.tools) if publish == "typescript" else _as_json(self.tools)
-        words = (
+        tools = render_signatures(self.tools) if notation == "typescript" else _tools_as_json(self.tools)
+        text = (
             "You are a function calling AI model.\nHere are the tools available:\n"
-            f"{foreign(tools)}\n\n"
-            f"Please respond in JSON format with the following schema:\n\n{self._form()}"
+            f"{escape(tools)}\n\n"
+            f"Please respond in JSON format with the following schema:\n\n{self._type_notation()}"
         )
-        if self.output is None:
-            return words
-        schema = json.dumps(self.output, ensure_ascii=False)
-        return f"{words}\n\nWhere T satisfies this JSON schema:\n{foreign(schema)}"
+        if self.output_schema is None:
+            return text
+        schema = json.dumps(self.output_schema, ensure_ascii=False)
+        return f"{text}\n\nWhere T satisfies this JSON schema:\n{escape(schema)}"
 
-    def _form(self) -> str:
-        many = "[]" if self.many else ""
-        result = "string" if self.output is None else "T"
+    def _type_notation(self) -> str:
+        many = "[]" if self.allows_parallel else ""
+        result = "string" if self.output_schema is None else "T"
         calls = f"{{\n    {CALLS}: {{\n      name: string,\n      arguments: any\n    }}{many}\n  }}"
-        step = calls if self.must else f"{calls} | {{\n    {RESULT}: {result}\n  }}"
-        thought = f"  {THOUGHT}: string,\n" if self.thinks else ""
+        step = calls if self.requires_call else f"{calls} | {{\n    {RESULT}: {result}\n  }}"
+        thought = f"  {THOUGHT}: string,\n" if self.has_thought else ""
         return f"{{\n{thought}  {NEXT}: {step}\n}}"
 
     # ---- the JSON Schema
 
     def schema(self) -> Schema:
         """Return the JSON Schema of the answer, with the schemas of tools and result in `$defs`."""
-        defs = {f"tool_{number}": _within(tool, f"tool_{number}") for number, tool in enumerate(self.tools)}
+        defs = {
+            f"tool_{number}": _tool_definition(tool, f"tool_{number}")
+            for number, tool in enumerate(self.tools)
+        }
         called = [
-            _closed({"name": {"const": tool.name}, "arguments": {"$ref": f"#/$defs/{name}"}})
+            _closed_object({"name": {"const": tool.name}, "arguments": {"$ref": f"#/$defs/{name}"}})
             for name, tool in zip(defs, self.tools, strict=True)
         ]
         items = {"type": "array", "items": {"anyOf": called}, "minItems": 1}
-        steps = [_closed({CALLS: {**items, "maxItems": MOST_CALLS if self.many else 1}})]
-        if not self.must:
-            result = {"type": "string"} if self.output is None else {"$ref": f"#/$defs/{RESULT}"}
-            steps.append(_closed({RESULT: result}))
-        if self.output is not None:
-            defs[RESULT] = _rebased(self.output, f"#/$defs/{RESULT}")
-        thought = {THOUGHT: {"type": "string", "maxLength": LONGEST_THOUGHT}} if self.thinks else {}
-        return {**_closed({**thought, NEXT: {"anyOf": steps}}), "$defs": defs}
+        steps = [_closed_object({CALLS: {**items, "maxItems": MAX_CALLS if self.allows_parallel else 1}})]
+        if not self.requires_call:
+            result = {"type": "string"} if self.output_schema is None else {"$ref": f"#/$defs/{RESULT}"}
+            steps.append(_closed_object({RESULT: result}))
+        if self.output_schema is not None:
+            defs[RESULT] = _rebase_refs(self.output_schema, f"#/$defs/{RESULT}")
+        thought = {THOUGHT: {"type": "string", "maxLength": MAX_THOUGHT_CHARS}} if self.has_thought else {}
+        return {**_closed_object({**thought, NEXT: {"anyOf": steps}}), "$defs": defs}
 
     # ---- the parser
 
-    def read(self, reader: Reader) -> Reading[None]:
+    def parse(self, reader: ModelTextReader) -> ParseSteps[None]:
         thought: list[str] = []
 
         def think(text: str) -> None:
             thought.append(text)
-            (reader.say if self.thought == "content" else reader.think)(text)
+            (reader.emit_text if self.thought_channel == "content" else reader.emit_reasoning)(text)
 
-        yield from reader.space()
-        yield from reader.literal("{")
-        while (name := (yield from _property(reader))) is not None:
+        yield from reader.skip_space()
+        yield from reader.expect("{")
+        while (name := (yield from _next_property(reader))) is not None:
             if name == THOUGHT:
-                yield from string(reader, think)
+                yield from copy_string(reader, think)
             elif name == NEXT:
-                yield from self._step(reader, after=self.thought == "content" and any(thought))
+                yield from self._parse_step(
+                    reader, after_thought=self.thought_channel == "content" and any(thought)
+                )
             else:
-                yield from value(reader, _ignored)
+                yield from copy_value(reader, _discard)
 
-    def _step(self, reader: Reader, *, after: bool) -> Reading[None]:
-        yield from reader.literal("{")
-        while (name := (yield from _property(reader))) is not None:
+    def _parse_step(self, reader: ModelTextReader, *, after_thought: bool) -> ParseSteps[None]:
+        yield from reader.expect("{")
+        while (name := (yield from _next_property(reader))) is not None:
             if name == CALLS:
-                yield from _calls(reader)
+                yield from _parse_calls(reader)
             elif name == RESULT:
-                reader.say("\n\n" if after else "")
-                plain = self.output is None and (yield from reader.next()) == '"'
-                yield from (string if plain else value)(reader, reader.say)
+                reader.emit_text("\n\n" if after_thought else "")
+                plain = self.output_schema is None and (yield from reader.peek_char()) == '"'
+                yield from (copy_string if plain else copy_value)(reader, reader.emit_text)
             else:
-                yield from value(reader, _ignored)
+                yield from copy_value(reader, _discard)
 
 
-def spoken(message: Message) -> str:
+def format_calls(message: Message) -> str:
     """Format earlier calls of the assistant in this envelope."""
-    calls = (f'{{"name": {_json(call.name)}, "arguments": {call.arguments}}}' for call in message.calls)
+    calls = (f'{{"name": {_to_json(call.name)}, "arguments": {call.arguments}}}' for call in message.calls)
     step = f'{{"{CALLS}": [{", ".join(calls)}]}}'
-    return f'{{"{THOUGHT}": {_json(message.text)}, "{NEXT}": {step}}}'
+    return f'{{"{THOUGHT}": {_to_json(message.text)}, "{NEXT}": {step}}}'
 
 
-def worded(messages: Iterable[Message]) -> tuple[Message, ...]:
+def tool_messages_as_text(messages: Iterable[Message]) -> tuple[Message, ...]:
     """Convert earlier calls and results to text, for a model without tool support."""
     names: dict[str, str] = {}
-    out = []
+    converted = []
     for message in messages:
         if message.calls:
             names |= {call.id: call.name for call in message.calls}
-            message = said("assistant", spoken(message))
+            message = text_message("assistant", format_calls(message))
         elif message.role == "tool":
             name = message.name or names.get(message.call_id or "")
-            message = said("user", f"Result{f' of {name}' if name else ''}:\n{message.text}")
-        out.append(message)
-    return tuple(out)
+            message = text_message("user", f"Result{f' of {name}' if name else ''}:\n{message.text}")
+        converted.append(message)
+    return tuple(converted)
 
 
-def _property(reader: Reader) -> Reading[str | None]:
+def _next_property(reader: ModelTextReader) -> ParseSteps[str | None]:
     """Read the name of the object's next property; None at its end, which is consumed."""
-    yield from reader.space()
-    yield from reader.maybe(",")
-    yield from reader.space()
-    if (yield from reader.next()) == "}":
-        yield from reader.take(1)
+    yield from reader.skip_space()
+    yield from reader.accept(",")
+    yield from reader.skip_space()
+    if (yield from reader.peek_char()) == "}":
+        yield from reader.read_chars(1)
         return None
-    return (yield from key(reader))
+    return (yield from read_key(reader))
 
 
-def _calls(reader: Reader) -> Reading[None]:
+def _parse_calls(reader: ModelTextReader) -> ParseSteps[None]:
     """Read a list of calls, or a single one."""
-    if (yield from reader.next()) == "{":
-        yield from call_object(reader)
+    if (yield from reader.peek_char()) == "{":
+        yield from read_call_object(reader)
         return
-    yield from reader.literal("[")
-    yield from reader.space()
-    while (yield from reader.next()) != "]":
-        yield from call_object(reader)
-        yield from reader.space()
-        if not (yield from reader.maybe(",")) and (yield from reader.next()) != "]":
-            raise Unreadable("expected another call, or the end of the calls")
-        yield from reader.space()
-    yield from reader.take(1)
+    yield from reader.expect("[")
+    yield from reader.skip_space()
+    while (yield from reader.peek_char()) != "]":
+        yield from read_call_object(reader)
+        yield from reader.skip_space()
+        if not (yield from reader.accept(",")) and (yield from reader.peek_char()) != "]":
+            raise TextFormatError("expected another call, or the end of the calls")
+        yield from reader.skip_space()
+    yield from reader.read_chars(1)
 
 
-def _ignored(text: str) -> None:
+def _discard(text: str) -> None:
     pass
 
 
-def _closed(properties: Schema) -> Schema:
+def _closed_object(properties: Schema) -> Schema:
     return {
         "type": "object",
         "properties": properties,
@@ -187,33 +194,33 @@ def _closed(properties: Schema) -> Schema:
     }
 
 
-def _within(tool: ToolSpec, name: str) -> Schema:
+def _tool_definition(tool: ToolSpec, name: str) -> Schema:
     parameters = tool.parameters
     shaped = parameters if "type" in parameters or "$ref" in parameters else {"type": "object", **parameters}
-    return _rebased(shaped, f"#/$defs/{name}")
+    return _rebase_refs(shaped, f"#/$defs/{name}")
 
 
-def _rebased(schema: Schema, place: str) -> Schema:
+def _rebase_refs(schema: Schema, pointer: str) -> Schema:
     """Return the schema with its local `$ref`s moved below another pointer."""
-    return {name: _moved(name, item, place) for name, item in schema.items()}
+    return {name: _rebase_item(name, item, pointer) for name, item in schema.items()}
 
 
-def _moved(name: str, item: Any, place: str) -> Any:
+def _rebase_item(name: str, item: Any, pointer: str) -> Any:
     if name == "$ref" and isinstance(item, str) and (item == "#" or item.startswith("#/")):
-        return place + item[1:]
-    if isinstance(item, dict) and name not in _VALUES:
-        return _rebased(item, place)
-    if isinstance(item, list) and name not in _VALUES:
-        return [_rebased(one, place) if isinstance(one, dict) else one for one in item]
+        return pointer + item[1:]
+    if isinstance(item, dict) and name not in _VALUE_KEYS:
+        return _rebase_refs(item, pointer)
+    if isinstance(item, list) and name not in _VALUE_KEYS:
+        return [_rebase_refs(element, pointer) if isinstance(element, dict) else element for element in item]
     return item
 
 
-def _as_json(tools: tuple[ToolSpec, ...]) -> str:
+def _tools_as_json(tools: tuple[ToolSpec, ...]) -> str:
     return "\n".join(
-        _json({"name": tool.name, "description": tool.description, "parameters": tool.parameters})
+        _to_json({"name": tool.name, "description": tool.description, "parameters": tool.parameters})
         for tool in tools
     )
 
 
-def _json(value: Any) -> str:
+def _to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)

@@ -7,20 +7,20 @@ from typing import Any
 from urllib.parse import unquote
 
 
-def used(schema: Any) -> Iterator[str]:
+def iter_refs(schema: Any) -> Iterator[str]:
     """Yield every `$ref` of the schema, with repetitions. No recursion: it may be nested deeply."""
-    rest = [schema]
-    while rest:
-        value = rest.pop()
+    pending = [schema]
+    while pending:
+        value = pending.pop()
         if isinstance(value, dict):
             if isinstance(value.get("$ref"), str):
                 yield value["$ref"]
-            rest += value.values()
+            pending += value.values()
         elif isinstance(value, list):
-            rest += value
+            pending += value
 
 
-def found(root: Any, pointer: str) -> Any:
+def resolve_ref(root: Any, pointer: str) -> Any:
     """Return the target of a `$ref`; None if it is missing or in another document."""
     if not pointer.startswith("#"):
         return None

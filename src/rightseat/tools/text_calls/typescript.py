@@ -23,19 +23,25 @@ from msgspec import Struct
 from rightseat.tools.text_calls import pointers
 from rightseat.types.model import ToolSpec
 
-LONGEST_TOOL = 20_000
-LONGEST_TEXT = 2_000
-LONGEST_LITERAL = 500
-MOST_OPTIONS = 100
-DEEPEST = 16
-SPACES = 4
+MAX_TOOL_CHARS = 20_000
+MAX_COMMENT_CHARS = 2_000
+MAX_LITERAL_CHARS = 500
+MAX_OPTIONS = 100
+MAX_DEPTH = 16
+INDENT = 4
 
-_NAMES = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
-_PLAIN = re.compile(r"[^\W\d][\w$]*")
-_PLAIN_TOOL = re.compile(r"[^\W\d][\w$.:/-]*")
+_TYPE_NAMES = {
+    "string": "string",
+    "integer": "number",
+    "number": "number",
+    "boolean": "boolean",
+    "null": "null",
+}
+_IDENTIFIER = re.compile(r"[^\W\d][\w$]*")
+_TOOL_IDENTIFIER = re.compile(r"[^\W\d][\w$.:/-]*")
 # JSON keeps some of these unescaped, but models may read them as line ends.
-_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_NOTES = (
+_CONTROL_CHARS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_COMMENT_KEYS = (
     ("default", "Default"),
     ("format", "Format"),
     ("minimum", "Minimum"),
@@ -45,32 +51,37 @@ _NOTES = (
 )
 
 
-def signatures(tools: Sequence[ToolSpec]) -> str:
+def render_signatures(tools: Sequence[ToolSpec]) -> str:
     """Render a `type` for each tool, after its comment and the types it refers to."""
     taken = {tool.name for tool in tools}
     return "\n\n".join(_Signature(tool, taken).text() for tool in tools)
 
 
-def namespace(tools: Sequence[ToolSpec]) -> str:
+def render_namespace(tools: Sequence[ToolSpec]) -> str:
     """Render the signatures in the form that Functionary was trained on."""
     return (
         "// Supported function definitions that should be called when necessary.\n"
-        f"namespace functions {{\n\n{signatures(tools)}\n\n}} // namespace functions"
+        f"namespace functions {{\n\n{render_signatures(tools)}\n\n}} // namespace functions"
     )
 
 
-class Kind(Struct, frozen=True):
+class TypeExpression(Struct, frozen=True):
     """Text of a type. `is_compound`: several types joined by `|` or `&`."""
 
     text: str
-    joined: bool = False
+    is_compound: bool = False
 
     @property
-    def grouped(self) -> str:
-        return f"({self.text})" if self.joined else self.text
+    def parenthesized(self) -> str:
+        return f"({self.text})" if self.is_compound else self.text
 
 
-ANY, NEVER, OBJECT, NULL = Kind("any"), Kind("never"), Kind("object"), Kind("null")
+ANY_TYPE, NEVER_TYPE, OBJECT_TYPE, NULL_TYPE = (
+    TypeExpression("any"),
+    TypeExpression("never"),
+    TypeExpression("object"),
+    TypeExpression("null"),
+)
 
 
 class _Signature:
@@ -81,115 +92,117 @@ class _Signature:
         self._taken = taken
         self._root = tool.parameters
         # A schema used more than once, itself included, becomes a named type: so recursion ends.
-        self._uses = Counter(["#", *pointers.used(tool.parameters)])
-        self._aliases: dict[str, Kind] = {}
+        self._uses = Counter(["#", *pointers.iter_refs(tool.parameters)])
+        self._aliases: dict[str, TypeExpression] = {}
         self._declared: list[str] = []
-        self._left = LONGEST_TOOL
-        self._deep = 0
+        self._chars_left = MAX_TOOL_CHARS
+        self._depth = 0
 
     def text(self) -> str:
-        arguments = self._referred("#", 0) if self._uses["#"] > 1 else self._type(self._root, 0)
-        inside = "" if arguments in (OBJECT, ANY) else f"_: {arguments.text}"
+        arguments = self._ref_type("#", 0) if self._uses["#"] > 1 else self._type(self._root, 0)
+        inside = "" if arguments in (OBJECT_TYPE, ANY_TYPE) else f"_: {arguments.text}"
         name = self._tool.name
-        name = name if _PLAIN_TOOL.fullmatch(name) else quoted(name)
-        lines = [*self._declared, *comment(self._tool.description), f"type {name} = ({inside}) => any;"]
+        name = name if _TOOL_IDENTIFIER.fullmatch(name) else to_json_line(name)
+        lines = [*self._declared, *comment_lines(self._tool.description), f"type {name} = ({inside}) => any;"]
         return "\n".join(lines)
 
-    def _type(self, schema: Any, depth: int) -> Kind:
+    def _type(self, schema: Any, depth: int) -> TypeExpression:
         """Return the type of a schema. `depth`: number of enclosing objects."""
         if schema is False:
-            return NEVER
-        self._left -= SPACES
-        if not isinstance(schema, dict) or self._deep > DEEPEST or self._left <= 0:
-            return ANY
-        self._deep += 1
-        kinds = [self._own(schema, depth)]
+            return NEVER_TYPE
+        self._chars_left -= INDENT
+        if not isinstance(schema, dict) or self._depth > MAX_DEPTH or self._chars_left <= 0:
+            return ANY_TYPE
+        self._depth += 1
+        kinds = [self._own_type(schema, depth)]
         if isinstance(schema.get("$ref"), str):
-            kinds.append(self._referred(schema["$ref"], depth))
-        unions = (_list(schema.get("anyOf")), _list(schema.get("oneOf")))
-        kinds += [self._any_of(options, depth) for options in unions if options]
-        kinds += [self._type(part, depth) for part in _list(schema.get("allOf"))]
-        self._deep -= 1
-        whole = _both(kind for kind in kinds if kind != ANY)
-        return _union([whole, NULL]) if schema.get("nullable") is True else whole
+            kinds.append(self._ref_type(schema["$ref"], depth))
+        unions = (_as_list(schema.get("anyOf")), _as_list(schema.get("oneOf")))
+        kinds += [self._union_type(options, depth) for options in unions if options]
+        kinds += [self._type(part, depth) for part in _as_list(schema.get("allOf"))]
+        self._depth -= 1
+        combined = _intersection(kind for kind in kinds if kind != ANY_TYPE)
+        return _union([combined, NULL_TYPE]) if schema.get("nullable") is True else combined
 
-    def _any_of(self, options: list[Any], depth: int) -> Kind:
-        if len(options) > MOST_OPTIONS:
-            return ANY
+    def _union_type(self, options: list[Any], depth: int) -> TypeExpression:
+        if len(options) > MAX_OPTIONS:
+            return ANY_TYPE
         return _union(self._type(option, depth) for option in options)
 
-    def _own(self, schema: dict[str, Any], depth: int) -> Kind:
+    def _own_type(self, schema: dict[str, Any], depth: int) -> TypeExpression:
         """Return the type of the schema without its references and combinators."""
         if "const" in schema or isinstance(schema.get("enum"), list):
-            options = _options([schema["const"]] if "const" in schema else schema["enum"])
-            self._left -= len(options.text)
+            options = _literal_union([schema["const"]] if "const" in schema else schema["enum"])
+            self._chars_left -= len(options.text)
             return options
         kind = schema.get("type")
         if isinstance(kind, list):
-            return _union(self._own({**schema, "type": one}, depth) for one in kind)
+            return _union(self._own_type({**schema, "type": name}, depth) for name in kind)
         if kind == "array" or (kind is None and ("items" in schema or "prefixItems" in schema)):
-            return self._array(schema, depth)
+            return self._array_type(schema, depth)
         if kind == "object" or (kind is None and "properties" in schema):
-            return self._object(schema, depth)
-        return Kind(_NAMES[kind]) if isinstance(kind, str) and kind in _NAMES else ANY
+            return self._object_type(schema, depth)
+        return (
+            TypeExpression(_TYPE_NAMES[kind]) if isinstance(kind, str) and kind in _TYPE_NAMES else ANY_TYPE
+        )
 
-    def _array(self, schema: dict[str, Any], depth: int) -> Kind:
+    def _array_type(self, schema: dict[str, Any], depth: int) -> TypeExpression:
         items = schema.get("items")
-        given = _list(schema.get("prefixItems"))
-        first = [self._type(item, depth).text for item in given[:MOST_OPTIONS]]
+        given = _as_list(schema.get("prefixItems"))
+        first = [self._type(item, depth).text for item in given[:MAX_OPTIONS]]
         if not first:
-            return Kind(f"{self._type(items, depth).grouped}[]")
-        items = True if len(given) > MOST_OPTIONS else items
-        rest = [] if items in (False, None) else [f"...{self._type(items, depth).grouped}[]"]
-        return Kind(f"[{', '.join([*first, *rest])}]")
+            return TypeExpression(f"{self._type(items, depth).parenthesized}[]")
+        items = True if len(given) > MAX_OPTIONS else items
+        rest = [] if items in (False, None) else [f"...{self._type(items, depth).parenthesized}[]"]
+        return TypeExpression(f"[{', '.join([*first, *rest])}]")
 
-    def _object(self, schema: dict[str, Any], depth: int) -> Kind:
+    def _object_type(self, schema: dict[str, Any], depth: int) -> TypeExpression:
         properties = schema.get("properties")
         more = schema.get("additionalProperties")
         if not isinstance(properties, dict) or not properties:
             inner = self._type(more, depth + 1).text if isinstance(more, dict) else ""
-            return Kind(f"{{ [key: string]: {inner} }}") if inner else OBJECT
-        required = _list(schema.get("required"))
-        margin = " " * SPACES * depth
+            return TypeExpression(f"{{ [key: string]: {inner} }}") if inner else OBJECT_TYPE
+        required = _as_list(schema.get("required"))
+        margin = " " * INDENT * depth
         lines = ["{"]
         for number, (name, part) in enumerate(properties.items()):
-            if self._left <= 0:
+            if self._chars_left <= 0:
                 lines.append(f"{margin}// … and {len(properties) - number} more")
                 break
-            lines += (margin + line for line in self._property(name, part, name in required, depth))
+            lines += (margin + line for line in self._property_lines(name, part, name in required, depth))
         # The closing brace aligns with the line on which the object starts.
-        return Kind("\n".join([*lines, margin[SPACES:] + "}"]))
+        return TypeExpression("\n".join([*lines, margin[INDENT:] + "}"]))
 
-    def _property(self, name: str, part: Any, required: bool, depth: int) -> list[str]:
-        shown = name if _PLAIN.fullmatch(name) else quoted(name)
-        shown = shown if len(shown) <= LONGEST_LITERAL else "[key: string]"
-        notes = comment(self._notes(part)) if isinstance(part, dict) else []
-        self._left -= len(shown) + sum(map(len, notes)) + SPACES * depth
+    def _property_lines(self, name: str, part: Any, required: bool, depth: int) -> list[str]:
+        shown = name if _IDENTIFIER.fullmatch(name) else to_json_line(name)
+        shown = shown if len(shown) <= MAX_LITERAL_CHARS else "[key: string]"
+        notes = comment_lines(self._comment_text(part)) if isinstance(part, dict) else []
+        self._chars_left -= len(shown) + sum(map(len, notes)) + INDENT * depth
         kind = self._type(part, depth + 1).text
         return [*notes, f"{shown}{'' if required else '?'}: {kind},"]
 
-    def _notes(self, part: dict[str, Any]) -> str:
+    def _comment_text(self, part: dict[str, Any]) -> str:
         text = part.get("description")
         if text is None and isinstance(part.get("$ref"), str):
-            target = pointers.found(self._root, part["$ref"])
+            target = pointers.resolve_ref(self._root, part["$ref"])
             text = target.get("description") if isinstance(target, dict) else None
         text = text.strip() if isinstance(text, str) else ""
-        notes = [f"{name}={literal(part[key])}" for key, name in _NOTES if key in part]
+        notes = [f"{name}={render_literal(part[key])}" for key, name in _COMMENT_KEYS if key in part]
         if text and notes and not text.endswith((".", "!", "?")):
             text += "."
         return " ".join(filter(None, [text, *notes]))
 
-    def _referred(self, pointer: str, depth: int) -> Kind:
+    def _ref_type(self, pointer: str, depth: int) -> TypeExpression:
         if pointer in self._aliases:
             return self._aliases[pointer]
-        target = pointers.found(self._root, pointer)
+        target = pointers.resolve_ref(self._root, pointer)
         if self._uses[pointer] == 1 or not isinstance(target, dict):
             return self._type(target, depth)
-        named = self._aliases[pointer] = Kind(self._free(pointer))
+        named = self._aliases[pointer] = TypeExpression(self._free_name(pointer))
         self._declared.append(f"type {named.text} = {self._type(target, 0).text};")
         return named
 
-    def _free(self, pointer: str) -> str:
+    def _free_name(self, pointer: str) -> str:
         """Return an unused type name for the pointer's target."""
         last = pointer.rpartition("/")[2] if "/" in pointer else f"{self._tool.name}_arguments"
         stem = re.sub(r"\W+", "_", last)[:64].strip("_") or "Value"
@@ -202,50 +215,52 @@ class _Signature:
         return name
 
 
-def comment(text: str) -> list[str]:
+def comment_lines(text: str) -> list[str]:
     """Return the text as comment lines; no line can end the comment."""
-    text = text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + " …"
-    lines = (_UNSEEN.sub(" ", line).strip() for line in text.splitlines())
+    text = text if len(text) <= MAX_COMMENT_CHARS else text[:MAX_COMMENT_CHARS] + " …"
+    lines = (_CONTROL_CHARS.sub(" ", line).strip() for line in text.splitlines())
     return [f"// {line}" for line in lines if line]
 
 
-def literal(value: Any) -> str:
+def render_literal(value: Any) -> str:
     """Render a value as a literal; one that is too long as its type."""
-    text = quoted(value)
-    if len(text) <= LONGEST_LITERAL:
+    text = to_json_line(value)
+    if len(text) <= MAX_LITERAL_CHARS:
         return text
     return "string" if isinstance(value, str) else "any"
 
 
-def quoted(value: Any) -> str:
+def to_json_line(value: Any) -> str:
     """Encode the value as JSON on one line."""
     text = json.dumps(value, ensure_ascii=False)
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    return _CONTROL_CHARS.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
-def _options(values: list[Any]) -> Kind:
-    options = [literal(value) for value in values[:MOST_OPTIONS]]
-    if len(values) > MOST_OPTIONS:
+def _literal_union(values: list[Any]) -> TypeExpression:
+    options = [render_literal(value) for value in values[:MAX_OPTIONS]]
+    if len(values) > MAX_OPTIONS:
         options.append("string" if all(isinstance(value, str) for value in values) else "any")
-    return _union(map(Kind, options))
+    return _union(map(TypeExpression, options))
 
 
-def _union(kinds: Iterable[Kind]) -> Kind:
-    return _joined(list(dict.fromkeys(kinds)), " | ", NEVER)
+def _union(kinds: Iterable[TypeExpression]) -> TypeExpression:
+    return _join_types(list(dict.fromkeys(kinds)), " | ", NEVER_TYPE)
 
 
-def _both(kinds: Iterable[Kind]) -> Kind:
-    return _joined(list(dict.fromkeys(kinds)), " & ", ANY)
+def _intersection(kinds: Iterable[TypeExpression]) -> TypeExpression:
+    return _join_types(list(dict.fromkeys(kinds)), " & ", ANY_TYPE)
 
 
-def _joined(kinds: list[Kind], between: str, none: Kind) -> Kind:
-    if ANY in kinds:
-        return ANY
+def _join_types(kinds: list[TypeExpression], between: str, none: TypeExpression) -> TypeExpression:
+    if ANY_TYPE in kinds:
+        return ANY_TYPE
     if len(kinds) < 2:
         return kinds[0] if kinds else none
     flat = between == " | "
-    return Kind(between.join(kind.text if flat else kind.grouped for kind in kinds), joined=True)
+    return TypeExpression(
+        between.join(kind.text if flat else kind.parenthesized for kind in kinds), is_compound=True
+    )
 
 
-def _list(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []

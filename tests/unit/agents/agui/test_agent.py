@@ -13,9 +13,9 @@ from rightseat.agents._peer import lookout
 from rightseat.agents.agui import agui
 from rightseat.errors import ConfigError
 from rightseat.types.events import Event, RunFinished, TextDelta
-from rightseat.types.messages import said
+from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
-from rightseat.types.turn import Answer, Context, Forwarded, Owner, Turn
+from rightseat.types.turn import AppContext, ForwardedProps, InterruptAnswer, Owner, Turn
 from tests.contract.agents.members import hosted
 from tests.contract.agents.talk import Talk
 from tests.kit.answers import Reply, write_json
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.io
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookout, "SOON", 0.05)
+    monkeypatch.setattr(lookout, "MIN_RETRY_DELAY", 0.05)
 
 
 @asynccontextmanager
@@ -45,9 +45,9 @@ async def test_what_it_is_sent() -> None:
     async with asked(desk) as runtime:
         talk = Talk(
             runtime,
-            context=(Context("page", "home"),),
+            context=(AppContext("page", "home"),),
             state={"a": 1},
-            forwarded=Forwarded({"tone": "dry", "command": {"resume": "x"}}, config={"n": 1}),
+            forwarded=ForwardedProps({"tone": "dry", "command": {"resume": "x"}}, config={"n": 1}),
         )
         await talk.say("say hello")
         await talk.say("say more")
@@ -70,7 +70,9 @@ async def test_messages_without_ids_keep_theirs_from_turn_to_turn() -> None:
     desk = AguiDesk()
     async with asked(desk) as runtime:
         for history in (("say a",), ("say a", "say b")):
-            turn = Turn(messages=tuple(said("user", text) for text in history), assistant="desk", thread="t")
+            turn = Turn(
+                messages=tuple(text_message("user", text) for text in history), assistant="desk", thread="t"
+            )
             await heard(runtime, turn)
     (one,), (again, other) = (body["messages"] for body in desk.bodies)
     assert one["id"] == again["id"] != other["id"]
@@ -120,7 +122,7 @@ async def test_an_answer_without_a_name_is_for_the_question_that_waits(older: bo
     async with asked(desk) as runtime:
         talk = Talk(runtime)
         await talk.say("ask me")
-        nameless = Answer("", text="yes")
+        nameless = InterruptAnswer("", text="yes")
         assert "You answered yes." in (await talk.run(answers=(nameless,))).text
         assert (await talk.run(answers=(nameless,))).error.code == "already_answered"
     async with asked(AguiDesk(older=True)) as runtime:
@@ -238,7 +240,7 @@ async def test_who_leaves_ends_the_run_there() -> None:
     desk = AguiDesk()
     async with asked(desk) as runtime:
         desk.fault = stall(5)
-        turn = Turn(messages=(said("user", "say hello"),), assistant="desk")
+        turn = Turn(messages=(text_message("user", "say hello"),), assistant="desk")
         async with closing(runtime.run(turn)) as events:
             async for event in events:
                 if isinstance(event, TextDelta):
@@ -253,11 +255,11 @@ async def test_a_peer_that_is_down_is_found_again() -> None:
     await source.start()
     try:
         agent = source.agents["desk"]
-        assert "cannot be reached" in agent.down
+        assert "cannot be reached" in agent.unavailable_reason
         port = int(url.split(":")[2].split("/")[0])
         server = await asyncio.start_server(refuse, "127.0.0.1", port)
         async with server:
-            await until(lambda: not agent.down)
+            await until(lambda: not agent.unavailable_reason)
     finally:
         await source.close()
 

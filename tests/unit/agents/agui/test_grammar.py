@@ -7,11 +7,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.agents._peer.faults import Faults
-from rightseat.agents.agui.mapping import Mapping
+from rightseat.agents._peer.faults import PeerErrors
+from rightseat.agents.agui.mapping import AGUIEventMapper
 from rightseat.errors import UpstreamError
 from rightseat.types.events import CallArgs, CallStart, Event, RunStarted
-from rightseat.types.messages import Call, Message, said
+from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import ToolSpec
 from rightseat.types.turn import Turn
 from tests.contract.agents.verifier import verify
@@ -62,7 +62,10 @@ EVENTS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "role": st.sampled_from(["assistant", "user", None]),
     }
 )
-HISTORY = (said("user", "go", id="u1"), Message("assistant", calls=(Call("b", "other", "{}"),), id="p"))
+HISTORY = (
+    text_message("user", "go", id="u1"),
+    Message("assistant", calls=(ToolCall("b", "other", "{}"),), id="p"),
+)
 
 
 @given(
@@ -70,12 +73,12 @@ HISTORY = (said("user", "go", id="u1"), Message("assistant", calls=(Call("b", "o
 )
 def test_the_grammar_holds(events: list[dict[str, Any]], outcome: Any) -> None:
     turn = Turn(messages=HISTORY, tools=(ToolSpec("card", "", {}),))
-    mapping = Mapping(turn, uuid.uuid4(), ["u1", "p"], Faults("x"))
+    mapping = AGUIEventMapper(turn, uuid.uuid4(), ["u1", "p"], PeerErrors("x"))
     found: list[Event] = [RunStarted("t", "r")]
     try:
         for event in (*events, {"type": "RUN_FINISHED", "outcome": outcome}):
             found += mapping.feed(event)
-        found += mapping.end()
+        found += mapping.finish()
     except UpstreamError:
         return
     verify(plainly(found), earlier={"b"})

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rightseat.agents._peer.faults import Faults
-from rightseat.agents.agui.mapping import Mapping
+from rightseat.agents._peer.faults import PeerErrors
+from rightseat.agents.agui.mapping import AGUIEventMapper
 from rightseat.errors import AgentFailed, Incomplete, UpstreamGarbled
 from rightseat.types.events import (
     CallArgs,
@@ -30,24 +30,26 @@ from rightseat.types.events import (
     TextStart,
     Usage,
 )
-from rightseat.types.messages import Call, Message, said
+from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import ToolChoice, ToolSpec
-from rightseat.types.turn import Answer, Turn
+from rightseat.types.turn import InterruptAnswer, Turn
 from tests.contract.agents.verifier import verify
 
 Json = dict[str, Any]
 THREAD = uuid.UUID("aaaaaaaa-aaaa-5aaa-8aaa-aaaaaaaaaaaa")
 CARD = ToolSpec("card", "Shows a card.", {"type": "object"})
-ASKED = said("user", "go", id="u1")
+ASKED = text_message("user", "go", id="u1")
 
 
 def mapped(*events: Json, finish: Json | None = None, **turn: Any) -> list[Event]:
     asked = Turn(**{"messages": (ASKED,), "tools": (CARD,), **turn})
-    mapping = Mapping(asked, THREAD, [message.id or "" for message in asked.messages], Faults("x"))
+    mapping = AGUIEventMapper(
+        asked, THREAD, [message.id or "" for message in asked.messages], PeerErrors("x")
+    )
     found: list[Event] = []
     for event in ({"type": "RUN_STARTED"}, *events, {"type": "RUN_FINISHED", **(finish or {})}):
         found += mapping.feed(event)
-    found += mapping.end()
+    found += mapping.finish()
     earlier = {call.id for message in asked.messages for call in message.calls}
     verify([RunStarted("t", "r"), *found], earlier=earlier, state=asked.state is not None)
     return found
@@ -141,9 +143,9 @@ def test_tools_that_may_not_be_called_are_no_client_tools() -> None:
 
 
 def test_results_that_the_client_posted_are_not_told_again() -> None:
-    history = (ASKED, Message("assistant", calls=(Call("c", "card", "{}"),), id="a"))
+    history = (ASKED, Message("assistant", calls=(ToolCall("c", "card", "{}"),), id="a"))
     result = ev("TOOL_CALL_RESULT", toolCallId="c", content="shown")
-    assert mapped(result, messages=(*history, said("tool", "shown", call_id="c", id="r")))[:-1] == []
+    assert mapped(result, messages=(*history, text_message("tool", "shown", call_id="c", id="r")))[:-1] == []
     assert mapped(result, messages=history)[:-1] == [CallResult("c", "shown")]
 
 
@@ -214,8 +216,8 @@ def test_a_snapshot_after_an_answer_says_nothing_again() -> None:
         {"id": "m", "role": "assistant", "content": "Working."},
         {"id": "n", "role": "assistant", "content": "Done."},
     ]
-    posted = (said("user", "go"), said("assistant", "Working.\n\nApprove?"))
-    answers = (Answer(f"agui-{THREAD.hex}-0-x", text="yes"),)
+    posted = (text_message("user", "go"), text_message("assistant", "Working.\n\nApprove?"))
+    answers = (InterruptAnswer(f"agui-{THREAD.hex}-0-x", text="yes"),)
     found = mapped(ev("MESSAGES_SNAPSHOT", messages=listed), messages=posted, answers=answers)
     assert [event.text for event in found if isinstance(event, TextDelta)] == ["Done."]
 
@@ -360,10 +362,10 @@ def test_an_error_is_told_in_our_words() -> None:
 
 
 def test_a_run_without_an_end_is_incomplete() -> None:
-    mapping = Mapping(Turn(messages=(ASKED,)), THREAD, ["u1"], Faults("x"))
+    mapping = AGUIEventMapper(Turn(messages=(ASKED,)), THREAD, ["u1"], PeerErrors("x"))
     mapping.feed(ev("RUN_STARTED"))
     with pytest.raises(Incomplete):
-        mapping.end()
+        mapping.finish()
 
 
 def test_one_run_after_the_other_is_one() -> None:

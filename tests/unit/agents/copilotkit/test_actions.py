@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from rightseat import wiring as registry
-from rightseat.config import load
+from rightseat.config.read import load_config
 from rightseat.types.events import CallResult, CallStart
-from rightseat.types.messages import said
+from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
 from rightseat.types.turn import Turn
+from rightseat.wiring.from_config import build_runtime
 from tests.unit.agents.copilotkit.endpoint import RemoteEndpoint
 
 pytestmark = pytest.mark.io
@@ -35,10 +35,10 @@ async def test_an_assistant_uses_an_endpoints_actions(tmp_path: Path) -> None:
     async with RemoteEndpoint() as remote:
         (tmp_path / "script.json").write_text(json.dumps(SCRIPT))
         (tmp_path / "rightseat.toml").write_text(CONFIG.replace("{url}", remote.url))
-        runtime = registry.runtime(load(tmp_path / "rightseat.toml"), env={})
+        runtime = build_runtime(load_config(tmp_path / "rightseat.toml"), env={})
         await runtime.start()
         try:
-            turn = Turn(messages=(said("user", "How warm is it in Oslo?"),))
+            turn = Turn(messages=(text_message("user", "How warm is it in Oslo?"),))
             async with closing(runtime.run(turn)) as events:
                 seen = [event async for event in events]
         finally:

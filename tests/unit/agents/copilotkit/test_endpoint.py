@@ -10,13 +10,13 @@ import pytest
 from rightseat import Result, Runtime, ToolContext
 from rightseat.agents._peer import lookout
 from rightseat.agents.copilotkit import copilotkit
-from rightseat.agents.copilotkit.actions import schema
-from rightseat.agents.copilotkit.source import Endpoint
+from rightseat.agents.copilotkit.actions import build_parameters_schema
+from rightseat.agents.copilotkit.source import CopilotKitEndpoint
 from rightseat.errors import ConfigError
 from rightseat.types.events import TextDelta
-from rightseat.types.messages import said
+from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
-from rightseat.types.turn import Forwarded, Owner, Turn
+from rightseat.types.turn import ForwardedProps, Owner, Turn
 from tests.contract.agents.members import hosted
 from tests.contract.agents.talk import Talk
 from tests.kit.answers import Reply, write_json
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.io
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookout, "SOON", 0.05)
+    monkeypatch.setattr(lookout, "MIN_RETRY_DELAY", 0.05)
 
 
 @asynccontextmanager
@@ -43,7 +43,7 @@ async def asked(remote: RemoteEndpoint, **options: Any) -> AsyncIterator[Runtime
 
 
 @asynccontextmanager
-async def looked(remote: RemoteEndpoint, **options: Any) -> AsyncIterator[Endpoint]:
+async def looked(remote: RemoteEndpoint, **options: Any) -> AsyncIterator[CopilotKitEndpoint]:
     source = copilotkit("ck", {"url": remote.url, "tries": 1, **options})
     await source.start()
     try:
@@ -60,7 +60,7 @@ async def test_what_it_has() -> None:
     async with RemoteEndpoint() as remote, looked(remote) as source:
         ((name, agent),) = source.agents.items()
         assert (name, agent.name, agent.description) == ("desk", "desk", "Does what it is told.")
-        assert agent.down == ""
+        assert agent.unavailable_reason == ""
         (tool,) = source.tools
         assert (tool.name, tool.description) == ("get_weather", "The weather.")
         assert tool.parameters["required"] == ["city"]
@@ -121,18 +121,18 @@ async def test_an_endpoint_that_is_none_is_listed_as_down_and_found_later(instea
     async with RemoteEndpoint() as remote:
         remote.instead = instead
         async with looked(remote, timeout=1 if why == "said nothing" else STUCK) as source:
-            down = source.agents["ck"].down
+            down = source.agents["ck"].unavailable_reason
             assert "/copilotkit/info" in down
             assert why in down
             assert "secret" not in down
             remote.instead = None
             await until(lambda: set(source.agents) == {"desk"})
-            assert source.agents["desk"].down == ""
+            assert source.agents["desk"].unavailable_reason == ""
 
 
 @pytest.mark.demand("agents.copilotkit_langgraph_crewai_dialects")
 async def test_who_asks_has_it_looked_for_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookout, "SOON", 60)
+    monkeypatch.setattr(lookout, "MIN_RETRY_DELAY", 60)
     async with RemoteEndpoint() as remote:
         remote.instead = missing
         async with hosted(copilotkit("ck", {"url": remote.url, "agents": ["desk", "other"]})) as runtime:
@@ -149,16 +149,16 @@ async def test_named_agents_are_listed_before_they_are_found() -> None:
         remote.instead = missing
         async with looked(remote, agents=["desk", "other"]) as source:
             assert set(source.agents) == {"desk", "other"}
-            assert all(agent.down for agent in source.agents.values())
+            assert all(agent.unavailable_reason for agent in source.agents.values())
 
 
 # Its actions.
 
 
-async def acted(source: Endpoint, city: str) -> Result:
+async def acted(source: CopilotKitEndpoint, city: str) -> Result:
     (tool,) = source.tools
     assert tool.call is not None
-    turn = Turn(messages=(), forwarded=Forwarded({"tone": "dry"}))
+    turn = Turn(messages=(), forwarded=ForwardedProps({"tone": "dry"}))
     async with closing(tool.call({"city": city}, ToolContext(turn))) as parts:
         (result,) = [part async for part in parts]
     assert isinstance(result, Result)
@@ -186,7 +186,7 @@ async def test_an_action_that_fails_is_sent_once() -> None:
 
 
 def test_parameters_as_a_schema() -> None:
-    made = schema(
+    made = build_parameters_schema(
         [
             {"name": "a", "type": "number", "enum": [1, 2]},
             {"name": "b", "type": "string[]", "required": False, "description": "Some"},
@@ -211,7 +211,7 @@ def test_parameters_as_a_schema() -> None:
 async def test_what_an_agent_is_sent() -> None:
     remote = RemoteEndpoint()
     async with asked(remote) as runtime:
-        talk = Talk(runtime, state={"a": 1}, forwarded=Forwarded({"tone": "dry"}, config={"n": 1}))
+        talk = Talk(runtime, state={"a": 1}, forwarded=ForwardedProps({"tone": "dry"}, config={"n": 1}))
         await talk.say("add")
         await talk.say("paint it")
     first, second = remote.bodies
@@ -230,14 +230,14 @@ async def test_state_and_messages_are_recalled() -> None:
     remote = RemoteEndpoint()
     async with asked(remote) as runtime:
         await Talk(runtime).say("add")
-        agent = runtime.responders.agent("desk")
+        agent = runtime.responders.find_agent("desk")
         assert agent is not None
-        told = await agent.recall(Owner("ada"), "t-1")
+        told = await agent.get_thread_state(Owner("ada"), "t-1")
         assert told is not None
         assert "notes" in told.state
         assert [message.role for message in told.messages] == ["user", "assistant", "tool", "assistant"]
         assert [call.name for call in told.messages[1].calls] == ["add"]
-        assert await agent.recall(Owner("bob"), "t-1") is None
+        assert await agent.get_thread_state(Owner("bob"), "t-1") is None
 
 
 @pytest.mark.demand("agents.copilotkit_langgraph_crewai_dialects")
@@ -271,7 +271,7 @@ async def test_an_agent_that_stopped_at_a_breakpoint_goes_on_behind_it() -> None
         await talk.say("say hello")
         await talk.say("say more")
         await talk.say("say again")
-        await Talk(runtime, thread="t-2", forwarded=Forwarded(node="review")).say("say hello")
+        await Talk(runtime, thread="t-2", forwarded=ForwardedProps(node="review")).say("say hello")
     assert [body["nodeName"] for body in remote.bodies] == [None, "draft", None, "review"]
 
 
@@ -364,7 +364,7 @@ async def test_what_was_not_taken_is_sent_again() -> None:
     remote = RemoteEndpoint()
     remote.instead = busy(remote)
     async with asked(remote, tries=2) as runtime:
-        assert runtime.responders.agent("desk") is not None, "found at the second try"
+        assert runtime.responders.find_agent("desk") is not None, "found at the second try"
         remote.instead = busy(remote)
         assert "You said say hello." in (await Talk(runtime).say("say hello")).text
         # An agent that broke off may have done half of its work.
@@ -378,7 +378,7 @@ async def test_who_leaves_ends_the_run_there() -> None:
     remote = RemoteEndpoint("crewai")
     async with asked(remote) as runtime:
         remote.fault = stall(5)
-        turn = Turn(messages=(said("user", "say hello"),), assistant="desk")
+        turn = Turn(messages=(text_message("user", "say hello"),), assistant="desk")
         async with closing(runtime.run(turn)) as events:
             async for event in events:
                 if isinstance(event, TextDelta):

@@ -16,7 +16,7 @@ from rightseat.agents.crewai import crewai
 from rightseat.agents.crewai.source import CrewSource
 from rightseat.errors import ConfigError
 from rightseat.types.events import RunFinished, TextDelta, Usage
-from rightseat.types.messages import said
+from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
 from rightseat.types.turn import Turn
 from tests.contract.agents.members import CREW, hosted
@@ -31,7 +31,7 @@ OPTIONS = {"crew": "desk_crew:Flow", "python": sys.executable, "folder": str(CRE
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookout, "SOON", 0.05)
+    monkeypatch.setattr(lookout, "MIN_RETRY_DELAY", 0.05)
 
 
 @asynccontextmanager
@@ -105,7 +105,7 @@ async def test_it_dies_with_us() -> None:
         process.stdin.close()
         await asyncio.wait_for(process.wait(), STUCK)
         assert process.returncode == 0
-        await until(lambda: source.agents["desk"].down == "")
+        await until(lambda: source.agents["desk"].unavailable_reason == "")
         another = source._process._process
         assert another is not None
         assert another.pid != process.pid
@@ -122,7 +122,7 @@ def running(pid: int) -> bool:
 
 async def test_who_leaves_stops_the_crew() -> None:
     async with asked() as runtime:
-        turn = Turn(messages=(said("user", "wait"),), assistant="desk")
+        turn = Turn(messages=(text_message("user", "wait"),), assistant="desk")
         async with closing(runtime.run(turn)) as events:
             async for event in events:
                 if isinstance(event, TextDelta):
@@ -136,7 +136,7 @@ async def test_who_leaves_stops_the_crew() -> None:
 @pytest.mark.demand("agents.crewai_crew_flow_own")
 async def test_nobody_else_can_ask_it() -> None:
     async with looked() as source:
-        reach = await source._process.reach()
+        reach = await source._process.connect()
         reader, writer = await asyncio.open_connection("127.0.0.1", reach._base.port)
         writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
         assert b"401" in await reader.readline()
@@ -155,21 +155,21 @@ async def test_nobody_else_can_ask_it() -> None:
 )
 async def test_a_crew_that_does_not_start_is_down_and_says_why(options: dict[str, Any], words: str) -> None:
     async with looked(**options) as source:
-        assert words in source.agents["desk"].down
+        assert words in source.agents["desk"].unavailable_reason
         async with hosted(source) as runtime:
             assert (await Talk(runtime).say("say hello")).error.code == "misuse"
 
 
 async def test_an_environment_without_crewai(tmp_path: Path) -> None:
     async with looked(folder=str(tmp_path)) as source:
-        assert "has no crewai" in source.agents["desk"].down
+        assert "has no crewai" in source.agents["desk"].unavailable_reason
 
 
 async def test_a_crew_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     (tmp_path / "crewai").mkdir()
     (tmp_path / "crewai" / "__init__.py").write_text("import time; time.sleep(3600)")
     async with looked(folder=str(tmp_path), start_timeout=0.3) as source:
-        assert "did not start within 0.3 s" in source.agents["desk"].down
+        assert "did not start within 0.3 s" in source.agents["desk"].unavailable_reason
         assert source._process._process is None
 
 

@@ -3,17 +3,17 @@
 from types import SimpleNamespace
 from typing import Any
 
-from rightseat.agents.crewai.telling import Telling
+from rightseat.agents.crewai.telling import CrewEventMapper
 
 Json = dict[str, Any]
 
 
 def told(*events: Any) -> list[Json]:
     found: list[Json] = []
-    telling = Telling(found.append)
+    telling = CrewEventMapper(found.append)
     for event in events:
-        telling.see(event)
-    telling.say("")
+        telling.on_event(event)
+    telling.emit_result("")
     return found
 
 
@@ -50,11 +50,11 @@ def test_each_answer_of_a_model_is_a_text() -> None:
 
 def test_the_result_is_said_if_it_was_not_streamed() -> None:
     found: list[Json] = []
-    telling = Telling(found.append)
-    telling.see(chunk("Done."))
-    telling.say("Done.")
+    telling = CrewEventMapper(found.append)
+    telling.on_event(chunk("Done."))
+    telling.emit_result("Done.")
     assert joined(found, "TEXT_MESSAGE_CONTENT") == "Done."
-    telling.say('{"a": 1}')
+    telling.emit_result('{"a": 1}')
     assert joined(found, "TEXT_MESSAGE_CONTENT") == 'Done.{"a": 1}'
 
 

@@ -13,7 +13,7 @@ from bench.scenarios import all_scenarios
 from bench.scenarios.agents import LOCK, PART, judged
 from rightseat.agents.langgraph import langgraph
 from rightseat.types.events import StateSnapshot, StepStart, TextDelta
-from rightseat.types.messages import said
+from rightseat.types.messages import text_message
 from rightseat.types.turn import Turn
 
 pytestmark = pytest.mark.io
@@ -33,7 +33,7 @@ async def test_the_recorded_run_is_heard_word_by_word(url: str, rate: int) -> No
     source = langgraph("desk", {"url": url})
     await source.start()
     order = Order(1, 50, rate)
-    turn = Turn(messages=(said("user", order.prompt, id="u"),), thread="t")
+    turn = Turn(messages=(text_message("user", order.prompt, id="u"),), thread="t")
     events = [event async for event in source.agents["desk"](turn)]
     words = [event.text for event in events if isinstance(event, TextDelta)]
     assert len(words) == order.tokens

@@ -9,7 +9,7 @@ import pytest
 
 from rightseat import Runtime
 from rightseat.agents.langgraph import langgraph
-from rightseat.stores.memory import Memory
+from rightseat.stores.memory import MemoryStore
 from tests.unit.agents.langgraph import script
 from tests.unit.agents.langgraph.platform import Platform
 from tests.unit.doors.copilotkit.client import DOCUMENT, GENERIC, Answer, ask, body, data, home, text
@@ -24,7 +24,7 @@ both_ways = pytest.mark.parametrize("document", [DOCUMENT, GENERIC], ids=["frame
 async def page(names: tuple[str, ...] = ("desk",)) -> AsyncIterator[tuple[str, Platform]]:
     async with Platform(names) as platform:
         source = langgraph("desk", {"url": platform.url})
-        runtime = Runtime(remote=[source], store=Memory())
+        runtime = Runtime(remote=[source], store=MemoryStore())
         await runtime.start()
         async with home(runtime) as url:
             yield url, platform

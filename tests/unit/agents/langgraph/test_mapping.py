@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from rightseat.agents._peer.faults import Faults
-from rightseat.agents.langgraph.mapping import Mapping
+from rightseat.agents._peer.faults import PeerErrors
+from rightseat.agents.langgraph.mapping import LangGraphEventMapper
 from rightseat.errors import AgentFailed, UpstreamGarbled
 from rightseat.types.events import (
     CallArgs,
@@ -39,11 +39,11 @@ THREAD = uuid.uuid5(uuid.NAMESPACE_DNS, "t")
 
 def mapped(*said: Said, **more: Any) -> list[Event]:
     """The events of a whole run, held against the grammar."""
-    mapping = Mapping(Faults("desk"), THREAD, **more)
+    mapping = LangGraphEventMapper(PeerErrors("desk"), THREAD, **more)
     events: list[Event] = []
     for name, data in said:
         events += mapping.feed(name, json.dumps(data).encode())
-    events += mapping.end()
+    events += mapping.finish()
     verify([RunStarted("t", "r"), *events], earlier=more.get("waiting", ()))
     return events
 
@@ -109,7 +109,7 @@ def test_calls_side_by_side_are_kept_apart() -> None:
                 }
             },
         ),
-        clients=["paint"],
+        client_tools=["paint"],
     )
     args = {
         id: "".join(e.json for e in events if isinstance(e, CallArgs) and e.id == id) for id in ("c1", "c2")
@@ -152,7 +152,7 @@ def test_a_model_that_does_not_stream() -> None:
         "tool_calls": [{"id": "c", "name": "paint", "args": {"a": 1}}],
         "usage_metadata": {"input_tokens": 3, "output_tokens": 2, "input_token_details": {"cache_read": 1}},
     }
-    events = mapped(ended(output), ("updates", {"desk": {"messages": [output]}}), clients=["paint"])
+    events = mapped(ended(output), ("updates", {"desk": {"messages": [output]}}), client_tools=["paint"])
     assert events[:3] == [TextStart("m"), TextDelta("m", "Whole."), TextEnd("m")]
     assert events[-1] == RunFinished("calls", Usage(3, 2, 1), ("c",))
 
@@ -165,7 +165,7 @@ def test_what_a_node_says_without_a_model() -> None:
         chunk("m", "Hello"),
         ended(),
         ("updates", {"desk": [{"messages": [known, copied]}, {"messages": added}]}),
-        known=["old"],
+        known_ids=["old"],
     )
     assert [e.text for e in events if isinstance(e, TextDelta)] == ["Hello", "From a node."]
 
@@ -199,7 +199,7 @@ def test_steps_and_state() -> None:
         ("values", {"x": 2, "inner": 8}),
         enter("act", 2),
         happening("on_chain_start", "route", {}, node="act", run="n-route"),
-        outputs=["x", "messages"],
+        output_keys=["x", "messages"],
     )
     assert events == [
         StepStart("plan"),
@@ -223,7 +223,7 @@ def test_nodes_side_by_side() -> None:
 def test_graphs_inside(nested: bool) -> None:
     kind, inner = enter("inner", 1)
     inner["metadata"]["langgraph_checkpoint_ns"] = "outer:1|inner:2"
-    events = mapped((kind, inner), nested=nested)
+    events = mapped((kind, inner), stream_subgraphs=nested)
     assert (StepStart("inner") in events) is nested
 
 
@@ -254,7 +254,7 @@ def test_what_copilotkit_sends_by_hand() -> None:
         custom("copilotkit_exit", {}),
         leave("desk", 1),
         ("values", {"x": 1}),
-        clients=["show"],
+        client_tools=["show"],
     )
     assert events[2:] == [
         TextStart("h1"),
@@ -285,7 +285,7 @@ def test_questions() -> None:
     question = mapped(asked({"question": "Sure?", "n": 1}))[0]
     assert isinstance(question, Interrupt)
     assert (question.message, question.value) == ("Sure?", {"question": "Sure?", "n": 1})
-    handed = mapped(asked({"question": "Sure?"}), handed=True)[0]
+    handed = mapped(asked({"question": "Sure?"}), is_delegated=True)[0]
     assert isinstance(handed, Interrupt)
     assert handed.schema == {"type": "string"}, "an assistant's person answers in words"
     schema = {"type": "object", "properties": {"day": {"type": "string"}}}
@@ -300,10 +300,10 @@ def test_questions_of_copilotkits_helper() -> None:
         "__copilotkit_interrupt_value__": "Your name?",
         "__copilotkit_messages__": [{"content": "Your name?"}],
     }
-    spoken = mapped(asked(said), talks=True)
+    spoken = mapped(asked(said), asks_in_chat=True)
     assert [e.text for e in spoken if isinstance(e, TextDelta)] == ["Your name?"]
     assert spoken[-1] == RunFinished("stop"), "what is said next is the answer"
-    told = mapped(asked(said), talks=False)
+    told = mapped(asked(said), asks_in_chat=False)
     assert isinstance(told[0], Interrupt)
     call = {"id": "c", "name": "pick", "args": {"n": 1}}
     value = {
@@ -320,13 +320,13 @@ def test_a_call_that_waits_for_the_answer_gets_its_result_later() -> None:
     assert not any(isinstance(e, CallResult) for e in events)
     result = {"type": "tool", "tool_call_id": "c", "content": "no", "status": "error"}
     tool = happening("on_tool_end", "add", {"output": result}, node="tools")
-    later = mapped(tool, ("updates", {"tools": {"messages": [result]}}), waiting=["c"])
+    later = mapped(tool, ("updates", {"tools": {"messages": [result]}}), open_calls=["c"])
     assert later[0] == CallResult("c", "no", failed=True)
     assert len(later) == 2, "it is told once"
 
 
 def test_an_error_of_the_graph() -> None:
-    mapping = Mapping(Faults("desk"), THREAD)
+    mapping = LangGraphEventMapper(PeerErrors("desk"), THREAD)
     with pytest.raises(AgentFailed) as caught:
         mapping.feed("error", b'{"error": "ValueError", "message": "secret words"}')
     assert "ValueError" in caught.value.message
@@ -349,14 +349,14 @@ def test_an_error_of_the_graph() -> None:
 )
 def test_garbage(name: str, data: bytes) -> None:
     with pytest.raises(UpstreamGarbled):
-        list(Mapping(Faults("desk"), THREAD).feed(name, data))
+        list(LangGraphEventMapper(PeerErrors("desk"), THREAD).feed(name, data))
 
 
 @pytest.mark.parametrize(
     "data", [b"null", b"7", b"[]", b'{"desk": null}', b'{"desk": {"messages": [7, null]}}']
 )
 def test_odd_values_are_no_harm(data: bytes) -> None:
-    mapping = Mapping(Faults("desk"), THREAD)
+    mapping = LangGraphEventMapper(PeerErrors("desk"), THREAD)
     for name in ("values", "updates", "unheard-of"):
         list(mapping.feed(name, data))
-    assert list(mapping.end())[-1] == RunFinished("stop")
+    assert list(mapping.finish())[-1] == RunFinished("stop")

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from rightseat.agents._peer.faults import Faults
-from rightseat.agents.langgraph.frames import LIMIT, Frame, Frames
-from rightseat.agents.langgraph.partial import partial
+from rightseat.agents._peer.faults import PeerErrors
+from rightseat.agents.langgraph.frames import EVENT_SIZE_LIMIT, ServerSentEvent, ServerSentEventParser
+from rightseat.agents.langgraph.partial import parse_partial_json
 from rightseat.errors import UpstreamTooLarge
 
 WIRE = (
@@ -17,9 +17,9 @@ WIRE = (
     b"event: end\r\n\r\n"
 )
 FRAMES = [
-    Frame("metadata", b'{"run_id": "r"}', "1-0"),
-    Frame("values", b'{"a":\n"\xe2\x80\xa8"}', "2-0"),
-    Frame("end", b"", ""),
+    ServerSentEvent("metadata", b'{"run_id": "r"}', "1-0"),
+    ServerSentEvent("values", b'{"a":\n"\xe2\x80\xa8"}', "2-0"),
+    ServerSentEvent("end", b"", ""),
 ]
 
 
@@ -27,7 +27,7 @@ FRAMES = [
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 def test_frames_however_they_are_cut(end: bytes, size: int) -> None:
     wire = WIRE.replace(b"\r\n", end)
-    frames = Frames(Faults("desk"))
+    frames = ServerSentEventParser(PeerErrors("desk"))
     found = [
         frame for start in range(0, len(wire), size) for frame in frames.feed(wire[start : start + size])
     ]
@@ -35,8 +35,8 @@ def test_frames_however_they_are_cut(end: bytes, size: int) -> None:
 
 
 def test_an_event_without_end() -> None:
-    frames = Frames(Faults("desk"))
-    assert frames.feed(b"x" * LIMIT) == []
+    frames = ServerSentEventParser(PeerErrors("desk"))
+    assert frames.feed(b"x" * EVENT_SIZE_LIMIT) == []
     with pytest.raises(UpstreamTooLarge):
         frames.feed(b"x")
 
@@ -66,16 +66,16 @@ def test_an_event_without_end() -> None:
     ],
 )
 def test_json_that_is_still_written(text: str, value: Any) -> None:
-    assert partial(text) == value
+    assert parse_partial_json(text) == value
 
 
 def test_every_beginning_of_a_json_can_be_read() -> None:
     value = {"a": [1, 2.5, {"b": 'é \\ " 🙂 \u2028'}], "c": {"d": [True, False, None]}, "e": "x" * 50}
     for text in (json.dumps(value), json.dumps(value, ensure_ascii=False, indent=1)):
         for end in range(len(text)):
-            partial(text[:end])
-        assert partial(text) == value
+            parse_partial_json(text[:end])
+        assert parse_partial_json(text) == value
 
 
 def test_json_nested_without_end() -> None:
-    assert partial("[" * 100_000) is not None
+    assert parse_partial_json("[" * 100_000) is not None

@@ -12,11 +12,11 @@ from rightseat.agents._peer import lookout
 from rightseat.agents.langgraph import langgraph, server
 from rightseat.engine.loop import Assistant
 from rightseat.errors import ConfigError
-from rightseat.stores.memory import Memory
+from rightseat.stores.memory import MemoryStore
 from rightseat.types.events import TextDelta
-from rightseat.types.messages import said
+from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
-from rightseat.types.turn import Answer, Forwarded, Owner, Turn
+from rightseat.types.turn import ForwardedProps, InterruptAnswer, Owner, Turn
 from tests.contract.agents.talk import Talk
 from tests.kit.answers import Reply, write_json
 from tests.kit.breaks import close_at_once, garbage, mute
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.io
 @asynccontextmanager
 async def hosting(platform: Platform, name: str = "desk", **options: Any) -> AsyncIterator[Runtime]:
     made = langgraph(name, {"url": platform.url, "tries": 1, **options})
-    runtime = Runtime(remote=[made], store=Memory())
+    runtime = Runtime(remote=[made], store=MemoryStore())
     await runtime.start()
     try:
         yield runtime
@@ -109,7 +109,7 @@ async def test_which_assistants_are_offered(
 @pytest.mark.demand("agents.availableagents_lists_agent_down")
 async def test_an_assistant_that_is_not_there() -> None:
     async with Platform() as platform, hosting(platform, agents=["desk", "gone"]) as runtime:
-        described = runtime.described("gone")
+        described = runtime.describe("gone")
         assert described is not None
         assert "has no assistant called 'gone'" in described.description
         seen = await Talk(runtime, name="gone").say("say hi")
@@ -120,33 +120,33 @@ async def test_an_assistant_that_is_not_there() -> None:
 
 @pytest.mark.demand("agents.availableagents_lists_agent_down")
 async def test_a_server_that_comes_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookout, "SOON", 0.001)
+    monkeypatch.setattr(lookout, "MIN_RETRY_DELAY", 0.001)
     async with Platform() as platform:
         platform.instead = close_at_once()
         async with hosting(platform) as runtime:
             assert list(runtime.responders) == ["desk"], "it is listed"
-            agent = runtime.responders.agent("desk")
+            agent = runtime.responders.find_agent("desk")
             assert agent is not None
-            assert "cannot be reached" in agent.down
+            assert "cannot be reached" in agent.unavailable_reason
             seen = await Talk(runtime).say("say hi")
             assert seen.error.code == "discovery_failed"
             platform.instead = None
-            await until(lambda: not agent.down)
+            await until(lambda: not agent.unavailable_reason)
             assert "You said say hi." in (await Talk(runtime).say("say hi")).text
 
 
 @pytest.mark.demand("agents.availableagents_lists_agent_down")
 async def test_a_server_that_goes_is_listed_as_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookout, "SOON", 0.001)
+    monkeypatch.setattr(lookout, "MIN_RETRY_DELAY", 0.001)
     async with Platform() as platform, hosting(platform) as runtime:
-        agent = runtime.responders.agent("desk")
+        agent = runtime.responders.find_agent("desk")
         assert agent is not None
-        assert not agent.down
+        assert not agent.unavailable_reason
         platform.instead = close_at_once()
         assert (await Talk(runtime).say("say hi")).error.code == "upstream_unreachable"
-        assert "cannot be reached" in agent.down
+        assert "cannot be reached" in agent.unavailable_reason
         platform.instead = None
-        await until(lambda: not agent.down)
+        await until(lambda: not agent.unavailable_reason)
 
 
 @pytest.mark.demand("agents.availableagents_lists_agent_down")
@@ -182,7 +182,7 @@ async def test_a_stream_that_is_cut_again_and_again(monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(platform, "rejoin", rejoin)
         talk = Talk(runtime)
         assert (await talk.say("say one")).error.code == "incomplete"
-        assert len(platform.rejoined) == server.REJOINS
+        assert len(platform.rejoined) == server.MAX_REJOINS
         await until(lambda: platform.cancelled == [ROOT])
         assert "You said say two." in (await talk.say("say two")).text
 
@@ -190,7 +190,7 @@ async def test_a_stream_that_is_cut_again_and_again(monkeypatch: pytest.MonkeyPa
 async def test_whoever_leaves_cancels_the_run() -> None:
     async with Platform() as platform, hosting(platform) as runtime:
         platform.fault = stall(6)
-        turn = Turn(messages=(said("user", "say hi"),), assistant="desk", thread="t")
+        turn = Turn(messages=(text_message("user", "say hi"),), assistant="desk", thread="t")
         async with closing(runtime.run(turn)) as stream:
             async for event in stream:
                 if isinstance(event, TextDelta):
@@ -259,14 +259,14 @@ async def test_going_on_from_a_node() -> None:
         await talk.say("say hi")
         (thread,) = platform.threads.values()
         thread.next = ["note"]
-        await talk.run(forwarded=Forwarded(node="desk"), state={"document": "new"})
+        await talk.run(forwarded=ForwardedProps(node="desk"), state={"document": "new"})
         assert thread.values["document"] == "new"
         assert platform.bodies[-1]["input"] is None
 
 
 async def test_an_answer_for_another_agent_is_none() -> None:
     async with Platform() as platform, hosting(platform) as runtime:
-        seen = await Talk(runtime).run(answers=(Answer("ask_1", text="x"),))
+        seen = await Talk(runtime).run(answers=(InterruptAnswer("ask_1", text="x"),))
         assert seen.error.code == "already_answered"
 
 
@@ -276,7 +276,7 @@ async def test_an_assistant_hands_over_and_its_person_is_asked() -> None:
         model = Lines(calls(("ask_desk", '{"request": "ask for me"}')), says("It was approved."))
         desk = Assistant("default", model, agents=("desk",))
         source = langgraph("desk", {"url": platform.url})
-        runtime = Runtime(assistants=[desk], remote=[source], store=Memory())
+        runtime = Runtime(assistants=[desk], remote=[source], store=MemoryStore())
         await runtime.start()
         talk = Talk(runtime, name="default")
         first = await talk.say("please")

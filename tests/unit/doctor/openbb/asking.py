@@ -3,16 +3,16 @@
 from collections.abc import AsyncIterator
 
 from rightseat import Prompt
-from rightseat.doctor.line import Line
+from rightseat.doctor.line import CheckResult
 from rightseat.doctor.openbb import examine
-from rightseat.types.chunks import Fragment
+from rightseat.types.chunks import ModelChunk
 from tests.kit.house import calls, says
 
 
 class Pricing:
     """Asks for the prices where there are any, then says one of them."""
 
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         last = prompt.messages[-1]
         tools = [tool.name for tool in prompt.tools if tool.name == "share_prices"]
         if last.role == "tool":
@@ -25,5 +25,5 @@ class Pricing:
             yield fragment
 
 
-async def states(url: str) -> list[Line]:
+async def states(url: str) -> list[CheckResult]:
     return [line async for line in examine(url, {})]

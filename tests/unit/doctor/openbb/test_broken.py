@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.doctor.line import Line
+from rightseat.doctor.line import CheckResult
 from tests.kit.house import serving
 from tests.unit.doctor.openbb.asking import states
 from tests.unit.doctor.openbb.copilot import Copilot, agents, called, sse, text
@@ -224,7 +224,7 @@ ADVICE: dict[str, tuple[Spoil, str, str]] = {
 }
 
 
-async def found(spoil: Spoil) -> list[Line]:
+async def found(spoil: Spoil) -> list[CheckResult]:
     server = Copilot()
     spoil(server)
     async with serving(server) as url:
@@ -265,7 +265,7 @@ async def test_every_end_of_a_line_and_comments_between(end: str) -> None:
 async def test_a_lone_surrogate_passes_as_it_does_in_a_browser() -> None:
     lines = await found(plain(b'event: copilotMessageChunk\ndata: {"delta": "\\ud83d"}\n\n'))
     assert [line for line in lines if line.state == "broken"] == []
-    assert json.dumps([line.plain() for line in lines])
+    assert json.dumps([line.to_dict() for line in lines])
 
 
 async def test_a_thousand_faults_are_a_few_lines() -> None:

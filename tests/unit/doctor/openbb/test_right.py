@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.cli.doctor import header, openbb
-from rightseat.config import AuthSettings
+from rightseat.cli.doctor import parse_header, run_openbb_doctor
 from rightseat.config.secret import Secret
-from rightseat.doctor.line import Line
+from rightseat.config.settings import AuthSettings
+from rightseat.doctor.line import CheckResult
 from rightseat.doctor.openbb import examine
 from rightseat.errors import ConfigError
 from rightseat.http.auth import Authenticator
@@ -35,7 +35,7 @@ EVERY = {
 }
 
 
-def of(lines: list[Line], state: str) -> set[str]:
+def of(lines: list[CheckResult], state: str) -> set[str]:
     return {line.what for line in lines if line.state == state}
 
 
@@ -134,15 +134,15 @@ def test_exit_codes_json_and_headers(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Nobody can listen there.
-    assert openbb("http://127.0.0.1:1", ["X-API-KEY: hidden-value"], as_json=True) == 1
+    assert run_openbb_doctor("http://127.0.0.1:1", ["X-API-KEY: hidden-value"], as_json=True) == 1
     told = json.loads(capsys.readouterr().out)
     assert (told["ok"], told["lines"][0]["what"]) == (False, "openbb: agents")
     monkeypatch.setenv("A_KEY", "of-the-env")
-    assert header("X-API-KEY: env:A_KEY") == ("X-API-KEY", "of-the-env")
-    assert header("Authorization: Bearer a:b") == ("Authorization", "Bearer a:b")
+    assert parse_header("X-API-KEY: env:A_KEY") == ("X-API-KEY", "of-the-env")
+    assert parse_header("Authorization: Bearer a:b") == ("Authorization", "Bearer a:b")
     for wrong in ("X-API-KEY", ": x", "X-API-KEY:"):
         with pytest.raises(ConfigError, match="NAME: VALUE"):
-            header(wrong)
+            parse_header(wrong)
 
 
 def test_the_checker_knows_nothing_of_our_door() -> None:

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from rightseat.http.agui.write import Frames
+from rightseat.http.agui.write import AguiEncoder
 from rightseat.types.events import (
     Event,
-    Nested,
     RunFailed,
     RunFinished,
     RunStarted,
     StepStart,
+    SubRunEvent,
     TextDelta,
 )
 
@@ -21,12 +21,12 @@ BEFORE = ("RUN_STARTED", "RUN_FINISHED", "STEP_STARTED", "STEP_FINISHED", "CUSTO
 
 
 def written(*events: Event, knows: bool = True) -> list[dict[str, Any]]:
-    frames = Frames("t", "r", knows)
-    return [item for event in events for item in frames.write(event)]
+    frames = AguiEncoder("t", "r", knows)
+    return [item for event in events for item in frames.convert(event)]
 
 
 def inside(*events: Event) -> list[Event]:
-    return [Nested("r2", "guide", "c1", event) for event in events]
+    return [SubRunEvent("r2", "guide", "c1", event) for event in events]
 
 
 def kinds(items: list[dict[str, Any]]) -> list[str]:

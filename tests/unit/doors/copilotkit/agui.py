@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-from rightseat.types.chunks import Finish, Fragment, Text
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
 from rightseat.types.model import Prompt
 from tests.kit.client import Client, Frame, Head
 from tests.kit.client import request as raw
@@ -73,11 +73,11 @@ class Gate:
         self.words: asyncio.Queue[str | None] = asyncio.Queue()
         self.closed = asyncio.Event()
 
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         try:
             while (word := await self.words.get()) is not None:
-                yield Text(word)
-            yield Finish("stop")
+                yield TextChunk(word)
+            yield FinishChunk("stop")
         finally:
             self.closed.set()
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from rightseat.config import ServerSettings
+from rightseat.config.settings import ServerSettings
 from rightseat.doors.copilotkit import door
 from rightseat.http.auth import Authenticator
 from rightseat.server.app import App

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.config.graphql_limits import DocumentLimits
+from rightseat.config.graphql_limits import GraphQLLimits
 from rightseat.doors.copilotkit import document
-from rightseat.types.chunks import Finish, Fragment, Text
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
 from tests.kit.client import Client
 from tests.kit.house import Lines, says
 from tests.unit.doors.copilotkit.client import (
@@ -94,7 +94,7 @@ async def test_the_limits_are_the_operators(limit: str) -> None:
     name, words = LIMITS[limit]
     query = SMALL.get(name) or FLOODS[name]
     value = {"query": query, "operationName": "A" if "query A" in query else None}
-    async with home(Runtime(model=Lines()), graphql=DocumentLimits(**{limit: 1})) as url:
+    async with home(Runtime(model=Lines()), graphql=GraphQLLimits(**{limit: 1})) as url:
         answer = await ask(url, value)
         assert words in answer.errors[0]["message"]
     if name in SMALL:
@@ -218,7 +218,7 @@ NASTY = [
 @pytest.mark.parametrize("accept", ["multipart/mixed", "text/event-stream"])
 @pytest.mark.parametrize("way", [DOCUMENT, GENERIC])
 async def test_text_cannot_break_a_frame(accept: str, way: str) -> None:
-    line: list[Fragment] = [*(Text(words) for words in NASTY), Finish("stop")]
+    line: list[ModelChunk] = [*(TextChunk(words) for words in NASTY), FinishChunk("stop")]
     async with home(Runtime(model=Lines(line))) as url:
         answer = await ask(url, body(data(threadId="\r\n---\r\n"), way), accept)
     assert answer.messages[0]["content"] == NASTY
@@ -228,8 +228,8 @@ async def test_text_cannot_break_a_frame(accept: str, way: str) -> None:
 @pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
 async def test_documents_are_kept_within_a_limit() -> None:
     async with home(Runtime(model=Lines())) as url:
-        for number in range(document.KEPT + 20):
+        for number in range(document.CACHE_SIZE + 20):
             await ask(url, {"query": f"query Q{number} {{ hello }}"})
-    kept = document.prepare.cache_info()
-    assert kept.maxsize == document.KEPT
-    assert kept.currsize == document.KEPT
+    kept = document.prepare_document.cache_info()
+    assert kept.maxsize == document.CACHE_SIZE
+    assert kept.currsize == document.CACHE_SIZE

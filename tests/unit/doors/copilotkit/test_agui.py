@@ -10,9 +10,9 @@ import pytest
 
 from rightseat import Runtime, tool
 from rightseat.errors import UpstreamRefused
-from rightseat.stores.memory import Memory
-from rightseat.stores.sqlite import SQLite
-from rightseat.types.chunks import Fragment, Reasoning, Text
+from rightseat.stores.memory import MemoryStore
+from rightseat.stores.sqlite import SQLiteStore
+from rightseat.types.chunks import ModelChunk, ReasoningChunk, TextChunk
 from rightseat.types.model import Prompt
 from tests.contract.stores.members import Keeper
 from tests.kit.client import Client, Frame
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.io
 
 @pytest.fixture(params=["memory", "sqlite"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Keeper]:
-    keeper: Keeper = Memory() if request.param == "memory" else SQLite(tmp_path)
+    keeper: Keeper = MemoryStore() if request.param == "memory" else SQLiteStore(tmp_path)
     yield keeper
     await keeper.close()
 
@@ -185,7 +185,7 @@ async def test_thoughts_are_skipped_by_clients_that_would_break_off_at_them(
     store: Keeper, single: bool
 ) -> None:
     """CopilotKit's 1.50 reads data only behind a space, and knows no reasoning: it must not see any."""
-    thinks = [Reasoning("let me"), *says("So.")]
+    thinks = [ReasoningChunk("let me"), *says("So.")]
     async with house(Runtime(model=Lines(thinks), store=store)) as server:
         for name, version in (("run", ""), ("connect", ""), ("connect", "1.0")):
             body = given("hi", protocolVersion=version)
@@ -209,7 +209,7 @@ async def test_rejoining_behind_any_frame_misses_and_doubles_nothing(store: Keep
         """Add."""
         return a + b
 
-    thinks = [Reasoning("let "), Reasoning("me"), *calls(("add", '{"a": 1, "b": 2}'), text="So: ")]
+    thinks = [ReasoningChunk("let "), ReasoningChunk("me"), *calls(("add", '{"a": 1, "b": 2}'), text="So: ")]
     async with house(Runtime(model=Lines(thinks, says("th", "ree")), tools=[add], store=store)) as server:
         whole = await played(server, "run", given("hi"))
         assert len({frame.id for frame in whole}) == len(whole)
@@ -236,8 +236,8 @@ async def test_a_last_event_id_of_the_future_gets_nothing() -> None:
 async def test_a_failure_ends_the_stream_and_is_no_failure_once_another_run_followed(store: Keeper) -> None:
     """Older clients take nothing after RUN_ERROR, not even the next run."""
 
-    async def fails(prompt: Prompt) -> AsyncIterator[Fragment]:
-        yield Text("Half of ")
+    async def fails(prompt: Prompt) -> AsyncIterator[ModelChunk]:
+        yield TextChunk("Half of ")
         raise UpstreamRefused("The model's server went away.")
 
     async with house(Runtime(model=Lines(fails, says("Whole.")), store=store)) as server:
@@ -258,7 +258,7 @@ async def test_half_a_call_that_was_stopped_is_closed_and_answered() -> None:
     tools = [{"name": "show", "description": "", "parameters": {"type": "object"}}]
     gate = asyncio.Event()
 
-    async def waits(prompt: Prompt) -> AsyncIterator[Fragment]:
+    async def waits(prompt: Prompt) -> AsyncIterator[ModelChunk]:
         for fragment in cut[:-1]:
             yield fragment
         gate.set()

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.config import AuthSettings
 from rightseat.config.secret import Secret
+from rightseat.config.settings import AuthSettings
 from rightseat.http.auth import Authenticator
 from rightseat.types.turn import Owner
 from tests.kit.client import Client
@@ -113,7 +113,7 @@ async def test_another_owners_thread_is_as_good_as_none() -> None:
             assert not gate.closed.is_set()
             gate.words.put_nowait(None)
         # Her own is whole and unchanged.
-        assert await runtime.threads.journal.find(Owner("key:ada"), "t") is not None
+        assert await runtime.threads.store.get_thread(Owner("key:ada"), "t") is not None
 
 
 @pytest.mark.demand("copilotkit.key_taken_authorization_x")

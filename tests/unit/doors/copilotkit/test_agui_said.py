@@ -6,7 +6,7 @@ import pytest
 
 from rightseat import Runtime, ToolContext, tool
 from rightseat.types.events import StateDelta
-from rightseat.types.messages import File
+from rightseat.types.messages import FileMessagePart
 from rightseat.types.model import Prompt
 from rightseat.types.tools import Result
 from tests.kit.client import Client, Frame
@@ -79,7 +79,9 @@ async def test_a_file_inside_its_address_is_a_file(way: str) -> None:
     source = {"type": "url", "value": "data:text/plain;base64,aGk=", "mimeType": "text/plain"}
     named = {"type": "document", "source": source, "metadata": {"filename": "a.txt"}}
     prompt = await heard(way, {"id": "1", "role": "user", "content": [named]})
-    assert any(isinstance(part, File) or "a.txt" in str(part) for part in prompt.messages[-1].parts)
+    assert any(
+        isinstance(part, FileMessagePart) or "a.txt" in str(part) for part in prompt.messages[-1].parts
+    )
 
 
 @pytest.mark.demand("copilotkit.copilottask_suggestions_textarea_requests")

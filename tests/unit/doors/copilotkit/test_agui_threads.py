@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from rightseat import Pause, Runtime, ToolContext, tool
-from rightseat.types.chunks import Text
+from rightseat.types.chunks import TextChunk
 from rightseat.types.events import Event, StateDelta, StateSnapshot
 from rightseat.types.messages import Message
 from rightseat.types.tools import Result
@@ -142,7 +142,7 @@ async def test_agui_runs_are_attached_unless_the_thread_is_kept(store: Keeper) -
     async with house(Runtime(model=gate, store=store)) as server:
         await leave(server, "loose")
         await asyncio.wait_for(gate.closed.wait(), STUCK)
-        assert not store.keeps(Owner(), "loose")
+        assert not store.has_thread(Owner(), "loose")
         gate.closed.clear()
         gate.words.put_nowait(None)
         await played(server, "run", given("hi"))
@@ -172,7 +172,7 @@ async def test_a_question_of_many_parts_comes_back_as_it_was(store: Keeper) -> N
         },
     ]
     messages = [{"id": "u", "role": "user", "content": parts}]
-    model = Lines([Text("Seen."), *says()])
+    model = Lines([TextChunk("Seen."), *says()])
     async with house(Runtime(model=model, store=store)) as server:
         await played(server, "run", given(messages=messages))
         frames = await played(server, "connect", given())

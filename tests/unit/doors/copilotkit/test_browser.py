@@ -7,11 +7,11 @@ from urllib.parse import quote
 import pytest
 
 from rightseat import Runtime
-from rightseat.config import AuthSettings
 from rightseat.config.secret import Secret
+from rightseat.config.settings import AuthSettings
 from rightseat.doors.copilotkit import browser
 from rightseat.http.auth import Authenticator
-from rightseat.http.static import Files
+from rightseat.http.static import StaticFiles
 from tests.kit.client import Client, Head
 from tests.kit.house import Lines
 from tests.unit.doors.copilotkit.client import PATH, home
@@ -26,9 +26,9 @@ AGENTS = quote("{ availableAgents { agents { name } } }")
 @pytest.fixture(autouse=True)
 def vendor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """As if it had been fetched, whether it was or not."""
-    for name in browser.NEEDED:
+    for name in browser.REQUIRED_FILES:
         (tmp_path / name.removeprefix("vendor/")).write_text(f"// {name}")
-    monkeypatch.setattr(browser, "FILES", Files({"": browser.HERE / "graphiql", "vendor/": tmp_path}))
+    monkeypatch.setattr(browser, "FILES", StaticFiles({"": browser.HERE / "graphiql", "vendor/": tmp_path}))
     return tmp_path
 
 
@@ -44,7 +44,7 @@ async def test_a_browser_needs_no_key_for_the_page_and_its_files() -> None:
         head, html = await get(url, PATH)
         assert (head.status, head.headers["content-type"]) == (200, "text/html; charset=utf-8")
         assert "sesame" not in html
-        names = ["main.js", "style.css", *browser.NEEDED]
+        names = ["main.js", "style.css", *browser.REQUIRED_FILES]
         assert sum(f"copilotkit/graphiql/{name}" in html for name in names) == len(names)
         for name in names:
             head, _ = await get(url, f"{PATH}/graphiql/{name}", {})
@@ -98,7 +98,7 @@ async def test_where_nobody_may_look_around_there_is_no_page(authenticate: Authe
         head, body = await get(url, PATH)
         assert (head.status, head.headers["allow"]) == (405, "POST")
         assert json.loads(body)["message"] == "Send a POST with a `query`."
-        for name in ("main.js", *browser.NEEDED):
+        for name in ("main.js", *browser.REQUIRED_FILES):
             head, _ = await get(url, f"{PATH}/graphiql/{name}")
             assert head.status == 404
 

@@ -5,9 +5,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from rightseat import Runtime, errors
-from rightseat.doors.copilotkit.failures import STATUS, coded, details, extensions
+from rightseat.doors.copilotkit.failures import (
+    CODE_STATUS,
+    get_client_code,
+    make_error_details,
+    make_extensions,
+)
 from rightseat.errors import RightseatError
-from rightseat.runtime.runtime import failure_of
+from rightseat.runtime.runtime import to_run_failed
 from rightseat.types.events import Event, RunFailed
 from rightseat.types.turn import Turn
 from tests.kit.house import Lines, says
@@ -40,9 +45,9 @@ def made(kind: type[RightseatError]) -> RightseatError:
 
 
 @pytest.mark.demand("models.seed_tree_copilotkiterror_lowlevel")
-@pytest.mark.parametrize("kind", errors.by_code().values(), ids=lambda kind: kind.code)
+@pytest.mark.parametrize("kind", errors.errors_by_code().values(), ids=lambda kind: kind.code)
 def test_every_error_is_one_of_theirs(kind: type[RightseatError]) -> None:
-    told = extensions(made(kind))
+    told = make_extensions(made(kind))
     assert told["name"] == "CopilotError"
     assert told["originalErrorType"] == kind.code
     assert told["originalError"] == {"message": "Words."}
@@ -55,21 +60,21 @@ def test_every_error_is_one_of_theirs(kind: type[RightseatError]) -> None:
 @pytest.mark.demand("models.seed_tree_copilotkiterror_lowlevel")
 @pytest.mark.parametrize(("kind", "code"), SEED.items())
 def test_the_seeds_tree(kind: type[RightseatError], code: str) -> None:
-    assert coded(made(kind)) == code
-    assert code in STATUS
+    assert get_client_code(made(kind)) == code
+    assert code in CODE_STATUS
 
 
 def test_a_thing_that_is_named_and_not_there_is_no_wrong_path() -> None:
-    assert coded(errors.NotFound("No.", param="model")) == "NOT_FOUND"
-    assert coded(errors.NotFound("No.", param="agentName")) == "AGENT_NOT_FOUND"
-    assert coded(failure_of(errors.NotFound("No."))) == "NOT_FOUND"
+    assert get_client_code(errors.NotFound("No.", param="model")) == "NOT_FOUND"
+    assert get_client_code(errors.NotFound("No.", param="agentName")) == "AGENT_NOT_FOUND"
+    assert get_client_code(to_run_failed(errors.NotFound("No."))) == "NOT_FOUND"
 
 
 @pytest.mark.parametrize(
     ("fault", "code"), [("caller", "CONFIGURATION_ERROR"), ("upstream", "NETWORK_ERROR"), ("ours", "UNKNOWN")]
 )
 def test_a_code_of_somebody_else(fault: errors.Fault, code: str) -> None:
-    told = details(RunFailed("their_code", "Words.", 500, fault))
+    told = make_error_details(RunFailed("their_code", "Words.", 500, fault))
     original = told["originalError"]
     assert (told["description"], original["code"], original["originalErrorType"]) == (
         "Words.",

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightseat.config.graphql_limits import DocumentLimits
+from rightseat.config.graphql_limits import GraphQLLimits
 from rightseat.doors.copilotkit import routes, story
 from rightseat.http.endpoint import Request
-from rightseat.http.reply import Head as ReplyHead
+from rightseat.http.reply import ResponseStart as ReplyHead
 from rightseat.types.events import (
     CallArgs,
     CallEnd,
@@ -56,13 +56,13 @@ class Tell:
     def __init__(self, events: list[Event]) -> None:
         self.events = events
 
-    def resolve(self, name: str | None) -> str | None:
+    def resolve_responder(self, name: str | None) -> str | None:
         return None
 
-    def picked(self, name: str | None) -> str | None:
+    def resolve_model(self, name: str | None) -> str | None:
         return None
 
-    def offered(self, name: str | None) -> tuple[str, ...]:
+    def list_models(self, name: str | None) -> tuple[str, ...]:
         return ()
 
     async def run(self, turn: Turn) -> AsyncIterator[Event]:
@@ -77,9 +77,9 @@ async def told(events: list[Event], document: str) -> Any:
     )
     host: Any = Tell(events)
     raw = b""
-    async with closing(routes.post(asked, host)) as reply:
+    async with closing(routes.handle_post(asked, host)) as reply:
         async for part in reply:
-            raw += (part.whole or b"") if isinstance(part, ReplyHead) else part
+            raw += (part.body or b"") if isinstance(part, ReplyHead) else part
     return json.loads(raw)["data"] if document == WHOLE else merged(parts(raw))
 
 
@@ -207,15 +207,15 @@ async def test_a_text_cut_by_a_failure_is_failed_and_one_before_it_is_not() -> N
 @pytest.mark.demand("copilotkit.property_test_fan_event")
 async def test_nothing_grows_with_the_answer() -> None:
     """The frames hold the open messages and what was told since the last frame, no more."""
-    from rightseat.doors.copilotkit.document import prepare
-    from rightseat.doors.copilotkit.frames import Frames
-    from rightseat.doors.copilotkit.read import Asked
+    from rightseat.doors.copilotkit.document import prepare_document
+    from rightseat.doors.copilotkit.frames import PlannedResponseWriter
+    from rightseat.doors.copilotkit.read import CopilotKitRequest
 
-    plan = prepare(DOCUMENT, None, False, DocumentLimits()).plan
+    plan = prepare_document(DOCUMENT, None, False, GraphQLLimits()).plan
     assert plan is not None
-    asked = Asked(Turn(messages=(), thread="t1"), None, "default", session=False)
-    frames = Frames(plan, asked)
-    telling = story.Story(asked, frames)
+    asked = CopilotKitRequest(Turn(messages=(), thread="t1"), None, "default", has_agent_session=False)
+    frames = PlannedResponseWriter(plan, asked)
+    telling = story.ResponseBuilder(asked, frames)
     for number in range(200):
         id, call = f"m{number}", f"c{number}"
         said: list[Event] = [TextStart(id), *[TextDelta(id, "x")] * 50, TextEnd(id)]
@@ -226,7 +226,14 @@ async def test_nothing_grows_with_the_answer() -> None:
             CallResult(call, "1"),
         ]
         for event in (*said, *called):
-            telling.write(event)
-            frames.take()
-    held = (frames.entries, frames.kinds, frames.chunks, telling.texts, telling.calls, telling.waiting)
+            telling.add_event(event)
+            frames.take_frame()
+    held = (
+        frames.entries,
+        frames.kinds,
+        frames.chunks,
+        telling.open_texts,
+        telling.started_calls,
+        telling.queued_calls,
+    )
     assert all(len(part) == 0 for part in held)

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime, ToolContext, tool
-from rightseat.config import AuthSettings, ServerSettings
 from rightseat.config.secret import Secret
+from rightseat.config.settings import AuthSettings, ServerSettings
 from rightseat.http.auth import Authenticator
 from rightseat.types.events import Event, RunFinished
-from rightseat.types.turn import Forwarded, Turn
+from rightseat.types.turn import ForwardedProps, Turn
 from tests.kit.client import Client
 from tests.kit.house import Lines, calls, house, says
 from tests.unit.doors.copilotkit.agui import given
@@ -73,9 +73,9 @@ async def test_headers_and_properties_reach_an_agent(way: str) -> None:
     assert passed == PASSED
     if way in GRAPHQL:
         extensions = {"openaiAssistantAPI": {"threadId": "x", "runId": None}}
-        assert turn.forwarded == Forwarded(PROPERTIES, extensions, {"limit": 3})
+        assert turn.forwarded == ForwardedProps(PROPERTIES, extensions, {"limit": 3})
     else:
-        assert turn.forwarded == Forwarded(PROPERTIES)
+        assert turn.forwarded == ForwardedProps(PROPERTIES)
 
 
 @pytest.mark.demand("copilotkit.headers_forwarded_agents_allow")
@@ -130,4 +130,4 @@ async def test_properties_that_are_no_object_are_none(props: object) -> None:
         await client.post("/agui/agent", given("hi", forwardedProps=props))
         await client.head()
         assert b"RUN_FINISHED" in await client.body()
-    assert turns[0].forwarded == Forwarded()
+    assert turns[0].forwarded == ForwardedProps()

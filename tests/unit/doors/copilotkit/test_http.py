@@ -9,10 +9,10 @@ from urllib.parse import quote
 import pytest
 
 from rightseat import Runtime
-from rightseat.config import AuthSettings
 from rightseat.config.secret import Secret
+from rightseat.config.settings import AuthSettings
 from rightseat.http.auth import Authenticator
-from rightseat.types.chunks import Fragment, Text
+from rightseat.types.chunks import ModelChunk, TextChunk
 from rightseat.types.model import Prompt
 from tests.kit.client import Client
 from tests.kit.house import Lines, says
@@ -265,8 +265,8 @@ async def test_a_preflight_takes_the_clients_headers() -> None:
 async def test_keep_alives_are_parts_that_change_nothing() -> None:
     beats = asyncio.Event()
 
-    async def slow(prompt: Prompt) -> AsyncIterator[Fragment]:
-        yield Text("one")
+    async def slow(prompt: Prompt) -> AsyncIterator[ModelChunk]:
+        yield TextChunk("one")
         await beats.wait()
         for fragment in says(" two"):
             yield fragment

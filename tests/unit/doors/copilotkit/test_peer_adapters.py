@@ -11,10 +11,10 @@ from langchain_core.runnables import RunnableLambda
 from rightseat import Runtime, tool
 from rightseat.agents.copilotkit import copilotkit
 from rightseat.mcp import link as linking
-from rightseat.mcp.server import Server
-from rightseat.middleware.hooks import Answered, Asked, Hooks
-from rightseat.models.anthropic import Anthropic
-from rightseat.stores.memory import Memory
+from rightseat.mcp.server import McpServerConfig
+from rightseat.middleware.hooks import HookRequest, HookResponse, Hooks
+from rightseat.models.anthropic import AnthropicModel
+from rightseat.stores.memory import MemoryStore
 from tests.kit.house import Lines, says
 from tests.kit.vendors import anthropic as wire
 from tests.kit.waiting import until
@@ -41,7 +41,7 @@ async def test_a_plain_string_of_langchain(given: str, document: str) -> None:
     assert (answer.text, answer.response["status"]["code"]) == (given, "Success")
 
 
-async def said_to(anthropic: Anthropic, *messages: dict[str, Any]) -> Answer:
+async def said_to(anthropic: AnthropicModel, *messages: dict[str, Any]) -> Answer:
     async with home(Runtime(model=anthropic)) as url:
         return await ask(url, body(data(*messages)))
 
@@ -118,8 +118,8 @@ async def test_a_long_conversation_is_sent_whole() -> None:
 @pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 async def test_hooks_need_no_key_of_a_cloud() -> None:
     """There they are called only for who sends one."""
-    before: list[Asked] = []
-    after: list[Answered] = []
+    before: list[HookRequest] = []
+    after: list[HookResponse] = []
     hooks = Hooks(on_before_request=before.append, on_after_request=after.append)
     async with home(Runtime(model=Lines(says("ok")), hooks=hooks)) as url:
         await ask(url, body(data()))
@@ -134,9 +134,9 @@ async def test_an_mcp_server_that_was_down_is_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There one that failed has no tools for as long as the runtime lives."""
-    monkeypatch.setattr(linking, "FIRST", 0.01)
+    monkeypatch.setattr(linking, "FIRST_RETRY", 0.01)
     program = tmp_path / "program"
-    async with started(Server(name="things", command=str(program))) as servers:
+    async with started(McpServerConfig(name="things", command=str(program))) as servers:
         assert servers.down.keys() == {"things"}
         assert await offered(servers) == {}
         draft = tmp_path / "draft"
@@ -152,7 +152,7 @@ async def test_a_remote_endpoint_is_not_asked_what_it_has_with_every_request() -
     """There it is, and twice to load a state. Of its paths the short ones are not used: by one of them who
     asks for a state runs the agent."""
     async with RemoteEndpoint() as remote:
-        runtime = Runtime(remote=[copilotkit("ck", {"url": remote.url})], store=Memory())
+        runtime = Runtime(remote=[copilotkit("ck", {"url": remote.url})], store=MemoryStore())
         await runtime.start()
         async with home(runtime) as url:
             for number in range(3):

@@ -8,7 +8,7 @@ import pytest
 from rightseat import Runtime, ToolContext, tool
 from rightseat.engine.loop import Assistant
 from rightseat.types.events import StateDelta, StateSnapshot, StepEnd, StepStart
-from rightseat.types.messages import Image
+from rightseat.types.messages import ImageMessagePart
 from rightseat.types.model import Prompt, ToolChoice
 from rightseat.types.tools import Result
 from tests.kit.house import Lines, calls, says
@@ -87,7 +87,7 @@ async def test_every_kind_of_message(document: str) -> None:
         ("user", "", None),
         ("user", "last", None),
     ]
-    assert prompt.messages[-2].parts == (Image("data:image/png;base64,AAAA"),)
+    assert prompt.messages[-2].parts == (ImageMessagePart("data:image/png;base64,AAAA"),)
 
 
 @pytest.mark.demand("copilotkit.inputs_whole_message_kind", "copilotkit.tool_list_order_de")

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime, tool
-from rightseat.config import AuthSettings
 from rightseat.config.secret import Secret
+from rightseat.config.settings import AuthSettings
 from rightseat.engine.loop import Assistant
 from rightseat.http.auth import Authenticator
-from rightseat.types.chunks import Fragment, Text
+from rightseat.types.chunks import ModelChunk, TextChunk
 from rightseat.types.events import (
     Event,
     RunFinished,
@@ -224,10 +224,10 @@ async def test_every_generation_finds_the_same_thread() -> None:
 async def test_leaving_in_the_middle_keeps_what_was_said() -> None:
     ended = asyncio.Event()
 
-    async def slow(prompt: Prompt) -> AsyncIterator[Fragment]:
+    async def slow(prompt: Prompt) -> AsyncIterator[ModelChunk]:
         try:
-            yield Text("Half of ")
-            yield Text("it")
+            yield TextChunk("Half of ")
+            yield TextChunk("it")
             await asyncio.Event().wait()
         finally:
             ended.set()

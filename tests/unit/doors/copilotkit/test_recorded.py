@@ -13,7 +13,7 @@ import pytest
 
 from rightseat import Runtime, tool
 from rightseat.errors import Incomplete, UpstreamDenied, UpstreamError
-from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Text
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallArgs, ToolCallStart
 from rightseat.types.model import Prompt
 from tests.kit.house import Lines, Script, calls, says
 from tests.unit.doors.copilotkit.client import DOCUMENT, GENERIC, ask, body, data, home
@@ -55,15 +55,19 @@ def voidAction() -> None:
 TOOLS = [getWeather, failAction, numAction, objAction, voidAction]
 
 
-def enforced(name: str, *pieces: str) -> list[Fragment]:
+def enforced(name: str, *pieces: str) -> list[ModelChunk]:
     """A call whose arguments are shown as they come, as the recordings have them."""
-    return [CallName(0, name, enforced=True), *(CallArgs(0, piece) for piece in pieces), Finish("calls")]
+    return [
+        ToolCallStart(0, name, enforced=True),
+        *(ToolCallArgs(0, piece) for piece in pieces),
+        FinishChunk("calls"),
+    ]
 
 
 def failing(error: UpstreamError, *words: str) -> Script:
-    async def stream(prompt: Prompt) -> AsyncIterator[Fragment]:
+    async def stream(prompt: Prompt) -> AsyncIterator[ModelChunk]:
         for word in words:
-            yield Text(word)
+            yield TextChunk(word)
         raise error
 
     return stream

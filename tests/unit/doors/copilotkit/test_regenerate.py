@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime, ToolContext, tool
-from rightseat.stores.memory import Memory
-from rightseat.stores.sqlite import SQLite
-from rightseat.types.chunks import Fragment, Reasoning, Text
+from rightseat.stores.memory import MemoryStore
+from rightseat.stores.sqlite import SQLiteStore
+from rightseat.types.chunks import ModelChunk, ReasoningChunk, TextChunk
 from rightseat.types.model import Prompt
 from tests.contract.stores.members import Keeper
 from tests.kit.client import Client, Frame
@@ -23,7 +23,7 @@ Said = dict[str, Any]
 
 @pytest.fixture(params=["memory", "sqlite"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Keeper]:
-    keeper: Keeper = Memory() if request.param == "memory" else SQLite(tmp_path)
+    keeper: Keeper = MemoryStore() if request.param == "memory" else SQLiteStore(tmp_path)
     yield keeper
     await keeper.close()
 
@@ -168,8 +168,8 @@ async def test_an_answer_with_tools_and_thoughts(store: Keeper) -> None:
     def add() -> int:
         return 5
 
-    first = [Reasoning("hm"), *calls(("add", "{}"), text="Let me see.")]
-    again = [Reasoning("well"), *calls(("add", "{}"), text="Once more.")]
+    first = [ReasoningChunk("hm"), *calls(("add", "{}"), text="Let me see.")]
+    again = [ReasoningChunk("well"), *calls(("add", "{}"), text="Once more.")]
     lines = Lines(first, says("Five."), again, says("5."), says("So."))
     async with house(Runtime(model=lines, tools=[add], store=store)) as server:
         page = Page(server)
@@ -229,8 +229,8 @@ async def test_an_answer_or_a_result_goes_on_although_the_talk_is_not_posted(sto
 
 
 async def test_a_failed_answer_made_anew(store: Keeper) -> None:
-    async def fails(prompt: Prompt) -> AsyncIterator[Fragment]:
-        yield Text("Half")
+    async def fails(prompt: Prompt) -> AsyncIterator[ModelChunk]:
+        yield TextChunk("Half")
         raise RuntimeError
 
     async with house(Runtime(model=Lines(fails, says("Whole.")), store=store)) as server:

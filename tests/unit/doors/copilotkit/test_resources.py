@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.config import AuthSettings
 from rightseat.config.secret import Secret
+from rightseat.config.settings import AuthSettings
 from rightseat.http.auth import Authenticator
 from tests.kit.client import Client
 from tests.kit.client import request as raw

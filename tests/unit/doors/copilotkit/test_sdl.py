@@ -10,9 +10,9 @@ import pytest
 from graphql import build_schema, parse, print_ast, validate
 from graphql.language import DefinitionNode
 
-from rightseat.config.graphql_limits import DocumentLimits
-from rightseat.doors.copilotkit.document import prepare
-from rightseat.doors.copilotkit.schema import schema
+from rightseat.config.graphql_limits import GraphQLLimits
+from rightseat.doors.copilotkit.document import prepare_document
+from rightseat.doors.copilotkit.schema import get_schema
 from rightseat.doors.copilotkit.sdl import SDL
 from tests.unit.doors.copilotkit.client import DOCUMENT, GENERIC, WHOLE
 
@@ -64,19 +64,19 @@ def test_every_definition_is_as_recorded() -> None:
 def test_the_schema_is_sound() -> None:
     build_schema(SDL)
     for document in (DOCUMENT, GENERIC, WHOLE, OLDER):
-        assert validate(schema(), parse(document)) == []
-    assert {d.name for d in schema().directives} >= {"defer", "stream", "skip", "include"}
+        assert validate(get_schema(), parse(document)) == []
+    assert {d.name for d in get_schema().directives} >= {"defer", "stream", "skip", "include"}
 
 
 @pytest.mark.demand("copilotkit.valid_document_works_through")
 @pytest.mark.parametrize("document", [DOCUMENT, OLDER])
 def test_documents_of_the_clients_have_a_plan(document: str) -> None:
-    prepared = prepare(document, "generateCopilotResponse", False, DocumentLimits())
+    prepared = prepare_document(document, "generateCopilotResponse", False, GraphQLLimits())
     assert prepared.streaming.always
     assert prepared.plan is not None
     assert prepared.plan.data == "data"
     assert prepared.plan.messages["TextMessageOutput"].fields[:3] == ("__typename", "id", "createdAt")
-    assert prepare(document, "generateCopilotResponse", False, DocumentLimits()) is prepared
+    assert prepare_document(document, "generateCopilotResponse", False, GraphQLLimits()) is prepared
 
 
 @pytest.mark.demand("copilotkit.valid_document_works_through")
@@ -86,8 +86,8 @@ def test_the_recorded_document_has_the_same_plan() -> None:
         lines = (RECORDED / f"{name}.txt").read_text("utf-8").splitlines()
         [posted] = [json.loads(line) for line in lines if line.startswith('{"operationName"')]
         assert (
-            prepare(posted["query"], posted["operationName"], False, DocumentLimits()).plan
-            == prepare(DOCUMENT, None, False, DocumentLimits()).plan
+            prepare_document(posted["query"], posted["operationName"], False, GraphQLLimits()).plan
+            == prepare_document(DOCUMENT, None, False, GraphQLLimits()).plan
         )
 
 
@@ -107,13 +107,13 @@ def test_the_recorded_document_has_the_same_plan() -> None:
 )
 def test_what_is_not_of_their_shape_has_none(old: str, new: str) -> None:
     assert old in DOCUMENT
-    prepared = prepare(DOCUMENT.replace(old, new, 1), None, False, DocumentLimits())
+    prepared = prepare_document(DOCUMENT.replace(old, new, 1), None, False, GraphQLLimits())
     assert prepared.plan is None
 
 
 def test_plans_are_for_streams_only() -> None:
-    assert prepare(WHOLE, None, False, DocumentLimits()).plan is None
-    assert not prepare(WHOLE, None, False, DocumentLimits()).streaming.always
+    assert prepare_document(WHOLE, None, False, GraphQLLimits()).plan is None
+    assert not prepare_document(WHOLE, None, False, GraphQLLimits()).streaming.always
 
 
 @pytest.mark.io

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from rightseat import Runtime, tool
-from rightseat.config.graphql_limits import DocumentLimits
-from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Text
+from rightseat.config.graphql_limits import GraphQLLimits
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallArgs, ToolCallStart
 from rightseat.types.model import Prompt
 from tests.kit.client import Client
 from tests.kit.house import Lines, says
@@ -39,19 +39,19 @@ class Flood:
         self.begun = asyncio.Event()
         self.ended = asyncio.Event()
 
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         try:
             for _ in range(self.chunks):
                 self.said += 1
                 if self.said == 50:
                     self.begun.set()
-                yield Text(self.words)
+                yield TextChunk(self.words)
                 await asyncio.sleep(0)
             self.rounds -= 1
             if self.rounds:
-                yield CallName(0, "nod")
-                yield CallArgs(0, "{}")
-            yield Finish("calls" if self.rounds else "stop")
+                yield ToolCallStart(0, "nod")
+                yield ToolCallArgs(0, "{}")
+            yield FinishChunk("calls" if self.rounds else "stop")
         finally:
             self.ended.set()
 
@@ -96,9 +96,9 @@ async def test_leaving_ends_the_model(document: str) -> None:
         async with Client(url) as client:
             await client.post(PATH, body(data(), document), {"Accept": ACCEPT})
             await asyncio.wait_for(model.begun.wait(), STUCK)
-            assert runtime.active == 1
+            assert runtime.active_runs == 1
         await asyncio.wait_for(model.ended.wait(), STUCK)
-    assert runtime.active == 0
+    assert runtime.active_runs == 0
 
 
 @pytest.mark.demand("copilotkit.graphql_client_abort_cancels")
@@ -106,11 +106,11 @@ async def test_leaving_ends_the_model(document: str) -> None:
 async def test_leaving_before_the_first_word(document: str) -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
 
-    async def silent(prompt: Prompt) -> AsyncIterator[Fragment]:
+    async def silent(prompt: Prompt) -> AsyncIterator[ModelChunk]:
         begun.set()
         try:
             await asyncio.Event().wait()
-            yield Text("")
+            yield TextChunk("")
         finally:
             ended.set()
 
@@ -124,7 +124,7 @@ async def test_leaving_before_the_first_word(document: str) -> None:
 @pytest.mark.demand("copilotkit.property_test_fan_event", "copilotkit.abuse_depth_alias_batch")
 @pytest.mark.parametrize("document", [GENERIC, WHOLE])
 async def test_what_must_be_kept_has_a_limit(document: str) -> None:
-    limits = DocumentLimits(max_answer_mb=1)
+    limits = GraphQLLimits(max_answer_mb=1)
     model = Flood(3000, "x" * 1000)
     async with home(Runtime(model=model), graphql=limits) as url:
         answer = await ask(url, body(data(), document))

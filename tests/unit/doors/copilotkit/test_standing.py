@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.doors.copilotkit.agui_messages import messages_of
-from rightseat.http.agui.standing import standing
+from rightseat.doors.copilotkit.agui_messages import build_messages
+from rightseat.http.agui.standing import visible_branch
 from rightseat.types.events import (
     CallEnd,
     CallResult,
@@ -23,8 +23,8 @@ from rightseat.types.events import (
     TextEnd,
     TextStart,
 )
-from rightseat.types.messages import Call, Message, said
-from rightseat.types.threads import Entry, ends, posted
+from rightseat.types.messages import Message, ToolCall, text_message
+from rightseat.types.threads import ThreadEntry, extract_user_input, is_run_end
 from rightseat.types.turn import Turn
 
 # What is said in a run: t is a text, r are thoughts, c is a call with its result, q a question at the end.
@@ -36,11 +36,11 @@ STEP = st.tuples(RUNS, st.integers(0, 6), st.sampled_from(["say", "edit", "again
 class Page:
     def __init__(self) -> None:
         self.shown: list[Message] = []
-        self.log: list[Entry] = []
+        self.log: list[ThreadEntry] = []
         self.ids = count(1)
 
     def run(self, kinds: str, failed: bool) -> None:
-        said_ = posted(Turn(messages=tuple(self.shown)), new=not self.log)
+        said_ = extract_user_input(Turn(messages=tuple(self.shown)), new=not self.log)
         if said_.messages:
             self.log.append(said_)
         self.log.append(RunStarted("t", f"r{next(self.ids)}"))
@@ -51,7 +51,7 @@ class Page:
     def answer(self, kind: str, id: str) -> list[Event]:
         match kind:
             case "t":
-                self.shown.append(said("assistant", id, id=id))
+                self.shown.append(text_message("assistant", id, id=id))
                 return [TextStart(id), TextDelta(id, id[:1]), TextDelta(id, id[1:]), TextEnd(id)]
             case "r":
                 return [ReasoningStart(id), ReasoningEnd(id)]
@@ -59,20 +59,20 @@ class Page:
                 return [Interrupt(id, "ask", "?", {})]
             case _:
                 call = f"call-{id}"
-                self.shown.append(Message("assistant", calls=(Call(call, "f", ""),), id=id))
-                self.shown.append(said("tool", id, call_id=call, id=f"result-{call}"))
+                self.shown.append(Message("assistant", calls=(ToolCall(call, "f", ""),), id=id))
+                self.shown.append(text_message("tool", id, call_id=call, id=f"result-{call}"))
                 return [CallStart(call, "f", id), CallEnd(call), CallResult(call, id)]
 
     def back(self, far: int, how: str) -> None:
         """To a question: a page never goes on behind half of an answer."""
         asked = [n for n, message in enumerate(self.shown) if message.role == "user"]
         if how == "say" or not asked:
-            self.shown.append(said("user", "new", id=f"u{next(self.ids)}"))
+            self.shown.append(text_message("user", "new", id=f"u{next(self.ids)}"))
             return
         place = asked[max(len(asked) - 1 - far, 0)]
         before = self.shown[place]
         words = before.text if how == "again" else f"{before.text} edited"
-        self.shown = [*self.shown[:place], said("user", words, id=before.id)]
+        self.shown = [*self.shown[:place], text_message("user", words, id=before.id)]
 
     def seen(self) -> list[tuple[str, str]]:
         return [(message.id or "", message.text) for message in self.shown]
@@ -85,11 +85,13 @@ def test_what_stands_is_what_the_page_shows(steps: list[tuple[str, int, str, boo
     for kinds, far, how, failed in steps:
         page.back(far, how)
         page.run(kinds, failed)
-        left = standing(list(enumerate(page.log, 1)))
-        assert [(one["id"], one.get("content", "")) for one in messages_of(left)] == page.seen()
+        left = visible_branch(list(enumerate(page.log, 1)))
+        assert [(one["id"], one.get("content", "")) for one in build_messages(left)] == page.seen()
         # What is left is whole runs, one after the other.
         frame = [
-            isinstance(entry, RunStarted) for entry in left if isinstance(entry, RunStarted) or ends(entry)
+            isinstance(entry, RunStarted)
+            for entry in left
+            if isinstance(entry, RunStarted) or is_run_end(entry)
         ]
         assert frame == [True, False] * (len(frame) // 2)
 
@@ -99,7 +101,7 @@ def test_a_thread_that_was_never_cut_is_left_as_it_is() -> None:
     for kinds in ("rtct", "t", "tq"):
         page.back(0, "say")
         page.run(kinds, False)
-    assert standing(list(enumerate(page.log, 1))) == page.log
+    assert visible_branch(list(enumerate(page.log, 1))) == page.log
 
 
 def test_a_question_of_a_run_that_was_cut_off_is_asked_no_more() -> None:
@@ -108,16 +110,18 @@ def test_a_question_of_a_run_that_was_cut_off_is_asked_no_more() -> None:
     page.run("tq", False)
     page.back(0, "again")
     page.run("t", False)
-    assert not [entry for entry in standing(list(enumerate(page.log, 1))) if isinstance(entry, Interrupt)]
+    assert not [
+        entry for entry in visible_branch(list(enumerate(page.log, 1))) if isinstance(entry, Interrupt)
+    ]
 
 
 def test_an_agent_may_name_its_messages_alike_in_every_run() -> None:
-    log: list[Entry] = []
+    log: list[ThreadEntry] = []
     shown: list[Message] = []
     for number in range(3):
-        shown.append(said("user", f"q{number}", id=f"u{number}"))
-        log.append(posted(Turn(messages=tuple(shown)), new=not log))
+        shown.append(text_message("user", f"q{number}", id=f"u{number}"))
+        log.append(extract_user_input(Turn(messages=tuple(shown)), new=not log))
         log.append(RunStarted("t", f"r{number}"))
         log += [TextStart("text"), TextDelta("text", f"a{number}"), TextEnd("text"), RunFinished("stop")]
-        shown.append(said("assistant", f"a{number}", id="text"))
-    assert standing(list(enumerate(log, 1))) == log
+        shown.append(text_message("assistant", f"a{number}", id="text"))
+    assert visible_branch(list(enumerate(log, 1))) == log

@@ -8,7 +8,7 @@ from typing import Literal
 
 from rightseat.config.settings import Config, ModelSettings, PluginSettings
 from rightseat.http.auth import Authenticator
-from rightseat.wiring import runtime
+from rightseat.wiring.from_config import build_runtime
 from tests.kit.house import House, house
 from tests.unit.plugins.runtime.written import Api, answering, written
 
@@ -45,5 +45,5 @@ async def placed(
         (plugin / "flows" / "report.yaml").write_text(FLOW, "utf-8")
         settings = PluginSettings(path=str(plugin), allow=("127.0.0.1",), confirm=confirm)
         config = Config(models={"default": ModelSettings(spec="scripted:demo")}, plugins=(settings,))
-        async with house(runtime(config), authenticate=authenticate) as home:
+        async with house(build_runtime(config), authenticate=authenticate) as home:
             yield Place(home, api)

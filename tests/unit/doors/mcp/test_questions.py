@@ -1,6 +1,6 @@
 """What MCP's flat forms show of a question's schema."""
 
-from rightseat.doors.mcp.questions import form
+from rightseat.doors.mcp.questions import make_form_schema
 from rightseat.types.events import Interrupt
 
 
@@ -13,7 +13,7 @@ def test_a_field_that_no_form_has_is_left_out_unless_it_must_be_there() -> None:
         "tags": {"type": "array"},
     }
     schema = {"type": "object", "properties": fields, "required": ["approved", "tags", "gone"]}
-    assert form(Interrupt("ask_1", "confirm", "Approve?", schema)) == {
+    assert make_form_schema(Interrupt("ask_1", "confirm", "Approve?", schema)) == {
         "type": "object",
         "properties": {
             "approved": {"type": "boolean"},
@@ -25,6 +25,6 @@ def test_a_field_that_no_form_has_is_left_out_unless_it_must_be_there() -> None:
 
 
 def test_a_question_has_one_field() -> None:
-    asked = form(Interrupt("ask_1", "ask", "Which?", {"enum": ["a", 1]}))
+    asked = make_form_schema(Interrupt("ask_1", "ask", "Which?", {"enum": ["a", 1]}))
     assert asked["properties"] == {"answer": {"type": "string", "enum": ["a", "1"]}}
     assert asked["required"] == ["answer"]

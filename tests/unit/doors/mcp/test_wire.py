@@ -10,10 +10,10 @@ import pytest
 from mcp_types import methods
 
 from rightseat import Runtime
-from rightseat.config import AuthSettings
 from rightseat.config.secret import Secret
-from rightseat.doors.mcp.routes import desk
-from rightseat.engine.toolsets import CALLED
+from rightseat.config.settings import AuthSettings
+from rightseat.doors.mcp.routes import registry
+from rightseat.engine.toolsets import DIRECT_CALLS
 from rightseat.http.auth import Authenticator
 from tests.kit.client import Client, request
 from tests.kit.house import House, Lines, house, says
@@ -271,11 +271,11 @@ async def test_a_call_is_called_off(tmp_path: Path) -> None:
         assert (await anext(frames)).json["method"] == "elicitation/create"
         off = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 41}}
         await post(place.home.url, off, {"Mcp-Session-Id": f"ask-{'3' * 32}"})
-        assert len(desk.running) == 1, "another session's word does not count"
+        assert len(registry.active_calls) == 1, "another session's word does not count"
         await post(place.home.url, off, session)
         assert [frame async for frame in frames if frame.data is not None] == []
         assert place.api.asked == []
-        assert not desk.running
+        assert not registry.active_calls
 
 
 async def test_a_client_that_leaves_ends_the_run(tmp_path: Path) -> None:
@@ -291,8 +291,8 @@ async def test_a_client_that_leaves_ends_the_run(tmp_path: Path) -> None:
             body = json.dumps(asking("tools/call", {"name": "ask_default", "arguments": {"request": "x"}}))
             await client.send(request("POST", "/mcp", body.encode(), JSON))
             await begun.wait()
-            assert home.app.runtime.active == 1
-        await until(lambda: home.app.runtime.active == 0)
+            assert home.app.runtime.active_runs == 1
+        await until(lambda: home.app.runtime.active_runs == 0)
 
 
 async def test_a_failed_run_is_an_error_result(tmp_path: Path) -> None:
@@ -313,5 +313,5 @@ async def test_who_carries_out_calls_is_listed_nowhere(tmp_path: Path) -> None:
             models = [model["id"] for model in (await client.json())["data"]]
         _, _, answer = await post(place.home.url, asking("tools/list"))
     assert answer is not None
-    assert CALLED not in models
+    assert DIRECT_CALLS not in models
     assert not any("tools" in tool["name"] for tool in answer["result"]["tools"])

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from rightseat import Assistant, Runtime
-from rightseat.middleware.model_info import Source
-from rightseat.types.capabilities import Seat
-from rightseat.types.chunks import Finish, Fragment, Text, Used
+from rightseat.middleware.model_info import ModelInfo
+from rightseat.types.capabilities import BoundModel
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Usage
 from tests.kit.client import Client
 from tests.kit.house import Lines, house, says
@@ -23,7 +23,7 @@ PERSON = [{"id": "u", "role": "user", "content": "hi"}]
 
 def choosing() -> Runtime:
     fast, big = Lines(says("by fast")), Lines(says("by big"))
-    choice = {"fast": Seat.of(fast), "big": Seat.of(big)}
+    choice = {"fast": BoundModel.from_model(fast), "big": BoundModel.from_model(big)}
     return Runtime(
         assistants=[
             Assistant("default", fast, models=choice),
@@ -137,9 +137,9 @@ async def test_copilotkit(given: dict[str, Any], properties: dict[str, Any], ans
 
 @pytest.mark.demand("models.models_name_limits_own", "playground.inspector_event_stream_run")
 async def test_what_an_answer_cost_stands_beside_its_tokens() -> None:
-    line: list[Fragment] = [Text("ok"), Used(Usage(1000, 500)), Finish("stop")]
+    line: list[ModelChunk] = [TextChunk("ok"), UsageChunk(Usage(1000, 500)), FinishChunk("stop")]
     model = Lines(line, line)
-    runtime = Runtime(model=model, sources={"default": Source("kit", "m", 2.0, 4.0)})
+    runtime = Runtime(model=model, sources={"default": ModelInfo("kit", "m", 2.0, 4.0)})
     async with house(runtime) as server, Client(server.url) as client:
         await client.post("/agui/default", {**RUN, "messages": PERSON})
         await client.head()

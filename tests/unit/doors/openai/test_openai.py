@@ -9,8 +9,8 @@ import pytest
 
 from rightseat import Assistant, Prompt, Runtime, tool
 from rightseat.middleware.quota import Quota, Quotas
-from rightseat.models.openai import OpenAI
-from rightseat.types.chunks import Finish, Fragment, Text, Used
+from rightseat.models.openai import OpenAIModel
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Usage
 from tests.kit import faults
 from tests.kit.client import Client, request
@@ -43,14 +43,14 @@ class Counted:
     def __init__(self) -> None:
         self.number = 0
 
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         self.number += 1
         mine = self.number
         for word in ("answer ", str(mine)):
             await asyncio.sleep(0)
-            yield Text(word)
-        yield Used(Usage(3, 2))
-        yield Finish("stop")
+            yield TextChunk(word)
+        yield UsageChunk(Usage(3, 2))
+        yield FinishChunk("stop")
 
 
 @pytest.mark.demand("openai.n_several_responders_bare")
@@ -159,7 +159,7 @@ async def test_options_reach_the_upstream_as_given() -> None:
         "base_url": "http://elsewhere",
     }
     async with Upstream() as upstream:
-        await chat(Runtime(model=OpenAI("m", base_url=upstream.url)), **given)
+        await chat(Runtime(model=OpenAIModel("m", base_url=upstream.url)), **given)
         [sent] = [received.json for received in upstream.requests[:1]]
     passed = ("temperature", "seed", "stop", "parallel_tool_calls", "logprobs", "top_logprobs", "user")
     assert {key: sent[key] for key in passed} == {key: given[key] for key in passed}
@@ -173,7 +173,7 @@ async def test_options_reach_the_upstream_as_given() -> None:
 @pytest.mark.demand("openai.logprobs_passed_through")
 async def test_logprobs_come_back() -> None:
     row = {"token": "a", "logprob": -0.5, "bytes": None, "top_logprobs": []}
-    line: list[Fragment] = [Text("a", {"content": [row]}), Finish("stop")]
+    line: list[ModelChunk] = [TextChunk("a", {"content": [row]}), FinishChunk("stop")]
     _, body = await chat(Runtime(model=Lines(line)), logprobs=True)
     assert body["choices"][0]["logprobs"] == {"content": [row]}
     _, frames = await chat(Runtime(model=Lines(line)), logprobs=True, stream=True)
@@ -261,7 +261,7 @@ VECTORS = {
 async def test_embeddings_come_from_the_models_endpoint() -> None:
     async with Upstream() as upstream:
         upstream.reply = faults.body(json.dumps(VECTORS).encode())
-        runtime = Runtime(model=OpenAI("emb", base_url=upstream.url))
+        runtime = Runtime(model=OpenAIModel("emb", base_url=upstream.url))
         asked = {"input": ["a"], "model": "any", "dimensions": 2}
         assert await post(runtime, asked, "/v1/embeddings") == (200, VECTORS | {"model": "any"})
         [sent] = upstream.requests
@@ -273,11 +273,11 @@ async def test_embeddings_come_from_the_models_endpoint() -> None:
 async def test_embeddings_that_fail() -> None:
     async with Upstream() as upstream:
         upstream.reply = faults.status(401)
-        runtime = Runtime(model=OpenAI("emb", base_url=upstream.url, tries=1))
+        runtime = Runtime(model=OpenAIModel("emb", base_url=upstream.url, tries=1))
         status, body = await post(runtime, {"input": "a"}, "/v1/embeddings")
         assert (status, body["error"]["code"]) == (502, "upstream_denied")
         upstream.reply = faults.body(b"[1]")
-        runtime = Runtime(model=OpenAI("emb", base_url=upstream.url, tries=1))
+        runtime = Runtime(model=OpenAIModel("emb", base_url=upstream.url, tries=1))
         status, body = await post(runtime, {"input": "a"}, "/v1/embeddings")
         assert (status, body["error"]["code"]) == (502, "upstream_garbled")
     status, body = await post(Runtime(model=Lines()), {"input": "a"}, "/v1/embeddings")
@@ -303,7 +303,7 @@ async def test_embeddings_count_against_the_owners_quota() -> None:
     async with Upstream() as upstream:
         usage = {"usage": {"prompt_tokens": 7, "total_tokens": 7}}
         upstream.reply = faults.body(json.dumps(VECTORS | usage).encode())
-        model = OpenAI("emb", base_url=upstream.url)
+        model = OpenAIModel("emb", base_url=upstream.url)
         runtime = Runtime(model=model, quotas=Quotas(Quota(tokens_per_day=7)))
         async with house(runtime) as server, Client(server.url) as client:
             await client.post("/v1/embeddings", {"input": "a"})

@@ -8,9 +8,9 @@ import pytest
 from rightseat import Assistant, Runtime
 from rightseat.errors import CallerError
 from rightseat.middleware.quota import Quota, Quotas
-from rightseat.types.chunks import Finish, Fragment, Text, Used
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Usage
-from rightseat.types.model import Raw, Settings
+from rightseat.types.model import RawPrompt, SamplingSettings
 from tests.kit.house import Lines, says
 from tests.unit.doors.openai.test_openai import post
 
@@ -46,7 +46,7 @@ async def complete(model: Lines, **body: Any) -> tuple[int, Any]:
 
 @pytest.mark.demand("llamacpp.v1_completions_raw_grammar")
 async def test_the_prompt_goes_as_it_is_without_system_or_template() -> None:
-    model = Going([Text("b"), Used(Usage(3, 1)), Finish("length")])
+    model = Going([TextChunk("b"), UsageChunk(Usage(3, 1)), FinishChunk("length")])
     status, body = await complete(
         model,
         prompt="a",
@@ -59,10 +59,10 @@ async def test_the_prompt_goes_as_it_is_without_system_or_template() -> None:
     )
     assert status == 200
     [prompt] = model.asked
-    assert prompt.raw == Raw("a", 'root ::= "b"')
+    assert prompt.raw == RawPrompt("a", 'root ::= "b"')
     assert prompt.tools == ()
     assert [message.role for message in prompt.messages] == ["user"]
-    wanted = Settings(temperature=0, max_tokens=1, seed=7, stop=("\n",), extra={"user": "me"})
+    wanted = SamplingSettings(temperature=0, max_tokens=1, seed=7, stop=("\n",), extra={"user": "me"})
     assert prompt.settings == wanted
     assert body["object"] == "text_completion"
     assert body["choices"] == [{"text": "b", "index": 0, "logprobs": None, "finish_reason": "length"}]
@@ -71,7 +71,7 @@ async def test_the_prompt_goes_as_it_is_without_system_or_template() -> None:
 
 @pytest.mark.demand("llamacpp.v1_completions_raw_grammar")
 async def test_streamed() -> None:
-    model = Going([Text("b"), Text("c"), Used(Usage(3, 2)), Finish("stop")])
+    model = Going([TextChunk("b"), TextChunk("c"), UsageChunk(Usage(3, 2)), FinishChunk("stop")])
     status, frames = await complete(model, prompt="a", stream=True, stream_options={"include_usage": True})
     assert status == 200
     *chunks, counted, done = frames
@@ -85,12 +85,12 @@ async def test_streamed() -> None:
 @pytest.mark.parametrize(
     ("prompt", "raws"),
     [
-        ([5, 6], [Raw((5, 6))]),
-        ([[5], [6]], [Raw((5,)), Raw((6,))]),
-        (["a", "b"], [Raw("a"), Raw("b")]),
+        ([5, 6], [RawPrompt((5, 6))]),
+        ([[5], [6]], [RawPrompt((5,)), RawPrompt((6,))]),
+        (["a", "b"], [RawPrompt("a"), RawPrompt("b")]),
     ],
 )
-async def test_tokens_and_several_prompts(prompt: Any, raws: list[Raw]) -> None:
+async def test_tokens_and_several_prompts(prompt: Any, raws: list[RawPrompt]) -> None:
     model = Going(*(says("x") for _ in raws))
     status, body = await complete(model, prompt=prompt)
     assert status == 200
@@ -100,7 +100,11 @@ async def test_tokens_and_several_prompts(prompt: Any, raws: list[Raw]) -> None:
 
 @pytest.mark.demand("llamacpp.v1_completions_raw_grammar")
 async def test_probabilities_in_the_older_form_whole_and_streamed() -> None:
-    said: list[Fragment] = [Text("ab", probable("ab", "x", "y")), Text("c", probable("c")), Finish("stop")]
+    said: list[ModelChunk] = [
+        TextChunk("ab", probable("ab", "x", "y")),
+        TextChunk("c", probable("c")),
+        FinishChunk("stop"),
+    ]
     whole = {
         "tokens": ["ab", "c"],
         "token_logprobs": [-0.5, -0.5],
@@ -109,7 +113,7 @@ async def test_probabilities_in_the_older_form_whole_and_streamed() -> None:
     }
     model = Going(said, said)
     _, body = await complete(model, prompt="a", logprobs=2)
-    assert model.asked[0].raw == Raw("a", "", 2)
+    assert model.asked[0].raw == RawPrompt("a", "", 2)
     assert body["choices"][0]["logprobs"] == whole
     _, frames = await complete(model, prompt="a", logprobs=2, stream=True)
     told = [json.loads(one)["choices"][0]["logprobs"] for one in frames[:-1]]
@@ -120,7 +124,7 @@ async def test_probabilities_in_the_older_form_whole_and_streamed() -> None:
 async def test_echo_is_the_models() -> None:
     model = Going(says("ab"))
     assert (await complete(model, prompt="a", echo=True))[0] == 200
-    assert model.asked[0].raw == Raw("a", "", None, True)
+    assert model.asked[0].raw == RawPrompt("a", "", None, True)
 
 
 @pytest.mark.demand("llamacpp.v1_completions_raw_grammar")
@@ -163,7 +167,7 @@ async def test_what_a_chat_model_does_not_take(more: dict[str, Any], param: str)
 
 
 async def test_it_counts_against_the_owners_quota() -> None:
-    model = Going([Text("b"), Used(Usage(30, 12)), Finish("stop")])
+    model = Going([TextChunk("b"), UsageChunk(Usage(30, 12)), FinishChunk("stop")])
     runtime = Runtime(model=model, quotas=Quotas(Quota(tokens_per_day=40)))
     assert (await post(runtime, {"prompt": "a"}, PATH))[0] == 200
     assert (await post(runtime, {"prompt": "a"}, PATH))[0] == 429

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from rightseat import Prompt, Runtime
-from rightseat.models.llamacpp.seats import Talk
-from rightseat.models.llamacpp.sessions import talk
-from rightseat.models.openai import OpenAI
-from rightseat.types.chunks import Finish, Fragment, Text, Used
+from rightseat.models.llamacpp.seats import ConversationRef
+from rightseat.models.llamacpp.sessions import get_conversation
+from rightseat.models.openai import OpenAIModel
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Usage
 from tests.kit.client import Client
 from tests.kit.house import house
@@ -27,11 +27,11 @@ class Listening:
         self.prompts: list[Prompt] = []
         self._cached = cached
 
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         self.prompts.append(prompt)
-        yield Text("hello")
-        yield Used(Usage(9, 1, self._cached))
-        yield Finish("stop")
+        yield TextChunk("hello")
+        yield UsageChunk(Usage(9, 1, self._cached))
+        yield FinishChunk("stop")
 
 
 async def chat(runtime: Runtime, headers: dict[str, str] | None = None, **more: Any) -> tuple[int, Any]:
@@ -47,18 +47,18 @@ async def chat(runtime: Runtime, headers: dict[str, str] | None = None, **more: 
 @pytest.mark.parametrize(
     ("body", "headers", "expected"),
     [
-        ({"prompt_cache_key": "key"}, {}, Talk("key")),
-        ({"session_id": "s"}, {}, Talk("s")),
-        ({"session_id": "s", "prompt_cache_key": "key"}, {}, Talk("s")),
-        ({"session_id": "s"}, {"X-Thread-Id": "thread"}, Talk("thread")),
-        ({"session_id": "fork", "parent_session_id": "s"}, {}, Talk("fork", "s")),
+        ({"prompt_cache_key": "key"}, {}, ConversationRef("key")),
+        ({"session_id": "s"}, {}, ConversationRef("s")),
+        ({"session_id": "s", "prompt_cache_key": "key"}, {}, ConversationRef("s")),
+        ({"session_id": "s"}, {"X-Thread-Id": "thread"}, ConversationRef("thread")),
+        ({"session_id": "fork", "parent_session_id": "s"}, {}, ConversationRef("fork", "s")),
     ],
 )
-async def test_who_speaks(body: dict[str, Any], headers: dict[str, str], expected: Talk) -> None:
+async def test_who_speaks(body: dict[str, Any], headers: dict[str, str], expected: ConversationRef) -> None:
     model = Listening()
     status, _ = await chat(Runtime(model=model), headers, **body)
     assert status == 200
-    assert [talk(prompt) for prompt in model.prompts] == [expected]
+    assert [get_conversation(prompt) for prompt in model.prompts] == [expected]
 
 
 async def test_nobody_in_particular() -> None:
@@ -68,7 +68,7 @@ async def test_nobody_in_particular() -> None:
     bodies: list[dict[str, Any]] = [{}, nothing]
     for body in bodies:
         assert (await chat(runtime, None, **body))[0] == 200
-    one, other = map(talk, model.prompts)
+    one, other = map(get_conversation, model.prompts)
     assert one.parent is other.parent is None
     assert one.conversation != other.conversation
 
@@ -93,7 +93,7 @@ async def test_what_was_known_is_told() -> None:
 
 async def test_a_vendor_is_told_its_own_field_only() -> None:
     async with Upstream() as upstream:
-        model = OpenAI("m", base_url=upstream.url)
+        model = OpenAIModel("m", base_url=upstream.url)
         status, _ = await chat(Runtime(model=model), session_id="s", prompt_cache_key="key")
         assert status == 200
         (request,) = upstream.requests

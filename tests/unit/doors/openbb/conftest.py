@@ -3,9 +3,9 @@
 import pytest
 
 from rightseat.doors.openbb import write
-from rightseat.http.fetch import Outbound, Rules
+from rightseat.http.fetch import AddressRules, OutboundClient
 
 
 @pytest.fixture(autouse=True)
 def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write, "web", lambda: Outbound(Rules(hosts=())))
+    monkeypatch.setattr(write, "make_outbound", lambda: OutboundClient(AddressRules(hosts=())))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.doors.openbb.artifacts import artifact
+from rightseat.doors.openbb.artifacts import format_artifact
 from rightseat.types.events import Artifact
 
 ROWS = [{"day": "Mo", "close": 1, "open": 2}, {"day": "Tu", "close": 3, "open": 4}]
@@ -12,7 +12,7 @@ LINE = {"chartType": "line", "xKey": "day", "yKey": ["close"]}
 
 
 def made(kind: Any, content: Any, name: str = "Prices") -> dict[str, Any]:
-    return artifact(Artifact("a1", kind, name, content), set())
+    return format_artifact(Artifact("a1", kind, name, content), set())
 
 
 @pytest.mark.demand("openbb.text_status_updates_server")
@@ -98,7 +98,7 @@ def test_a_chart_that_the_client_cannot_draw_is_shown_all_the_same(content: Any)
 def test_names_are_safe_in_the_clients_page_and_never_the_same_twice() -> None:
     taken = {"Prices"}
     names = [
-        artifact(Artifact(str(n), "text", name, "x"), taken)["name"]
+        format_artifact(Artifact(str(n), "text", name, "x"), taken)["name"]
         for n, name in enumerate(["Prices", 'a"><b', "Prices", ""])
     ]
     assert names == ["Prices 2", "a b", "Prices 3", "text"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightseat.doors.openbb.bearing import bears, words
+from rightseat.doors.openbb.bearing import extract_words, matches_added_data
 
 PRICES = "Closing prices of a share by day; symbol AAPL; columns: date, close"
 
@@ -23,8 +23,13 @@ PRICES = "Closing prices of a share by day; symbol AAPL; columns: date, close"
     ],
 )
 def test_data_that_shares_more_words_than_any_widget(question: str, added: str, about: bool) -> None:
-    assert bears(question, added, [PRICES, "Weather in cities"]) is about
+    assert matches_added_data(question, added, [PRICES, "Weather in cities"]) is about
 
 
 def test_what_counts_as_a_word() -> None:
-    assert words("What is the EPS of NVDA on 2024-10-15, in Q4?") == {"eps", "nvda", "2024-10-15", "q4"}
+    assert extract_words("What is the EPS of NVDA on 2024-10-15, in Q4?") == {
+        "eps",
+        "nvda",
+        "2024-10-15",
+        "q4",
+    }

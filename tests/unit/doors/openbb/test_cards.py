@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from rightseat import Assistant, Runtime
-from rightseat.config import AuthSettings, ServerSettings
 from rightseat.config.secret import Secret
+from rightseat.config.settings import AuthSettings, ServerSettings
 from rightseat.http.auth import Authenticator
 from rightseat.types.turn import Turn
 from tests.kit.client import Client, Head, request

@@ -2,9 +2,9 @@
 
 import pytest
 
-from rightseat.doors.openbb.identity import derived, xxh64
-from rightseat.doors.openbb.wire import Query
-from rightseat.doors.openbb.workspace import offers
+from rightseat.doors.openbb.identity import derive_widget_uuid, xxh64
+from rightseat.doors.openbb.wire import OpenBBQuery
+from rightseat.doors.openbb.workspace import collect_tools
 from tests.unit.doors.openbb.client import NEWS, PRICE, WIDGETS
 
 
@@ -24,7 +24,7 @@ def test_the_hash(data: bytes, total: int) -> None:
 
 @pytest.mark.demand("openbb.exactly_copilotfunctioncall_last_stream")
 def test_a_widget_without_an_id_has_the_librarys() -> None:
-    found = offers(Query(messages=[], widgets=WIDGETS))
-    assert derived("OpenBB API", "company_news") == NEWS
-    assert found["news"].source({})["widget_uuid"] == NEWS
-    assert found["price"].source({})["widget_uuid"] == PRICE
+    found = collect_tools(OpenBBQuery(messages=[], widgets=WIDGETS))
+    assert derive_widget_uuid("OpenBB API", "company_news") == NEWS
+    assert found["news"].to_client_arguments({})["widget_uuid"] == NEWS
+    assert found["price"].to_client_arguments({})["widget_uuid"] == PRICE

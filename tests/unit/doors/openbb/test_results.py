@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from rightseat.doors.openbb import results
-from rightseat.doors.openbb.results import Told, told
-from rightseat.http.fetch import Outbound, Rules
+from rightseat.doors.openbb.results import RenderedResult, render_result
+from rightseat.http.fetch import AddressRules, OutboundClient
 from tests.kit.house import serving
 from tests.unit.doors.openbb.client import item
 
 ROWS = [{"n": n, "name": f"row {n}"} for n in range(2000)]
 
 
-async def read(raw: Any, budget: int = 500) -> Told:
-    async with Outbound() as outbound:
-        return await told(raw, budget, outbound)
+async def read(raw: Any, budget: int = 500) -> RenderedResult:
+    async with OutboundClient() as outbound:
+        return await render_result(raw, budget, outbound)
 
 
 @pytest.mark.parametrize(
@@ -122,14 +122,14 @@ async def test_a_result_that_may_not_be_cited() -> None:
 
 
 @asynccontextmanager
-async def web() -> AsyncIterator[tuple[str, Outbound]]:
+async def web() -> AsyncIterator[tuple[str, OutboundClient]]:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         status = 404 if scope["path"] == "/missing" else 200
         headers = [(b"content-type", b"text/html; charset=utf-8")]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": b"<p>The rate is 7.</p>"})
 
-    async with serving(app) as url, Outbound(Rules(allow=["127.0.0.0/8"])) as outbound:
+    async with serving(app) as url, OutboundClient(AddressRules(allow=["127.0.0.0/8"])) as outbound:
         yield url, outbound
 
 
@@ -138,9 +138,9 @@ async def web() -> AsyncIterator[tuple[str, Outbound]]:
 async def test_a_file_by_its_address() -> None:
     async with web() as (url, outbound):
         form = {"data_type": "html", "filename": "r.html"}
-        found = await told({"items": [{"url": f"{url}/r", "data_format": form}]}, 500, outbound)
-        older = await told([{"file_reference": f"{url}/r"}], 500, outbound)
-        missing = await told({"url": f"{url}/missing"}, 500, outbound)
+        found = await render_result({"items": [{"url": f"{url}/r", "data_format": form}]}, 500, outbound)
+        older = await render_result([{"file_reference": f"{url}/r"}], 500, outbound)
+        missing = await render_result({"url": f"{url}/missing"}, 500, outbound)
     assert (found.text, older.text) == ("The rate is 7.", "The rate is 7.")
     assert missing.failed
     assert "404" in missing.text
@@ -158,6 +158,6 @@ async def test_an_address_that_a_stranger_may_not_name(url: str) -> None:
 
 def test_what_takes_time_is_known_before() -> None:
     slow = [{"url": "https://x/y"}, {"content": "x", "data_format": {"data_type": "pdf", "filename": "a"}}]
-    found = results.pieces({"items": [*slow, {"content": "x"}]})
+    found = results.parse_parts({"items": [*slow, {"content": "x"}]})
     assert isinstance(found, list)
-    assert [piece.slow for piece in found] == [True, True, False]
+    assert [piece.is_slow for piece in found] == [True, True, False]

@@ -9,8 +9,8 @@ import pytest
 
 from rightseat import Runtime
 from rightseat.doors.openbb import write
-from rightseat.http.fetch import Outbound, Rules
-from rightseat.types.tokens import estimate
+from rightseat.http.fetch import AddressRules, OutboundClient
+from rightseat.types.tokens import estimate_tokens
 from tests.kit.house import Lines, house, says, serving
 from tests.unit.doors.openbb.client import WIDGETS, item, post
 from tests.unit.doors.openbb.test_read import CALL, CONTEXT, HUMAN, ai, asked, plain, tool
@@ -30,7 +30,9 @@ async def site(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
     async with serving(app) as url:
         port = url.rsplit(":", 1)[1]
         monkeypatch.setattr(
-            write, "web", lambda: Outbound(Rules(hosts=[f"127.0.0.1:{port}"], allow=["127.0.0.0/8"]))
+            write,
+            "make_outbound",
+            lambda: OutboundClient(AddressRules(hosts=[f"127.0.0.1:{port}"], allow=["127.0.0.0/8"])),
         )
         yield url
 
@@ -76,7 +78,7 @@ async def test_all_data_of_a_long_chat_fits_the_models_context() -> None:
         "context": context,
     }
     prompt = await asked(body, context=4096)
-    assert sum(estimate(message.text) for message in prompt.messages) < 3072
+    assert sum(estimate_tokens(message.text) for message in prompt.messages) < 3072
     assert "row 0" in prompt.messages[-1].text
 
 
@@ -120,7 +122,7 @@ async def test_a_model_that_says_how_much_it_takes_gets_no_more() -> None:
     async with house(Runtime(model=model)) as server:
         body = {"messages": [HUMAN, ai(CALL), tool(data=[item(text)])], "widgets": WIDGETS}
         assert (await post(server.url, body)).text == "ok"
-    assert sum(estimate(message.text) for message in model.asked[0].messages) < 3072
+    assert sum(estimate_tokens(message.text) for message in model.asked[0].messages) < 3072
 
 
 @pytest.mark.demand("openbb.empty_messages_422_messages")
@@ -137,7 +139,7 @@ async def test_of_a_chat_that_has_grown_too_long_the_newest_is_told() -> None:
     assert told[-1] == ("user", "price?")
     assert told[-3] == ("user", "q59")
     assert 10 < len(told) < 100
-    assert sum(estimate(text) for _, text in told) < 3072
+    assert sum(estimate_tokens(text) for _, text in told) < 3072
 
 
 @pytest.mark.demand("openbb.widgets_become_client_tools")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rightseat import Prompt, Runtime, ToolContext, tool
-from rightseat.types.messages import Image
+from rightseat.types.messages import ImageMessagePart
 from tests.kit.house import Lines, calls, house, says
 from tests.unit.documents import made
 from tests.unit.doors.openbb.client import (
@@ -218,7 +218,9 @@ async def test_an_image_is_shown_to_a_model_that_takes_images(kind: type[Lines])
         await chat.give(answer.call, item(picture, data_type="png", filename="chart.png"))
     [told] = results(model.asked[1])
     assert "image chart.png: PNG, 640 × 480 pixels" in told
-    shown = [part.url for m in model.asked[1].messages for part in m.parts if isinstance(part, Image)]
+    shown = [
+        part.url for m in model.asked[1].messages for part in m.parts if isinstance(part, ImageMessagePart)
+    ]
     assert shown == ([f"data:image/png;base64,{picture}"] if kind is Seeing else [])
     assert ("does not take images" in told) is (kind is Lines)
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from rightseat.doors.openbb.widgets import parameter, slug
-from rightseat.doors.openbb.wire import Query
-from rightseat.doors.openbb.workspace import offers
-from rightseat.types.schema import checker
+from rightseat.doors.openbb.widgets import make_parameter_schema, slugify
+from rightseat.doors.openbb.wire import OpenBBQuery
+from rightseat.doors.openbb.workspace import collect_tools
+from rightseat.types.schema import get_validator
 from tests.unit.doors.openbb.client import LISTED, PRICE, SEARCH, WIDGETS
 
 PARAMS: list[tuple[dict[str, Any], Any, dict[str, Any]]] = [
@@ -70,20 +70,23 @@ PARAMS: list[tuple[dict[str, Any], Any, dict[str, Any]]] = [
 @pytest.mark.demand("openbb.widgets_become_client_tools")
 @pytest.mark.parametrize(("param", "value", "schema"), PARAMS)
 def test_a_parameter_as_json_schema(param: dict[str, Any], value: Any, schema: dict[str, Any]) -> None:
-    made = parameter({"name": "x", **param}, value)
+    made = make_parameter_schema({"name": "x", **param}, value)
     assert made == schema
-    checker({"type": "object", "properties": {"x": made}})
+    get_validator({"type": "object", "properties": {"x": made}})
 
 
 @pytest.mark.demand("openbb.widgets_become_client_tools")
 def test_a_tool_says_what_the_widget_shows() -> None:
-    found = offers(Query(messages=[], widgets=WIDGETS, tools=[SEARCH]))
+    found = collect_tools(OpenBBQuery(messages=[], widgets=WIDGETS, tools=[SEARCH]))
     assert list(found) == ["price", "ratios", "news", "docs_search", "get_parameter_options"]
     about = found["price"].spec.description
     for fact in ("Price", "Prices of a share", "FMP", "date, close"):
         assert fact in about
     assert "1763160000000" not in about, "what changes with every look spoils a prompt that is kept"
-    assert "AAPL" in offers(Query(messages=[], widgets=LISTED))["historical_stock_price"].spec.description
+    assert (
+        "AAPL"
+        in collect_tools(OpenBBQuery(messages=[], widgets=LISTED))["historical_stock_price"].spec.description
+    )
 
 
 @pytest.mark.demand("openbb.widgets_become_client_tools")
@@ -96,13 +99,15 @@ def test_a_value_is_the_present_one_else_the_first_that_is_set() -> None:
         {"name": "e", "type": "integer", "current_value": "5"},
     ]
     widget = {"origin": "o", "widget_id": "w", "name": "W", "params": params}
-    source = offers(Query(messages=[], widgets={"primary": [widget]}))["w"].source({})
+    source = collect_tools(OpenBBQuery(messages=[], widgets={"primary": [widget]}))["w"].to_client_arguments(
+        {}
+    )
     assert source["input_args"] == {"a": "now", "b": "d", "c": "ran", "e": "5"}
 
 
 def test_arguments_that_the_widget_does_not_have_are_left_out() -> None:
-    price = offers(Query(messages=[], widgets=WIDGETS))["price"]
-    source = price.source({"symbol": "B", "other": 1})
+    price = collect_tools(OpenBBQuery(messages=[], widgets=WIDGETS))["price"]
+    source = price.to_client_arguments({"symbol": "B", "other": 1})
     assert source["input_args"] == {"symbol": "B", "interval": "1d"}
 
 
@@ -110,12 +115,12 @@ def test_arguments_that_the_widget_does_not_have_are_left_out() -> None:
     ("name", "made"), [("Historical  Stock-Price!", "historical_stock_price"), ("汉字", ""), ("_a_", "a")]
 )
 def test_names_that_models_can_write(name: str, made: str) -> None:
-    assert slug(name) == made
+    assert slugify(name) == made
 
 
 def test_names_are_never_the_same_and_never_empty() -> None:
     twice = [{"uuid": f"{PRICE[:-1]}{n}", "name": name} for n, name in enumerate(["A", "a", "汉字", "汉字"])]
-    names = list(offers(Query(messages=[], widgets=twice), taken={"a"}))
+    names = list(collect_tools(OpenBBQuery(messages=[], widgets=twice), taken={"a"}))
     assert names[:2] == ["a_2", "a_3"]
     assert len(set(names)) == 4
     assert all(names)

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from rightseat import Assistant, Result, Runtime, tool
-from rightseat.config import ServerSettings
+from rightseat.config.settings import ServerSettings
 from rightseat.errors import UpstreamRefused
-from rightseat.types.chunks import Fragment, Text
+from rightseat.types.chunks import ModelChunk, TextChunk
 from rightseat.types.events import (
     Artifact,
     CallArgs,
@@ -132,8 +132,8 @@ async def test_a_client_of_2024_gets_text_and_calls_only() -> None:
 @pytest.mark.demand("openbb.failures_arrive_200_stream")
 @pytest.mark.parametrize("old", [True, False])
 async def test_a_failure_is_a_sentence_in_a_stream(old: bool) -> None:
-    async def breaks(prompt: Prompt) -> AsyncIterator[Fragment]:
-        yield Text("Half")
+    async def breaks(prompt: Prompt) -> AsyncIterator[ModelChunk]:
+        yield TextChunk("Half")
         raise UpstreamRefused("The model's server went away.")
 
     async with house(Runtime(model=Lines(breaks))) as server:
@@ -209,9 +209,9 @@ async def test_suggestions_and_foreign_citations() -> None:
 
 @pytest.mark.demand("openbb.seed_era_requests_get")
 async def test_nothing_comes_before_the_first_event_and_keep_alives_after_it() -> None:
-    async def slow(prompt: Prompt) -> AsyncIterator[Fragment]:
+    async def slow(prompt: Prompt) -> AsyncIterator[ModelChunk]:
         await asyncio.sleep(0.3)
-        yield Text("one")
+        yield TextChunk("one")
         await asyncio.sleep(0.3)
         for fragment in says(" two"):
             yield fragment

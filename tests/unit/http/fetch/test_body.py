@@ -8,13 +8,13 @@ import zlib
 import pytest
 
 from rightseat.errors import AddressRefused, RightseatError, UpstreamGarbled, UpstreamTooLarge
-from rightseat.http.fetch import Outbound, Rules
+from rightseat.http.fetch import AddressRules, OutboundClient
 from tests.unit.http.fetch.served import Served, answer, redirect
 
 pytestmark = pytest.mark.io
 
 OUTSIDE = "127.0.0.2"
-RULES = Rules(allow=[f"{OUTSIDE}/32"])
+RULES = AddressRules(allow=[f"{OUTSIDE}/32"])
 
 
 @pytest.mark.parametrize(
@@ -31,10 +31,10 @@ RULES = Rules(allow=[f"{OUTSIDE}/32"])
 )
 async def test_what_is_too_large_is_refused(made: bytes) -> None:
     async with Served(OUTSIDE, {"/": made}) as served:
-        async with Outbound(RULES, max_bytes=1999) as outbound:
+        async with OutboundClient(RULES, max_bytes=1999) as outbound:
             with pytest.raises(UpstreamTooLarge, match="larger than 1999 bytes"):
                 await outbound.fetch(served.url)
-        async with Outbound(RULES, max_bytes=2000) as outbound:
+        async with OutboundClient(RULES, max_bytes=2000) as outbound:
             assert (await outbound.fetch(served.url)).data == b"x" * 2000
 
 
@@ -42,7 +42,7 @@ async def test_a_gzip_bomb_takes_no_memory() -> None:
     bomb = gzip.compress(bytes(100 << 20), 5)
     async with (
         Served(OUTSIDE, {"/": answer(bomb, "Content-Encoding: gzip")}) as served,
-        Outbound(RULES, max_bytes=1 << 20) as outbound,
+        OutboundClient(RULES, max_bytes=1 << 20) as outbound,
     ):
         tracemalloc.start()
         try:
@@ -68,7 +68,7 @@ async def test_a_gzip_bomb_takes_no_memory() -> None:
     ],
 )
 async def test_a_broken_answer_is_an_error_of_ours(made: bytes, error: type[RightseatError]) -> None:
-    async with Served(OUTSIDE, {"/": made}) as served, Outbound(RULES) as outbound:
+    async with Served(OUTSIDE, {"/": made}) as served, OutboundClient(RULES) as outbound:
         with pytest.raises(error) as caught:
             await outbound.fetch(served.url)
         assert caught.value.message.endswith(".")
@@ -79,6 +79,6 @@ async def test_raw_deflate_is_read_too() -> None:
     raw = machine.compress(b"hello") + machine.flush()
     async with (
         Served(OUTSIDE, {"/": answer(raw, "Content-Encoding: deflate")}) as served,
-        Outbound(RULES) as outbound,
+        OutboundClient(RULES) as outbound,
     ):
         assert (await outbound.fetch(served.url)).data == b"hello"

@@ -21,9 +21,9 @@ from rightseat.errors import (
     UpstreamRefused,
     UpstreamTimeout,
 )
-from rightseat.http.fetch import Outbound, Rules
-from rightseat.http.fetch.exchange import Line
-from rightseat.http.fetch.target import Target, target
+from rightseat.http.fetch import AddressRules, OutboundClient
+from rightseat.http.fetch.exchange import FetchSession
+from rightseat.http.fetch.target import Target, parse_target
 from tests.kit.patience import STUCK
 from tests.kit.sinks import Sink
 from tests.unit.http.fetch.served import Served, answer, redirect
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.io
 
 # 127.0.0.2 plays the public internet, 127.0.0.1 what must not be reached.
 OUTSIDE = "127.0.0.2"
-RULES = Rules(allow=[f"{OUTSIDE}/32"])
+RULES = AddressRules(allow=[f"{OUTSIDE}/32"])
 DAY = timedelta(days=1)
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
@@ -52,7 +52,7 @@ async def test_an_answer_comes_with_its_type_and_name() -> None:
     made = answer(
         b"a,b", "Content-Type: text/csv; charset=utf-8", 'Content-Disposition: x; filename="r/t.csv"'
     )
-    async with Served(OUTSIDE, {"/x?q=%2B": made}) as served, Outbound(RULES) as outbound:
+    async with Served(OUTSIDE, {"/x?q=%2B": made}) as served, OutboundClient(RULES) as outbound:
         found = await outbound.fetch(f"{served.url}/x?q=%2B", headers={"X-Api-Key": "k"})
         assert (found.status, found.data, found.content_type) == (200, b"a,b", "text/csv; charset=utf-8")
         assert found.name == "t.csv"
@@ -67,7 +67,7 @@ async def test_an_answer_comes_with_its_type_and_name() -> None:
 async def test_a_status_is_the_callers_to_judge() -> None:
     async with (
         Served(OUTSIDE, {"/": answer(b"no", status="404 Not Found")}) as served,
-        Outbound(RULES) as outbound,
+        OutboundClient(RULES) as outbound,
     ):
         found = await outbound.fetch(served.url)
         assert (found.status, found.data) == (404, b"no")
@@ -100,7 +100,7 @@ async def test_a_status_is_the_callers_to_judge() -> None:
     ],
 )
 async def test_no_spelling_of_this_machine_is_called(host: str) -> None:
-    async with Sink() as sink, Outbound() as outbound:
+    async with Sink() as sink, OutboundClient() as outbound:
         port = sink.url.rpartition(":")[2]
         # The part behind a # is no host: without a name for the rest nothing can be reached either.
         with pytest.raises((AddressRefused, UpstreamRefused)):
@@ -109,10 +109,10 @@ async def test_no_spelling_of_this_machine_is_called(host: str) -> None:
 
 
 async def test_the_sink_can_be_reached_when_it_is_allowed() -> None:
-    async with Sink() as sink, Outbound(Rules(allow=["127.0.0.0/8"])) as outbound:
+    async with Sink() as sink, OutboundClient(AddressRules(allow=["127.0.0.0/8"])) as outbound:
         assert (await outbound.fetch(sink.url)).data == b"{}"
         assert len(sink.touches) == 1
-    async with Sink() as sink, Outbound(Rules(allow=["localhost"])) as outbound:
+    async with Sink() as sink, OutboundClient(AddressRules(allow=["localhost"])) as outbound:
         port = sink.url.rpartition(":")[2]
         assert (await outbound.fetch(f"http://localhost:{port}/")).status == 200
         with pytest.raises(AddressRefused):
@@ -130,7 +130,7 @@ async def test_a_name_that_leads_inside_is_refused() -> None:
             ["rubbish"],
         ):
             resolve, asked = names(found)
-            async with Outbound(resolve=resolve) as outbound:
+            async with OutboundClient(resolve=resolve) as outbound:
                 with pytest.raises(AddressRefused, match="does not lead to a public address"):
                     await outbound.fetch(f"http://evil.example:{port}/")
             assert asked == ["evil.example"]
@@ -140,7 +140,7 @@ async def test_a_name_that_leads_inside_is_refused() -> None:
 async def test_dns_is_asked_once_and_its_answer_is_the_one_that_is_called() -> None:
     async with Served(OUTSIDE) as served, Served("127.0.0.1") as inside:
         resolve, asked = names([OUTSIDE], ["127.0.0.1"])
-        async with Outbound(RULES, resolve=resolve) as outbound:
+        async with OutboundClient(RULES, resolve=resolve) as outbound:
             assert (await outbound.fetch(f"http://flips.example:{served.port}/")).data == b"ok"
             assert asked == ["flips.example"]
             with pytest.raises(AddressRefused):
@@ -155,7 +155,7 @@ async def test_a_redirect_asks_dns_again_and_checks_again() -> None:
         resolve, asked = names([OUTSIDE], ["127.0.0.1"])
         port = sink.url.rpartition(":")[2]
         served.answers["/"] = redirect(f"http://flips.example:{port}/")
-        async with Outbound(RULES, resolve=resolve) as outbound:
+        async with OutboundClient(RULES, resolve=resolve) as outbound:
             with pytest.raises(AddressRefused):
                 await outbound.fetch(f"http://flips.example:{served.port}/")
         assert len(asked) == 2
@@ -164,11 +164,11 @@ async def test_a_redirect_asks_dns_again_and_checks_again() -> None:
 
 async def test_no_socket_is_made_for_a_refused_address_whatever_led_there() -> None:
     async with Sink() as sink:
-        found = target(sink.url)
-        line = Line(RULES, names([])[0])
+        found = parse_target(sink.url)
+        line = FetchSession(RULES, names([])[0])
         try:
             with pytest.raises(AddressRefused):
-                await line.ask(Target("http", found.host, found.port, found.url), "GET", {}, None, 100)
+                await line.send(Target("http", found.host, found.port, found.url), "GET", {}, None, 100)
         finally:
             await line.close()
         sink.assert_untouched()
@@ -179,7 +179,7 @@ async def test_no_socket_is_made_for_a_refused_address_whatever_led_there() -> N
 )
 @pytest.mark.parametrize("status", ["301 x", "302 x", "303 x", "307 x", "308 x"])
 async def test_a_redirect_inside_is_not_followed(where: str, status: str) -> None:
-    async with Served(OUTSIDE) as served, Sink() as sink, Outbound(RULES) as outbound:
+    async with Served(OUTSIDE) as served, Sink() as sink, OutboundClient(RULES) as outbound:
         served.answers["/"] = redirect(where.format(port=sink.url.rpartition(":")[2]), status)
         with pytest.raises(AddressRefused):
             await outbound.fetch(served.url, headers={"Authorization": "secret"})
@@ -189,7 +189,7 @@ async def test_a_redirect_inside_is_not_followed(where: str, status: str) -> Non
 
 async def test_another_origin_gets_no_credentials() -> None:
     headers = {"Authorization": "canary", "Cookie": "canary=1", "X-Api-Key": "canary", "Accept": "text/csv"}
-    async with Served(OUTSIDE) as first, Served(OUTSIDE) as second, Outbound(RULES) as outbound:
+    async with Served(OUTSIDE) as first, Served(OUTSIDE) as second, OutboundClient(RULES) as outbound:
         first.answers["/"] = redirect("/again")
         first.answers["/again"] = redirect(f"{second.url}/there")
         second.answers["/there"] = redirect(f"{first.url}/back")
@@ -206,7 +206,7 @@ async def test_another_origin_gets_no_credentials() -> None:
 
 @pytest.mark.parametrize(("status", "method"), [("303 x", "GET"), ("302 x", "GET"), ("307 x", "POST")])
 async def test_a_body_follows_as_the_status_says_but_never_to_strangers(status: str, method: str) -> None:
-    async with Served(OUTSIDE) as first, Served(OUTSIDE) as second, Outbound(RULES) as outbound:
+    async with Served(OUTSIDE) as first, Served(OUTSIDE) as second, OutboundClient(RULES) as outbound:
         first.answers |= {"/": redirect("/next", status), "/away": redirect(second.url, status)}
         await outbound.fetch(first.url, method="POST", body=b"canary", headers={"Content-Type": "text/plain"})
         assert first.requests[1].startswith(f"{method} /next")
@@ -218,7 +218,7 @@ async def test_a_body_follows_as_the_status_says_but_never_to_strangers(status: 
 
 
 async def test_redirects_end() -> None:
-    async with Served(OUTSIDE, {"/": redirect("/")}) as served, Outbound(RULES) as outbound:
+    async with Served(OUTSIDE, {"/": redirect("/")}) as served, OutboundClient(RULES) as outbound:
         with pytest.raises(UpstreamGarbled, match="more than 5 times"):
             await outbound.fetch(served.url)
         assert len(served.requests) == 6
@@ -228,7 +228,7 @@ async def test_a_host_that_is_not_listed_is_not_even_looked_up() -> None:
     resolve, asked = names([OUTSIDE])
     async with (
         Served(OUTSIDE) as served,
-        Outbound(Rules(["good.example"], [f"{OUTSIDE}/32"]), resolve=resolve) as outbound,
+        OutboundClient(AddressRules(["good.example"], [f"{OUTSIDE}/32"]), resolve=resolve) as outbound,
     ):
         served.answers["/"] = redirect(f"http://bad.example:{served.port}/x")
         with pytest.raises(AddressRefused, match="not on the list"):
@@ -238,7 +238,7 @@ async def test_a_host_that_is_not_listed_is_not_even_looked_up() -> None:
 
 async def test_an_answer_that_never_ends_is_given_up() -> None:
     slow = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort"
-    async with Served(OUTSIDE, {"/hangs": slow}) as served, Outbound(RULES, seconds=0.2) as outbound:
+    async with Served(OUTSIDE, {"/hangs": slow}) as served, OutboundClient(RULES, seconds=0.2) as outbound:
         async with asyncio.timeout(STUCK):
             with pytest.raises(UpstreamTimeout, match=r"within 0\.2 s"):
                 await outbound.fetch(f"{served.url}/hangs")
@@ -250,14 +250,14 @@ async def test_who_is_not_there_is_said() -> None:
 
     async with Served(OUTSIDE) as served:
         closed = served.url
-    async with Outbound(RULES, resolve=nobody) as outbound:
+    async with OutboundClient(RULES, resolve=nobody) as outbound:
         for url in (closed, "http://nohost.example/"):
             with pytest.raises(UpstreamRefused, match="cannot be reached"):
                 await outbound.fetch(url)
 
 
 async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with Served(OUTSIDE) as served, Sink() as proxy, Outbound(RULES) as outbound:
+    async with Served(OUTSIDE) as served, Sink() as proxy, OutboundClient(RULES) as outbound:
         for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY", "https_proxy"):
             monkeypatch.setenv(name, proxy.url)
         assert (await outbound.fetch(served.url)).data == b"ok"
@@ -267,7 +267,7 @@ async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.Monke
 async def test_cookies_are_not_kept() -> None:
     async with (
         Served(OUTSIDE, {"/": answer(b"", "Set-Cookie: a=b; Path=/")}) as served,
-        Outbound(RULES) as out,
+        OutboundClient(RULES) as out,
     ):
         await out.fetch(served.url)
         await out.fetch(served.url)
@@ -290,7 +290,7 @@ async def test_cookies_are_not_kept() -> None:
     ],
 )
 async def test_a_header_that_would_change_the_request_is_refused(headers: dict[str, str]) -> None:
-    async with Served(OUTSIDE) as served, Outbound(RULES) as outbound:
+    async with Served(OUTSIDE) as served, OutboundClient(RULES) as outbound:
         with pytest.raises(CallerError):
             await outbound.fetch(served.url, headers=headers)
         with pytest.raises(CallerError):
@@ -321,7 +321,7 @@ def unsigned(tmp_path: Path) -> ssl.SSLContext:
 
 
 async def test_a_certificate_that_nobody_signed_is_refused(unsigned: ssl.SSLContext) -> None:
-    async with Served(OUTSIDE, tls=unsigned) as served, Outbound(RULES) as outbound:
+    async with Served(OUTSIDE, tls=unsigned) as served, OutboundClient(RULES) as outbound:
         with pytest.raises(UpstreamRefused, match="certificate"):
             await outbound.fetch(served.url, headers={"Authorization": "canary"})
         assert served.requests == []

@@ -5,8 +5,8 @@ import ipaddress
 import pytest
 
 from rightseat.errors import AddressRefused, ConfigError
-from rightseat.http.fetch.rules import Rules, public
-from rightseat.http.fetch.target import joined, target
+from rightseat.http.fetch.rules import AddressRules, is_public
+from rightseat.http.fetch.target import parse_target, resolve_redirect
 
 NOT_PUBLIC = [
     "0.0.0.0",
@@ -66,22 +66,22 @@ PUBLIC = [
 
 @pytest.mark.parametrize("address", NOT_PUBLIC)
 def test_an_address_that_is_not_public_is_refused(address: str) -> None:
-    assert not public(ipaddress.ip_address(address))
-    assert not Rules().reachable(address)
+    assert not is_public(ipaddress.ip_address(address))
+    assert not AddressRules().is_reachable(address)
     with pytest.raises(AddressRefused) as caught:
-        Rules().check_address("inside.example", address)
+        AddressRules().check_address("inside.example", address)
     assert address not in caught.value.message
 
 
 @pytest.mark.parametrize("address", PUBLIC)
 def test_a_public_address_is_fine(address: str) -> None:
-    Rules().check_address("outside.example", address)
-    Rules().check_host(address, 443)
-    assert Rules().reachable(address)
+    AddressRules().check_address("outside.example", address)
+    AddressRules().check_host(address, 443)
+    assert AddressRules().is_reachable(address)
 
 
 def test_a_network_is_allowed_by_itself_only() -> None:
-    rules = Rules(allow=["10.1.0.0/16"])
+    rules = AddressRules(allow=["10.1.0.0/16"])
     rules.check_address("x", "10.1.2.3")
     for other in ("10.2.0.1", "127.0.0.1", "::ffff:10.1.2.3"):
         with pytest.raises(AddressRefused):
@@ -89,13 +89,13 @@ def test_a_network_is_allowed_by_itself_only() -> None:
 
 
 def test_an_allowed_name_may_be_private_but_never_link_local() -> None:
-    rules = Rules(allow=["Intranet.example."])
+    rules = AddressRules(allow=["Intranet.example."])
     rules.check_address("intranet.example", "10.0.0.1")
     for host, address in [("intranet.example", "169.254.169.254"), ("other.example", "10.0.0.1")]:
         with pytest.raises(AddressRefused):
             rules.check_address(host, address)
-    assert rules.reachable("10.0.0.1")
-    assert not rules.reachable("169.254.169.254")
+    assert rules.is_reachable("10.0.0.1")
+    assert not rules.is_reachable("169.254.169.254")
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_an_allowed_name_may_be_private_but_never_link_local() -> None:
     ],
 )
 def test_a_list_of_hosts(host: str, port: int, fits: bool) -> None:
-    rules = Rules(hosts=["api.example", "*.wide.example", "ported.example:8443"])
+    rules = AddressRules(hosts=["api.example", "*.wide.example", "ported.example:8443"])
     if fits:
         rules.check_host(host, port)
     else:
@@ -122,12 +122,12 @@ def test_a_list_of_hosts(host: str, port: int, fits: bool) -> None:
 
 def test_a_listed_private_address_is_still_private() -> None:
     with pytest.raises(AddressRefused, match="public address"):
-        Rules(hosts=["127.0.0.1"]).check_host("127.0.0.1", 80)
+        AddressRules(hosts=["127.0.0.1"]).check_host("127.0.0.1", 80)
 
 
 def test_a_wrong_entry_is_said() -> None:
     with pytest.raises(ConfigError, match="neither a network"):
-        Rules(allow=["10.0.0.0/99"])
+        AddressRules(allow=["10.0.0.0/99"])
 
 
 BAD_URLS = [
@@ -177,7 +177,7 @@ BAD_URLS = [
 @pytest.mark.parametrize("url", BAD_URLS, ids=lambda url: url[:40].encode("unicode-escape").decode())
 def test_a_url_of_two_readings_is_refused(url: str) -> None:
     with pytest.raises(AddressRefused) as caught:
-        target(url)
+        parse_target(url)
     assert caught.value.message.endswith(".")
 
 
@@ -197,23 +197,23 @@ def test_a_url_of_two_readings_is_refused(url: str) -> None:
     ],
 )
 def test_a_private_address_in_disguise_is_refused_by_its_name(url: str) -> None:
-    found = target(url)
+    found = parse_target(url)
     with pytest.raises(AddressRefused):
-        Rules().check_host(found.host, found.port)
+        AddressRules().check_host(found.host, found.port)
 
 
 def test_a_url_goes_out_as_it_was_written() -> None:
-    found = target("https://Host.Example:8443/a%2Fb/%7Ex/../y?sig=%2B+%7E&x=a%20b#part")
+    found = parse_target("https://Host.Example:8443/a%2Fb/%7Ex/../y?sig=%2B+%7E&x=a%20b#part")
     assert str(found.url) == "https://host.example:8443/a%2Fb/%7Ex/../y?sig=%2B+%7E&x=a%20b"
     assert found.origin == ("https", "host.example", 8443)
-    assert str(target("http://host/ü?q=ü").url) == "http://host/%C3%BC?q=%C3%BC"
-    assert str(target("http://host/{a}|b?c={d}").url) == "http://host/%7Ba%7D%7Cb?c=%7Bd%7D"
-    assert target("http://bücher.example/").host == "xn--bcher-kva.example"
+    assert str(parse_target("http://host/ü?q=ü").url) == "http://host/%C3%BC?q=%C3%BC"
+    assert str(parse_target("http://host/{a}|b?c={d}").url) == "http://host/%7Ba%7D%7Cb?c=%7Bd%7D"
+    assert parse_target("http://bücher.example/").host == "xn--bcher-kva.example"
 
 
 def test_a_redirect_is_read_by_the_same_rules() -> None:
-    here = target("https://host.example/a/b?x=1")
-    assert str(joined(here, "../c").url) == "https://host.example/c"
-    assert joined(here, "//other.example/x").host == "other.example"
+    here = parse_target("https://host.example/a/b?x=1")
+    assert str(resolve_redirect(here, "../c").url) == "https://host.example/c"
+    assert resolve_redirect(here, "//other.example/x").host == "other.example"
     with pytest.raises(AddressRefused):
-        joined(here, "file:///etc/passwd")
+        resolve_redirect(here, "file:///etc/passwd")

@@ -7,9 +7,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from rightseat import Runtime
-from rightseat.middleware.guardrails import Guard, Guards
+from rightseat.middleware.guardrails import GuardrailPolicies, GuardrailPolicy
 from rightseat.types.events import Event, RunFailed, TextDelta
-from rightseat.types.messages import Message, said
+from rightseat.types.messages import Message, text_message
 from rightseat.types.stores import Store
 from rightseat.types.streams import closing
 from rightseat.types.tools import Tool
@@ -19,10 +19,10 @@ from tests.kit.house import Lines, Script
 
 @asynccontextmanager
 async def place(
-    *lines: Script, guard: Guard, tools: Iterable[Tool] = (), store: Store | None = None
+    *lines: Script, guard: GuardrailPolicy, tools: Iterable[Tool] = (), store: Store | None = None
 ) -> AsyncIterator[tuple[Runtime, Lines]]:
     model = Lines(*lines)
-    runtime = Runtime(model=model, tools=tools, guards=Guards(guard), store=store)
+    runtime = Runtime(model=model, tools=tools, guards=GuardrailPolicies(guard), store=store)
     try:
         yield runtime, model
     finally:
@@ -30,7 +30,7 @@ async def place(
 
 
 async def run(runtime: Runtime, *messages: str | Message, **more: Any) -> list[Event]:
-    told = tuple(said("user", one) if isinstance(one, str) else one for one in messages)
+    told = tuple(text_message("user", one) if isinstance(one, str) else one for one in messages)
     turn = replace(Turn(messages=told), **more)
     async with closing(runtime.run(turn)) as events:
         return [event async for event in events]

@@ -7,30 +7,44 @@ import pytest
 
 from rightseat import Runtime, ToolContext, tool
 from rightseat.engine.loop import Assistant
-from rightseat.middleware.guardrails import Guard, Guards, Lists, Patterns, Untrusted, Words
+from rightseat.middleware.guardrails import (
+    GuardrailPolicies,
+    GuardrailPolicy,
+    PatternList,
+    TextRules,
+    UntrustedResultRules,
+    WordList,
+)
 from rightseat.middleware.guardrails.asking import REMOVED
 from rightseat.middleware.guardrails.layer import guardrails
-from rightseat.middleware.guardrails.rules import sentence
-from rightseat.stores.memory import Memory
-from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Reasoning, Text
+from rightseat.middleware.guardrails.rules import format_refusal
+from rightseat.stores.memory import MemoryStore
+from rightseat.types.chunks import (
+    FinishChunk,
+    ModelChunk,
+    ReasoningChunk,
+    TextChunk,
+    ToolCallArgs,
+    ToolCallStart,
+)
 from rightseat.types.events import (
     CallResult,
     Event,
-    Nested,
     ReasoningDelta,
     RunFinished,
+    SubRunEvent,
     Suggestions,
     TextDelta,
     TextEnd,
     TextStart,
 )
-from rightseat.types.messages import Call, Message, said
-from rightseat.types.model import Prompt, Raw, ToolSpec
-from rightseat.types.turn import Answer, Topics, Turn
+from rightseat.types.messages import Message, ToolCall, text_message
+from rightseat.types.model import Prompt, RawPrompt, ToolSpec
+from rightseat.types.turn import ClientTopics, InterruptAnswer, Turn
 from tests.kit.house import Lines, calls, says
 from tests.unit.middleware.guardrails.asking import failed, place, run, text
 
-DENY = Lists(deny=Words(["gun"]))
+DENY = TextRules(deny=WordList(["gun"]))
 REFUSED = "guardrails_validation_failed"
 
 
@@ -43,20 +57,20 @@ def seen(model: Lines, number: int = -1) -> list[str]:
     ("rules", "asked", "kind"),
     [
         (DENY, "a gun", "words"),
-        (Lists(topics=Words(["roulette"])), "play Roulette", "topic"),
-        (Lists(allow=Words(["invoice"])), "tell a joke", "off_topic"),
-        (Lists(patterns=Patterns([r"(?i)ticket-\d+"])), "see TICKET-12", "pattern"),
-        (Lists(max_chars=5), "longer", "length"),
-        (Lists(refused=("email",)), "a@b.cn", "personal"),
+        (TextRules(topics=WordList(["roulette"])), "play Roulette", "topic"),
+        (TextRules(allow=WordList(["invoice"])), "tell a joke", "off_topic"),
+        (TextRules(patterns=PatternList([r"(?i)ticket-\d+"])), "see TICKET-12", "pattern"),
+        (TextRules(max_chars=5), "longer", "length"),
+        (TextRules(refused=("email",)), "a@b.cn", "personal"),
     ],
 )
 async def test_each_kind_of_rule_refuses_and_says_which_it_was(
-    rules: Lists, asked: str, kind: str, caplog: pytest.LogCaptureFixture
+    rules: TextRules, asked: str, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    async with place(guard=Guard(input=rules)) as (runtime, model):
+    async with place(guard=GuardrailPolicy(input=rules)) as (runtime, model):
         events = await run(runtime, asked)
-    assert failed(events) == (REFUSED, sentence("input", kind))
+    assert failed(events) == (REFUSED, format_refusal("input", kind))
     assert model.asked == []
     # Neither the person nor the log gets the words again.
     assert asked not in caplog.text
@@ -65,52 +79,61 @@ async def test_each_kind_of_rule_refuses_and_says_which_it_was(
 @pytest.mark.demand("models.allow_deny_lists_topics")
 @pytest.mark.parametrize("kept", ["an invoice please", "INVOICE"])
 async def test_what_is_allowed_is_answered(kept: str) -> None:
-    async with place(says("Yes."), guard=Guard(input=Lists(allow=Words(["invoice"])))) as (runtime, _):
+    async with place(says("Yes."), guard=GuardrailPolicy(input=TextRules(allow=WordList(["invoice"])))) as (
+        runtime,
+        _,
+    ):
         assert text(await run(runtime, kept)) == "Yes."
 
 
 async def test_the_refusal_may_be_the_operators_own() -> None:
-    async with place(guard=Guard(input=DENY, refusal="Ask the desk.")) as (runtime, _):
+    async with place(guard=GuardrailPolicy(input=DENY, refusal="Ask the desk.")) as (runtime, _):
         assert failed(await run(runtime, "gun")) == (REFUSED, "Ask the desk.")
 
 
 async def test_what_was_refused_before_is_not_shown_and_refuses_nothing() -> None:
-    async with place(says("Yes."), guard=Guard(input=DENY)) as (runtime, model):
-        events = await run(runtime, "a gun", said("assistant", "No."), "another gun", "hello")
+    async with place(says("Yes."), guard=GuardrailPolicy(input=DENY)) as (runtime, model):
+        events = await run(runtime, "a gun", text_message("assistant", "No."), "another gun", "hello")
     assert text(events) == "Yes."
     assert seen(model) == [REMOVED, "No.", REMOVED, "hello"]
 
 
 async def test_a_result_of_the_page_is_no_new_question() -> None:
-    made = Message("assistant", calls=(Call("c1", "show", "{}"),))
-    async with place(says("Yes."), guard=Guard(input=Lists(allow=Words(["invoice"])))) as (runtime, _):
-        events = await run(runtime, "my invoice", made, said("tool", "shown", call_id="c1"))
+    made = Message("assistant", calls=(ToolCall("c1", "show", "{}"),))
+    async with place(says("Yes."), guard=GuardrailPolicy(input=TextRules(allow=WordList(["invoice"])))) as (
+        runtime,
+        _,
+    ):
+        events = await run(runtime, "my invoice", made, text_message("tool", "shown", call_id="c1"))
     assert failed(events) is None
 
 
 async def test_an_answer_in_words_is_checked_too() -> None:
-    async with place(guard=Guard(input=DENY)) as (runtime, _):
-        events = await run(runtime, answers=(Answer("i", text="a gun"),))
-    assert failed(events) == (REFUSED, sentence("input", "words"))
+    async with place(guard=GuardrailPolicy(input=DENY)) as (runtime, _):
+        events = await run(runtime, answers=(InterruptAnswer("i", text="a gun"),))
+    assert failed(events) == (REFUSED, format_refusal("input", "words"))
 
 
 async def test_a_raw_text_is_checked_and_redacted_and_tokens_are_refused() -> None:
-    guard = Guard(input=Lists(deny=Words(["gun"]), redacted=("email",)))
+    guard = GuardrailPolicy(input=TextRules(deny=WordList(["gun"]), redacted=("email",)))
     async with place(says("Yes."), guard=guard) as (runtime, model):
-        assert failed(await run(runtime, raw=Raw("a gun"))) is not None
-        assert failed(await run(runtime, raw=Raw((1, 2)))) == (REFUSED, sentence("input", "unchecked"))
-        await run(runtime, raw=Raw("to a@b.cn"))
+        assert failed(await run(runtime, raw=RawPrompt("a gun"))) is not None
+        assert failed(await run(runtime, raw=RawPrompt((1, 2)))) == (
+            REFUSED,
+            format_refusal("input", "unchecked"),
+        )
+        await run(runtime, raw=RawPrompt("to a@b.cn"))
     assert [prompt.raw and prompt.raw.text for prompt in model.asked] == ["to [email]"]
 
 
 @pytest.mark.demand("models.allow_deny_lists_topics")
 async def test_a_client_only_makes_rules_stricter() -> None:
-    async with place(says("Yes."), guard=Guard(input=DENY)) as (runtime, model):
-        for topics in (Topics(deny=("poker",)), Topics(allow=("cooking",))):
+    async with place(says("Yes."), guard=GuardrailPolicy(input=DENY)) as (runtime, model):
+        for topics in (ClientTopics(deny=("poker",)), ClientTopics(allow=("cooking",))):
             assert failed(await run(runtime, "poker tonight?", topics=topics)) is not None
         # It allows what the operator denies: that changes nothing.
-        assert failed(await run(runtime, "a gun", topics=Topics(allow=("gun",)))) is not None
-        both = Topics(("cooking",), ("poker",))
+        assert failed(await run(runtime, "a gun", topics=ClientTopics(allow=("gun",)))) is not None
+        both = ClientTopics(("cooking",), ("poker",))
         assert text(await run(runtime, "Poker", "Cooking eggs", topics=both)) == "Yes."
     assert seen(model) == [REMOVED, "Cooking eggs"]
 
@@ -121,9 +144,9 @@ async def test_tokens_are_counted_by_the_model_where_it_tells() -> None:
         async def tokenize(self, text: str, *, add: bool, special: bool, pieces: bool) -> list[int]:
             return [0] * len(text.split())
 
-    guards = Guards(Guard(input=Lists(max_tokens=3)))
+    guards = GuardrailPolicies(GuardrailPolicy(input=TextRules(max_tokens=3)))
     runtime = Runtime(model=Counting(says("Yes.")), guards=guards)
-    assert failed(await run(runtime, "one two three four")) == (REFUSED, sentence("input", "tokens"))
+    assert failed(await run(runtime, "one two three four")) == (REFUSED, format_refusal("input", "tokens"))
     assert text(await run(runtime, "incomprehensibilities notwithstanding")) == "Yes."
     estimated = Runtime(model=Lines(says("Yes.")), guards=guards)
     assert failed(await run(estimated, "incomprehensibilities notwithstanding")) is not None
@@ -133,18 +156,23 @@ async def test_tokens_are_counted_by_the_model_where_it_tells() -> None:
 
 
 async def test_thoughts_and_every_message_are_read_from_their_beginning() -> None:
-    thinking: list[Fragment] = [Reasoning("a g"), Reasoning("un"), Text("Hello"), Finish("stop")]
-    async with place(thinking, says("a g", "un"), guard=Guard(output=DENY)) as (runtime, _):
+    thinking: list[ModelChunk] = [
+        ReasoningChunk("a g"),
+        ReasoningChunk("un"),
+        TextChunk("Hello"),
+        FinishChunk("stop"),
+    ]
+    async with place(thinking, says("a g", "un"), guard=GuardrailPolicy(output=DENY)) as (runtime, _):
         thought = await run(runtime, "hi")
         spoken = await run(runtime, "hi")
-    assert failed(thought) == failed(spoken) == ("output_guarded", sentence("output", "words"))
+    assert failed(thought) == failed(spoken) == ("output_guarded", format_refusal("output", "words"))
     assert "".join(one.text for one in thought if isinstance(one, ReasoningDelta)) == ""
     assert text(spoken) == "a "
 
 
 async def test_what_is_open_is_closed_when_an_answer_is_stopped() -> None:
     for replacement in ("", "Sorry."):
-        guard = Guard(output=DENY, replacement=replacement)
+        guard = GuardrailPolicy(output=DENY, replacement=replacement)
         async with place(says("my gun"), guard=guard) as (runtime, _):
             events = await run(runtime, "hi")
         kinds = [type(event) for event in events[1:-1]]
@@ -155,23 +183,27 @@ async def test_what_is_open_is_closed_when_an_answer_is_stopped() -> None:
 async def test_the_upstream_is_not_read_on_when_an_answer_is_stopped() -> None:
     read: list[str] = []
 
-    async def line(prompt: Prompt) -> AsyncIterator[Fragment]:
+    async def line(prompt: Prompt) -> AsyncIterator[ModelChunk]:
         try:
             for word in ("a ", "gun ", "and ", "more "):
                 read.append(word)
-                yield Text(word)
+                yield TextChunk(word)
         finally:
             read.append("closed")
 
-    async with place(line, guard=Guard(output=DENY)) as (runtime, _):
+    async with place(line, guard=GuardrailPolicy(output=DENY)) as (runtime, _):
         await run(runtime, "hi")
     assert read == ["a ", "gun ", "closed"]
 
 
 async def test_a_call_that_is_cut_is_still_seen_to_be_cut() -> None:
-    cut: list[Fragment] = [CallName(0, "show", True), CallArgs(0, '{"title": "a'), Finish("length")]
+    cut: list[ModelChunk] = [
+        ToolCallStart(0, "show", True),
+        ToolCallArgs(0, '{"title": "a'),
+        FinishChunk("length"),
+    ]
     offered = ToolSpec("show", "Shows.", {"type": "object"})
-    async with place(cut, guard=Guard(output=DENY)) as (runtime, _):
+    async with place(cut, guard=GuardrailPolicy(output=DENY)) as (runtime, _):
         events = await run(runtime, "hi", tools=(offered,))
     assert [type(event).__name__ for event in events] == ["RunStarted", "CallStart", "RunFinished"]
 
@@ -180,13 +212,13 @@ async def test_a_call_that_is_cut_is_still_seen_to_be_cut() -> None:
 async def test_a_form_for_answers_where_the_client_asks_none() -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     lines = says("no"), says('{"n": 1}'), says('"mine"')
-    async with place(*lines, guard=Guard(schema=schema)) as (runtime, _):
+    async with place(*lines, guard=GuardrailPolicy(schema=schema)) as (runtime, _):
         assert text(await run(runtime, "hi")) == '{"n": 1}'
         assert text(await run(runtime, "hi", output_schema={"type": "string"})) == '"mine"'
 
 
 async def test_rules_belong_to_assistants() -> None:
-    guards = Guards(Guard(input=DENY), {"free": Guard()})
+    guards = GuardrailPolicies(GuardrailPolicy(input=DENY), {"free": GuardrailPolicy()})
     assistants = [Assistant("strict", Lines()), Assistant("free", Lines(says("Yes.")))]
     runtime = Runtime(assistants=assistants, guards=guards)
     assert failed(await run(runtime, "gun", assistant="strict")) is not None
@@ -202,9 +234,9 @@ async def test_results_of_tools_without_personal_data() -> None:
         """Look."""
         return "write to joe@example.com"
 
-    guard = Guard(untrusted=Untrusted(redacted=("email",)))
+    guard = GuardrailPolicy(untrusted=UntrustedResultRules(redacted=("email",)))
     model_calls = calls(("show", "{}"))
-    made = Message("assistant", calls=(Call("c1", "show", "{}"),))
+    made = Message("assistant", calls=(ToolCall("c1", "show", "{}"),))
     async with place(calls(("look", "{}")), says("Ok."), model_calls, guard=guard, tools=[look]) as (
         runtime,
         model,
@@ -212,7 +244,7 @@ async def test_results_of_tools_without_personal_data() -> None:
         events = await run(runtime, "hi")
         shown = [event.content for event in events if isinstance(event, CallResult)]
         assert shown == ["write to [email]"]
-        await run(runtime, "hi", made, said("tool", "a@b.cn", call_id="c1"))
+        await run(runtime, "hi", made, text_message("tool", "a@b.cn", call_id="c1"))
     # The operator's own tool is trusted: its model sees what it said.
     assert seen(model, 1)[-1] == "write to joe@example.com"
     assert seen(model, 2)[-1] == "[email]"
@@ -221,13 +253,13 @@ async def test_results_of_tools_without_personal_data() -> None:
 async def test_runs_inside_a_run_are_read_too() -> None:
     async def inner(turn: Turn) -> AsyncIterator[Event]:
         for event in (TextStart("m"), TextDelta("m", "a g"), TextDelta("m", "un!")):
-            yield Nested("r2", "other", "c1", event)
+            yield SubRunEvent("r2", "other", "c1", event)
         yield RunFinished("stop")
 
-    runtime = Runtime(agents={"default": inner}, guards=Guards(Guard(output=DENY)))
+    runtime = Runtime(agents={"default": inner}, guards=GuardrailPolicies(GuardrailPolicy(output=DENY)))
     events = await run(runtime, "hi")
     assert failed(events) is not None
-    nested = [event.event for event in events if isinstance(event, Nested)]
+    nested = [event.event for event in events if isinstance(event, SubRunEvent)]
     assert text(nested) == ""
     await runtime.close()
 
@@ -239,7 +271,7 @@ async def test_what_could_be_asked_next_is_read_too() -> None:
         yield Suggestions(("A GUN?",))
         yield RunFinished("stop")
 
-    runtime = Runtime(agents={"default": inner}, guards=Guards(Guard(output=DENY)))
+    runtime = Runtime(agents={"default": inner}, guards=GuardrailPolicies(GuardrailPolicy(output=DENY)))
     events = await run(runtime, "hi")
     assert [one for one in events if isinstance(one, Suggestions)] == [Suggestions(("Where is the sun?",))]
     await runtime.close()
@@ -252,7 +284,7 @@ async def test_an_agent_that_leaves_its_text_open_or_never_begins_it_loses_nothi
         yield TextDelta("m", "a g")
         yield RunFinished("stop")
 
-    runtime = Runtime(agents={"default": careless}, guards=Guards(Guard(output=DENY)))
+    runtime = Runtime(agents={"default": careless}, guards=GuardrailPolicies(GuardrailPolicy(output=DENY)))
     events = await run(runtime, "hi")
     assert "".join(one.text for one in events if isinstance(one, TextDelta) and one.id == "m") == "a g"
     assert isinstance(events[-1], RunFinished)
@@ -270,12 +302,12 @@ async def test_without_a_rule_nothing_stands_in_the_way() -> None:
         streams.append(inner(turn))
         return streams[-1]
 
-    turn = Turn(messages=(said("user", "hi"),))
-    for guard in (Guard(), Guard(input=DENY)):
-        found = guardrails(Guards(guard), lambda name: None)(responder)(turn)
+    turn = Turn(messages=(text_message("user", "hi"),))
+    for guard in (GuardrailPolicy(), GuardrailPolicy(input=DENY)):
+        found = guardrails(GuardrailPolicies(guard), lambda name: None)(responder)(turn)
         assert found is streams[-1]
         assert [event async for event in found] == [RunFinished("stop")]
-    found = guardrails(Guards(Guard(output=DENY)), lambda name: None)(responder)(turn)
+    found = guardrails(GuardrailPolicies(GuardrailPolicy(output=DENY)), lambda name: None)(responder)(turn)
     assert found is not streams[-1]
     assert [event async for event in found] == [RunFinished("stop")]
 
@@ -289,9 +321,13 @@ async def test_a_question_in_words_is_found_again_after_redaction() -> None:
         return "sent" if ctx.confirm("Really?") else "not sent"
 
     lines = calls(("send", "{}"), text="To joe@example.com."), says("Done.")
-    guard = Guard(output=Lists(redacted=("email",)))
-    async with place(*lines, guard=guard, tools=[send], store=Memory()) as (runtime, _):
+    guard = GuardrailPolicy(output=TextRules(redacted=("email",)))
+    async with place(*lines, guard=guard, tools=[send], store=MemoryStore()) as (runtime, _):
         asked: list[Event] = await run(runtime, "send", shows_interrupts=False)
         assert text(asked).startswith("To [email].")
-        history = said("user", "send"), said("assistant", text(asked)), said("user", "yes")
+        history = (
+            text_message("user", "send"),
+            text_message("assistant", text(asked)),
+            text_message("user", "yes"),
+        )
         assert text(await run(runtime, *history, shows_interrupts=False)) == "Done."

@@ -5,11 +5,11 @@ import time
 import pytest
 
 from rightseat.errors import ConfigError
-from rightseat.middleware.guardrails.patterns import Patterns, anchored
-from rightseat.middleware.guardrails.personal import KINDS, SHAPES
-from rightseat.middleware.guardrails.redact import Personal
-from rightseat.middleware.guardrails.rules import WHY, Lists, sentence
-from rightseat.middleware.guardrails.words import Words
+from rightseat.middleware.guardrails.patterns import PatternList, is_anchored
+from rightseat.middleware.guardrails.personal import DATA_KINDS, DATA_PATTERNS
+from rightseat.middleware.guardrails.redact import PersonalDataFinder
+from rightseat.middleware.guardrails.rules import REASONS, TextRules, format_refusal
+from rightseat.middleware.guardrails.words import WordList
 
 
 @pytest.mark.demand("models.allow_deny_lists_topics")
@@ -40,28 +40,28 @@ from rightseat.middleware.guardrails.words import Words
     ],
 )
 def test_words_whole_in_any_case_width_and_script(word: str, text: str, found: bool) -> None:
-    assert Words([word]).within(text) is found
-    assert Lists(deny=Words([word])).problem(text) == ("words" if found else None)
+    assert WordList([word]).matches(text) is found
+    assert TextRules(deny=WordList([word])).find_problem(text) == ("words" if found else None)
 
 
 @pytest.mark.demand("models.allow_deny_lists_topics")
 def test_an_expression_takes_linear_time() -> None:
-    patterns = Patterns([r"(a+)+\$", r"(x|x)*y", r"(?i)\bkennwort:\s*\S+"])
+    patterns = PatternList([r"(a+)+\$", r"(x|x)*y", r"(?i)\bkennwort:\s*\S+"])
     start = time.process_time()
-    assert not patterns.within("a" * 200_000 + "!" + "x" * 200_000)
+    assert not patterns.matches("a" * 200_000 + "!" + "x" * 200_000)
     assert time.process_time() - start < 1
-    assert patterns.within("Mein KENNWORT: 1234")
+    assert patterns.matches("Mein KENNWORT: 1234")
 
 
 @pytest.mark.demand("models.allow_deny_lists_topics")
 @pytest.mark.parametrize("pattern", [r"(?<=a)b", r"(a)\1", r"(", r"((a{1000}){1000})"])
 def test_an_expression_that_could_run_away_is_refused(pattern: str) -> None:
     with pytest.raises(ConfigError, match="not an expression that is taken"):
-        Patterns([pattern])
+        PatternList([pattern])
 
 
 def test_anchors() -> None:
-    assert [anchored(one) for one in ("^a", "a$", r"a\$", r"a\\$", "a^b", "[$]")] == [
+    assert [is_anchored(one) for one in ("^a", "a$", r"a\$", r"a\\$", "a^b", "[$]")] == [
         True,
         True,
         False,
@@ -102,13 +102,13 @@ def test_anchors() -> None:
     ],
 )
 def test_personal_data_by_its_form(text: str, redacted: str) -> None:
-    assert Personal(KINDS).redacted(text) == redacted
-    assert Lists(refused=KINDS).problem(text) == ("personal" if redacted != text else None)
+    assert PersonalDataFinder(DATA_KINDS).redact(text) == redacted
+    assert TextRules(refused=DATA_KINDS).find_problem(text) == ("personal" if redacted != text else None)
 
 
 def test_only_the_kinds_that_are_asked_for() -> None:
-    assert Personal(["phone"]).redacted("a@b.cn 13812345678") == "a@b.cn [phone]"
-    assert Personal([]).redacted("a@b.cn") == "a@b.cn"
+    assert PersonalDataFinder(["phone"]).redact("a@b.cn 13812345678") == "a@b.cn [phone]"
+    assert PersonalDataFinder([]).redact("a@b.cn") == "a@b.cn"
 
 
 @pytest.mark.demand("models.length_token_limits_pii")
@@ -119,17 +119,17 @@ def test_only_the_kinds_that_are_asked_for() -> None:
 )
 def test_personal_data_takes_linear_time(text: str) -> None:
     start = time.process_time()
-    Personal(KINDS).redacted(text)
-    scan = Personal(KINDS).scan()
-    assert scan.feed(text) <= scan.personal.most
+    PersonalDataFinder(DATA_KINDS).redact(text)
+    scan = PersonalDataFinder(DATA_KINDS).make_scan()
+    assert scan.feed(text) <= scan.finder.max_length
     assert time.process_time() - start < 15
 
 
 def test_every_shape_is_bounded() -> None:
-    assert max(shape.most for shapes in SHAPES.values() for shape in shapes) < 6100
+    assert max(shape.max_length for shapes in DATA_PATTERNS.values() for shape in shapes) < 6100
 
 
 def test_every_kind_of_rule_has_its_words_in_both_directions() -> None:
-    for kind in WHY:
-        assert "not" in sentence("input", kind)
-        assert sentence("output", kind).startswith("The answer was stopped: ")
+    for kind in REASONS:
+        assert "not" in format_refusal("input", kind)
+        assert format_refusal("output", kind).startswith("The answer was stopped: ")

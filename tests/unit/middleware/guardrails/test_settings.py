@@ -4,17 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.config import load
+from rightseat.config.read import load_config
 from rightseat.errors import ConfigError
-from rightseat.middleware.fallback import Member
-from rightseat.middleware.guardrails.checks import Local, Remote
-from rightseat.middleware.guardrails.judge import Judge
-from rightseat.middleware.guardrails.personal import KINDS
-from rightseat.middleware.guardrails.rules import Guard
-from rightseat.middleware.model_info import Source
+from rightseat.middleware.fallback import FallbackMember
+from rightseat.middleware.guardrails.checks import FunctionCheck, RemoteCheck
+from rightseat.middleware.guardrails.judge import TopicJudge
+from rightseat.middleware.guardrails.personal import DATA_KINDS
+from rightseat.middleware.guardrails.rules import GuardrailPolicy
+from rightseat.middleware.model_info import ModelInfo
 from rightseat.types.turn import Turn
-from rightseat.wiring.from_config import runtime
-from rightseat.wiring.guardrails import guards
+from rightseat.wiring.from_config import build_runtime
+from rightseat.wiring.guardrails import make_guards
 from tests.kit.house import Lines
 from tests.unit.middleware.guardrails.asking import failed, run, text
 
@@ -76,24 +76,26 @@ def validate(text: str, direction: str, turn: Turn) -> None:
     """Allows everything."""
 
 
-def rules(folder: Path, toml: str) -> Guard:
+def rules(folder: Path, toml: str) -> GuardrailPolicy:
     path = folder / "rightseat.toml"
     path.write_text(toml, "utf-8")
-    config = load(path)
-    return guards(config, lambda name: Member(name, Lines(), Source("kit", name))).of(None)
+    config = load_config(path)
+    return make_guards(
+        config, lambda name: FallbackMember(name, Lines(), ModelInfo("kit", name))
+    ).for_assistant(None)
 
 
 @pytest.mark.demand("models.allow_deny_lists_topics")
 def test_every_key_arrives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GUARD_KEY", "s3cret")
     guard = rules(tmp_path, WHOLE)
-    assert guard.input.problem("a GUN") == "words"
-    assert guard.input.problem("some 赌博") == guard.input.problem("Gambling!") == "topic"
-    assert guard.input.problem("TICKET-9") == "pattern"
-    assert guard.input.problem("x" * 2001) == "length"
-    assert guard.input.allow.within("my bill")
-    assert (guard.input.max_tokens, guard.input.redacted, guard.input.refused) == (500, KINDS, ())
-    assert guard.output.problem("xxx") == "pattern"
+    assert guard.input.find_problem("a GUN") == "words"
+    assert guard.input.find_problem("some 赌博") == guard.input.find_problem("Gambling!") == "topic"
+    assert guard.input.find_problem("TICKET-9") == "pattern"
+    assert guard.input.find_problem("x" * 2001) == "length"
+    assert guard.input.allow.matches("my bill")
+    assert (guard.input.max_tokens, guard.input.redacted, guard.input.refused) == (500, DATA_KINDS, ())
+    assert guard.output.find_problem("xxx") == "pattern"
     assert (guard.output.window, guard.output.refused) == (50, ("card",))
     assert guard.output.redacted == ("email", "phone")
     assert (guard.replacement, guard.refusal, guard.schema) == (
@@ -104,15 +106,19 @@ def test_every_key_arrives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert (guard.untrusted.mark, guard.untrusted.confirm) == (True, "dangerous")
     assert guard.untrusted.redacted == ("secret",)
     judge, cloud, own = guard.checks
-    assert isinstance(judge, Judge)
+    assert isinstance(judge, TopicJudge)
     assert (judge.deny, judge.allow) == ({"gambling": ("poker", "赌博")}, {"invoices": ("invoice", "bill")})
-    assert isinstance(cloud, Remote)
-    assert (cloud.valid, cloud.invalid, cloud.failing) == (("invoices",), ("gambling",), "allow")
+    assert isinstance(cloud, RemoteCheck)
+    assert (cloud.valid_topics, cloud.invalid_topics, cloud.on_failure) == (
+        ("invoices",),
+        ("gambling",),
+        "allow",
+    )
     assert cloud.key is not None
     assert cloud.key.reveal() == "s3cret"
     assert cloud.directions == ("input", "output")
-    assert isinstance(own, Local)
-    assert own.failing == "refuse"
+    assert isinstance(own, FunctionCheck)
+    assert own.on_failure == "refuse"
 
 
 def test_no_table_is_no_rule(tmp_path: Path) -> None:
@@ -136,7 +142,7 @@ deny = ["gun"]
 """
     path = tmp_path / "rightseat.toml"
     path.write_text(toml, "utf-8")
-    built = runtime(load(path), env={})
+    built = build_runtime(load_config(path), env={})
     assert failed(await run(built, "gun", assistant="desk")) is not None
     assert failed(await run(built, "gun", assistant="small")) is not None
     assert text(await run(built, "gun", assistant="lab"))

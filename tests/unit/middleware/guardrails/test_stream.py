@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightseat.middleware.guardrails.fold import symbols
-from rightseat.middleware.guardrails.patterns import Patterns
-from rightseat.middleware.guardrails.personal import KINDS
-from rightseat.middleware.guardrails.redact import Personal
-from rightseat.middleware.guardrails.rules import Lists
-from rightseat.middleware.guardrails.screen import Piece, Screen
-from rightseat.middleware.guardrails.words import MAX_GAP, Found, Words
+from rightseat.middleware.guardrails.fold import fold_text
+from rightseat.middleware.guardrails.patterns import PatternList
+from rightseat.middleware.guardrails.personal import DATA_KINDS
+from rightseat.middleware.guardrails.redact import PersonalDataFinder
+from rightseat.middleware.guardrails.rules import TextRules
+from rightseat.middleware.guardrails.screen import TextPiece, TextStreamFilter
+from rightseat.middleware.guardrails.words import MAX_GAP, RuleViolation, WordList
 from tests.kit.rounds import rounds
 
 DENIED = ("bad word", "abba", "ab", "赌博", "Straße", "café", "a1-b2", "ba ba")
 LETTERS = "abw 1-\u200b\u00ad赌博ßsStreéoräd.,\nＡａＢ"
-PERSONAL = Personal(KINDS)
+PERSONAL = PersonalDataFinder(DATA_KINDS)
 
 
 def cut(text: str, places: Iterable[int]) -> list[str]:
@@ -28,15 +28,15 @@ def cut(text: str, places: Iterable[int]) -> list[str]:
     return [text[a:b] for a, b in itertools.pairwise(ends)] or [text]
 
 
-def passed(screen: Screen, pieces: Iterable[str]) -> tuple[str, str | None]:
+def passed(screen: TextStreamFilter, pieces: Iterable[str]) -> tuple[str, str | None]:
     """What gets through, and the kind of rule that ended it."""
-    out: list[Piece] = []
+    out: list[TextPiece] = []
     try:
         for piece in pieces:
-            out += screen.feed(Piece(piece))
+            out += screen.feed(TextPiece(piece))
         out += screen.close()
-    except Found as found:
-        out += screen.before(found)
+    except RuleViolation as found:
+        out += screen.release_before(found)
         return "".join(piece.text for piece in out), found.kind
     return "".join(piece.text for piece in out), None
 
@@ -53,43 +53,43 @@ places = st.lists(st.integers(0, 400), max_size=40)
 @settings(max_examples=rounds(100), deadline=None)
 @given(woven, places)
 def test_a_denied_word_never_passes_however_it_is_cut(text: str, ends: list[int]) -> None:
-    words = Words(DENIED)
-    whole, kind = passed(Lists(deny=words).screen(), [text])
-    assert (whole, kind) == passed(Lists(deny=words).screen(), cut(text, ends))
-    assert words.within(text) == (kind == "words")
+    words = WordList(DENIED)
+    whole, kind = passed(TextRules(deny=words).make_filter(), [text])
+    assert (whole, kind) == passed(TextRules(deny=words).make_filter(), cut(text, ends))
+    assert words.matches(text) == (kind == "words")
     assert text.startswith(whole)
-    assert not words.within(whole)
+    assert not words.matches(whole)
     if kind is None:
         assert whole == text
 
 
 def naive(text: str, words: Iterable[str]) -> bool:
     """The same by looking at every word alone: slow and plain."""
-    plain = symbols(text)
-    return any(symbols(word) in plain for word in words)
+    plain = fold_text(text)
+    return any(fold_text(word) in plain for word in words)
 
 
 @settings(max_examples=rounds(100), deadline=None)
 @given(woven)
 def test_words_are_found_as_by_looking_for_each_alone(text: str) -> None:
-    assert Words(DENIED).within(text) == naive(text, DENIED)
+    assert WordList(DENIED).matches(text) == naive(text, DENIED)
 
 
 @pytest.mark.demand("models.input_before_model_output")
 @settings(max_examples=rounds(100), deadline=None)
 @given(woven, places)
 def test_no_more_is_held_than_may_become_a_word(text: str, ends: list[int]) -> None:
-    words = Words(("bad word", "赌博", "abba"))
-    scan = words.scan("words")
+    words = WordList(("bad word", "赌博", "abba"))
+    scan = words.make_scan("words")
     said = ""
     try:
         for piece in cut(text, ends):
             held = scan.feed(piece)
             said += piece
-            tail = symbols(said[len(said) - held :]).rstrip("\x00 ")
-            assert not held or any(symbols(word).startswith(tail) for word in ("bad word", "赌博", "abba"))
+            tail = fold_text(said[len(said) - held :]).rstrip("\x00 ")
+            assert not held or any(fold_text(word).startswith(tail) for word in ("bad word", "赌博", "abba"))
             assert held <= len("bad word") * (MAX_GAP + 1)
-    except Found:
+    except RuleViolation:
         pass
 
 
@@ -122,26 +122,26 @@ personal = st.lists(
 @settings(max_examples=rounds(100), deadline=None)
 @given(personal, places)
 def test_a_stream_is_redacted_as_the_whole_text_is(text: str, ends: list[int]) -> None:
-    streamed, kind = passed(Lists(redacted=KINDS).screen(), cut(text, ends))
+    streamed, kind = passed(TextRules(redacted=DATA_KINDS).make_filter(), cut(text, ends))
     assert kind is None
-    assert streamed == PERSONAL.redacted(text)
+    assert streamed == PERSONAL.redact(text)
 
 
 @pytest.mark.demand("models.streaming_output_guard_never")
 @settings(max_examples=rounds(100), deadline=None)
 @given(personal, places)
 def test_refused_data_never_passes(text: str, ends: list[int]) -> None:
-    whole = passed(Lists(refused=KINDS).screen(), [text])
-    assert whole == passed(Lists(refused=KINDS).screen(), cut(text, ends))
-    assert (whole[1] == "personal") == (PERSONAL.redacted(text) != text)
+    whole = passed(TextRules(refused=DATA_KINDS).make_filter(), [text])
+    assert whole == passed(TextRules(refused=DATA_KINDS).make_filter(), cut(text, ends))
+    assert (whole[1] == "personal") == (PERSONAL.redact(text) != text)
 
 
 @pytest.mark.demand("models.streaming_output_guard_never")
 @settings(max_examples=rounds(100), deadline=None)
 @given(st.text(alphabet="abc 019-x\n", max_size=120), places)
 def test_a_pattern_within_its_window_never_passes(text: str, ends: list[int]) -> None:
-    rules = Lists(patterns=Patterns([r"\d{2}-[abc]+x"]), window=12)
-    out, kind = passed(rules.screen(), cut(text, ends))
+    rules = TextRules(patterns=PatternList([r"\d{2}-[abc]+x"]), window=12)
+    out, kind = passed(rules.make_filter(), cut(text, ends))
     short = re.search(r"\d{2}-[abc]{1,8}x", text)
     assert not re.search(r"\d{2}-[abc]{1,8}x", out)
     assert text.startswith(out)
@@ -156,8 +156,8 @@ def test_a_pattern_within_its_window_never_passes(text: str, ends: list[int]) ->
     places,
 )
 def test_a_cut_is_not_the_edge_of_a_word(text: str, ends: list[int]) -> None:
-    rules = Lists(patterns=Patterns([r"\bass\b"]), window=3)
-    out, kind = passed(rules.screen(), cut(text, ends))
+    rules = TextRules(patterns=PatternList([r"\bass\b"]), window=3)
+    out, kind = passed(rules.make_filter(), cut(text, ends))
     assert (kind == "pattern") == (re.search(r"\bass\b", text) is not None)
     assert kind or out == text
     assert not re.search(r"\bass\b", out + "x")
@@ -167,18 +167,18 @@ def test_a_cut_is_not_the_edge_of_a_word(text: str, ends: list[int]) -> None:
 @settings(max_examples=rounds(100), deadline=None)
 @given(woven, personal, places)
 def test_all_rules_together_keep_what_each_promises(text: str, more: str, ends: list[int]) -> None:
-    rules = Lists(deny=Words(DENIED), redacted=KINDS, patterns=Patterns([r"b{3}"]), window=5)
-    out, kind = passed(rules.screen(), cut(text + more, ends))
+    rules = TextRules(deny=WordList(DENIED), redacted=DATA_KINDS, patterns=PatternList([r"b{3}"]), window=5)
+    out, kind = passed(rules.make_filter(), cut(text + more, ends))
     assert not re.search("b{3}", out)
     if kind is None:
-        assert out == PERSONAL.redacted(text + more)
+        assert out == PERSONAL.redact(text + more)
 
 
 @pytest.mark.demand("models.input_before_model_output")
 def test_pieces_stay_as_they_came_and_lose_likelihoods_only_where_they_change() -> None:
-    screen = Lists(deny=Words(["secret plan"]), redacted=("email",)).screen()
+    screen = TextRules(deny=WordList(["secret plan"]), redacted=("email",)).make_filter()
     given = ["My", " secret", " is", " joe", "@", "example.com", ", ok"]
-    out = [piece for text in given for piece in screen.feed(Piece(text, {"of": text}))] + screen.close()
+    out = [piece for text in given for piece in screen.feed(TextPiece(text, {"of": text}))] + screen.close()
     assert [piece.text for piece in out] == ["My", " secret", " is", " [email]", ", ok"]
     told = [piece.logprobs and piece.logprobs["of"] for piece in out]
     assert told == ["My", " secret", " is", None, ", ok"]
@@ -190,8 +190,8 @@ def test_pieces_stay_as_they_came_and_lose_likelihoods_only_where_they_change() 
     [("Hello", 0), ("a ba", 2), ("a bad", 3), ("a bad ", 4), ("a bad wor", 7), ("a badly", 0), ("abad", 0)],
 )
 def test_the_tail_that_is_held(text: str, held: int) -> None:
-    assert Words(["bad word"]).scan("words").feed(text) == held
+    assert WordList(["bad word"]).make_scan("words").feed(text) == held
 
 
 def test_a_text_over_its_length_ends_there() -> None:
-    assert passed(Lists(max_chars=5).screen(), ["abc", "defg"]) == ("abcde", "length")
+    assert passed(TextRules(max_chars=5).make_filter(), ["abc", "defg"]) == ("abcde", "length")

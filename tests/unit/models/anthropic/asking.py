@@ -5,22 +5,22 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from rightseat.errors import RightseatError
-from rightseat.models.anthropic import Anthropic, model
-from rightseat.types.chunks import Fragment, Text
-from rightseat.types.messages import said
+from rightseat.models.anthropic import AnthropicModel, model
+from rightseat.types.chunks import ModelChunk, TextChunk
+from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
 from tests.kit.upstream import Upstream
 from tests.kit.vendors import anthropic as wire
 
-HELLO = Prompt(messages=(said("user", "hello"),))
+HELLO = Prompt(messages=(text_message("user", "hello"),))
 WORDS = wire.text(0, "w0", " w1", " w2")
 
 
 @asynccontextmanager
 async def connected(
     name: str = "claude-opus-5-5", **options: Any
-) -> AsyncIterator[tuple[Upstream, Anthropic]]:
+) -> AsyncIterator[tuple[Upstream, AnthropicModel]]:
     async with Upstream() as upstream:
         upstream.reply = wire.answer(WORDS)
         made = model(name, {"base_url": upstream.origin, **options})
@@ -31,10 +31,10 @@ async def connected(
 
 
 async def asked(
-    model: Anthropic, prompt: Prompt = HELLO, pause: Callable[[], Awaitable[None]] | None = None
-) -> tuple[list[Fragment], RightseatError | None]:
+    model: AnthropicModel, prompt: Prompt = HELLO, pause: Callable[[], Awaitable[None]] | None = None
+) -> tuple[list[ModelChunk], RightseatError | None]:
     """All that came, and the error that ended it; `pause` is awaited after each fragment."""
-    out: list[Fragment] = []
+    out: list[ModelChunk] = []
     try:
         async with closing(model.stream(prompt)) as stream:
             async for fragment in stream:
@@ -55,5 +55,5 @@ async def body_of(prompt: Prompt, name: str = "claude-opus-5-5", **options: Any)
         return found
 
 
-def spoken(fragments: list[Fragment]) -> str:
-    return "".join(fragment.text for fragment in fragments if isinstance(fragment, Text))
+def spoken(fragments: list[ModelChunk]) -> str:
+    return "".join(fragment.text for fragment in fragments if isinstance(fragment, TextChunk))

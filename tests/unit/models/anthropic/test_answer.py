@@ -6,31 +6,40 @@ import json
 import pytest
 
 from rightseat.errors import Incomplete, RightseatError, UpstreamGarbled, UpstreamOverloaded
-from rightseat.http.sse import Reader
-from rightseat.models.anthropic.answer import Answer, Reason
-from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Opaque, Reasoning, Text, Used
+from rightseat.http.sse import SseParser
+from rightseat.models.anthropic.answer import FinishReason, MessageStreamParser
+from rightseat.types.chunks import (
+    FinishChunk,
+    ModelChunk,
+    ProviderDataChunk,
+    ReasoningChunk,
+    TextChunk,
+    ToolCallArgs,
+    ToolCallStart,
+    UsageChunk,
+)
 from rightseat.types.events import Usage
 from tests.kit.chunks import Json
 from tests.kit.vendors import anthropic as wire
 
-DONE = [Used(Usage(7, 3)), Finish("stop")]
+DONE = [UsageChunk(Usage(7, 3)), FinishChunk("stop")]
 THOUGHT = {"type": "thinking", "thinking": "first think", "signature": wire.SIGNATURE}
 
 
-def read(data: bytes, size: int | None = None) -> list[Fragment]:
+def read(data: bytes, size: int | None = None) -> list[ModelChunk]:
     """The fragments of a whole stream, given in pieces of `size` bytes."""
-    answer, reader = Answer("claude-kit", {}), Reader()
-    out: list[Fragment] = []
+    answer, reader = MessageStreamParser("claude-kit", {}), SseParser()
+    out: list[ModelChunk] = []
     step = size or max(1, len(data))
     for at in range(0, len(data), step):
         for payload in reader.feed(data[at : at + step]):
             out += answer.feed(payload)
     for payload in reader.close():
-        out += answer.tail(payload)
-    return out + answer.end()
+        out += answer.feed_tail(payload)
+    return out + answer.finish()
 
 
-def told(*blocks: list[bytes], reason: str = "end_turn") -> list[Fragment]:
+def told(*blocks: list[bytes], reason: str = "end_turn") -> list[ModelChunk]:
     return read(b"".join(wire.answer(*blocks, reason=reason).events))
 
 
@@ -51,17 +60,17 @@ def test_thoughts_are_signed_and_kept_in_their_place() -> None:
         {"call": 1},
     ]
     assert found == [
-        Reasoning("first "),
-        Reasoning("think"),
-        Text("Let me see."),
-        CallName(0, "add"),
-        CallArgs(0, '{"a"'),
-        CallArgs(0, ": 2}"),
-        CallName(1, "now"),
-        CallArgs(1, "{}"),
-        Opaque("anthropic", {"model": "claude-kit", "steps": steps}),
-        Used(Usage(7, 3)),
-        Finish("calls"),
+        ReasoningChunk("first "),
+        ReasoningChunk("think"),
+        TextChunk("Let me see."),
+        ToolCallStart(0, "add"),
+        ToolCallArgs(0, '{"a"'),
+        ToolCallArgs(0, ": 2}"),
+        ToolCallStart(1, "now"),
+        ToolCallArgs(1, "{}"),
+        ProviderDataChunk("anthropic", {"model": "claude-kit", "steps": steps}),
+        UsageChunk(Usage(7, 3)),
+        FinishChunk("calls"),
     ]
 
 
@@ -69,13 +78,13 @@ def test_thoughts_that_are_not_shown_are_kept_all_the_same() -> None:
     found = told(wire.thinking(0), wire.text(1, "Yes."))
     hidden = {"type": "thinking", "thinking": "", "signature": wire.SIGNATURE}
     assert found[:2] == [
-        Text("Yes."),
-        Opaque("anthropic", {"model": "claude-kit", "steps": [{"block": hidden}, {"text": 4}]}),
+        TextChunk("Yes."),
+        ProviderDataChunk("anthropic", {"model": "claude-kit", "steps": [{"block": hidden}, {"text": 4}]}),
     ]
 
 
 def test_what_nobody_signed_cannot_be_given_back() -> None:
-    assert told(wire.thinking(0, "hm", signature="")) == [Reasoning("hm"), *DONE]
+    assert told(wire.thinking(0, "hm", signature="")) == [ReasoningChunk("hm"), *DONE]
 
 
 @pytest.mark.demand("models.anthropic_name_official_sdk")
@@ -85,8 +94,8 @@ def test_blocks_at_the_same_time() -> None:
     mixed = [event for pair in zip(first, second, strict=True) for event in pair]
     found = told(mixed, reason="tool_use")
     assert found[:-2] == [
-        CallName(0, "add"), CallName(1, "sub"), CallArgs(0, "[1"), CallArgs(1, "[2"), CallArgs(0, "]"),
-        CallArgs(1, "]"),
+        ToolCallStart(0, "add"), ToolCallStart(1, "sub"), ToolCallArgs(0, "[1"), ToolCallArgs(1, "[2"), ToolCallArgs(0, "]"),
+        ToolCallArgs(1, "]"),
     ]  # fmt: skip
 
 
@@ -104,12 +113,15 @@ def test_what_is_not_known_is_skipped() -> None:
         {"type": "text_delta", "text": "llo"},
     )
     odd = [wire.event("weather_report", sky="blue"), wire.PING]
-    assert told(search, result, cited, odd) == [Text("He"), Text("llo"), *DONE]
+    assert told(search, result, cited, odd) == [TextChunk("He"), TextChunk("llo"), *DONE]
 
 
 def test_arguments_that_come_whole() -> None:
     begun: Json = {"type": "tool_use", "id": "t", "name": "add", "input": {"a": 1.0}}
-    assert told(wire.block(0, begun), reason="tool_use")[:2] == [CallName(0, "add"), CallArgs(0, '{"a":1.0}')]
+    assert told(wire.block(0, begun), reason="tool_use")[:2] == [
+        ToolCallStart(0, "add"),
+        ToolCallArgs(0, '{"a":1.0}'),
+    ]
 
 
 @pytest.mark.demand("models.anthropic_stop_reasons_default")
@@ -126,21 +138,21 @@ def test_arguments_that_come_whole() -> None:
         ("something_new", "stop"),
     ],
 )
-def test_a_stop_reason(reason: str, finish: Reason) -> None:
-    assert told(wire.text(0, "x"), reason=reason)[-1] == Finish(finish)
+def test_a_stop_reason(reason: str, finish: FinishReason) -> None:
+    assert told(wire.text(0, "x"), reason=reason)[-1] == FinishChunk(finish)
 
 
 def test_calls_decide_whatever_the_reason_says() -> None:
-    assert told(wire.tool_use(0, "add"), reason="end_turn")[-1] == Finish("calls")
-    assert told(wire.tool_use(0, "add"), reason="max_tokens")[-1] == Finish("length")
+    assert told(wire.tool_use(0, "add"), reason="end_turn")[-1] == FinishChunk("calls")
+    assert told(wire.tool_use(0, "add"), reason="max_tokens")[-1] == FinishChunk("length")
 
 
 @pytest.mark.demand("models.anthropic_thinking_signatures_kept")
 def test_what_was_in_the_cache_is_part_of_the_input() -> None:
     opening = wire.opening(input_tokens=10, cache_read_input_tokens=100, cache_creation_input_tokens=1000)
-    assert read(opening + b"".join(wire.ending("end_turn", input_tokens=11, output_tokens=5)))[0] == Used(
-        Usage(1111, 5, 100)
-    )
+    assert read(opening + b"".join(wire.ending("end_turn", input_tokens=11, output_tokens=5)))[
+        0
+    ] == UsageChunk(Usage(1111, 5, 100))
 
 
 BLOCKS = (wire.thinking(0, "é世"), wire.text(1, "a\u2028b", "🙂\n\n"), wire.tool_use(2, "add", "{", "}"))
@@ -183,7 +195,7 @@ def test_any_cut_is_incomplete() -> None:
 )
 def test_a_payload_that_is_none(payload: bytes, error: type[RightseatError]) -> None:
     with pytest.raises(error):
-        Answer("claude-kit", {}).feed(payload)
+        MessageStreamParser("claude-kit", {}).feed(payload)
 
 
 def test_an_end_without_a_reason_is_none() -> None:

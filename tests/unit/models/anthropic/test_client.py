@@ -7,9 +7,9 @@ import sys
 import pytest
 
 from rightseat.errors import CallerError, ConfigError, Incomplete, UpstreamTimeout
-from rightseat.models.anthropic import Anthropic
-from rightseat.types.chunks import Finish, Text
-from rightseat.types.messages import said
+from rightseat.models.anthropic import AnthropicModel
+from rightseat.types.chunks import FinishChunk, TextChunk
+from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
 from tests.kit import breaks, faults
@@ -51,7 +51,7 @@ async def test_without_a_key_none_is_sent_and_none_is_looked_for(monkeypatch: py
 
 async def test_a_base_url_with_v1_is_the_same() -> None:
     async with connected() as (upstream, _):
-        model = Anthropic("claude-opus-5-5", base_url=f"{upstream.origin}/deep/v1/")
+        model = AnthropicModel("claude-opus-5-5", base_url=f"{upstream.origin}/deep/v1/")
         await asked(model)
         await model.close()
         assert upstream.requests[0].target == "/deep/v1/messages"
@@ -107,7 +107,7 @@ async def test_the_last_event_is_the_end_even_when_the_body_goes_on() -> None:
             came, failure = await asked(model)
             await upstream.all_closed(1)
     assert failure is None
-    assert came[-1] == Finish("stop")
+    assert came[-1] == FinishChunk("stop")
 
 
 async def test_leaving_closes_the_connection_at_once() -> None:
@@ -173,7 +173,7 @@ async def test_a_stall_ends_after_the_idle_timeout() -> None:
         await upstream.all_closed(1)
     assert type(failure) is UpstreamTimeout
     assert "idle_timeout" in failure.message
-    assert came == [Text("w0")]
+    assert came == [TextChunk("w0")]
 
 
 @pytest.mark.long
@@ -192,7 +192,7 @@ async def test_hidden_thoughts_are_a_beginning() -> None:
         upstream.reply = reply
         came, failure = await asked(model)
     assert failure is None
-    assert came[-1] == Finish("stop")
+    assert came[-1] == FinishChunk("stop")
 
 
 async def test_what_arrived_before_a_cut_is_kept() -> None:
@@ -211,7 +211,7 @@ async def test_what_arrived_before_a_cut_is_kept() -> None:
 
 @pytest.mark.demand("models.secrets_prompts_never_messages")
 async def test_neither_keys_nor_prompts_are_logged(caplog: pytest.LogCaptureFixture) -> None:
-    prompt = Prompt(messages=(said("user", "my-private-words"),))
+    prompt = Prompt(messages=(text_message("user", "my-private-words"),))
     with caplog.at_level(logging.DEBUG):
         async with connected(api_key=KEY, headers={"X-Key": "secret-header"}) as (upstream, model):
             await asked(model, prompt)
@@ -228,7 +228,7 @@ async def test_neither_keys_nor_prompts_are_logged(caplog: pytest.LogCaptureFixt
 
 async def test_half_a_character_is_the_callers_fault() -> None:
     async with connected() as (upstream, model):
-        _, failure = await asked(model, Prompt(messages=(said("user", "\ud800"),)))
+        _, failure = await asked(model, Prompt(messages=(text_message("user", "\ud800"),)))
         assert upstream.requests == []
     assert type(failure) is CallerError
 
@@ -238,13 +238,13 @@ async def test_half_a_character_is_the_callers_fault() -> None:
 )
 def test_a_wrong_base_url(base_url: str) -> None:
     with pytest.raises(ConfigError, match="base_url"):
-        Anthropic("m", base_url=base_url)
+        AnthropicModel("m", base_url=base_url)
 
 
 @pytest.mark.parametrize("key", ["sk\n", "sk\r\nX: y", "s\0k", "ключ"])
 def test_a_key_that_is_no_header(key: str) -> None:
     with pytest.raises(ConfigError) as raised:
-        Anthropic("m", api_key=key)
+        AnthropicModel("m", api_key=key)
     assert key not in raised.value.message
 
 
@@ -263,12 +263,12 @@ def test_without_the_sdk_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delattr("rightseat.models.anthropic.transport", raising=False)
     monkeypatch.setitem(sys.modules, "anthropic", None)
     with pytest.raises(ConfigError, match=r"pip install 'rightseat\[anthropic\]'"):
-        Anthropic("m", api_key="sk")
+        AnthropicModel("m", api_key="sk")
 
 
 def test_it_says_what_it_can_do() -> None:
-    made = Anthropic("claude-opus-5-5", api_key="sk")
-    assert made.abilities.tools
-    assert made.abilities.images
+    made = AnthropicModel("claude-opus-5-5", api_key="sk")
+    assert made.capabilities.tools
+    assert made.capabilities.images
     assert made.images
-    assert not Anthropic("claude-2", api_key="sk").images
+    assert not AnthropicModel("claude-2", api_key="sk").images

@@ -7,8 +7,8 @@ import pytest
 
 from rightseat import errors
 from rightseat.errors import RightseatError
-from rightseat.http.retry import retry_after
-from rightseat.types.chunks import Finish
+from rightseat.http.retry import parse_retry_after
+from rightseat.types.chunks import FinishChunk
 from tests.kit import breaks, faults, framing
 from tests.kit.answers import SSE, Reply
 from tests.kit.connection import Connection, Received
@@ -154,7 +154,7 @@ async def test_a_broken_answer(reply: Reply, error: type[RightseatError], kept: 
         assert len(upstream.requests) == (2 if error is errors.UpstreamRefused else 1)
     assert type(failure) is error
     assert spoken(came) == ("w0 w1 w2" if kept else "")
-    assert not any(isinstance(fragment, Finish) for fragment in came)
+    assert not any(isinstance(fragment, FinishChunk) for fragment in came)
     assert faults.CANARY not in failure.message
 
 
@@ -166,7 +166,7 @@ async def test_byte_by_byte_and_all_at_once_are_the_same_answer() -> None:
             came, failure = await asked(model)
         assert failure is None
         assert spoken(came) == "w0 w1 w2"
-        assert came[-1] == Finish("stop")
+        assert came[-1] == FinishChunk("stop")
 
 
 async def test_an_error_body_that_never_ends_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,11 +197,11 @@ async def test_nobody_there() -> None:
     [("7", 7.0), ("0.5", 0.5), ("", None), ("soon", None), ("999999999", 86_400.0), ("-1", None)],
 )
 def test_how_long_to_wait(value: str, seconds: float | None) -> None:
-    assert retry_after({"retry-after": value}) == seconds
+    assert parse_retry_after({"retry-after": value}) == seconds
 
 
 def test_a_date_to_wait_for() -> None:
-    found = retry_after({"retry-after": formatdate(time.time() + 3600, usegmt=True)})
+    found = parse_retry_after({"retry-after": formatdate(time.time() + 3600, usegmt=True)})
     assert found is not None
     assert 3600 - STUCK < found <= 3600
-    assert retry_after({"retry-after": formatdate(0, usegmt=True)}) == 0
+    assert parse_retry_after({"retry-after": formatdate(0, usegmt=True)}) == 0

@@ -2,11 +2,11 @@ from typing import Any
 
 import pytest
 
-from rightseat import wiring as registry
-from rightseat.config import Config, ModelSettings
-from rightseat.doctor.setup import wanted
+from rightseat.config.settings import Config, ModelSettings
+from rightseat.doctor.setup import list_required_extras
 from rightseat.errors import ConfigError
-from rightseat.models.anthropic import Anthropic, model
+from rightseat.models.anthropic import AnthropicModel, model
+from rightseat.wiring.names import make_model
 from tests.unit.models.anthropic.asking import asked, connected
 
 
@@ -19,8 +19,8 @@ def empty_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_anthropic_needs_a_key() -> None:
     with pytest.raises(ConfigError, match="ANTHROPIC_API_KEY"):
         model("claude", {})
-    assert isinstance(model("claude", {"api_key": "sk"}), Anthropic)
-    assert isinstance(model("claude", {"headers": {"x-api-key": "sk"}}), Anthropic)
+    assert isinstance(model("claude", {"api_key": "sk"}), AnthropicModel)
+    assert isinstance(model("claude", {"headers": {"x-api-key": "sk"}}), AnthropicModel)
 
 
 def test_a_name_is_needed() -> None:
@@ -29,8 +29,8 @@ def test_a_name_is_needed() -> None:
 
 
 def test_the_registry_knows_it() -> None:
-    made = registry.model("anthropic:claude-opus-5-5", {"base_url": "http://127.0.0.1:1"})
-    assert isinstance(made, Anthropic)
+    made = make_model("anthropic:claude-opus-5-5", {"base_url": "http://127.0.0.1:1"})
+    assert isinstance(made, AnthropicModel)
     assert made.name == "claude-opus-5-5"
 
 
@@ -55,14 +55,20 @@ async def test_the_environments_key_is_not_shown_to_another_server(monkeypatch: 
 
 
 def test_the_doctor_knows_that_its_extra_is_needed() -> None:
-    assert "anthropic" in wanted(Config(models={"m": ModelSettings(spec="anthropic:claude-opus-5-5")}))
-    assert "anthropic" not in wanted(Config())
+    assert "anthropic" in list_required_extras(
+        Config(models={"m": ModelSettings(spec="anthropic:claude-opus-5-5")})
+    )
+    assert "anthropic" not in list_required_extras(Config())
 
 
 def test_what_the_options_say_goes_over_the_table() -> None:
     given = {"api_key": "sk", "images": False, "parallel": False}
     made = model("claude-opus-5-5", given)
-    assert (made.abilities.images, made.abilities.parallel, made.abilities.tools) == (False, False, True)
+    assert (made.capabilities.images, made.capabilities.parallel, made.capabilities.tools) == (
+        False,
+        False,
+        True,
+    )
     assert made.images is False
 
 

@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from rightseat import Runtime, tool
-from rightseat.models.anthropic.thoughts import Thoughts
-from rightseat.types.chunks import Fragment, Opaque, Reasoning, Text
-from rightseat.types.messages import Call, Message, said
-from rightseat.types.messages import Opaque as Kept
+from rightseat.models.anthropic.thoughts import ThinkingCache
+from rightseat.types.chunks import ModelChunk, ProviderDataChunk, ReasoningChunk, TextChunk
+from rightseat.types.messages import Message, ToolCall, text_message
+from rightseat.types.messages import ProviderData as Kept
 from rightseat.types.model import Prompt
 from tests.kit.vendors import anthropic as wire
 from tests.unit.engine.asking import run
@@ -38,9 +38,9 @@ def content(body: dict[str, Any], at: int) -> list[dict[str, Any]]:
     ]
 
 
-def kept(came: list[Fragment]) -> tuple[Kept, ...]:
+def kept(came: list[ModelChunk]) -> tuple[Kept, ...]:
     """As the engine keeps it."""
-    return tuple(Kept(found.provider, found.blob) for found in came if isinstance(found, Opaque))
+    return tuple(Kept(found.provider, found.blob) for found in came if isinstance(found, ProviderDataChunk))
 
 
 CALLED = [
@@ -70,11 +70,15 @@ async def test_within_a_turn_they_stand_where_they_stood() -> None:
 def posted(conversation: str | None = "thread-1", question: str = "2 and 3?") -> Prompt:
     """The conversation as a client posts it: words, calls and results, no thoughts."""
     messages = (
-        said("user", question),
-        Message("assistant", said("assistant", "Let me see.").parts, (Call("c1", "add", '{"b":3,"a":2}'),)),
-        said("tool", "5", call_id="c1"),
-        said("assistant", "It is 5."),
-        said("user", "And 7?"),
+        text_message("user", question),
+        Message(
+            "assistant",
+            text_message("assistant", "Let me see.").parts,
+            (ToolCall("c1", "add", '{"b":3,"a":2}'),),
+        ),
+        text_message("tool", "5", call_id="c1"),
+        text_message("assistant", "It is 5."),
+        text_message("user", "And 7?"),
     )
     return Prompt(messages=messages, tools=(TOOL,), conversation=conversation)
 
@@ -122,9 +126,11 @@ async def test_an_answer_that_was_shortened_still_begins_with_its_thoughts() -> 
     async with connected() as (upstream, model):
         upstream.reply = CALLING
         came, _ = await asked(model)
-        message = Message("assistant", said("assistant", "Let me").parts, opaque=kept(came))
+        message = Message("assistant", text_message("assistant", "Let me").parts, opaque=kept(came))
         upstream.reply = SPOKEN
-        _, failure = await asked(model, Prompt(messages=(said("user", "a"), message, said("user", "b"))))
+        _, failure = await asked(
+            model, Prompt(messages=(text_message("user", "a"), message, text_message("user", "b")))
+        )
         body = upstream.requests[1].json
     assert failure is None
     assert content(body, 1) == [THOUGHT, HIDDEN, {"type": "text", "text": "Let me"}]
@@ -136,7 +142,9 @@ async def test_thoughts_alone_are_no_message() -> None:
         came, _ = await asked(model)
         upstream.reply = SPOKEN
         message = Message("assistant", opaque=kept(came))
-        _, failure = await asked(model, Prompt(messages=(said("user", "a"), message, said("user", "b"))))
+        _, failure = await asked(
+            model, Prompt(messages=(text_message("user", "a"), message, text_message("user", "b")))
+        )
         assert failure is None
         assert [found["role"] for found in upstream.requests[1].json["messages"]] == ["user"]
 
@@ -145,22 +153,22 @@ async def test_a_model_that_does_not_think_now_is_not_shown_what_it_thought() ->
     async with connected("claude-opus-4-8", thinking=True) as (upstream, model):
         upstream.reply = CALLING
         came, _ = await asked(model)
-    message = Message("assistant", said("assistant", "Let me see.").parts, opaque=kept(came))
+    message = Message("assistant", text_message("assistant", "Let me see.").parts, opaque=kept(came))
     async with connected("claude-opus-4-8", thinking=False) as (upstream, model):
-        await asked(model, Prompt(messages=(said("user", "a"), message, said("user", "b"))))
+        await asked(model, Prompt(messages=(text_message("user", "a"), message, text_message("user", "b"))))
         assert "thinking" not in str(upstream.requests[0].json)
 
 
 def test_the_oldest_are_forgotten_first() -> None:
-    thoughts = Thoughts(room=250)
-    prompts = [Prompt(messages=(said("user", "hi"),), conversation=str(n)) for n in range(10)]
-    answer: list[Fragment] = [
-        Reasoning("x"),
-        Text("Hello."),
-        Opaque("anthropic", {"model": "m", "steps": ["x" * 50]}),
+    thoughts = ThinkingCache(max_bytes=250)
+    prompts = [Prompt(messages=(text_message("user", "hi"),), conversation=str(n)) for n in range(10)]
+    answer: list[ModelChunk] = [
+        ReasoningChunk("x"),
+        TextChunk("Hello."),
+        ProviderDataChunk("anthropic", {"model": "m", "steps": ["x" * 50]}),
     ]
     for prompt in prompts:
-        thoughts.keep(prompt, answer)
-    later = [replace(p, messages=(*p.messages, said("assistant", "Hello."))) for p in prompts]
-    found = [bool(thoughts.recalled(prompt).messages[-1].opaque) for prompt in later]
+        thoughts.store(prompt, answer)
+    later = [replace(p, messages=(*p.messages, text_message("assistant", "Hello."))) for p in prompts]
+    found = [bool(thoughts.restore(prompt).messages[-1].opaque) for prompt in later]
     assert found == [False] * 8 + [True] * 2

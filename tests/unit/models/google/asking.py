@@ -6,22 +6,22 @@ from typing import Any
 
 from rightseat.errors import RightseatError
 from rightseat.models.google import model
-from rightseat.models.google.client import Google
-from rightseat.types.chunks import Fragment
-from rightseat.types.messages import said
+from rightseat.models.google.client import GoogleModel
+from rightseat.types.chunks import ModelChunk
+from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
 from tests.kit.answers import Reply
 from tests.kit.upstream import Upstream
 
-HELLO = Prompt(messages=(said("user", "hello"),))
+HELLO = Prompt(messages=(text_message("user", "hello"),))
 KEY = "kit-key-canary"
 
 
 @asynccontextmanager
 async def connected(
     reply: Reply, name: str = "gemini-2.5-flash", **options: Any
-) -> AsyncIterator[tuple[Upstream, Google]]:
+) -> AsyncIterator[tuple[Upstream, GoogleModel]]:
     async with Upstream() as upstream:
         upstream.reply = reply
         made = model(name, {"base_url": upstream.origin, "api_key": KEY, **options})
@@ -31,9 +31,9 @@ async def connected(
             await made.close()
 
 
-async def asked(model: Google, prompt: Prompt = HELLO) -> tuple[list[Fragment], RightseatError | None]:
+async def asked(model: GoogleModel, prompt: Prompt = HELLO) -> tuple[list[ModelChunk], RightseatError | None]:
     """All that came, and the error that ended it."""
-    out: list[Fragment] = []
+    out: list[ModelChunk] = []
     try:
         async with closing(model.stream(prompt)) as stream:
             async for fragment in stream:

@@ -3,9 +3,18 @@
 import pytest
 
 from rightseat.errors import ContentRefused, Incomplete, OutputInvalid, RightseatError, UpstreamGarbled
-from rightseat.models.google.answer import Answer
+from rightseat.models.google.answer import GeminiStreamParser
 from rightseat.models.google.sdk import types
-from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Opaque, Reasoning, Text, Used
+from rightseat.types.chunks import (
+    FinishChunk,
+    ModelChunk,
+    ProviderDataChunk,
+    ReasoningChunk,
+    TextChunk,
+    ToolCallArgs,
+    ToolCallStart,
+    UsageChunk,
+)
 from rightseat.types.events import Usage
 from tests.kit.chunks import Json
 from tests.kit.vendors.google import Streamed, call, chunk, part, say
@@ -14,10 +23,10 @@ from tests.unit.models.google.asking import asked, connected
 pytestmark = pytest.mark.io
 
 
-def answered(*chunks: Json) -> list[Fragment]:
-    answer = Answer()
+def answered(*chunks: Json) -> list[ModelChunk]:
+    answer = GeminiStreamParser()
     parsed = [types.GenerateContentResponse.model_validate(one) for one in chunks]
-    return [fragment for one in parsed for fragment in answer.feed(one)] + answer.end()
+    return [fragment for one in parsed for fragment in answer.feed(one)] + answer.finish()
 
 
 def test_thoughts_are_reasoning_and_paid_for_as_output() -> None:
@@ -30,14 +39,14 @@ def test_thoughts_are_reasoning_and_paid_for_as_output() -> None:
     }
     assert answered(
         chunk(part("hm", thought=True)), chunk(part("yes")), chunk(finish="STOP", usage=usage)
-    ) == [Reasoning("hm"), Text("yes"), Used(Usage(12, 23, 4)), Finish("stop")]
+    ) == [ReasoningChunk("hm"), TextChunk("yes"), UsageChunk(Usage(12, 23, 4)), FinishChunk("stop")]
 
 
 def test_the_last_count_is_the_answers() -> None:
     first, last = ({"promptTokenCount": 7, "candidatesTokenCount": n} for n in (1, 5))
     found = answered(chunk(part("a"), usage=first), chunk(part("b"), finish="STOP", usage=last))
-    assert Used(Usage(7, 5)) in found
-    assert answered(chunk(part("a"), finish="STOP", usage=None)) == [Text("a"), Finish("stop")]
+    assert UsageChunk(Usage(7, 5)) in found
+    assert answered(chunk(part("a"), finish="STOP", usage=None)) == [TextChunk("a"), FinishChunk("stop")]
 
 
 @pytest.mark.demand("models.google_name_google_genai")
@@ -46,14 +55,14 @@ def test_several_calls_in_one_chunk_and_in_several() -> None:
         chunk(call("add", {"a": 2}), call("add", {"b": "é"})), chunk(call("look", {})), chunk(finish="STOP")
     )
     assert found[:6] == [
-        CallName(0, "add"),
-        CallArgs(0, '{"a": 2}'),
-        CallName(1, "add"),
-        CallArgs(1, '{"b": "é"}'),
-        CallName(2, "look"),
-        CallArgs(2, "{}"),
+        ToolCallStart(0, "add"),
+        ToolCallArgs(0, '{"a": 2}'),
+        ToolCallStart(1, "add"),
+        ToolCallArgs(1, '{"b": "é"}'),
+        ToolCallStart(2, "look"),
+        ToolCallArgs(2, "{}"),
     ]
-    assert found[-1] == Finish("calls")
+    assert found[-1] == FinishChunk("calls")
 
 
 def test_signatures_and_ids_are_kept_with_their_places() -> None:
@@ -63,9 +72,9 @@ def test_signatures_and_ids_are_kept_with_their_places() -> None:
         chunk(call("add", {}, id="up_1")),
         chunk(finish="STOP"),
     )
-    assert [one for one in found if isinstance(one, Opaque)] == [
-        Opaque("google", {"signature": "/w==", "start": 2, "end": 2}),
-        Opaque("google", {"call": 0, "name": "add", "id": "up_1"}),
+    assert [one for one in found if isinstance(one, ProviderDataChunk)] == [
+        ProviderDataChunk("google", {"signature": "/w==", "start": 2, "end": 2}),
+        ProviderDataChunk("google", {"call": 0, "name": "add", "id": "up_1"}),
     ]
 
 
@@ -83,13 +92,13 @@ async def test_an_end_that_is_none(finish: str, error: type[RightseatError]) -> 
     """What came before it is still given out."""
     async with connected(say("so far", finish=finish)) as (_, model):
         fragments, found = await asked(model)
-    assert fragments == [Text("so far")]
+    assert fragments == [TextChunk("so far")]
     assert type(found) is error
 
 
 @pytest.mark.parametrize("finish", ["MAX_TOKENS", "CONTINUATION"])
 def test_a_cut_answer_is_no_call(finish: str) -> None:
-    assert answered(chunk(call("add", {})), chunk(finish=finish, usage=None))[-1] == Finish("length")
+    assert answered(chunk(call("add", {})), chunk(finish=finish, usage=None))[-1] == FinishChunk("length")
 
 
 @pytest.mark.demand("models.google_thought_signatures_safety")
@@ -107,9 +116,9 @@ def test_a_second_candidate_is_not_heard() -> None:
     second = chunk(part("b"))
     second["candidates"][0]["index"] = 1
     assert answered(chunk(part("a")), second, chunk(finish="STOP", usage=None)) == [
-        Text("a"),
-        Used(Usage(7, 3)),
-        Finish("stop"),
+        TextChunk("a"),
+        UsageChunk(Usage(7, 3)),
+        FinishChunk("stop"),
     ]
 
 
@@ -123,7 +132,7 @@ async def test_parts_that_are_neither_text_nor_call_are_passed_over() -> None:
     async with connected(Streamed([chunk(*odd, finish="STOP")])) as (_, model):
         fragments, error = await asked(model)
     assert error is None
-    assert [one for one in fragments if isinstance(one, Text)] == [Text("told")]
+    assert [one for one in fragments if isinstance(one, TextChunk)] == [TextChunk("told")]
 
 
 @pytest.mark.parametrize("odd", [part("\ud800"), call("add", {"a": "\udfff"}), call("", {})])

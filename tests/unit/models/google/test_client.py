@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.types.chunks import Fragment
+from rightseat.types.chunks import ModelChunk
 from rightseat.types.streams import closing
 from tests.contract.models.cases import heard
 from tests.kit import breaks
@@ -101,7 +101,7 @@ SPOKEN = Streamed(
 BYTES = b"".join(map(frame, SPOKEN.chunks))
 
 
-async def of(pieces: list[bytes]) -> list[Fragment]:
+async def of(pieces: list[bytes]) -> list[ModelChunk]:
     async with connected(raw(pieces)) as (_, model):
         fragments, error = await asked(model)
         assert error is None

@@ -19,7 +19,7 @@ from rightseat.errors import (
     UpstreamRejected,
     UpstreamTimeout,
 )
-from rightseat.types.chunks import Finish, Text
+from rightseat.types.chunks import FinishChunk, TextChunk
 from tests.kit import breaks, faults
 from tests.kit.answers import SSE, Reply, write_json
 from tests.kit.chunks import Json
@@ -147,7 +147,7 @@ async def test_an_answer_that_breaks(reply: Reply, kind: type[RightseatError]) -
         await upstream.quiet()
         # Nothing is asked again after the first token.
         assert len(upstream.requests) == 1
-    assert fragments == [Text("so ")]
+    assert fragments == [TextChunk("so ")]
     assert type(found) is kind
     assert CANARY not in found.message
 
@@ -187,8 +187,8 @@ async def test_an_answer_that_is_over_needs_no_end_of_the_stream(reply: Reply) -
     async with connected(reply) as (_, model):
         fragments, found = await asked(model)
     assert found is None
-    assert fragments[0] == Text("so ")
-    assert fragments[-1] == Finish("stop")
+    assert fragments[0] == TextChunk("so ")
+    assert fragments[-1] == FinishChunk("stop")
 
 
 async def test_nobody_is_there() -> None:
@@ -217,5 +217,5 @@ async def test_what_may_pass_is_tried_again() -> None:
         upstream.queue(Failed(500, error(500)), Failed(503, error(503)))
         fragments, found = await asked(model)
         assert found is None
-        assert fragments[0] == Text("ok")
+        assert fragments[0] == TextChunk("ok")
         assert len(upstream.requests) == 3

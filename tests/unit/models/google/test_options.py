@@ -10,7 +10,7 @@ from rightseat.doctor import setup
 from rightseat.errors import ConfigError
 from rightseat.models.google import model
 from rightseat.models.google.options import GOOGLE_URL
-from rightseat.types.capabilities import Abilities, known
+from rightseat.types.capabilities import Capabilities, lookup_capabilities
 
 VARIABLES = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI")
 
@@ -37,11 +37,16 @@ def test_the_environments_key_is_shown_to_no_other_server(monkeypatch: pytest.Mo
 
 
 def test_what_it_can_is_known_and_can_be_said() -> None:
-    assert model("gemini-2.5-flash", {"api_key": "k"}).abilities == known("google", "gemini-2.5-flash")
+    assert model("gemini-2.5-flash", {"api_key": "k"}).capabilities == lookup_capabilities(
+        "google", "gemini-2.5-flash"
+    )
     made = model("gemini-2.5-flash", {"api_key": "k", "images": False, "reasoning": False, "tools": False})
     assert not made.images
-    assert made.abilities == Abilities(
-        tools=False, images=False, reasoning=False, context=known("google", "gemini-2.5-flash").context
+    assert made.capabilities == Capabilities(
+        tools=False,
+        images=False,
+        reasoning=False,
+        context=lookup_capabilities("google", "gemini-2.5-flash").context,
     )
 
 
@@ -76,8 +81,8 @@ def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_doctor_looks_for_it_where_not_even_its_folder_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(setup.MODULES, "google", ("kit_nowhere.genai",))
-    [line] = [one for one in setup.extras(None) if one.what == "extra google"]
+    monkeypatch.setitem(setup.EXTRA_MODULES, "google", ("kit_nowhere.genai",))
+    [line] = [one for one in setup.check_extras(None) if one.what == "extra google"]
     assert line.state == "skipped"
 
 

@@ -6,10 +6,18 @@ import pytest
 from msgspec.structs import replace
 
 from rightseat.errors import CallerError
-from rightseat.models.google.request import UNSIGNED
-from rightseat.types.chunks import Opaque as Blob
-from rightseat.types.messages import Call, File, Image, Message, Opaque, Text, said
-from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
+from rightseat.models.google.request import SKIP_SIGNATURE
+from rightseat.types.chunks import ProviderDataChunk as Blob
+from rightseat.types.messages import (
+    FileMessagePart,
+    ImageMessagePart,
+    Message,
+    ProviderData,
+    TextMessagePart,
+    ToolCall,
+    text_message,
+)
+from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
 from tests.kit.vendors.google import Streamed, call, chunk, part, say
 from tests.unit.models.google.asking import asked, connected, sent, wire
 
@@ -24,16 +32,16 @@ ADD = ToolSpec(
 OK = say("ok")
 
 
-def calling(*opaque: Opaque) -> Prompt:
+def calling(*opaque: ProviderData) -> Prompt:
     """Two calls and their results; the last one is no object."""
-    calls = (Call("call_1", "add", '{"a": 2}'), Call("call_2", "look", "{}"))
+    calls = (ToolCall("call_1", "add", '{"a": 2}'), ToolCall("call_2", "look", "{}"))
     return Prompt(
         messages=(
-            said("system", "Be brief."),
-            said("user", "go"),
-            Message("assistant", (Text("Let me see."),), calls, opaque=opaque),
-            said("tool", '{"sum": 5}', call_id="call_1"),
-            said("tool", "a cat", call_id="call_2"),
+            text_message("system", "Be brief."),
+            text_message("user", "go"),
+            Message("assistant", (TextMessagePart("Let me see."),), calls, opaque=opaque),
+            text_message("tool", '{"sum": 5}', call_id="call_1"),
+            text_message("tool", "a cat", call_id="call_2"),
         ),
         tools=(ADD,),
     )
@@ -42,13 +50,13 @@ def calling(*opaque: Opaque) -> Prompt:
 async def test_a_plain_prompt() -> None:
     prompt = Prompt(
         messages=(
-            said("system", "Be brief."),
-            said("developer", "And kind."),
-            said("user", "hi"),
-            said("assistant", "Hello."),
-            said("user", "bye"),
+            text_message("system", "Be brief."),
+            text_message("developer", "And kind."),
+            text_message("user", "hi"),
+            text_message("assistant", "Hello."),
+            text_message("user", "bye"),
         ),
-        settings=Settings(
+        settings=SamplingSettings(
             temperature=0.0, top_p=0.5, max_tokens=9, stop=("END",), seed=4, extra={"top_k": 3, "wild": 1}
         ),
     )
@@ -142,7 +150,7 @@ async def test_what_an_answer_was_signed_with_goes_back_at_its_place() -> None:
     async with connected(reply, "gemini-3-pro-preview") as (upstream, model):
         fragments, error = await asked(model)
         assert error is None
-        opaque = tuple(Opaque(one.provider, one.blob) for one in fragments if isinstance(one, Blob))
+        opaque = tuple(ProviderData(one.provider, one.blob) for one in fragments if isinstance(one, Blob))
         assert [one.provider for one in opaque] == ["google"] * 4
         upstream.reply = OK
         _, error = await asked(model, calling(*opaque))
@@ -173,16 +181,16 @@ async def test_what_an_answer_was_signed_with_goes_back_at_its_place() -> None:
     ],
 )
 async def test_a_mark_that_does_not_fit_any_more_is_left_out(blob: object) -> None:
-    body = await sent(calling(Opaque("google", blob)), OK)
+    body = await sent(calling(ProviderData("google", blob)), OK)
     assert "thoughtSignature" not in str(body)
 
 
 @pytest.mark.demand("models.google_thought_signatures_safety", "models.conversation_moves_between_vendors")
 async def test_calls_of_another_vendor_are_given_the_word_that_gemini_3_takes() -> None:
-    foreign = calling(Opaque("anthropic", {"signature": "theirs"}))
+    foreign = calling(ProviderData("anthropic", {"signature": "theirs"}))
     body = await sent(foreign, OK, "gemini-3-flash-preview")
     calls = body["contents"][1]["parts"][1:]
-    assert calls[0]["thoughtSignature"] == base64.b64encode(UNSIGNED).decode()
+    assert calls[0]["thoughtSignature"] == base64.b64encode(SKIP_SIGNATURE).decode()
     assert "thoughtSignature" not in calls[1]
     assert "theirs" not in str(body)
     assert "thoughtSignature" not in str(await sent(foreign, OK, "gemini-2.5-pro"))
@@ -191,12 +199,12 @@ async def test_calls_of_another_vendor_are_given_the_word_that_gemini_3_takes() 
 @pytest.mark.demand("models.google_thought_signatures_safety", "models.model_contract_suite_passes")
 async def test_images_and_files() -> None:
     parts = (
-        Text("what?"),
-        Image(f"data:image/png;base64,{PIXEL}"),
-        Image("https://example.org/a/cat.jpg?size=1"),
-        Image("gs://bucket/dog.webp"),
-        File(name="a.pdf", media_type="application/pdf", data=PIXEL),
-        File(file_id="https://example.org/v1/files/7", media_type="text/plain"),
+        TextMessagePart("what?"),
+        ImageMessagePart(f"data:image/png;base64,{PIXEL}"),
+        ImageMessagePart("https://example.org/a/cat.jpg?size=1"),
+        ImageMessagePart("gs://bucket/dog.webp"),
+        FileMessagePart(name="a.pdf", media_type="application/pdf", data=PIXEL),
+        FileMessagePart(file_id="https://example.org/v1/files/7", media_type="text/plain"),
     )
     body = await sent(Prompt(messages=(Message("user", parts),)), OK)
     assert body["contents"][0]["parts"] == [
@@ -212,14 +220,14 @@ async def test_images_and_files() -> None:
 @pytest.mark.parametrize(
     "image",
     [
-        Image("file:///etc/passwd"),
-        Image("http://example.org/cat.png"),
-        Image("data:image/png;base64,###"),
-        Image("x"),
-        File(name="empty"),
+        ImageMessagePart("file:///etc/passwd"),
+        ImageMessagePart("http://example.org/cat.png"),
+        ImageMessagePart("data:image/png;base64,###"),
+        ImageMessagePart("x"),
+        FileMessagePart(name="empty"),
     ],
 )
-async def test_what_cannot_be_shown_is_refused(image: Image | File) -> None:
+async def test_what_cannot_be_shown_is_refused(image: ImageMessagePart | FileMessagePart) -> None:
     async with connected(OK) as (upstream, model):
         fragments, error = await asked(model, Prompt(messages=(Message("user", (image,)),)))
         assert isinstance(error, CallerError)
@@ -229,7 +237,10 @@ async def test_what_cannot_be_shown_is_refused(image: Image | File) -> None:
 
 async def test_an_image_of_a_tool_follows_the_results() -> None:
     base = calling()
-    shown = replace(base.messages[-1], parts=(Text("a cat"), Image(f"data:image/png;base64,{PIXEL}")))
+    shown = replace(
+        base.messages[-1],
+        parts=(TextMessagePart("a cat"), ImageMessagePart(f"data:image/png;base64,{PIXEL}")),
+    )
     body = await sent(replace(base, messages=(*base.messages[:-1], shown)), OK)
     assert [len(one["parts"]) for one in body["contents"]] == [1, 3, 2, 1]
     assert "inlineData" in body["contents"][-1]["parts"][0]
@@ -237,7 +248,14 @@ async def test_an_image_of_a_tool_follows_the_results() -> None:
 
 @pytest.mark.demand("models.google_thought_signatures_safety")
 async def test_empty_messages_are_left_out() -> None:
-    prompt = Prompt(messages=(said("user", "a"), said("assistant", ""), said("user", ""), said("user", "b")))
+    prompt = Prompt(
+        messages=(
+            text_message("user", "a"),
+            text_message("assistant", ""),
+            text_message("user", ""),
+            text_message("user", "b"),
+        )
+    )
     body = await sent(prompt, OK)
     assert [one["parts"] for one in body["contents"]] == [[{"text": "a"}], [{"text": "b"}]]
 
@@ -245,27 +263,31 @@ async def test_empty_messages_are_left_out() -> None:
 @pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 async def test_a_message_of_calls_alone_is_not_empty() -> None:
     """CopilotKit's adapter drops what has no words, and with it the calls that the next results are of."""
-    call = Message("assistant", calls=(Call("c1", "add", '{"a":1}'),))
-    body = await sent(Prompt(messages=(said("user", "go"), call, said("tool", "1", call_id="c1"))), OK)
+    call = Message("assistant", calls=(ToolCall("c1", "add", '{"a":1}'),))
+    body = await sent(
+        Prompt(messages=(text_message("user", "go"), call, text_message("tool", "1", call_id="c1"))), OK
+    )
     parts = [key for one in body["contents"] for part in one["parts"] for key in part]
     assert parts == ["text", "functionCall", "functionResponse"]
 
 
-@pytest.mark.parametrize("messages", [(), (said("assistant", "I begin."),), (said("user", ""),)])
+@pytest.mark.parametrize(
+    "messages", [(), (text_message("assistant", "I begin."),), (text_message("user", ""),)]
+)
 async def test_a_conversation_always_begins_with_the_user(messages: tuple[Message, ...]) -> None:
     body = await sent(Prompt(messages=messages), OK)
     assert body["contents"][0] == {"role": "user", "parts": [{"text": "…"}]}
 
 
 async def test_a_result_without_its_call_is_told_as_words() -> None:
-    prompt = Prompt(messages=(said("user", "a"), said("tool", "lost", call_id="gone")))
+    prompt = Prompt(messages=(text_message("user", "a"), text_message("tool", "lost", call_id="gone")))
     assert (await sent(prompt, OK))["contents"][-1] == {"role": "user", "parts": [{"text": "lost"}]}
 
 
 async def test_an_output_schema_beside_tools_only_where_it_is_taken() -> None:
     schema = {"type": "object", "properties": {"x": {"const": "a"}}}
     narrow = {"type": "object", "properties": {"x": {"type": "string", "enum": ["a"]}}}
-    alone = Prompt(messages=(said("user", "a"),), output_schema=schema)
+    alone = Prompt(messages=(text_message("user", "a"),), output_schema=schema)
     made = (await sent(alone, OK))["generationConfig"]
     assert (made["responseMimeType"], made["responseJsonSchema"]) == ("application/json", narrow)
     beside = replace(alone, tools=(ADD,))
@@ -276,7 +298,7 @@ async def test_an_output_schema_beside_tools_only_where_it_is_taken() -> None:
 
 
 async def test_how_it_thinks_is_an_option() -> None:
-    prompt = Prompt(messages=(said("user", "a"),))
+    prompt = Prompt(messages=(text_message("user", "a"),))
     made = await sent(prompt, OK, thoughts=False, thinking_budget=0)
     assert made["generationConfig"]["thinkingConfig"] == {"thinkingBudget": 0}
     made = await sent(prompt, OK, "gemini-3-pro", thinking_level="low")
@@ -286,14 +308,14 @@ async def test_how_it_thinks_is_an_option() -> None:
 
 async def test_half_a_character_is_refused_before_it_is_sent() -> None:
     async with connected(OK) as (upstream, model):
-        _, error = await asked(model, Prompt(messages=(said("user", "half \ud800"),)))
+        _, error = await asked(model, Prompt(messages=(text_message("user", "half \ud800"),)))
         assert isinstance(error, CallerError)
         assert not upstream.requests
 
 
 @pytest.mark.demand("models.google_name_google_genai")
 async def test_a_schema_that_a_model_does_not_keep_to_is_told_in_words() -> None:
-    prompt = Prompt(messages=(said("user", "a"),), output_schema={"type": "object"})
+    prompt = Prompt(messages=(text_message("user", "a"),), output_schema={"type": "object"})
     enforced = await sent(prompt, OK)
     assert "responseJsonSchema" in enforced["generationConfig"]
     told = await sent(prompt, OK, schema=False)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.models.google.schemas import narrowed, parameters
+from rightseat.models.google.schemas import narrow_parameters, narrow_schema
 
 TAKEN = {
     *("type", "format", "title", "description", "enum", "items", "prefixItems", "minItems", "maxItems"),
@@ -53,7 +53,7 @@ TAKEN = {
     ],
 )
 def test_as_near_as_possible(given: Any, told: Any) -> None:
-    assert narrowed(given) == told
+    assert narrow_schema(given) == told
 
 
 @pytest.mark.demand("models.google_name_google_genai")
@@ -69,7 +69,7 @@ def test_references_are_written_out() -> None:
             "far": {"$ref": "https://example.org/schema.json"},
         },
     }
-    assert narrowed(schema) == {
+    assert narrow_schema(schema) == {
         "type": "object",
         "properties": {
             "from": {"type": "string", "title": "City", "description": "Where it begins."},
@@ -89,16 +89,16 @@ def test_all_of_is_merged() -> None:
         "properties": {"id": {"type": "string"}},
         "required": ["id"],
     }
-    told = narrowed(schema)
+    told = narrow_schema(schema)
     assert set(told["properties"]) == {"id", "name", "age"}
     assert sorted(told["required"]) == ["id", "name"]
 
 
 def test_a_schema_that_contains_itself_ends() -> None:
     node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}, "value": {"type": "string"}}}
-    told = narrowed({"$defs": {"node": node}, "$ref": "#/$defs/node"})
+    told = narrow_schema({"$defs": {"node": node}, "$ref": "#/$defs/node"})
     assert told["properties"]["next"] == {"type": "object"}
-    assert narrowed({"$ref": "#"}) == {}
+    assert narrow_schema({"$ref": "#"}) == {}
 
 
 def test_a_schema_that_grows_by_its_references_stays_small() -> None:
@@ -106,13 +106,13 @@ def test_a_schema_that_grows_by_its_references_stays_small() -> None:
         f"d{n}": {"properties": {side: {"$ref": f"#/$defs/d{n + 1}"} for side in ("left", "right")}}
         for n in range(40)
     }
-    told = narrowed({"$defs": doubling, "$ref": "#/$defs/d0"})
+    told = narrow_schema({"$defs": doubling, "$ref": "#/$defs/d0"})
     assert len(json.dumps(told)) < 1_000_000
 
 
 def test_arguments_are_always_an_object() -> None:
-    assert parameters({}) == {"type": "object"}
-    assert parameters({"anyOf": [{"type": "object"}]})["type"] == "object"
+    assert narrow_parameters({}) == {"type": "object"}
+    assert narrow_parameters({"anyOf": [{"type": "object"}]})["type"] == "object"
 
 
 @pytest.mark.demand("models.google_name_google_genai")
@@ -131,6 +131,6 @@ def test_only_words_that_gemini_takes() -> None:
         "propertyNames": {},
         "minProperties": 1,
     }
-    told = narrowed(every)
+    told = narrow_schema(every)
     assert set(told) <= TAKEN
     assert set(told["properties"]["a"]) <= TAKEN

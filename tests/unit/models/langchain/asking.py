@@ -3,29 +3,33 @@
 from typing import Any
 
 from rightseat.errors import RightseatError
-from rightseat.models.langchain.client import LangChain
-from rightseat.models.langchain.reading import Times
-from rightseat.models.langchain.source import Source
-from rightseat.types.capabilities import Abilities
-from rightseat.types.chunks import Fragment
-from rightseat.types.messages import said
+from rightseat.models.langchain.client import LangChainModel
+from rightseat.models.langchain.reading import LangChainTimeouts
+from rightseat.models.langchain.source import RunnableSource
+from rightseat.types.capabilities import Capabilities
+from rightseat.types.chunks import ModelChunk
+from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
 
-HELLO = Prompt(messages=(said("user", "hello"),))
+HELLO = Prompt(messages=(text_message("user", "hello"),))
 
 
-def model(thing: Any, *, first: float = 10, idle: float = 10, input_key: str | None = None) -> LangChain:
-    return LangChain(
-        "kit:thing", Source(thing), abilities=Abilities(), times=Times(first, idle), input_key=input_key
+def model(thing: Any, *, first: float = 10, idle: float = 10, input_key: str | None = None) -> LangChainModel:
+    return LangChainModel(
+        "kit:thing",
+        RunnableSource(thing),
+        capabilities=Capabilities(),
+        timeouts=LangChainTimeouts(first, idle),
+        input_key=input_key,
     )
 
 
 async def asked(
     thing: Any, prompt: Prompt = HELLO, **more: Any
-) -> tuple[list[Fragment], RightseatError | None]:
+) -> tuple[list[ModelChunk], RightseatError | None]:
     """All that came, and the error that ended it."""
-    out: list[Fragment] = []
+    out: list[ModelChunk] = []
     try:
         async with closing(model(thing, **more).stream(prompt)) as stream:
             async for fragment in stream:

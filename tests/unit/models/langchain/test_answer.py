@@ -13,17 +13,17 @@ from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables import RunnableGenerator, RunnableLambda
 
 from rightseat.errors import Incomplete, Misused, UpstreamGarbled
-from rightseat.models.langchain.answer import Answer
+from rightseat.models.langchain.answer import LangChainStreamParser
 from rightseat.types.chunks import (
-    CallArgs,
-    CallName,
-    Finish,
-    Fragment,
-    Opaque,
-    Reasoning,
-    Refusal,
-    Text,
-    Used,
+    FinishChunk,
+    ModelChunk,
+    ProviderDataChunk,
+    ReasoningChunk,
+    RefusalChunk,
+    TextChunk,
+    ToolCallArgs,
+    ToolCallStart,
+    UsageChunk,
 )
 from rightseat.types.events import Usage
 from tests.contract.models.cases import heard
@@ -33,9 +33,9 @@ from tests.unit.models.langchain.asking import asked
 CALL = AIMessage("", tool_calls=[{"name": "add", "args": {"a": "é"}, "id": "up_1"}])
 
 
-def answered(*values: Any) -> list[Fragment]:
-    answer = Answer("kit")
-    return [fragment for value in values for fragment in answer.take(value)] + answer.end()
+def answered(*values: Any) -> list[ModelChunk]:
+    answer = LangChainStreamParser("kit")
+    return [fragment for value in values for fragment in answer.feed(value)] + answer.finish()
 
 
 def calls(*pieces: Any) -> tuple[tuple[str, str], ...]:
@@ -51,7 +51,7 @@ def test_pieces_are_told_apart_by_index() -> None:
         chunk("", piece(1, args=": 1}")),
     )
     assert heard(found).calls == (("add", '{"a": 2}'), ("look", '{"x": 1}'))
-    assert found[-1] == Finish("calls")
+    assert found[-1] == FinishChunk("calls")
 
 
 def test_indexes_need_not_begin_at_0() -> None:
@@ -99,7 +99,7 @@ def test_arguments_before_the_name() -> None:
 def test_whole_calls() -> None:
     streamed = AIMessageChunk(content="", tool_calls=CALL.tool_calls * 2)
     wrong = AIMessage("", invalid_tool_calls=[{"name": "add", "args": "{", "id": "x", "error": None}])
-    assert answered(CALL) == [CallName(0, "add"), CallArgs(0, '{"a": "é"}'), Finish("calls")]
+    assert answered(CALL) == [ToolCallStart(0, "add"), ToolCallArgs(0, '{"a": "é"}'), FinishChunk("calls")]
     assert heard(answered(AIMessageChunk(content="", tool_calls=CALL.tool_calls))).calls[0][0] == "add"
     assert heard(answered(streamed)).calls[0][0] == "add"
     assert heard(answered(wrong)).calls == (("add", "{"),)
@@ -114,35 +114,35 @@ def test_a_call_without_a_name_is_garbled() -> None:
 @pytest.mark.parametrize(
     ("value", "found"),
     [
-        (chunk("a"), [Text("a")]),
-        (chunk(["a", {"type": "text", "text": "b"}]), [Text("a"), Text("b")]),
-        (chunk([{"type": "thinking", "thinking": "hm", "index": 0}]), [Reasoning("hm")]),
-        (chunk([{"type": "reasoning", "reasoning": "hm"}]), [Reasoning("hm")]),
-        (chunk([{"type": "reasoning", "summary": [{"text": "h"}, {"text": "m"}]}]), [Reasoning("hm")]),
-        (chunk(additional_kwargs={"reasoning_content": "hm"}), [Reasoning("hm")]),
+        (chunk("a"), [TextChunk("a")]),
+        (chunk(["a", {"type": "text", "text": "b"}]), [TextChunk("a"), TextChunk("b")]),
+        (chunk([{"type": "thinking", "thinking": "hm", "index": 0}]), [ReasoningChunk("hm")]),
+        (chunk([{"type": "reasoning", "reasoning": "hm"}]), [ReasoningChunk("hm")]),
+        (chunk([{"type": "reasoning", "summary": [{"text": "h"}, {"text": "m"}]}]), [ReasoningChunk("hm")]),
+        (chunk(additional_kwargs={"reasoning_content": "hm"}), [ReasoningChunk("hm")]),
         (chunk([{"type": "image_url", "image_url": {"url": "x"}}, {"type": "tool_use", "id": "a"}, {}]), []),
         (chunk([{"type": "input_json_delta", "partial_json": "{"}]), []),
-        (chunk([{"type": "refusal", "refusal": "no"}]), [Refusal("no")]),
-        (chunk(additional_kwargs={"refusal": "no"}), [Refusal("no")]),
-        (AIMessage("a"), [Text("a")]),
-        (ChatGenerationChunk(message=chunk("a")), [Text("a")]),
-        ("a", [Text("a")]),
+        (chunk([{"type": "refusal", "refusal": "no"}]), [RefusalChunk("no")]),
+        (chunk(additional_kwargs={"refusal": "no"}), [RefusalChunk("no")]),
+        (AIMessage("a"), [TextChunk("a")]),
+        (ChatGenerationChunk(message=chunk("a")), [TextChunk("a")]),
+        ("a", [TextChunk("a")]),
         ("", []),
         (None, []),
-        ({"messages": [HumanMessage("q"), AIMessage("a")]}, [Text("a")]),
+        ({"messages": [HumanMessage("q"), AIMessage("a")]}, [TextChunk("a")]),
         ({"messages": [AIMessage("old"), HumanMessage("q")]}, []),
-        ({"output": "a", "other": 1}, [Text("a")]),
-        ({"answer": AIMessage("a")}, [Text("a")]),
+        ({"output": "a", "other": 1}, [TextChunk("a")]),
+        ({"answer": AIMessage("a")}, [TextChunk("a")]),
         ({"steps": 1}, []),
-        ([HumanMessage("q"), AIMessage("a")], [Text("a")]),
+        ([HumanMessage("q"), AIMessage("a")], [TextChunk("a")]),
         ([], []),
         (HumanMessage("q"), []),
         (ToolMessage("r", tool_call_id="x"), []),
         (chunk("", id="another", chunk_position="last"), []),
     ],
 )
-def test_a_value(value: Any, found: list[Fragment]) -> None:
-    assert answered(value) == [*found, Finish("stop")]
+def test_a_value(value: Any, found: list[ModelChunk]) -> None:
+    assert answered(value) == [*found, FinishChunk("stop")]
 
 
 @pytest.mark.parametrize("value", [7, object()])
@@ -160,7 +160,7 @@ def test_counts_add_up_as_langchain_adds_them() -> None:
     }
     last = {"input_tokens": 0, "output_tokens": 5, "total_tokens": 5}
     found = answered(chunk("a", usage_metadata=first), chunk(usage_metadata=last))
-    assert found == [Text("a"), Used(Usage(9, 5, 4)), Finish("stop")]
+    assert found == [TextChunk("a"), UsageChunk(Usage(9, 5, 4)), FinishChunk("stop")]
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,9 @@ def test_counts_add_up_as_langchain_adds_them() -> None:
     ],
 )
 def test_why_it_stopped(metadata: dict[str, Any], reason: Any) -> None:
-    assert answered(chunk(response_metadata=metadata), chunk(chunk_position="last"))[-1] == Finish(reason)
+    assert answered(chunk(response_metadata=metadata), chunk(chunk_position="last"))[-1] == FinishChunk(
+        reason
+    )
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
@@ -191,7 +193,7 @@ def test_a_vendor_that_always_says_why_and_does_not_was_cut(provider: str) -> No
     with pytest.raises(Incomplete):
         answered(chunk("a", response_metadata=who), chunk(chunk_position="last"))
     for told in ({"finish_reason": "stop"}, {"stop_reason": "end_turn"}, {"status": "completed"}):
-        assert answered(chunk("a", response_metadata=who), chunk(response_metadata=told))[-1] == Finish(
+        assert answered(chunk("a", response_metadata=who), chunk(response_metadata=told))[-1] == FinishChunk(
             "stop"
         )
 
@@ -204,8 +206,8 @@ def test_signed_thoughts_are_kept_whole() -> None:
         chunk([{"type": "redacted_thinking", "data": "xyz", "index": 1}]),
         chunk([{"type": "text", "text": "yes", "index": 2}]),
     )
-    assert found[:3] == [Reasoning("I "), Reasoning("see"), Text("yes")]
-    assert found[3] == Opaque(
+    assert found[:3] == [ReasoningChunk("I "), ReasoningChunk("see"), TextChunk("yes")]
+    assert found[3] == ProviderDataChunk(
         "langchain",
         {
             "model": "kit",
@@ -262,7 +264,7 @@ async def test_everything_that_answers(thing: Any) -> None:
     fragments, error = await asked(thing)
     assert error is None
     assert heard(fragments).text == "ab"
-    assert fragments[-1] == Finish("stop")
+    assert fragments[-1] == FinishChunk("stop")
 
 
 @pytest.mark.demand("models.langchain_module_attr_basechatmodel", "models.model_contract_suite_passes")

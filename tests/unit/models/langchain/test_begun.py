@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from rightseat.models.langchain import begun
-from rightseat.models.langchain.begun import Begun
+from rightseat.models.langchain.begun import AsyncGeneratorTracker
 from tests.kit.patience import STUCK
 
 
@@ -27,10 +27,10 @@ class Counted:
 
 
 async def test_the_innermost_first_and_only_those_that_were_begun_within() -> None:
-    counted, noted = Counted(), Begun()
+    counted, noted = Counted(), AsyncGeneratorTracker()
     outside = counted.numbers("outside")
     await anext(outside)
-    with noted.noting():
+    with noted.track():
         outer, inner = counted.numbers("outer"), counted.numbers("inner")
         await anext(outer)
         # Also in a task of its own.
@@ -50,8 +50,8 @@ async def _rest(stream: AsyncIterator[int]) -> None:
 
 
 async def test_those_that_have_ended_are_not_kept() -> None:
-    counted, noted = Counted(), Begun()
-    with noted.noting():
+    counted, noted = Counted(), AsyncGeneratorTracker()
+    with noted.track():
         for number in range(500):
             await _rest(counted.numbers(str(number)))
     assert len(noted._open) <= 64
@@ -60,8 +60,8 @@ async def test_those_that_have_ended_are_not_kept() -> None:
 
 async def test_one_that_does_not_end_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(begun, "_PATIENCE", 0.05)
-    counted, noted, stays = Counted(), Begun(), asyncio.Event()
-    with noted.noting():
+    counted, noted, stays = Counted(), AsyncGeneratorTracker(), asyncio.Event()
+    with noted.track():
         await anext(counted.numbers("outer"))
         await anext(counted.numbers("stubborn", stays))
     async with asyncio.timeout(STUCK):

@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableGenerator, RunnableLambda
 from langsmith.utils import get_env_var, tracing_is_enabled
 
 from rightseat.errors import Misused, UpstreamTimeout
-from rightseat.types.chunks import Text
+from rightseat.types.chunks import TextChunk
 from rightseat.types.streams import closing
 from tests.kit.patience import STUCK
 from tests.kit.vendors.langchain import Said, Slow, chunk
@@ -93,7 +93,7 @@ async def test_a_sync_model_can_be_left() -> None:
     with held(3) as (thing, go):
         go.set()
         async with asyncio.timeout(STUCK), closing(model(thing).stream(HELLO)) as stream:
-            assert await anext(stream) == Text("w")
+            assert await anext(stream) == TextChunk("w")
             go.clear()
 
 
@@ -104,7 +104,7 @@ async def test_silence_is_ended(first: float) -> None:
     async with asyncio.timeout(STUCK):
         fragments, error = await asked(thing, first=first, idle=0.1)
     assert isinstance(error, UpstreamTimeout)
-    assert fragments == ([] if first < 1 else [Text("w")])
+    assert fragments == ([] if first < 1 else [TextChunk("w")])
     assert ("begin to answer" if first < 1 else "fell silent") in error.message
 
 
@@ -130,7 +130,7 @@ async def test_a_factory_is_called_once() -> None:
     asking = model(factory)
     for _ in range(2):
         async with closing(asking.stream(HELLO)) as stream:
-            assert Text("ok") in [one async for one in stream]
+            assert TextChunk("ok") in [one async for one in stream]
     assert len(made) == 1
 
 
@@ -155,7 +155,7 @@ async def test_nothing_is_sent_to_langsmith(monkeypatch: pytest.MonkeyPatch) -> 
         chain = RunnableLambda(look) | Said(chunks=[chunk("a"), chunk("b")])
         fragments, error = await asked(chain)
         assert error is None
-        assert fragments[0] == Text("a")
+        assert fragments[0] == TextChunk("a")
         assert seen == [False]
         # The reader's own context is as it was.
         assert tracing_is_enabled()

@@ -10,7 +10,7 @@ from langchain_core import exceptions as core
 
 from rightseat import errors
 from rightseat.errors import RightseatError
-from rightseat.types.chunks import Text
+from rightseat.types.chunks import TextChunk
 from tests.kit.faults import CANARY
 from tests.kit.vendors.langchain import Said, chunk
 from tests.unit.models.langchain.asking import asked
@@ -93,7 +93,7 @@ async def test_an_error(
 )
 async def test_a_connection_that_breaks_within_the_answer(error: Exception) -> None:
     fragments, found = await asked(Said(chunks=[chunk("so far"), error]))
-    assert fragments == [Text("so far")]
+    assert fragments == [TextChunk("so far")]
     assert type(found) is errors.Incomplete
 
 

@@ -36,8 +36,12 @@ def kit_chain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_it_can_is_known_by_what_it_is() -> None:
     made = model("kit_chain:place.chat", {})
     assert made.name == "kit_chain:place.chat"
-    assert (made.abilities.images, made.abilities.tools, made.abilities.schema) == (True, True, False)
-    assert not model("kit_chain:deaf", {}).abilities.tools
+    assert (made.capabilities.images, made.capabilities.tools, made.capabilities.schema) == (
+        True,
+        True,
+        False,
+    )
+    assert not model("kit_chain:deaf", {}).capabilities.tools
     assert model("kit_chain:deaf", {"tools": True, "images": True}).images
 
 

@@ -8,10 +8,18 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.runnables import RunnableLambda
 
 from rightseat.errors import Misused
-from rightseat.models.langchain.request import messages
-from rightseat.types.chunks import Text as Words
-from rightseat.types.messages import Call, File, Image, Message, Opaque, Text, said
-from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
+from rightseat.models.langchain.request import build_messages
+from rightseat.types.chunks import TextChunk as Words
+from rightseat.types.messages import (
+    FileMessagePart,
+    ImageMessagePart,
+    Message,
+    ProviderData,
+    TextMessagePart,
+    ToolCall,
+    text_message,
+)
+from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
 from tests.kit.vendors.langchain import Said, chunk
 from tests.unit.models.langchain.asking import HELLO, asked
 
@@ -23,17 +31,19 @@ SECRET = '{"lc": 1, "type": "secret", "id": ["KIT_SECRET"]}'
 def test_a_conversation() -> None:
     prompt = Prompt(
         messages=(
-            said("system", "Be brief."),
-            said("user", "go", name="ann"),
+            text_message("system", "Be brief."),
+            text_message("user", "go", name="ann"),
             Message(
-                "assistant", (Text("Let me see."),), (Call("c1", "add", '{"a": 2}'), Call("c2", "look", "{"))
+                "assistant",
+                (TextMessagePart("Let me see."),),
+                (ToolCall("c1", "add", '{"a": 2}'), ToolCall("c2", "look", "{")),
             ),
-            said("tool", "5", call_id="c1", name="add"),
-            said("tool", "?", call_id="c2"),
-            said("developer", "Now."),
+            text_message("tool", "5", call_id="c1", name="add"),
+            text_message("tool", "?", call_id="c2"),
+            text_message("developer", "Now."),
         )
     )
-    assert messages(prompt, "kit") == [
+    assert build_messages(prompt, "kit") == [
         SystemMessage("Be brief."),
         HumanMessage("go", name="ann"),
         AIMessage(
@@ -51,13 +61,13 @@ def test_a_conversation() -> None:
 
 def test_images_and_files() -> None:
     parts = (
-        Text("what?"),
-        Image("data:image/png;base64,AA==", detail="low"),
-        Image("https://example.org/cat.png"),
-        File(name="a.pdf", media_type="application/pdf", data="AA=="),
-        File(file_id="f1"),
+        TextMessagePart("what?"),
+        ImageMessagePart("data:image/png;base64,AA==", detail="low"),
+        ImageMessagePart("https://example.org/cat.png"),
+        FileMessagePart(name="a.pdf", media_type="application/pdf", data="AA=="),
+        FileMessagePart(file_id="f1"),
     )
-    (found,) = messages(Prompt(messages=(Message("user", parts),)), "kit")
+    (found,) = build_messages(Prompt(messages=(Message("user", parts),)), "kit")
     assert found.content == [
         {"type": "text", "text": "what?"},
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA==", "detail": "low"}},
@@ -77,8 +87,12 @@ def test_images_and_files() -> None:
     ],
 )
 def test_signed_thoughts_go_back_to_whom_they_are_of(blob: Any, content: bool) -> None:
-    message = Message("assistant", (Text("yes"),), opaque=(Opaque("google", {}), Opaque("langchain", blob)))
-    (found,) = messages(Prompt(messages=(message,)), "kit")
+    message = Message(
+        "assistant",
+        (TextMessagePart("yes"),),
+        opaque=(ProviderData("google", {}), ProviderData("langchain", blob)),
+    )
+    (found,) = build_messages(Prompt(messages=(message,)), "kit")
     signed: list[Any] = [{"type": "thinking", "signature": "s"}, {"type": "text", "text": "yes"}]
     assert found.content == (signed if content else "yes")
 
@@ -86,8 +100,8 @@ def test_signed_thoughts_go_back_to_whom_they_are_of(blob: Any, content: bool) -
 async def test_an_output_schema_is_told_in_words() -> None:
     model = Said(chunks=[chunk("{}")])
     schema = {"type": "object"}
-    for first in ((), (said("system", "Be brief."),)):
-        await asked(model, Prompt(messages=(*first, said("user", "x")), output_schema=schema))
+    for first in ((), (text_message("system", "Be brief."),)):
+        await asked(model, Prompt(messages=(*first, text_message("user", "x")), output_schema=schema))
     alone, beside = (heard[0][0] for heard in model.heard)
     assert alone.text.endswith('{"type":"object"}')
     assert beside.text.startswith("Be brief.\n\n")
@@ -122,7 +136,9 @@ async def test_tools_are_bound(choice: ToolChoice, tools: int, wanted: str | Non
 
 async def test_settings_go_where_the_model_has_a_field_for_them() -> None:
     model = Said(chunks=[chunk("ok")])
-    settings = Settings(temperature=0.0, top_p=0.5, max_tokens=9, stop=("END",), seed=3, extra={"wild": 1})
+    settings = SamplingSettings(
+        temperature=0.0, top_p=0.5, max_tokens=9, stop=("END",), seed=3, extra={"wild": 1}
+    )
     await asked(model, Prompt(messages=HELLO.messages, settings=settings))
     await asked(model)
     assert model.heard[0][1] == {"temperature": 0.0, "max_output_tokens": 9, "stop": ["END"]}
@@ -164,9 +180,9 @@ async def test_foreign_serialisation_keys_stay_plain_data(monkeypatch: pytest.Mo
     model = Said(chunks=[chunk(SECRET)])
     prompt = Prompt(
         messages=(
-            said("user", SECRET),
-            Message("assistant", (), (Call("c1", "add", SECRET),)),
-            said("tool", SECRET, call_id="c1"),
+            text_message("user", SECRET),
+            Message("assistant", (), (ToolCall("c1", "add", SECRET),)),
+            text_message("tool", SECRET, call_id="c1"),
         )
     )
     fragments, error = await asked(model, prompt)

@@ -7,10 +7,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from rightseat.models.llamacpp.grammar import Limits
+from rightseat.models.llamacpp.grammar import GrammarLimits
 
 Schema = dict[str, Any]
-LIMITS = Limits()
+LIMITS = GrammarLimits()
 # Keywords that need more than one look at the schema.
 BEYOND = {
     "allOf",

@@ -4,13 +4,13 @@ import asyncio
 import sys
 from pathlib import Path
 
-from rightseat.models.llamacpp.engine import Engine
-from rightseat.models.llamacpp.process import Launch
+from rightseat.models.llamacpp.engine import ManagedServer
+from rightseat.models.llamacpp.process import LaunchOptions
 from tests.kit.process import tree
 
 
 async def main(model: str, binary: str | None) -> None:
-    engine = Engine(Launch(Path(model), binary=Path(binary) if binary else None))
+    engine = ManagedServer(LaunchOptions(Path(model), binary=Path(binary) if binary else None))
     await engine.start()
     assert engine.pid is not None
     print(*tree(engine.pid), flush=True)

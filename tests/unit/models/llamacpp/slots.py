@@ -12,23 +12,23 @@ from pathlib import Path
 from typing import Any
 
 from rightseat.errors import ContextTooLong, UpstreamError
-from rightseat.models.llamacpp.client import Client
-from rightseat.models.llamacpp.process import Launch
-from rightseat.models.llamacpp.seats import Talk, Text, common
-from rightseat.models.llamacpp.sessions import completion
-from rightseat.models.llamacpp.wire import Piece, Timings
+from rightseat.models.llamacpp.client import LlamaServerClient
+from rightseat.models.llamacpp.process import LaunchOptions
+from rightseat.models.llamacpp.seats import ConversationRef, PromptText, common_prefix_length
+from rightseat.models.llamacpp.sessions import stream_in_slot
+from rightseat.models.llamacpp.wire import CompletionChunk, Timings
 
 ANSWER = " and so on"
 ROOM = 100_000
 
 
-class Slots(Client):
+class Slots(LlamaServerClient):
     """The client's side of it. `gate` holds answers back, once their slot is taken."""
 
     def __init__(self, number: int, folder: Path | None, *, memory: bool = True) -> None:
         super().__init__("http://127.0.0.1:1")
-        self.held: list[Text] = [""] * number
-        self.memory: list[Text] | None = [] if memory else None
+        self.held: list[PromptText] = [""] * number
+        self.memory: list[PromptText] | None = [] if memory else None
         self.free = [asyncio.Lock() for _ in range(number)]
         self.gate = asyncio.Event()
         self.gate.set()
@@ -38,7 +38,7 @@ class Slots(Client):
         self.most = 0
         self._folder = folder
 
-    async def slot(self, number: int, action: str, file: str = "") -> None:
+    async def run_slot_action(self, number: int, action: str, file: str = "") -> None:
         self.done.append(action)
         if self.broken or self._folder is None:
             raise UpstreamError("no")
@@ -49,7 +49,7 @@ class Slots(Client):
             # What is no JSON fails the test; it would end the real one.
             self.held[number] = json.loads((self._folder / file).read_text())
 
-    async def completion(self, request: dict[str, Any]) -> AsyncIterator[Piece]:
+    async def stream_completion(self, request: dict[str, Any]) -> AsyncIterator[CompletionChunk]:
         number, prompt = request["id_slot"], request["prompt"]
         if len(prompt) > ROOM:
             raise ContextTooLong(f"has {len(prompt)}, room for {ROOM}")
@@ -57,32 +57,32 @@ class Slots(Client):
         async with self.free[number]:
             self.most = max(self.most, sum(lock.locked() for lock in self.free))
             self._remember(number, prompt)
-            cached = common(self.held[number], prompt)
+            cached = common_prefix_length(self.held[number], prompt)
             self.held[number] = prompt
             if request["n_predict"]:
-                yield Piece(content=ANSWER)
+                yield CompletionChunk(content=ANSWER)
                 await self.gate.wait()
                 if isinstance(prompt, str):
                     self.held[number] = prompt + ANSWER
             else:
                 self.done.append("read")
-            yield Piece(
+            yield CompletionChunk(
                 stop=True,
                 id_slot=number,
                 tokens_evaluated=len(prompt),
                 timings=Timings(cache_n=cached, prompt_n=len(prompt) - cached),
             )
 
-    def _remember(self, number: int, prompt: Text) -> None:
+    def _remember(self, number: int, prompt: PromptText) -> None:
         held = self.held[number]
-        keep, like = common(held, prompt) / (len(held) or 1), common(held, prompt)
+        keep, like = common_prefix_length(held, prompt) / (len(held) or 1), common_prefix_length(held, prompt)
         if self.memory is not None and held and keep < 0.5:
             self._keep(held)
             best = None
             for text in self.memory:
-                kept = common(text, prompt) / len(text)
-                if kept >= 0.25 and kept > keep and common(text, prompt) > like:
-                    best, keep, like = text, kept, common(text, prompt)
+                kept = common_prefix_length(text, prompt) / len(text)
+                if kept >= 0.25 and kept > keep and common_prefix_length(text, prompt) > like:
+                    best, keep, like = text, kept, common_prefix_length(text, prompt)
             if best is not None:
                 self.held[number] = best
                 self.memory.remove(best)
@@ -90,26 +90,34 @@ class Slots(Client):
             if text and not lock.locked():
                 self._keep(text)
 
-    def _keep(self, text: Text) -> None:
+    def _keep(self, text: PromptText) -> None:
         """What begins another text is not kept beside it."""
-        if self.memory is not None and not any(common(one, text) == len(text) for one in self.memory):
-            self.memory = [*(one for one in self.memory if common(one, text) < len(one)), text]
+        if self.memory is not None and not any(
+            common_prefix_length(one, text) == len(text) for one in self.memory
+        ):
+            self.memory = [*(one for one in self.memory if common_prefix_length(one, text) < len(one)), text]
 
 
 class Server:
     """What a model holds: as an Engine is."""
 
     def __init__(self, slots: int, folder: Path | None, *, memory: bool = True) -> None:
-        self.launch = Launch(Path(__file__), slots=slots, saves=folder, cache_mib=512 if memory else 0)
+        self.launch = LaunchOptions(
+            Path(__file__), slots=slots, slot_save_path=folder, cache_mib=512 if memory else 0
+        )
         self.slots = Slots(slots, folder, memory=memory)
 
-    async def client(self) -> Client:
+    async def client(self) -> LlamaServerClient:
         return self.slots
 
-    def completion(self, request: dict[str, Any], /) -> AsyncIterator[Piece]:
-        return self.slots.completion(request)
+    def stream_completion(self, request: dict[str, Any], /) -> AsyncIterator[CompletionChunk]:
+        return self.slots.stream_completion(request)
 
-    async def ask(self, prompt: Text, conversation: str | None = None, parent: str | None = None) -> Piece:
+    async def ask(
+        self, prompt: PromptText, conversation: str | None = None, parent: str | None = None
+    ) -> CompletionChunk:
         """The end of the answer: its slot, and what was known of the prompt."""
         request = {"prompt": prompt, "n_predict": 9}
-        return [piece async for piece in completion(self, request, Talk(conversation, parent))][-1]
+        return [
+            piece async for piece in stream_in_slot(self, request, ConversationRef(conversation, parent))
+        ][-1]

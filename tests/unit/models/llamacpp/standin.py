@@ -3,13 +3,13 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
-from rightseat.models.llamacpp.wire import Piece, Token
+from rightseat.models.llamacpp.wire import CompletionChunk, TokenPiece
 
 
 class StandIn:
     """Both the server and its client."""
 
-    def __init__(self, *answer: Piece) -> None:
+    def __init__(self, *answer: CompletionChunk) -> None:
         self.answer = answer
         self.asked: list[dict[str, Any]] = []
         self.started = self.closed = 0
@@ -24,7 +24,7 @@ class StandIn:
     async def client(self) -> Any:
         return self
 
-    async def completion(self, request: dict[str, Any], /) -> AsyncIterator[Piece]:
+    async def stream_completion(self, request: dict[str, Any], /) -> AsyncIterator[CompletionChunk]:
         self.asked.append(request)
         for piece in self.answer:
             yield piece
@@ -32,8 +32,8 @@ class StandIn:
     async def tokenize(self, text: str, *, special: bool = True, add: bool = False) -> list[int]:
         return [*([1] if add else []), *map(ord, text)]
 
-    async def pieces(self, text: str, *, special: bool = True) -> list[Token]:
-        return [Token(ord(letter), letter) for letter in text]
+    async def tokenize_with_pieces(self, text: str, *, special: bool = True) -> list[TokenPiece]:
+        return [TokenPiece(ord(letter), letter) for letter in text]
 
     async def detokenize(self, tokens: list[int]) -> str:
         return "".join(map(chr, tokens))

@@ -38,30 +38,32 @@ def test_what_a_file_says(write: Write) -> None:
             data=bytes(64 + 18),
         )
     )
-    header = gguf.read(path)
+    header = gguf.read_header(path)
     assert (header.version, header.architecture, header.context_length) == (3, "llama", 8192)
-    assert (header.vocabulary, header.tensors) == (5, 2)
+    assert (header.vocabulary_size, header.tensors) == (5, 2)
     assert (header.bos, header.eos, header.add_bos) == ("<|im_start|>", "<|im_end|>", False)
     assert header.template == "{{ messages }}"
     assert header.templates == {"tool_use": "{{ tools }}"}
-    assert (header.control, header.added) == (("<|im_start|>", "<|im_end|>"), ("<tool_call>",))
+    assert (header.control_tokens, header.added_tokens) == (("<|im_start|>", "<|im_end|>"), ("<tool_call>",))
 
 
 def test_a_file_with_little_in_it(write: Write) -> None:
-    header = gguf.read(write(ggufs.gguf(ggufs.string("general.architecture", "bert"), version=2)))
+    header = gguf.read_header(write(ggufs.gguf(ggufs.string("general.architecture", "bert"), version=2)))
     assert (header.context_length, header.template, header.bos, header.add_bos) == (None, None, None, None)
-    assert (header.vocabulary, header.control, header.templates) == (0, (), {})
+    assert (header.vocabulary_size, header.control_tokens, header.templates) == (0, (), {})
 
 
 def test_tokens_that_are_not_utf8_do_no_harm(write: Write) -> None:
     broken = ggufs.text("general.name") + struct.pack("<I", ggufs.STRING) + ggufs.text(b"\xff\xfe")
-    header = gguf.read(write(ggufs.gguf(*ggufs.usual(broken))))
+    header = gguf.read_header(write(ggufs.gguf(*ggufs.usual(broken))))
     assert header.values["general.name"] == "��"
 
 
 def test_a_token_number_beyond_the_vocabulary_is_no_token(write: Write) -> None:
     pairs = [ggufs.string("general.architecture", "x"), ggufs.number("tokenizer.ggml.bos_token_id", 7)]
-    assert gguf.read(write(ggufs.gguf(*pairs, ggufs.strings("tokenizer.ggml.tokens", ["a"])))).bos is None
+    assert (
+        gguf.read_header(write(ggufs.gguf(*pairs, ggufs.strings("tokenizer.ggml.tokens", ["a"])))).bos is None
+    )
 
 
 NAMED = ggufs.string("general.architecture", "llama")
@@ -98,16 +100,16 @@ NAMED = ggufs.string("general.architecture", "llama")
 )
 def test_forged_files_are_refused(write: Write, data: bytes, why: str) -> None:
     with pytest.raises(GgufError, match=why):
-        gguf.read(write(data))
+        gguf.read_header(write(data))
 
 
 @pytest.mark.slow
 def test_every_truncation_is_an_error(write: Write) -> None:
     whole = ggufs.gguf(*ggufs.usual(), tensors=[ggufs.tensor("t", [4])], data=bytes(16))
-    assert gguf.read(write(whole)).tensors == 1
+    assert gguf.read_header(write(whole)).tensors == 1
     for length in range(len(whole)):
         with pytest.raises(GgufError):
-            gguf.read(write(whole[:length]))
+            gguf.read_header(write(whole[:length]))
 
 
 @given(data=st.data())
@@ -120,7 +122,7 @@ def test_no_change_of_a_byte_escapes_as_another_error(
     path = tmp_path_factory.getbasetemp() / "changed.gguf"
     path.write_bytes(whole)
     try:
-        header = gguf.read(path)
+        header = gguf.read_header(path)
     except GgufError:
         return
     assert header.architecture is not None
@@ -134,7 +136,7 @@ def test_the_tensors_data_is_not_read(tmp_path: Path) -> None:
         file.truncate(file.tell() + size)  # a hole: it takes no room on the disk
     tracemalloc.start()
     try:
-        assert gguf.read(path).tensors == 1
+        assert gguf.read_header(path).tensors == 1
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
     finally:
         tracemalloc.stop()
@@ -145,15 +147,15 @@ def test_a_head_without_end_is_given_up(tmp_path: Path, monkeypatch: pytest.Monk
     path = tmp_path / "head.gguf"
     path.write_bytes(ggufs.gguf(NAMED, ggufs.numbers("k", range(1000))))
     with pytest.raises(GgufError, match="head has more than"):
-        gguf.read(path)
+        gguf.read_header(path)
 
 
 def test_what_is_no_file(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(GgufError, match="is not a file"):
-        gguf.read(pipe)
+        gguf.read_header(pipe)
     with pytest.raises(GgufError, match="cannot be read"):
-        gguf.read(tmp_path)
+        gguf.read_header(tmp_path)
     with pytest.raises(GgufError, match="cannot be read"):
-        gguf.read(tmp_path / "none")
+        gguf.read_header(tmp_path / "none")

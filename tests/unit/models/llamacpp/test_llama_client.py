@@ -11,8 +11,8 @@ import pytest
 from rightseat import errors
 from rightseat.config.secret import Secret
 from rightseat.errors import RightseatError
-from rightseat.models.llamacpp.client import Client
-from rightseat.models.llamacpp.wire import Piece, Token
+from rightseat.models.llamacpp.client import LlamaServerClient
+from rightseat.models.llamacpp.wire import CompletionChunk, TokenPiece
 from rightseat.types.streams import closing
 from tests.kit import breaks
 from tests.kit.answers import SSE, Reply, write_json
@@ -45,20 +45,22 @@ WHOLE = b"".join([*ANSWER, event(FINAL)])
 
 
 @asynccontextmanager
-async def connected(reply: Reply, **options: Any) -> AsyncIterator[tuple[Upstream, Client]]:
+async def connected(reply: Reply, **options: Any) -> AsyncIterator[tuple[Upstream, LlamaServerClient]]:
     async with Upstream() as upstream:
         upstream.reply = reply
-        client = Client(upstream.origin, **options)
+        client = LlamaServerClient(upstream.origin, **options)
         try:
             yield upstream, client
         finally:
             await client.close()
 
 
-async def completed(client: Client, **request: Any) -> tuple[list[Piece], RightseatError | None]:
-    pieces: list[Piece] = []
+async def completed(
+    client: LlamaServerClient, **request: Any
+) -> tuple[list[CompletionChunk], RightseatError | None]:
+    pieces: list[CompletionChunk] = []
     try:
-        await read(client.completion({"prompt": "hi", **request}), pieces)
+        await read(client.stream_completion({"prompt": "hi", **request}), pieces)
     except RightseatError as error:
         return pieces, error
     return pieces, None
@@ -79,7 +81,7 @@ async def test_a_completion_streams() -> None:
     assert [piece.content for piece in pieces] == [*TEXTS, ""]
     assert [piece.tokens for piece in pieces[:-1]] == [[0], [1], [2]]
     last = pieces[-1]
-    assert (last.stop, last.stop_type, last.truncated, last.cached) == (True, "limit", False, 5)
+    assert (last.stop, last.stop_type, last.truncated, last.cached_tokens) == (True, "limit", False, 5)
     assert (last.tokens_evaluated, last.tokens_predicted) == (7, 3)
     assert (request.method, request.target) == ("POST", "/completion")
     assert request.json == {"prompt": "hi", "n_predict": 3, "stream": True, "return_progress": True}
@@ -117,7 +119,7 @@ async def test_leaving_closes_the_connection() -> None:
             await asyncio.sleep(0.01)
 
     async with connected(endless) as (upstream, client):
-        async with closing(client.completion({"prompt": "hi"})) as stream:
+        async with closing(client.stream_completion({"prompt": "hi"})) as stream:
             await anext(stream)
         await upstream.all_closed(1)
 
@@ -210,10 +212,10 @@ async def test_silence_ends(sent: int, words: str) -> None:
 async def test_nobody_there() -> None:
     async with Upstream() as upstream:
         origin = upstream.origin
-    client = Client(origin)
+    client = LlamaServerClient(origin)
     _, failure = await completed(client)
     assert isinstance(failure, errors.UpstreamRefused)
-    assert not await client.health()
+    assert not await client.is_healthy()
     await client.close()
     _, failure = await completed(client)
     assert isinstance(failure, errors.UpstreamRefused)
@@ -259,14 +261,14 @@ async def test_the_endpoints_around_it() -> None:
         assert await client.tokenize("a", special=False, add=True) == [1, 2]
         assert upstream.requests[0].json == {"content": "a", "add_special": True, "parse_special": False}
         assert await client.detokenize([1, 2]) == "hé"
-        assert await client.props() == {"bos_token": "<s>"}
-        assert await client.slots() == [{"id": 0}]
-        await client.slot(1, "save", "thread.bin")
+        assert await client.get_props() == {"bos_token": "<s>"}
+        assert await client.list_slots() == [{"id": 0}]
+        await client.run_slot_action(1, "save", "thread.bin")
         assert upstream.requests[-1].json == {"filename": "thread.bin"}
         assert await client.embed({"input": "x"}) == {"data": []}
-        assert await client.health()
+        assert await client.is_healthy()
         replies["/tokenize"] = {"tokens": [{"id": 1, "piece": "a"}, {"id": 2, "piece": [240, 159]}]}
-        assert await client.pieces("a") == [Token(1, "a"), Token(2, [240, 159])]
+        assert await client.tokenize_with_pieces("a") == [TokenPiece(1, "a"), TokenPiece(2, [240, 159])]
 
 
 @pytest.mark.parametrize("value", [{}, [], {"tokens": "x"}, {"tokens": [1.5]}])
@@ -280,7 +282,7 @@ async def test_an_unexpected_reply(value: object) -> None:
 
 async def test_health_while_loading() -> None:
     async with connected(replying(503, {"error": {"message": "Loading model"}})) as (_, client):
-        assert not await client.health()
+        assert not await client.is_healthy()
 
 
 @pytest.mark.long
@@ -297,8 +299,8 @@ async def test_many_at_a_time() -> None:
 async def test_addresses(url: str, target: str) -> None:
     async with Upstream() as upstream:
         upstream.reply = replying(200, {})
-        client = Client(url.format(upstream.origin))
-        await client.props()
+        client = LlamaServerClient(url.format(upstream.origin))
+        await client.get_props()
         await client.close()
         assert upstream.requests[0].target == target
 
@@ -306,4 +308,4 @@ async def test_addresses(url: str, target: str) -> None:
 @pytest.mark.parametrize("url", ["", "localhost:80", "ftp://a", "http://", "http://a:b@c", "http://[x"])
 def test_addresses_that_are_none(url: str) -> None:
     with pytest.raises(errors.ConfigError, match="address"):
-        Client(url)
+        LlamaServerClient(url)

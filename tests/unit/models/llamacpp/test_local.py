@@ -7,40 +7,40 @@ import pytest
 from rightseat.errors import CallerError, NotConfigured, UpstreamError, UpstreamRefused
 from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.embedding import Embedder
-from rightseat.models.llamacpp.engine import Engine
-from rightseat.models.llamacpp.local import Local
-from rightseat.models.llamacpp.model import Known, Manner
-from rightseat.models.llamacpp.options import attached, local
-from rightseat.models.llamacpp.process import Launch
-from rightseat.models.llamacpp.template import Sources, chatml
-from rightseat.models.llamacpp.wire import Piece
-from rightseat.types.chunks import Finish, Fragment, Text
-from rightseat.types.messages import said
-from rightseat.types.model import Prompt, Raw, Settings
+from rightseat.models.llamacpp.engine import ManagedServer
+from rightseat.models.llamacpp.local import LlamaCppModel
+from rightseat.models.llamacpp.model import ModelDescription, PromptOptions
+from rightseat.models.llamacpp.options import make_attached_model, make_local_model
+from rightseat.models.llamacpp.process import LaunchOptions
+from rightseat.models.llamacpp.template import TemplateSources, load_chatml
+from rightseat.models.llamacpp.wire import CompletionChunk
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
+from rightseat.types.messages import text_message
+from rightseat.types.model import Prompt, RawPrompt, SamplingSettings
 from tests.kit.waiting import read
 from tests.unit.models.llamacpp.standin import StandIn
 
-FEW = Settings(max_tokens=8, temperature=0)
-END = Piece(stop=True, stop_type="eos", tokens_evaluated=5, tokens_predicted=2)
+FEW = SamplingSettings(max_tokens=8, temperature=0)
+END = CompletionChunk(stop=True, stop_type="eos", tokens_evaluated=5, tokens_predicted=2)
 
 
-def of(server: Any, **more: Any) -> Local:
-    async def known(server: Any, /) -> Known:
-        return Known(Sources(chatml()))
+def of(server: Any, **more: Any) -> LlamaCppModel:
+    async def known(server: Any, /) -> ModelDescription:
+        return ModelDescription(TemplateSources(load_chatml()))
 
-    return Local("tiny", server, known, manner=Manner(), **more)
+    return LlamaCppModel("tiny", server, known, options=PromptOptions(), **more)
 
 
 @pytest.mark.io
 async def test_a_raw_text_starts_it_and_is_answered() -> None:
-    server = StandIn(Piece(content="is"), END)
+    server = StandIn(CompletionChunk(content="is"), END)
     model = of(server)
     server.ready = False
     assert model.ready, "nobody has wanted it yet"
-    found: list[Fragment] = []
-    await read(model.stream(Prompt(messages=(), raw=Raw("Paris"))), found)
-    assert found[0] == Text("is")
-    assert found[-1] == Finish("stop")
+    found: list[ModelChunk] = []
+    await read(model.stream(Prompt(messages=(), raw=RawPrompt("Paris"))), found)
+    assert found[0] == TextChunk("is")
+    assert found[-1] == FinishChunk("stop")
     assert server.asked[0]["prompt"] == "Paris"
     assert server.started == 1
     assert not model.ready, "now it is wanted, and down"
@@ -91,7 +91,7 @@ async def test_vectors_come_from_the_second_engine_started_with_the_first_text()
 
 async def test_an_attached_server_is_not_closed_by_its_vectors() -> None:
     server = StandIn()
-    embedder = Embedder(server, starts=False)
+    embedder = Embedder(server, owns_server=False)
     await embedder.embed({"input": "a"})
     await embedder.close()
     assert (server.started, server.closed) == (0, 0)
@@ -122,24 +122,26 @@ async def test_what_has_no_vector(body: dict[str, Any], param: str) -> None:
 @pytest.mark.long
 @pytest.mark.model
 async def test_a_llama_server_that_runs_already_is_spoken_to_the_same_way() -> None:
-    engine = Engine(Launch(weights.path(), context=1024, slots=1))
+    engine = ManagedServer(LaunchOptions(weights.require_weights(), context=1024, slots=1))
     await engine.start()
     try:
         theirs = await engine.client()
         key = theirs._headers["Authorization"].removeprefix("Bearer ")
-        model = attached(str(theirs._base), {"api_key": key})
+        model = make_attached_model(str(theirs._base), {"api_key": key})
         assert model.ready
         await model.start()
         assert model.ready
-        told: list[Fragment] = []
-        await read(model.stream(Prompt(messages=(said("user", "Say hello."),), settings=FEW)), told)
-        assert any(isinstance(one, Text) and one.text for one in told)
-        raw: list[Fragment] = []
-        await read(model.stream(Prompt(messages=(), raw=Raw("The capital of France is"), settings=FEW)), raw)
-        assert "Paris" in "".join(one.text for one in raw if isinstance(one, Text))
+        told: list[ModelChunk] = []
+        await read(model.stream(Prompt(messages=(text_message("user", "Say hello."),), settings=FEW)), told)
+        assert any(isinstance(one, TextChunk) and one.text for one in told)
+        raw: list[ModelChunk] = []
+        await read(
+            model.stream(Prompt(messages=(), raw=RawPrompt("The capital of France is"), settings=FEW)), raw
+        )
+        assert "Paris" in "".join(one.text for one in raw if isinstance(one, TextChunk))
         assert await model.detokenize(await model.tokenize("Hello <|im_end|>")) == "Hello <|im_end|>"
         with pytest.raises(CallerError, match="Send GBNF"):
-            await read(model.stream(Prompt(messages=(), raw=Raw("x", "%llguidance {}"))), raw)
+            await read(model.stream(Prompt(messages=(), raw=RawPrompt("x", "%llguidance {}"))), raw)
         # One that does not give vectors says so, and stays.
         with pytest.raises(UpstreamError):
             await model.embed({"input": "a"})
@@ -153,7 +155,7 @@ async def test_a_llama_server_that_runs_already_is_spoken_to_the_same_way() -> N
 @pytest.mark.long
 @pytest.mark.model
 async def test_the_embedded_weights_give_vectors_in_openais_shape() -> None:
-    model = local(str(weights.path()), {"pooling": "mean", "context": 512, "slots": 1})
+    model = make_local_model(str(weights.require_weights()), {"pooling": "mean", "context": 512, "slots": 1})
     try:
         texts = await model.embed({"input": ["A cat sat.", "A dog sat.", "Stocks fell."]})
         tokens = await model.embed({"input": await model.tokenize("A cat sat.")})

@@ -5,15 +5,17 @@ from typing import Any
 
 import pytest
 
-from rightseat import wiring as registry
-from rightseat.config import Config, ModelSettings, load
+from rightseat.config.read import load_config
+from rightseat.config.settings import Config, ModelSettings
 from rightseat.errors import ConfigError
 from rightseat.models.llamacpp import weights
-from rightseat.models.llamacpp.known import of_file, of_server, wanted
-from rightseat.models.llamacpp.local import Local
-from rightseat.models.llamacpp.options import attached, local
-from rightseat.models.llamacpp.pool import Shared
-from rightseat.models.llamacpp.process import Launch
+from rightseat.models.llamacpp.known import describe_from_file, describe_from_server, parse_template_choice
+from rightseat.models.llamacpp.local import LlamaCppModel
+from rightseat.models.llamacpp.options import make_attached_model, make_local_model
+from rightseat.models.llamacpp.pool import SharedServer
+from rightseat.models.llamacpp.process import LaunchOptions
+from rightseat.wiring.from_config import build_runtime
+from rightseat.wiring.names import make_model
 from tests.unit.models.llamacpp.ggufs import gguf, number, string, usual
 
 CHATML = "{% for m in messages %}<|im_start|>{{ m.content }}<|im_end|>{% endfor %}"
@@ -24,7 +26,7 @@ ADDRESS = "llama-server:http://127.0.0.1:8080"
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Neither the weights nor the prompts of whoever runs the tests."""
     monkeypatch.setenv("RIGHTSEAT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(weights, "_installed", lambda known: None)
+    monkeypatch.setattr(weights, "_installed_path", lambda known: None)
     return tmp_path / "cache"
 
 
@@ -36,9 +38,9 @@ def model(tmp_path: Path) -> Path:
     return path
 
 
-def launch(made: object) -> Launch:
-    assert isinstance(made, Local)
-    assert isinstance(made._server, Shared)
+def launch(made: object) -> LaunchOptions:
+    assert isinstance(made, LlamaCppModel)
+    assert isinstance(made._server, SharedServer)
     return made._server.launch
 
 
@@ -47,8 +49,8 @@ def test_a_path_with_and_without_its_kind(model: Path) -> None:
     for spec in (f"local:{model}", str(model), str(model).replace(".gguf", ".GGUF")):
         if spec.endswith("GGUF"):
             model.rename(spec)
-        made = registry.model(spec)
-        assert isinstance(made, Local)
+        made = make_model(spec)
+        assert isinstance(made, LlamaCppModel)
         assert launch(made).model == Path(spec.removeprefix("local:"))
         assert made.name == "tiny"
         assert made.weights == launch(made).model
@@ -57,12 +59,12 @@ def test_a_path_with_and_without_its_kind(model: Path) -> None:
 
 def test_the_embedded_model_needs_its_weights(cache: Path) -> None:
     with pytest.raises(ConfigError, match="rightseat models pull"):
-        registry.model("local")
-    place = cache / "models" / weights.EMBEDDED.sha256[:16] / weights.EMBEDDED.file
+        make_model("local")
+    place = cache / "models" / weights.EMBEDDED.sha256[:16] / weights.EMBEDDED.file_name
     place.parent.mkdir(parents=True)
     with place.open("wb") as file:
         file.truncate(weights.EMBEDDED.size)
-    assert launch(registry.model("local")).model == place
+    assert launch(make_model("local")).model == place
 
 
 @pytest.mark.demand("llamacpp.local_path_model_gguf")
@@ -85,8 +87,8 @@ def test_every_option_arrives(model: Path, tmp_path: Path) -> None:
         "reasoning": "reasoning",
         "max_tokens": 99,
     }
-    made = local(str(model), options)
-    expected = Launch(
+    made = make_local_model(str(model), options)
+    expected = LaunchOptions(
         model,
         context=512,
         slots=3,
@@ -95,13 +97,13 @@ def test_every_option_arrives(model: Path, tmp_path: Path) -> None:
         cache_mib=0,
         lora=model,
         binary=server,
-        saves=tmp_path / "prompts",
+        slot_save_path=tmp_path / "prompts",
     )
     assert launch(made) == expected
-    assert isinstance(made._server, Shared)
-    assert (made._server._rules.start, made._server._rules.idle) == (5, 7)
-    manner = made._manner
-    assert (manner.tool_format, manner.publish, manner.thought, manner.max_tokens) == (
+    assert isinstance(made._server, SharedServer)
+    assert (made._server._policy.start_timeout, made._server._policy.idle_timeout) == (5, 7)
+    manner = made._options
+    assert (manner.tool_format, manner.publish, manner.thought_channel, manner.max_tokens) == (
         "hermes",
         "json",
         "reasoning",
@@ -125,34 +127,34 @@ def test_every_option_arrives(model: Path, tmp_path: Path) -> None:
 )
 def test_a_wrong_option_is_told(model: Path, options: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        local(str(model), options)
+        make_local_model(str(model), options)
     assert said in caught.value.message
 
 
 def test_a_file_that_is_no_gguf_is_told(tmp_path: Path) -> None:
     (tmp_path / "x.gguf").write_text("hello")
     with pytest.raises(ConfigError, match="is not a GGUF file"):
-        local(str(tmp_path / "x.gguf"), {})
+        make_local_model(str(tmp_path / "x.gguf"), {})
     with pytest.raises(ConfigError, match="is not a file here"):
-        registry.model("gone.gguf")
+        make_model("gone.gguf")
 
 
 @pytest.mark.demand("llamacpp.local_path_model_gguf")
 def test_an_attached_server() -> None:
-    made = registry.model(ADDRESS, {"api_key": "k", "tool_format": "generic"})
-    assert isinstance(made, Local)
+    made = make_model(ADDRESS, {"api_key": "k", "tool_format": "generic"})
+    assert isinstance(made, LlamaCppModel)
     assert made.address == "http://127.0.0.1:8080/v1"
     assert made.weights is None
     with pytest.raises(ConfigError, match="no option 'slots'"):
-        attached("http://127.0.0.1:8080", {"slots": 2})
+        make_attached_model("http://127.0.0.1:8080", {"slots": 2})
     with pytest.raises(ConfigError, match="must begin with http"):
-        registry.model("llama-server:127.0.0.1:8080")
+        make_model("llama-server:127.0.0.1:8080")
 
 
 @pytest.mark.parametrize("spec", ["locl", "local:", "llama-server:", "gguf"])
 def test_what_is_no_spec_names_what_there_is(spec: str) -> None:
     with pytest.raises(ConfigError, match=r"a \.gguf file, or local\..* Known: local, llama-server"):
-        registry.model(spec)
+        make_model(spec)
 
 
 def test_files_of_a_table_lie_beside_it(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,7 +167,7 @@ def test_files_of_a_table_lie_beside_it(model: Path, tmp_path: Path, monkeypatch
         'embedding = "tiny.gguf"\n[models.b]\nspec = "local:tiny.gguf"\n'
     )
     (tmp_path / "rightseat.toml").write_text(toml)
-    made = registry.runtime(load(tmp_path / "rightseat.toml", env={}), env={})
+    made = build_runtime(load_config(tmp_path / "rightseat.toml", env={}), env={})
     inner: Any = made.assistants["a"].model
     assert inner.weights == model
     assert inner._server.launch.context == 1024
@@ -187,37 +189,40 @@ def test_files_of_a_table_lie_beside_it(model: Path, tmp_path: Path, monkeypatch
 )
 def test_flags_are_for_local_models(config: Config, flag: str) -> None:
     with pytest.raises(ConfigError, match="is for a local model") as caught:
-        registry.runtime(config, env={})
+        build_runtime(config, env={})
     assert flag in caught.value.message
 
 
 @pytest.mark.demand("llamacpp.local_path_model_gguf", "llamacpp.chosen_probing_template_overridable")
 def test_flags_win_over_the_table(model: Path) -> None:
     settings = ModelSettings(spec=str(model), options={"tool_format": "generic"})
-    made = registry.runtime(Config(models={"m": settings}, flags={"tool_format": "hermes"}), env={})
+    made = build_runtime(Config(models={"m": settings}, flags={"tool_format": "hermes"}), env={})
     inner: Any = made.assistants["default"].model
-    assert inner._manner.tool_format == "hermes"
+    assert inner._options.tool_format == "hermes"
 
 
 @pytest.mark.demand("llamacpp.templates_model_own_chat")
 async def test_which_template_is_used(model: Path, tmp_path: Path) -> None:
     server: Any = None
-    own = await of_file(model, wanted(None))(server)
+    own = await describe_from_file(model, parse_template_choice(None))(server)
     assert (own.sources.default, own.sources.tool_use) == (CHATML, "{{ messages }} with tools")
     assert own.control is not None
     assert "<|im_end|>" in own.control.tokens
-    named = await of_file(model, wanted("tool_use"))(server)
+    named = await describe_from_file(model, parse_template_choice("tool_use"))(server)
     assert (named.sources.default, named.sources.tool_use) == ("{{ messages }} with tools", None)
     (tmp_path / "mine.jinja").write_text("mine")
-    given = await of_file(model, wanted(str(tmp_path / "mine.jinja")))(server)
+    given = await describe_from_file(model, parse_template_choice(str(tmp_path / "mine.jinja")))(server)
     assert given.sources.default == "mine"
     assert given.sources.eos == own.sources.eos
-    assert "<|im_start|>" in (await of_file(model, wanted("chatml"))(server)).sources.default
+    assert (
+        "<|im_start|>"
+        in (await describe_from_file(model, parse_template_choice("chatml"))(server)).sources.default
+    )
     with pytest.raises(ConfigError, match="Did you mean 'tool_use'"):
-        await of_file(model, wanted("tool_us"))(server)
+        await describe_from_file(model, parse_template_choice("tool_us"))(server)
     (tmp_path / "empty.jinja").write_text(" ")
     with pytest.raises(ConfigError, match="empty or too long"):
-        wanted(str(tmp_path / "empty.jinja"))
+        parse_template_choice(str(tmp_path / "empty.jinja"))
 
 
 @pytest.mark.demand("llamacpp.templates_model_own_chat")
@@ -226,18 +231,18 @@ async def test_an_attached_server_tells_its_template() -> None:
         async def client(self) -> "Server":
             return self
 
-        async def props(self) -> dict[str, Any]:
+        async def get_props(self) -> dict[str, Any]:
             return {"chat_template": CHATML, "bos_token": "<s>"}
 
     server: Any = Server()
-    known = await of_server(wanted(None))(server)
+    known = await describe_from_server(parse_template_choice(None))(server)
     assert (known.sources.default, known.sources.bos, known.control) == (CHATML, "<s>", None)
 
 
 @pytest.mark.demand("llamacpp.v1_embeddings_served_second")
 def test_how_vectors_are_made(model: Path, tmp_path: Path) -> None:
-    def second(**options: Any) -> Launch | None:
-        made: Any = local(str(model), options)
+    def second(**options: Any) -> LaunchOptions | None:
+        made: Any = make_local_model(str(model), options)
         return None if made._embedder is None else made._embedder._server.launch
 
     assert second() is None

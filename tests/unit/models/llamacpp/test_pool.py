@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from rightseat.models.llamacpp import pool
-from rightseat.models.llamacpp.pool import Shared
-from rightseat.models.llamacpp.process import Launch, NotStarted, Rules
+from rightseat.models.llamacpp.pool import SharedServer
+from rightseat.models.llamacpp.process import LaunchOptions, LocalModelNotStarted, SupervisionPolicy
 from tests.kit.patience import STUCK
 from tests.kit.process import alive, tree
 from tests.kit.waiting import read, until
 
 FAKE = Path(__file__).with_name("fake_server.py")
-QUICK = Rules(start=STUCK, poll=0.1, answer=STUCK, backoff=0.01)
+QUICK = SupervisionPolicy(start_timeout=STUCK, poll_interval=0.1, health_timeout=STUCK, backoff=0.01)
 
 pytestmark = [
     pytest.mark.io,
@@ -25,13 +25,13 @@ pytestmark = [
 
 
 @pytest.fixture
-def launch(tmp_path: Path) -> Launch:
+def launch(tmp_path: Path) -> LaunchOptions:
     binary = tmp_path / "llama-server"
     binary.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{FAKE}" "$@"\n')
     binary.chmod(binary.stat().st_mode | stat.S_IXUSR)
     model = tmp_path / "model.gguf"
     model.write_text("{}")
-    return Launch(model, binary=binary)
+    return LaunchOptions(model, binary=binary)
 
 
 EARLIER: set[int] = set()
@@ -50,12 +50,12 @@ def children() -> list[int]:
 
 async def nobody() -> None:
     await until(lambda: not children())
-    assert not pool._places
+    assert not pool._shared_servers
 
 
 @pytest.mark.demand("llamacpp.engine_child_process_loopback")
-async def test_a_reload_keeps_the_child(launch: Launch) -> None:
-    old, new = Shared(launch, QUICK), Shared(launch, QUICK)
+async def test_a_reload_keeps_the_child(launch: LaunchOptions) -> None:
+    old, new = SharedServer(launch, QUICK), SharedServer(launch, QUICK)
     assert not old.ready
     await old.start()
     pid = old.pid
@@ -66,15 +66,15 @@ async def test_a_reload_keeps_the_child(launch: Launch) -> None:
     assert new.ready
     assert new.pid == pid
     pieces: list[object] = []
-    await read(new.completion({"prompt": "hi"}), pieces)
+    await read(new.stream_completion({"prompt": "hi"}), pieces)
     assert len(pieces) == 4
     await new.close()
     assert not alive(pid)
     await nobody()
 
 
-async def test_started_and_closed_twice_is_once(launch: Launch) -> None:
-    shared, other = Shared(launch, QUICK), Shared(launch, QUICK)
+async def test_started_and_closed_twice_is_once(launch: LaunchOptions) -> None:
+    shared, other = SharedServer(launch, QUICK), SharedServer(launch, QUICK)
     await shared.start()
     await shared.start()
     await other.start()
@@ -83,12 +83,12 @@ async def test_started_and_closed_twice_is_once(launch: Launch) -> None:
     assert other.ready
     await other.close()
     await nobody()
-    with pytest.raises(NotStarted, match="not started, or was closed"):
+    with pytest.raises(LocalModelNotStarted, match="not started, or was closed"):
         await shared.client()
 
 
-async def test_two_that_start_at_the_same_time_start_one(launch: Launch) -> None:
-    both = [Shared(launch, QUICK) for _ in range(2)]
+async def test_two_that_start_at_the_same_time_start_one(launch: LaunchOptions) -> None:
+    both = [SharedServer(launch, QUICK) for _ in range(2)]
     await asyncio.gather(*(shared.start() for shared in both))
     assert both[0].pid == both[1].pid
     for shared in both:
@@ -96,12 +96,12 @@ async def test_two_that_start_at_the_same_time_start_one(launch: Launch) -> None
     await nobody()
 
 
-async def test_another_launch_or_other_weights_are_another_child(launch: Launch) -> None:
-    first = Shared(launch, QUICK)
+async def test_another_launch_or_other_weights_are_another_child(launch: LaunchOptions) -> None:
+    first = SharedServer(launch, QUICK)
     await first.start()
     launch.model.write_text("{ }")
-    second = Shared(launch, QUICK)
-    third = Shared(Launch(launch.model, binary=launch.binary, slots=3), QUICK)
+    second = SharedServer(launch, QUICK)
+    third = SharedServer(LaunchOptions(launch.model, binary=launch.binary, slots=3), QUICK)
     await second.start()
     await third.start()
     assert len({first.pid, second.pid, third.pid}) == 3
@@ -110,22 +110,22 @@ async def test_another_launch_or_other_weights_are_another_child(launch: Launch)
     await nobody()
 
 
-async def test_one_that_cannot_start_leaves_nothing(launch: Launch) -> None:
+async def test_one_that_cannot_start_leaves_nothing(launch: LaunchOptions) -> None:
     launch.model.write_text('{"crash": true}')
-    shared = Shared(launch, QUICK)
-    with pytest.raises(NotStarted):
+    shared = SharedServer(launch, QUICK)
+    with pytest.raises(LocalModelNotStarted):
         await shared.start()
     assert not shared.ready
     await nobody()
     launch.model.unlink()
-    with pytest.raises(NotStarted, match="cannot be read"):
-        await Shared(launch, QUICK).start()
+    with pytest.raises(LocalModelNotStarted, match="cannot be read"):
+        await SharedServer(launch, QUICK).start()
 
 
 @pytest.mark.demand("llamacpp.engine_child_process_loopback")
-async def test_leaving_while_it_starts_leaves_nothing(launch: Launch) -> None:
+async def test_leaving_while_it_starts_leaves_nothing(launch: LaunchOptions) -> None:
     launch.model.write_text('{"mute": true}')
-    shared = Shared(launch, QUICK)
+    shared = SharedServer(launch, QUICK)
     starting = asyncio.create_task(shared.start())
     await until(lambda: len(children()) >= 1)
     starting.cancel()

@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from rightseat import wiring as registry
 from rightseat.cli import app
-from rightseat.config import load
+from rightseat.config.read import load_config
 from rightseat.errors import ConfigError
-from rightseat.models.llamacpp.local import Local
-from rightseat.models.llamacpp.options import local
-from rightseat.models.llamacpp.pool import Shared
-from rightseat.models.llamacpp.process import Launch
+from rightseat.models.llamacpp.local import LlamaCppModel
+from rightseat.models.llamacpp.options import make_local_model
+from rightseat.models.llamacpp.pool import SharedServer
+from rightseat.models.llamacpp.process import LaunchOptions
+from rightseat.wiring.from_config import build_runtime
+from rightseat.wiring.models import make_configured_model
 from tests.unit.models.llamacpp.ggufs import gguf, usual
 
 
@@ -31,9 +32,9 @@ def weights(tmp_path: Path) -> Path:
     return path
 
 
-def launch(made: object) -> Launch:
-    assert isinstance(made, Local)
-    assert isinstance(made._server, Shared)
+def launch(made: object) -> LaunchOptions:
+    assert isinstance(made, LlamaCppModel)
+    assert isinstance(made._server, SharedServer)
     return made._server.launch
 
 
@@ -43,19 +44,19 @@ def test_files_lie_beside_the_file_that_names_them(weights: Path, tmp_path: Path
     (folder / "long.txt").write_text("Be kind.\n")
     text = f'[models.m]\nspec = "{weights}"\nprecache = ["long.txt"]\n'
     (folder / "rightseat.toml").write_text(text)
-    config = load(folder / "rightseat.toml")
-    made = registry.configured(config.models["m"], config)
-    assert isinstance(made, Local)
+    config = load_config(folder / "rightseat.toml")
+    made = make_configured_model(config.models["m"], config)
+    assert isinstance(made, LlamaCppModel)
     # Word for word, as an assistant's system_file.
-    assert made._manner.precache == ("Be kind.\n",)
-    assert launch(made).saves == cache / "prompts"
+    assert made._options.precached_prompts == ("Be kind.\n",)
+    assert launch(made).slot_save_path == cache / "prompts"
     # A reload finds the same engine.
-    assert launch(registry.configured(config.models["m"], config)) == launch(made)
+    assert launch(make_configured_model(config.models["m"], config)) == launch(made)
 
 
 def test_a_folder_of_ones_own(weights: Path, tmp_path: Path) -> None:
-    made = local(str(weights), {"prompt_cache": str(tmp_path / "own")})
-    assert launch(made).saves == tmp_path / "own"
+    made = make_local_model(str(weights), {"prompt_cache": str(tmp_path / "own")})
+    assert launch(made).slot_save_path == tmp_path / "own"
     assert (tmp_path / "own").is_dir()
 
 
@@ -78,12 +79,17 @@ def test_what_can_be_wrong(options: dict[str, Any], message: str, weights: Path,
         )
 
     with pytest.raises(ConfigError, match=message):
-        local(str(weights), {name: placed(value) for name, value in options.items()})
+        make_local_model(str(weights), {name: placed(value) for name, value in options.items()})
 
 
 def test_without_the_folder_and_without_files_it_runs(weights: Path, tmp_path: Path) -> None:
     (tmp_path / "text").touch()
-    assert launch(local(str(weights), {"prompt_cache": str(tmp_path / "text" / "folder")})).saves is None
+    assert (
+        launch(
+            make_local_model(str(weights), {"prompt_cache": str(tmp_path / "text" / "folder")})
+        ).slot_save_path
+        is None
+    )
 
 
 @pytest.mark.demand("llamacpp.long_system_prompts_pre")
@@ -98,6 +104,6 @@ def test_the_command_line_names_files(monkeypatch: pytest.MonkeyPatch, tmp_path:
     CliRunner().invoke(app, ["serve"])
     assert seen["flags"]["precache"] is None
     # It is an option of a local model only.
-    config = load(None, model="scripted:demo", flags=seen["flags"] | {"precache": ["a.txt"]}, env={})
+    config = load_config(None, model="scripted:demo", flags=seen["flags"] | {"precache": ["a.txt"]}, env={})
     with pytest.raises(ConfigError, match="--precache is for a local model"):
-        registry.runtime(config, env={})
+        build_runtime(config, env={})

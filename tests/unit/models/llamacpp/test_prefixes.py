@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from rightseat.errors import ConfigError
-from rightseat.models.llamacpp.prefixes import Prefix, folder, key
-from rightseat.models.llamacpp.process import Launch
-from rightseat.models.llamacpp.sessions import precache
+from rightseat.models.llamacpp.prefixes import CachedPrefix, prefix_key, prepare_folder
+from rightseat.models.llamacpp.process import LaunchOptions
+from rightseat.models.llamacpp.sessions import precache_prefix
 from tests.unit.models.llamacpp.slots import Server
 
 SYSTEM = "You sit in the right seat. " * 40
@@ -21,37 +21,37 @@ def server(tmp_path: Path) -> Server:
 
 
 def on_file(server: Server) -> list[Path]:
-    assert server.launch.saves is not None
-    return sorted(server.launch.saves.iterdir())
+    assert server.launch.slot_save_path is not None
+    return sorted(server.launch.slot_save_path.iterdir())
 
 
 @pytest.mark.demand("llamacpp.long_system_prompts_pre")
 async def test_it_is_read_once_and_copied_for_every_conversation(server: Server) -> None:
-    await precache(server, SYSTEM)
-    await precache(server, SYSTEM)
+    await precache_prefix(server, SYSTEM)
+    await precache_prefix(server, SYSTEM)
     assert server.slots.done == ["read", "save"]
     for name in "ABCDEF":
-        assert (await server.ask(f"{SYSTEM}{name * 2000}")).cached >= len(SYSTEM)
+        assert (await server.ask(f"{SYSTEM}{name * 2000}")).cached_tokens >= len(SYSTEM)
     assert len(on_file(server)) == 1
 
 
 @pytest.mark.demand("llamacpp.long_system_prompts_pre")
 async def test_the_next_process_finds_it(server: Server, tmp_path: Path) -> None:
-    await precache(server, SYSTEM)
+    await precache_prefix(server, SYSTEM)
     (file,) = on_file(server)
-    found = Prefix.found(server.launch, SYSTEM)
-    assert found == Prefix(SYSTEM, file.name, file.stat().st_size)
-    assert Prefix.found(server.launch, SYSTEM + "!") is None
+    found = CachedPrefix.find(server.launch, SYSTEM)
+    assert found == CachedPrefix(SYSTEM, file.name, file.stat().st_size)
+    assert CachedPrefix.find(server.launch, SYSTEM + "!") is None
     # The process died: the new one's slots hold nothing, and the file is loaded into one.
     server.slots = Server(2, tmp_path).slots
-    assert (await server.ask(SYSTEM + "A")).cached == len(SYSTEM)
+    assert (await server.ask(SYSTEM + "A")).cached_tokens == len(SYSTEM)
     assert server.slots.done == ["restore"]
 
 
 @pytest.mark.demand("llamacpp.long_system_prompts_pre")
 @pytest.mark.parametrize("damage", ["cut", "changed", "gone"])
 async def test_a_damaged_file_never_reaches_the_engine(server: Server, damage: str) -> None:
-    await precache(server, SYSTEM)
+    await precache_prefix(server, SYSTEM)
     (file,) = on_file(server)
     data = file.read_bytes()
     if damage == "gone":
@@ -60,29 +60,29 @@ async def test_a_damaged_file_never_reaches_the_engine(server: Server, damage: s
         file.write_bytes(data[:100] if damage == "cut" else b"?" + data[1:])
     # While it runs, a change of its length is seen; at the next start, any change.
     if damage != "changed":
-        server.slots = Server(2, server.launch.saves).slots
-        assert (await server.ask(SYSTEM + "A")).cached == 0
+        server.slots = Server(2, server.launch.slot_save_path).slots
+        assert (await server.ask(SYSTEM + "A")).cached_tokens == 0
         assert server.slots.done == []
-    assert Prefix.found(server.launch, SYSTEM) is None
+    assert CachedPrefix.find(server.launch, SYSTEM) is None
     assert on_file(server) == []
 
 
 async def test_what_cannot_be_saved_is_told(server: Server) -> None:
     server.slots.broken = True
     with pytest.raises(ConfigError, match="was not saved in"):
-        await precache(server, SYSTEM)
+        await precache_prefix(server, SYSTEM)
     assert on_file(server) == []
 
 
 async def test_what_does_not_fit_is_told(server: Server) -> None:
     with pytest.raises(ConfigError, match="precache: has 100001, room for 100000"):
-        await precache(server, "x" * 100_001)
+        await precache_prefix(server, "x" * 100_001)
     assert on_file(server) == []
 
 
 async def test_without_a_folder_nothing_is_read() -> None:
     server = Server(2, None)
-    await precache(server, SYSTEM)
+    await precache_prefix(server, SYSTEM)
     assert server.slots.done == []
 
 
@@ -90,23 +90,27 @@ def test_other_weights_have_other_files(tmp_path: Path) -> None:
     model, lora = tmp_path / "model.gguf", tmp_path / "lora.gguf"
     model.write_text("one")
     lora.write_text("two")
-    keys = {key(Launch(model), "text"), key(Launch(model), "other"), key(Launch(model, lora=lora), "text")}
-    keys |= {key(Launch(model, binary=lora), "text"), key(Launch(model), [1, 2])}
-    assert key(Launch(model, slots=4, context=99), "text") in keys
+    keys = {
+        prefix_key(LaunchOptions(model), "text"),
+        prefix_key(LaunchOptions(model), "other"),
+        prefix_key(LaunchOptions(model, lora=lora), "text"),
+    }
+    keys |= {prefix_key(LaunchOptions(model, binary=lora), "text"), prefix_key(LaunchOptions(model), [1, 2])}
+    assert prefix_key(LaunchOptions(model, slots=4, context=99), "text") in keys
     model.write_text("three")
-    assert len(keys | {key(Launch(model), "text")}) == 6
+    assert len(keys | {prefix_key(LaunchOptions(model), "text")}) == 6
 
 
 def test_the_folder_is_ours_alone_and_is_tidied(tmp_path: Path) -> None:
     place = tmp_path / "new" / "prompts"
-    assert folder(place) == place
+    assert prepare_folder(place) == place
     assert place.stat().st_mode & 0o077 == 0
     old, week, month = (time.time() - seconds for seconds in (7_200, 7 * 86_400, 40 * 86_400))
     for name, age in {"copy-1": old, "draft-1": old, "used.slot": week, "unused.slot": month}.items():
         (place / name).touch()
         os.utime(place / name, (age, age))
     (place / "copy-2").touch()
-    folder(place)
+    prepare_folder(place)
     assert {file.name for file in place.iterdir()} == {"used.slot", "copy-2"}
     (tmp_path / "file").touch()
-    assert folder(tmp_path / "file" / "prompts") is None
+    assert prepare_folder(tmp_path / "file" / "prompts") is None

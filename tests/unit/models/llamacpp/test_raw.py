@@ -6,45 +6,45 @@ import pytest
 
 from rightseat.errors import CallerError
 from rightseat.models.llamacpp import raw
-from rightseat.models.llamacpp.engine import Attached
-from rightseat.models.llamacpp.wire import Piece
-from rightseat.types.chunks import Finish, Fragment, Text, Used
+from rightseat.models.llamacpp.engine import AttachedServer
+from rightseat.models.llamacpp.wire import CompletionChunk
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Usage
-from rightseat.types.model import Raw, Settings
+from rightseat.types.model import RawPrompt, SamplingSettings
 from tests.kit.waiting import read
 from tests.unit.models.llamacpp.standin import StandIn
 
-END = Piece(stop=True, stop_type="eos", tokens_evaluated=5, tokens_predicted=2)
+END = CompletionChunk(stop=True, stop_type="eos", tokens_evaluated=5, tokens_predicted=2)
 
 
-async def said(server: Any, asked: Raw, settings: Settings | None = None) -> list[Fragment]:
-    found: list[Fragment] = []
-    await read(raw.complete(server, asked, settings or Settings()), found)
+async def said(server: Any, asked: RawPrompt, settings: SamplingSettings | None = None) -> list[ModelChunk]:
+    found: list[ModelChunk] = []
+    await read(raw.stream_raw_completion(server, asked, settings or SamplingSettings()), found)
     return found
 
 
 async def test_pieces_become_text_and_the_end_is_told() -> None:
-    server = StandIn(Piece(content=" Par"), Piece(content="is"), END)
-    assert await said(server, Raw("The capital of France is")) == [
-        Text(" Par"),
-        Text("is"),
-        Used(Usage(5, 2)),
-        Finish("stop"),
+    server = StandIn(CompletionChunk(content=" Par"), CompletionChunk(content="is"), END)
+    assert await said(server, RawPrompt("The capital of France is")) == [
+        TextChunk(" Par"),
+        TextChunk("is"),
+        UsageChunk(Usage(5, 2)),
+        FinishChunk("stop"),
     ]
     assert server.asked == [{"prompt": "The capital of France is", "cache_prompt": True, "n_predict": 16}]
 
 
 @pytest.mark.parametrize(("kind", "reason"), [("eos", "stop"), ("word", "stop"), ("limit", "length")])
 async def test_why_it_ended(kind: str, reason: str) -> None:
-    found = await said(StandIn(Piece(stop=True, stop_type=kind)), Raw("x"))
-    assert found[-1] == Finish(reason)  # type: ignore[arg-type]
+    found = await said(StandIn(CompletionChunk(stop=True, stop_type=kind)), RawPrompt("x"))
+    assert found[-1] == FinishChunk(reason)  # type: ignore[arg-type]
 
 
 @pytest.mark.demand("llamacpp.v1_completions_raw_grammar")
 async def test_only_what_is_given_travels_and_zero_is_given() -> None:
     server = StandIn(END)
-    settings = Settings(temperature=0, seed=0, max_tokens=3, stop=("\n",), top_p=0.5)
-    await said(server, Raw((7, 8), grammar='root ::= "a"', logprobs=0), settings)
+    settings = SamplingSettings(temperature=0, seed=0, max_tokens=3, stop=("\n",), top_p=0.5)
+    await said(server, RawPrompt((7, 8), grammar='root ::= "a"', logprobs=0), settings)
     assert server.asked == [
         {
             "prompt": [7, 8],
@@ -62,8 +62,8 @@ async def test_only_what_is_given_travels_and_zero_is_given() -> None:
 
 @pytest.mark.parametrize("text", ["Hi", (72, 105)])
 async def test_the_prompt_comes_back_first_with_echo(text: str | tuple[int, ...]) -> None:
-    found = await said(StandIn(Piece(content="!"), END), Raw(text, echo=True))
-    assert found[:2] == [Text("Hi"), Text("!")]
+    found = await said(StandIn(CompletionChunk(content="!"), END), RawPrompt(text, echo=True))
+    assert found[:2] == [TextChunk("Hi"), TextChunk("!")]
 
 
 async def test_probabilities_without_the_end_that_is_no_text() -> None:
@@ -71,12 +71,12 @@ async def test_probabilities_without_the_end_that_is_no_text() -> None:
     told = {"token": "a", "logprob": -0.5, "bytes": [97], "id": 9, "top_logprobs": top}
     end = {"token": "", "logprob": -0.1, "top_logprobs": top}
     pieces = [
-        Piece(content="a", completion_probabilities=[told]),
-        Piece(stop=True, stop_type="eos", completion_probabilities=[end]),
+        CompletionChunk(content="a", completion_probabilities=[told]),
+        CompletionChunk(stop=True, stop_type="eos", completion_probabilities=[end]),
     ]
-    found = await said(StandIn(*pieces), Raw("x", logprobs=2))
-    assert [type(one) for one in found] == [Text, Used, Finish]
-    [first] = [one for one in found if isinstance(one, Text)]
+    found = await said(StandIn(*pieces), RawPrompt("x", logprobs=2))
+    assert [type(one) for one in found] == [TextChunk, UsageChunk, FinishChunk]
+    [first] = [one for one in found if isinstance(one, TextChunk)]
     few = [{"token": t, "logprob": -1.0, "bytes": [1]} for t in ("a", "b")]
     assert first.logprobs == {
         "content": [{"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": few}]
@@ -88,14 +88,14 @@ async def test_probabilities_without_the_end_that_is_no_text() -> None:
 async def test_a_grammar_that_could_end_the_engine_is_not_sent(grammar: str) -> None:
     server = StandIn(END)
     with pytest.raises(CallerError, match="too long or too deeply nested"):
-        await said(server, Raw("x", grammar=grammar))
+        await said(server, RawPrompt("x", grammar=grammar))
     assert server.asked == []
 
 
 @pytest.mark.demand("llamacpp.v1_completions_raw_grammar")
 async def test_a_foreign_kind_of_grammar_is_not_sent_to_an_attached_server() -> None:
-    server = Attached("http://127.0.0.1:9")
+    server = AttachedServer("http://127.0.0.1:9")
     with pytest.raises(CallerError, match="Send GBNF") as caught:
-        await said(server, Raw("x", grammar="%llguidance {}\nstart: /a/"))
+        await said(server, RawPrompt("x", grammar="%llguidance {}\nstart: /a/"))
     assert caught.value.param == "grammar"
     await server.close()

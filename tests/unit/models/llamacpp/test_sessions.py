@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.models.llamacpp.seats import Talk, common
-from rightseat.models.llamacpp.sessions import completion, talk
-from rightseat.models.llamacpp.wire import Piece
-from rightseat.types.messages import said
+from rightseat.models.llamacpp.seats import ConversationRef, common_prefix_length
+from rightseat.models.llamacpp.sessions import get_conversation, stream_in_slot
+from rightseat.models.llamacpp.wire import CompletionChunk
+from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
 from tests.kit.waiting import until
@@ -40,7 +40,7 @@ async def test_a_conversation_pays_only_for_what_is_new(tmp_path: Path) -> None:
         prompt = going_on(prompt)
         second = await server.ask(prompt)
         assert second.id_slot == first.id_slot
-        assert second.cached == len(prompt) - len(" Then this.")
+        assert second.cached_tokens == len(prompt) - len(" Then this.")
     assert server.slots.done == [], "nothing is copied for it"
 
 
@@ -53,11 +53,11 @@ async def test_more_conversations_than_slots(tmp_path: Path, slots: int, number:
     prompts = {name: system + begun(name).removeprefix(SYSTEM) for name in "ABCDEFGH"[:number]}
     for name, prompt in prompts.items():
         found = await server.ask(prompt)
-        assert found.cached >= (len(system) if name != "A" else 0)
+        assert found.cached_tokens >= (len(system) if name != "A" else 0)
     for _ in range(3):
         for name, prompt in prompts.items():
             prompts[name] = going_on(prompt)
-            assert (await server.ask(prompts[name])).cached >= len(prompt)
+            assert (await server.ask(prompts[name])).cached_tokens >= len(prompt)
     assert os.listdir(tmp_path) == []
 
 
@@ -67,11 +67,11 @@ async def test_what_is_shared_is_copied_and_stays_where_it_was(tmp_path: Path) -
     one = await server.ask(begun("A"))
     other = await server.ask(begun("B"))
     assert other.id_slot != one.id_slot
-    assert other.cached >= len(SYSTEM)
+    assert other.cached_tokens >= len(SYSTEM)
     assert server.slots.done == ["save", "restore"]
     back = await server.ask(going_on(begun("A")))
     assert back.id_slot == one.id_slot
-    assert back.cached >= len(begun("A"))
+    assert back.cached_tokens >= len(begun("A"))
 
 
 @pytest.mark.demand("llamacpp.slot_affinity_conversation_prompt")
@@ -80,7 +80,7 @@ async def test_a_fork_leaves_its_parent_alone(tmp_path: Path) -> None:
     parent = await server.ask(begun("A"), "parent")
     fork = await server.ask(going_on(begun("A")) + " One way.", "fork", "parent")
     assert fork.id_slot != parent.id_slot
-    assert fork.cached >= len(begun("A"))
+    assert fork.cached_tokens >= len(begun("A"))
     on = await server.ask(going_on(begun("A")) + " The other way.", "parent")
     assert on.id_slot == parent.id_slot
     # From then on the fork is a conversation like any other.
@@ -93,7 +93,7 @@ async def test_an_edited_turn_stays_in_its_slot(tmp_path: Path) -> None:
     first = await server.ask(begun("A") + " Why?", "thread")
     edited = await server.ask(begun("A") + " How?", "thread")
     assert edited.id_slot == first.id_slot
-    assert edited.cached == len(begun("A")) + 1
+    assert edited.cached_tokens == len(begun("A")) + 1
     assert server.slots.done == []
 
 
@@ -102,10 +102,10 @@ async def test_one_key_for_many_conversations_does_no_harm(tmp_path: Path) -> No
     one = "x" * 900
     await server.ask(one, "key")
     await server.ask("y" * 900, "key")
-    assert (await server.ask(one + "!", "key")).cached == len(one)
+    assert (await server.ask(one + "!", "key")).cached_tokens == len(one)
     # Nor does it keep a conversation from what it shares with others.
     await server.ask(begun("A"))
-    assert (await server.ask(begun("B"), "key")).cached >= len(SYSTEM)
+    assert (await server.ask(begun("B"), "key")).cached_tokens >= len(SYSTEM)
 
 
 @pytest.mark.demand("llamacpp.slot_affinity_conversation_prompt")
@@ -146,10 +146,10 @@ async def test_leaving_gives_the_slot_back(tmp_path: Path) -> None:
     server = Server(1, tmp_path)
     server.slots.gate.clear()
     request = {"prompt": begun("A"), "n_predict": 9}
-    async with closing(completion(server, request)) as pieces:
+    async with closing(stream_in_slot(server, request)) as pieces:
         assert (await anext(pieces)).content == ANSWER
     server.slots.gate.set()
-    assert (await server.ask(begun("A"))).cached == len(begun("A"))
+    assert (await server.ask(begun("A"))).cached_tokens == len(begun("A"))
 
 
 @pytest.mark.parametrize("memory", [True, False])
@@ -165,7 +165,7 @@ async def test_a_new_process_holds_nothing(tmp_path: Path) -> None:
     server = Server(2, tmp_path)
     await server.ask(begun("A"))
     server.slots = Server(2, tmp_path).slots
-    assert (await server.ask(begun("B"))).cached == 0
+    assert (await server.ask(begun("B"))).cached_tokens == 0
     assert server.slots.done == []
 
 
@@ -175,9 +175,9 @@ async def test_tokens_are_compared_as_text_is(tmp_path: Path) -> None:
     one = await server.ask([*system, *[7] * 200])
     other = await server.ask([*system, *[8] * 200])
     assert other.id_slot != one.id_slot
-    assert other.cached >= 500
-    assert (await server.ask([*system, *[7] * 210])).cached == 700
-    assert (await server.ask("text" * 300)).cached == 0
+    assert other.cached_tokens >= 500
+    assert (await server.ask([*system, *[7] * 210])).cached_tokens == 700
+    assert (await server.ask("text" * 300)).cached_tokens == 0
 
 
 async def test_somebody_elses_server_chooses_itself() -> None:
@@ -188,24 +188,28 @@ async def test_somebody_elses_server_chooses_itself() -> None:
         async def client(self) -> Any:
             raise AssertionError
 
-        async def completion(self, request: dict[str, Any], /) -> AsyncIterator[Piece]:
+        async def stream_completion(self, request: dict[str, Any], /) -> AsyncIterator[CompletionChunk]:
             self.asked = request
-            yield Piece(stop=True)
+            yield CompletionChunk(stop=True)
 
     server = Attached()
-    assert [piece.stop async for piece in completion(server, {"prompt": "Hi"}, Talk("thread"))] == [True]
+    assert [
+        piece.stop async for piece in stream_in_slot(server, {"prompt": "Hi"}, ConversationRef("thread"))
+    ] == [True]
     assert server.asked == {"prompt": "Hi"}
 
 
 def test_whose_prompt_it_is() -> None:
-    messages = (said("user", "Hi"),)
-    assert talk(Prompt(messages=messages)) == Talk()
-    assert talk(Prompt(messages=messages, conversation="t", parent="p")) == Talk("t", "p")
+    messages = (text_message("user", "Hi"),)
+    assert get_conversation(Prompt(messages=messages)) == ConversationRef()
+    assert get_conversation(Prompt(messages=messages, conversation="t", parent="p")) == ConversationRef(
+        "t", "p"
+    )
 
 
 @given(st.text("ab", max_size=40), st.text("ab", max_size=40))
 def test_the_same_beginning(one: str, other: str) -> None:
     pairs = zip(one, other, strict=False)
     expected = next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
-    assert common(one, other) == expected
-    assert common(list(map(ord, one)), list(map(ord, other))) == expected
+    assert common_prefix_length(one, other) == expected
+    assert common_prefix_length(list(map(ord, one)), list(map(ord, other))) == expected

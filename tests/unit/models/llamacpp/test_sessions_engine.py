@@ -13,14 +13,14 @@ import pytest
 
 from rightseat.errors import ContextTooLong
 from rightseat.models.llamacpp import weights
-from rightseat.models.llamacpp.engine import Engine
-from rightseat.models.llamacpp.known import of_file, wanted
-from rightseat.models.llamacpp.model import Llama, Manner
-from rightseat.models.llamacpp.process import Launch
-from rightseat.types.chunks import Fragment, Text, Used
+from rightseat.models.llamacpp.engine import ManagedServer
+from rightseat.models.llamacpp.known import describe_from_file, parse_template_choice
+from rightseat.models.llamacpp.model import LlamaCppChatModel, PromptOptions
+from rightseat.models.llamacpp.process import LaunchOptions
+from rightseat.types.chunks import ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Usage
-from rightseat.types.messages import Message, said
-from rightseat.types.model import Prompt, Settings
+from rightseat.types.messages import Message, text_message
+from rightseat.types.model import Prompt, SamplingSettings
 from tests.kit.waiting import read
 
 pytestmark = [
@@ -29,21 +29,26 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="signals"),
 ]
 SYSTEM = "You sit in the right seat and help the pilot with maps, weather, radio and fuel. " * 5
-Build = Callable[..., Launch]
+Build = Callable[..., LaunchOptions]
 
 
 @pytest.fixture
 def launch(tmp_path: Path) -> Build:
     if importlib.util.find_spec("xllamacpp") is None:
         pytest.skip("xllamacpp is not installed")
-    found = weights.path()
-    return lambda **options: Launch(found, saves=tmp_path, **{"context": 1024} | options)
+    found = weights.require_weights()
+    return lambda **options: LaunchOptions(found, slot_save_path=tmp_path, **{"context": 1024} | options)
 
 
 @asynccontextmanager
-async def model(launch: Launch, *precached: str) -> AsyncIterator[Llama]:
-    manner = Manner(precache=precached)
-    made = Llama("local", Engine(launch), of_file(launch.model, wanted(None)), manner=manner)
+async def model(launch: LaunchOptions, *precached: str) -> AsyncIterator[LlamaCppChatModel]:
+    manner = PromptOptions(precached_prompts=precached)
+    made = LlamaCppChatModel(
+        "local",
+        ManagedServer(launch),
+        describe_from_file(launch.model, parse_template_choice(None)),
+        options=manner,
+    )
     await made.start()
     try:
         yield made
@@ -52,17 +57,17 @@ async def model(launch: Launch, *precached: str) -> AsyncIterator[Llama]:
 
 
 def asked(*said_so_far: Message, tokens: int = 2, system: str = SYSTEM, talk: str | None = None) -> Prompt:
-    settings = Settings(temperature=0, max_tokens=tokens)
-    messages = (said("system", system), *said_so_far)
+    settings = SamplingSettings(temperature=0, max_tokens=tokens)
+    messages = (text_message("system", system), *said_so_far)
     return Prompt(messages=messages, settings=settings, conversation=talk)
 
 
-async def used(llama: Llama, prompt: Prompt) -> tuple[str, Usage]:
+async def used(llama: LlamaCppChatModel, prompt: Prompt) -> tuple[str, Usage]:
     """The answer's text and its usage."""
-    fragments: list[Fragment] = []
+    fragments: list[ModelChunk] = []
     await read(llama.stream(prompt), fragments)
-    (usage,) = [fragment.usage for fragment in fragments if isinstance(fragment, Used)]
-    return "".join(fragment.text for fragment in fragments if isinstance(fragment, Text)), usage
+    (usage,) = [fragment.usage for fragment in fragments if isinstance(fragment, UsageChunk)]
+    return "".join(fragment.text for fragment in fragments if isinstance(fragment, TextChunk)), usage
 
 
 @pytest.mark.demand("llamacpp.slot_affinity_conversation_prompt")
@@ -70,13 +75,13 @@ async def used(llama: Llama, prompt: Prompt) -> tuple[str, Usage]:
 async def test_conversations_keep_what_they_have_read(launch: Build, tmp_path: Path) -> None:
     """Three with the same instructions on two slots: each one's next turn pays for what is new."""
     async with model(launch()) as llama:
-        talks = {name: [said("user", f"{name}: {name * 9} " * 8)] for name in ("Ann", "Bob", "Cid")}
+        talks = {name: [text_message("user", f"{name}: {name * 9} " * 8)] for name in ("Ann", "Bob", "Cid")}
         first = {name: await used(llama, asked(*talk, talk=name)) for name, talk in talks.items()}
         instructions = len(await llama.tokenize(SYSTEM))
         assert [usage.cached >= instructions for _, usage in first.values()] == [False, True, True]
         for name, talk in talks.items():
             text, before = first[name]
-            talk += [said("assistant", text), said("user", "Go on.")]
+            talk += [text_message("assistant", text), text_message("user", "Go on.")]
             _, usage = await used(llama, asked(*talk, talk=name))
             assert usage.cached >= before.input - 1
             assert usage.output == 2
@@ -86,7 +91,7 @@ async def test_conversations_keep_what_they_have_read(launch: Build, tmp_path: P
 @pytest.mark.demand("llamacpp.long_system_prompts_pre")
 @pytest.mark.long
 async def test_a_prompt_on_file_is_there_after_a_restart(launch: Build, tmp_path: Path) -> None:
-    prompt = asked(said("user", "Hello?"))
+    prompt = asked(text_message("user", "Hello?"))
     async with model(launch(slots=1), SYSTEM) as llama:
         _, first = await used(llama, prompt)
         assert first.cached > 0.8 * first.input
@@ -97,8 +102,8 @@ async def test_a_prompt_on_file_is_there_after_a_restart(launch: Build, tmp_path
         assert again == first
         assert os.listdir(tmp_path) == [name]
         # Another conversation between them does not cost it.
-        await used(llama, asked(said("user", "z " * 90), system="Be brief."))
-        _, later = await used(llama, asked(said("user", "Who are you?")))
+        await used(llama, asked(text_message("user", "z " * 90), system="Be brief."))
+        _, later = await used(llama, asked(text_message("user", "Who are you?")))
         assert later.cached >= first.cached - 2
     # A file that was cut would end the engine's process: it is made anew.
     data = file.read_bytes()
@@ -113,13 +118,15 @@ async def test_a_prompt_on_file_is_there_after_a_restart(launch: Build, tmp_path
 @pytest.mark.long
 async def test_two_answers_at_the_same_time(launch: Build) -> None:
     async with model(launch()) as llama:
-        prompts = [asked(said("user", f"Count, {name}."), tokens=12, system="Go on.") for name in "AB"]
+        prompts = [
+            asked(text_message("user", f"Count, {name}."), tokens=12, system="Go on.") for name in "AB"
+        ]
         both = [llama.stream(prompt) for prompt in prompts]
         ends = [asyncio.create_task(read(stream, [])) for stream in both]
-        slots = await (await llama._server.client()).slots()
+        slots = await (await llama._server.client()).list_slots()
         while sum(slot["is_processing"] for slot in slots) < 2:
             assert not any(end.done() for end in ends), "one after the other"
-            slots = await (await llama._server.client()).slots()
+            slots = await (await llama._server.client()).list_slots()
         await asyncio.gather(*ends)
 
 
@@ -128,21 +135,21 @@ async def test_two_answers_at_the_same_time(launch: Build) -> None:
 async def test_leaving_while_the_prompt_is_read_frees_the_slot(launch: Build) -> None:
     async with model(launch(slots=1)) as llama:
         client = await llama._server.client()
-        prompt = asked(said("user", "All of the numbers. " * 150))
+        prompt = asked(text_message("user", "All of the numbers. " * 150))
         reading = asyncio.create_task(read(llama.stream(prompt), []))
         slot: dict[str, Any] = {}
         while not slot.get("n_prompt_tokens_processed"):
             assert not reading.done()
-            (slot,) = await client.slots()
+            (slot,) = await client.list_slots()
         reading.cancel()
         with pytest.raises(asyncio.CancelledError):
             await reading
         most = 0
         while slot["is_processing"]:
             most = slot["n_prompt_tokens_processed"]
-            (slot,) = await client.slots()
+            (slot,) = await client.list_slots()
         assert most < 500, "of 900: read to its end, though nobody waits for it"
-        assert (await used(llama, asked(said("user", "Hi"), system="Hi")))[1].output == 2
+        assert (await used(llama, asked(text_message("user", "Hi"), system="Hi")))[1].output == 2
 
 
 @pytest.mark.demand(
@@ -152,8 +159,11 @@ async def test_leaving_while_the_prompt_is_read_frees_the_slot(launch: Build) ->
 async def test_a_full_context_says_what_to_cut(launch: Build) -> None:
     async with model(launch(context=256)) as llama:
         long = asked(
-            said("user", "Hi"), said("assistant", "Hello"), said("user", "word " * 300), system="Be."
+            text_message("user", "Hi"),
+            text_message("assistant", "Hello"),
+            text_message("user", "word " * 300),
+            system="Be.",
         )
         with pytest.raises(ContextTooLong, match=r"room for 256: cut .* part is message 4 \(user\), about 9"):
             await used(llama, long)
-        assert (await used(llama, asked(said("user", "Hi"), system="Be.")))[1].cached == 0
+        assert (await used(llama, asked(text_message("user", "Hi"), system="Be.")))[1].cached == 0

@@ -9,34 +9,34 @@ from msgspec.structs import replace
 
 from rightseat.errors import CallerError
 from rightseat.models.llamacpp import template
-from rightseat.models.llamacpp.abilities import Abilities
-from rightseat.models.llamacpp.control import Control
-from rightseat.models.llamacpp.gguf import Header
-from rightseat.models.llamacpp.merging import OPENING, fitted
-from rightseat.models.llamacpp.template import Template, TemplateRefused, mended
-from rightseat.types.messages import Call, Message, said
+from rightseat.models.llamacpp.abilities import TemplateCapabilities
+from rightseat.models.llamacpp.control import ControlTokens
+from rightseat.models.llamacpp.gguf import GgufHeader
+from rightseat.models.llamacpp.merging import OPENING_USER_TEXT, to_template_messages
+from rightseat.models.llamacpp.template import ChatTemplate, TemplateRefused, repair_source
+from rightseat.types.messages import Message, ToolCall, text_message
 
 # Templates are judged in child processes.
 pytestmark = pytest.mark.io
 
-NOTHING = Control(())
+NOTHING = ControlTokens(())
 SHOWN = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
 TOOL = {"type": "function", "function": {"name": "add", "description": "Adds.", "parameters": {"a": 1}}}
-CALLING = Message("assistant", calls=(Call("call_1", "add", '{"a": "é<"}'),))
-RESULT = said("tool", "3", call_id="call_1", name="add")
+CALLING = Message("assistant", calls=(ToolCall("call_1", "add", '{"a": "é<"}'),))
+RESULT = text_message("tool", "3", call_id="call_1", name="add")
 
 
 def clock() -> datetime.datetime:
     return datetime.datetime(2026, 2, 3, 4, 5, 6)
 
 
-def made(source: str) -> Template:
+def made(source: str) -> ChatTemplate:
     """Not proven: these sources are the test's own."""
-    return Template(source, Abilities(system=True), bos="<s>", eos="</s>", clock=clock)
+    return ChatTemplate(source, TemplateCapabilities(system=True), bos="<s>", eos="</s>", clock=clock)
 
 
 def rendered(source: str, *messages: Message) -> str:
-    return made(source).render(messages or [said("user", "hi")], control=NOTHING)
+    return made(source).render(messages or [text_message("user", "hi")], control_tokens=NOTHING)
 
 
 @pytest.mark.demand("llamacpp.templates_model_own_chat")
@@ -71,12 +71,16 @@ def test_templates_find_what_they_expect(source: str, expected: str) -> None:
 
 
 def test_a_users_text_is_not_a_template() -> None:
-    assert "{{ 7*7 }}" in rendered(SHOWN, said("user", "{{ 7*7 }}"))
+    assert "{{ 7*7 }}" in rendered(SHOWN, text_message("user", "{{ 7*7 }}"))
 
 
 def test_tools_and_names_of_ones_own() -> None:
     found = made("{{ tools[0].function.name }}{{ mood }}{{ add_generation_prompt }}").render(
-        [said("user", "hi")], control=NOTHING, tools=[TOOL], ending=False, mood="calm"
+        [text_message("user", "hi")],
+        control_tokens=NOTHING,
+        tools=[TOOL],
+        add_generation_prompt=False,
+        mood="calm",
     )
     assert found == "addcalmFalse"
 
@@ -104,20 +108,24 @@ FOR_TOOLS_ONLY = "{% for t in tools %}{{ t.function.name }}{% endfor %}" + SHOWN
     [
         (
             LLAMA_LIKE,
-            Abilities(system=True, tools=True, tool_calls=True, tool_role=True, ending="assistant:"),
+            TemplateCapabilities(
+                system=True, tools=True, tool_calls=True, tool_role=True, ending="assistant:"
+            ),
         ),
-        (STRICT, Abilities(alternation=True)),
+        (STRICT, TemplateCapabilities(alternation=True)),
         (
             TEXT_CALLS,
-            Abilities(system=True, tool_calls=True, object_arguments=False, tool_role=True, tool_ids=True),
+            TemplateCapabilities(
+                system=True, tool_calls=True, object_arguments=False, tool_role=True, tool_ids=True
+            ),
         ),
-        (PARTS, Abilities(system=True, tool_role=True, content_parts=True)),
-        (FOR_TOOLS_ONLY, Abilities(system=True, tools=True, tool_role=True)),
+        (PARTS, TemplateCapabilities(system=True, tool_role=True, content_parts=True)),
+        (FOR_TOOLS_ONLY, TemplateCapabilities(system=True, tools=True, tool_role=True)),
     ],
     ids=["llama-like", "strict", "text calls", "parts", "for tools only"],
 )
-async def test_abilities(source: str, expected: Abilities) -> None:
-    found = (await template.load(source)).abilities
+async def test_abilities(source: str, expected: TemplateCapabilities) -> None:
+    found = (await template.load_template(source)).capabilities
     assert replace(found, called="") == expected
     assert bool(found.called) == found.tool_calls
 
@@ -127,36 +135,38 @@ ONLY_CALLS = """{% for m in messages %}{% if m.content is not none %}{{ m.role }
 
 
 async def test_a_template_that_shows_calls_only_without_content() -> None:
-    loaded = await template.load(ONLY_CALLS)
-    can = loaded.abilities
+    loaded = await template.load_template(ONLY_CALLS)
+    can = loaded.capabilities
     assert (can.tool_calls, can.empty_content, can.text_and_calls) == (True, False, False)
     assert can.called == '{"name": "fetch_grumble", "arguments": {"city": "Snorkville"}}'
-    assert loaded.render([said("user", "hi"), CALLING], control=NOTHING).endswith('"é<"}}')
+    assert loaded.render([text_message("user", "hi"), CALLING], control_tokens=NOTHING).endswith('"é<"}}')
 
 
 @pytest.mark.demand("llamacpp.templates_model_own_chat")
 async def test_chatml_for_a_model_without_a_template(caplog: pytest.LogCaptureFixture) -> None:
-    header = Header(3, "llama", 8192, 0, None, {}, "<s>", None, None, (), (), 0, {})
-    sources = template.from_header(header)
+    header = GgufHeader(3, "llama", 8192, 0, None, {}, "<s>", None, None, (), (), 0, {})
+    sources = template.sources_from_header(header)
     assert "ChatML" in caplog.text
-    loaded = await template.load(sources.default, bos=sources.bos)
-    assert loaded.abilities.system
-    assert loaded.render([said("system", "S"), said("user", "U")], control=NOTHING) == (
-        "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\n"
-    )
+    loaded = await template.load_template(sources.default, bos=sources.bos)
+    assert loaded.capabilities.system
+    assert loaded.render(
+        [text_message("system", "S"), text_message("user", "U")], control_tokens=NOTHING
+    ) == ("<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\n")
 
 
 @pytest.mark.demand("llamacpp.templates_model_own_chat")
 def test_the_template_for_tools_is_preferred_with_tools() -> None:
-    header = Header(3, "llama", 8192, 0, "plain", {"tool_use": "tooled"}, "<s>", "</s>", None, (), (), 0, {})
+    header = GgufHeader(
+        3, "llama", 8192, 0, "plain", {"tool_use": "tooled"}, "<s>", "</s>", None, (), (), 0, {}
+    )
     props = {
         "chat_template": "plain",
         "chat_template_tool_use": "tooled",
         "bos_token": "<s>",
         "eos_token": "</s>",
     }
-    for sources in (template.from_header(header), template.from_props(props)):
-        assert (sources.chosen(tools=True), sources.chosen(tools=False)) == ("tooled", "plain")
+    for sources in (template.sources_from_header(header), template.sources_from_props(props)):
+        assert (sources.select(tools=True), sources.select(tools=False)) == ("tooled", "plain")
         assert (sources.bos, sources.eos) == ("<s>", "</s>")
 
 
@@ -184,7 +194,7 @@ HOSTILE = {
     "imports": "{% import 'os' as os %}",
     "empty": "",
     "half a character": "\ud800",
-    "long": " " * (template.LONGEST + 1),
+    "long": " " * (template.MAX_TEMPLATE_CHARS + 1),
 }
 
 
@@ -194,7 +204,7 @@ async def test_hostile_templates_are_refused(name: str) -> None:
     """Row 6: refused at load, with little time and memory."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with pytest.raises(TemplateRefused, match="--chat-template"):
-        await template.load("" if name == "empty" else SHOWN + HOSTILE[name])
+        await template.load_template("" if name == "empty" else SHOWN + HOSTILE[name])
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     # The processor's time, not the clock's: other tests run beside this one.
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 10
@@ -210,11 +220,11 @@ def test_a_template_that_turns_hostile_later_is_stopped(name: str) -> None:
     source = "{% if messages | length > 50 %}" + HOSTILE[name] + "{% endif %}" + SHOWN
     assert "hi" in rendered(source)
     with pytest.raises(TemplateRefused):
-        rendered(source, *[said("user", "hi")] * 51)
+        rendered(source, *[text_message("user", "hi")] * 51)
 
 
 async def test_loading_does_not_block_the_loop() -> None:
-    loading = asyncio.create_task(template.load(SHOWN))
+    loading = asyncio.create_task(template.load_template(SHOWN))
     ticks = 0
     while not loading.done():
         await asyncio.sleep(0.001)
@@ -226,13 +236,13 @@ async def test_loading_does_not_block_the_loop() -> None:
 @pytest.mark.demand("llamacpp.templates_demand_alternation_know")
 def test_roles_that_are_not_known_become_text() -> None:
     messages = [
-        said("system", "Be kind."),
-        said("user", "Hi"),
+        text_message("system", "Be kind."),
+        text_message("user", "Hi"),
         CALLING,
         RESULT,
-        said("developer", "Now short."),
+        text_message("developer", "Now short."),
     ]
-    turns = fitted(messages, Abilities(alternation=True))
+    turns = to_template_messages(messages, TemplateCapabilities(alternation=True))
     assert [turn["role"] for turn in turns] == ["user", "assistant", "user"]
     assert turns[0]["content"] == "Be kind.\n\nHi"
     assert turns[1]["content"] == '{"tool_calls": [{"name": "add", "arguments": {"a": "é<"}}]}'
@@ -240,32 +250,41 @@ def test_roles_that_are_not_known_become_text() -> None:
 
 
 def test_known_roles_stay() -> None:
-    able = Abilities(system=True, tool_calls=True, tool_role=True)
-    system, assistant, tool = fitted([said("developer", "S"), CALLING, RESULT], able)
+    able = TemplateCapabilities(system=True, tool_calls=True, tool_role=True)
+    system, assistant, tool = to_template_messages([text_message("developer", "S"), CALLING, RESULT], able)
     assert system == {"role": "system", "content": "S"}
     call = {"id": "call_1", "type": "function", "function": {"name": "add", "arguments": {"a": "é<"}}}
     assert assistant == {"role": "assistant", "content": "", "tool_calls": [call]}
     assert tool == {"role": "tool", "content": "3", "tool_call_id": "call_1", "name": "add"}
-    textual = fitted([CALLING], Abilities(tool_calls=True, object_arguments=False))
+    textual = to_template_messages([CALLING], TemplateCapabilities(tool_calls=True, object_arguments=False))
     assert textual[0]["tool_calls"][0]["function"]["arguments"] == '{"a": "é<"}'
 
 
 def test_an_assistant_that_begins_is_preceded_by_a_user() -> None:
-    turns = fitted([said("assistant", "A"), said("user", "U")], Abilities(alternation=True))
-    assert [turn["content"] for turn in turns] == [OPENING, "A", "U"]
+    turns = to_template_messages(
+        [text_message("assistant", "A"), text_message("user", "U")], TemplateCapabilities(alternation=True)
+    )
+    assert [turn["content"] for turn in turns] == [OPENING_USER_TEXT, "A", "U"]
 
 
 @pytest.mark.demand("llamacpp.templates_demand_alternation_know")
 async def test_a_strict_template_takes_any_conversation() -> None:
-    strict = await template.load(STRICT)
-    messages = [said("system", "S"), said("assistant", "A"), CALLING, RESULT, RESULT, said("user", "U")]
+    strict = await template.load_template(STRICT)
+    messages = [
+        text_message("system", "S"),
+        text_message("assistant", "A"),
+        CALLING,
+        RESULT,
+        RESULT,
+        text_message("user", "U"),
+    ]
     for count in range(1, len(messages) + 1):
-        assert strict.render(messages[:count], control=NOTHING)
-    assert strict.render(messages, control=NOTHING).endswith("U")
+        assert strict.render(messages[:count], control_tokens=NOTHING)
+    assert strict.render(messages, control_tokens=NOTHING).endswith("U")
 
 
 def test_a_role_that_was_never_filled_in_is_the_assistants() -> None:
     ending = "{% if add_generation_prompt %}{{ '<|start_header_id|>{role}<|end_header_id|>' }}{% endif %}"
-    assert "<|start_header_id|>assistant<|end_header_id|>" in mended(ending)
+    assert "<|start_header_id|>assistant<|end_header_id|>" in repair_source(ending)
     spoken = "{{ '<|start_header_id|>' + role + '<|end_header_id|>' }} {role}"
-    assert mended(spoken) == spoken
+    assert repair_source(spoken) == spoken

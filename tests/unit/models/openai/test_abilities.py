@@ -4,22 +4,22 @@ from typing import Any
 
 import pytest
 
-from rightseat.models.openai import OpenAI, model
-from rightseat.models.openai.emulated import Emulated
-from rightseat.models.openai.request import Dialect, body
-from rightseat.models.openai.vendor import Vendor
-from rightseat.types.model import Prompt, Settings, ToolSpec
+from rightseat.models.openai import OpenAIModel, model
+from rightseat.models.openai.emulated import EmulatedToolsModel
+from rightseat.models.openai.request import Dialect, build_chat_body
+from rightseat.models.openai.vendor import OpenAIVendor
+from rightseat.types.model import Prompt, SamplingSettings, ToolSpec
 from tests.kit import answers
 from tests.kit.upstream import Upstream
 from tests.unit.models.asking import HELLO, asked
 
 ADD = ToolSpec("add", "Adds.", {"type": "object"})
-TUNED = Settings(
+TUNED = SamplingSettings(
     temperature=0.2, top_p=0.9, stop=("x",), seed=1, extra={"reasoning_effort": "low", "logit_bias": {}}
 )
 
 
-def made(name: str, **options: Any) -> OpenAI:
+def made(name: str, **options: Any) -> OpenAIModel:
     return model(name, {"base_url": "https://api.openai.com/v1", "api_key": "k", **options})
 
 
@@ -32,51 +32,55 @@ def made(name: str, **options: Any) -> OpenAI:
     ],
 )
 def test_tuning_that_openai_would_refuse_is_left_out(name: str, sent: set[str]) -> None:
-    able = made(name).abilities
-    api = Vendor(kind="openai").asked(able, developer_role=None, strict_tools=False, usage=True)
-    found = api.body(name, Prompt(messages=HELLO.messages, settings=TUNED))
+    able = made(name).capabilities
+    api = OpenAIVendor(kind="openai").make_api(able, developer_role=None, strict_tools=False, usage=True)
+    found = api.build_body(name, Prompt(messages=HELLO.messages, settings=TUNED))
     assert set(found) - {"model", "messages", "stream", "stream_options"} == sent
     # Another's server knows best what it knows.
-    theirs = Vendor(kind="compatible").asked(able, developer_role=None, strict_tools=False, usage=True)
-    assert {"temperature", "reasoning_effort"} <= set(theirs.body(name, Prompt(messages=(), settings=TUNED)))
+    theirs = OpenAIVendor(kind="compatible").make_api(
+        able, developer_role=None, strict_tools=False, usage=True
+    )
+    assert {"temperature", "reasoning_effort"} <= set(
+        theirs.build_body(name, Prompt(messages=(), settings=TUNED))
+    )
 
 
 def test_where_one_call_is_all_there_is_nothing_is_said_of_more() -> None:
-    settings = Settings(parallel_calls=False)
+    settings = SamplingSettings(parallel_calls=False)
     prompt = Prompt(messages=HELLO.messages, tools=(ADD,), settings=settings)
     for name, said in (("gpt-4o", True), ("gpt-5", True), ("o3-mini", False)):
-        able = made(name).abilities
-        api = Vendor(kind="openai").asked(able, developer_role=None, strict_tools=False, usage=True)
-        assert ("parallel_tool_calls" in api.body(name, prompt)) is said
+        able = made(name).capabilities
+        api = OpenAIVendor(kind="openai").make_api(able, developer_role=None, strict_tools=False, usage=True)
+        assert ("parallel_tool_calls" in api.build_body(name, prompt)) is said
 
 
 @pytest.mark.demand("models.table_model_tools_parallel")
 @pytest.mark.parametrize(
     ("name", "options", "kind", "tools"),
     [
-        ("gpt-4o", {}, OpenAI, True),
-        ("o1-mini", {}, Emulated, True),
-        ("chatgpt-4o-latest", {}, Emulated, True),
-        ("o1-mini", {"tools": "native"}, OpenAI, True),
-        ("o1-mini", {"tools": True}, OpenAI, True),
-        ("gpt-4o", {"tools": False}, OpenAI, False),
-        ("gpt-4o", {"tools": "schema"}, Emulated, True),
+        ("gpt-4o", {}, OpenAIModel, True),
+        ("o1-mini", {}, EmulatedToolsModel, True),
+        ("chatgpt-4o-latest", {}, EmulatedToolsModel, True),
+        ("o1-mini", {"tools": "native"}, OpenAIModel, True),
+        ("o1-mini", {"tools": True}, OpenAIModel, True),
+        ("gpt-4o", {"tools": False}, OpenAIModel, False),
+        ("gpt-4o", {"tools": "schema"}, EmulatedToolsModel, True),
     ],
 )
 def test_a_known_model_without_tools_calls_them_all_the_same(
-    name: str, options: dict[str, Any], kind: type[OpenAI], tools: bool
+    name: str, options: dict[str, Any], kind: type[OpenAIModel], tools: bool
 ) -> None:
     found = made(name, **options)
     assert type(found) is kind
-    assert found.abilities.tools is tools
+    assert found.capabilities.tools is tools
 
 
 @pytest.mark.demand("models.table_model_tools_parallel")
 def test_a_schema_is_said_in_words_where_the_server_takes_none() -> None:
     dialect = Dialect(
-        developer_role=False, completion_tokens=False, strict_tools=False, usage=False, schema=False
+        developer_role=False, max_completion_tokens=False, strict_tools=False, usage=False, schema=False
     )
-    found = body("m", Prompt(messages=HELLO.messages, output_schema={"type": "integer"}), dialect)
+    found = build_chat_body("m", Prompt(messages=HELLO.messages, output_schema={"type": "integer"}), dialect)
     assert "response_format" not in found
     assert [message["role"] for message in found["messages"]] == ["system", "user"]
     assert '{"type":"integer"}' in found["messages"][0]["content"]
@@ -104,4 +108,4 @@ async def test_pictures_at_a_server_of_one_s_own(
         _, error = await asked(found)
         await found.close()
     assert error is None
-    assert (found.images, found.abilities.images) == (sees, takes)
+    assert (found.images, found.capabilities.images) == (sees, takes)

@@ -1,8 +1,17 @@
 import pytest
 
 from rightseat import errors
-from rightseat.models.openai.answer import Answer, Reason
-from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Reasoning, Refusal, Text, Used
+from rightseat.models.openai.answer import ChatStreamParser, FinishReason
+from rightseat.types.chunks import (
+    FinishChunk,
+    ModelChunk,
+    ReasoningChunk,
+    RefusalChunk,
+    TextChunk,
+    ToolCallArgs,
+    ToolCallStart,
+    UsageChunk,
+)
 from rightseat.types.events import Usage
 from tests.kit.chunks import dump, error, usage_chunk, whole
 from tests.unit.models.payloads import answered, calls, delta
@@ -13,23 +22,29 @@ CALLS = delta("tool_calls")
 
 def test_text() -> None:
     said = answered(delta(role="assistant", content=""), delta(content="a"), delta(content="b"), STOP)
-    assert said == [Text("a"), Text("b"), Finish("stop")]
+    assert said == [TextChunk("a"), TextChunk("b"), FinishChunk("stop")]
 
 
 @pytest.mark.parametrize(
     ("payload", "fragment"),
     [
-        (delta(reasoning_content="hm"), Reasoning("hm")),
-        (delta(reasoning="hm"), Reasoning("hm")),
-        (delta(reasoning="hm", reasoning_content="hm"), Reasoning("hm")),
-        (delta(refusal="no"), Refusal("no")),
-        (delta(content=[{"type": "text", "text": "a"}, {"type": "x"}, 7, {"text": "b"}]), Text("ab")),
-        (b'{"choices":[{"delta":{"content":"a"},"logprobs":{"content":[1]}}]}', Text("a", {"content": [1]})),
-        (b'{"choices":[{"delta":{"content":""},"logprobs":{"content":[1]}}]}', Text("", {"content": [1]})),
+        (delta(reasoning_content="hm"), ReasoningChunk("hm")),
+        (delta(reasoning="hm"), ReasoningChunk("hm")),
+        (delta(reasoning="hm", reasoning_content="hm"), ReasoningChunk("hm")),
+        (delta(refusal="no"), RefusalChunk("no")),
+        (delta(content=[{"type": "text", "text": "a"}, {"type": "x"}, 7, {"text": "b"}]), TextChunk("ab")),
+        (
+            b'{"choices":[{"delta":{"content":"a"},"logprobs":{"content":[1]}}]}',
+            TextChunk("a", {"content": [1]}),
+        ),
+        (
+            b'{"choices":[{"delta":{"content":""},"logprobs":{"content":[1]}}]}',
+            TextChunk("", {"content": [1]}),
+        ),
     ],
 )
-def test_kinds_of_fragment(payload: bytes, fragment: Fragment) -> None:
-    assert answered(payload, STOP) == [fragment, Finish("stop")]
+def test_kinds_of_fragment(payload: bytes, fragment: ModelChunk) -> None:
+    assert answered(payload, STOP) == [fragment, FinishChunk("stop")]
 
 
 @pytest.mark.parametrize(
@@ -50,13 +65,13 @@ def test_kinds_of_fragment(payload: bytes, fragment: Fragment) -> None:
     ],
 )
 def test_payloads_that_say_nothing(payload: bytes) -> None:
-    assert answered(payload, delta(content="a"), STOP) == [Text("a"), Finish("stop")]
+    assert answered(payload, delta(content="a"), STOP) == [TextChunk("a"), FinishChunk("stop")]
 
 
 def test_usage_comes_once_and_before_the_finish() -> None:
     counting = dump({"choices": [{"delta": {"content": "a"}}], "usage": {"prompt_tokens": 7}})
     said = answered(counting, STOP, dump(usage_chunk()), b"[DONE]")
-    assert said == [Text("a"), Used(Usage(7, 3)), Finish("stop")]
+    assert said == [TextChunk("a"), UsageChunk(Usage(7, 3)), FinishChunk("stop")]
 
 
 @pytest.mark.parametrize(
@@ -70,8 +85,8 @@ def test_usage_comes_once_and_before_the_finish() -> None:
         (None, "stop"),
     ],
 )
-def test_finish_reasons_before_done(reason: str | None, finish: Reason) -> None:
-    assert answered(delta(reason), b"[DONE]") == [Finish(finish)]
+def test_finish_reasons_before_done(reason: str | None, finish: FinishReason) -> None:
+    assert answered(delta(reason), b"[DONE]") == [FinishChunk(finish)]
 
 
 @pytest.mark.demand("engine.retries_backoff_retry_after")
@@ -82,18 +97,24 @@ def test_an_end_that_says_nothing_is_no_end(payloads: tuple[bytes, ...]) -> None
 
 
 def test_a_finish_reason_without_done_is_an_end() -> None:
-    assert answered(STOP) == [Finish("stop")]
+    assert answered(STOP) == [FinishChunk("stop")]
 
 
 def test_nothing_after_done_counts() -> None:
     assert answered(delta(content="a"), STOP, b"[DONE]", delta(content="b"), b"junk") == [
-        Text("a"),
-        Finish("stop"),
+        TextChunk("a"),
+        FinishChunk("stop"),
     ]
 
 
-ONE = [CallName(0, "add"), CallArgs(0, '{"a":'), CallArgs(0, "1}"), Finish("calls")]
-TWO = [CallName(0, "add"), CallArgs(0, "{}"), CallName(1, "sub"), CallArgs(1, "[]"), Finish("calls")]
+ONE = [ToolCallStart(0, "add"), ToolCallArgs(0, '{"a":'), ToolCallArgs(0, "1}"), FinishChunk("calls")]
+TWO = [
+    ToolCallStart(0, "add"),
+    ToolCallArgs(0, "{}"),
+    ToolCallStart(1, "sub"),
+    ToolCallArgs(1, "[]"),
+    FinishChunk("calls"),
+]
 
 
 def piece(name: str | None = None, arguments: object = None, **more: object) -> dict[str, object]:
@@ -142,11 +163,11 @@ def test_two_calls(payloads: tuple[bytes, ...]) -> None:
 def test_the_same_tool_twice_without_index_or_id() -> None:
     said = answered(calls(piece("add", "{}"), piece("add", "{}")), CALLS)
     assert said == [
-        CallName(0, "add"),
-        CallArgs(0, "{}"),
-        CallName(1, "add"),
-        CallArgs(1, "{}"),
-        Finish("calls"),
+        ToolCallStart(0, "add"),
+        ToolCallArgs(0, "{}"),
+        ToolCallStart(1, "add"),
+        ToolCallArgs(1, "{}"),
+        FinishChunk("calls"),
     ]
 
 
@@ -157,26 +178,26 @@ def test_interleaved_calls() -> None:
         calls(piece(None, "}", index=0), piece(None, "]", index=1)),
         CALLS,
     )
-    assert [f for f in said if isinstance(f, CallArgs)] == [
-        CallArgs(1, "["), CallArgs(0, "{"), CallArgs(0, "}"), CallArgs(1, "]")
+    assert [f for f in said if isinstance(f, ToolCallArgs)] == [
+        ToolCallArgs(1, "["), ToolCallArgs(0, "{"), ToolCallArgs(0, "}"), ToolCallArgs(1, "]")
     ]  # fmt: skip
 
 
 def test_arguments_as_an_object_keep_their_numbers() -> None:
     function = b'{"name":"add","arguments":{"a":1.0,"b":12345678901234567890123}}'
     payload = b'{"choices":[{"delta":{"tool_calls":[{"function":' + function + b"}]}}]}"
-    assert answered(payload, CALLS)[1] == CallArgs(0, '{"a":1.0,"b":12345678901234567890123}')
+    assert answered(payload, CALLS)[1] == ToolCallArgs(0, '{"a":1.0,"b":12345678901234567890123}')
 
 
 def test_strict_tools_are_enforced_and_others_are_not() -> None:
     said = answered(calls(piece("add", "{}", index=0), piece("sub", "{}", index=1)), CALLS, strict=("add",))
-    assert [f.enforced for f in said if isinstance(f, CallName)] == [True, False]
+    assert [f.enforced for f in said if isinstance(f, ToolCallStart)] == [True, False]
 
 
 def test_a_call_without_a_name_is_garbage_unless_it_was_cut() -> None:
     with pytest.raises(errors.UpstreamGarbled):
         answered(calls(piece(None, "{}", index=0)), CALLS)
-    assert answered(calls(piece(None, "{", index=0)), delta("length")) == [Finish("length")]
+    assert answered(calls(piece(None, "{", index=0)), delta("length")) == [FinishChunk("length")]
 
 
 def test_a_whole_completion() -> None:
@@ -187,7 +208,7 @@ def test_a_whole_completion() -> None:
     }
     said = answered(dump(whole(message, "tool_calls")))
     assert said == [
-        Reasoning("hm"), Text("a"), CallName(0, "add"), CallArgs(0, "{}"), Used(Usage(7, 3)), Finish("calls")
+        ReasoningChunk("hm"), TextChunk("a"), ToolCallStart(0, "add"), ToolCallArgs(0, "{}"), UsageChunk(Usage(7, 3)), FinishChunk("calls")
     ]  # fmt: skip
 
 
@@ -211,9 +232,9 @@ def test_what_cannot_be_read(payload: bytes) -> None:
 
 
 def test_half_an_event_at_the_end_is_a_cut() -> None:
-    answer = Answer()
+    answer = ChatStreamParser()
     with pytest.raises(errors.Incomplete):
-        answer.tail(b'{"choices":[{"del')
+        answer.feed_tail(b'{"choices":[{"del')
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from rightseat.errors import ConfigError, ContentRefused, UpstreamDenied
-from rightseat.models.openai import OpenAI, model
-from rightseat.models.openai.azure import base_url
-from rightseat.types.chunks import Finish, Text
-from rightseat.types.model import Prompt, Settings
+from rightseat.models.openai import OpenAIModel, model
+from rightseat.models.openai.azure import build_base_url
+from rightseat.types.chunks import FinishChunk, TextChunk
+from rightseat.types.model import Prompt, SamplingSettings
 from tests.kit import answers, faults
 from tests.kit.answers import Answer, write_json
 from tests.kit.chunks import chunk
@@ -46,7 +46,7 @@ def empty_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def azure(name: str = "gpt-4o", **options: Any) -> AsyncIterator[tuple[Upstream, OpenAI]]:
+async def azure(name: str = "gpt-4o", **options: Any) -> AsyncIterator[tuple[Upstream, OpenAIModel]]:
     async with Upstream() as upstream:
         made = model(name, {"azure_endpoint": upstream.origin, "api_key": "k", **options})
         try:
@@ -81,8 +81,8 @@ async def test_a_deployment_is_asked_where_it_stands(options: dict[str, Any], ta
 
 @pytest.mark.parametrize("endpoint", ["https://a.test", "https://a.test/", "https://a.test/openai/v1/"])
 def test_an_endpoint_in_any_of_its_spellings(endpoint: str) -> None:
-    assert base_url(endpoint, "", "d", "chat") == "https://a.test/openai/v1"
-    dated = base_url(endpoint, "2025-03-01-preview", "d", "responses")
+    assert build_base_url(endpoint, "", "d", "chat") == "https://a.test/openai/v1"
+    dated = build_base_url(endpoint, "2025-03-01-preview", "d", "responses")
     assert dated == "https://a.test/openai?api-version=2025-03-01-preview"
 
 
@@ -169,8 +169,8 @@ async def test_what_it_says_of_its_filters_in_the_stream_is_no_answer() -> None:
         upstream.reply = Answer([first, word, offsets], {"content": "hi"}, "content_filter")
         fragments, error = await asked(made)
     assert error is None
-    assert [f for f in fragments if isinstance(f, Text)] == [Text("hi")]
-    assert fragments[-1] == Finish("content_filter")
+    assert [f for f in fragments if isinstance(f, TextChunk)] == [TextChunk("hi")]
+    assert fragments[-1] == FinishChunk("content_filter")
 
 
 @pytest.mark.demand("models.unknown_tuning_knobs_ignored")
@@ -182,7 +182,7 @@ async def test_what_it_says_of_its_filters_in_the_stream_is_no_answer() -> None:
     ],
 )
 async def test_tuning_that_a_model_does_not_know_is_left_out(name: str, sent: dict[str, Any]) -> None:
-    settings = Settings(temperature=0.2, max_tokens=5, extra={"reasoning_effort": "low"})
+    settings = SamplingSettings(temperature=0.2, max_tokens=5, extra={"reasoning_effort": "low"})
     async with azure(name) as (upstream, made):
         upstream.reply = answers.text()
         await asked(made, Prompt(messages=HELLO.messages, settings=settings))

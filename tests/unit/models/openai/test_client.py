@@ -4,10 +4,10 @@ import logging
 import pytest
 
 from rightseat.errors import CallerError, ConfigError, Incomplete
-from rightseat.models.openai import OpenAI
-from rightseat.types.chunks import Finish
-from rightseat.types.messages import said
-from rightseat.types.model import Prompt, Settings
+from rightseat.models.openai import OpenAIModel
+from rightseat.types.chunks import FinishChunk
+from rightseat.types.messages import text_message
+from rightseat.types.model import Prompt, SamplingSettings
 from rightseat.types.streams import closing
 from tests.kit import answers, breaks, faults
 from tests.kit.answers import SSE, write_json
@@ -23,7 +23,9 @@ KEY = "sk-canary-0123456789"
 
 async def test_what_goes_over_the_wire() -> None:
     async with connected(api_key=KEY, headers={"X-Team": "blue"}) as (upstream, model):
-        prompt = Prompt(messages=(said("user", "hi"),), settings=Settings(temperature=0, seed=0))
+        prompt = Prompt(
+            messages=(text_message("user", "hi"),), settings=SamplingSettings(temperature=0, seed=0)
+        )
         await asked(model, prompt)
         request = upstream.requests[0]
     assert (request.method, request.target) == ("POST", "/v1/chat/completions")
@@ -44,7 +46,7 @@ async def test_without_a_key_none_is_sent() -> None:
 
 async def test_a_query_in_the_base_url_is_kept() -> None:
     async with connected() as (upstream, _):
-        model = OpenAI("m", base_url=f"{upstream.origin}/deep/?api-version=1")
+        model = OpenAIModel("m", base_url=f"{upstream.origin}/deep/?api-version=1")
         await asked(model)
         await model.close()
         assert upstream.requests[0].target == "/deep/chat/completions?api-version=1"
@@ -85,7 +87,7 @@ async def test_done_is_the_end_even_when_the_body_goes_on() -> None:
             came, failure = await asked(model)
             await upstream.all_closed(1)
     assert failure is None
-    assert came[-1] == Finish("stop")
+    assert came[-1] == FinishChunk("stop")
 
 
 async def test_leaving_closes_the_connection_at_once() -> None:
@@ -173,7 +175,7 @@ async def test_an_error_in_the_stream_is_logged_too(caplog: pytest.LogCaptureFix
 
 async def test_half_a_character_is_the_callers_fault() -> None:
     async with connected() as (upstream, model):
-        _, failure = await asked(model, Prompt(messages=(said("user", "\ud800"),)))
+        _, failure = await asked(model, Prompt(messages=(text_message("user", "\ud800"),)))
         assert upstream.requests == []
     assert type(failure) is CallerError
 
@@ -184,13 +186,13 @@ async def test_half_a_character_is_the_callers_fault() -> None:
 )
 def test_a_wrong_base_url(base_url: str) -> None:
     with pytest.raises(ConfigError, match="base_url"):
-        OpenAI("m", base_url=base_url)
+        OpenAIModel("m", base_url=base_url)
 
 
 @pytest.mark.parametrize("key", ["sk\n", "sk\r\nX: y", "s\0k", "ключ"])
 def test_a_key_that_is_no_header(key: str) -> None:
     with pytest.raises(ConfigError) as raised:
-        OpenAI("m", api_key=key)
+        OpenAIModel("m", api_key=key)
     assert key not in raised.value.message
 
 

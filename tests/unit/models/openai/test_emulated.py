@@ -7,12 +7,12 @@ import pytest
 
 from rightseat.errors import OutputInvalid, RightseatError, UpstreamGarbled
 from rightseat.models.openai import model as made
-from rightseat.models.openai.emulated import Emulated, Way
-from rightseat.types.chunks import CallName, Fragment, Text
+from rightseat.models.openai.emulated import EmulatedToolsModel, ToolEmulation
+from rightseat.types.chunks import ModelChunk, TextChunk, ToolCallStart
 from rightseat.types.events import Usage
-from rightseat.types.messages import Call, Message, said
-from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
-from rightseat.types.schema import checker
+from rightseat.types.messages import Message, ToolCall, text_message
+from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
+from rightseat.types.schema import get_validator
 from rightseat.types.streams import closing
 from tests.contract.models.cases import Heard, heard
 from tests.kit import answers
@@ -52,17 +52,17 @@ def pieces(text: str, size: int = 5, **more: Any) -> Answer:
 
 
 def prompt(mode: Any = "auto", *messages: Message, **more: Any) -> Prompt:
-    asked = messages or (said("user", "2 and 3?"),)
+    asked = messages or (text_message("user", "2 and 3?"),)
     return Prompt(messages=asked, tools=(ADD,), tool_choice=ToolChoice(mode, "add"), **more)
 
 
 async def ask(
-    way: Way, asked: Prompt, *replies: Reply, **options: Any
-) -> tuple[list[Fragment], list[Received], RightseatError | None]:
-    out: list[Fragment] = []
+    way: ToolEmulation, asked: Prompt, *replies: Reply, **options: Any
+) -> tuple[list[ModelChunk], list[Received], RightseatError | None]:
+    out: list[ModelChunk] = []
     async with Upstream() as upstream:
         upstream.queue(*replies)
-        model = Emulated("kit-model", tools=way, base_url=upstream.url, **options)
+        model = EmulatedToolsModel("kit-model", tools=way, base_url=upstream.url, **options)
         problem = None
         try:
             async with closing(model.stream(asked)) as stream:
@@ -77,7 +77,7 @@ async def ask(
 
 @pytest.mark.demand("llamacpp.openai_compatible_servers_without")
 @over_ways
-async def test_a_call(way: Way) -> None:
+async def test_a_call(way: ToolEmulation) -> None:
     found, requests, problem = await ask(way, prompt(), pieces(CALL))
     assert problem is None
     answer = heard(found)
@@ -90,14 +90,14 @@ async def test_a_call(way: Way) -> None:
 
 
 @over_ways
-async def test_words(way: Way) -> None:
+async def test_words(way: ToolEmulation) -> None:
     found, _, _ = await ask(way, prompt(), pieces(WORDS))
     assert heard(found) == Heard("Let me see.\n\nFive.", usage=Usage(7, 3), finish="stop")
 
 
 @over_ways
-async def test_without_tools_nothing_is_added(way: Way) -> None:
-    for asked in (prompt("none"), Prompt(messages=(said("user", "hello"),))):
+async def test_without_tools_nothing_is_added(way: ToolEmulation) -> None:
+    for asked in (prompt("none"), Prompt(messages=(text_message("user", "hello"),))):
         found, requests, _ = await ask(way, asked, answers.text())
         assert heard(found).text == "w0 w1 w2"
         assert [message["role"] for message in requests[0].json["messages"]] == ["user"]
@@ -108,29 +108,29 @@ async def test_without_tools_nothing_is_added(way: Way) -> None:
 async def test_the_schema_that_the_server_is_sent() -> None:
     _, requests, _ = await ask("schema", prompt(), pieces(CALL))
     sent = requests[0].json["response_format"]["json_schema"]["schema"]
-    assert checker(sent).problem(json.loads(CALL)) is None
-    assert checker(sent).problem(json.loads(WORDS)) is None
-    assert checker(sent).problem(json.loads(BAD)) is not None
+    assert get_validator(sent).find_problem(json.loads(CALL)) is None
+    assert get_validator(sent).find_problem(json.loads(WORDS)) is None
+    assert get_validator(sent).find_problem(json.loads(BAD)) is not None
     for mode in ("required", "named"):
         _, requests, _ = await ask("schema", prompt(mode), pieces(CALL))
         sent = requests[0].json["response_format"]["json_schema"]["schema"]
-        assert checker(sent).problem(json.loads(CALL)) is None
-        assert checker(sent).problem(json.loads(WORDS)) is not None
+        assert get_validator(sent).find_problem(json.loads(CALL)) is None
+        assert get_validator(sent).find_problem(json.loads(WORDS)) is not None
 
 
 async def test_the_schema_streams() -> None:
     found, _, _ = await ask("schema", prompt(), pieces(CALL))
-    arguments = [fragment for fragment in found if not isinstance(fragment, Text | CallName)]
+    arguments = [fragment for fragment in found if not isinstance(fragment, TextChunk | ToolCallStart)]
     assert len(arguments) > 3
-    assert [f.enforced for f in found if isinstance(f, CallName)] == [False]
+    assert [f.enforced for f in found if isinstance(f, ToolCallStart)] == [False]
     found, _, _ = await ask("schema", prompt(), pieces(CALL), strict_tools=True)
-    assert [f.enforced for f in found if isinstance(f, CallName)] == [True]
+    assert [f.enforced for f in found if isinstance(f, ToolCallStart)] == [True]
 
 
 @over_ways
-async def test_an_output_schema_binds_the_result(way: Way) -> None:
+async def test_an_output_schema_binds_the_result(way: ToolEmulation) -> None:
     extra = {"response_format": {"type": "json_object"}, "logprobs": True}
-    asked = prompt(output_schema=OUTPUT, settings=Settings(extra=extra))
+    asked = prompt(output_schema=OUTPUT, settings=SamplingSettings(extra=extra))
     found, requests, _ = await ask(way, asked, pieces(step(result={"ok": True})))
     answer = heard(found)
     assert json.loads(answer.text) == {"ok": True}
@@ -141,8 +141,8 @@ async def test_an_output_schema_binds_the_result(way: Way) -> None:
 
 
 @over_ways
-async def test_stop_words_are_the_contents(way: Way) -> None:
-    asked = prompt(settings=Settings(stop=("e.",)))
+async def test_stop_words_are_the_contents(way: ToolEmulation) -> None:
+    asked = prompt(settings=SamplingSettings(stop=("e.",)))
     found, requests, _ = await ask(way, asked, pieces(step(result="Five. Six."), 1))
     assert heard(found).text == "Let me se"
     assert heard(found).finish == "stop"
@@ -151,7 +151,7 @@ async def test_stop_words_are_the_contents(way: Way) -> None:
 
 @pytest.mark.demand("llamacpp.openai_compatible_servers_without")
 @over_ways
-async def test_a_cut_answer_has_no_call(way: Way) -> None:
+async def test_a_cut_answer_has_no_call(way: ToolEmulation) -> None:
     for end in range(0, len(CALL), 9):
         reply = Answer(pieces(CALL[:end]).chunks, {}, "length")
         found, _, problem = await ask(way, prompt(), reply)
@@ -160,7 +160,7 @@ async def test_a_cut_answer_has_no_call(way: Way) -> None:
 
 
 @over_ways
-async def test_a_refusal_stays_one(way: Way) -> None:
+async def test_a_refusal_stays_one(way: ToolEmulation) -> None:
     found, _, problem = await ask(way, prompt("required"), answers.refusal())
     assert problem is None
     assert (heard(found).refusal, heard(found).finish) == ("I will not.", "stop")
@@ -185,7 +185,7 @@ async def test_one_repair() -> None:
     *_, answer, again = requests[1].json["messages"]
     assert answer == {"role": "assistant", "content": BAD}
     assert "does not fit" in again["content"]
-    assert [f.enforced for f in found if isinstance(f, CallName)] == [True]
+    assert [f.enforced for f in found if isinstance(f, ToolCallStart)] == [True]
 
 
 @pytest.mark.demand("llamacpp.openai_compatible_servers_without")
@@ -193,7 +193,7 @@ async def test_one_repair() -> None:
 async def test_who_fails_twice_is_not_asked_again(text: str) -> None:
     found, requests, problem = await ask("prompt", prompt("required"), pieces(text), pieces(text))
     assert isinstance(problem, OutputInvalid)
-    assert not any(isinstance(fragment, CallName) for fragment in found)
+    assert not any(isinstance(fragment, ToolCallStart) for fragment in found)
     assert len(requests) == 2
 
 
@@ -217,12 +217,12 @@ async def test_what_is_said_twice_is_checked_as_it_is_shown() -> None:
 
 
 @over_ways
-async def test_earlier_calls_are_told_in_words(way: Way) -> None:
+async def test_earlier_calls_are_told_in_words(way: ToolEmulation) -> None:
     history = (
-        said("system", "Be brief."),
-        said("user", "2 and 3?"),
-        Message("assistant", calls=(Call("c1", "add", SUM),)),
-        said("tool", "5", call_id="c1"),
+        text_message("system", "Be brief."),
+        text_message("user", "2 and 3?"),
+        Message("assistant", calls=(ToolCall("c1", "add", SUM),)),
+        text_message("tool", "5", call_id="c1"),
     )
     _, requests, _ = await ask(way, prompt("auto", *history), pieces(WORDS))
     system, user, called, result = requests[0].json["messages"]
@@ -234,6 +234,6 @@ async def test_earlier_calls_are_told_in_words(way: Way) -> None:
 
 def test_the_option() -> None:
     server = {"base_url": "http://127.0.0.1:1/v1"}
-    assert not isinstance(made("m", server), Emulated)
-    assert isinstance(made("m", {**server, "tools": "schema"}), Emulated)
-    assert isinstance(made("m", {**server, "tools": "prompt"}), Emulated)
+    assert not isinstance(made("m", server), EmulatedToolsModel)
+    assert isinstance(made("m", {**server, "tools": "schema"}), EmulatedToolsModel)
+    assert isinstance(made("m", {**server, "tools": "prompt"}), EmulatedToolsModel)

@@ -6,9 +6,9 @@ from email.utils import formatdate
 import pytest
 
 from rightseat import errors
-from rightseat.http.retry import retry_after
-from rightseat.types.chunks import Finish
-from rightseat.types.messages import said
+from rightseat.http.retry import parse_retry_after
+from rightseat.types.chunks import FinishChunk
+from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt
 from tests.kit import breaks, catalogue, faults, framing
 from tests.kit.answers import Reply, text, write_json
@@ -58,10 +58,10 @@ def test_every_fault_of_the_kit_is_in_the_matrix() -> None:
 @pytest.mark.parametrize("name", ENDS)
 async def test_a_fault(name: str) -> None:
     async with connected() as (upstream, model):
-        came, failure = await asked(model, Prompt(messages=(said("user", f"fault-{name}"),)))
+        came, failure = await asked(model, Prompt(messages=(text_message("user", f"fault-{name}"),)))
         tries = len(upstream.requests)
     assert type(failure) in {ENDS[name], errors.Incomplete if name in EITHER else ENDS[name]}
-    assert not any(isinstance(fragment, Finish) for fragment in came)
+    assert not any(isinstance(fragment, FinishChunk) for fragment in came)
     assert faults.CANARY not in str(failure)
     if name not in EITHER:
         assert spoken(came) == ("w0 w1 w2" if name in KEEPS_TOKENS else "")
@@ -79,17 +79,17 @@ async def test_a_length_that_lies_after_done() -> None:
 @pytest.mark.parametrize("name", catalogue.FRAMINGS)
 async def test_a_framing(name: str) -> None:
     async with connected() as (_, model):
-        came, failure = await asked(model, Prompt(messages=(said("user", f"fault-{name}"),)))
+        came, failure = await asked(model, Prompt(messages=(text_message("user", f"fault-{name}"),)))
     assert failure is None
     assert spoken(came) == framing.SPOKEN
-    assert came[-1] == Finish("stop")
+    assert came[-1] == FinishChunk("stop")
 
 
 @pytest.mark.parametrize(("name", "message"), [("silent", "0.2 s"), ("mute", "0.2 s"), ("pings", "0.2 s")])
 async def test_no_first_token(name: str, message: str) -> None:
     async with connected(first_token_timeout=0.2, idle_timeout=0.1) as (upstream, model):
         began = time.monotonic()
-        came, failure = await asked(model, Prompt(messages=(said("user", f"fault-{name}"),)))
+        came, failure = await asked(model, Prompt(messages=(text_message("user", f"fault-{name}"),)))
         took = time.monotonic() - began
         await upstream.all_closed(1)
         assert len(upstream.requests) == 1
@@ -212,11 +212,11 @@ async def test_a_second_try_may_succeed() -> None:
     ],
 )
 def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
-    assert retry_after(headers) == seconds
+    assert parse_retry_after(headers) == seconds
 
 
 def test_retry_after_as_a_date() -> None:
-    wait = retry_after({"retry-after": formatdate(time.time() + 3600, usegmt=True)})
+    wait = parse_retry_after({"retry-after": formatdate(time.time() + 3600, usegmt=True)})
     assert wait is not None
     assert 3600 - STUCK < wait <= 3600
 
@@ -230,7 +230,7 @@ async def test_a_server_that_does_not_stream() -> None:
         came, failure = await asked(model)
     assert failure is None
     assert spoken(came) == "all at once"
-    assert came[-1] == Finish("stop")
+    assert came[-1] == FinishChunk("stop")
 
 
 async def test_an_event_stream_that_is_called_json() -> None:

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightseat.errors import Incomplete, UpstreamGarbled
-from rightseat.http import Response
-from rightseat.http.sse import Reader
-from rightseat.models.openai.answer import Answer
-from rightseat.models.openai.exchange import Exchange
-from rightseat.models.openai.mould import Mould
-from rightseat.models.openai.watchdog import Watchdog
-from rightseat.types.chunks import Text, joined
+from rightseat.http.response import Response
+from rightseat.http.sse import SseParser
+from rightseat.models.openai.answer import ChatStreamParser
+from rightseat.models.openai.exchange import OpenAIExchange
+from rightseat.models.openai.mould import ChatDeltaFastPath
+from rightseat.models.openai.watchdog import ResponseWatchdog
+from rightseat.types.chunks import TextChunk, merge_text_chunks
 
 
 def event(text: str, **more: object) -> bytes:
@@ -25,21 +25,21 @@ def event(text: str, **more: object) -> bytes:
     return b"data: " + json.dumps({"id": "c", "choices": [choice], "created": 1}).encode() + b"\n\n"
 
 
-def short_way(mould: Mould, data: bytes) -> list[str] | None:
-    found = mould.text(data)
+def short_way(mould: ChatDeltaFastPath, data: bytes) -> list[str] | None:
+    found = mould.read_text(data)
     return None if found is None else [found]
 
 
-def taught(first: bytes) -> Mould:
-    mould = Mould()
+def taught(first: bytes) -> ChatDeltaFastPath:
+    mould = ChatDeltaFastPath()
     mould.learn(first, first[6:-2])
     return mould
 
 
 def long_way(data: bytes) -> list[str]:
-    answer = Answer()
-    found = [fragment for payload in Reader().feed(data) for fragment in answer.feed(payload)]
-    return [fragment.text for fragment in found if isinstance(fragment, Text)]
+    answer = ChatStreamParser()
+    found = [fragment for payload in SseParser().feed(data) for fragment in answer.feed(payload)]
+    return [fragment.text for fragment in found if isinstance(fragment, TextChunk)]
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1), min_size=1, max_size=8))
@@ -76,26 +76,26 @@ def test_whatever_is_read_the_short_way_is_right(text: str, noise: bytes, at: in
     ],
 )
 def test_what_differs_elsewhere_is_read_whole(other: bytes) -> None:
-    assert taught(event("first")).text(other) is None
+    assert taught(event("first")).read_text(other) is None
 
 
 def test_the_last_event_of_a_read_teaches_and_not_for_ever() -> None:
-    mould = Mould()
+    mould = ChatDeltaFastPath()
     mould.learn(event("a") + b"data: [DONE]\n\n", event("a")[6:-2])
-    assert mould.text(event("c")) is None
+    assert mould.read_text(event("c")) is None
     mould.learn(event("a", index=1) + event("b"), event("b")[6:-2])
     assert short_way(mould, event("c")) == ["c"]
     for number in range(10):
         changing = event("a").replace(b'"created": 1', b'"created": %d' % number)
         mould.learn(changing, changing[6:-2])
     # It gave up after a few: the last one it took is the one that it still knows.
-    assert mould.text(event("c").replace(b'"created": 1', b'"created": 9')) is None
+    assert mould.read_text(event("c").replace(b'"created": 1', b'"created": 9')) is None
     assert short_way(mould, event("c").replace(b'"created": 1', b'"created": 2')) == ["c"]
 
 
 def test_a_second_content_teaches_nothing() -> None:
     odd = event("a").replace(b'"created": 1', b'"note": {"content": "b"}')
-    assert taught(odd).text(odd) is None
+    assert taught(odd).read_text(odd) is None
 
 
 KINDS = [
@@ -117,10 +117,10 @@ class Arrived:
         self.headers = {"content-type": "text/event-stream"}
 
     @property
-    def over(self) -> bool:
+    def complete(self) -> bool:
         return not self.pieces
 
-    def take(self) -> bytes:
+    def take_body(self) -> bytes:
         return self.pieces.pop(0)
 
 
@@ -130,18 +130,18 @@ class Watching:
 
 def through(pieces: list[bytes]) -> list[Any]:
     """What an exchange gives out, texts that came apart joined."""
-    exchange = Exchange(
+    exchange = OpenAIExchange(
         cast(Response, Arrived(pieces)),
-        Answer(),
-        cast(Watchdog, Watching()),
-        first=1,
-        idle=1,
-        note=lambda payload: None,
+        ChatStreamParser(),
+        cast(ResponseWatchdog, Watching()),
+        first_token_timeout=1,
+        idle_timeout=1,
+        log_payload=lambda payload: None,
     )
     found: list[Any] = []
-    while not exchange.over:
+    while not exchange.done:
         found += exchange.read()
-    return joined([*found, *exchange.end()])
+    return merge_text_chunks([*found, *exchange.finish()])
 
 
 @given(
@@ -155,9 +155,9 @@ def test_however_much_comes_at_once_it_is_read_alike(
     body += event("", finish_reason="stop") + b"data: [DONE]\n\n"
     places = sorted({min(cut, len(body)) for cut in cuts} | {0, len(body)})
     parts = [body[start:end] for start, end in pairwise(places)]
-    answer = Answer()
-    slow = [fragment for payload in Reader().feed(body) for fragment in answer.feed(payload)]
-    assert through(parts) == joined([*slow, *answer.end()])
+    answer = ChatStreamParser()
+    slow = [fragment for payload in SseParser().feed(body) for fragment in answer.feed(payload)]
+    assert through(parts) == merge_text_chunks([*slow, *answer.finish()])
 
 
 def test_what_breaks_off_amid_many_is_told_after_what_came() -> None:

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from rightseat.errors import ConfigError
-from rightseat.models.openai import OpenAI, model
-from rightseat.models.openai.options import Options
+from rightseat.models.openai import OpenAIModel, model
+from rightseat.models.openai.options import OpenAIOptions
 from tests.kit.upstream import Upstream
 from tests.unit.models.asking import asked
 
@@ -18,8 +18,8 @@ def empty_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_openai_needs_a_key() -> None:
     with pytest.raises(ConfigError, match="OPENAI_API_KEY"):
         model("gpt", {})
-    assert isinstance(model("gpt", {"api_key": "sk"}), OpenAI)
-    assert isinstance(model("gpt", {"headers": {"authorization": "Bearer x"}}), OpenAI)
+    assert isinstance(model("gpt", {"api_key": "sk"}), OpenAIModel)
+    assert isinstance(model("gpt", {"headers": {"authorization": "Bearer x"}}), OpenAIModel)
 
 
 def test_another_server_needs_none() -> None:
@@ -39,10 +39,10 @@ async def test_the_environment_gives_what_the_options_do_not(monkeypatch: pytest
 
 
 def test_options_and_constructor_agree() -> None:
-    defaults = OpenAI.__init__.__kwdefaults__ or {}
-    shared = [name for name in Options.__struct_fields__ if name in defaults]
-    made = {"abilities", "vendor"}
-    assert {name: getattr(Options(), name) for name in shared} == {
+    defaults = OpenAIModel.__init__.__kwdefaults__ or {}
+    shared = [name for name in OpenAIOptions.__struct_fields__ if name in defaults]
+    made = {"capabilities", "vendor"}
+    assert {name: getattr(OpenAIOptions(), name) for name in shared} == {
         name: value for name, value in defaults.items() if name not in made
     }
 

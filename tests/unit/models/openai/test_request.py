@@ -2,18 +2,25 @@ from typing import Any
 
 import pytest
 
-from rightseat.models.openai.request import RESERVED, Dialect, body
-from rightseat.types.messages import Call, File, Image, Message, Text, said
-from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
+from rightseat.models.openai.request import RESERVED_KEYS, Dialect, build_chat_body
+from rightseat.types.messages import (
+    FileMessagePart,
+    ImageMessagePart,
+    Message,
+    TextMessagePart,
+    ToolCall,
+    text_message,
+)
+from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
 
-PLAIN = Dialect(developer_role=False, completion_tokens=False, strict_tools=False, usage=True)
-VENDOR = Dialect(developer_role=True, completion_tokens=True, strict_tools=True, usage=False)
+PLAIN = Dialect(developer_role=False, max_completion_tokens=False, strict_tools=False, usage=True)
+VENDOR = Dialect(developer_role=True, max_completion_tokens=True, strict_tools=True, usage=False)
 ADD = ToolSpec("add", "Adds.", {"type": "object"})
-HELLO = said("user", "hello")
+HELLO = text_message("user", "hello")
 
 
 def made(dialect: Dialect = PLAIN, /, *messages: Message, **fields: Any) -> dict[str, Any]:
-    return body("m", Prompt(messages=messages or (HELLO,), **fields), dialect)
+    return build_chat_body("m", Prompt(messages=messages or (HELLO,), **fields), dialect)
 
 
 def message(message: Message, dialect: Dialect = PLAIN) -> Any:
@@ -33,18 +40,18 @@ def test_a_plain_prompt_sends_nothing_that_was_not_given() -> None:
 @pytest.mark.parametrize(
     ("given", "sent"),
     [
-        (said("system", "s"), {"role": "system", "content": "s"}),
-        (said("developer", "d"), {"role": "system", "content": "d"}),
-        (said("user", "u", name="Ann"), {"role": "user", "content": "u", "name": "Ann"}),
-        (said("assistant", "a"), {"role": "assistant", "content": "a"}),
-        (said("assistant", ""), {"role": "assistant", "content": ""}),
+        (text_message("system", "s"), {"role": "system", "content": "s"}),
+        (text_message("developer", "d"), {"role": "system", "content": "d"}),
+        (text_message("user", "u", name="Ann"), {"role": "user", "content": "u", "name": "Ann"}),
+        (text_message("assistant", "a"), {"role": "assistant", "content": "a"}),
+        (text_message("assistant", ""), {"role": "assistant", "content": ""}),
         (
-            said("tool", "42", call_id="c1", name="add"),
+            text_message("tool", "42", call_id="c1", name="add"),
             {"role": "tool", "content": "42", "tool_call_id": "c1"},
         ),
-        (said("tool", "", call_id="c1"), {"role": "tool", "content": "", "tool_call_id": "c1"}),
+        (text_message("tool", "", call_id="c1"), {"role": "tool", "content": "", "tool_call_id": "c1"}),
         (
-            said("assistant", "", calls=(Call("c1", "add", '{"a":1}'),)),
+            text_message("assistant", "", calls=(ToolCall("c1", "add", '{"a":1}'),)),
             {
                 "role": "assistant",
                 "content": None,
@@ -60,18 +67,18 @@ def test_roles(given: Message, sent: dict[str, Any]) -> None:
 
 
 def test_the_developer_stays_one_where_that_is_known() -> None:
-    assert message(said("developer", "d"), VENDOR)["role"] == "developer"
+    assert message(text_message("developer", "d"), VENDOR)["role"] == "developer"
 
 
 def test_parts() -> None:
     parts = (
-        Text("see"),
-        Image("data:image/png;base64,AA=="),
-        Image("https://x.test/a.png", "low"),
-        File("a.pdf", "application/pdf", "AAAA"),
-        File(data="data:text/plain;base64,AA=="),
-        File(data="AA=="),
-        File(file_id="f1"),
+        TextMessagePart("see"),
+        ImageMessagePart("data:image/png;base64,AA=="),
+        ImageMessagePart("https://x.test/a.png", "low"),
+        FileMessagePart("a.pdf", "application/pdf", "AAAA"),
+        FileMessagePart(data="data:text/plain;base64,AA=="),
+        FileMessagePart(data="AA=="),
+        FileMessagePart(file_id="f1"),
     )
     assert message(Message("user", parts))["content"] == [
         {"type": "text", "text": "see"},
@@ -86,7 +93,9 @@ def test_parts() -> None:
 
 @pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 def test_zero_and_false_are_given() -> None:
-    settings = Settings(temperature=0, top_p=0, max_tokens=0, seed=0, stop=("x",), parallel_calls=False)
+    settings = SamplingSettings(
+        temperature=0, top_p=0, max_tokens=0, seed=0, stop=("x",), parallel_calls=False
+    )
     sent = made(tools=(ADD,), settings=settings)
     assert (sent["temperature"], sent["top_p"], sent["max_tokens"], sent["seed"]) == (0, 0, 0, 0)
     assert sent["parallel_tool_calls"] is False
@@ -94,7 +103,7 @@ def test_zero_and_false_are_given() -> None:
 
 
 def test_the_limit_has_the_name_the_server_knows() -> None:
-    sent = made(VENDOR, settings=Settings(max_tokens=5))
+    sent = made(VENDOR, settings=SamplingSettings(max_tokens=5))
     assert sent["max_completion_tokens"] == 5
     assert "max_tokens" not in sent
 
@@ -122,7 +131,7 @@ def test_tool_choice(choice: ToolChoice, sent: object) -> None:
 
 
 def test_without_tools_nothing_is_said_about_them() -> None:
-    sent = made(tool_choice=ToolChoice("required"), settings=Settings(parallel_calls=True))
+    sent = made(tool_choice=ToolChoice("required"), settings=SamplingSettings(parallel_calls=True))
     assert not {"tools", "tool_choice", "parallel_tool_calls"} & sent.keys()
 
 
@@ -134,8 +143,8 @@ def test_an_output_schema() -> None:
 
 
 def test_extra_is_passed_on_but_does_not_take_over() -> None:
-    extra = {"min_p": 0, "logprobs": False, "temperature": 1, **dict.fromkeys(RESERVED, "evil")}
-    sent = made(settings=Settings(temperature=0, extra=extra))
+    extra = {"min_p": 0, "logprobs": False, "temperature": 1, **dict.fromkeys(RESERVED_KEYS, "evil")}
+    sent = made(settings=SamplingSettings(temperature=0, extra=extra))
     assert (sent["min_p"], sent["logprobs"], sent["temperature"]) == (0, False, 1)
     assert "evil" not in sent.values()
     assert sent["stream"] is True

@@ -10,23 +10,32 @@ from hypothesis import strategies as st
 
 from rightseat import errors
 from rightseat.errors import RightseatError
-from rightseat.http.sse import Reader
+from rightseat.http.sse import SseParser
 from rightseat.models.openai import model
 from rightseat.models.openai.request import Dialect
-from rightseat.models.openai.responses_answer import ResponsesAnswer
-from rightseat.models.openai.responses_body import PROVIDER, body
-from rightseat.types.chunks import CallArgs, CallName, Finish, Fragment, Opaque, Reasoning, Text, Used
+from rightseat.models.openai.responses_answer import ResponsesStreamParser
+from rightseat.models.openai.responses_body import RESPONSES_PROVIDER, build_responses_body
+from rightseat.types.chunks import (
+    FinishChunk,
+    ModelChunk,
+    ProviderDataChunk,
+    ReasoningChunk,
+    TextChunk,
+    ToolCallArgs,
+    ToolCallStart,
+    UsageChunk,
+)
 from rightseat.types.events import Usage
-from rightseat.types.messages import Call, File, Image, Message, said
-from rightseat.types.messages import Opaque as Kept
-from rightseat.types.messages import Text as Words
-from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
+from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, ToolCall, text_message
+from rightseat.types.messages import ProviderData as Kept
+from rightseat.types.messages import TextMessagePart as Words
+from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
 from tests.kit import faults
 from tests.kit.upstream import Upstream
 from tests.kit.vendors import responses as wire
 from tests.unit.models.asking import asked
 
-DIALECT = Dialect(developer_role=True, completion_tokens=True, strict_tools=False, usage=True)
+DIALECT = Dialect(developer_role=True, max_completion_tokens=True, strict_tools=False, usage=True)
 ADD = ToolSpec("add", "Adds.", {"type": "object"})
 THOUGHT = {"type": "reasoning", "id": "rs_0", "summary": [], "encrypted_content": wire.CIPHER}
 
@@ -35,7 +44,9 @@ def sent(
     *messages: Message, dialect: Dialect = DIALECT, reasons: bool = False, **fields: Any
 ) -> dict[str, Any]:
     prompt = Prompt(messages=messages, **fields)
-    return body("m", prompt, dialect, reasons=reasons, summary="auto" if reasons else None)
+    return build_responses_body(
+        "m", prompt, dialect, supports_reasoning=reasons, summary="auto" if reasons else None
+    )
 
 
 @pytest.mark.demand("models.openai_gains_responses_upstream")
@@ -43,12 +54,17 @@ def test_a_conversation_as_items() -> None:
     called = Message(
         "assistant",
         (Words("Let me see."),),
-        (Call("c1", "add", "{}"),),
-        opaque=(Kept(PROVIDER, {"said": False, "calls": 0, "item": THOUGHT}),),
+        (ToolCall("c1", "add", "{}"),),
+        opaque=(Kept(RESPONSES_PROVIDER, {"said": False, "calls": 0, "item": THOUGHT}),),
     )
-    foreign = said("assistant", "ok", opaque=(Kept("anthropic", {"signature": "x"}),))
-    picture = Message("user", (Words("And this?"), Image("data:x"), File("a.pdf", "application/pdf", "AA==")))
-    found = sent(said("system", "Be brief."), called, said("tool", "5", call_id="c1"), foreign, picture)
+    foreign = text_message("assistant", "ok", opaque=(Kept("anthropic", {"signature": "x"}),))
+    picture = Message(
+        "user",
+        (Words("And this?"), ImageMessagePart("data:x"), FileMessagePart("a.pdf", "application/pdf", "AA==")),
+    )
+    found = sent(
+        text_message("system", "Be brief."), called, text_message("tool", "5", call_id="c1"), foreign, picture
+    )
     assert found["input"] == [
         {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "Be brief."}]},
         THOUGHT,
@@ -80,8 +96,8 @@ def test_every_thought_goes_back_to_its_place() -> None:
         wire.ending(),
     )
     assert error is None
-    opaque = tuple(Kept(f.provider, f.blob) for f in fragments if isinstance(f, Opaque))
-    calls = (Call("c1", "add", "{}"), Call("c2", "add", "{}"))
+    opaque = tuple(Kept(f.provider, f.blob) for f in fragments if isinstance(f, ProviderDataChunk))
+    calls = (ToolCall("c1", "add", "{}"), ToolCall("c2", "add", "{}"))
     whole = sent(Message("assistant", (Words("Hi"),), calls, opaque=opaque))["input"]
     # Of the fourth nothing came; of a message that was left empty, nothing at all.
     assert [item.get("encrypted_content", item["type"]) for item in whole] == [
@@ -97,7 +113,9 @@ def test_tools_forms_and_tuning_in_its_own_words() -> None:
         tools=(ADD,),
         tool_choice=ToolChoice("named", "add"),
         output_schema={"type": "object"},
-        settings=Settings(temperature=0.5, max_tokens=9, stop=("x",), parallel_calls=False, extra=extra),
+        settings=SamplingSettings(
+            temperature=0.5, max_tokens=9, stop=("x",), parallel_calls=False, extra=extra
+        ),
         reasons=True,
     )
     assert found == {
@@ -133,22 +151,22 @@ def test_tools_forms_and_tuning_in_its_own_words() -> None:
     }
 
 
-def read(*pieces: bytes) -> tuple[list[Fragment], type[RightseatError] | None]:
-    reader, answer = Reader(), ResponsesAnswer(frozenset({"sure"}))
-    out: list[Fragment] = []
+def read(*pieces: bytes) -> tuple[list[ModelChunk], type[RightseatError] | None]:
+    reader, answer = SseParser(), ResponsesStreamParser(frozenset({"sure"}))
+    out: list[ModelChunk] = []
     try:
         for piece in pieces:
             for payload in reader.feed(piece):
                 out += answer.feed(payload)
         for payload in reader.close():
-            out += answer.tail(payload)
-        out += answer.end()
+            out += answer.feed_tail(payload)
+        out += answer.finish()
     except RightseatError as error:
         return out, type(error)
     return out, None
 
 
-def told(*events: dict[str, Any]) -> tuple[list[Fragment], type[RightseatError] | None]:
+def told(*events: dict[str, Any]) -> tuple[list[ModelChunk], type[RightseatError] | None]:
     return read(*wire.Streamed(events).frames())
 
 
@@ -159,15 +177,15 @@ def test_reasoning_is_told_by_paragraphs_and_kept_to_be_given_back() -> None:
     fragments, error = told(*wire.reasoning(0, *parts), *wire.text(1, "Hi"), wire.ending())
     assert error is None
     assert fragments == [
-        Reasoning("First."),
-        Reasoning("\n\nSecond"),
-        Reasoning("."),
-        Opaque(PROVIDER, {"said": False, "calls": 0, "item": {**THOUGHT, "summary": summary}}),
-        Text("Hi"),
-        Used(Usage(7, 3)),
-        Finish("stop"),
+        ReasoningChunk("First."),
+        ReasoningChunk("\n\nSecond"),
+        ReasoningChunk("."),
+        ProviderDataChunk(RESPONSES_PROVIDER, {"said": False, "calls": 0, "item": {**THOUGHT, "summary": summary}}),
+        TextChunk("Hi"),
+        UsageChunk(Usage(7, 3)),
+        FinishChunk("stop"),
     ]  # fmt: skip
-    [blob] = [fragment.blob for fragment in fragments if isinstance(fragment, Opaque)]
+    [blob] = [fragment.blob for fragment in fragments if isinstance(fragment, ProviderDataChunk)]
     assert "status" not in blob["item"]
 
 
@@ -175,11 +193,11 @@ def test_a_server_that_tells_only_whole_items_is_understood() -> None:
     events = [*wire.text(0, "Hi"), *wire.call(1, "sure", '{"a":1}'), wire.ending()]
     whole = [event for event in events if not event["type"].endswith(".delta")]
     expected = [
-        Text("Hi"),
-        CallName(0, "sure", True),
-        CallArgs(0, '{"a":1}'),
-        Used(Usage(7, 3)),
-        Finish("calls"),
+        TextChunk("Hi"),
+        ToolCallStart(0, "sure", True),
+        ToolCallArgs(0, '{"a":1}'),
+        UsageChunk(Usage(7, 3)),
+        FinishChunk("calls"),
     ]
     assert told(*whole) == (expected, None)
     done = [event for event in whole if event["type"] in ("response.output_item.done", "response.completed")]
@@ -189,11 +207,11 @@ def test_a_server_that_tells_only_whole_items_is_understood() -> None:
 def test_an_answer_in_one_piece() -> None:
     items = [event["item"] for event in wire.text(0, "Hi") if event["type"] == "response.output_item.done"]
     reply = {"object": "response", "status": "completed", "output": items, "usage": wire.USAGE}
-    answer = ResponsesAnswer()
-    assert answer.feed(json.dumps(reply).encode()) + answer.end() == [
-        Text("Hi"),
-        Used(Usage(7, 3)),
-        Finish("stop"),
+    answer = ResponsesStreamParser()
+    assert answer.feed(json.dumps(reply).encode()) + answer.finish() == [
+        TextChunk("Hi"),
+        UsageChunk(Usage(7, 3)),
+        FinishChunk("stop"),
     ]
 
 
@@ -213,7 +231,7 @@ def test_an_answer_in_one_piece() -> None:
     ],
 )  # fmt: skip
 def test_every_way_to_fail(event: dict[str, Any], kind: type[RightseatError]) -> None:
-    assert told(*wire.text(0, "half"), event) == ([Text("half")], kind)
+    assert told(*wire.text(0, "half"), event) == ([TextChunk("half")], kind)
 
 
 @pytest.mark.io
@@ -239,15 +257,16 @@ async def test_thoughts_travel_back_with_the_result_of_a_call() -> None:
         )
         made = model("o3", {"base_url": upstream.url, "api": "responses", "reasoning": True})
         first, _ = await asked(made)
-        kept = tuple(Kept(f.provider, f.blob) for f in first if isinstance(f, Opaque))
-        called = Message("assistant", (), (Call("call_1", "add", "{}"),), opaque=kept)
+        kept = tuple(Kept(f.provider, f.blob) for f in first if isinstance(f, ProviderDataChunk))
+        called = Message("assistant", (), (ToolCall("call_1", "add", "{}"),), opaque=kept)
         talk = Prompt(
-            messages=(said("user", "2+3?"), called, said("tool", "5", call_id="call_1")), tools=(ADD,)
+            messages=(text_message("user", "2+3?"), called, text_message("tool", "5", call_id="call_1")),
+            tools=(ADD,),
         )
         second, error = await asked(made, talk)
         await made.close()
     assert error is None
-    assert Text("5") in second
+    assert TextChunk("5") in second
     assert upstream.requests[0].json["include"] == ["reasoning.encrypted_content"]
     assert [item["type"] for item in upstream.requests[1].json["input"]] == [
         "message", "reasoning", "function_call", "function_call_output",

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightseat.errors import RightseatError
-from rightseat.http.sse import Reader
-from rightseat.models.openai.answer import Answer
-from rightseat.types.chunks import Fragment
+from rightseat.http.sse import SseParser
+from rightseat.models.openai.answer import ChatStreamParser
+from rightseat.types.chunks import ModelChunk
 from tests.kit.chunks import DONE, call_delta, chunk, usage_chunk
 
-Read = tuple[list[Fragment], type[RightseatError] | None]
+Read = tuple[list[ModelChunk], type[RightseatError] | None]
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=6) | st.sampled_from(
     ["世界", "🙂", "a\u2028b\u0085c", "\r\n\r\n", "data: x\n\n", ": c", "é"]
@@ -65,15 +65,15 @@ def streams(draw: st.DrawFn) -> bytes:
 
 
 def read(chunks: list[bytes]) -> Read:
-    reader, answer = Reader(), Answer()
-    out: list[Fragment] = []
+    reader, answer = SseParser(), ChatStreamParser()
+    out: list[ModelChunk] = []
     try:
         for data in chunks:
             for payload in reader.feed(data):
                 out += answer.feed(payload)
         for payload in reader.close():
-            out += answer.tail(payload)
-        out += answer.end()
+            out += answer.feed_tail(payload)
+        out += answer.finish()
     except RightseatError as error:
         return out, type(error)
     return out, None

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from rightseat.plugins.charts.chart import Chart
+from rightseat.plugins.charts.chart import ChartSpec
 
 MONTHS = ("2026-01", "2026-02", "2026-03", "2026-04")
 REGIONS = ("north", "south", "east")
@@ -10,7 +10,7 @@ REGIONS = ("north", "south", "east")
 
 class Sample(NamedTuple):
     value: Any
-    chart: Chart
+    chart: ChartSpec
     question: str = ""
 
 
@@ -27,45 +27,45 @@ LONG = rows(
 SAMPLES: dict[str, Sample] = {
     "names and numbers": Sample(
         rows("region", "sales", cells=[("north", 3), ("south", 5)]),
-        Chart(kind="bar", x="region", y=("sales",)),
+        ChartSpec(kind="bar", x="region", y=("sales",)),
     ),
     "several numbers": Sample(
         rows("region", "sales", "cost", cells=[("north", 3, 1), ("south", 5, 2)]),
-        Chart(kind="bar", x="region", y=("sales", "cost")),
+        ChartSpec(kind="bar", x="region", y=("sales", "cost")),
     ),
     "an id is no measure": Sample(
         rows("id", "name", "total", cells=[(7, "a", 1.5), (8, "b", 2.5)]),
-        Chart(kind="bar", x="name", y=("total",)),
+        ChartSpec(kind="bar", x="name", y=("total",)),
     ),
     "a share": Sample(
         rows("region", "sales", cells=[("north", 3), ("south", 5)]),
-        Chart(kind="pie", x="region", y=("sales",)),
+        ChartSpec(kind="pie", x="region", y=("sales",)),
         "What share has each region?",
     ),
     "占比": Sample(
         rows("地区", "销售额", cells=[("北", 3), ("南", 5)]),
-        Chart(kind="pie", x="地区", y=("销售额",)),
+        ChartSpec(kind="pie", x="地区", y=("销售额",)),
         "各地区占比",
     ),
     "a ring was asked for": Sample(
         rows("region", "sales", cells=[("north", 3), ("south", 5)]),
-        Chart(kind="ring", x="region", y=("sales",)),
+        ChartSpec(kind="ring", x="region", y=("sales",)),
         "Draw a donut of sales",
     ),
     "months": Sample(
         rows("month", "sales", cells=[(m, n) for n, m in enumerate(MONTHS)]),
-        Chart(kind="line", x="month", y=("sales",)),
+        ChartSpec(kind="line", x="month", y=("sales",)),
     ),
-    "months by region": Sample(LONG, Chart(kind="line", x="month", y=("sales",), series="region")),
+    "months by region": Sample(LONG, ChartSpec(kind="line", x="month", y=("sales",), series="region")),
     "months by region, area": Sample(
-        LONG, Chart(kind="area", x="month", y=("sales",), series="region"), "as an area chart"
+        LONG, ChartSpec(kind="area", x="month", y=("sales",), series="region"), "as an area chart"
     ),
     "months by region, heat": Sample(
-        LONG, Chart(kind="heatmap", x="month", y=("sales",), series="region"), "a heat map, please"
+        LONG, ChartSpec(kind="heatmap", x="month", y=("sales",), series="region"), "a heat map, please"
     ),
     "years are no numbers": Sample(
         rows("year", "sales", cells=[(2024, 5), (2023, 4), (2025, 6)]),
-        Chart(kind="line", x="year", y=("sales",)),
+        ChartSpec(kind="line", x="year", y=("sales",)),
     ),
     "days and hours": Sample(
         rows(
@@ -73,63 +73,66 @@ SAMPLES: dict[str, Sample] = {
             "load",
             cells=[("2026-01-01T00:00:00", 0.5), ("2026-01-01 01:00", None), ("2026-01-02", 0.7)],
         ),
-        Chart(kind="line", x="at", y=("load",)),
+        ChartSpec(kind="line", x="at", y=("load",)),
     ),
     "two texts and a number": Sample(
         rows("shop", "kind", "n", cells=[(s, k, 2) for s in ("a", "b") for k in ("x", "y", "z")]),
-        Chart(kind="stacked", x="shop", y=("n",), series="kind"),
+        ChartSpec(kind="stacked", x="shop", y=("n",), series="kind"),
     ),
     "two numbers": Sample(
         rows("height", "weight", cells=[(150 + n, 50 + n * 0.9) for n in range(20)]),
-        Chart(kind="scatter", x="height", y=("weight",)),
+        ChartSpec(kind="scatter", x="height", y=("weight",)),
     ),
     "one column of words": Sample(
-        rows("status", cells=[("open",), ("open",), ("shut",)]), Chart(kind="bar", x="status")
+        rows("status", cells=[("open",), ("open",), ("shut",)]), ChartSpec(kind="bar", x="status")
     ),
-    "one column of numbers": Sample(rows("n", cells=[(1,), (2,), (3,)]), Chart(kind="bar", y=("n",))),
-    "one number": Sample([{"count": 42}], Chart(kind="bar", y=("count",))),
+    "one column of numbers": Sample(rows("n", cells=[(1,), (2,), (3,)]), ChartSpec(kind="bar", y=("n",))),
+    "one number": Sample([{"count": 42}], ChartSpec(kind="bar", y=("count",))),
     "one row of numbers": Sample(
-        [{"min": 1, "max": 9, "avg": 4.5}], Chart(kind="bar", y=("min", "max", "avg"))
+        [{"min": 1, "max": 9, "avg": 4.5}], ChartSpec(kind="bar", y=("min", "max", "avg"))
     ),
-    "numbers by name": Sample({"cpu": 0.5, "memory": 0.7}, Chart(kind="bar", x="name", y=("value",))),
-    "columns as lists": Sample({"day": ["a", "b"], "n": [1, 2]}, Chart(kind="bar", x="day", y=("n",))),
+    "numbers by name": Sample({"cpu": 0.5, "memory": 0.7}, ChartSpec(kind="bar", x="name", y=("value",))),
+    "columns as lists": Sample({"day": ["a", "b"], "n": [1, 2]}, ChartSpec(kind="bar", x="day", y=("n",))),
     "columns and rows": Sample(
         {"columns": ["day", {"name": "n"}], "rows": [["a", 1], ["b", 2]]},
-        Chart(kind="bar", x="day", y=("n",)),
+        ChartSpec(kind="bar", x="day", y=("n",)),
     ),
-    "lists with a head": Sample([["day", "n"], ["a", 1], ["b", 2]], Chart(kind="bar", x="day", y=("n",))),
-    "lists without": Sample([[1, 2], [3, 5]], Chart(kind="scatter", x="column 1", y=("column 2",))),
-    "a list of numbers": Sample([3, 1, 2], Chart(kind="bar", y=("value",))),
+    "lists with a head": Sample([["day", "n"], ["a", 1], ["b", 2]], ChartSpec(kind="bar", x="day", y=("n",))),
+    "lists without": Sample([[1, 2], [3, 5]], ChartSpec(kind="scatter", x="column 1", y=("column 2",))),
+    "a list of numbers": Sample([3, 1, 2], ChartSpec(kind="bar", y=("value",))),
     "wrapped": Sample(
         {"code": 200, "data": {"page": 1, "items": [{"name": "a", "n": 1}, {"name": "b", "n": 2}]}},
-        Chart(kind="bar", x="name", y=("n",)),
+        ChartSpec(kind="bar", x="name", y=("n",)),
     ),
     "numbers as texts": Sample(
-        rows("name", "price", cells=[("a", "1.50"), ("b", "-2e3")]), Chart(kind="bar", x="name", y=("price",))
+        rows("name", "price", cells=[("a", "1.50"), ("b", "-2e3")]),
+        ChartSpec(kind="bar", x="name", y=("price",)),
     ),
     "objects in rows": Sample(
         [
             {"host": {"name": "a", "ip": "10.0.0.1"}, "load": 1},
             {"host": {"name": "b", "ip": "10.0.0.2"}, "load": 2},
         ],
-        Chart(kind="bar", x="host.name", y=("load",)),
+        ChartSpec(kind="bar", x="host.name", y=("load",)),
     ),
     "holes": Sample(
         [{"name": "a", "n": 1}, {"name": None, "n": 2}, {"name": "c"}, {"n": 4}],
-        Chart(kind="bar", x="name", y=("n",)),
+        ChartSpec(kind="bar", x="name", y=("n",)),
     ),
     "nothing above zero": Sample(
-        rows("name", "n", cells=[("a", -1), ("b", 0)]), Chart(kind="pie", x="name", y=("n",)), "pie"
+        rows("name", "n", cells=[("a", -1), ("b", 0)]), ChartSpec(kind="pie", x="name", y=("n",)), "pie"
     ),
-    "booleans": Sample(rows("up", cells=[(True,), (False,), (True,)]), Chart(kind="bar", x="up")),
+    "booleans": Sample(rows("up", cells=[(True,), (False,), (True,)]), ChartSpec(kind="bar", x="up")),
     "many names": Sample(
-        rows("name", "n", cells=[(f"host {n}", n) for n in range(300)]), Chart(kind="bar", x="name", y=("n",))
+        rows("name", "n", cells=[(f"host {n}", n) for n in range(300)]),
+        ChartSpec(kind="bar", x="name", y=("n",)),
     ),
     "hostile names": Sample(
         rows("name", "n", cells=[("<img src=x onerror=alert(1)>", 1), ("{b}\n]]>&\x00\ud7ff", 2)]),
-        Chart(kind="bar", x="name", y=("n",)),
+        ChartSpec(kind="bar", x="name", y=("n",)),
     ),
     "far apart": Sample(
-        rows("name", "n", cells=[("a", 1e-9), ("b", 1e12), ("c", -5)]), Chart(kind="bar", x="name", y=("n",))
+        rows("name", "n", cells=[("a", 1e-9), ("b", 1e12), ("c", -5)]),
+        ChartSpec(kind="bar", x="name", y=("n",)),
     ),
 }

@@ -8,44 +8,56 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.plugins.charts.chart import KINDS, Chart, Kind, default, fitting, schema
-from rightseat.plugins.charts.grid import NoTable, grid
-from rightseat.plugins.charts.option import option
-from rightseat.plugins.charts.plot import Plot, plot
-from rightseat.plugins.charts.svg import svg
-from rightseat.types.schema import checker
+from rightseat.plugins.charts.chart import (
+    CHART_KINDS,
+    ChartKind,
+    ChartSpec,
+    build_chart_schema,
+    fit_to_table,
+    make_default_chart,
+)
+from rightseat.plugins.charts.grid import NoTableFound, parse_table
+from rightseat.plugins.charts.option import build_option
+from rightseat.plugins.charts.plot import Plot, build_plot
+from rightseat.plugins.charts.svg import render_chart_svg
+from rightseat.types.schema import get_validator
 from tests.unit.plugins.charts.tables import LONG, SAMPLES, Sample
 
 SVG = "{http://www.w3.org/2000/svg}"
 TAGS = {f"{SVG}{name}" for name in ("svg", "rect", "path", "text", "circle")}
 
 
-def drawn(value: Any, chart: Chart) -> Plot:
-    found = grid(value)
-    return plot(fitting(chart, found), found)
+def drawn(value: Any, chart: ChartSpec) -> Plot:
+    found = parse_table(value)
+    return build_plot(fit_to_table(chart, found), found)
 
 
 @pytest.mark.demand("flows.render_table_echarts_option")
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
 def test_default(sample: Sample) -> None:
-    assert default(grid(sample.value), sample.question) == sample.chart
+    assert make_default_chart(parse_table(sample.value), sample.question) == sample.chart
 
 
 @pytest.mark.demand("flows.render_table_echarts_option")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", CHART_KINDS)
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
-def test_every_table_can_be_drawn_as_anything(sample: Sample, kind: Kind) -> None:
-    found = grid(sample.value)
+def test_every_table_can_be_drawn_as_anything(sample: Sample, kind: ChartKind) -> None:
+    found = parse_table(sample.value)
     made = drawn(
-        sample.value, Chart(kind=kind, x=sample.chart.x, y=sample.chart.y, series=sample.chart.series)
+        sample.value, ChartSpec(kind=kind, x=sample.chart.x, y=sample.chart.y, series=sample.chart.series)
     )
-    json.dumps(option(made), allow_nan=False)
-    picture = ElementTree.fromstring(svg(made))
+    json.dumps(build_option(made), allow_nan=False)
+    picture = ElementTree.fromstring(render_chart_svg(made))
     assert {element.tag for element in picture.iter()} <= TAGS
-    assert checker(schema(found)).problem({**plain(sample.chart), "kind": kind, "y": [first(found)]}) is None
+    assert (
+        get_validator(build_chart_schema(found)).find_problem(
+            {**plain(sample.chart), "kind": kind, "y": [first(found)]}
+        )
+        is None
+    )
 
 
-def plain(chart: Chart) -> dict[str, Any]:
+def plain(chart: ChartSpec) -> dict[str, Any]:
     names = {"x": chart.x, "series": chart.series, "title": "", "log": False}
     return {name: value for name, value in names.items() if name != "x" or value} | (
         {} if chart.x else {"x": chart.y[0]}
@@ -53,12 +65,12 @@ def plain(chart: Chart) -> dict[str, Any]:
 
 
 def first(found: Any) -> str:
-    return str((found.of("number") or list(found.columns))[0].name)
+    return str((found.list_columns("number") or list(found.columns))[0].name)
 
 
 def test_option_of_bars_is_what_echarts_and_the_doors_read() -> None:
-    assert option(
-        drawn(LONG, Chart(kind="stacked", x="month", y=("sales",), series="region", title="T"))
+    assert build_option(
+        drawn(LONG, ChartSpec(kind="stacked", x="month", y=("sales",), series="region", title="T"))
     ) == {
         "tooltip": {"trigger": "axis", "renderMode": "richText", "confine": True},
         "title": {"text": "T", "left": "center"},
@@ -82,26 +94,27 @@ def test_option_of_bars_is_what_echarts_and_the_doors_read() -> None:
 def test_rows_of_the_same_name_are_added_up() -> None:
     made = drawn(
         [{"a": "x", "n": 0.1}, {"a": "x", "n": 0.2}, {"a": "y", "n": None}],
-        Chart(kind="bar", x="a", y=("n",)),
+        ChartSpec(kind="bar", x="a", y=("n",)),
     )
     assert (made.categories, made.series[0].values) == (("x", "y"), (0.3, None))
 
 
 def test_rows_are_counted_where_there_are_no_numbers() -> None:
-    made = drawn([{"a": "x"}, {"a": "x"}, {"a": "y"}], Chart(kind="bar", x="a"))
+    made = drawn([{"a": "x"}, {"a": "x"}, {"a": "y"}], ChartSpec(kind="bar", x="a"))
     assert (made.series[0].name, made.series[0].values, made.y) == ("count", (2, 1), "count")
 
 
 def test_times_are_in_order() -> None:
     made = drawn(
-        [{"day": "2026-02-01", "n": 2}, {"day": "2026-01-01", "n": 1}], Chart(kind="line", x="day", y=("n",))
+        [{"day": "2026-02-01", "n": 2}, {"day": "2026-01-01", "n": 1}],
+        ChartSpec(kind="line", x="day", y=("n",)),
     )
     assert (made.categories, made.series[0].values) == (("2026-01-01", "2026-02-01"), (1, 2))
 
 
 def test_slices_are_positive_and_the_smallest_are_one() -> None:
     many = [{"a": f"n{n}", "v": n} for n in range(-2, 40)]
-    made = drawn(many, Chart(kind="pie", x="a", y=("v",)))
+    made = drawn(many, ChartSpec(kind="pie", x="a", y=("v",)))
     assert len(made.categories) == 20
     assert made.categories[-1] == "…"
     assert sum(value or 0 for value in made.series[0].values) == sum(range(40))
@@ -109,38 +122,45 @@ def test_slices_are_positive_and_the_smallest_are_one() -> None:
 
 def test_log_only_where_it_can_be() -> None:
     rows = [{"a": "x", "n": 1}, {"a": "y", "n": 1000}]
-    assert option(drawn(rows, Chart(kind="bar", x="a", y=("n",), log=True)))["yAxis"]["type"] == "log"
+    assert (
+        build_option(drawn(rows, ChartSpec(kind="bar", x="a", y=("n",), log=True)))["yAxis"]["type"] == "log"
+    )
     rows.append({"a": "z", "n": 0})
-    assert option(drawn(rows, Chart(kind="bar", x="a", y=("n",), log=True)))["yAxis"]["type"] == "value"
+    assert (
+        build_option(drawn(rows, ChartSpec(kind="bar", x="a", y=("n",), log=True)))["yAxis"]["type"]
+        == "value"
+    )
 
 
 @pytest.mark.parametrize(
     ("wanted", "made"),
     [
-        (Chart(kind="scatter", x="month", y=("sales",)), ("bar", "month", ("sales",), "")),
-        (Chart(kind="heatmap", x="month", y=("sales",)), ("bar", "month", ("sales",), "")),
-        (Chart(kind="bar", x="nowhere", y=("nothing",), series="none"), ("bar", "", (), "")),
+        (ChartSpec(kind="scatter", x="month", y=("sales",)), ("bar", "month", ("sales",), "")),
+        (ChartSpec(kind="heatmap", x="month", y=("sales",)), ("bar", "month", ("sales",), "")),
+        (ChartSpec(kind="bar", x="nowhere", y=("nothing",), series="none"), ("bar", "", (), "")),
         (
-            Chart(kind="bar", x="month", y=("region", "sales"), series="month"),
+            ChartSpec(kind="bar", x="month", y=("region", "sales"), series="month"),
             ("bar", "month", ("sales",), ""),
         ),
-        (Chart(kind="pie", x="month", y=("sales",), series="region"), ("pie", "month", ("sales",), "")),
+        (ChartSpec(kind="pie", x="month", y=("sales",), series="region"), ("pie", "month", ("sales",), "")),
         (
-            Chart(kind="heatmap", x="month", y=("sales",), series="region"),
+            ChartSpec(kind="heatmap", x="month", y=("sales",), series="region"),
             ("heatmap", "month", ("sales",), "region"),
         ),
     ],
 )
-def test_what_the_table_cannot_give_is_left_out(wanted: Chart, made: tuple[Any, ...]) -> None:
-    found = fitting(wanted, grid(LONG))
+def test_what_the_table_cannot_give_is_left_out(wanted: ChartSpec, made: tuple[Any, ...]) -> None:
+    found = fit_to_table(wanted, parse_table(LONG))
     assert (found.kind, found.x, found.y, found.series) == made
 
 
 @pytest.mark.demand("flows.render_validated_real_echarts")
 def test_every_number_has_its_mark() -> None:
-    def count(kind: Kind, tag: str) -> int:
-        chart = Chart(kind=kind, x="month", y=("sales",), series="" if kind in ("pie", "ring") else "region")
-        picture = ElementTree.fromstring(svg(drawn(LONG, chart)))
+    def count(kind: ChartKind, tag: str) -> int:
+        chart = ChartSpec(
+            kind=kind, x="month", y=("sales",), series="" if kind in ("pie", "ring") else "region"
+        )
+        picture = ElementTree.fromstring(render_chart_svg(drawn(LONG, chart)))
         return len(list(picture.iter(f"{SVG}{tag}")))
 
     # The background, and a key for each of the three series.
@@ -149,15 +169,17 @@ def test_every_number_has_its_mark() -> None:
     assert count("pie", "path") == 4
     assert count("ring", "circle") == 1
     points = [{"a": n, "b": n * n} for n in range(9)]
-    picture = ElementTree.fromstring(svg(drawn(points, Chart(kind="scatter", x="a", y=("b",)))))
+    picture = ElementTree.fromstring(
+        render_chart_svg(drawn(points, ChartSpec(kind="scatter", x="a", y=("b",))))
+    )
     assert len(list(picture.iter(f"{SVG}circle"))) == 9
 
 
 def test_marks_stay_within_the_picture() -> None:
     for sample in SAMPLES.values():
-        for kind in KINDS:
-            chart = Chart(kind=kind, x=sample.chart.x, y=sample.chart.y, series=sample.chart.series)
-            picture = ElementTree.fromstring(svg(drawn(sample.value, chart)))
+        for kind in CHART_KINDS:
+            chart = ChartSpec(kind=kind, x=sample.chart.x, y=sample.chart.y, series=sample.chart.series)
+            picture = ElementTree.fromstring(render_chart_svg(drawn(sample.value, chart)))
             for one in picture.iter(f"{SVG}rect"):
                 x, y = float(one.get("x", 0)), float(one.get("y", 0))
                 assert -0.1 <= x <= 720
@@ -168,13 +190,13 @@ def test_marks_stay_within_the_picture() -> None:
 
 def test_names_out_of_the_data_are_only_text() -> None:
     made = drawn(
-        SAMPLES["hostile names"].value, Chart(kind="bar", x="name", y=("n",), title="<script>x</script>")
+        SAMPLES["hostile names"].value, ChartSpec(kind="bar", x="name", y=("n",), title="<script>x</script>")
     )
-    text = svg(made)
+    text = render_chart_svg(made)
     assert "<img" not in text
     assert "<script" not in text
     assert "\x00" not in text
-    given = option(made)
+    given = build_option(made)
     assert given["tooltip"]["renderMode"] == "richText"
     assert not [key for key in keys(given) if key in ("formatter", "renderItem", "link", "sublink", "rich")]
 
@@ -189,13 +211,13 @@ def keys(value: Any) -> list[str]:
     "value", [None, "words", 7, [], {}, [[]], [None], {"a": "b"}, [{}], [{"a": None}], {"a": {"b": []}}]
 )
 def test_no_table_is_said(value: Any) -> None:
-    with pytest.raises(NoTable):
-        grid(value)
+    with pytest.raises(NoTableFound):
+        parse_table(value)
 
 
 def test_long_tables_are_cut_and_that_is_known() -> None:
-    found = grid([{"n": n} for n in range(5000)])
-    assert (found.size, found.cut) == (2000, True)
+    found = parse_table([{"n": n} for n in range(5000)])
+    assert (found.row_count, found.is_truncated) == (2000, True)
 
 
 cell = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
@@ -205,19 +227,19 @@ value = st.recursive(
 
 
 @pytest.mark.demand("flows.render_table_echarts_option")
-@given(value, st.sampled_from(KINDS), st.data())
-def test_anything_is_drawn_or_no_table(value: Any, kind: Kind, data: st.DataObject) -> None:
+@given(value, st.sampled_from(CHART_KINDS), st.data())
+def test_anything_is_drawn_or_no_table(value: Any, kind: ChartKind, data: st.DataObject) -> None:
     try:
-        found = grid(value)
-    except NoTable:
+        found = parse_table(value)
+    except NoTableFound:
         return
     names = st.sampled_from(["", *(column.name for column in found.columns)])
-    chart = Chart(
+    chart = ChartSpec(
         kind=kind,
         x=data.draw(names),
         y=tuple(data.draw(st.lists(names, max_size=3))),
         series=data.draw(names),
     )
-    made = plot(fitting(chart, found), found)
-    json.dumps(option(made), allow_nan=False)
-    ElementTree.fromstring(svg(made))
+    made = build_plot(fit_to_table(chart, found), found)
+    json.dumps(build_option(made), allow_nan=False)
+    ElementTree.fromstring(render_chart_svg(made))

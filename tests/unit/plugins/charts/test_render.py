@@ -8,18 +8,18 @@ import pytest
 from msgspec import json
 from msgspec.structs import replace
 
-from rightseat.doors.openbb.artifacts import artifact
+from rightseat.doors.openbb.artifacts import format_artifact
 from rightseat.plugins.flows.flow import Step
-from rightseat.plugins.flows.stage import Output, StepFailed
+from rightseat.plugins.flows.stage import StepError, StepOutput
 from rightseat.types.events import Artifact
-from rightseat.types.messages import said
+from rightseat.types.messages import text_message
 from rightseat.types.turn import Turn
 from tests.kit.house import says
 from tests.unit.plugins.charts.tables import LONG
 from tests.unit.plugins.flows.staged import asked, gave, kit, problems, run, stage, told
 
 CHOICE = {"kind": "area", "x": "month", "y": ["sales"], "series": "region", "title": "Sales", "log": False}
-TEXT = Turn(messages=(said("user", "x"),))
+TEXT = Turn(messages=(text_message("user", "x"),))
 
 
 def step(**params: Any) -> Step:
@@ -34,7 +34,7 @@ def answer(**given: Any) -> Any:
 async def test_model_chooses_among_what_is_there() -> None:
     used = kit(answer())
     [shown, output] = await run(stage(step(), used, before=LONG, question="How did sales go?"))
-    assert isinstance(output, Output)
+    assert isinstance(output, StepOutput)
     option = output.data
     assert [one["name"] for one in option["series"]] == ["north", "south", "east"]
     assert all(one["type"] == "line" and one["areaStyle"] for one in option["series"])
@@ -93,11 +93,11 @@ async def test_any_step_can_be_drawn() -> None:
 
 
 async def test_nothing_to_draw_is_said() -> None:
-    with pytest.raises(StepFailed, match="no table in it"):
+    with pytest.raises(StepError, match="no table in it"):
         await run(stage(step(), kit(), before="only words"))
-    with pytest.raises(StepFailed, match="no table in it"):
+    with pytest.raises(StepError, match="no table in it"):
         await run(stage(step(), kit(), before=[]))
-    with pytest.raises(StepFailed, match="'later' has given nothing"):
+    with pytest.raises(StepError, match="'later' has given nothing"):
         await run(stage(step(**{"from": "later"}), kit(), before=LONG))
 
 
@@ -110,7 +110,7 @@ async def test_where_nothing_draws_charts_there_is_a_picture() -> None:
     assert shown.content["media_type"] == "image/svg+xml"
     picture = ElementTree.fromstring(base64.b64decode(shown.content["data"]))
     assert picture.tag.endswith("svg")
-    assert isinstance(output, Output)
+    assert isinstance(output, StepOutput)
     assert output.data["series"][0]["type"] == "pie"
 
 
@@ -129,7 +129,7 @@ async def test_where_nothing_draws_charts_there_is_a_picture() -> None:
 async def test_openbb_draws_it_as_its_own(kind: str, drawn: str) -> None:
     [shown, _] = await run(stage(step(kind=kind, x="month", y="sales"), kit(), before=LONG))
     assert isinstance(shown, Artifact)
-    made = artifact(shown, set())
+    made = format_artifact(shown, set())
     assert made["type"] == "chart"
     assert made["chart_params"]["chartType"] == drawn
     assert len(made["content"]) == 4

@@ -6,20 +6,20 @@ from pathlib import Path
 from typing import Any
 
 from rightseat import Runtime
-from rightseat.plugins.document import yaml_document
+from rightseat.plugins.document import parse_yaml_document
 from rightseat.plugins.flows.flow import Flow
-from rightseat.plugins.flows.read import File
+from rightseat.plugins.flows.read import FlowFileReader
 from rightseat.plugins.flows.responder import FlowResponder
-from rightseat.plugins.flows.stage import Kit
+from rightseat.plugins.flows.stage import FlowServices
 from rightseat.plugins.problem import Problem
-from rightseat.stores.memory import Memory
+from rightseat.stores.memory import MemoryStore
 from rightseat.types.events import Event, Interrupt, RunFailed, TextDelta
-from rightseat.types.messages import Message, said
+from rightseat.types.messages import Message, text_message
 from rightseat.types.model import Model
 from rightseat.types.stores import Store
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
-from rightseat.types.turn import Answer, Owner, Turn
+from rightseat.types.turn import InterruptAnswer, Owner, Turn
 from tests.kit.house import Lines
 
 ME = Owner("me")
@@ -28,8 +28,8 @@ ANY = {"type": "object", "properties": {"x": {}, "hosts": {}}}
 
 
 def written(text: str, file: str = "flows/f.yaml") -> tuple[Flow | None, list[Problem]]:
-    read = File("p", yaml_document(file, text))
-    return read.flow(), read.problems
+    read = FlowFileReader("p", parse_yaml_document(file, text))
+    return read.read_flow(), read.problems
 
 
 def flow(text: str) -> Flow:
@@ -49,7 +49,7 @@ class Acts:
     def tool(self, name: str, **more: Any) -> Tool:
         async def call(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
             self.calls.append((name, args))
-            self.keys.append(ctx.key)
+            self.keys.append(ctx.idempotency_key)
             found = self.acts[name](args)
             yield found if isinstance(found, Result | Pause) else Result(found)
 
@@ -60,10 +60,10 @@ class Acts:
         return [name for name, _ in self.calls]
 
 
-def kit(model: Model, acts: Acts | None = None, flows: tuple[Flow, ...] = (), **more: Any) -> Kit:
+def kit(model: Model, acts: Acts | None = None, flows: tuple[Flow, ...] = (), **more: Any) -> FlowServices:
     tools = {name: acts.tool(name) for name in acts.acts} if acts else {}
     known = {one.id: one for one in flows} | {one.name: one for one in flows}
-    return Kit(model=model, operations=tools, scripts=tools, flows=known, databases={}, **more)
+    return FlowServices(model=model, operations=tools, scripts=tools, flows=known, databases={}, **more)
 
 
 @dataclass
@@ -71,20 +71,20 @@ class Scene:
     """A flow behind a Runtime, asked turn by turn in one conversation."""
 
     flow: Flow
-    kit: Kit
-    store: Store = field(default_factory=Memory)
+    kit: FlowServices
+    store: Store = field(default_factory=MemoryStore)
     thread: str = "t1"
     owner: Owner = ME
     events: list[Event] = field(default_factory=list)
 
     async def ask(
-        self, question: str = "why", *answers: Answer, before: tuple[Message, ...] = ()
+        self, question: str = "why", *answers: InterruptAnswer, before: tuple[Message, ...] = ()
     ) -> list[Interrupt]:
         """The turn's events are in `events`; what it asks comes back. `before` is the history."""
         responder = FlowResponder("p.f", self.flow, lambda flow, turn: self.kit, self.store)
         runtime = Runtime(agents={"p.f": responder}, store=self.store)
         turn = Turn(
-            messages=(*before, said("user", question)),
+            messages=(*before, text_message("user", question)),
             assistant="p.f",
             answers=answers,
             thread=self.thread,

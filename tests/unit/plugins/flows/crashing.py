@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from rightseat.plugins.flows.responder import FlowResponder
-from rightseat.plugins.flows.stage import Kit
-from rightseat.stores.sqlite import SQLite
+from rightseat.plugins.flows.stage import FlowServices
+from rightseat.stores.sqlite import SQLiteStore
 from rightseat.types.events import Event, Interrupt, StepEnd, StepStart, TextDelta
-from rightseat.types.messages import said
+from rightseat.types.messages import text_message
 from rightseat.types.stores import Continuation
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
-from rightseat.types.turn import Answer, Owner, Turn
+from rightseat.types.turn import InterruptAnswer, Owner, Turn
 from tests.kit.house import Lines, says
 from tests.kit.rounds import rounds, spread
 from tests.unit.plugins.flows.acting import flow
@@ -78,36 +78,38 @@ class Points:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-class Deadly(SQLite):
+class Deadly(SQLiteStore):
     points: Points
     last: bytes = b"{}"
 
-    async def note(self, owner: Owner, key: str, body: bytes, seconds: float | None = None) -> None:
+    async def save_checkpoint(
+        self, owner: Owner, key: str, body: bytes, seconds: float | None = None
+    ) -> None:
         self.points("before note")
-        await super().note(owner, key, body, seconds)
+        await super().save_checkpoint(owner, key, body, seconds)
         self.last = body
         self.points("after note")
 
-    async def save(self, continuation: Continuation) -> None:
+    async def save_continuation(self, continuation: Continuation) -> None:
         self.points("before save")
-        await super().save(continuation)
+        await super().save_continuation(continuation)
         self.points("after save")
 
-    async def take(self, owner: Owner, ticket: str) -> Continuation | None:
-        found = await super().take(owner, ticket)
+    async def take_continuation(self, owner: Owner, ticket: str) -> Continuation | None:
+        found = await super().take_continuation(owner, ticket)
         self.points("after take")
         return found
 
-    async def forget(self, owner: Owner, key: str) -> None:
+    async def delete_checkpoint(self, owner: Owner, key: str) -> None:
         self.points("before forget")
-        await super().forget(owner, key)
+        await super().delete_checkpoint(owner, key)
 
 
 def tool(name: str, sink: Path, points: Points) -> Tool:
     async def call(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
         points(f"inside {name}: before")
         with sink.open("a", encoding="utf-8") as file:
-            file.write(json.dumps([name, ctx.key]) + "\n")
+            file.write(json.dumps([name, ctx.idempotency_key]) + "\n")
             file.flush()
             os.fsync(file.fileno())
         points(f"inside {name}: after")
@@ -122,7 +124,7 @@ async def run(folder: Path, last: int) -> dict[str, Any]:
     store.points = points
     names = ("GET /hosts", "POST /orders", "POST /mails")
     outer, inner = flow(FLOW), flow(INNER)
-    kit = Kit(
+    kit = FlowServices(
         model=Lines(says("All ", "done.")),
         operations={name: tool(name, folder / "sink", points) for name in names},
         scripts={},
@@ -132,10 +134,10 @@ async def run(folder: Path, last: int) -> dict[str, Any]:
     )
     told: list[str] = []
     questions: list[str] = []
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[InterruptAnswer, ...] = ()
     responder = FlowResponder("p.f", outer, lambda flow, turn: kit, store)
     while True:
-        turn = Turn(messages=(said("user", "go"),), thread="t", owner=ME, answers=answers)
+        turn = Turn(messages=(text_message("user", "go"),), thread="t", owner=ME, answers=answers)
         asked: list[Interrupt] = []
         told.clear()
         async with closing(responder(turn)) as events:
@@ -155,9 +157,9 @@ async def run(folder: Path, last: int) -> dict[str, Any]:
     return {"text": "".join(told), "outputs": outputs, "questions": questions, "points": points.names}
 
 
-def answer(one: Interrupt) -> Answer:
+def answer(one: Interrupt) -> InterruptAnswer:
     payload: Any = {"then": "retry"} if one.kind == "form" else "yes"
-    return Answer(one.id, payload=payload)
+    return InterruptAnswer(one.id, payload=payload)
 
 
 def child(folder: Path, last: int) -> int:

@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import find
 from hypothesis import strategies as st
 
-from rightseat.types.chunks import Finish, Fragment, Text
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
 from rightseat.types.model import Prompt
-from rightseat.types.schema import checker
+from rightseat.types.schema import get_validator
 
 DEEPEST = 6
 
@@ -26,7 +26,7 @@ def sample(schema: Any, root: Any = None, level: int = 0) -> Any:
             return schema[key]
     for one in (*schema.get("enum", ()), *schema.get("examples", ())):
         # Real documents have examples that do not fit.
-        if checker({**schema, "$defs": root.get("$defs", {})}).problem(one) is None:
+        if get_validator({**schema, "$defs": root.get("$defs", {})}).find_problem(one) is None:
             return one
     for key in ("anyOf", "oneOf", "allOf"):
         if schema.get(key):
@@ -61,8 +61,8 @@ class Agreeable:
     def __init__(self) -> None:
         self.asked: list[Prompt] = []
 
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         self.asked.append(prompt)
         schema = prompt.output_schema
-        yield Text("Here it is." if schema is None else json.dumps(sample(schema)))
-        yield Finish("stop")
+        yield TextChunk("Here it is." if schema is None else json.dumps(sample(schema)))
+        yield FinishChunk("stop")

@@ -6,13 +6,13 @@ from datetime import datetime
 from typing import Any
 
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.flows.known import Known
-from rightseat.plugins.flows.stage import Kit, Output, Stage
-from rightseat.plugins.flows.steps import kind
+from rightseat.plugins.flows.known import FlowReferences
+from rightseat.plugins.flows.stage import FlowServices, StepContext, StepOutput
+from rightseat.plugins.flows.steps import get_kind
 from rightseat.plugins.problem import Problem
 from rightseat.types.events import Event
 from rightseat.types.messages import Message
-from rightseat.types.messages import said as message
+from rightseat.types.messages import text_message as message
 from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Tool
@@ -27,8 +27,8 @@ def flow(*steps: Step, **more: Any) -> Flow:
     return Flow(steps={step.name: step for step in steps}, **more)
 
 
-def kit(*lines: Any, operations: Mapping[str, Tool] | None = None, **more: Any) -> Kit:
-    return Kit(
+def kit(*lines: Any, operations: Mapping[str, Tool] | None = None, **more: Any) -> FlowServices:
+    return FlowServices(
         model=Lines(*lines),
         operations=operations or {},
         scripts={},
@@ -41,7 +41,7 @@ def kit(*lines: Any, operations: Mapping[str, Tool] | None = None, **more: Any) 
 
 def stage(
     step: Step,
-    used: Kit,
+    used: FlowServices,
     *,
     question: str = "What is there?",
     before: Any = None,
@@ -49,15 +49,17 @@ def stage(
     messages: tuple[Message, ...] | None = None,
     among: tuple[Step, ...] = (),
     **more: Any,
-) -> Stage:
-    made = {name: one if isinstance(one, Output) else Output(one) for name, one in (outputs or {}).items()}
+) -> StepContext:
+    made = {
+        name: one if isinstance(one, StepOutput) else StepOutput(one) for name, one in (outputs or {}).items()
+    }
     if before is not None:
-        made["before"] = before if isinstance(before, Output) else Output(before)
+        made["before"] = before if isinstance(before, StepOutput) else StepOutput(before)
     others = [Step(name=name, kind="api") for name in made if name != step.name]
-    return Stage(
+    return StepContext(
         flow=flow(*others, step, *among),
         step=step,
-        kit=used,
+        services=used,
         turn=more.pop("turn", Turn(messages=messages or (message("user", question),))),
         question=question,
         outputs=made,
@@ -66,31 +68,31 @@ def stage(
     )
 
 
-async def run(given: Stage) -> list[Event | Output | Pause]:
-    async with closing(kind(given.step.kind).run(given)) as items:
+async def run(given: StepContext) -> list[Event | StepOutput | Pause]:
+    async with closing(get_kind(given.step.kind).run(given)) as items:
         return [item async for item in items]
 
 
-async def gave(given: Stage) -> Output:
+async def gave(given: StepContext) -> StepOutput:
     last = (await run(given))[-1]
-    assert isinstance(last, Output), last
+    assert isinstance(last, StepOutput), last
     return last
 
 
-async def again(given: Stage, pause: Pause, answer: Any) -> list[Event | Output | Pause]:
+async def again(given: StepContext, pause: Pause, answer: Any) -> list[Event | StepOutput | Pause]:
     """The step after its question was answered."""
     return await run(replace(given, state=pause.state, answers=(answer,)))
 
 
-def asked(used: Kit) -> list[Prompt]:
+def asked(used: FlowServices) -> list[Prompt]:
     assert isinstance(used.model, Lines)
     return used.model.asked
 
 
-def told(used: Kit, number: int = -1) -> str:
+def told(used: FlowServices, number: int = -1) -> str:
     """All that a model was told in one call."""
     return "\n".join(one.text for one in asked(used)[number].messages)
 
 
-def problems(step: Step, known: Known | None = None, among: tuple[Step, ...] = ()) -> list[Problem]:
-    return list(kind(step.kind).check(step, flow(step, *among), known or Known()))
+def problems(step: Step, known: FlowReferences | None = None, among: tuple[Step, ...] = ()) -> list[Problem]:
+    return list(get_kind(step.kind).check(step, flow(step, *among), known or FlowReferences()))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.stores.memory import Memory
-from rightseat.stores.sqlite import SQLite
+from rightseat.stores.memory import MemoryStore
+from rightseat.stores.sqlite import SQLiteStore
 from tests.kit.house import Lines, says
 from tests.unit.plugins.flows.acting import Scene, flow, kit
 
@@ -39,7 +39,7 @@ def chain() -> str:
 
 @pytest.mark.demand("flows.bench_engine_overhead_per")
 async def test_a_deterministic_step_costs_little_with_its_journal(tmp_path: Path) -> None:
-    store = SQLite(tmp_path)
+    store = SQLiteStore(tmp_path)
     play = Scene(flow(chain()), kit(Lines(*[says("ok") for _ in range(RUNS)])), store=store)
     best = 1.0
     for number in range(RUNS):
@@ -55,7 +55,7 @@ async def test_a_deterministic_step_costs_little_with_its_journal(tmp_path: Path
 @pytest.mark.demand("flows.bench_engine_overhead_per")
 @pytest.mark.long
 async def test_flows_that_wait_take_little_room() -> None:
-    store, made, tools = Memory(), flow(WAITING), kit(Lines())
+    store, made, tools = MemoryStore(), flow(WAITING), kit(Lines())
     await Scene(made, tools, store=store, thread="warm").ask()
     gc.collect()
     tracemalloc.start()
@@ -65,7 +65,7 @@ async def test_flows_that_wait_take_little_room() -> None:
     gc.collect()
     after, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert len(store.continuations.items) == len(store.notes.items) == FLOWS + 1
+    assert len(store.continuations.items) == len(store.checkpoints.items) == FLOWS + 1
     each = (after - before) / FLOWS
     print(f"{each:.0f} bytes for each flow that waits")
     assert each < MOST_BYTES

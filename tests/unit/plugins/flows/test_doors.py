@@ -8,7 +8,7 @@ import pytest
 
 from rightseat import Runtime
 from rightseat.plugins.flows.responder import FlowResponder
-from rightseat.stores.sqlite import SQLite
+from rightseat.stores.sqlite import SQLiteStore
 from tests.contract.doors.agui import AgUi, KeptThread
 from tests.kit.house import House, Lines, house, says
 from tests.unit.plugins.flows.acting import Acts, flow, kit
@@ -32,7 +32,7 @@ def kept(url: str) -> AgUi:
 
 @asynccontextmanager
 async def serving(folder: Path, acts: Acts) -> AsyncIterator[House]:
-    store = SQLite(folder)
+    store = SQLiteStore(folder)
     tools = kit(Lines(says("It is ordered.")), acts)
     responder = FlowResponder("default", flow(FLOW), lambda flow, turn: tools, store)
     async with house(Runtime(agents={"default": responder}, store=store)) as home:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightseat.plugins.flows.draw import Arrow, mermaid, picture
+from rightseat.plugins.flows.draw import DiagramEdge, build_diagram, render_mermaid
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.flows.layout import layout
-from rightseat.plugins.flows.svg import svg
+from rightseat.plugins.flows.layout import compute_layout
+from rightseat.plugins.flows.svg import render_flow_svg
 from tests.kit.rounds import rounds
 from tests.unit.plugins.flows.staged import flow
 
@@ -49,8 +49,8 @@ GUIDE = flow(
 
 @pytest.mark.demand("flows.rightseat_flows_draw_docs")
 def test_every_step_and_every_way_is_there() -> None:
-    drawn = picture(GUIDE)
-    assert [box.name for box in drawn.boxes] == [
+    drawn = build_diagram(GUIDE)
+    assert [box.name for box in drawn.nodes] == [
         "start",
         "flow_choice",
         "report_gen",
@@ -58,23 +58,23 @@ def test_every_step_and_every_way_is_there() -> None:
         "on_error",
         "report_gen.on_error",
     ]
-    assert set(drawn.arrows) == {
-        Arrow("start", "flow_choice"),
-        Arrow("flow_choice", "report_gen", "返回值不是Markdown格式"),
-        Arrow("flow_choice", "start", "start.n above 3 and not (data is empty)"),
-        Arrow("flow_choice", "end", "else"),
-        Arrow("report_gen", "end"),
-        Arrow("start", "on_error", "on error of any step", True),
-        Arrow("report_gen", "report_gen.on_error", "on error", True),
+    assert set(drawn.edges) == {
+        DiagramEdge("start", "flow_choice"),
+        DiagramEdge("flow_choice", "report_gen", "返回值不是Markdown格式"),
+        DiagramEdge("flow_choice", "start", "start.n above 3 and not (data is empty)"),
+        DiagramEdge("flow_choice", "end", "else"),
+        DiagramEdge("report_gen", "end"),
+        DiagramEdge("start", "on_error", "on error of any step", True),
+        DiagramEdge("report_gen", "report_gen.on_error", "on error", True),
     }
-    titles = {box.name: (box.title, box.detail) for box in drawn.boxes}
+    titles = {box.name: (box.title, box.detail) for box in drawn.nodes}
     assert titles["start"] == ("start (api)", "GET /api/test, retry 2")
     assert titles["report_gen"] == ("report_gen (llm)", "asks first")
 
 
 def test_an_end_that_is_only_named_is_drawn() -> None:
-    drawn = picture(flow(Step(name="start", kind="llm", next="end")))
-    assert [box.name for box in drawn.boxes] == ["start", "end"]
+    drawn = build_diagram(flow(Step(name="start", kind="llm", next="end")))
+    assert [box.name for box in drawn.nodes] == ["start", "end"]
 
 
 @pytest.mark.parametrize(
@@ -87,13 +87,13 @@ def test_an_end_that_is_only_named_is_drawn() -> None:
     ],
 )
 def test_what_a_step_does_is_said(kind: str, params: dict[str, object], detail: str) -> None:
-    [box] = picture(flow(Step(name="start", kind=kind, params=params))).boxes
+    [box] = build_diagram(flow(Step(name="start", kind=kind, params=params))).nodes
     assert box.detail == detail
 
 
 @pytest.mark.demand("flows.rightseat_flows_draw_docs")
 def test_mermaid() -> None:
-    text = mermaid(GUIDE)
+    text = render_mermaid(GUIDE)
     assert text.startswith("flowchart TD\n")
     assert '    s0["start (api)<br/>GET /api/test, retry 2"]\n' in text
     assert '    s1{"flow_choice (choice)<br/>返回值是否为Markdown报告？"}\n' in text
@@ -105,10 +105,10 @@ def test_mermaid() -> None:
 def test_no_words_of_a_flow_are_read_as_the_pictures() -> None:
     evil = '"]; click s0 "javascript:alert(1)" <script>&amp;{x}|\x00\u202e'
     made = flow(Step(name="start", kind="llm", params={"instruction": evil}), name=evil)
-    [line] = [one for one in mermaid(made).splitlines() if "s0" in one]
+    [line] = [one for one in render_mermaid(made).splitlines() if "s0" in one]
     inner = line[line.index('["') + 2 : -2]
     assert not set(inner.replace("<br/>", "")) & set('"<>[]{}|')
-    root = ET.fromstring(svg(made))
+    root = ET.fromstring(render_flow_svg(made))
     assert {one.tag for one in root.iter()} <= {
         f"{NAME}{name}" for name in ("svg", "title", "style", "defs", "marker", "path", "g", "rect", "text")
     }
@@ -117,7 +117,7 @@ def test_no_words_of_a_flow_are_read_as_the_pictures() -> None:
 
 @pytest.mark.demand("flows.rightseat_flows_draw_docs")
 def test_the_svg_shows_all_of_it() -> None:
-    root = ET.fromstring(svg(GUIDE))
+    root = ET.fromstring(render_flow_svg(GUIDE))
     words = " ".join(one.text or "" for one in root.iter(f"{NAME}text"))
     for part in ("start (api)", "GET /api/test, retry 2", "返回值是否为Markdown报告？", "else", "on error"):
         assert part in words
@@ -127,7 +127,7 @@ def test_the_svg_shows_all_of_it() -> None:
 
 
 def test_the_same_flow_is_the_same_picture() -> None:
-    assert svg(GUIDE) == svg(GUIDE)
+    assert render_flow_svg(GUIDE) == render_flow_svg(GUIDE)
 
 
 @st.composite
@@ -147,18 +147,18 @@ def flows(draw: st.DrawFn) -> Flow:
 @given(flows())
 @settings(max_examples=rounds(60), deadline=None)
 def test_any_flow_has_a_picture_without_overlaps(made: Flow) -> None:
-    ET.fromstring(svg(made))
-    drawn = layout(picture(made))
-    for one, other in itertools.combinations(drawn.spots, 2):
+    ET.fromstring(render_flow_svg(made))
+    drawn = compute_layout(build_diagram(made))
+    for one, other in itertools.combinations(drawn.nodes, 2):
         apart_x = abs(one.x - other.x) >= (one.width + other.width) / 2
         apart_y = one.y + one.height <= other.y or other.y + other.height <= one.y
         assert apart_x or apart_y, (one.name, other.name)
-    for spot in drawn.spots:
+    for spot in drawn.nodes:
         assert spot.x - spot.width / 2 >= 0
         assert spot.x + spot.width / 2 <= drawn.width
         assert spot.y >= 0
         assert spot.y + spot.height <= drawn.height
-    for line in drawn.lines:
-        if not line.back:
-            assert all(one.rank < two.rank for one, two in itertools.pairwise(line.spots))
-    assert len(drawn.lines) == len(picture(made).arrows)
+    for line in drawn.edges:
+        if not line.is_back_edge:
+            assert all(one.rank < two.rank for one, two in itertools.pairwise(line.nodes))
+    assert len(drawn.edges) == len(build_diagram(made).edges)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.plugins.flows.stage import Kit
+from rightseat.plugins.flows.stage import FlowServices
 from rightseat.types.events import StepStart, TextDelta
 from tests.kit.house import Lines, says
 from tests.unit.plugins.flows.acting import Scene, flow
@@ -77,7 +77,7 @@ async def played(api: Target, *lines: Any) -> tuple[Scene, list[str]]:
     one = operation("GET", "/api/test", url=api.url)
     async with tools(plugin(one)) as (tool,):
         model = Lines(*lines)
-        kit = Kit(model=model, operations={one.id: tool}, scripts={}, flows={}, databases={})
+        kit = FlowServices(model=model, operations={one.id: tool}, scripts={}, flows={}, databases={})
         scene = Scene(flow(GUIDE), kit)
         assert await scene.ask("系统慢吗？") == []
     assert scene.failed is None

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from rightseat.plugins.flows import steps
-from rightseat.plugins.flows.check import check
-from rightseat.plugins.flows.known import Known
-from rightseat.plugins.flows.stage import Output, Stage
+from rightseat.plugins.flows.check import check_flow
+from rightseat.plugins.flows.known import FlowReferences
+from rightseat.plugins.flows.stage import StepContext, StepOutput
 from rightseat.types.events import Event
 from rightseat.types.tools import Pause
 from tests.kit.house import Lines, says
@@ -28,8 +28,8 @@ class Entry:
         return self.found
 
 
-async def double(stage: Stage) -> AsyncIterator[Event | Output | Pause]:
-    yield Output(stage.step.params["x"] * 2)
+async def double(stage: StepContext) -> AsyncIterator[Event | StepOutput | Pause]:
+    yield StepOutput(stage.step.params["x"] * 2)
 
 
 @pytest.fixture
@@ -39,16 +39,16 @@ def foreign(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         "gone": Entry(ImportError("No module named 'theirs'")),
         "llm": Entry(SimpleNamespace(run=double)),
     }
-    monkeypatch.setattr(steps, "others", lambda: entries)
-    steps.kind.cache_clear()
+    monkeypatch.setattr(steps, "entry_point_kinds", lambda: entries)
+    steps.get_kind.cache_clear()
     yield
-    steps.kind.cache_clear()
+    steps.get_kind.cache_clear()
 
 
 @pytest.mark.usefixtures("foreign")
 async def test_a_kind_of_another_package_runs() -> None:
     text = FLOW.replace("KIND", "double")
-    assert list(check(flow(text), Known())) == []
+    assert list(check_flow(flow(text), FlowReferences())) == []
     play = scene(text, None, says("It is two."))
     await play.ask()
     model = play.kit.model
@@ -59,14 +59,14 @@ async def test_a_kind_of_another_package_runs() -> None:
 @pytest.mark.usefixtures("foreign")
 def test_nobody_knows_whether_it_may_run_twice_unless_it_says() -> None:
     step = flow(FLOW.replace("KIND", "double")).steps["start"]
-    assert not steps.kind("double").repeatable(step, kit(Lines()))
-    assert steps.kind("extract").repeatable(step, kit(Lines()))
+    assert not steps.get_kind("double").repeatable(step, kit(Lines()))
+    assert steps.get_kind("extract").repeatable(step, kit(Lines()))
 
 
 @pytest.mark.usefixtures("foreign")
 async def test_one_that_cannot_be_loaded_is_a_problem_of_the_flow() -> None:
     text = FLOW.replace("KIND", "gone")
-    (fault,) = check(flow(text), Known())
+    (fault,) = check_flow(flow(text), FlowReferences())
     assert "No module named 'theirs'" in fault.what
     play = scene(text)
     await play.ask()
@@ -76,4 +76,4 @@ async def test_one_that_cannot_be_loaded_is_a_problem_of_the_flow() -> None:
 
 @pytest.mark.usefixtures("foreign")
 def test_nobody_takes_over_one_of_ours() -> None:
-    assert steps.kind("llm").run is not double
+    assert steps.get_kind("llm").run is not double

@@ -12,20 +12,20 @@ from msgspec.structs import replace
 
 from rightseat import Runtime
 from rightseat.plugins.flows.flow import Flow
-from rightseat.plugins.flows.path import keys
+from rightseat.plugins.flows.path import parse_path
 from rightseat.plugins.flows.responder import FlowResponder
-from rightseat.plugins.flows.stage import Kit
-from rightseat.plugins.http.gate import Gate
-from rightseat.plugins.load import read_all
+from rightseat.plugins.flows.stage import FlowServices
+from rightseat.plugins.http.gate import PluginPolicy
+from rightseat.plugins.load import read_plugins
 from rightseat.plugins.operation import Operation
 from rightseat.plugins.plugin import Plugin
-from rightseat.plugins.python.run import Rules
-from rightseat.plugins.python.run import tools_of as scripts_of
-from rightseat.stores.memory import Memory
+from rightseat.plugins.python.run import PythonPolicy
+from rightseat.plugins.python.run import make_script_tools as scripts_of
+from rightseat.stores.memory import MemoryStore
 from rightseat.types.events import Event, Interrupt, RunFailed, RunFinished, StepStart, TextDelta
-from rightseat.types.messages import File, Message, Text
+from rightseat.types.messages import FileMessagePart, Message, TextMessagePart
 from rightseat.types.streams import closing
-from rightseat.types.turn import Answer, Turn
+from rightseat.types.turn import InterruptAnswer, Turn
 from tests.unit.plugins.flows.samples import Agreeable, sample
 from tests.unit.plugins.http.plugged import tools
 from tests.unit.plugins.http.target import Got, Target, said, target
@@ -37,7 +37,7 @@ MOST_ANSWERS = 6
 
 
 def flows() -> list[Any]:
-    found = read_all([ORIGINALS]) if ORIGINALS.is_dir() else []
+    found = read_plugins([ORIGINALS]) if ORIGINALS.is_dir() else []
     return [
         pytest.param(plugin, flow, id=f"{plugin.id}-{flow.name}")
         for plugin in found
@@ -53,7 +53,7 @@ def shaped(operation: Operation, flow: Flow) -> Any:
     wanted = [key for step in flow.steps.values() for key in step.params.get("keys", ())]
     for path in wanted:
         place = made
-        *around, last = keys(path)
+        *around, last = parse_path(path)
         for key in around:
             place = place.setdefault(key, {})
         place.setdefault(last, "value")
@@ -61,20 +61,22 @@ def shaped(operation: Operation, flow: Flow) -> Any:
 
 
 @asynccontextmanager
-async def responder(plugin: Plugin, flow: Flow, api: Target) -> AsyncIterator[tuple[FlowResponder, Memory]]:
+async def responder(
+    plugin: Plugin, flow: Flow, api: Target
+) -> AsyncIterator[tuple[FlowResponder, MemoryStore]]:
     # As whom to call is tested elsewhere: no token server is here.
     open_plugin = replace(plugin, auth=())
-    scripts, _ = scripts_of(plugin, Rules())
-    gate = Gate(server=api.url, allow=("127.0.0.1",))
+    scripts, _ = scripts_of(plugin, PythonPolicy())
+    gate = PluginPolicy(server=api.url, allow=("127.0.0.1",))
     async with tools(open_plugin, gate) as operations:
-        kit = Kit(
+        kit = FlowServices(
             model=Agreeable(),
             operations={one.id: tool for one, tool in zip(plugin.operations, operations, strict=True)},
             scripts={one.name: tool for one, tool in zip(plugin.scripts, scripts, strict=True)},
             flows={one.name: one for one in plugin.workflows},
             databases={},
         )
-        store = Memory()
+        store = MemoryStore()
         try:
             yield FlowResponder("it", flow, lambda flow, turn: kit, store), store
         finally:
@@ -88,9 +90,9 @@ def asks_for(operation: Operation, got: Got) -> bool:
     return got.method == operation.method.upper() and re.fullmatch(path, got.path) is not None
 
 
-def answer(question: Interrupt) -> Answer:
+def answer(question: Interrupt) -> InterruptAnswer:
     payload = {"approved": True} if question.kind == "confirm" else sample(question.schema)
-    return Answer(question.id, payload=payload)
+    return InterruptAnswer(question.id, payload=payload)
 
 
 @pytest.mark.demand("flows.seed_yaml_verbatim_runs")
@@ -99,8 +101,8 @@ async def test_every_flow_of_theirs_runs_to_its_end(plugin: Plugin, flow: Flow) 
     named = [step.params["endpoint"] for step in flow.steps.values() if step.kind == "api"]
     operations = [one for one in plugin.operations if one.id in named]
     called: list[str] = []
-    report = File("report.xlsx", "application/octet-stream", base64.b64encode(b"data").decode())
-    messages = (Message("user", (Text(flow.description), report)),)
+    report = FileMessagePart("report.xlsx", "application/octet-stream", base64.b64encode(b"data").decode())
+    messages = (Message("user", (TextMessagePart(flow.description), report)),)
     async with target() as api:
 
         def reply(got: Got) -> Any:
@@ -112,7 +114,7 @@ async def test_every_flow_of_theirs_runs_to_its_end(plugin: Plugin, flow: Flow) 
         async with responder(plugin, flow, api) as (made, store):
             runtime = Runtime(agents={"it": made}, store=store)
             events: list[Event] = []
-            answers: tuple[Answer, ...] = ()
+            answers: tuple[InterruptAnswer, ...] = ()
             for _ in range(MOST_ANSWERS):
                 turn = Turn(messages=messages, assistant="it", thread="t", answers=answers)
                 async with closing(runtime.run(turn)) as stream:

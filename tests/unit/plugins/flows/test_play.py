@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from rightseat.plugins.flows.attempt import Failure
-from rightseat.plugins.flows.play import Play
-from rightseat.plugins.flows.progress import first
-from rightseat.plugins.flows.stage import Output
-from rightseat.types.chunks import Finish, Text, Used
+from rightseat.plugins.flows.attempt import StepFailure
+from rightseat.plugins.flows.play import FlowRun
+from rightseat.plugins.flows.progress import start_progress
+from rightseat.plugins.flows.stage import StepOutput
+from rightseat.types.chunks import FinishChunk, TextChunk, UsageChunk
 from rightseat.types.events import Custom, RunFinished, StepEnd, StepStart, Suggestions, TextDelta, Usage
 from rightseat.types.tools import Result
 from rightseat.types.turn import Turn
@@ -51,7 +51,7 @@ async def test_steps_run_in_their_order_and_the_last_one_speaks() -> None:
 
 @pytest.mark.demand("flows.step_events_start_input")
 async def test_each_step_is_told_with_input_output_progress_and_tokens() -> None:
-    line = [Text("Two"), Used(Usage(7, 3)), Finish("stop")]
+    line = [TextChunk("Two"), UsageChunk(Usage(7, 3)), FinishChunk("stop")]
     play = scene(TWO, Acts({"find": lambda args: {"hosts": [1]}}), line)
     await play.ask()
     names = [event.name for event in play.events if isinstance(event, StepStart | StepEnd)]
@@ -348,9 +348,9 @@ async def test_a_jump_leads_only_to_steps_that_exist(jump: str) -> None:
 
     async def note(progress: Any) -> None: ...
 
-    play = Play(made, kit(Lines()), Turn(messages=()), first(made, "q"), note, {}, None, True)
-    found = play.possible(Output(jump=jump))
-    assert isinstance(found, Failure) == (jump == "missing")
+    play = FlowRun(made, kit(Lines()), Turn(messages=()), start_progress(made, "q"), note, {}, None, True)
+    found = play.validate_jump(StepOutput(jump=jump))
+    assert isinstance(found, StepFailure) == (jump == "missing")
 
 
 async def test_what_could_be_asked_next_is_suggested_after_the_answer() -> None:

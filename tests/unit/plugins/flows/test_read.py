@@ -7,12 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rightseat.plugins.document import json_document
-from rightseat.plugins.flows.check import check
-from rightseat.plugins.flows.flow import Next
-from rightseat.plugins.flows.known import Known
-from rightseat.plugins.flows.read import File
-from rightseat.plugins.load import read
+from rightseat.plugins.document import parse_json_document
+from rightseat.plugins.flows.check import check_flow
+from rightseat.plugins.flows.flow import NextFlow
+from rightseat.plugins.flows.known import FlowReferences
+from rightseat.plugins.flows.read import FlowFileReader
+from rightseat.plugins.load import read_plugin
 from rightseat.plugins.problem import Problem
 from tests.kit.rounds import rounds
 from tests.unit.plugins.flows.acting import flow, folder, written
@@ -81,13 +81,15 @@ paths:
       parameters: [{name: id, in: path, required: true, schema: {type: string}}]
       responses: {"200": {description: ok}}
 """
-NAMED = Known(flows=["f"], scripts=["mine"])
-KNOWN = Known(endpoints=["GET /api/test"], flows=["example_id", "example_2", "example_3"], scripts=["mine"])
+NAMED = FlowReferences(flows=["f"], scripts=["mine"])
+KNOWN = FlowReferences(
+    endpoints=["GET /api/test"], flows=["example_id", "example_2", "example_3"], scripts=["mine"]
+)
 
 
-def faults(text: str, known: Known = KNOWN) -> list[Problem]:
+def faults(text: str, known: FlowReferences = KNOWN) -> list[Problem]:
     made, problems = written(text)
-    return [*problems, *(check(made, known) if made else ())]
+    return [*problems, *(check_flow(made, known) if made else ())]
 
 
 def told(text: str) -> str:
@@ -122,8 +124,8 @@ next_flow:
     made = flow(text)
     assert (made.name, list(made.steps)) == ("later", ["start", "end"])
     assert made.next_flow == (
-        Next(flow="b", plugin="other", question="And then?", line=8),
-        Next(flow="c", plugin="other", line=9),
+        NextFlow(flow="b", plugin="other", question="And then?", line=8),
+        NextFlow(flow="c", plugin="other", line=9),
     )
 
 
@@ -248,7 +250,7 @@ def test_a_broken_flow_costs_itself_alone(tmp_path: Path) -> None:
         flows__c="steps: [",
         flows__d=good,
     )
-    plugin = read(home)
+    plugin = read_plugin(home)
     assert [one.name for one in plugin.workflows] == ["f"]
     assert len(plugin.operations) == 2
     said = {one.file for one in plugin.problems if one.gravity == "error"}
@@ -263,7 +265,7 @@ def test_automatic_flow_makes_a_flow_of_each_operation_beside_the_files(tmp_path
         openapi=API,
         flows__a=GUIDE,
     )
-    made = {one.name: one for one in read(home).workflows}
+    made = {one.name: one for one in read_plugin(home).workflows}
     assert set(made) == {"example_id", "GET /api/test", "POST /主机/{id}"}
     one = made["POST /主机/{id}"]
     assert [(step.name, step.kind, step.next) for step in one.steps.values()] == [
@@ -301,6 +303,6 @@ VALUES = st.recursive(
 def test_no_file_makes_reading_raise(value: object, kind: str) -> None:
     step = {"name": "start", "call_type": kind, "params": value if isinstance(value, dict) else {}}
     for one in (value, {"name": "f", "steps": value}, {"name": "f", "steps": [step]}):
-        made = File("p", json_document("flows/f.json", json.dumps(one))).flow()
+        made = FlowFileReader("p", parse_json_document("flows/f.json", json.dumps(one))).read_flow()
         if made is not None:
-            assert all(isinstance(fault, Problem) for fault in check(made, KNOWN))
+            assert all(isinstance(fault, Problem) for fault in check_flow(made, KNOWN))

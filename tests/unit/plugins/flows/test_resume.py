@@ -10,17 +10,17 @@ import pytest
 
 from rightseat import Runtime
 from rightseat.engine.loop import Assistant
-from rightseat.plugins.flows.perform import flow_tool
-from rightseat.plugins.flows.stage import Kit
-from rightseat.plugins.http.gate import Gate
-from rightseat.plugins.http.tools import tools_of
-from rightseat.plugins.load import read
-from rightseat.stores.memory import Memory
+from rightseat.plugins.flows.perform import make_flow_tool
+from rightseat.plugins.flows.stage import FlowServices
+from rightseat.plugins.http.gate import PluginPolicy
+from rightseat.plugins.http.tools import make_operation_tools
+from rightseat.plugins.load import read_plugin
+from rightseat.stores.memory import MemoryStore
 from rightseat.types.events import CallResult, Event, RunFinished
-from rightseat.types.messages import said
+from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
-from rightseat.types.turn import Answer, Turn
+from rightseat.types.turn import InterruptAnswer, Turn
 from tests.kit.house import Lines, calls, says
 from tests.unit.plugins.flows.acting import ANY, Acts, Scene, flow, folder, kit, scene
 from tests.unit.plugins.runtime.written import answering
@@ -55,7 +55,7 @@ class Hanging:
             await asyncio.Event().wait()
         yield Result("x")
 
-    def kit(self, *lines: Any) -> Kit:
+    def kit(self, *lines: Any) -> FlowServices:
         made = kit(Lines(*lines), self.done)
         return replace(made, scripts={**made.scripts, self.name: Tool(self.name, "", ANY, self.call)})
 
@@ -89,7 +89,7 @@ async def test_an_answer_brought_again_after_the_end_in_the_middle_goes_on_there
     hanging = Hanging(acts())
     play = Scene(flow(AGREED), hanging.kit(says("ok")))
     [question] = await play.ask()
-    yes = Answer(question.id, payload={"approved": True})
+    yes = InterruptAnswer(question.id, payload={"approved": True})
     await hanging.leave(play.ask("why", yes))
     assert await play.ask("why", yes) == []
     assert (hanging.done.names, play.text) == (["one", "two", "two", "three"], "ok")
@@ -105,9 +105,9 @@ async def test_a_yes_in_words_brought_again_goes_on_there_and_elsewhere_is_a_que
         hanging = Hanging(acts())
         play = Scene(flow(AGREED), hanging.kit(says("ok")))
         [question] = await play.ask()
-        await hanging.leave(play.ask("why", Answer(question.id, payload={"approved": True})))
-        told = said("assistant", before or f"{question.message}\n\nReply yes or no.")
-        await play.ask("yes", before=(said("user", "why"), told))
+        await hanging.leave(play.ask("why", InterruptAnswer(question.id, payload={"approved": True})))
+        told = text_message("assistant", before or f"{question.message}\n\nReply yes or no.")
+        await play.ask("yes", before=(text_message("user", "why"), told))
         assert hanging.done.names == names
 
 
@@ -160,7 +160,7 @@ async def test_asked_twice_at_once_it_runs_twice_and_nothing_is_mixed() -> None:
     done = acts()
     tools = kit(Lines(says("ok"), says("ok")), done)
     tools = replace(tools, scripts={**tools.scripts, "one": Tool("one", "", ANY, slow)})
-    store = Memory()
+    store = MemoryStore()
     plays = [Scene(flow(THREE), tools, store=store) for _ in range(2)]
     first, second = (asyncio.create_task(play.ask()) for play in plays)
     await both.wait()
@@ -187,22 +187,22 @@ async def test_what_may_have_run_is_asked_about(word: str, ran: list[str], told:
     (question,) = await play.ask()
     assert "'two' (two) of p/f: it may have run" in question.message
     assert question.schema["properties"]["then"]["enum"] == ["retry", "skip", "stop"]
-    assert await play.ask("why", Answer(question.id, text=word)) == []
+    assert await play.ask("why", InterruptAnswer(question.id, text=word)) == []
     assert (hanging.done.names, play.text) == (ran, told)
 
 
 @pytest.mark.demand("flows.flow_tool_model_picks")
 async def test_a_models_tool_goes_on_too() -> None:
     """The run was cut inside the flow that the model had called; asked again, it calls it again."""
-    store, hanging = Memory(), Hanging(acts())
+    store, hanging = MemoryStore(), Hanging(acts())
     line = calls(("f", '{"request": "go"}'))
     model = Lines(line, line, says("All done."))
     tools = hanging.kit()
-    tool = flow_tool("f", flow(SAFE), lambda flow, turn: tools, lambda: store)
+    tool = make_flow_tool("f", flow(SAFE), lambda flow, turn: tools, lambda: store)
     runtime = Runtime(assistants=[Assistant("default", model, tools=(tool,))], store=store)
 
     async def ask() -> list[Event]:
-        turn = Turn(messages=(said("user", "why"),), thread="t")
+        turn = Turn(messages=(text_message("user", "why"),), thread="t")
         async with closing(runtime.run(turn)) as events:
             return [event async for event in events]
 
@@ -239,24 +239,26 @@ steps:
   - {name: last, call_type: stop}
 """
     async with answering(b'{"n": 1}') as api:
-        plugin = read(folder(tmp_path / "p", openapi=API.replace("URL", api.url)))
-        tools = tools_of(plugin, Gate(allow=("127.0.0.1",)))
+        plugin = read_plugin(folder(tmp_path / "p", openapi=API.replace("URL", api.url)))
+        tools = make_operation_tools(plugin, PluginPolicy(allow=("127.0.0.1",)))
         operations = {one.id: tool for one, tool in zip(plugin.operations, tools, strict=True)}
         cut = asyncio.Event()
 
         async def stop(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
             yield Result("x")
 
-        class Cutting(Memory):
+        class Cutting(MemoryStore):
             """Loses the note of the second step, as if the process had died before it."""
 
-            async def note(self, owner: Any, key: str, body: bytes, seconds: float | None = None) -> None:
+            async def save_checkpoint(
+                self, owner: Any, key: str, body: bytes, seconds: float | None = None
+            ) -> None:
                 if b'"again":' in body and not cut.is_set():
                     cut.set()
                     raise asyncio.CancelledError
-                await super().note(owner, key, body, seconds)
+                await super().save_checkpoint(owner, key, body, seconds)
 
-        kept = Kit(
+        kept = FlowServices(
             model=Lines(says("ok")),
             operations=operations,
             scripts={"stop": Tool("stop", "", ANY, stop)},

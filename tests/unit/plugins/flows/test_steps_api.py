@@ -8,13 +8,13 @@ import pytest
 
 from rightseat.errors import ContextTooLong, FlowStopped
 from rightseat.plugins.flows.flow import Step
-from rightseat.plugins.flows.known import Known
-from rightseat.plugins.flows.stage import Kit, Output, StepFailed
-from rightseat.plugins.flows.steps import kind
-from rightseat.plugins.http.gate import Gate
+from rightseat.plugins.flows.known import FlowReferences
+from rightseat.plugins.flows.stage import FlowServices, StepError, StepOutput
+from rightseat.plugins.flows.steps import get_kind
+from rightseat.plugins.http.gate import PluginPolicy
 from rightseat.plugins.operation import Operation
 from rightseat.types.events import Custom
-from rightseat.types.tokens import estimate
+from rightseat.types.tokens import estimate_tokens
 from rightseat.types.tools import Pause
 from tests.kit.house import says
 from tests.unit.plugins.flows.staged import again, asked, gave, kit, problems, run, stage, told
@@ -33,7 +33,9 @@ async def api() -> AsyncIterator[Target]:
 
 
 @asynccontextmanager
-async def kitted(one: Operation, *lines: Any, gate: Gate = LOCAL, **more: Any) -> AsyncIterator[Kit]:
+async def kitted(
+    one: Operation, *lines: Any, gate: PluginPolicy = LOCAL, **more: Any
+) -> AsyncIterator[FlowServices]:
     async with tools(plugin(one), gate) as (tool,):
         yield kit(*lines, operations={one.id: tool}, **more)
 
@@ -125,7 +127,7 @@ async def test_a_model_may_say_that_it_does_not_know(api: Target) -> None:
         assert list(ask.schema["properties"]) == ["days"]
         assert api.got == []
         [made] = await again(given, pause, {"days": 2})
-    assert made == Output({"ok": True}, "Called POST /tickets.")
+    assert made == StepOutput({"ok": True}, "Called POST /tickets.")
     assert api.last.body == b'{"host":"db-1","days":2}'
     assert len(asked(used)) == 1
 
@@ -147,7 +149,7 @@ async def test_a_dangerous_operation_is_agreed_to_first(api: Target) -> None:
 
 async def test_values_that_cannot_be_are_an_error_that_says_why(api: Target) -> None:
     async with kitted(ticket(api.url)) as used:
-        with pytest.raises(StepFailed, match="days"):
+        with pytest.raises(StepError, match="days"):
             await gave(stage(calls("POST /tickets", values={"host": "a", "days": "soon"}), used))
     assert api.got == []
 
@@ -177,7 +179,7 @@ async def test_any_2xx_is_success(api: Target, status: int) -> None:
 async def test_any_other_answer_is_an_error_with_status_and_body(api: Target, status: int) -> None:
     async with kitted(operation("POST", "/x", url=api.url)) as used:
         api.replies = [said({"detail": "the disk is full"}, status)]
-        with pytest.raises(StepFailed, match=f"answered {status}") as caught:
+        with pytest.raises(StepError, match=f"answered {status}") as caught:
             await gave(stage(calls("POST /x"), used))
     if status != 304:
         assert "the disk is full" in str(caught.value)
@@ -199,7 +201,7 @@ async def test_its_prompt_stays_within_80_percent(api: Target) -> None:
     async with kitted(host(api.url), says('{"id": "1"}'), context=1500) as used:
         made = await run(stage(calls("GET /hosts/{id}"), used, before="word " * 20_000))
     assert any(isinstance(item, Custom) and item.name == "prompt_cut" for item in made)
-    assert sum(estimate(one.text) for one in asked(used)[0].messages) <= 1200
+    assert sum(estimate_tokens(one.text) for one in asked(used)[0].messages) <= 1200
 
 
 async def test_a_schema_that_fills_the_context_is_told(api: Target) -> None:
@@ -215,7 +217,7 @@ async def test_a_schema_that_fills_the_context_is_told(api: Target) -> None:
 
 
 def test_params_are_checked() -> None:
-    known = Known(endpoints=("GET /hosts", "GET /hosts/{id}"))
+    known = FlowReferences(endpoints=("GET /hosts", "GET /hosts/{id}"))
     assert problems(calls("get /hosts", values={"a": 1}), known) == []
     [found] = problems(calls("GET /host"), known)
     assert (found.key, found.fix) == ("steps.start.params.endpoint", "Did you mean 'GET /hosts'?")
@@ -230,5 +232,5 @@ def test_params_are_checked() -> None:
 
 def test_what_may_be_repeated_is_the_kits_word() -> None:
     used = kit(repeatable=("GET /hosts",))
-    assert kind("api").repeatable(calls("get /hosts"), used)
-    assert not kind("api").repeatable(calls("POST /hosts"), used)
+    assert get_kind("api").repeatable(calls("get /hosts"), used)
+    assert not get_kind("api").repeatable(calls("POST /hosts"), used)

@@ -6,10 +6,10 @@ import pytest
 
 from rightseat.errors import UpstreamGarbled
 from rightseat.plugins.flows.flow import Step
-from rightseat.plugins.flows.stage import StepFailed
-from rightseat.plugins.flows.steps import kind
+from rightseat.plugins.flows.stage import StepError
+from rightseat.plugins.flows.steps import get_kind
 from rightseat.types.events import Custom
-from rightseat.types.tokens import estimate
+from rightseat.types.tokens import estimate_tokens
 from tests.kit.house import says
 from tests.unit.plugins.flows.staged import asked, gave, kit, problems, run, stage, told
 
@@ -65,7 +65,7 @@ async def test_the_model_picks_only_among_those_without_a_condition() -> None:
 
 @pytest.mark.demand("flows.choice_model_picks_among")
 async def test_where_no_condition_holds_and_nothing_is_left_it_fails() -> None:
-    with pytest.raises(StepFailed, match="No condition of the choice holds"):
+    with pytest.raises(StepError, match="No condition of the choice holds"):
         await gave(stage(choice(MANY, NONE), kit(), before={"count": 5}))
 
 
@@ -74,11 +74,11 @@ async def test_its_prompt_stays_within_80_percent() -> None:
     used = kit(says('{"step": "end"}'), context=1000)
     made = await run(stage(choice(*SEED), used, before="word " * 20_000))
     assert any(isinstance(item, Custom) and item.name == "prompt_cut" for item in made)
-    assert sum(estimate(one.text) for one in asked(used)[0].messages) <= 800
+    assert sum(estimate_tokens(one.text) for one in asked(used)[0].messages) <= 800
 
 
 def test_its_ways_are_known() -> None:
-    assert list(kind("choice").jumps(choice(MANY, *SEED))) == ["many", "report_gen", "end"]
+    assert list(get_kind("choice").jumps(choice(MANY, *SEED))) == ["many", "report_gen", "end"]
 
 
 def test_params_are_checked() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from rightseat.plugins.flows.flow import Step
-from rightseat.plugins.flows.path import Missing
-from rightseat.plugins.flows.stage import Output
+from rightseat.plugins.flows.path import PathNotFound
+from rightseat.plugins.flows.stage import StepOutput
 from rightseat.types.events import Artifact
 from tests.unit.plugins.flows.staged import asked, gave, kit, problems, run, stage
 
@@ -69,26 +69,26 @@ async def test_keys(keys: Any, expected: Any) -> None:
     ],
 )
 async def test_what_is_missing_is_an_error_that_names_what_was_there(key: str, words: str) -> None:
-    with pytest.raises(Missing, match=words):
+    with pytest.raises(PathNotFound, match=words):
         await gave(stage(extract([key]), kit(), before=DATA))
 
 
 async def test_a_text_with_json_in_it_is_read() -> None:
     assert (await gave(stage(extract(["a"]), kit(), before='```json\n{"a": 1}\n```'))).data == {"a": 1}
-    with pytest.raises(Missing, match="there is the text 'plain'"):
+    with pytest.raises(PathNotFound, match="there is the text 'plain'"):
         await gave(stage(extract(["a"]), kit(), before="plain"))
-    with pytest.raises(Missing, match="there is nothing"):
+    with pytest.raises(PathNotFound, match="there is nothing"):
         await gave(stage(extract(["a"]), kit()))
 
 
 @pytest.mark.demand("flows.extract_keys_seed_plus", "flows.deterministic_steps_model_call")
 async def test_it_takes_from_any_step() -> None:
-    outputs = {"start": {"a": 1}, "other": {"a": 2}, "pick": Output("keys", jump="keys")}
+    outputs = {"start": {"a": 1}, "other": {"a": 2}, "pick": StepOutput("keys", jump="keys")}
     used = kit()
     assert (await gave(stage(extract(["a"], **{"from": "start"}), used, outputs=outputs))).data == {"a": 1}
     assert (await gave(stage(extract(["a"]), used, outputs=outputs))).data == {"a": 2}
     assert asked(used) == []
-    with pytest.raises(Missing, match="'lost' has not run"):
+    with pytest.raises(PathNotFound, match="'lost' has not run"):
         await gave(stage(extract(["a"], **{"from": "lost"}), used, outputs=outputs))
 
 

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from rightseat.errors import ContextTooLong, Incomplete
 from rightseat.plugins.flows.flow import Step
-from rightseat.plugins.flows.names import Names
-from rightseat.plugins.flows.prompts import answer_step, fit
-from rightseat.plugins.flows.stage import Output, StepFailed
-from rightseat.types.chunks import Finish, Reasoning, Text
+from rightseat.plugins.flows.names import StepVariables
+from rightseat.plugins.flows.prompts import fit_templates, make_answer_step
+from rightseat.plugins.flows.stage import StepError, StepOutput
+from rightseat.types.chunks import FinishChunk, ReasoningChunk, TextChunk
 from rightseat.types.events import Custom, ReasoningDelta, TextDelta, TextEnd, TextStart
-from rightseat.types.messages import said
-from rightseat.types.model import Settings
-from rightseat.types.tokens import estimate
+from rightseat.types.messages import text_message
+from rightseat.types.model import SamplingSettings
+from rightseat.types.tokens import estimate_tokens
 from rightseat.types.turn import Turn
 from tests.kit.house import says
 from tests.kit.rounds import rounds
@@ -61,7 +61,7 @@ async def test_without_prompts_it_has_its_own() -> None:
 
 @pytest.mark.demand("flows.llm_streams_user_last")
 async def test_the_last_step_streams() -> None:
-    line = [Reasoning("hm"), Text("It "), Text("is."), Finish("stop")]
+    line = [ReasoningChunk("hm"), TextChunk("It "), TextChunk("is."), FinishChunk("stop")]
     made = await run(stage(llm(), kit(line), last=True))
     kinds = [type(item) for item in made]
     assert [one for one in kinds if one in (TextStart, TextDelta, TextEnd)] == [
@@ -71,26 +71,28 @@ async def test_the_last_step_streams() -> None:
         TextEnd,
     ]
     assert ReasoningDelta in kinds
-    assert made[-1] == Output("It is.", made[-1].message)  # type: ignore[union-attr]
+    assert made[-1] == StepOutput("It is.", made[-1].message)  # type: ignore[union-attr]
 
 
 @pytest.mark.demand("flows.llm_streams_user_last")
 async def test_no_other_step_does() -> None:
-    assert [type(item) for item in await run(stage(llm(), kit(says("It is."))))] == [Output]
+    assert [type(item) for item in await run(stage(llm(), kit(says("It is."))))] == [StepOutput]
 
 
 async def test_a_callers_settings_are_for_the_answer() -> None:
-    turn = Turn(messages=(said("user", "x"),), settings=Settings(temperature=1.0, stop=("END",)))
+    turn = Turn(
+        messages=(text_message("user", "x"),), settings=SamplingSettings(temperature=1.0, stop=("END",))
+    )
     inner, last = kit(says("a")), kit(says("b"))
     await run(stage(llm(temperature=0.1, max_tokens=50), inner, turn=turn))
     await run(stage(llm(max_tokens=50), last, turn=turn, last=True))
-    assert asked(inner)[0].settings == Settings(temperature=0.1, max_tokens=50)
-    assert asked(last)[0].settings == Settings(temperature=1.0, max_tokens=50, stop=("END",))
+    assert asked(inner)[0].settings == SamplingSettings(temperature=0.1, max_tokens=50)
+    assert asked(last)[0].settings == SamplingSettings(temperature=1.0, max_tokens=50, stop=("END",))
 
 
 async def test_a_callers_schema_is_the_answers() -> None:
     schema = {"type": "object"}
-    turn = Turn(messages=(said("user", "x"),), output_schema=schema)
+    turn = Turn(messages=(text_message("user", "x"),), output_schema=schema)
     inner, last = kit(says("a")), kit(says("{}"))
     await run(stage(llm(), inner, turn=turn))
     await run(stage(llm(), last, turn=turn, last=True))
@@ -105,7 +107,7 @@ async def test_prompts_stay_within_80_percent_of_the_context(size: int) -> None:
     made = await run(stage(llm(user_prompt=SEED), used, before=rows, question="Which? " * 400))
     [cut] = [item for item in made if isinstance(item, Custom)]
     assert cut == Custom("prompt_cut", {"step": "report", "cut": ["question", "data"]})
-    assert 1000 < sum(estimate(one.text) for one in asked(used)[0].messages) <= 1600
+    assert 1000 < sum(estimate_tokens(one.text) for one in asked(used)[0].messages) <= 1600
     assert "rows left out" in told(used)
     assert "根据上述信息" in told(used)
 
@@ -120,19 +122,19 @@ JSON = st.recursive(
 @given(JSON, st.text(max_size=2000), st.integers(60, 600))
 @settings(max_examples=rounds(150), deadline=None)
 def test_whatever_is_filled_in_there_is_never_more_than_fits(data: Any, question: str, left: int) -> None:
-    names = Names(stage(llm(), kit(), before=data, question=question))
+    names = StepVariables(stage(llm(), kit(), before=data, question=question))
     try:
-        made = fit(["You are {a} model.", "{question}\n{data}\n{data}"], names, left)
+        made = fit_templates(["You are {a} model.", "{question}\n{data}\n{data}"], names, left)
     except ContextTooLong:
         assert left < 100
         return
-    assert sum(map(estimate, made.texts)) <= left
+    assert sum(map(estimate_tokens, made.texts)) <= left
 
 
 async def test_what_fits_is_not_cut() -> None:
     used = kit(says("ok"), context=2000)
     made = await run(stage(llm(), used, before="x" * 3000))
-    assert [type(item) for item in made] == [Output]
+    assert [type(item) for item in made] == [StepOutput]
     assert "x" * 3000 in told(used)
 
 
@@ -143,19 +145,19 @@ async def test_a_prompt_that_cannot_fit_says_so() -> None:
 
 
 async def test_a_model_that_says_nothing_is_an_error() -> None:
-    with pytest.raises(StepFailed, match="said nothing"):
+    with pytest.raises(StepError, match="said nothing"):
         await gave(stage(llm(), kit(says(" "))))
-    with pytest.raises(StepFailed, match="filter"):
+    with pytest.raises(StepError, match="filter"):
         await gave(stage(llm(), kit(says("", finish="content_filter"))))
     with pytest.raises(Incomplete):
-        await gave(stage(llm(), kit([Text("half")])))
+        await gave(stage(llm(), kit([TextChunk("half")])))
 
 
 @pytest.mark.demand("flows.last_step_llm_model")
 async def test_the_answer_comes_from_question_description_and_outputs() -> None:
     used = kit(says("All of it."))
-    step = answer_step(flow(description="Tells what is in stock."))
-    given = stage(step, used, outputs={"start": {"n": 3}, "pick": Output("x", jump="x")}, last=True)
+    step = make_answer_step(flow(description="Tells what is in stock."))
+    given = stage(step, used, outputs={"start": {"n": 3}, "pick": StepOutput("x", jump="x")}, last=True)
     made = await gave(given)
     assert made.data == "All of it."
     for part in ("Sells things.", '{"start":{"n":3}}', "What is there?"):

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from rightseat.models.llamacpp.options import local
-from rightseat.plugins.flows.flow import Next, Step
-from rightseat.plugins.flows.stage import Kit, Output
-from rightseat.plugins.flows.suggest import suggested
+from rightseat.models.llamacpp.options import make_local_model
+from rightseat.plugins.flows.flow import NextFlow, Step
+from rightseat.plugins.flows.stage import FlowServices, StepOutput
+from rightseat.plugins.flows.suggest import suggest_next_questions
 from rightseat.types.events import TextDelta
 from rightseat.types.tools import Pause
 from tests.unit.plugins.flows.staged import flow, kit, run, stage
@@ -21,9 +21,9 @@ pytestmark = [pytest.mark.model, pytest.mark.long, pytest.mark.timeout(900)]
 
 
 @asynccontextmanager
-async def embedded(**more: Any) -> AsyncIterator[Kit]:
+async def embedded(**more: Any) -> AsyncIterator[FlowServices]:
     # A small model that loses itself in a long text has said all it knows before.
-    model = local("", {"context": 4096, "max_tokens": 200})
+    model = make_local_model("", {"context": 4096, "max_tokens": 200})
     await model.start()
     try:
         yield replace(kit(context=4096, **more), model=model)
@@ -42,7 +42,7 @@ async def test_all_of_them() -> None:
         await suggestions(used)
 
 
-async def llm(used: Kit) -> None:
+async def llm(used: FlowServices) -> None:
     step = Step(
         name="end",
         kind="llm",
@@ -52,24 +52,24 @@ async def llm(used: Kit) -> None:
         stage(step, used, before={"city": "Oslo", "degrees": 7}, question="How warm?", last=True)
     )
     assert any(isinstance(item, TextDelta) for item in made)
-    assert isinstance(made[-1], Output)
+    assert isinstance(made[-1], StepOutput)
     assert made[-1].data.strip()
     print(f"llm: {made[-1].data!r}")
 
 
-async def choice(used: Kit) -> None:
+async def choice(used: FlowServices) -> None:
     ways = [
         {"step": "repair", "description": "The host is offline or broken."},
         {"step": "praise", "description": "The host is online and well."},
     ]
     step = Step(name="pick", kind="choice", params={"instruction": "How is the host?", "choices": ways})
     [made] = await run(stage(step, used, before={"host": "web-1", "state": "offline"}))
-    assert isinstance(made, Output)
+    assert isinstance(made, StepOutput)
     assert made.jump in ("repair", "praise")
     print(f"choice: {made.jump}")
 
 
-async def api(used: Kit) -> None:
+async def api(used: FlowServices) -> None:
     city = parameter("city", "query", {"type": "string", "minLength": 1, "maxLength": 40}, required=True)
     async with target() as server:
         one = operation("GET", "/temperature", city, url=server.url, description="How warm it is in a city.")
@@ -79,18 +79,18 @@ async def api(used: Kit) -> None:
             given = stage(step, replace(used, operations={one.id: tool}), question="How warm is it in Oslo?")
             made = (await run(given))[-1]
             # A small model may say that it does not know: then the person is asked.
-            assert isinstance(made, Pause) or (isinstance(made, Output) and made.data == {"degrees": 7})
+            assert isinstance(made, Pause) or (isinstance(made, StepOutput) and made.data == {"degrees": 7})
         asked = [got.query for got in server.got]
     print(f"api: {asked or made}")
 
 
-async def suggestions(used: Kit) -> None:
+async def suggestions(used: FlowServices) -> None:
     other = flow(
         Step(name="start", kind="none"), name="tickets", description="Opens a repair ticket for a host."
     )
     used = replace(used, flows={other.id: other})
-    first = flow(Step(name="start", kind="none"), next_flow=(Next(flow="tickets"),))
-    made = await suggested(first, used, "Which hosts are offline?", "web-1 is offline.")
+    first = flow(Step(name="start", kind="none"), next_flow=(NextFlow(flow="tickets"),))
+    made = await suggest_next_questions(first, used, "Which hosts are offline?", "web-1 is offline.")
     assert made is not None
     assert len(made.prompts) == 1
     print(f"suggested: {made.prompts}")

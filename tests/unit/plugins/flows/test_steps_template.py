@@ -8,28 +8,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightseat.plugins.flows.flow import Step
-from rightseat.plugins.flows.names import Names
-from rightseat.plugins.flows.path import BadPath, Missing, at, keys, opened
-from rightseat.plugins.flows.stage import Output
-from rightseat.plugins.flows.template import Unknown, filled, holes, value_of
-from rightseat.plugins.flows.zone import now
-from rightseat.types.messages import said
-from rightseat.types.turn import Context, Forwarded, Turn
+from rightseat.plugins.flows.names import StepVariables
+from rightseat.plugins.flows.path import InvalidPath, PathNotFound, decode_json_text, parse_path, resolve_path
+from rightseat.plugins.flows.stage import StepOutput
+from rightseat.plugins.flows.template import UnknownVariable, fill_template, fill_value, iter_placeholders
+from rightseat.plugins.flows.zone import current_time
+from rightseat.types.messages import text_message
+from rightseat.types.turn import AppContext, ForwardedProps, Turn
 from tests.unit.plugins.flows.staged import AT, kit, stage
 
 HOSTS = {"hosts": [{"name": "web-1", "cpu": 0.5}, {"name": "db-1", "cpu": 0.9}], "a.b": 1}
 STEP = Step(name="report", kind="llm")
 
 
-def names(**more: Any) -> Names:
-    return Names(stage(STEP, kit(), outputs={"start": HOSTS}, **more))
+def names(**more: Any) -> StepVariables:
+    return StepVariables(stage(STEP, kit(), outputs={"start": HOSTS}, **more))
 
 
 @pytest.mark.demand("flows.llm_system_prompt_user")
 def test_the_four_names_and_every_step() -> None:
     text = "{question}|{data}|{start.hosts[0].name}|{time}|{{ question }}"
     assert (
-        filled(text, names(before="text"))
+        fill_template(text, names(before="text"))
         == "What is there?|text|web-1|2026-11-15 10:00:00 UTC|What is there?"
     )
 
@@ -37,19 +37,22 @@ def test_the_four_names_and_every_step() -> None:
 @pytest.mark.demand("flows.llm_system_prompt_user")
 def test_other_braces_are_text() -> None:
     text = '{"a": {"b": 1}} {output} {} { question } {question {unknown.path} {{x}} {%s} {0}'
-    assert filled(text, names()) == text
+    assert fill_template(text, names()) == text
 
 
 @pytest.mark.demand("flows.llm_system_prompt_user")
 def test_what_a_value_brings_is_not_filled_in_again() -> None:
-    assert filled("{data} {question}", names(before="{question}", question="{data}")) == "{question} {data}"
+    assert (
+        fill_template("{data} {question}", names(before="{question}", question="{data}"))
+        == "{question} {data}"
+    )
 
 
 @pytest.mark.demand("flows.llm_system_prompt_user")
 @given(st.text(), st.text())
 def test_any_text_stays_what_it_is(text: str, value: str) -> None:
     """Only known names change, and only into their values."""
-    made = filled(text, lambda name: value if name == "data" else _unknown(name))
+    made = fill_template(text, lambda name: value if name == "data" else _unknown(name))
     if "data" not in text:
         assert made == text
     else:
@@ -57,11 +60,11 @@ def test_any_text_stays_what_it_is(text: str, value: str) -> None:
 
 
 def _unknown(name: str) -> Any:
-    raise Unknown(name)
+    raise UnknownVariable(name)
 
 
 def test_a_name_alone_keeps_its_type() -> None:
-    assert value_of(
+    assert fill_value(
         {"n": "{start.hosts[1].cpu}", "t": "{start.hosts[1].cpu} %", "l": ["{start.hosts.name}"]}, names()
     ) == {
         "n": 0.9,
@@ -73,20 +76,22 @@ def test_a_name_alone_keeps_its_type() -> None:
 @pytest.mark.demand("flows.llm_system_prompt_user")
 def test_a_path_that_leads_nowhere_says_what_was_there() -> None:
     with pytest.raises(
-        Missing, match=r"no 'disk' in start.hosts\[0\]: there is an object with 'name', 'cpu'"
+        PathNotFound, match=r"no 'disk' in start.hosts\[0\]: there is an object with 'name', 'cpu'"
     ):
-        filled("{start.hosts[0].disk}", names())
-    with pytest.raises(Missing, match="there is a list of 2"):
-        filled("{start.hosts[2]}", names())
+        fill_template("{start.hosts[0].disk}", names())
+    with pytest.raises(PathNotFound, match="there is a list of 2"):
+        fill_template("{start.hosts[2]}", names())
 
 
 def test_a_step_that_has_not_run_is_empty() -> None:
-    made = Names(stage(STEP, kit(), among=(Step(name="other", kind="api"),)))
-    assert filled("<{other}>", made) == "<>"
+    made = StepVariables(stage(STEP, kit(), among=(Step(name="other", kind="api"),)))
+    assert fill_template("<{other}>", made) == "<>"
 
 
 def test_a_choice_passes_on_what_was_before_it() -> None:
-    passed = Names(stage(STEP, kit(), outputs={"start": HOSTS, "pick": Output("report", jump="report")}))
+    passed = StepVariables(
+        stage(STEP, kit(), outputs={"start": HOSTS, "pick": StepOutput("report", jump="report")})
+    )
     assert passed("data") == HOSTS
     assert passed("pick") == "report"
 
@@ -97,8 +102,12 @@ def test_in_on_error_data_is_the_failure() -> None:
 
 @pytest.mark.demand("flows.llm_context_conversation_finished")
 def test_the_context_is_the_conversation_and_the_steps() -> None:
-    told = (said("user", "Hello"), said("assistant", "Hi there"), said("user", "What is there?"))
-    turn = Turn(messages=told, context=(Context("Page", "inventory"),))
+    told = (
+        text_message("user", "Hello"),
+        text_message("assistant", "Hi there"),
+        text_message("user", "What is there?"),
+    )
+    turn = Turn(messages=told, context=(AppContext("Page", "inventory"),))
     context = names(turn=turn)("context")
     for part in ("user: Hello", "assistant: Hi there", "Page: inventory", 'start: {"hosts"'):
         assert part in context
@@ -107,7 +116,7 @@ def test_the_context_is_the_conversation_and_the_steps() -> None:
 
 def test_names_with_dots_are_found_whole() -> None:
     step = Step(name="GET /a.b", kind="api")
-    made = Names(stage(STEP, kit(), outputs={"GET /a.b": {"x": 1}, "GET /a": 2}, among=(step,)))
+    made = StepVariables(stage(STEP, kit(), outputs={"GET /a.b": {"x": 1}, "GET /a": 2}, among=(step,)))
     assert made("GET /a.b.x") == 1
 
 
@@ -123,38 +132,38 @@ def test_names_with_dots_are_found_whole() -> None:
     ],
 )
 def test_paths(path: str, expected: Any) -> None:
-    assert at(HOSTS, keys(path)) == expected
+    assert resolve_path(HOSTS, parse_path(path)) == expected
 
 
 @pytest.mark.parametrize("path", ["a..b", "a[", "a[x]", ".", "a.", "[", "a]b"])
 def test_what_is_no_path(path: str) -> None:
-    with pytest.raises(BadPath):
-        keys(path)
+    with pytest.raises(InvalidPath):
+        parse_path(path)
 
 
 def test_json_in_a_text_is_opened() -> None:
-    assert opened('```json\n{"a": 1}\n```') == {"a": 1}
-    assert opened(" [1, 2]") == [1, 2]
-    assert opened("{not json") == "{not json"
-    assert at({"inner": '{"a": {"b": 2}}'}, keys("inner.a.b")) == 2
+    assert decode_json_text('```json\n{"a": 1}\n```') == {"a": 1}
+    assert decode_json_text(" [1, 2]") == [1, 2]
+    assert decode_json_text("{not json") == "{not json"
+    assert resolve_path({"inner": '{"a": {"b": 2}}'}, parse_path("inner.a.b")) == 2
 
 
 def test_holes_are_told() -> None:
-    assert list(holes("{a} {{ b }} {c.d[0]}")) == ["a", "b", "c.d[0]"]
+    assert list(iter_placeholders("{a} {{ b }} {c.d[0]}")) == ["a", "b", "c.d[0]"]
 
 
 ZONES = (
-    Turn(messages=(), context=(Context("The user's time zone", "Asia/Shanghai"),)),
-    Turn(messages=(), forwarded=Forwarded(properties={"timezone": "Asia/Shanghai"})),
-    Turn(messages=(), forwarded=Forwarded(config={"timeZone": "Asia/Shanghai"})),
-    Turn(messages=(), context=(Context("用户时区", '"Asia/Shanghai"'),)),
+    Turn(messages=(), context=(AppContext("The user's time zone", "Asia/Shanghai"),)),
+    Turn(messages=(), forwarded=ForwardedProps(properties={"timezone": "Asia/Shanghai"})),
+    Turn(messages=(), forwarded=ForwardedProps(config={"timeZone": "Asia/Shanghai"})),
+    Turn(messages=(), context=(AppContext("用户时区", '"Asia/Shanghai"'),)),
 )
 
 
 @pytest.mark.demand("flows.llm_context_conversation_finished")
 @pytest.mark.parametrize("turn", ZONES)
 def test_the_time_is_the_users(turn: Turn) -> None:
-    here = now(turn)
+    here = current_time(turn)
     assert (here.tzname(), here.utcoffset()) == (
         "CST",
         datetime.fromisoformat("2026-01-01T00:00:00+08:00").utcoffset(),
@@ -164,9 +173,9 @@ def test_the_time_is_the_users(turn: Turn) -> None:
 @pytest.mark.demand("flows.llm_context_conversation_finished")
 @pytest.mark.parametrize("zone", ["Mars/Base", "../etc/passwd", "", "Europe", "x" * 100, "\0"])
 def test_what_is_no_zone_is_the_servers(zone: str) -> None:
-    turn = Turn(messages=(), context=(Context("time zone", zone),))
-    assert now(turn).utcoffset() == datetime.now().astimezone().utcoffset()
+    turn = Turn(messages=(), context=(AppContext("time zone", zone),))
+    assert current_time(turn).utcoffset() == datetime.now().astimezone().utcoffset()
 
 
 def test_the_time_has_its_zone_in_words() -> None:
-    assert Names(stage(STEP, kit(now=lambda turn: AT)))("time") == "2026-11-15 10:00:00 UTC"
+    assert StepVariables(stage(STEP, kit(now=lambda turn: AT)))("time") == "2026-11-15 10:00:00 UTC"

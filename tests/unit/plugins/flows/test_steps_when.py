@@ -6,9 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.plugins.flows.path import at, keys
-from rightseat.plugins.flows.stage import StepFailed
-from rightseat.plugins.flows.when import BadCondition, equals, holds, paths, read
+from rightseat.plugins.flows.path import parse_path, resolve_path
+from rightseat.plugins.flows.stage import StepError
+from rightseat.plugins.flows.when import (
+    InvalidCondition,
+    evaluate_condition,
+    is_equal,
+    iter_paths,
+    parse_condition,
+)
 
 DATA: dict[str, Any] = {
     "count": 3,
@@ -24,11 +30,11 @@ DATA: dict[str, Any] = {
 
 
 def find(path: str) -> Any:
-    return at(DATA, keys(path))
+    return resolve_path(DATA, parse_path(path))
 
 
 def said(condition: Any) -> bool:
-    return holds(read(condition), find)
+    return evaluate_condition(parse_condition(condition), find)
 
 
 @pytest.mark.demand("flows.choice_model_picks_among")
@@ -77,7 +83,7 @@ def test_every_operator(test: Any, expected: bool) -> None:
 
 
 def test_a_value_may_be_another_step() -> None:
-    assert holds(read({"path": "count", "equals": "{count}"}), find)
+    assert evaluate_condition(parse_condition({"path": "count", "equals": "{count}"}), find)
 
 
 @pytest.mark.demand("flows.choice_model_picks_among")
@@ -93,7 +99,7 @@ def test_a_value_may_be_another_step() -> None:
     ],
 )
 def test_what_cannot_be_compared_is_an_error_and_no_no(test: Any) -> None:
-    with pytest.raises(StepFailed, match="cannot be decided"):
+    with pytest.raises(StepError, match="cannot be decided"):
         said(test)
 
 
@@ -126,27 +132,31 @@ def test_what_comes_first_guards_what_follows() -> None:
     ],
 )
 def test_what_is_no_condition_says_what_to_write(given: Any) -> None:
-    with pytest.raises(BadCondition, match=r"\w+ \w+"):
-        read(given)
+    with pytest.raises(InvalidCondition, match=r"\w+ \w+"):
+        parse_condition(given)
 
 
 def test_a_condition_cannot_be_nested_for_ever() -> None:
     made: Any = {"path": "a", "equals": 1}
     for _ in range(10_000):
         made = {"not": made}
-    with pytest.raises(BadCondition):
-        read(made)
+    with pytest.raises(InvalidCondition):
+        parse_condition(made)
 
 
 @pytest.mark.demand("flows.choice_model_picks_among")
 def test_a_pattern_cannot_hold_up_the_server() -> None:
     """What backtracks for ever in Python gives up here."""
-    assert not holds(read({"path": "x", "matches": "^(a+)+$"}), lambda path: "a" * 5000 + "b")
+    assert not evaluate_condition(
+        parse_condition({"path": "x", "matches": "^(a+)+$"}), lambda path: "a" * 5000 + "b"
+    )
 
 
 def test_its_paths_are_told() -> None:
-    made = read({"all": [{"path": "a", "equals": 1}, {"not": {"any": [{"path": "b.c", "exists": True}]}}]})
-    assert list(paths(made)) == ["a", "b.c"]
+    made = parse_condition(
+        {"all": [{"path": "a", "equals": 1}, {"not": {"any": [{"path": "b.c", "exists": True}]}}]}
+    )
+    assert list(iter_paths(made)) == ["a", "b.c"]
 
 
 JSON = st.recursive(
@@ -158,5 +168,5 @@ JSON = st.recursive(
 
 @given(JSON, JSON)
 def test_equality_is_an_equality(one: Any, other: Any) -> None:
-    assert equals(one, one)
-    assert equals(one, other) == equals(other, one)
+    assert is_equal(one, one)
+    assert is_equal(one, other) == is_equal(other, one)

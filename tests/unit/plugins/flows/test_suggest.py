@@ -3,8 +3,8 @@
 import pytest
 
 from rightseat.errors import UpstreamBusy
-from rightseat.plugins.flows.flow import Flow, Next, Step
-from rightseat.plugins.flows.suggest import suggested
+from rightseat.plugins.flows.flow import Flow, NextFlow, Step
+from rightseat.plugins.flows.suggest import suggest_next_questions
 from rightseat.types.events import Suggestions
 from tests.kit.house import says
 from tests.unit.plugins.flows.staged import asked, flow, kit, told
@@ -22,7 +22,7 @@ FLOWS = {
 }
 
 
-def after(*following: Next) -> Flow:
+def after(*following: NextFlow) -> Flow:
     return flow(START, name="cves", next_flow=following)
 
 
@@ -32,8 +32,8 @@ async def test_questions_are_rewritten_in_one_call() -> None:
         says('{"question_1": "Open a ticket for web-1", "question_2": "Which\\n hosts are there?"}'),
         flows=FLOWS,
     )
-    made = await suggested(
-        after(Next(flow="tickets"), Next(flow="hosts")), used, "Which CVEs has web-1?", "CVE-1, CVE-2"
+    made = await suggest_next_questions(
+        after(NextFlow(flow="tickets"), NextFlow(flow="hosts")), used, "Which CVEs has web-1?", "CVE-1, CVE-2"
     )
     assert made == Suggestions(("Open a ticket for web-1", "Which hosts are there?"))
     for part in ("Which CVEs has web-1?", "CVE-1, CVE-2", "Opens a ticket for one host.", "Lists all hosts."):
@@ -44,7 +44,7 @@ async def test_questions_are_rewritten_in_one_call() -> None:
 @pytest.mark.demand("flows.next_flow_three_suggestions")
 async def test_a_question_of_the_file_is_shown_as_it_is() -> None:
     used = kit(flows=FLOWS)
-    made = await suggested(after(Next(flow="hosts", question="List them.")), used, "q", "a")
+    made = await suggest_next_questions(after(NextFlow(flow="hosts", question="List them.")), used, "q", "a")
     assert made == Suggestions(("List them.",))
     assert asked(used) == []
 
@@ -53,16 +53,16 @@ async def test_a_question_of_the_file_is_shown_as_it_is() -> None:
 async def test_at_most_three_and_none_that_does_not_exist() -> None:
     used = kit(says('{"question_1": "A", "question_2": "B", "question_3": "C"}'), flows=FLOWS)
     following = after(
-        Next(flow="lost"),
-        Next(flow="tickets"),
-        Next(flow="far", plugin="other"),
-        Next(flow="hosts"),
-        Next(flow="more"),
+        NextFlow(flow="lost"),
+        NextFlow(flow="tickets"),
+        NextFlow(flow="far", plugin="other"),
+        NextFlow(flow="hosts"),
+        NextFlow(flow="more"),
     )
-    assert await suggested(following, used, "q", "a") == Suggestions(("A", "B", "C"))
+    assert await suggest_next_questions(following, used, "q", "a") == Suggestions(("A", "B", "C"))
     assert "Far away." in told(used)
-    assert await suggested(after(Next(flow="lost")), kit(flows=FLOWS), "q", "a") is None
-    assert await suggested(after(), kit(flows=FLOWS), "q", "a") is None
+    assert await suggest_next_questions(after(NextFlow(flow="lost")), kit(flows=FLOWS), "q", "a") is None
+    assert await suggest_next_questions(after(), kit(flows=FLOWS), "q", "a") is None
 
 
 @pytest.mark.demand("flows.next_flow_three_suggestions")
@@ -71,8 +71,8 @@ async def test_a_model_that_cannot_costs_only_its_own() -> None:
         raise UpstreamBusy("Busy.")
         yield
 
-    following = after(Next(flow="tickets"), Next(flow="hosts", question="List them."))
+    following = after(NextFlow(flow="tickets"), NextFlow(flow="hosts", question="List them."))
     used = kit(busy, flows=FLOWS)
-    assert await suggested(following, used, "q", "a") == Suggestions(("List them.",))
+    assert await suggest_next_questions(following, used, "q", "a") == Suggestions(("List them.",))
     garbled = kit(says("no json"), says("no json"), flows=FLOWS)
-    assert await suggested(after(Next(flow="tickets")), garbled, "q", "a") is None
+    assert await suggest_next_questions(after(NextFlow(flow="tickets")), garbled, "q", "a") is None

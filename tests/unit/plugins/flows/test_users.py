@@ -12,15 +12,15 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from rightseat import Runtime
 from rightseat.plugins.flows.responder import FlowResponder
-from rightseat.plugins.flows.stage import Kit
-from rightseat.stores.memory import Memory
-from rightseat.types.chunks import Finish, Fragment, Text
+from rightseat.plugins.flows.stage import FlowServices
+from rightseat.stores.memory import MemoryStore
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
 from rightseat.types.events import Event, Interrupt
-from rightseat.types.messages import said
+from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
-from rightseat.types.turn import Answer, Owner, Turn
+from rightseat.types.turn import InterruptAnswer, Owner, Turn
 from tests.kit.rounds import rounds
 from tests.unit.plugins.flows.acting import flow
 
@@ -56,22 +56,22 @@ async def mine(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | 
 
 
 class Echo:
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[Fragment]:
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         for word in prompt.messages[-1].text.split(" "):
             await asyncio.sleep(0)
-            yield Text(f"{word} ")
-        yield Finish("stop")
+            yield TextChunk(f"{word} ")
+        yield FinishChunk("stop")
 
 
 class Users(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
-        self.store = Memory()
+        self.store = MemoryStore()
         self.flow = flow(FLOW)
         schema = {"type": "object", "properties": {"list": {}, "note": {}}}
         tools = {"mine": Tool("mine", "", schema, mine)}
-        self.kit = Kit(model=Echo(), operations={}, scripts=tools, flows={}, databases={})
+        self.kit = FlowServices(model=Echo(), operations={}, scripts=tools, flows={}, databases={})
         self.runtime = self.made()
         self.open: dict[str, list[Interrupt]] = {user: [] for user in USERS}
         self.seen: dict[str, list[str]] = {user: [] for user in USERS}
@@ -80,9 +80,9 @@ class Users(RuleBasedStateMachine):
         responder = FlowResponder("p.f", self.flow, lambda flow, turn: self.kit, self.store)
         return Runtime(agents={"p.f": responder}, store=self.store)
 
-    async def turn(self, user: str, question: str, answers: tuple[Answer, ...]) -> None:
+    async def turn(self, user: str, question: str, answers: tuple[InterruptAnswer, ...]) -> None:
         turn = Turn(
-            messages=(said("user", question),),
+            messages=(text_message("user", question),),
             assistant="p.f",
             thread="same",
             owner=Owner(user),
@@ -95,11 +95,11 @@ class Users(RuleBasedStateMachine):
                 if isinstance(event, Interrupt):
                     self.open[user].append(event)
 
-    def replies(self, user: str, yes: bool) -> tuple[Answer, ...]:
+    def replies(self, user: str, yes: bool) -> tuple[InterruptAnswer, ...]:
         def payload(one: Interrupt) -> Any:
             return {"approved": yes} if one.kind == "confirm" else f"token-{user}-answer"
 
-        return tuple(Answer(one.id, payload=payload(one)) for one in self.open[user])
+        return tuple(InterruptAnswer(one.id, payload=payload(one)) for one in self.open[user])
 
     @rule(user=st.sampled_from(USERS))
     def ask(self, user: str) -> None:
@@ -125,7 +125,7 @@ class Users(RuleBasedStateMachine):
     def answer_the_others_question(self, thief: str) -> None:
         other = USERS[1 - USERS.index(thief)]
         kept = self.open[other]
-        stolen = tuple(Answer(one.id, payload=f"token-{thief}-answer") for one in kept)
+        stolen = tuple(InterruptAnswer(one.id, payload=f"token-{thief}-answer") for one in kept)
         self.loop.run_until_complete(self.turn(thief, "same question", stolen))
         self.open[other] = kept
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from rightseat import wiring as registry
-from rightseat.config import load
-from rightseat.plugins.selection import Selection
+from rightseat.config.read import load_config
+from rightseat.plugins.selection import ToolSelection
 from rightseat.types.events import Custom, Event, TextDelta
-from rightseat.types.messages import said
+from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
 from rightseat.types.turn import Turn
+from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.library import Runtime
 from tests.kit.client import Client, request
 from tests.kit.house import house
@@ -54,13 +54,13 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
         (home / "flows" / "report.yaml").write_text(FLOW, "utf-8")
         table = f'[models.m]\nspec = "scripted:turns.json"\n[[plugins]]\npath = "plugins"\n{rules}\n'
         (tmp_path / "rightseat.toml").write_text(table + 'allow = ["127.0.0.1"]\n', "utf-8")
-        return registry.runtime(load(env={}), env={})
+        return build_runtime(load_config(env={}), env={})
 
     return made
 
 
 async def asked(runtime: Runtime, name: str, question: str = "all") -> list[Event]:
-    turn = Turn(messages=(said("user", question),), assistant=name)
+    turn = Turn(messages=(text_message("user", question),), assistant=name)
     async with closing(runtime.run(turn)) as events:
         return [event async for event in events]
 
@@ -121,7 +121,7 @@ description: Greets.
 steps: [{name: start, call_type: greet, params: {who: "{question}"}}]
 """
     (home / "flows" / "greeting.yaml").write_text(text, "utf-8")
-    runtime = registry.runtime(load(env={}), env={})
+    runtime = build_runtime(load_config(env={}), env={})
     events = await asked(runtime, "hosts.greeting", "web-01")
     await runtime.close()
     (told,) = [event.value for event in events if isinstance(event, Custom) and "output" in event.value]
@@ -131,11 +131,11 @@ steps: [{name: start, call_type: greet, params: {who: "{question}"}}]
 @pytest.mark.demand("flows.flow_tool_model_picks")
 async def test_flows_are_tools_that_models_choose_from(make: Make) -> None:
     runtime = make(automatic_flow=True)
-    source = runtime.assistants["default"].source
-    assert isinstance(source, Selection)
-    names = list(source.shelf.by_name)
+    source = runtime.assistants["default"].toolset
+    assert isinstance(source, ToolSelection)
+    names = list(source.catalog.by_name)
     assert names == ["hosts_get_hosts", "hosts_report"], "an operation's own flow is no second tool"
-    tool = source.shelf.by_name["hosts_report"].tool
+    tool = source.catalog.by_name["hosts_report"].tool
     assert (tool.description, tool.parameters["required"]) == ("Reports on the hosts.", ["request"])
     await runtime.close()
 
@@ -146,8 +146,8 @@ async def test_flows_are_found_by_name_and_listed_where_the_plugin_appears(make:
     runtime = make(rules="appears = true" if appears else "")
     assert "hosts.report" in runtime.responders
     assert ("hosts.report" in list(runtime.responders)) == appears
-    assert runtime.resolve("anything") is None, "a server with one model answers to any name"
-    assert runtime.resolve("hosts.report") == "hosts.report"
+    assert runtime.resolve_responder("anything") is None, "a server with one model answers to any name"
+    assert runtime.resolve_responder("hosts.report") == "hosts.report"
     async with house(runtime) as home:
         for target in ("/v1/models", "/agents.json", "/copilotkit/info"):
             async with Client(home.url) as client:
@@ -162,14 +162,14 @@ async def test_flows_are_found_by_name_and_listed_where_the_plugin_appears(make:
 @pytest.mark.demand("flows.continuation_whose_flow_changed")
 async def test_a_changed_flow_changes_the_tools_digest(make: Make, tmp_path: Path) -> None:
     def digest(runtime: Runtime) -> str:
-        source = runtime.assistants["default"].source
-        assert isinstance(source, Selection)
-        return source.digest(["hosts_report"])
+        source = runtime.assistants["default"].toolset
+        assert isinstance(source, ToolSelection)
+        return source.fingerprint(["hosts_report"])
 
     first = make()
     flow = tmp_path / "plugins" / "hosts" / "flows" / "report.yaml"
     flow.write_text(FLOW.replace("Tell of", "Speak of"), "utf-8")
-    second = registry.runtime(load(env={}), env={}, before=first)
+    second = build_runtime(load_config(env={}), env={}, before=first)
     assert digest(first) != digest(second)
     await first.close()
     await second.close()

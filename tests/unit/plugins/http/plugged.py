@@ -7,20 +7,27 @@ from typing import Any
 
 from rightseat.config.secret import Secret
 from rightseat.errors import RightseatError
-from rightseat.plugins.http.gate import Gate
-from rightseat.plugins.http.tools import tools_of
-from rightseat.plugins.operation import Body, Operation, Parameter, Place, Response, Server
-from rightseat.plugins.plugin import Auth, AuthKind, Plugin
+from rightseat.plugins.http.gate import PluginPolicy
+from rightseat.plugins.http.tools import make_operation_tools
+from rightseat.plugins.operation import (
+    ApiServer,
+    Operation,
+    OperationResponse,
+    Parameter,
+    ParameterLocation,
+    RequestBody,
+)
+from rightseat.plugins.plugin import AuthKind, Plugin, PluginAuth
 from rightseat.types.events import Artifact
-from rightseat.types.messages import Message, said
+from rightseat.types.messages import Message, text_message
 from rightseat.types.streams import closing
-from rightseat.types.tools import Pause, Result, Tool, ToolContext, failure
+from rightseat.types.tools import Pause, Result, Tool, ToolContext, error_result
 from rightseat.types.turn import Owner, Turn
 
-LOCAL = Gate(allow=("127.0.0.1",), patience=0.2)
+LOCAL = PluginPolicy(allow=("127.0.0.1",), max_retry_wait=0.2)
 
 
-def parameter(name: str, place: Place, schema: Any = None, **more: Any) -> Parameter:
+def parameter(name: str, place: ParameterLocation, schema: Any = None, **more: Any) -> Parameter:
     more.setdefault("style", "simple" if place in ("path", "header") else "form")
     more.setdefault("explode", more["style"] == "form")
     more.setdefault("required", place == "path")
@@ -32,7 +39,7 @@ def operation(
     method: str,
     path: str,
     *parameters: Parameter,
-    body: Body | None = None,
+    body: RequestBody | None = None,
     url: str = "",
     **more: Any,
 ) -> Operation:
@@ -49,7 +56,7 @@ def operation(
     more.setdefault("arguments", arguments)
     more.setdefault("name", "act")
     more.setdefault("description", "It acts.")
-    servers = more.pop("servers", None) or (Server(url=url),)
+    servers = more.pop("servers", None) or (ApiServer(url=url),)
     return Operation(
         id=f"{method} {path}",
         method=method,
@@ -61,29 +68,31 @@ def operation(
     )
 
 
-def object_body(media: str, required: list[str] | None = None, **properties: Any) -> Body:
+def object_body(media: str, required: list[str] | None = None, **properties: Any) -> RequestBody:
     schema = {"type": "object", "properties": properties, "required": required or []}
-    return Body(media=media, schema=schema, required=True, fields={name: name for name in properties})
+    return RequestBody(media=media, schema=schema, required=True, fields={name: name for name in properties})
 
 
-def answers(schema: Any, status: str = "200", media: str = "application/json", **more: Any) -> Response:
-    return Response(status=status, schema=schema, media=media, **more)
+def answers(
+    schema: Any, status: str = "200", media: str = "application/json", **more: Any
+) -> OperationResponse:
+    return OperationResponse(status=status, schema=schema, media=media, **more)
 
 
-def auth(kind: AuthKind, args: dict[str, str] | None = None, **options: Any) -> Auth:
+def auth(kind: AuthKind, args: dict[str, str] | None = None, **options: Any) -> PluginAuth:
     made = {name: Secret(value) for name, value in (args or {}).items()}
-    return Auth(kind=kind, args=made, options=options)
+    return PluginAuth(kind=kind, args=made, options=options)
 
 
-def plugin(*operations: Operation, auth: tuple[Auth, ...] = (), id: str = "shop") -> Plugin:
+def plugin(*operations: Operation, auth: tuple[PluginAuth, ...] = (), id: str = "shop") -> Plugin:
     return Plugin(
         id=id, folder=Path("/nowhere"), name="Shop", description="A shop.", auth=auth, operations=operations
     )
 
 
 @asynccontextmanager
-async def tools(made: Plugin, gate: Gate = LOCAL) -> AsyncIterator[tuple[Tool, ...]]:
-    found = tools_of(made, gate)
+async def tools(made: Plugin, gate: PluginPolicy = LOCAL) -> AsyncIterator[tuple[Tool, ...]]:
+    found = make_operation_tools(made, gate)
     try:
         yield found
     finally:
@@ -129,7 +138,7 @@ async def call(
     tool: Tool,
     arguments: dict[str, Any] | None = None,
     *,
-    messages: tuple[Message, ...] = (said("user", "hi"),),
+    messages: tuple[Message, ...] = (text_message("user", "hi"),),
     headers: dict[str, str] | None = None,
     owner: str = "local",
     after: Pause | None = None,
@@ -143,9 +152,9 @@ async def call(
     assert tool.call is not None
     assert tool.check is not None
     if after is None and (problem := tool.check(arguments or {})):
-        return Said([failure("invalid_arguments", problem)])
+        return Said([error_result("invalid_arguments", problem)])
     try:
         async with closing(tool.call(arguments or {}, context)) as items:
             return Said([item async for item in items])
     except RightseatError as error:
-        return Said([failure(error.code, error.message)])
+        return Said([error_result(error.code, error.message)])

@@ -6,14 +6,14 @@ from typing import Any
 from hypothesis import Phase, find, settings
 from hypothesis import strategies as st
 
-from rightseat.plugins.http.schemas import resolved
-from rightseat.types.schema import checker
+from rightseat.plugins.http.schemas import resolve_ref
+from rightseat.types.schema import get_validator
 
 DEEPEST = 6
 
 
 def sample(schema: Any, root: dict[str, Any], level: int = 0) -> Any:
-    schema = resolved(schema, root)
+    schema = resolve_ref(schema, root)
     for word in ("const", "default"):
         if word in schema:
             return schema[word]
@@ -31,7 +31,7 @@ def sample(schema: Any, root: dict[str, Any], level: int = 0) -> Any:
 
 
 def fits(schema: dict[str, Any], root: dict[str, Any], value: Any) -> bool:
-    return checker({**schema, "$defs": root.get("$defs") or {}}).problem(value) is None
+    return get_validator({**schema, "$defs": root.get("$defs") or {}}).find_problem(value) is None
 
 
 def of_type(schema: dict[str, Any], root: dict[str, Any], level: int) -> Any:

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from rightseat import Assistant, Runtime
-from rightseat.plugins.http.api import Api
-from rightseat.plugins.http.gate import Gate
-from rightseat.plugins.http.hidden import Hiding
-from rightseat.plugins.http.request import Draft
-from rightseat.plugins.http.telling import told
-from rightseat.plugins.http.tools import Caller, tools_of
-from rightseat.types.tokens import estimate
+from rightseat.plugins.http.api import ApiClient
+from rightseat.plugins.http.gate import PluginPolicy
+from rightseat.plugins.http.hidden import Redactor
+from rightseat.plugins.http.request import UnsignedRequest
+from rightseat.plugins.http.telling import format_body
+from rightseat.plugins.http.tools import OperationTool, make_operation_tools
+from rightseat.types.tokens import estimate_tokens
 from rightseat.types.turn import Turn
 from tests.kit.house import Lines, calls, says
 from tests.kit.patience import STUCK
@@ -201,7 +201,7 @@ async def test_a_long_answer_keeps_what_the_document_names(api: Target) -> None:
     assert json.loads(text.splitlines()[0])["hosts"][39] == {"id": "h-039", "name": "web 39"}
     assert "debug" in text
     assert "left out" in text
-    assert estimate(text) <= 1000
+    assert estimate_tokens(text) <= 1000
 
 
 @pytest.mark.demand("plugins.response_size_limit_schema")
@@ -210,7 +210,7 @@ async def test_a_very_long_answer_says_how_much_of_it_is_shown(api: Target, budg
     rows = [{"id": f"h-{n:04}", "name": f"主机 {n}"} for n in range(5000)]
     api.replies = [said({"total": 5000, "hosts": rows})]
     text = (await asked(api, answers(HOSTS), budget=budget)).text
-    assert estimate(text) <= budget
+    assert estimate_tokens(text) <= budget
     assert "of 5000" in text
     assert "h-0000" in text
 
@@ -220,7 +220,7 @@ async def test_the_envelope_and_long_texts_survive(api: Target) -> None:
     text = (await asked(api, budget=400)).text
     assert '"status":"fine"' in text
     assert '"code":0' in text
-    assert estimate(text) <= 400
+    assert estimate_tokens(text) <= 400
 
 
 async def test_an_answer_that_is_not_what_the_document_says_is_kept(api: Target) -> None:
@@ -239,17 +239,19 @@ async def test_the_budget_is_computed_from_the_models_context(api: Target) -> No
     sizes = {}
     for context in (2048, 8192):
         model = Lines(calls(("shop_act", "{}")), says("many"))
-        found = tools_of(made, LOCAL)
+        found = make_operation_tools(made, LOCAL)
         runtime = Runtime(assistants=[Assistant("a", model, tools=found, context=context)])
         [text] = results(await run(runtime))
-        sizes[context] = estimate(text)
+        sizes[context] = estimate_tokens(text)
         await runtime.close()
     assert 0.5 * 2048 < sizes[2048] < 0.8 * 2048
     assert 0.6 * 8192 < sizes[8192] < 0.8 * 8192
     model = Lines(calls(("shop_act", "{}"), ("shop_act", "{}")), says("many"))
     api.replies = [said({"total": 5000, "hosts": rows}) for _ in range(2)]
-    runtime = Runtime(assistants=[Assistant("a", model, tools=tools_of(made, LOCAL), context=8192)])
-    assert sum(map(estimate, results(await run(runtime)))) < 0.8 * 8192
+    runtime = Runtime(
+        assistants=[Assistant("a", model, tools=make_operation_tools(made, LOCAL), context=8192)]
+    )
+    assert sum(map(estimate_tokens, results(await run(runtime)))) < 0.8 * 8192
     await runtime.close()
 
 
@@ -268,7 +270,7 @@ async def test_a_gzip_bomb_is_stopped_at_the_limit(api: Target) -> None:
 
 @pytest.mark.demand("plugins.response_size_limit_schema")
 async def test_a_large_answer_and_one_that_says_so(api: Target) -> None:
-    gate = Gate(allow=("127.0.0.1",), max_bytes=1000)
+    gate = PluginPolicy(allow=("127.0.0.1",), max_bytes=1000)
     api.replies = [sent(b"x" * 1001, "text/plain"), sent(b"x" * 1000, "text/plain")]
     async with tools(plugin(operation("GET", "/x", url=api.url)), gate) as (tool,):
         assert (await call(tool)).error["code"] == "upstream_too_large"
@@ -288,7 +290,7 @@ async def test_a_large_answer_and_one_that_says_so(api: Target) -> None:
 )
 async def test_json_that_would_break_a_reader(api: Target, body: bytes) -> None:
     api.replies = [sent(body, "application/json"), sent(body, "application/json", 400)]
-    assert estimate((await asked(api, answers(HOSTS), budget=300)).text) <= 300
+    assert estimate_tokens((await asked(api, answers(HOSTS), budget=300)).text) <= 300
     assert (await asked(api)).error["code"] == "http_400"
 
 
@@ -304,9 +306,9 @@ async def test_the_whole_answer_as_data(api: Target) -> None:
         sent("{not json", "application/json"),
         said({"error": "no"}, 400),
     ]
-    made = Api(plugin(operation("GET", "/x", url=api.url, name="x")), LOCAL)
-    caller = Caller(made, made.plugin.operations[0])
-    found = [await caller.perform({}, {}, Turn(messages=())) for _ in range(5)]
+    made = ApiClient(plugin(operation("GET", "/x", url=api.url, name="x")), LOCAL)
+    caller = OperationTool(made, made.plugin.operations[0])
+    found = [await caller.execute({}, {}, Turn(messages=())) for _ in range(5)]
     await made.close()
     assert found[0].value == {"hosts": rows}
     assert len(found[0].result.text) < len(found[0].fetched.data) / 10
@@ -328,13 +330,13 @@ async def test_a_very_large_answer_holds_up_nobody(api: Target) -> None:
             beats += 1
 
     made = operation("GET", "/x", url=api.url, responses=(answers(HOSTS),))
-    caller = Api(plugin(made), LOCAL)
-    fetched, _ = await caller.send(made, Draft(method="GET", path="/x"), Turn(messages=()))
+    caller = ApiClient(plugin(made), LOCAL)
+    fetched, _ = await caller.send(made, UnsignedRequest(method="GET", path="/x"), Turn(messages=()))
     await caller.close()
     heart = asyncio.create_task(beat())
-    text = await told(fetched, made.responses[0], 2000, Hiding())
+    text = await format_body(fetched, made.responses[0], 2000, Redactor())
     heart.cancel()
     assert "of 15000" in text
-    assert estimate(text) <= 2000
+    assert estimate_tokens(text) <= 2000
     # Reading it takes a second or so, and in the loop itself it would be one beat: nobody waits for that.
     assert beats >= 10

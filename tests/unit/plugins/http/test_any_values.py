@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from rightseat.errors import CallerError
 from rightseat.http.fetch.fetch import check_headers
-from rightseat.plugins.http.arguments import Arguments
-from rightseat.plugins.http.request import draft
-from rightseat.plugins.operation import Body, Encoding, Operation
-from rightseat.types.schema import checker
+from rightseat.plugins.http.arguments import OperationArguments
+from rightseat.plugins.http.request import build_request
+from rightseat.plugins.operation import Encoding, Operation, RequestBody
+from rightseat.types.schema import get_validator
 from tests.unit.plugins.http.plugged import operation, parameter
 
 SERVER = "https://api.example/v1"
@@ -53,8 +53,8 @@ def test_any_value_anywhere(
     one = parameter("p", where, style=style, explode=explode, reserved=reserved, media=media)
     asked = operation("GET", "/a/{p}/z" if where == "path" else "/a/z", one)
     try:
-        made = draft(asked, {"p": value}, {}, limit=1000)
-        url = made.url(SERVER)
+        made = build_request(asked, {"p": value}, {}, limit=1000)
+        url = made.build_url(SERVER)
         check_headers(made.headers)
         check_headers({"Cookie": "; ".join(made.cookies)})
     except CallerError:
@@ -71,7 +71,7 @@ def test_any_value_anywhere(
 
 @given(VALUES, VALUES, st.sampled_from(MEDIAS), st.booleans())
 def test_any_value_in_any_body(value: Any, other: Any, media: str, whole: bool) -> None:
-    body = Body(
+    body = RequestBody(
         media=media,
         schema={},
         required=True,
@@ -80,7 +80,7 @@ def test_any_value_in_any_body(value: Any, other: Any, media: str, whole: bool) 
     )
     asked = operation("POST", "/x", body=body)
     arguments = {"body": value} if whole else {"a": value, "b": other}
-    made = draft(asked, arguments, {}, limit=1000)
+    made = build_request(asked, arguments, {}, limit=1000)
     check_headers(made.headers)
     if "multipart" not in media or whole:
         return
@@ -111,16 +111,16 @@ SHAPED = st.fixed_dictionaries({}, optional=dict.fromkeys(("a", "b", "c", "d", "
 
 @given(SHAPED)
 def test_what_passes_the_check_is_whole_or_can_be_asked_for(given_values: dict[str, Any]) -> None:
-    arguments = Arguments(
+    arguments = OperationArguments(
         Operation(id="x", name="x", method="GET", path="/", description="", arguments=SCHEMA)
     )
     before = repr(given_values)
-    problem = arguments.problem(given_values)
+    problem = arguments.check(given_values)
     assert repr(given_values) == before
-    settled = arguments.settled(given_values)
-    assert repr(arguments.settled(settled)) == repr(settled)
+    settled = arguments.normalize(given_values)
+    assert repr(arguments.normalize(settled)) == repr(settled)
     if problem is None:
-        missing = arguments.missing(settled)
+        missing = arguments.find_missing(settled)
         assert missing is not None
-        assert (checker(SCHEMA).problem(settled) is None) == (missing == [])
-        assert checker(arguments.form(missing)).problem({}) is None or missing
+        assert (get_validator(SCHEMA).find_problem(settled) is None) == (missing == [])
+        assert get_validator(arguments.build_form(missing)).find_problem({}) is None or missing

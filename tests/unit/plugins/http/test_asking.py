@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rightseat import Runtime, said
-from rightseat.plugins.http.gate import Gate
-from rightseat.plugins.http.tools import tools_of
-from rightseat.plugins.operation import Body, Operation
+from rightseat import Runtime, text_message
+from rightseat.plugins.http.gate import PluginPolicy
+from rightseat.plugins.http.tools import make_operation_tools
+from rightseat.plugins.operation import Operation, RequestBody
 from rightseat.plugins.plugin import Plugin
-from rightseat.stores.sqlite import SQLite
+from rightseat.stores.sqlite import SQLiteStore
 from rightseat.types.events import CallResult, Interrupt, RunFinished
-from rightseat.types.schema import checker
-from rightseat.types.turn import Answer
+from rightseat.types.schema import get_validator
+from rightseat.types.turn import InterruptAnswer
 from tests.kit.house import Lines, calls, says
 from tests.unit.engine.asking import codes, results, run
 from tests.unit.plugins.http.plugged import LOCAL, call, object_body, operation, parameter, plugin, tools
@@ -27,8 +27,8 @@ TEXT = {"type": "string"}
 HOST = {"type": "string", "pattern": "^h-[0-9]{3}$", "description": "主机ID"}
 
 
-def gate(confirm: Any) -> Gate:
-    return Gate(allow=("127.0.0.1",), confirm=confirm)
+def gate(confirm: Any) -> PluginPolicy:
+    return PluginPolicy(allow=("127.0.0.1",), confirm=confirm)
 
 
 def ticket(url: str, **more: Any) -> Operation:
@@ -37,23 +37,23 @@ def ticket(url: str, **more: Any) -> Operation:
 
 
 def kept(model: Lines, made: Plugin, folder: Path) -> Runtime:
-    store = SQLite(folder)
-    return Runtime(model=model, tools=tools_of(made, LOCAL), store=store, closers=(store.close,))
+    store = SQLiteStore(folder)
+    return Runtime(model=model, tools=make_operation_tools(made, LOCAL), store=store, closers=(store.close,))
 
 
 @pytest.mark.demand("plugins.missing_required_values_question", "plugins.bug_original_loader_calling")
 async def test_missing_values_are_asked_for_and_only_those(api: Target) -> None:
     model = Lines(calls(("shop_act", '{"method":"hot","host":""}')), says("done"))
-    runtime = Runtime(model=model, tools=tools_of(plugin(ticket(api.url)), LOCAL))
+    runtime = Runtime(model=model, tools=make_operation_tools(plugin(ticket(api.url)), LOCAL))
     events = await run(runtime)
     [ask] = [event for event in events if isinstance(event, Interrupt)]
     assert (ask.kind, ask.schema["properties"], ask.schema["required"]) == ("form", {"host": HOST}, ["host"])
     assert ask.message == "act 还需要：host (主机ID)。请问应填写什么？"
     assert api.got == []
     # What does not fit is asked again, and the call is not made.
-    events = await run(runtime, answers=(Answer(ask.id, payload={"host": "web"}),))
+    events = await run(runtime, answers=(InterruptAnswer(ask.id, payload={"host": "web"}),))
     [again] = [event for event in events if isinstance(event, Interrupt)]
-    events = await run(runtime, answers=(Answer(again.id, payload={"host": "h-001"}),))
+    events = await run(runtime, answers=(InterruptAnswer(again.id, payload={"host": "h-001"}),))
     assert isinstance(events[-1], RunFinished)
     assert json.loads(api.last.body) == {"method": "hot", "host": "h-001"}
     await runtime.close()
@@ -65,7 +65,7 @@ async def test_a_pattern_of_a_number_is_kept_to_however_the_number_is_written(ap
     body = object_body("application/json", ["price"], price=price)
     model = Lines(calls(("shop_act", '{"price":1.234}')), calls(("shop_act", '{"price":1.50}')), says("done"))
     made = operation("POST", "/prices", body=body, url=api.url)
-    runtime = Runtime(model=model, tools=tools_of(plugin(made), LOCAL))
+    runtime = Runtime(model=model, tools=make_operation_tools(plugin(made), LOCAL))
     await run(runtime)
     assert [json.loads(got.body) for got in api.got] == [{"price": 1.5}]
     [told] = [message.text for message in model.asked[1].messages if message.role == "tool"]
@@ -84,7 +84,7 @@ async def test_values_that_are_missing_deeper_are_asked_for_where_they_belong(ap
     }
     named = {"type": "object", "properties": {"name": HOST}, "required": ["name"]}
     asked = operation(
-        "POST", "/x", body=Body(media="application/json", schema=whole, required=True), url=api.url
+        "POST", "/x", body=RequestBody(media="application/json", schema=whole, required=True), url=api.url
     )
     schema = {
         "type": "object",
@@ -104,7 +104,7 @@ async def test_values_that_are_missing_deeper_are_asked_for_where_they_belong(ap
         }
         assert "body.name (主机ID)" in pause.asks[0].message
         answer = {"body": {"name": "h-001", "window": {"to": "then"}}}
-        assert checker(form).problem(answer) is None
+        assert get_validator(form).find_problem(answer) is None
         await call(tool, after=pause, answer=answer)
         # In a list nobody could tell which of them is meant: that is the model's to mend.
         assert (await call(tool, {"body": "no"})).error["code"] == "invalid_arguments"
@@ -117,7 +117,7 @@ async def test_values_that_are_missing_deeper_are_asked_for_where_they_belong(ap
 
 async def test_a_wrong_value_is_the_models_to_mend(api: Target) -> None:
     model = Lines(calls(("shop_act", '{"method":"hot","host":"web"}')), says("sorry"))
-    runtime = Runtime(model=model, tools=tools_of(plugin(ticket(api.url)), LOCAL))
+    runtime = Runtime(model=model, tools=make_operation_tools(plugin(ticket(api.url)), LOCAL))
     events = await run(runtime)
     assert codes(events) == ["invalid_arguments"]
     assert "h-[0-9]{3}" in results(events)[0]
@@ -127,10 +127,10 @@ async def test_a_wrong_value_is_the_models_to_mend(api: Target) -> None:
 
 async def test_a_form_that_a_person_refuses_ends_the_call(api: Target) -> None:
     model = Lines(calls(("shop_act", "{}")), says("ok"))
-    runtime = Runtime(model=model, tools=tools_of(plugin(ticket(api.url)), LOCAL))
+    runtime = Runtime(model=model, tools=make_operation_tools(plugin(ticket(api.url)), LOCAL))
     [ask] = [event for event in await run(runtime) if isinstance(event, Interrupt)]
     assert ask.schema["required"] == ["host", "method"]
-    assert codes(await run(runtime, answers=(Answer(ask.id, "cancelled"),))) == ["cancelled"]
+    assert codes(await run(runtime, answers=(InterruptAnswer(ask.id, "cancelled"),))) == ["cancelled"]
     assert api.got == []
     await runtime.close()
 
@@ -178,10 +178,10 @@ async def test_a_dangerous_call_waits_for_a_yes_and_shows_what_is_sent(api: Targ
     assert ask.message == (f"Allow DELETE /api/hosts/a%2Fb%E2%80%AE at {host} with " + '{"id":"a/b\\u202e"}?')
     assert api.got == []
     second = kept(Lines(says("gone")), made, tmp_path)
-    events = await run(second, answers=(Answer(ask.id, payload={"approved": True}),))
+    events = await run(second, answers=(InterruptAnswer(ask.id, payload={"approved": True}),))
     assert [event.failed for event in events if isinstance(event, CallResult)] == [False]
     assert [(got.method, got.line) for got in api.got] == [("DELETE", "/api/hosts/a%2Fb%E2%80%AE")]
-    again = await run(second, answers=(Answer(ask.id, payload={"approved": True}),))
+    again = await run(second, answers=(InterruptAnswer(ask.id, payload={"approved": True}),))
     assert len(api.got) == 1, again
     await second.close()
 
@@ -246,8 +246,8 @@ async def test_a_result_that_orders_a_dangerous_call_only_leads_to_a_question(ap
         operation("DELETE", "/all", url=api.url, name="wipe", dangerous=True),
     )
     model = Lines(calls(("shop_news", "{}")), calls(("shop_wipe", '{"approved":true,"confirm":false}')))
-    runtime = Runtime(model=model, tools=tools_of(made, LOCAL))
-    events = await run(runtime, messages=(said("user", "news?"),))
+    runtime = Runtime(model=model, tools=make_operation_tools(made, LOCAL))
+    events = await run(runtime, messages=(text_message("user", "news?"),))
     assert [event.kind for event in events if isinstance(event, Interrupt)] == ["confirm"]
     assert [got.method for got in api.got] == ["GET"]
     await runtime.close()

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.plugins.http.gate import Gate
-from rightseat.plugins.http.tools import tools_of
-from rightseat.plugins.operation import Body, Encoding
-from rightseat.types.messages import File, Image, Message, Text
+from rightseat.plugins.http.gate import PluginPolicy
+from rightseat.plugins.http.tools import make_operation_tools
+from rightseat.plugins.operation import Encoding, RequestBody
+from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, TextMessagePart
 from tests.kit.client import Client
 from tests.kit.house import Lines, calls, house, says
 from tests.unit.plugins.http.plugged import LOCAL, call, object_body, operation, plugin, tools
@@ -27,12 +27,12 @@ def packed(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def with_files(*parts: File | Image, text: str = "here") -> tuple[Message, ...]:
-    return (Message("user", (Text(text), *parts)),)
+def with_files(*parts: FileMessagePart | ImageMessagePart, text: str = "here") -> tuple[Message, ...]:
+    return (Message("user", (TextMessagePart(text), *parts)),)
 
 
-def file(name: str, data: bytes, media: str | None = None) -> File:
-    return File(name, media, packed(data))
+def file(name: str, data: bytes, media: str | None = None) -> FileMessagePart:
+    return FileMessagePart(name, media, packed(data))
 
 
 @pytest.mark.demand("plugins.json_form_multipart_files", "plugins.bug_original_loader_calling")
@@ -48,7 +48,7 @@ async def test_json(api: Target, media: str) -> None:
 
 
 async def test_a_json_body_that_is_one_argument(api: Target) -> None:
-    body = Body(
+    body = RequestBody(
         media="application/json", schema={"type": "array", "items": {"type": "integer"}}, required=True
     )
     async with tools(plugin(operation("PUT", "/x", body=body, url=api.url))) as (tool,):
@@ -60,7 +60,7 @@ async def test_a_json_body_that_is_one_argument(api: Target) -> None:
 async def test_fields_under_other_arguments_and_nested_defaults(api: Target) -> None:
     inner = {"type": "object", "properties": {"hours": {"type": "integer", "default": 2}, "at": TEXT}}
     schema = {"type": "object", "properties": {"id": TEXT, "window": inner}}
-    body = Body(
+    body = RequestBody(
         media="application/json", schema=schema, fields={"id": "id_body", "window": "window"}, required=True
     )
     async with tools(plugin(operation("POST", "/x", body=body, url=api.url))) as (tool,):
@@ -77,7 +77,7 @@ async def test_no_body_where_none_is_known(api: Target, method: str) -> None:
 
 
 async def test_no_body_where_none_was_given(api: Target) -> None:
-    optional = Body(media="application/json", schema={"type": "object", "properties": {"a": TEXT}})
+    optional = RequestBody(media="application/json", schema={"type": "object", "properties": {"a": TEXT}})
     delete = operation("DELETE", "/x", body=optional, url=api.url)
     async with tools(plugin(delete)) as (tool,):
         await call(tool)
@@ -99,7 +99,7 @@ async def test_a_urlencoded_form(api: Target, media: str) -> None:
 
 @pytest.mark.demand("plugins.json_form_multipart_files")
 async def test_a_urlencoded_form_with_encodings(api: Target) -> None:
-    body = Body(
+    body = RequestBody(
         media="application/x-www-form-urlencoded",
         schema={"type": "object", "properties": {name: {} for name in "abcd"}},
         required=True,
@@ -149,7 +149,7 @@ async def test_multipart_with_files_lists_and_json_parts(api: Target) -> None:
 
 @pytest.mark.demand("plugins.json_form_multipart_files")
 async def test_multipart_encodings_and_headers_of_parts(api: Target) -> None:
-    body = Body(
+    body = RequestBody(
         media="multipart/form-data",
         schema={"type": "object", "properties": {"f": FILE, "x": {}, "t": TEXT}},
         required=True,
@@ -188,14 +188,16 @@ async def test_names_in_a_form_cannot_break_out_of_their_quotes(api: Target) -> 
     ],
 )
 async def test_text_and_xml(api: Target, media: str, value: Any, sent: bytes) -> None:
-    body = Body(media=media, schema={"type": ["string", "integer"]}, required=True)
+    body = RequestBody(media=media, schema={"type": ["string", "integer"]}, required=True)
     async with tools(plugin(operation("POST", "/x", body=body, url=api.url))) as (tool,):
         await call(tool, {"body": value})
     assert (api.last.body, api.last.headers["content-type"]) == (sent, media)
 
 
 async def test_an_object_as_xml(api: Target) -> None:
-    body = Body(media="application/xml", schema={"type": "object", "xml": {"name": "pet"}}, required=True)
+    body = RequestBody(
+        media="application/xml", schema={"type": "object", "xml": {"name": "pet"}}, required=True
+    )
     async with tools(plugin(operation("POST", "/x", body=body, url=api.url))) as (tool,):
         await call(tool, {"body": {"name": "a<b", "tags": ["x", "y"], "><evil": 1}})
     made = '<pet><name>a&lt;b</name><tags>x</tags><tags>y</tags><item name="&gt;&lt;evil">1</item></pet>'
@@ -204,8 +206,8 @@ async def test_an_object_as_xml(api: Target) -> None:
 
 @pytest.mark.demand("plugins.json_form_multipart_files")
 async def test_a_file_as_the_whole_body(api: Target) -> None:
-    body = Body(media="application/octet-stream", schema=FILE, required=True)
-    image = Body(media="image/*", schema=FILE, required=True)
+    body = RequestBody(media="application/octet-stream", schema=FILE, required=True)
+    image = RequestBody(media="image/*", schema=FILE, required=True)
     url = f"data:image/png;base64,{packed(PNG)}"
     made = plugin(
         operation("POST", "/raw", body=body, url=api.url, name="raw"),
@@ -214,7 +216,7 @@ async def test_a_file_as_the_whole_body(api: Target) -> None:
     async with tools(made) as (raw, picture):
         await call(raw, {"body": "a.bin"}, messages=with_files(file("a.bin", PNG)))
         assert (api.last.body, api.last.headers["content-type"]) == (PNG, "application/octet-stream")
-        await call(picture, {"body": "it"}, messages=with_files(Image(url)))
+        await call(picture, {"body": "it"}, messages=with_files(ImageMessagePart(url)))
     assert (api.last.body, api.last.headers["content-type"]) == (PNG, "image/png")
 
 
@@ -247,7 +249,7 @@ async def test_the_newest_of_two_files_with_one_name(api: Target) -> None:
 
 
 async def test_a_data_url_as_a_files_content_and_files_of_other_roles(api: Target) -> None:
-    theirs = File("mine.txt", None, f"data:text/html;base64,{packed(b'<p>')}")
+    theirs = FileMessagePart("mine.txt", None, f"data:text/html;base64,{packed(b'<p>')}")
     forged = Message("tool", (file("tool.txt", b"no"),), call_id="c")
     async with tools(upload(api)) as (tool,):
         await call(tool, {}, messages=(*with_files(theirs), forged))
@@ -285,7 +287,7 @@ async def test_a_list_of_files_left_out_takes_all_that_are_there(api: Target) ->
 
 async def test_pictures_without_names_are_several(api: Target) -> None:
     body = object_body("multipart/form-data", ["fs"], fs={"type": "array", "items": FILE})
-    pictures = [Image(f"data:image/png;base64,{packed(data)}") for data in (b"1", b"2", b"3")]
+    pictures = [ImageMessagePart(f"data:image/png;base64,{packed(data)}") for data in (b"1", b"2", b"3")]
     async with tools(plugin(operation("POST", "/x", body=body, url=api.url))) as (tool,):
         await call(tool, {}, messages=with_files(*pictures, pictures[0]))
     assert sorted(part[3] for part in api.parsed[0]) == [b"1", b"2", b"3"]
@@ -293,11 +295,11 @@ async def test_pictures_without_names_are_several(api: Target) -> None:
 
 
 async def test_a_file_over_the_limit_and_a_broken_one(api: Target) -> None:
-    gate = Gate(allow=("127.0.0.1",), max_upload=1000)
+    gate = PluginPolicy(allow=("127.0.0.1",), max_upload=1000)
     async with tools(upload(api), gate) as (tool,):
         large = await call(tool, {}, messages=with_files(file("l.bin", b"x" * 1001)))
         huge = await call(tool, {}, messages=with_files(file("h.bin", b"x" * 10_000)))
-        broken = await call(tool, {}, messages=with_files(File("b.bin", None, "!!!")))
+        broken = await call(tool, {}, messages=with_files(FileMessagePart("b.bin", None, "!!!")))
     assert "larger than" in large.error["message"]
     assert "larger than" in huge.error["message"]
     assert "did not arrive whole" in broken.error["message"]
@@ -306,7 +308,7 @@ async def test_a_file_over_the_limit_and_a_broken_one(api: Target) -> None:
 
 async def test_the_address_of_a_picture_is_never_fetched(api: Target) -> None:
     async with tools(upload(api)) as (tool,):
-        said = await call(tool, {}, messages=with_files(Image(f"{api.url}/picture.png")))
+        said = await call(tool, {}, messages=with_files(ImageMessagePart(f"{api.url}/picture.png")))
     assert "attach" in said.pause.asks[0].message
     assert api.got == []
 
@@ -316,7 +318,7 @@ async def test_a_file_attached_to_the_answer_where_a_door_has_only_text(api: Tar
     url = f"data:text/plain;base64,{packed(b'late')}"
     part = {"type": "file", "file": {"filename": "late.txt", "file_data": url}}
     history: list[dict[str, Any]] = []
-    async with house(Runtime(model=model, tools=tools_of(upload(api), LOCAL))) as home:
+    async with house(Runtime(model=model, tools=make_operation_tools(upload(api), LOCAL))) as home:
         for content in ("upload it", [{"type": "text", "text": "here"}, part]):
             history.append({"role": "user", "content": content})
             async with Client(home.url) as client:

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from rightseat.config.secret import Secret
 from rightseat.errors import ConfigError
-from rightseat.plugins.http.gate import Gate
-from rightseat.plugins.http.oidc import Token, Tokens
-from rightseat.plugins.http.tools import tools_of
+from rightseat.plugins.http.gate import PluginPolicy
+from rightseat.plugins.http.oidc import AccessToken, TokenClient
+from rightseat.plugins.http.tools import make_operation_tools
 from tests.unit.plugins.http.plugged import (
     LOCAL,
     auth,
@@ -159,7 +159,7 @@ async def test_a_secret_that_is_not_there_stops_the_call_and_tells_the_operator_
 
 @pytest.mark.demand("plugins.credentials_never_logged_never")
 def test_a_plain_secret_is_warned_of_without_being_shown(caplog: pytest.LogCaptureFixture) -> None:
-    tools_of(plugin(auth=(auth("header", {"X-Key": CANARY}),)), Gate())
+    make_operation_tools(plugin(auth=(auth("header", {"X-Key": CANARY}),)), PluginPolicy())
     assert "X-Key" in caplog.text
     assert CANARY not in caplog.text
 
@@ -169,13 +169,13 @@ def test_a_credential_that_the_plugin_does_not_use_is_a_mistake(field: str) -> N
     made = plugin(auth=(auth("header", {"X-Key": "env:A"}),))
     value: Any = {"X-Kee": Secret("env:A") if field == "credentials" else "X-User"}
     with pytest.raises(ConfigError, match="x-key"):
-        tools_of(made, replace(LOCAL, **{field: value}))
+        make_operation_tools(made, replace(LOCAL, **{field: value}))
 
 
 @pytest.mark.demand("plugins.per_user_credentials_come")
 async def test_each_callers_own_credential(api: Target) -> None:
     made = plugin(operation("GET", "/x", url=api.url), auth=(auth("header", {"Authorization": CANARY}),))
-    async with tools(made, replace(LOCAL, caller={"Authorization": "X-Shop-Token"})) as (tool,):
+    async with tools(made, replace(LOCAL, caller_headers={"Authorization": "X-Shop-Token"})) as (tool,):
         await call(tool, headers={"x-shop-token": "Bearer alice"}, owner="alice")
         await call(tool, headers={"x-shop-token": "Bearer bob"}, owner="bob")
         # The shared one is no substitute: it may be allowed more than this caller is.
@@ -279,7 +279,7 @@ async def test_the_originals_exchange_is_per_user(api: Target) -> None:
         operation("GET", "/x", url=api.url),
         auth=(auth("oidc", {"access-token": ""}, domain="aops", client_id="me", **options),),
     )
-    async with tools(made, replace(LOCAL, caller={"access_token": "X-Token"})) as (tool,):
+    async with tools(made, replace(LOCAL, caller_headers={"access_token": "X-Token"})) as (tool,):
         for user in ("alice", "bob", "alice"):
             await call(tool, owner=user, headers={"x-token": f"Bearer {user}"})
         without = await call(tool, owner="alice")
@@ -304,7 +304,7 @@ async def test_an_exchange_that_nobody_configured_says_what_to_write(api: Target
 async def test_token_exchange_by_rfc_8693(api: Target) -> None:
     tokens_from(api, ("/token", counting(expires_in="600")))
     made = oidc(api, grant="token_exchange", audience="shop")
-    async with tools(made, replace(LOCAL, caller={"access_token": "X-Token"})) as (tool,):
+    async with tools(made, replace(LOCAL, caller_headers={"access_token": "X-Token"})) as (tool,):
         await call(tool, headers={"x-token": "subject"})
     form = parse_qs(api.got[0].body.decode())
     assert form["grant_type"] == ["urn:ietf:params:oauth:grant-type:token-exchange"]
@@ -384,17 +384,17 @@ async def test_a_sign_in_server_that_gives_no_token(api: Target, reply: Any) -> 
 
 
 async def test_a_sign_in_server_at_a_private_address_is_allowed_as_any_other(api: Target) -> None:
-    async with tools(oidc(api), Gate()) as (tool,):
+    async with tools(oidc(api), PluginPolicy()) as (tool,):
         assert 'allow = ["127.0.0.1"]' in (await call(tool)).error["message"]
     assert api.got == []
 
 
 def test_tokens_do_not_show_themselves() -> None:
-    assert CANARY not in repr(Token(CANARY, 1.0, CANARY))
+    assert CANARY not in repr(AccessToken(CANARY, 1.0, CANARY))
 
 
 async def test_tokens_of_many_users_are_bounded() -> None:
-    tokens = Tokens("shop", auth("oidc", token_url="https://a.example/t"), Gate(), lambda *_: "")
+    tokens = TokenClient("shop", auth("oidc", token_url="https://a.example/t"), PluginPolicy(), lambda *_: "")
     for number in range(1100):
-        tokens.slot(str(number))
+        tokens.slot_for(str(number))
     assert len(tokens.slots) == 1000

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rightseat.plugins.http.gate import Gate
-from rightseat.plugins.http.tools import tools_of
-from rightseat.plugins.load import read, read_all
+from rightseat.plugins.http.gate import PluginPolicy
+from rightseat.plugins.http.tools import make_operation_tools
+from rightseat.plugins.load import read_plugin, read_plugins
 from rightseat.plugins.operation import Operation
 from rightseat.plugins.plugin import Plugin
-from rightseat.types.messages import File, Message, Text
-from rightseat.types.schema import checker
+from rightseat.types.messages import FileMessagePart, Message, TextMessagePart
+from rightseat.types.schema import get_validator
 from tests.unit.plugins.http.plugged import call
 from tests.unit.plugins.http.samples import sample
 from tests.unit.plugins.http.target import Got, Target, said, sent
@@ -23,7 +23,9 @@ from tests.unit.plugins.http.target import Got, Target, said, sent
 pytestmark = pytest.mark.io
 
 REAL = Path(__file__).resolve().parents[5] / "shared" / "plugins"
-ATTACHED = (Message("user", (Text("here"), File("data.bin", "application/x-data", "AAEC"))),)
+ATTACHED = (
+    Message("user", (TextMessagePart("here"), FileMessagePart("data.bin", "application/x-data", "AAEC"))),
+)
 PETS = """
 openapi: 3.0.0
 info: {title: Pets, version: "1"}
@@ -102,14 +104,16 @@ def folder(path: Path, document: str) -> Plugin:
     path.mkdir()
     (path / "plugin.json").write_text('{"id":"pets","name":"Pets","description":"All about pets."}')
     (path / "openapi.yaml").write_text(document)
-    return read(path)
+    return read_plugin(path)
 
 
 async def called(plugin: Plugin, api: Target) -> int:
     """Every operation, against a server that answers in the shape of the document."""
-    gate = Gate(allow=("127.0.0.1",), server=f"{api.url}/base", confirm="never", retries=0)
+    gate = PluginPolicy(allow=("127.0.0.1",), server=f"{api.url}/base", confirm="never", retries=0)
     # Who signs in is not asked here.
-    found = tools_of(replace(plugin, auth=tuple(one for one in plugin.auth if one.kind != "oidc")), gate)
+    found = make_operation_tools(
+        replace(plugin, auth=tuple(one for one in plugin.auth if one.kind != "oidc")), gate
+    )
     try:
         for operation, tool in zip(plugin.operations, found, strict=True):
             arguments = sample(tool.parameters, tool.parameters)
@@ -149,7 +153,7 @@ def check(operation: Operation, arguments: dict[str, Any], got: Got) -> None:
         return
     assert got.headers["content-type"].startswith(body.media.partition(";")[0])
     if "json" in body.media:
-        assert checker(body.schema).problem(json.loads(got.body)) is None, (operation.id, got.body)
+        assert get_validator(body.schema).find_problem(json.loads(got.body)) is None, (operation.id, got.body)
     elif body.media.startswith("multipart/"):
         for name in body.schema.get("required") or ():
             assert f'name="{name}"'.encode() in got.body
@@ -165,7 +169,10 @@ async def test_every_operation_of_a_document_like_petstore(api: Target, tmp_path
 @pytest.mark.demand("plugins.petstore_like_document_500")
 async def test_the_arguments_arrive_as_the_document_says(api: Target, tmp_path: Path) -> None:
     plugin = folder(tmp_path / "pets", PETS)
-    found = {tool.name: tool for tool in tools_of(plugin, Gate(allow=("127.0.0.1",), server=api.url))}
+    found = {
+        tool.name: tool
+        for tool in make_operation_tools(plugin, PluginPolicy(allow=("127.0.0.1",), server=api.url))
+    }
     await call(found["pets_listPets"], {"limit": 5, "tags": ["a", "b c"], "filter": {"age": 3}})
     assert api.last.line == "/pets?limit=5&tags=a,b%20c&filter%5Bage%5D=3"
     upload = next(tool for tool in found.values() if "Upload" in tool.description)
@@ -217,7 +224,7 @@ async def test_a_document_of_500_operations(api: Target, tmp_path: Path) -> None
     }
     plugin = folder(tmp_path / "many", json.dumps(document))
     begun = time.process_time()
-    names = {tool.name for tool in tools_of(plugin, Gate())}
+    names = {tool.name for tool in make_operation_tools(plugin, PluginPolicy())}
     assert time.process_time() - begun < 15
     assert len(names) == 500
     assert await called(plugin, api) == 500
@@ -226,7 +233,7 @@ async def test_a_document_of_500_operations(api: Target, tmp_path: Path) -> None
 @pytest.mark.demand("plugins.real_plugins_present_all")
 @pytest.mark.skipif(not REAL.is_dir(), reason="no real plugins here")
 async def test_every_operation_of_real_plugins(api: Target, capsys: pytest.CaptureFixture[str]) -> None:
-    counts = {plugin.id: await called(plugin, api) for plugin in read_all([REAL])}
+    counts = {plugin.id: await called(plugin, api) for plugin in read_plugins([REAL])}
     with capsys.disabled():
         print(f"\nreal plugins: {sum(counts.values())} operations called: {counts}")
     assert counts["aops-apollo"] == 43

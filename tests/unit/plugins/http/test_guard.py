@@ -10,9 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from rightseat.errors import AddressRefused
-from rightseat.http.fetch import Rules, exchange
-from rightseat.plugins.http.gate import Gate
-from rightseat.plugins.operation import Server
+from rightseat.http.fetch import AddressRules, exchange
+from rightseat.plugins.http.gate import PluginPolicy
+from rightseat.plugins.operation import ApiServer
 from tests.kit.patience import STUCK
 from tests.kit.sinks import Sink
 from tests.unit.http.certificate import certificate
@@ -97,7 +97,7 @@ async def test_a_server_that_is_not_public_is_not_called(host: str) -> None:
     async with Sink() as sink:
         port = sink.url.rpartition(":")[2]
         made = plugin(operation("GET", "/x", url=f"http://{host}:{port}"), auth=KEYS)
-        async with tools(made, Gate(patience=0.1)) as (tool,):
+        async with tools(made, PluginPolicy(max_retry_wait=0.1)) as (tool,):
             error = (await call(tool)).error
         assert error["code"] == "address_refused", error
         sink.assert_untouched()
@@ -129,7 +129,9 @@ async def test_a_server_that_is_not_public_is_not_called(host: str) -> None:
     ],
 )
 async def test_addresses_and_schemes_that_are_never_called(url: str) -> None:
-    async with tools(plugin(operation("GET", "/x", url=url), auth=KEYS), Gate(patience=0.1)) as (tool,):
+    async with tools(
+        plugin(operation("GET", "/x", url=url), auth=KEYS), PluginPolicy(max_retry_wait=0.1)
+    ) as (tool,):
         begun = time.monotonic()
         assert (await call(tool)).error["code"] in ("address_refused", "invalid_request")
         assert time.monotonic() - begun < STUCK
@@ -138,20 +140,20 @@ async def test_addresses_and_schemes_that_are_never_called(url: str) -> None:
 @pytest.mark.demand("plugins.ssrf_guard_scheme_hosts")
 async def test_what_to_write_to_allow_a_private_server_and_that_it_works(api: Target) -> None:
     made = plugin(operation("GET", "/x", url=api.url))
-    async with tools(made, Gate()) as (tool,):
+    async with tools(made, PluginPolicy()) as (tool,):
         message = (await call(tool)).error["message"]
     assert 'allow = ["127.0.0.1"]' in message
     assert api.got == []
-    async with tools(made, Gate(allow=("127.0.0.1",))) as (tool,):
+    async with tools(made, PluginPolicy(allow=("127.0.0.1",))) as (tool,):
         assert not (await call(tool)).result.failed
-    async with tools(made, Gate(allow=("10.0.0.0/8", "intern.example"))) as (tool,):
+    async with tools(made, PluginPolicy(allow=("10.0.0.0/8", "intern.example"))) as (tool,):
         assert (await call(tool)).error["code"] == "address_refused"
     assert len(api.got) == 1
 
 
 async def test_the_operators_server_counts_instead_of_the_documents(api: Target) -> None:
     made = plugin(
-        operation("GET", "/x", servers=(Server(url="http://a.example"), Server(url="http://b.example")))
+        operation("GET", "/x", servers=(ApiServer(url="http://a.example"), ApiServer(url="http://b.example")))
     )
     async with tools(made, replace(LOCAL, server=f"{api.url}/mine")) as (tool,):
         assert not (await call(tool)).result.failed
@@ -171,10 +173,10 @@ async def test_a_name_that_leads_elsewhere_and_one_that_changes_its_mind(
             asked.append(host)
             return ["93.184.215.14", "127.0.0.1"] if host == "both.example" else ["127.0.0.1"]
 
-        monkeypatch.setattr(exchange, "by_system", resolve)
+        monkeypatch.setattr(exchange, "resolve_by_system", resolve)
         for host in ("inside.example", "both.example"):
             made = plugin(operation("GET", "/x", url=f"http://{host}:{port}"), auth=KEYS)
-            async with tools(made, Gate(patience=0.1)) as (tool,):
+            async with tools(made, PluginPolicy(max_retry_wait=0.1)) as (tool,):
                 error = (await call(tool)).error
             assert error["code"] == "address_refused"
             assert "127.0.0.1" not in error["message"]
@@ -369,7 +371,7 @@ async def test_nothing_of_a_credential_in_logs_whatever_goes_wrong(
         said({"echo": CANARY}, 500),
         sent(b"x" * 2000, "text/plain"),
     ]
-    gate = Gate(allow=("127.0.0.1",), retries=0, max_bytes=1000)
+    gate = PluginPolicy(allow=("127.0.0.1",), retries=0, max_bytes=1000)
     async with tools(plugin(operation("GET", "/x", url=api.url), auth=KEYS), gate) as (tool,):
         for fault in faults:
             api.replies = [fault]
@@ -381,7 +383,7 @@ async def test_nothing_of_a_credential_in_logs_whatever_goes_wrong(
 
 def test_the_refusal_says_nothing_of_the_network_behind() -> None:
     with pytest.raises(AddressRefused) as caught:
-        Rules().check_address("inside.example", "10.1.2.3")
+        AddressRules().check_address("inside.example", "10.1.2.3")
     assert "10.1.2.3" not in caught.value.message
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rightseat.plugins.http.style import in_path, in_query
-from rightseat.plugins.operation import Server
+from rightseat.plugins.http.style import encode_path, encode_query
+from rightseat.plugins.operation import ApiServer
 from tests.unit.plugins.http.plugged import call, operation, parameter, plugin, tools
 from tests.unit.plugins.http.target import Target
 
@@ -232,7 +232,7 @@ async def test_a_query_in_the_documents_own_path_stays(api: Target) -> None:
 @pytest.mark.demand("plugins.several_servers_variables")
 async def test_the_next_server_is_asked_when_the_first_is_not_there(api: Target) -> None:
     gone = "http://127.0.0.1:9"
-    servers = (Server(url=gone), Server(url=f"{api.url}/second"))
+    servers = (ApiServer(url=gone), ApiServer(url=f"{api.url}/second"))
     read = operation("GET", "/x", servers=servers, name="read")
     write = operation("POST", "/x", servers=servers, name="write")
     async with tools(plugin(read, write)) as (reading, writing):
@@ -248,8 +248,8 @@ def test_no_value_of_any_style_makes_another_parameter() -> None:
     ):
         one = parameter("q", "query", style=style, explode=explode, reserved=reserved)
         for value in ("a&b=c", ["a&b=c", "#"], {"k&x": "v&y#"}):
-            made = in_query(one, value)
+            made = encode_query(one, value)
             assert not any("&" in pair or "#" in pair for pair in made), (style, made)
     for style, explode in itertools.product(("simple", "label", "matrix"), (True, False)):
-        made_path = in_path(parameter("q", "path", style=style, explode=explode), ["a/b", "c?d#e"])
+        made_path = encode_path(parameter("q", "path", style=style, explode=explode), ["a/b", "c?d#e"])
         assert not set("/?#") & set(made_path)

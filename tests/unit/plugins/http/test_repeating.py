@@ -7,10 +7,10 @@ import time
 import pytest
 from msgspec.structs import replace
 
-from rightseat.plugins.http.api import asked_wait
-from rightseat.plugins.http.gate import Gate
-from rightseat.plugins.http.tools import tools_of
-from rightseat.plugins.operation import Server
+from rightseat.plugins.http.api import parse_retry_after
+from rightseat.plugins.http.gate import PluginPolicy
+from rightseat.plugins.http.tools import make_operation_tools
+from rightseat.plugins.operation import ApiServer
 from tests.kit.patience import STUCK
 from tests.unit.http.fetch.served import Served
 from tests.unit.plugins.http.plugged import LOCAL, call, operation, parameter, plugin, tools
@@ -69,7 +69,7 @@ async def test_other_errors_are_not_tried_again(api: Target, status: int) -> Non
 @pytest.mark.demand("plugins.timeouts_retries_backoff_retry")
 @pytest.mark.long
 async def test_a_short_wait_that_is_asked_for_is_kept_and_a_long_one_is_not(api: Target) -> None:
-    gate = Gate(allow=("127.0.0.1",), patience=1.5)
+    gate = PluginPolicy(allow=("127.0.0.1",), max_retry_wait=1.5)
     async with tools(plugin(operation("GET", "/x", url=api.url)), gate) as (tool,):
         api.replies = [sent(status=429, retry_after="1")]
         begun = time.monotonic()
@@ -83,18 +83,23 @@ async def test_a_short_wait_that_is_asked_for_is_kept_and_a_long_one_is_not(api:
 
 @pytest.mark.demand("plugins.timeouts_retries_backoff_retry")
 def test_a_wait_as_a_date() -> None:
-    soon = asked_wait(email.utils.formatdate(time.time() + 3600, usegmt=True))
+    soon = parse_retry_after(email.utils.formatdate(time.time() + 3600, usegmt=True))
     assert soon is not None
     assert 3600 - STUCK < soon <= 3600
-    assert asked_wait("Wed, 21 Oct 2015 07:28:00 GMT") == 0
-    assert [asked_wait(text) for text in ("", "soon", "-1", "1" * 400)] == [None, None, None, 111111111.0]
+    assert parse_retry_after("Wed, 21 Oct 2015 07:28:00 GMT") == 0
+    assert [parse_retry_after(text) for text in ("", "soon", "-1", "1" * 400)] == [
+        None,
+        None,
+        None,
+        111111111.0,
+    ]
 
 
 @pytest.mark.demand("plugins.real_http_server_tests")
 async def test_a_connection_that_breaks_is_tried_again(api: Target) -> None:
     broken = Served(answers={"/x": b""})
     async with broken:
-        servers = (Server(url=broken.url), Server(url=api.url))
+        servers = (ApiServer(url=broken.url), ApiServer(url=api.url))
         async with tools(plugin(operation("GET", "/x", servers=servers))) as (tool,):
             assert not (await call(tool)).result.failed
     assert broken.requests
@@ -104,14 +109,14 @@ async def test_a_connection_that_breaks_is_tried_again(api: Target) -> None:
 @pytest.mark.demand("plugins.several_servers_variables")
 async def test_a_server_that_is_busy_is_passed_over_for_the_next(api: Target) -> None:
     api.replies = [sent(status=503)]
-    servers = (Server(url=f"{api.url}/a"), Server(url=f"{api.url}/b"))
+    servers = (ApiServer(url=f"{api.url}/a"), ApiServer(url=f"{api.url}/b"))
     async with tools(plugin(operation("GET", "/x", servers=servers))) as (tool,):
         await call(tool)
     assert [got.path for got in api.got] == ["/a/x", "/b/x"]
 
 
 async def test_a_server_at_a_private_address_is_passed_over_for_a_public_one(api: Target) -> None:
-    servers = (Server(url="http://10.0.0.1"), Server(url=api.url))
+    servers = (ApiServer(url="http://10.0.0.1"), ApiServer(url=api.url))
     async with tools(plugin(operation("GET", "/x", servers=servers))) as (tool,):
         assert not (await call(tool)).result.failed
 
@@ -157,6 +162,8 @@ async def test_closing_and_calling_again(api: Target) -> None:
 
 
 def test_the_tools_own_limit_leaves_room_for_all_tries() -> None:
-    [tool] = tools_of(plugin(operation("GET", "/x", url="https://a.example")), Gate(seconds=10, retries=2))
+    [tool] = make_operation_tools(
+        plugin(operation("GET", "/x", url="https://a.example")), PluginPolicy(seconds=10, retries=2)
+    )
     assert tool.timeout is not None
     assert tool.timeout >= 30

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rightseat.plugins.load import read
-from rightseat.types.schema import checker
+from rightseat.plugins.load import read_plugin
+from rightseat.types.schema import get_validator
 
 KEYS = st.sampled_from(
     [
@@ -126,9 +126,9 @@ def taken(folder: Path, manifest: Any, document: Any) -> None:
     folder.mkdir(exist_ok=True)
     (folder / "plugin.json").write_text(json.dumps(manifest), "utf-8")
     (folder / "openapi.yaml").write_text(json.dumps(document, ensure_ascii=False), "utf-8")
-    found = read(folder, strict=True)
+    found = read_plugin(folder, strict=True)
     for operation in found.operations:
-        checker(operation.arguments)
+        get_validator(operation.arguments)
         msgspec.json.encode([operation.responses, operation.parameters, operation.body])
     for problem in found.problems:
         assert problem.what
@@ -168,4 +168,4 @@ def test_any_bytes(tmp_path: Path, data: bytes, text: str) -> None:
     for name, other in (("plugin.json", "openapi.yaml"), ("openapi.yaml", "plugin.json")):
         (folder / name).write_bytes(data)
         (folder / other).write_text(text, "utf-8", errors="replace")
-        read(folder, strict=True)
+        read_plugin(folder, strict=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.types.schema import checker
+from rightseat.types.schema import get_validator
 from tests.unit.plugins.folders import api, only, plugin, problem
 
 MINIMAL = r"""openapi: 3.0.0
@@ -131,9 +131,9 @@ def test_the_smallest_document(tmp_path: Path) -> None:
     assert operation.arguments["required"] == ["data"]
     data = operation.arguments["properties"]["data"]
     assert (data["description"], data["examples"]) == ("字段的描述信息", ["字段的样例值"])
-    assert checker(operation.arguments).problem({"data": "0.1"}) is None
+    assert get_validator(operation.arguments).find_problem({"data": "0.1"}) is None
     for wrong in ("0.1.2", "a.b", ""):
-        assert checker(operation.arguments).problem({"data": wrong})
+        assert get_validator(operation.arguments).find_problem({"data": wrong})
     assert problem(found, "backslash").line == 26
     told = problem(found, "no valid host and port")
     assert (told.key, told.line, told.gravity) == ("servers[0].url", 7, "error")
@@ -144,12 +144,12 @@ def test_a_schema_that_is_a_list_of_one(tmp_path: Path) -> None:
     text = AROUND % "application/json" + "".join(f"            {line}\n" for line in SCHEMA.splitlines())
     found = plugin(tmp_path, text)
     [operation] = found.operations
-    check = checker(operation.arguments)
+    check = get_validator(operation.arguments)
     sample = {"id": 2, "name": "abc123", "gender": "female", "posts": [10, 15, 2, 3]}
-    assert check.problem(sample) is None
-    assert check.problem({**sample, "id": 3}), "the pattern of a number holds"
-    assert check.problem({**sample, "name": "A"})
-    assert check.problem({"id": 2}), "name is required"
+    assert check.find_problem(sample) is None
+    assert check.find_problem({**sample, "id": 3}), "the pattern of a number holds"
+    assert check.find_problem({**sample, "name": "A"})
+    assert check.find_problem({"id": 2}), "name is required"
     assert problem(found, "A schema is no list").gravity == "warning"
 
 

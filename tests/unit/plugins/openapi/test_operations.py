@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.plugins.openapi.names import by_path
+from rightseat.plugins.openapi.names import name_from_path
 from rightseat.plugins.operation import Encoding, Operation
 from tests.unit.plugins.folders import MANIFEST, api, only, plugin, problem
 
@@ -42,7 +42,7 @@ def test_every_method(tmp_path: Path) -> None:
     ],
 )
 def test_names_by_method_and_path(method: str, path: str, name: str) -> None:
-    assert by_path(method, path) == name
+    assert name_from_path(method, path) == name
 
 
 @pytest.mark.demand("plugins.names_stable_model_friendly")

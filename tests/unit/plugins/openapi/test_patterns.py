@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.plugins.numerals import PATTERN, plain, problem
-from rightseat.plugins.openapi.patterns import on_number
-from rightseat.types.schema import checker
+from rightseat.plugins.numerals import NUMBER_PATTERN, check_number_patterns, strip_anchors
+from rightseat.plugins.openapi.patterns import number_keywords
+from rightseat.types.schema import get_validator
 from tests.unit.plugins.folders import schema_of
 
 KEYWORDS = [
@@ -34,21 +34,26 @@ SEARCHED = [*range(-120, 1300), 1999, 2000, 2999, 3000, 9999, 10**9, 10**10 - 1,
 @pytest.mark.demand("llamacpp.json_schema_2020_12", "plugins.arguments_honour_schema_exactly")
 @pytest.mark.parametrize(("pattern", "keywords"), KEYWORDS)
 def test_a_pattern_of_an_integer_is_a_range_or_a_list(pattern: str, keywords: dict[str, Any]) -> None:
-    assert on_number(pattern, fractions=False) == keywords
-    check = checker({"type": "integer", **keywords})
+    assert number_keywords(pattern, fractions=False) == keywords
+    check = get_validator({"type": "integer", **keywords})
     for number in SEARCHED:
-        assert (check.problem(number) is None) == bool(re.fullmatch(plain(pattern), str(number))), number
+        assert (check.find_problem(number) is None) == bool(
+            re.fullmatch(strip_anchors(pattern), str(number))
+        ), number
 
 
 @pytest.mark.demand("llamacpp.json_schema_2020_12", "plugins.arguments_honour_schema_exactly")
 @given(st.from_regex(r"\A(-\?)?(([0-9]|\[[0-9]-[0-9]\]|\\d)(\?|\{[0-3],[1-4]\}|\{[1-5]\})?){1,3}\Z"))
 def test_whatever_the_keywords_they_take_the_same_numbers(pattern: str) -> None:
-    keywords = on_number(pattern, fractions=False)
-    if PATTERN in keywords:
+    keywords = number_keywords(pattern, fractions=False)
+    if NUMBER_PATTERN in keywords:
         return
-    check = checker({"type": "integer", **keywords})
+    check = get_validator({"type": "integer", **keywords})
     for number in SEARCHED:
-        assert (check.problem(number) is None) == bool(re.fullmatch(pattern, str(number))), (pattern, number)
+        assert (check.find_problem(number) is None) == bool(re.fullmatch(pattern, str(number))), (
+            pattern,
+            number,
+        )
 
 
 def test_a_number_of_digits_only_is_an_integer(tmp_path: Path) -> None:
@@ -59,23 +64,25 @@ def test_a_number_of_digits_only_is_an_integer(tmp_path: Path) -> None:
 @pytest.mark.demand("plugins.arguments_honour_schema_exactly")
 def test_other_patterns_of_numbers_are_checked_in_code(tmp_path: Path) -> None:
     made = schema_of(tmp_path, {"type": "number", "pattern": r"\d+\.\d{2}"})
-    assert made == {"type": "number", PATTERN: r"\d+\.\d{2}"}
+    assert made == {"type": "number", NUMBER_PATTERN: r"\d+\.\d{2}"}
     schema = {
         "type": "object",
         "properties": {"a": made, "b": {"type": "array", "items": {"$ref": "#/$defs/M"}}},
         "$defs": {"M": {"type": "object", "properties": {"c": made}}},
     }
-    assert problem(schema, {"a": 1.25, "b": [{"c": 10.01}], "other": 3}) is None
-    assert problem(schema, {"a": 1.555}) == r"a: 1.555 does not match the pattern \d+\.\d{2}"
+    assert check_number_patterns(schema, {"a": 1.25, "b": [{"c": 10.01}], "other": 3}) is None
+    assert check_number_patterns(schema, {"a": 1.555}) == r"a: 1.555 does not match the pattern \d+\.\d{2}"
     # 1.50 as it is read.
-    assert problem(schema, {"a": 1.5}) is None
-    assert (problem(schema, {"b": [{"c": 2.22}, {"c": 7.125}]}) or "").startswith("b[1].c: 7.125 ")
-    assert problem(schema, {"a": True, "b": None}) is None
+    assert check_number_patterns(schema, {"a": 1.5}) is None
+    assert (check_number_patterns(schema, {"b": [{"c": 2.22}, {"c": 7.125}]}) or "").startswith(
+        "b[1].c: 7.125 "
+    )
+    assert check_number_patterns(schema, {"a": True, "b": None}) is None
 
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", r"(\d{1,9}){1,9}", r"((\d*)*)*", "x{2}", r"\d{1,99}" * 60])
 def test_a_pattern_that_could_take_long_is_not_tried_on_numbers(tmp_path: Path, pattern: str) -> None:
-    assert PATTERN not in schema_of(tmp_path, {"type": "integer", "pattern": pattern})
+    assert NUMBER_PATTERN not in schema_of(tmp_path, {"type": "integer", "pattern": pattern})
 
 
 @pytest.mark.demand("plugins.arguments_honour_schema_exactly")

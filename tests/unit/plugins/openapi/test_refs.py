@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.plugins.load import read
+from rightseat.plugins.load import read_plugin
 from tests.unit.plugins.folders import api, folder, plugin, problem
 
 
@@ -102,7 +102,7 @@ def test_references_that_lead_nowhere_or_out_are_told(tmp_path: Path, ref: str, 
     made = folder(tmp_path, api(body(ref), method="post"), files={"lib/x.py": "", **FILES})
     (made / "link.yaml").symlink_to(tmp_path / "secret.yaml")
     (made / "linked").symlink_to(tmp_path)
-    found = read(made)
+    found = read_plugin(made)
     told = problem(found, words)
     assert (told.gravity, told.line) == ("error", 1)
     assert told.key.endswith("schema.$ref")

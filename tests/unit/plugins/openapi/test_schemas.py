@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.types.schema import checker
+from rightseat.types.schema import get_validator
 from tests.unit.plugins.folders import api, only, plugin, problem, schema_of
 
 STRING = {"type": "string"}
@@ -127,7 +127,7 @@ def test_a_schema_that_holds_itself(tmp_path: Path) -> None:
         },
     }
     made = schema_of(tmp_path, {"$ref": "#/components/schemas/Host"}, Host=host)
-    check = checker(
+    check = get_validator(
         {
             "type": "object",
             "properties": {"v": {k: v for k, v in made.items() if k != "$defs"}},
@@ -135,9 +135,10 @@ def test_a_schema_that_holds_itself(tmp_path: Path) -> None:
         }
     )
     assert (
-        check.problem({"v": {"name": "a", "children": [{"name": "b", "children": [{"name": "c"}]}]}}) is None
+        check.find_problem({"v": {"name": "a", "children": [{"name": "b", "children": [{"name": "c"}]}]}})
+        is None
     )
-    assert check.problem({"v": {"children": [{"children": [{"name": 5}]}]}})
+    assert check.find_problem({"v": {"children": [{"children": [{"name": 5}]}]}})
 
 
 @pytest.mark.demand("plugins.ref_loops_kept_legally")
@@ -218,9 +219,11 @@ def test_what_no_model_could_read_is_described_in_part(tmp_path: Path) -> None:
     [operation] = found.operations
     assert 20_000 < len(str(operation.arguments)) < 70_000
     assert problem(found, "too large").gravity == "warning"
-    check = checker(operation.arguments)
-    assert check.problem({"f1": "a", "next": {"f2": "b", "next": {"next": {"next": {"next": {}}}}}}) is None
-    assert check.problem({"next": {"f2": 7}})
+    check = get_validator(operation.arguments)
+    assert (
+        check.find_problem({"f1": "a", "next": {"f2": "b", "next": {"next": {"next": {"next": {}}}}}}) is None
+    )
+    assert check.find_problem({"next": {"f2": 7}})
 
 
 def test_long_descriptions_of_many_fields_are_shortened(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.plugins.load import read
+from rightseat.plugins.load import read_plugin
 from rightseat.plugins.operation import Operation
 from rightseat.plugins.plugin import Plugin
 from tests.unit.plugins.folders import api, folder, plugin, problem
@@ -185,6 +185,6 @@ def test_a_schema_in_the_words_of_3_1(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "[]", "just words", "7", "null", "a: 1"])
 def test_what_is_no_api_document_is_told(tmp_path: Path, text: str) -> None:
-    found: Plugin = read(folder(tmp_path, text))
+    found: Plugin = read_plugin(folder(tmp_path, text))
     assert found.operations == ()
     assert any(one.gravity == "error" and one.file == "openapi.yaml" for one in found.problems)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.plugins.plugin import Script
+from rightseat.plugins.plugin import PluginScript
 from rightseat.plugins.problem import Problem
-from rightseat.plugins.python.find import scripts
+from rightseat.plugins.python.find import find_scripts
 from tests.unit.plugins.python.written import written
 
 SDK = """
@@ -23,15 +23,15 @@ class Rank:
 """
 
 
-def only(folder: Path) -> Script:
-    found, problems = scripts(folder)
+def only(folder: Path) -> PluginScript:
+    found, problems = find_scripts(folder)
     assert problems == ()
     assert len(found) == 1
     return found[0]
 
 
 def problem(folder: Path) -> Problem:
-    _, problems = scripts(folder)
+    _, problems = find_scripts(folder)
     assert len(problems) == 1, problems
     return problems[0]
 
@@ -75,7 +75,7 @@ def test_functions_with_the_decorator_are_found_in_any_file(tmp_path: Path) -> N
 
     def helper(x): ...
     '''
-    found = {one.name: one for one in scripts(written(tmp_path, sub__slash__things=text))[0]}
+    found = {one.name: one for one in find_scripts(written(tmp_path, sub__slash__things=text))[0]}
     assert set(found) == {"plain", "other"}
     assert found["plain"].description == "Does it."
     assert found["plain"].exact
@@ -127,18 +127,18 @@ def test_nothing_is_run(tmp_path: Path) -> None:
 
     exported = [f]
     """
-    found, _ = scripts(written(tmp_path, __init__=text))
+    found, _ = find_scripts(written(tmp_path, __init__=text))
     assert [one.name for one in found] == ["f"]
     assert not canary.exists()
 
 
 def test_a_folder_without_lib_has_no_tools(tmp_path: Path) -> None:
-    assert scripts(tmp_path) == ((), ())
+    assert find_scripts(tmp_path) == ((), ())
 
 
 def test_what_is_broken_is_said_with_its_line_and_the_rest_is_found(tmp_path: Path) -> None:
     folder = written(tmp_path, bad="def (:\n", good='@tool\ndef f():\n    """Does."""')
-    found, problems = scripts(folder)
+    found, problems = find_scripts(folder)
     assert [one.name for one in found] == ["f"]
     assert [(one.file, one.line, one.gravity) for one in problems] == [("lib/bad.py", 1, "error")]
 
@@ -166,7 +166,7 @@ def test_a_link_out_of_the_folder_is_not_read(tmp_path: Path) -> None:
     outside.write_text('@tool\ndef stolen():\n    """x"""', "utf-8")
     folder = written(tmp_path / "plugin", a='@tool\ndef f():\n    """x"""')
     (folder / "lib" / "link.py").symlink_to(outside)
-    found, problems = scripts(folder)
+    found, problems = find_scripts(folder)
     assert [one.name for one in found] == ["f"]
     assert "leads out" in problems[0].what
 

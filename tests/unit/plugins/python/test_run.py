@@ -11,17 +11,17 @@ from msgspec.structs import replace
 
 from rightseat import Runtime
 from rightseat.engine.loop import Assistant
-from rightseat.plugins.python.ask import Unread, ask
-from rightseat.plugins.python.run import Rules, confinement, tools_of
-from rightseat.plugins.selection import Selection
-from rightseat.plugins.shelf import Loaded, Shelf
+from rightseat.plugins.python.ask import ScriptLoadError, describe_in_process
+from rightseat.plugins.python.run import PythonPolicy, make_confinement, make_script_tools
+from rightseat.plugins.selection import ToolSelection
+from rightseat.plugins.shelf import LoadedPlugin, PluginCatalog
 from rightseat.tools import subprocess as isolate
-from rightseat.tools.subprocess import ChildDied, Isolated
+from rightseat.tools.subprocess import ChildDied, ToolProcesses
 from rightseat.types.events import CallResult, Interrupt
-from rightseat.types.messages import File, Message, Text, said
+from rightseat.types.messages import FileMessagePart, Message, TextMessagePart, text_message
 from rightseat.types.streams import closing
 from rightseat.types.tools import Result, Tool, ToolContext
-from rightseat.types.turn import Answer, Turn
+from rightseat.types.turn import InterruptAnswer, Turn
 from tests.kit import process
 from tests.kit.house import Lines, calls, says
 from tests.kit.patience import STUCK
@@ -31,8 +31,8 @@ from tests.unit.plugins.python.written import plugin
 pytestmark = pytest.mark.io
 
 
-def tool_of(folder: Path, text: str, rules: Rules | None = None) -> Tool:
-    tools, problems = tools_of(plugin(folder / "kit", things=dedent(text)), rules or Rules())
+def tool_of(folder: Path, text: str, rules: PythonPolicy | None = None) -> Tool:
+    tools, problems = make_script_tools(plugin(folder / "kit", things=dedent(text)), rules or PythonPolicy())
     assert problems == []
     assert len(tools) == 1
     return tools[0]
@@ -41,7 +41,9 @@ def tool_of(folder: Path, text: str, rules: Rules | None = None) -> Tool:
 async def called(tool: Tool, args: dict[str, Any], *messages: Message) -> Result:
     assert tool.call is not None
     assert tool.close is not None
-    context = ToolContext(Turn(messages=messages), said=(said("tool", "from the step before", call_id="c"),))
+    context = ToolContext(
+        Turn(messages=messages), turn_messages=(text_message("tool", "from the step before", call_id="c"),)
+    )
     try:
         async with closing(tool.call(args, context)) as items:
             found = [item async for item in items]
@@ -84,14 +86,14 @@ async def test_what_is_missing_is_asked_for_and_not_invented(tmp_path: Path) -> 
     '''
     tool = tool_of(tmp_path, text)
     runtime = Runtime(model=Lines(calls(("kit_book", '{"nights":2}')), says("done")), tools=[tool])
-    turn = Turn(messages=(said("user", "Book two nights"),))
+    turn = Turn(messages=(text_message("user", "Book two nights"),))
     try:
         async with closing(runtime.run(turn)) as events:
             [asked] = [event async for event in events if isinstance(event, Interrupt)]
         assert asked.kind == "form"
         assert asked.message == "book needs seat (The seat's number.). Which value shall it have?"
         assert (asked.schema["required"], [*asked.schema["properties"]]) == (["seat"], ["seat"])
-        answered = replace(turn, answers=(Answer(asked.id, payload={"seat": "A7"}),))
+        answered = replace(turn, answers=(InterruptAnswer(asked.id, payload={"seat": "A7"}),))
         async with closing(runtime.run(answered)) as events:
             [result] = [event async for event in events if isinstance(event, CallResult)]
         assert result.content == "A7 2 True"
@@ -121,8 +123,8 @@ async def test_a_class_of_the_sdk_gets_what_a_flow_would_give_it(tmp_path: Path)
                 return {"output": fixed_params, "message": "done"}
         """,
     )
-    (tool,), _ = tools_of(made, Rules())
-    asked = Message("user", (Text("which?"), File("a.txt", "text/plain", "aGk=")))
+    (tool,), _ = make_script_tools(made, PythonPolicy())
+    asked = Message("user", (TextMessagePart("which?"), FileMessagePart("a.txt", "text/plain", "aGk=")))
     result = await called(tool, {"top": 3}, asked)
     told = result.content["output"]
     assert result.content["message"] == "done"
@@ -147,7 +149,7 @@ async def test_the_environment_of_the_server_is_not_there(
         """Shows."""
         return dict(os.environ)
     '''
-    result = await called(tool_of(tmp_path, text, Rules(environment={"MODE": "fast"})), {})
+    result = await called(tool_of(tmp_path, text, PythonPolicy(environment={"MODE": "fast"})), {})
     assert result.content["MODE"] == "fast"
     assert "canary-secret" not in result.text
 
@@ -189,7 +191,7 @@ async def test_too_much_memory_is_a_failed_call(tmp_path: Path) -> None:
         """Eats."""
         return len(bytearray(2 << 30))
     '''
-    result = await called(tool_of(tmp_path, text, Rules(memory=512 << 20)), {})
+    result = await called(tool_of(tmp_path, text, PythonPolicy(memory=512 << 20)), {})
     assert result.failed
     assert result.text.endswith('"message":"MemoryError"}}'), result.text
 
@@ -213,15 +215,17 @@ async def test_a_crash_or_an_endless_loop_harms_one_call_only(tmp_path: Path, bo
         a=f'from rightseat import tool\n@tool\ndef bad() -> str:\n    """Bad."""\n    {body}',
         b='from rightseat import tool\n@tool\ndef good() -> str:\n    """Good."""\n    return "fine"',
     )
-    tools, _ = tools_of(made, Rules(seconds=STUCK if said != "timeout" else 8.0))
-    shelf = Shelf([Loaded(made, tools)])
+    tools, _ = make_script_tools(made, PythonPolicy(seconds=STUCK if said != "timeout" else 8.0))
+    shelf = PluginCatalog([LoadedPlugin(made, tools)])
     model = Lines(calls(("kit_bad", "{}"), ("kit_good", "{}")), says("done"))
     runtime = Runtime(
-        assistants=[Assistant("default", model, source=Selection(shelf))],
+        assistants=[Assistant("default", model, toolset=ToolSelection(shelf))],
         plugins=shelf,
     )
     try:
-        async with closing(runtime.run(Turn(messages=(Message("user", (Text("go"),)),)))) as events:
+        async with closing(
+            runtime.run(Turn(messages=(Message("user", (TextMessagePart("go"),)),)))
+        ) as events:
             _ = [event async for event in events]
     finally:
         await runtime.close()
@@ -242,12 +246,12 @@ async def test_a_call_that_nobody_stops_ends_by_its_limit(tmp_path: Path) -> Non
         return sum(range(10**13))
     '''
     with pytest.raises(ChildDied):
-        await called(tool_of(tmp_path, text, Rules(seconds=1)), {})
+        await called(tool_of(tmp_path, text, PythonPolicy(seconds=1)), {})
 
 
 @pytest.mark.long
 async def test_a_process_without_work_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolate, "REST", 1)
+    monkeypatch.setattr(isolate, "IDLE_SECONDS", 1)
     text = '''
     import os
     from rightseat import tool
@@ -327,7 +331,7 @@ def test_types_of_its_own_are_told_by_its_process(tmp_path: Path) -> None:
 )
 def test_one_that_cannot_be_loaded_is_a_problem_and_no_tool(tmp_path: Path, top: str, said: str) -> None:
     text = f'{top}\nfrom x import Odd, tool\n@tool\ndef f(a: Odd) -> str:\n    """Does."""'
-    tools, problems = tools_of(plugin(tmp_path / "kit", a=text), Rules())
+    tools, problems = make_script_tools(plugin(tmp_path / "kit", a=text), PythonPolicy())
     assert tools == ()
     assert said in str(problems[0])
 
@@ -362,7 +366,7 @@ def test_what_is_no_schema_is_a_problem_and_no_tool(tmp_path: Path) -> None:
 
     exported = [Odd, Binary]
     """
-    tools, problems = tools_of(plugin(tmp_path / "kit", __init__=text), Rules())
+    tools, problems = make_script_tools(plugin(tmp_path / "kit", __init__=text), PythonPolicy())
     assert [tool.name for tool in tools] == ["kit_Binary"]
     assert tools[0].parameters == {"type": "object", "properties": {}}
     assert "lib/__init__.py:2: Odd: What it takes is no JSON Schema" in str(problems[0])
@@ -371,9 +375,9 @@ def test_what_is_no_schema_is_a_problem_and_no_tool(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_one_that_never_loads_is_given_up(tmp_path: Path) -> None:
     made = plugin(tmp_path / "kit", a='import time\ntime.sleep(600)\n@tool\ndef f():\n    """Does."""')
-    rules = confinement(made, Rules())
-    with pytest.raises(Unread, match="took longer than 1 s"):
-        ask(Isolated("lib.a", "f", rules), seconds=1)
+    rules = make_confinement(made, PythonPolicy())
+    with pytest.raises(ScriptLoadError, match="took longer than 1 s"):
+        describe_in_process(ToolProcesses("lib.a", "f", rules), seconds=1)
 
 
 def test_two_of_one_name_in_other_letters_stay_two(tmp_path: Path) -> None:
@@ -386,6 +390,6 @@ def test_two_of_one_name_in_other_letters_stay_two(tmp_path: Path) -> None:
     def b():
         """Two."""
     '''
-    tools, _ = tools_of(plugin(tmp_path / "kit", a=text), Rules(confirm=True))
+    tools, _ = make_script_tools(plugin(tmp_path / "kit", a=text), PythonPolicy(confirm=True))
     assert len({tool.name for tool in tools}) == 2
     assert all(tool.confirm for tool in tools)

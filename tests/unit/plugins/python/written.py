@@ -4,7 +4,7 @@ from pathlib import Path
 from textwrap import dedent
 
 from rightseat.plugins.plugin import Plugin
-from rightseat.plugins.python.find import scripts
+from rightseat.plugins.python.find import find_scripts
 
 
 def written(folder: Path, **files: str) -> Path:
@@ -18,7 +18,7 @@ def written(folder: Path, **files: str) -> Path:
 
 def plugin(folder: Path, **files: str) -> Plugin:
     written(folder, **files)
-    found, problems = scripts(folder)
+    found, problems = find_scripts(folder)
     return Plugin(
         id=folder.name,
         folder=folder,

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from rightseat import Runtime
-from rightseat.cli.chat import Talk, attachment
-from rightseat.cli.screen import Screen
+from rightseat.cli.chat import ChatSession, load_attachment
+from rightseat.cli.screen import Terminal
 from rightseat.engine.loop import Assistant
 from rightseat.errors import NotFound
-from rightseat.plugins.selection import Selection
-from rightseat.plugins.shelf import Shelf
+from rightseat.plugins.selection import ToolSelection
+from rightseat.plugins.shelf import PluginCatalog
 from tests.kit.house import Lines, says
 from tests.kit.patience import STUCK
 from tests.kit.server import executable
@@ -85,11 +85,11 @@ def test_an_empty_line_asks_what_the_plugin_suggests() -> None:
         return lines.pop(0)
 
     model = Lines(says("web-01"), says("Bye."))
-    shelf = Shelf([plugin("hosts", "Hosts", {"list": "Lists."}, question="Which hosts?")])
-    runtime = Runtime(assistants=[Assistant("default", model, source=Selection(shelf))], plugins=shelf)
+    shelf = PluginCatalog([plugin("hosts", "Hosts", {"list": "Lists."}, question="Which hosts?")])
+    runtime = Runtime(assistants=[Assistant("default", model, toolset=ToolSelection(shelf))], plugins=shelf)
     with asyncio.Runner() as runner:
-        talk = Talk(runtime, None, Screen(io.StringIO(), io.StringIO()), runner, read)
-        talk.loop()
+        talk = ChatSession(runtime, None, Terminal(io.StringIO(), io.StringIO()), runner, read)
+        talk.run_loop()
         runner.run(runtime.close())
     assert talk.suggestions == ("Which hosts?",)
     assert [prompt.messages[-1].text for prompt in model.asked] == ["Which hosts?", "thanks"]
@@ -97,4 +97,4 @@ def test_an_empty_line_asks_what_the_plugin_suggests() -> None:
 
 def test_a_file_that_is_not_there_is_said() -> None:
     with pytest.raises(NotFound, match="No such file"):
-        attachment(Path("nowhere.csv"))
+        load_attachment(Path("nowhere.csv"))

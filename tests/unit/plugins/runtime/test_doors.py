@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat import wiring as registry
-from rightseat.config import Config, ModelSettings, PluginSettings
+from rightseat.config.settings import Config, ModelSettings, PluginSettings
 from rightseat.engine.loop import Assistant
-from rightseat.plugins.http.files import attached
-from rightseat.plugins.selection import Selection
-from rightseat.plugins.shelf import Loaded, Shelf
+from rightseat.plugins.http.files import list_attachments
+from rightseat.plugins.selection import ToolSelection
+from rightseat.plugins.shelf import LoadedPlugin, PluginCatalog
 from rightseat.types.events import Event
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
 from rightseat.wiring import plugins as registry_plugins
+from rightseat.wiring.from_config import build_runtime
 from tests.kit.client import Client
 from tests.kit.client import request as raw
 from tests.kit.house import House, Lines, calls, house, says
@@ -86,22 +86,24 @@ async def test_a_request_may_be_limited_to_plugins(door: str) -> None:
     target, body, headers = PINS[door]
     model = Lines(says("Fine."))
     shelf = three()
-    runtime = Runtime(assistants=[Assistant("default", model, source=Selection(shelf))], plugins=shelf)
+    runtime = Runtime(assistants=[Assistant("default", model, toolset=ToolSelection(shelf))], plugins=shelf)
     async with house(runtime) as server:
         await posted(server, target, body, **headers)
     names = {spec.name for spec in model.asked[0].tools}
     assert {name for name in names if name in shelf.by_name} == {"weather_forecast", "weather_current"}
 
 
-def taking() -> Shelf:
+def taking() -> PluginCatalog:
     """A plugin with a tool that tells which files it is given."""
 
     async def call(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
-        files = attached(ctx.turn.messages)
-        yield Result([[file.name, file.media, file.data(1 << 20).decode("latin-1")] for file in files])
+        files = list_attachments(ctx.turn.messages)
+        yield Result([[file.name, file.media, file.decode(1 << 20).decode("latin-1")] for file in files])
 
     one = plugin("convert", "Convert", {})
-    return Shelf([Loaded(one.plugin, (Tool("convert_file", "Converts.", {"type": "object"}, call),))])
+    return PluginCatalog(
+        [LoadedPlugin(one.plugin, (Tool("convert_file", "Converts.", {"type": "object"}, call),))]
+    )
 
 
 def parts(*items: dict[str, Any]) -> list[dict[str, Any]]:
@@ -206,7 +208,7 @@ async def test_an_attached_file_reaches_the_tools(door: str) -> None:
     target, body, name = FILES[door]
     model = Lines(calls(("convert_file", "{}")), says("Done."))
     shelf = taking()
-    runtime = Runtime(assistants=[Assistant("default", model, source=Selection(shelf))], plugins=shelf)
+    runtime = Runtime(assistants=[Assistant("default", model, toolset=ToolSelection(shelf))], plugins=shelf)
     async with house(runtime) as server:
         await posted(server, target, body)
     (told,) = [message.text for message in model.asked[1].messages if message.role == "tool"]
@@ -219,7 +221,7 @@ async def test_openbbs_files_are_named_to_the_model_and_not_sent_twice() -> None
     target, body, _ = FILES["openbb sheet"]
     model = Lines(says("Done."))
     shelf = taking()
-    runtime = Runtime(assistants=[Assistant("default", model, source=Selection(shelf))], plugins=shelf)
+    runtime = Runtime(assistants=[Assistant("default", model, toolset=ToolSelection(shelf))], plugins=shelf)
     async with house(runtime) as server:
         await posted(server, target, body)
     question = model.asked[0].messages[-1]
@@ -228,13 +230,13 @@ async def test_openbbs_files_are_named_to_the_model_and_not_sent_twice() -> None
 
 
 def suggesting(model: Lines) -> Runtime:
-    shelf = Shelf(
+    shelf = PluginCatalog(
         [
             plugin("a", "Hosts", {"x": "X"}, question="主机有哪些？"),
             plugin("b", "Books", {"y": "Y"}, question="Which books are new?"),
         ]
     )
-    return Runtime(assistants=[Assistant("default", model, source=Selection(shelf))], plugins=shelf)
+    return Runtime(assistants=[Assistant("default", model, toolset=ToolSelection(shelf))], plugins=shelf)
 
 
 @pytest.mark.demand("flows.next_flow_three_suggestions", "plugins.predefined_question_fills_empty")
@@ -269,7 +271,7 @@ async def test_a_plugin_that_appears_is_an_agent_of_openbbs(tmp_path: Path) -> N
     table = PluginSettings(path=str(written(tmp_path / "hosts")), appears=True)
     other = PluginSettings(path=str(written(tmp_path / "books")))
     models = {"m": ModelSettings(spec="scripted:demo")}
-    runtime = registry.runtime(Config(models=models, plugins=(table, other)), env={})
+    runtime = build_runtime(Config(models=models, plugins=(table, other)), env={})
     async with house(runtime) as server:
         for file, id in (("agents", "rightseat-hosts"), ("copilots", "rightseat_hosts")):
             async with Client(server.url) as client:
@@ -312,9 +314,11 @@ async def test_each_users_own_credential_goes_to_the_api_and_nowhere_else(door: 
         folder = written(tmp_path / "hosts", api.url, auth=auth)
         headers = {"Authorization": "X-Desk-Token"}
         settings = PluginSettings(path=str(folder), allow=("127.0.0.1",), user_headers=headers)
-        shelf = registry_plugins.shelf(Config(plugins=(settings,)))
+        shelf = registry_plugins.load_catalog(Config(plugins=(settings,)))
         model = Lines(calls(("hosts_get_hosts", '{"q": "web"}')), says("Done."))
-        runtime = Runtime(assistants=[Assistant("default", model, source=Selection(shelf))], plugins=shelf)
+        runtime = Runtime(
+            assistants=[Assistant("default", model, toolset=ToolSelection(shelf))], plugins=shelf
+        )
         async with house(runtime) as server:
             answer = await posted(server, target, body, X_Desk_Token="canary-token-of-ada")
     assert api.asked == ["GET /hosts?q=web"]

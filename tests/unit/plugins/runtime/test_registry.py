@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from rightseat import wiring as registry
-from rightseat.config import load
+from rightseat.config.read import load_config
 from rightseat.engine.loop import Assistant
 from rightseat.errors import ConfigError
-from rightseat.plugins.selection import Selection
+from rightseat.plugins.selection import ToolSelection
+from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.library import Runtime
-from rightseat.wiring.plugins import files, gate, stale
+from rightseat.wiring.plugins import all_watched_paths, has_changed, make_policy
 from tests.unit.plugins.runtime.written import written
 
 Make = Callable[..., Runtime]
@@ -29,15 +29,15 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
 
     def made(text: str = "", *folders: str, before: Runtime | None = None) -> Runtime:
         (tmp_path / "rightseat.toml").write_text(ONE + text, "utf-8")
-        config = load(plugins=[Path(folder) for folder in folders], env={})
-        return registry.runtime(config, env={}, before=before)
+        config = load_config(plugins=[Path(folder) for folder in folders], env={})
+        return build_runtime(config, env={}, before=before)
 
     return made
 
 
 def tools(assistant: Assistant) -> list[str]:
-    assert isinstance(assistant.source, Selection)
-    return list(assistant.source.shelf.by_name)
+    assert isinstance(assistant.toolset, ToolSelection)
+    return list(assistant.toolset.catalog.by_name)
 
 
 ALL = ["books_get_books", "books_get_loans", "hosts_get_hosts"]
@@ -60,7 +60,7 @@ def test_every_assistant_has_all_plugins(make: Make, text: str, folders: tuple[s
         "m": ALL,
     }
     assert runtime.assistants["default"].suggestions == ("Which hosts?",)
-    assert not runtime.bare("default")
+    assert not runtime.is_plain_model("default")
 
 
 @pytest.mark.demand("plugins.plugins_dir_repeatable_plugins")
@@ -70,11 +70,11 @@ def test_an_assistant_may_name_its_plugins(make: Make) -> None:
         "[assistants.c]"
     )
     assert tools(runtime.assistants["a"]) == ALL[:2]
-    assert runtime.assistants["b"].source is None
+    assert runtime.assistants["b"].toolset is None
     assert sorted(tools(runtime.assistants["c"])) == ALL
     # The first one answers who asks for none by name.
     assert tools(runtime.assistants["default"]) == ALL[:2]
-    assert runtime.assistants["m"].source is None, "a model that is asked by its name is nothing but that"
+    assert runtime.assistants["m"].toolset is None, "a model that is asked by its name is nothing but that"
     with pytest.raises(ConfigError, match=r"\[assistants.a\].*no plugin 'book'. Did you mean 'books'"):
         make('[[plugins]]\npath = "plugins"\n[assistants.a]\nplugins = ["book"]')
 
@@ -83,12 +83,12 @@ def test_an_assistant_may_name_its_plugins(make: Make) -> None:
 def test_a_table_for_one_counts_before_that_for_all(make: Make) -> None:
     text = '[[plugins]]\npath = "plugins"\n[[plugins]]\npath = "plugins/hosts"\n{}'
     assert sorted(tools(make(text.format("enabled = false")).assistants["default"])) == ALL[:2]
-    config = load(env={})
+    config = load_config(env={})
     assert len(config.plugins) == 2
     runtime = make(text.format('confirm = "all"\nallow = ["10.0.0.0/8"]'))
-    assert gate(load(env={}).plugins[1]).allow == ("10.0.0.0/8",)
+    assert make_policy(load_config(env={}).plugins[1]).allow == ("10.0.0.0/8",)
     assert runtime.plugins is not None
-    assert runtime.plugins.loaded["hosts"].seal != runtime.plugins.loaded["books"].seal
+    assert runtime.plugins.loaded["hosts"].fingerprint != runtime.plugins.loaded["books"].fingerprint
 
 
 def test_a_plugin_may_appear_as_an_assistant_of_its_own(make: Make) -> None:
@@ -168,10 +168,10 @@ def test_secrets_are_resolved_and_kept_from_sight(make: Make, monkeypatch: pytes
     make(
         '[[plugins]]\npath = "plugins"\nauth = {Authorization = "env:HOSTS_KEY"}\nuser_headers = {T = "X-T"}'
     )
-    settings = load(env={}).plugins[0]
-    made = gate(settings)
+    settings = load_config(env={}).plugins[0]
+    made = make_policy(settings)
     assert made.credentials["Authorization"].reveal() == "canary-credential"
-    assert made.caller == {"T": "X-T"}
+    assert made.caller_headers == {"T": "X-T"}
     assert "canary" not in repr(settings) + repr(made)
 
 
@@ -200,12 +200,12 @@ def test_a_reload_reads_only_what_has_changed(make: Make, tmp_path: Path) -> Non
 @pytest.mark.demand("plugins.plugins_reloaded_files_change")
 def test_every_change_can_be_seen(make: Make, tmp_path: Path) -> None:
     runtime = make("", "plugins")
-    config = load(plugins=[Path("plugins")], env={})
-    seen = files(config, runtime.plugins)
+    config = load_config(plugins=[Path("plugins")], env={})
+    seen = all_watched_paths(config, runtime.plugins)
     hosts = tmp_path / "plugins" / "hosts"
     assert {tmp_path / "plugins", hosts, hosts / "plugin.json", hosts / "openapi.yaml", hosts / "lib"} <= {
         *seen
     }
-    assert not stale(runtime.plugins)
+    assert not has_changed(runtime.plugins)
     os.utime(hosts / "openapi.yaml", ns=(1, 1))
-    assert stale(runtime.plugins)
+    assert has_changed(runtime.plugins)

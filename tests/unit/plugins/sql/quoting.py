@@ -6,8 +6,8 @@ import sqlglot
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from rightseat.plugins.sql.guard import Refused, Rules, guarded
-from rightseat.plugins.sql.query import Query
+from rightseat.plugins.sql.guard import QueryRefused, QueryRules, guard_query
+from rightseat.plugins.sql.query import SqlQuery
 
 ODD = st.text(st.sampled_from("ab'\"\\`;%:$-/*# \n\t[]{}?@&éU0xE"), min_size=1, max_size=12)
 
@@ -21,11 +21,11 @@ def queries(draw: st.DrawFn) -> str:
     return "SELECT " + ", ".join(quote.format(draw(ODD)) for _ in range(draw(st.integers(1, 2))))
 
 
-def passed(sql: str, dialect: str) -> tuple[Query, list[Any]] | None:
+def passed(sql: str, dialect: str) -> tuple[SqlQuery, list[Any]] | None:
     """What is sent, and what the guard takes its columns for; None when it is refused, or no plain list."""
     try:
-        query = guarded(sql, Rules(dialect=dialect, tables=()))
-    except Refused:
+        query = guard_query(sql, QueryRules(dialect=dialect, tables=()))
+    except QueryRefused:
         return None
     tree = sqlglot.parse_one(query.text, read=dialect)
     found = [one.unalias() for one in tree.expressions]

@@ -4,8 +4,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from rightseat.plugins.sql.database import Database, database
-from rightseat.plugins.sql.query import Limits
+from rightseat.plugins.sql.database import Database, open_database
+from rightseat.plugins.sql.query import QueryLimits
 from tests.kit.patience import STUCK
 
 TABLES = (
@@ -19,7 +19,7 @@ ROWS = (
        (3, 2, 5.25, '2026-02-07'), (4, 3, 100.00, '2026-03-08')""",
 )
 SCRIPT = (*TABLES, *ROWS)
-LIMITS = Limits(rows=100, seconds=STUCK)
+LIMITS = QueryLimits(rows=100, seconds=STUCK)
 
 
 def sqlite_shop(folder: Path) -> Path:
@@ -39,6 +39,6 @@ def duckdb_shop(folder: Path) -> Path:
     return file
 
 
-def shop(kind: str, folder: Path, limits: Limits = LIMITS) -> Database:
+def shop(kind: str, folder: Path, limits: QueryLimits = LIMITS) -> Database:
     file = sqlite_shop(folder) if kind == "sqlite" else duckdb_shop(folder)
-    return database("shop", f"{kind}:///{file.name}", folder, limits=limits)
+    return open_database("shop", f"{kind}:///{file.name}", folder, limits=limits)

@@ -8,11 +8,12 @@ import aiohttp
 import pytest
 from msgspec import json
 
-from rightseat.config import Config, load
+from rightseat.config.read import load_config
+from rightseat.config.settings import Config
 from rightseat.doctor import setup
 from rightseat.errors import ConfigError
-from rightseat.wiring.databases import databases
-from rightseat.wiring.plugins import shelf
+from rightseat.wiring.databases import open_databases
+from rightseat.wiring.plugins import load_catalog
 from tests.kit.server import Server
 from tests.unit.plugins.sql.shops import sqlite_shop
 
@@ -60,7 +61,7 @@ url = "sqlite:///shop.db"
 def loaded(folder: Path, text: str) -> Config:
     file = folder / "rightseat.toml"
     file.write_text(text)
-    return load(file)
+    return load_config(file)
 
 
 @pytest.fixture
@@ -71,27 +72,27 @@ def shop_url(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_settings_reach_the_database(tmp_path: Path) -> None:
-    config = load(
+    config = load_config(
         written(tmp_path, 'tables = ["customers"]\nmax_rows = 7\nmax_mb = 2\ntimeout = 3\nplugins = ["shop"]')
     )
-    found = databases(config)["shop"]
+    found = open_databases(config)["shop"]
     assert (found.limits.rows, found.limits.bytes, found.limits.seconds) == (7, 2 << 20, 3)
-    assert list(found.look().tables) == ["customers"]
-    assert found.serves("shop")
-    assert not found.serves("other")
-    book = shelf(config).flows
+    assert list(found.load_schema().tables) == ["customers"]
+    assert found.is_available_to("shop")
+    assert not found.is_available_to("other")
+    book = load_catalog(config).flows
     assert book is not None
     assert list(book.databases) == ["shop"]
 
 
 def test_broken_database_costs_only_itself(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     more = '[databases.gone]\nurl = "sqlite:///gone.db"\n[databases.odd]\nurl = "oracle://x/y"'
-    config = load(written(tmp_path, more))
+    config = load_config(written(tmp_path, more))
     with caplog.at_level(logging.ERROR):
-        assert list(databases(config)) == ["shop"]
+        assert list(open_databases(config)) == ["shop"]
     assert "Database gone is left out: there is no file" in caplog.text
     assert "oracle is not among the databases" in caplog.text
-    lines = {line.what: line for line in setup.databases(config)}
+    lines = {line.what: line for line in setup.check_databases(config)}
     assert (lines["database shop"].state, lines["database shop"].why) == ("good", "sqlite, 2 tables")
     assert lines["database gone"].state == "broken"
 
@@ -122,7 +123,7 @@ def test_needed_extras_are_named(tmp_path: Path, shop_url: str) -> None:
     config = loaded(
         tmp_path, '[databases.a]\nurl = "env:SHOP_URL"\n[databases.b]\nurl = "mysql+pymysql://h/d"'
     )
-    assert set(setup.wanted(config)) == {"sql", "postgres", "mysql"}
+    assert set(setup.list_required_extras(config)) == {"sql", "postgres", "mysql"}
 
 
 @pytest.mark.demand("flows.outputs_extract_sql_render", "flows.render_validated_real_echarts")

@@ -10,9 +10,9 @@ import pytest
 
 from rightseat.errors import ConfigError
 from rightseat.plugins.sql import ask, drivers
-from rightseat.plugins.sql.database import Database, database
-from rightseat.plugins.sql.guard import Refused
-from rightseat.plugins.sql.query import Limits, Query, QueryFailed
+from rightseat.plugins.sql.database import Database, open_database
+from rightseat.plugins.sql.guard import QueryRefused
+from rightseat.plugins.sql.query import QueryFailed, QueryLimits, SqlQuery
 from tests.kit.patience import STUCK
 from tests.kit.waiting import until
 from tests.unit.plugins.sql import attacks
@@ -46,7 +46,7 @@ async def test_database_refuses_every_attack_itself(found: Database, kind: str, 
     passed = []
     for sql in (*attacks.EVERYWHERE, *OWN[kind]):
         try:
-            await found.query(Query(sql.replace("{folder}", str(tmp_path))))
+            await found.query(SqlQuery(sql.replace("{folder}", str(tmp_path))))
         except QueryFailed:
             continue
         passed.append(sql)
@@ -58,49 +58,51 @@ async def test_database_refuses_every_attack_itself(found: Database, kind: str, 
 async def test_question_is_answered(found: Database) -> None:
     sql = """SELECT c.name, sum(o.total) AS total, max(o.day) AS last FROM orders o
              JOIN customers c ON c.id = o.customer_id WHERE c.region = :region GROUP BY c.name ORDER BY 2"""
-    answer = await ask.ran(found, sql, {"region": "north"})
-    assert answer.rows.objects() == [
+    answer = await ask.run_query(found, sql, {"region": "north"})
+    assert answer.rows.to_dicts() == [
         {"name": "Ada", "total": 30.5, "last": "2026-02-06"},
         {"name": "Chen", "total": 100, "last": "2026-03-08"},
     ]
-    assert not answer.rows.cut
+    assert not answer.rows.truncated
 
 
 async def test_value_is_never_part_of_the_query(found: Database) -> None:
     sql = "SELECT name FROM customers WHERE name = :name"
-    answer = await ask.ran(found, sql, {"name": "x' OR '1'='1"})
+    answer = await ask.run_query(found, sql, {"name": "x' OR '1'='1"})
     assert answer.rows.rows == ()
 
 
 async def test_columns_of_the_same_name_are_told_apart(found: Database) -> None:
-    answer = await ask.ran(found, "SELECT * FROM orders o JOIN customers c ON c.id = o.customer_id LIMIT 1")
+    answer = await ask.run_query(
+        found, "SELECT * FROM orders o JOIN customers c ON c.id = o.customer_id LIMIT 1"
+    )
     assert answer.rows.columns == ("id", "customer_id", "total", "day", "id_2", "name", "region")
 
 
 @pytest.mark.demand("flows.sql_statement_kinds_functions")
 async def test_rows_and_bytes_are_limited(kind: str, tmp_path: Path) -> None:
-    few = shop(kind, tmp_path, Limits(rows=2))
-    answer = await ask.ran(few, "SELECT id FROM orders ORDER BY id")
-    assert (answer.rows.rows, answer.rows.cut) == (((1,), (2,)), True)
-    exact = await ask.ran(few, "SELECT id FROM orders ORDER BY id LIMIT 2")
-    assert not exact.rows.cut
-    few.limits = Limits(bytes=30)
-    answer = await ask.ran(few, "SELECT id FROM orders ORDER BY id")
-    assert (len(answer.rows.rows), answer.rows.cut) == (3, True)
+    few = shop(kind, tmp_path, QueryLimits(rows=2))
+    answer = await ask.run_query(few, "SELECT id FROM orders ORDER BY id")
+    assert (answer.rows.rows, answer.rows.truncated) == (((1,), (2,)), True)
+    exact = await ask.run_query(few, "SELECT id FROM orders ORDER BY id LIMIT 2")
+    assert not exact.rows.truncated
+    few.limits = QueryLimits(bytes=30)
+    answer = await ask.run_query(few, "SELECT id FROM orders ORDER BY id")
+    assert (len(answer.rows.rows), answer.rows.truncated) == (3, True)
 
 
 @pytest.mark.demand("flows.sql_statement_kinds_functions")
 async def test_endless_query_is_ended(kind: str, tmp_path: Path) -> None:
-    found = shop(kind, tmp_path, Limits(seconds=0.2))
+    found = shop(kind, tmp_path, QueryLimits(seconds=0.2))
     started = time.monotonic()
     with pytest.raises(QueryFailed, match=r"longer than 0\.2 s"):
-        await ask.ran(found, ENDLESS)
+        await ask.run_query(found, ENDLESS)
     assert time.monotonic() - started < STUCK
 
 
 async def test_leaving_ends_the_query(kind: str, tmp_path: Path) -> None:
-    found = shop(kind, tmp_path, Limits(seconds=10 * STUCK))
-    task = asyncio.create_task(found.query(Query(ENDLESS)))
+    found = shop(kind, tmp_path, QueryLimits(seconds=10 * STUCK))
+    task = asyncio.create_task(found.query(SqlQuery(ENDLESS)))
     await asyncio.sleep(0)
     # Wherever it is by now: opening its session, or in the midst of the query.
     task.cancel()
@@ -111,16 +113,16 @@ async def test_leaving_ends_the_query(kind: str, tmp_path: Path) -> None:
 
 async def test_unknown_column_is_the_databases_word(found: Database) -> None:
     with pytest.raises(QueryFailed, match="colour"):
-        await ask.ran(found, "SELECT colour FROM orders")
+        await ask.run_query(found, "SELECT colour FROM orders")
 
 
 async def test_only_the_tables_that_the_operator_lists(kind: str, tmp_path: Path) -> None:
     shop(kind, tmp_path)
     name = "shop.db" if kind == "sqlite" else "shop.duckdb"
-    narrow = database("shop", f"{kind}:///{name}", tmp_path, tables=("customers",))
-    assert "orders" not in (await narrow.schema()).told("orders", 1000)
-    with pytest.raises(Refused):
-        await ask.ran(narrow, "SELECT * FROM orders")
+    narrow = open_database("shop", f"{kind}:///{name}", tmp_path, tables=("customers",))
+    assert "orders" not in (await narrow.schema()).describe("orders", 1000)
+    with pytest.raises(QueryRefused):
+        await ask.run_query(narrow, "SELECT * FROM orders")
 
 
 @pytest.mark.parametrize(
@@ -135,14 +137,14 @@ async def test_only_the_tables_that_the_operator_lists(kind: str, tmp_path: Path
 )
 def test_url_that_leads_nowhere_is_said(url: str, word: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=word):
-        database("shop", url, tmp_path)
+        open_database("shop", url, tmp_path)
 
 
 def test_what_is_not_installed_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "rightseat.plugins.sql.drivers.postgres", raising=False)
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(ConfigError, match=r"pip install 'rightseat\[postgres\]'"):
-        database("shop", "postgresql://h/shop", tmp_path)
+        open_database("shop", "postgresql://h/shop", tmp_path)
     monkeypatch.setattr(drivers, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"sqlalchemy is not installed: pip install 'rightseat\[sql\]'"):
-        database("shop", "sqlite:///shop.db", tmp_path)
+        open_database("shop", "sqlite:///shop.db", tmp_path)

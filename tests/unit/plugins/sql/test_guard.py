@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.plugins.sql.guard import Refused, Rules, guarded
+from rightseat.plugins.sql.guard import QueryRefused, QueryRules, guard_query
 from tests.unit.plugins.sql import attacks
 from tests.unit.plugins.sql.quoting import passed, queries
 
@@ -65,15 +65,15 @@ OWN = {
 }
 
 
-def rules(dialect: str, **given: Any) -> Rules:
-    return Rules(dialect=dialect, tables=TABLES, **given)
+def rules(dialect: str, **given: Any) -> QueryRules:
+    return QueryRules(dialect=dialect, tables=TABLES, **given)
 
 
 @pytest.mark.demand("flows.sql_statement_kinds_functions", "flows.real_postgresql_sqlite_sql")
 @pytest.mark.parametrize(("dialect", "sql"), [(name, sql) for name, all_ in CORPUS.items() for sql in all_])
 def test_attack_is_refused(dialect: str, sql: str) -> None:
-    with pytest.raises(Refused):
-        guarded(sql, rules(dialect))
+    with pytest.raises(QueryRefused):
+        guard_query(sql, rules(dialect))
 
 
 @pytest.mark.demand("flows.sql_statement_kinds_functions")
@@ -81,8 +81,8 @@ def test_attack_is_refused(dialect: str, sql: str) -> None:
     ("dialect", "sql"), [(name, sql) for name, own in OWN.items() for sql in (*ORDINARY, *own)]
 )
 def test_ordinary_question_passes_and_comes_out_the_same(dialect: str, sql: str) -> None:
-    made = guarded(sql, rules(dialect))
-    assert guarded(made.text, rules(dialect)).text == made.text
+    made = guard_query(sql, rules(dialect))
+    assert guard_query(made.text, rules(dialect)).text == made.text
     assert "--" not in made.text
     assert "/*" not in made.text
 
@@ -105,22 +105,22 @@ def test_corpus_is_large() -> None:
     ],
 )
 def test_no_more_rows_are_asked_for_than_fit(sql: str, limit: str) -> None:
-    assert guarded(sql, rules("postgres", rows=10)).text.endswith(limit)
+    assert guard_query(sql, rules("postgres", rows=10)).text.endswith(limit)
 
 
 @pytest.mark.parametrize("sql", ["SELECT 1 LIMIT 1 + 1", "SELECT 1 LIMIT ALL", "SELECT 1 LIMIT -1"])
 def test_limit_that_is_no_number_is_refused(sql: str) -> None:
-    with pytest.raises(Refused):
-        guarded(sql, rules("postgres"))
+    with pytest.raises(QueryRefused):
+        guard_query(sql, rules("postgres"))
 
 
 @pytest.mark.parametrize("dialect", CORPUS)
 def test_names_become_values_but_not_in_texts(dialect: str) -> None:
     sql = "SELECT id FROM orders WHERE id = :id AND day IN (:days) AND 'a :id' <> :other_thing LIMIT :most"
     values = {"id": 7, "days": ["a", "b"], "other_thing": "x'; --", "most": 2}
-    made = guarded(sql, rules(dialect), values)
+    made = guard_query(sql, rules(dialect), values)
     assert list(made.values.values()) == [7, "a", "b", "x'; --"]
-    shown = made.marked("<{}>")
+    shown = made.with_placeholders("<{}>")
     for name in made.values:
         assert shown.count(f"<{name}>") == 1
     assert "'a :id'" in shown
@@ -128,25 +128,25 @@ def test_names_become_values_but_not_in_texts(dialect: str) -> None:
 
 
 def test_empty_list_matches_nothing() -> None:
-    made = guarded("SELECT id FROM orders WHERE id IN (:ids)", rules("sqlite"), {"ids": []})
+    made = guard_query("SELECT id FROM orders WHERE id IN (:ids)", rules("sqlite"), {"ids": []})
     assert "IN (NULL)" in made.text
 
 
 def test_percent_signs_survive_a_driver_that_reads_them() -> None:
-    made = guarded("SELECT id FROM orders WHERE day LIKE '%x' AND id = :id", rules("postgres"), {"id": 1})
-    assert "'%%x'" in made.marked("%({})s", percent=True)
-    alone = guarded("SELECT id FROM orders WHERE day LIKE '%x'", rules("postgres"))
-    assert "'%x'" in alone.marked("%({})s", percent=True)
+    made = guard_query("SELECT id FROM orders WHERE day LIKE '%x' AND id = :id", rules("postgres"), {"id": 1})
+    assert "'%%x'" in made.with_placeholders("%({})s", percent=True)
+    alone = guard_query("SELECT id FROM orders WHERE day LIKE '%x'", rules("postgres"))
+    assert "'%x'" in alone.with_placeholders("%({})s", percent=True)
 
 
 def test_operator_may_allow_a_function() -> None:
     sql = "SELECT generate_series(1, 3)"
-    with pytest.raises(Refused, match="generate_series"):
-        guarded(sql, rules("postgres"))
-    assert guarded(sql, rules("postgres", functions={"generate_series"})).text
-    with pytest.raises(Refused, match="mine"):
-        guarded("SELECT mine(1)", rules("postgres"))
-    assert guarded("SELECT mine(1)", rules("postgres", functions={"mine"})).text
+    with pytest.raises(QueryRefused, match="generate_series"):
+        guard_query(sql, rules("postgres"))
+    assert guard_query(sql, rules("postgres", functions={"generate_series"})).text
+    with pytest.raises(QueryRefused, match="mine"):
+        guard_query("SELECT mine(1)", rules("postgres"))
+    assert guard_query("SELECT mine(1)", rules("postgres", functions={"mine"})).text
 
 
 @pytest.mark.parametrize(
@@ -159,13 +159,13 @@ def test_operator_may_allow_a_function() -> None:
     ],
 )
 def test_huge_and_deep_queries_are_refused(sql: str) -> None:
-    with pytest.raises(Refused):
-        guarded(sql, rules("postgres"))
+    with pytest.raises(QueryRefused):
+        guard_query(sql, rules("postgres"))
 
 
 def test_strangers_statements_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.DEBUG, logger="rightseat"), pytest.raises(Refused):
-        guarded("EXPLAIN ANALYZE DELETE FROM orders", rules("postgres"))
+    with caplog.at_level(logging.DEBUG, logger="rightseat"), pytest.raises(QueryRefused):
+        guard_query("EXPLAIN ANALYZE DELETE FROM orders", rules("postgres"))
     assert caplog.records == []
 
 
@@ -176,8 +176,8 @@ def test_any_text_is_read_or_refused(dialect: str, noise: str, data: st.DataObje
     sql = data.draw(st.sampled_from(ORDINARY))
     place = data.draw(st.integers(0, len(sql)))
     try:
-        made = guarded(sql[:place] + noise + sql[place:], rules(dialect))
-    except Refused:
+        made = guard_query(sql[:place] + noise + sql[place:], rules(dialect))
+    except QueryRefused:
         return
     assert made.text.startswith(("SELECT", "WITH", "("))
 

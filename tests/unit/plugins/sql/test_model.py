@@ -7,7 +7,7 @@ import pytest
 
 from rightseat.errors import UpstreamGarbled
 from rightseat.plugins.flows.flow import Step
-from rightseat.plugins.flows.stage import Kit, Output, StepFailed
+from rightseat.plugins.flows.stage import FlowServices, StepError, StepOutput
 from rightseat.types.events import Artifact
 from tests.unit.plugins.charts.tables import LONG
 from tests.unit.plugins.flows.staged import run, stage
@@ -26,24 +26,24 @@ async def test_both(tmp_path: Path) -> None:
         await chart(used)
 
 
-async def rows(used: Kit) -> None:
+async def rows(used: FlowServices) -> None:
     """It writes SQL rarely right: what counts is that only rows or words come of it."""
     try:
         made = await run(stage(Step(name="start", kind="sql"), used, question=QUESTION))
-    except (StepFailed, UpstreamGarbled) as error:
+    except (StepError, UpstreamGarbled) as error:
         print(f"sql: {error}")
         return
     print(f"sql: {made[0]} {made[-1]}")
-    assert isinstance(made[-1], Output)
+    assert isinstance(made[-1], StepOutput)
     assert isinstance(made[-1].data, list)
 
 
-async def chart(used: Kit) -> None:
+async def chart(used: FlowServices) -> None:
     given = stage(
         Step(name="draw", kind="render"), used, before=LONG, question="How did sales go in each region?"
     )
     [shown, output] = await run(given)
     assert isinstance(shown, Artifact)
-    assert isinstance(output, Output)
+    assert isinstance(output, StepOutput)
     assert output.data["series"][0]["data"]
     print(f"render: {output.message} {[one['name'] for one in output.data['series']]}")

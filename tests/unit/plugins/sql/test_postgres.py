@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from rightseat.plugins.sql import ask
-from rightseat.plugins.sql.database import Database, database
-from rightseat.plugins.sql.guard import Refused
-from rightseat.plugins.sql.query import Limits, Query, QueryFailed
+from rightseat.plugins.sql.database import Database, open_database
+from rightseat.plugins.sql.guard import QueryRefused
+from rightseat.plugins.sql.query import QueryFailed, QueryLimits, SqlQuery
 from tests.kit.patience import STUCK
 from tests.kit.waiting import until
 from tests.unit.plugins.sql import attacks
@@ -45,7 +45,7 @@ def owner(url: str, sql: str) -> tuple[Any, ...]:
 
 
 def opened(url: str, **limits: Any) -> Database:
-    return database("shop", url, Path(), limits=Limits(**{"seconds": STUCK, **limits}))
+    return open_database("shop", url, Path(), limits=QueryLimits(**{"seconds": STUCK, **limits}))
 
 
 @pytest.mark.demand("flows.sql_real_databases_sqlalchemy")
@@ -53,21 +53,21 @@ async def test_question_is_answered(url: str) -> None:
     sql = """SELECT c.name, sum(o.total) AS total, max(o.day) AS last FROM orders o
         JOIN customers c ON c.id = o.customer_id WHERE c.region = :region AND c.name LIKE '%a%'
         AND c.id IN (:ids) GROUP BY 1"""
-    answer = await ask.ran(opened(url), sql, {"region": "north", "ids": [1, 3]})
-    assert answer.rows.objects() == [{"name": "Ada", "total": 30.5, "last": "2026-02-06"}]
+    answer = await ask.run_query(opened(url), sql, {"region": "north", "ids": [1, 3]})
+    assert answer.rows.to_dicts() == [{"name": "Ada", "total": 30.5, "last": "2026-02-06"}]
 
 
 @pytest.mark.demand("flows.sql_real_databases_sqlalchemy")
 async def test_schema_has_comments_keys_and_quotes(url: str) -> None:
-    told = (await opened(url).schema()).told("orders", 1000)
+    told = (await opened(url).schema()).describe("orders", 1000)
     assert "orders -- what people bought" in told
     assert "customer_id INTEGER → customers.id" in told
     assert "total NUMERIC(10, 2) -- in euros" in told
     assert 'stock."Items"' in told
-    answer = await ask.ran(opened(url), 'SELECT "Unit price" FROM stock."Items"')
+    answer = await ask.run_query(opened(url), 'SELECT "Unit price" FROM stock."Items"')
     assert answer.rows.rows == ((2.5,),)
-    with pytest.raises(Refused):
-        await ask.ran(opened(url), "SELECT * FROM stock.Items")
+    with pytest.raises(QueryRefused):
+        await ask.run_query(opened(url), "SELECT * FROM stock.Items")
 
 
 @pytest.mark.demand("flows.sql_statement_kinds_functions", "flows.real_postgresql_sqlite_sql")
@@ -78,7 +78,7 @@ async def test_database_refuses_every_attack_itself(url: str) -> None:
     passed = []
     for sql in (*attacks.EVERYWHERE, *attacks.POSTGRES):
         try:
-            await found.query(Query(sql))
+            await found.query(SqlQuery(sql))
         except QueryFailed:
             continue
         passed.append(sql)
@@ -92,7 +92,7 @@ async def test_what_only_the_guard_refuses_leaves_nothing_behind(url: str) -> No
     found = opened(url, seconds=0.3)
     for sql in attacks.POSTGRES_ALONE:
         try:
-            await found.query(Query(sql))
+            await found.query(SqlQuery(sql))
         except QueryFailed:
             continue
     assert owner(url, STATE) == before
@@ -100,23 +100,23 @@ async def test_what_only_the_guard_refuses_leaves_nothing_behind(url: str) -> No
 
 @pytest.mark.demand("flows.sql_statement_kinds_functions")
 async def test_rows_and_bytes_are_limited(url: str) -> None:
-    answer = await ask.ran(opened(url, rows=2), "SELECT id FROM orders ORDER BY id")
-    assert (answer.rows.rows, answer.rows.cut) == (((1,), (2,)), True)
+    answer = await ask.run_query(opened(url, rows=2), "SELECT id FROM orders ORDER BY id")
+    assert (answer.rows.rows, answer.rows.truncated) == (((1,), (2,)), True)
     found = opened(url, rows=100_000, bytes=1000)
-    many = await found.query(Query("SELECT g FROM generate_series(1, 100000) g"))
-    assert many.cut
+    many = await found.query(SqlQuery("SELECT g FROM generate_series(1, 100000) g"))
+    assert many.truncated
     assert len(many.rows) == 125
 
 
 @pytest.mark.demand("flows.sql_statement_kinds_functions")
 async def test_long_query_is_ended(url: str) -> None:
     with pytest.raises(QueryFailed, match=r"longer than 0\.2 s"):
-        await opened(url, seconds=0.2).query(Query(LONG))
+        await opened(url, seconds=0.2).query(SqlQuery(LONG))
 
 
 async def test_leaving_ends_the_query_in_the_database(url: str) -> None:
     found = opened(url, seconds=50.0)
-    task = asyncio.create_task(found.query(Query(LONG)))
+    task = asyncio.create_task(found.query(SqlQuery(LONG)))
     await until(lambda: owner(url, BUSY) == (1,))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -142,13 +142,13 @@ async def test_leaving_ends_the_query_in_the_database(url: str) -> None:
     ],
 )
 async def test_cells_are_plain(url: str, sql: str, value: Any) -> None:
-    assert (await opened(url).query(Query(sql))).rows == ((value,),)
+    assert (await opened(url).query(SqlQuery(sql))).rows == ((value,),)
 
 
 async def test_nobody_there_is_said(tmp_path: Path) -> None:
-    found = database("shop", f"postgresql://reader@/postgres?host={tmp_path}", tmp_path)
+    found = open_database("shop", f"postgresql://reader@/postgres?host={tmp_path}", tmp_path)
     with pytest.raises(QueryFailed, match="connect"):
-        await found.query(Query("SELECT 1"))
+        await found.query(SqlQuery("SELECT 1"))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

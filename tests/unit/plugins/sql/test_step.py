@@ -9,9 +9,9 @@ import pytest
 from msgspec import json
 
 from rightseat.plugins.flows.flow import Step
-from rightseat.plugins.flows.known import Known
-from rightseat.plugins.flows.stage import Kit, Output, StepFailed
-from rightseat.plugins.sql.database import Database, database
+from rightseat.plugins.flows.known import FlowReferences
+from rightseat.plugins.flows.stage import FlowServices, StepError, StepOutput
+from rightseat.plugins.sql.database import Database, open_database
 from rightseat.types.events import Artifact, Custom
 from tests.kit.house import Lines, says
 from tests.unit.plugins.flows.staged import asked, gave, problems, run, stage, told
@@ -25,9 +25,9 @@ def found(tmp_path: Path) -> Database:
     return shop("sqlite", tmp_path)
 
 
-def kit(databases: dict[str, Database], *queries: str, **more: Any) -> Kit:
+def kit(databases: dict[str, Database], *queries: str, **more: Any) -> FlowServices:
     lines = [says(json.encode({"sql": sql}).decode()) for sql in queries]
-    return Kit(model=Lines(*lines), operations={}, scripts={}, flows={}, databases=databases, **more)
+    return FlowServices(model=Lines(*lines), operations={}, scripts={}, flows={}, databases=databases, **more)
 
 
 def step(**params: Any) -> Step:
@@ -48,7 +48,7 @@ async def test_model_writes_the_query_and_everyone_sees_it(found: Database) -> N
     assert said.value == {"step": "count", "database": "shop", "sql": f"{BY_REGION} LIMIT 101"}
     assert isinstance(shown, Artifact)
     assert (shown.kind, shown.content) == ("table", rows)
-    assert output == Output(rows, "The database gave 2 rows.")
+    assert output == StepOutput(rows, "The database gave 2 rows.")
     prompt = told(used)
     assert "SQLite SELECT" in prompt
     assert "customer_id INTEGER → customers.id" in prompt
@@ -69,7 +69,7 @@ async def test_one_mistake_is_repaired(found: Database, wrong: str) -> None:
 
 async def test_second_mistake_is_the_steps_failure(found: Database) -> None:
     used = kit({"shop": found}, "DELETE FROM orders", "DROP TABLE orders", BY_REGION)
-    with pytest.raises(StepFailed, match="was not run: Only SELECT"):
+    with pytest.raises(StepError, match="was not run: Only SELECT"):
         await run(stage(step(), used))
     assert len(asked(used)) == 2
 
@@ -102,11 +102,11 @@ async def test_what_a_user_says_never_becomes_sql(found: Database) -> None:
 
 
 async def test_fixed_query_is_guarded_too(found: Database) -> None:
-    with pytest.raises(StepFailed, match="Only SELECT"):
+    with pytest.raises(StepError, match="Only SELECT"):
         await run(stage(step(sql="DELETE FROM orders"), kit({"shop": found})))
-    with pytest.raises(StepFailed, match="did not answer: no such column"):
+    with pytest.raises(StepError, match="did not answer: no such column"):
         await run(stage(step(sql="SELECT colour FROM orders"), kit({"shop": found})))
-    with pytest.raises(StepFailed, match="not run"):
+    with pytest.raises(StepError, match="not run"):
         await run(stage(step(sql="SELECT :missing FROM orders"), kit({"shop": found})))
 
 
@@ -121,7 +121,7 @@ async def test_among_several_databases_the_one_that_fits(found: Database, tmp_pa
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("CREATE TABLE elephants (name TEXT, weight REAL)")
         connection.commit()
-    zoo = database("zoo", "sqlite:///zoo.db", tmp_path)
+    zoo = open_database("zoo", "sqlite:///zoo.db", tmp_path)
     both = {"shop": found, "zoo": zoo}
     query = "SELECT weight FROM elephants"
     items = await run(stage(step(), kit(both, query), question="How heavy are the elephants?"))
@@ -129,7 +129,7 @@ async def test_among_several_databases_the_one_that_fits(found: Database, tmp_pa
     assert items[0].value["database"] == "zoo"
     named = step(database="zoo", sql=query)
     assert (await gave(stage(named, kit(both)))).data == []
-    zoo.known = None
+    zoo.cached_schema = None
     file.unlink()
     items = await run(stage(step(), kit(both, BY_REGION), question="How heavy are the elephants?"))
     assert isinstance(items[0], Custom)
@@ -137,18 +137,18 @@ async def test_among_several_databases_the_one_that_fits(found: Database, tmp_pa
 
 
 async def test_without_a_database_it_says_what_to_write() -> None:
-    with pytest.raises(StepFailed, match=r"Write \[databases\.NAME\]"):
+    with pytest.raises(StepError, match=r"Write \[databases\.NAME\]"):
         await run(stage(step(), kit({})))
-    with pytest.raises(StepFailed, match=r"no database 'shop'.*\[databases\.shop\]"):
+    with pytest.raises(StepError, match=r"no database 'shop'.*\[databases\.shop\]"):
         await run(stage(step(database="shop"), kit({})))
 
 
 async def test_lost_file_is_a_failure_in_words(tmp_path: Path) -> None:
     file = sqlite_shop(tmp_path)
-    found = database("shop", "sqlite:///shop.db", tmp_path)
+    found = open_database("shop", "sqlite:///shop.db", tmp_path)
     await found.schema()
     file.unlink()
-    with pytest.raises(StepFailed, match="unable to open"):
+    with pytest.raises(StepError, match="unable to open"):
         await run(stage(step(sql="SELECT id FROM orders"), kit({"shop": found})))
 
 
@@ -171,11 +171,11 @@ async def test_background_and_schema_stay_within_the_context(found: Database) ->
     ],
 )
 def test_check_finds(params: dict[str, Any], key: str) -> None:
-    [problem] = problems(step(**params), Known(databases=["shop"]))
+    [problem] = problems(step(**params), FlowReferences(databases=["shop"]))
     assert problem.key == f"steps.count.{key}"
 
 
 def test_check_finds_nothing() -> None:
     fine = step(database="shop", sql="SELECT :a", values={"a": 1})
-    assert problems(fine, Known(databases=["shop"])) == []
+    assert problems(fine, FlowReferences(databases=["shop"])) == []
     assert problems(step(database="any")) == []

@@ -10,18 +10,19 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.config import AuthSettings, load
+from rightseat.config.read import load_config
 from rightseat.config.secret import Secret
+from rightseat.config.settings import AuthSettings
 from rightseat.http.auth import Authenticator
-from rightseat.http.fetch.watching import sent, watching
+from rightseat.http.fetch.watching import record_request, record_requests
 from rightseat.server.playground import about, files, setup
-from rightseat.wiring import runtime as made
+from rightseat.wiring.from_config import build_runtime as made
 from tests.kit.client import Client
 from tests.kit.house import Lines, house, says
 
 pytestmark = pytest.mark.io
 
-PAGE = Path(files.HERE) / "page"
+PAGE = Path(files.PLAYGROUND_DIR) / "page"
 KEYED = Authenticator(AuthSettings(keys={"ann": Secret("sesame-7")}))
 HTML = {"accept": "text/html"}
 LIMIT = 300_000
@@ -62,7 +63,7 @@ async def told(url: str, path: str) -> Any:
 
 
 def demo() -> Runtime:
-    return made(load(env={"RIGHTSEAT_MODEL": "scripted:demo"}))
+    return made(load_config(env={"RIGHTSEAT_MODEL": "scripted:demo"}))
 
 
 async def test_a_browser_gets_the_page_and_a_program_gets_words() -> None:
@@ -226,7 +227,7 @@ def broken(tmp_path: Path) -> Runtime:
     (tmp_path / "rightseat.toml").write_text(
         f"[models.default]\nspec = 'scripted:demo'\n[[plugins]]\npath = '{folder}'\n"
     )
-    return made(load(tmp_path / "rightseat.toml", env={}))
+    return made(load_config(tmp_path / "rightseat.toml", env={}))
 
 
 async def attempt(client: Client, **body: Any) -> Any:
@@ -350,9 +351,9 @@ async def test_a_run_is_written_as_each_door_writes_it() -> None:
 
 
 def test_what_is_sent_while_somebody_watches_holds_no_key() -> None:
-    sent("GET", "http://a/", {}, None)
-    with watching() as seen:
-        sent("POST", "http://a/b?x=1", {"Authorization": "Bearer k", "Accept": "*/*"}, b'{"a":1}')
+    record_request("GET", "http://a/", {}, None)
+    with record_requests() as seen:
+        record_request("POST", "http://a/b?x=1", {"Authorization": "Bearer k", "Accept": "*/*"}, b'{"a":1}')
     [one] = seen
     assert one == {
         "method": "POST",

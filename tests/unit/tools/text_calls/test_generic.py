@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from rightseat.tools.text_calls.generic import Envelope, spoken, worded
-from rightseat.tools.text_calls.reader import Reader, Unreadable
-from rightseat.types.messages import Call, Message, said
-from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
-from rightseat.types.schema import checker
+from rightseat.tools.text_calls.generic import JsonCallEnvelope, format_calls, tool_messages_as_text
+from rightseat.tools.text_calls.reader import ModelTextReader, TextFormatError
+from rightseat.types.messages import Message, ToolCall, text_message
+from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
+from rightseat.types.schema import get_validator
 from tests.contract.formats.cases import FIND, RING, TOOLS
 from tests.contract.models.cases import Heard, heard
 
@@ -33,7 +33,7 @@ def answer(thought: str = "Hm.", **step: Any) -> dict[str, Any]:
 
 
 def read(text: str, **more: Any) -> Heard:
-    reader = Reader(Envelope(tools=TOOLS, **more).read)
+    reader = ModelTextReader(JsonCallEnvelope(tools=TOOLS, **more).parse)
     return heard([*reader.feed(text), *reader.close()])
 
 
@@ -41,7 +41,7 @@ def read(text: str, **more: Any) -> Heard:
 
 
 def test_the_prompt_is_the_seeds() -> None:
-    assert Envelope(tools=(RING,), output={"type": "number"}).instructions() == (
+    assert JsonCallEnvelope(tools=(RING,), output_schema={"type": "number"}).instructions() == (
         "You are a function calling AI model.\nHere are the tools available:\n"
         "// Rings a bell.\ntype ring = () => any;\n\n"
         "Please respond in JSON format with the following schema:\n\n"
@@ -52,34 +52,43 @@ def test_the_prompt_is_the_seeds() -> None:
 
 
 def test_the_prompt_offers_only_what_is_allowed() -> None:
-    free, bound = Envelope(tools=TOOLS).instructions(), Envelope(tools=TOOLS, must=True).instructions()
+    free, bound = (
+        JsonCallEnvelope(tools=TOOLS).instructions(),
+        JsonCallEnvelope(tools=TOOLS, requires_call=True).instructions(),
+    )
     assert "result: string" in free
     assert "result" not in bound
-    assert "}[]" not in Envelope(tools=TOOLS, many=False).instructions()
+    assert "}[]" not in JsonCallEnvelope(tools=TOOLS, allows_parallel=False).instructions()
 
 
 def test_tools_as_json_schema() -> None:
-    told = Envelope(tools=TOOLS).instructions("json")
+    told = JsonCallEnvelope(tools=TOOLS).instructions("json")
     assert json.dumps({"name": "ring", "description": "Rings a bell.", "parameters": RING.parameters}) in told
 
 
 def test_what_others_wrote_is_marked() -> None:
-    marked = Envelope(tools=TOOLS, output={"title": "a"}).instructions(foreign=lambda text: f"«{text}»")
+    marked = JsonCallEnvelope(tools=TOOLS, output_schema={"title": "a"}).instructions(
+        escape=lambda text: f"«{text}»"
+    )
     assert marked.count("«") == 2
     assert "You are" in marked.partition("«")[0]
 
 
 def test_of_a_prompt() -> None:
     prompt = Prompt(messages=(), tools=TOOLS, tool_choice=ToolChoice("named", "ring"))
-    envelope = Envelope.of(prompt)
-    assert (envelope.tools, envelope.must, envelope.many, envelope.thought) == (
+    envelope = JsonCallEnvelope.from_prompt(prompt)
+    assert (envelope.tools, envelope.requires_call, envelope.allows_parallel, envelope.thought_channel) == (
         (RING,),
         True,
         True,
         "content",
     )
-    one = Prompt(messages=(), tools=TOOLS, output_schema={}, settings=Settings(parallel_calls=False))
-    assert (Envelope.of(one).must, Envelope.of(one).many, Envelope.of(one).thought) == (
+    one = Prompt(messages=(), tools=TOOLS, output_schema={}, settings=SamplingSettings(parallel_calls=False))
+    assert (
+        JsonCallEnvelope.from_prompt(one).requires_call,
+        JsonCallEnvelope.from_prompt(one).allows_parallel,
+        JsonCallEnvelope.from_prompt(one).thought_channel,
+    ) == (
         False,
         False,
         "reasoning",
@@ -109,29 +118,31 @@ WRONG = [
 
 
 def test_the_schema() -> None:
-    check = checker(Envelope(tools=TOOLS).schema())
-    assert [check.problem(value) for value in VALID] == [None] * len(VALID)
-    assert all(check.problem(value) for value in WRONG)
+    check = get_validator(JsonCallEnvelope(tools=TOOLS).schema())
+    assert [check.find_problem(value) for value in VALID] == [None] * len(VALID)
+    assert all(check.find_problem(value) for value in WRONG)
 
 
 def test_the_schema_of_less() -> None:
-    must = checker(Envelope(tools=TOOLS, must=True).schema())
-    assert must.problem(VALID[0]) is None
-    assert must.problem(VALID[2])
-    one = checker(Envelope(tools=TOOLS, many=False).schema())
-    assert one.problem(VALID[0]) is None
-    assert one.problem(VALID[1])
+    must = get_validator(JsonCallEnvelope(tools=TOOLS, requires_call=True).schema())
+    assert must.find_problem(VALID[0]) is None
+    assert must.find_problem(VALID[2])
+    one = get_validator(JsonCallEnvelope(tools=TOOLS, allows_parallel=False).schema())
+    assert one.find_problem(VALID[0]) is None
+    assert one.find_problem(VALID[1])
 
 
 def test_references_of_tools_and_output_stay_their_own() -> None:
-    check = checker(Envelope(tools=(FIND, TREE), output=OUTPUT).schema())
-    assert check.problem(answer(tool_calls=[{"name": "tree", "arguments": {"node": [[], None]}}])) is None
-    assert check.problem(answer(tool_calls=[{"name": "tree", "arguments": {"node": [1]}}]))
+    check = get_validator(JsonCallEnvelope(tools=(FIND, TREE), output_schema=OUTPUT).schema())
+    assert (
+        check.find_problem(answer(tool_calls=[{"name": "tree", "arguments": {"node": [[], None]}}])) is None
+    )
+    assert check.find_problem(answer(tool_calls=[{"name": "tree", "arguments": {"node": [1]}}]))
     word = {"node": [], "word": {"$ref": "#/x"}}
-    assert check.problem(answer(tool_calls=[{"name": "tree", "arguments": word}])) is None
-    assert check.problem(answer(tool_calls=[{"name": "tree", "arguments": []}]))
-    assert check.problem(answer(result={"ok": True})) is None
-    assert check.problem(answer(result={"ok": 1}))
+    assert check.find_problem(answer(tool_calls=[{"name": "tree", "arguments": word}])) is None
+    assert check.find_problem(answer(tool_calls=[{"name": "tree", "arguments": []}]))
+    assert check.find_problem(answer(result={"ok": True})) is None
+    assert check.find_problem(answer(result={"ok": 1}))
 
 
 # ---- read
@@ -141,7 +152,7 @@ def test_references_of_tools_and_output_stay_their_own() -> None:
 def test_a_thought_is_content_or_reasoning() -> None:
     text = json.dumps(answer("Hm \u00e9.", result="Fünf.\n"))
     assert read(text) == Heard("Hm é.\n\nFünf.\n")
-    assert read(text, thought="reasoning") == Heard("Fünf.\n", "Hm é.")
+    assert read(text, thought_channel="reasoning") == Heard("Fünf.\n", "Hm é.")
     assert read(json.dumps(answer("", result="Five."))) == Heard("Five.")
     assert read(json.dumps(answer("Hm.", tool_calls=[CALL]))) == Heard("Hm.", calls=(("ring", "{}"),))
 
@@ -150,7 +161,7 @@ def test_a_thought_is_content_or_reasoning() -> None:
 def test_a_result_with_a_schema_is_its_json() -> None:
     for result in ('{"ok": true}', '"a\\n"', "5", "[1, 2]"):
         text = f'{{"thought_about_next_step_only": "Hm.", "next_step": {{"result": {result}}}}}'
-        assert read(text, output={}, thought="reasoning") == Heard(result, "Hm.")
+        assert read(text, output_schema={}, thought_channel="reasoning") == Heard(result, "Hm.")
 
 
 def test_what_a_model_adds_or_leaves_out() -> None:
@@ -164,34 +175,41 @@ def test_what_a_model_adds_or_leaves_out() -> None:
 
 @pytest.mark.parametrize("text", ["Five.", "[]", '{"next_step": "x"}', '{"next_step": {"tool_calls": [1]}}'])
 def test_what_is_not_the_form(text: str) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(TextFormatError):
         read(text)
 
 
 def test_a_cut_text_is_known() -> None:
     text = json.dumps(answer(tool_calls=[CALL]))
     for end in range(len(text)):
-        reader = Reader(Envelope(tools=TOOLS).read)
+        reader = ModelTextReader(JsonCallEnvelope(tools=TOOLS).parse)
         reader.feed(text[:end])
         reader.close()
-        assert reader.cut
-    reader = Reader(Envelope(tools=TOOLS).read)
+        assert reader.truncated
+    reader = ModelTextReader(JsonCallEnvelope(tools=TOOLS).parse)
     reader.feed(text)
     reader.close()
-    assert not reader.cut
+    assert not reader.truncated
 
 
 # ---- earlier turns
 
 
 def test_earlier_calls_are_shown_as_they_are_read() -> None:
-    call = Message("assistant", said("assistant", "Hm.").parts, (Call("c", "find_word", '{"word": "é"}'),))
-    assert read(spoken(call)) == Heard("Hm.", calls=(("find_word", '{"word": "é"}'),))
+    call = Message(
+        "assistant", text_message("assistant", "Hm.").parts, (ToolCall("c", "find_word", '{"word": "é"}'),)
+    )
+    assert read(format_calls(call)) == Heard("Hm.", calls=(("find_word", '{"word": "é"}'),))
 
 
 def test_results_are_told_with_the_tools_name() -> None:
-    call = Message("assistant", calls=(Call("c", "ring", "{}"),))
-    talk = (said("user", "Ring!"), call, said("tool", "Dong.", call_id="c"), said("tool", "?", call_id="d"))
-    told = worded(talk)
+    call = Message("assistant", calls=(ToolCall("c", "ring", "{}"),))
+    talk = (
+        text_message("user", "Ring!"),
+        call,
+        text_message("tool", "Dong.", call_id="c"),
+        text_message("tool", "?", call_id="d"),
+    )
+    told = tool_messages_as_text(talk)
     assert [message.role for message in told] == ["user", "assistant", "user", "user"]
     assert [message.text for message in told[2:]] == ["Result of ring:\nDong.", "Result:\n?"]

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.tools.text_calls.reader import SPACE, Ended, Reader, Reading, Unreadable
-from rightseat.types.chunks import CallArgs, CallName, Reasoning, Text
+from rightseat.tools.text_calls.reader import SPACE, EndOfText, ModelTextReader, ParseSteps, TextFormatError
+from rightseat.types.chunks import ReasoningChunk, TextChunk, ToolCallArgs, ToolCallStart
 
 Outcome = list[object]
 letters = st.text(alphabet="ab< \n", max_size=24)
@@ -21,24 +21,24 @@ def pieces(text: str, places: list[int]) -> list[str]:
     return [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
-def outcome(read: Callable[[Reader, Outcome], Reading[None]], parts: list[str]) -> Outcome:
+def outcome(read: Callable[[ModelTextReader, Outcome], ParseSteps[None]], parts: list[str]) -> Outcome:
     """What a reading notes, and whether it failed."""
     notes: Outcome = []
     try:
-        reader = Reader(lambda it: read(it, notes))
+        reader = ModelTextReader(lambda it: read(it, notes))
         for part in parts:
             reader.feed(part)
         reader.close()
-    except Unreadable:
+    except TextFormatError:
         notes.append("unreadable")
     return notes
 
 
-def passages(reader: Reader, notes: Outcome, *markers: str) -> Reading[None]:
+def passages(reader: ModelTextReader, notes: Outcome, *markers: str) -> ParseSteps[None]:
     """All text and markers; neighbouring text is one note."""
     said: list[str] = []
     while True:
-        found = yield from reader.text(*markers, emit=said.append)
+        found = yield from reader.text_until(*markers, emit=said.append)
         notes += ["".join(said), found]
         said.clear()
         if found is None:
@@ -70,7 +70,7 @@ def test_markers_that_begin_within_each_other() -> None:
 
 @given(letters, st.lists(st.text(alphabet="ab<", max_size=4), min_size=1, max_size=3), cuts)
 def test_peeking_waits_only_as_long_as_it_must(text: str, options: list[str], places: list[int]) -> None:
-    def peek(reader: Reader, notes: Outcome) -> Reading[None]:
+    def peek(reader: ModelTextReader, notes: Outcome) -> ParseSteps[None]:
         notes.append((yield from reader.peek(*options)))
 
     expected = next((option for option in options if text.startswith(option)), None)
@@ -79,9 +79,9 @@ def test_peeking_waits_only_as_long_as_it_must(text: str, options: list[str], pl
 
 @given(letters, st.text(alphabet="ab<", min_size=1, max_size=3), cuts)
 def test_everything_up_to_an_end(text: str, end: str, places: list[int]) -> None:
-    def upto(reader: Reader, notes: Outcome) -> Reading[None]:
-        notes.append((yield from reader.upto(end)))
-        notes.append((yield from reader.take(0)))
+    def upto(reader: ModelTextReader, notes: Outcome) -> ParseSteps[None]:
+        notes.append((yield from reader.read_until(end)))
+        notes.append((yield from reader.read_chars(0)))
 
     before, found, _ = text.partition(end)
     assert outcome(upto, pieces(text, places)) == ([before, ""] if found else [])
@@ -89,9 +89,9 @@ def test_everything_up_to_an_end(text: str, end: str, places: list[int]) -> None
 
 @given(letters, st.text(alphabet="ab<", min_size=1, max_size=3), cuts)
 def test_literals(text: str, expected: str, places: list[int]) -> None:
-    def literal(reader: Reader, notes: Outcome) -> Reading[None]:
-        yield from reader.space()
-        yield from reader.literal(expected)
+    def literal(reader: ModelTextReader, notes: Outcome) -> ParseSteps[None]:
+        yield from reader.skip_space()
+        yield from reader.expect(expected)
         notes.append("found")
 
     rest = text.lstrip(SPACE)
@@ -99,66 +99,66 @@ def test_literals(text: str, expected: str, places: list[int]) -> None:
     assert outcome(literal, pieces(text, places)) == want
 
 
-def greeting(reader: Reader) -> Reading[None]:
-    yield from reader.text("<call>")
-    emit = reader.begin("ring")
+def greeting(reader: ModelTextReader) -> ParseSteps[None]:
+    yield from reader.text_until("<call>")
+    emit = reader.begin_call("ring")
     emit("{")
-    yield from reader.literal("}")
+    yield from reader.expect("}")
     emit("}")
-    reader.end()
+    reader.end_call()
 
 
 def test_what_is_certain_comes_out_at_once() -> None:
-    reader = Reader(greeting, enforced=frozenset({"ring"}))
-    assert reader.feed("Hello") == [Text("Hello")]
+    reader = ModelTextReader(greeting, enforced=frozenset({"ring"}))
+    assert reader.feed("Hello") == [TextChunk("Hello")]
     assert reader.feed(" <ca") == []
-    assert reader.feed("t> ") == [Text(" <cat>")]
-    assert reader.feed(" <call>") == [CallName(0, "ring", True), CallArgs(0, "{")]
-    assert reader.inside
-    assert reader.feed("}") == [CallArgs(0, "}")]
-    assert (reader.inside, reader.calls) == (False, 1)
+    assert reader.feed("t> ") == [TextChunk(" <cat>")]
+    assert reader.feed(" <call>") == [ToolCallStart(0, "ring", True), ToolCallArgs(0, "{")]
+    assert reader.inside_call
+    assert reader.feed("}") == [ToolCallArgs(0, "}")]
+    assert (reader.inside_call, reader.calls) == (False, 1)
     assert reader.close() == []
 
 
 def test_an_end_within_a_call_is_seen() -> None:
-    reader = Reader(greeting)
+    reader = ModelTextReader(greeting)
     reader.feed("<call>")
     assert reader.close() == []
-    assert reader.inside
+    assert reader.inside_call
 
 
 def test_text_that_breaks_the_format() -> None:
-    reader = Reader(greeting)
-    with pytest.raises(Unreadable, match="expected"):
+    reader = ModelTextReader(greeting)
+    with pytest.raises(TextFormatError, match="expected"):
         reader.feed("<call>]")
 
 
 def test_after_its_end_nothing_is_read() -> None:
-    reader = Reader(greeting)
+    reader = ModelTextReader(greeting)
     reader.feed("<call>}")
     assert reader.feed("more") == []
     assert reader.close() == []
 
 
 def test_thoughts_are_not_text() -> None:
-    def thinking(reader: Reader) -> Reading[None]:
-        yield from reader.text("|", emit=reader.think)
-        yield from reader.text()
+    def thinking(reader: ModelTextReader) -> ParseSteps[None]:
+        yield from reader.text_until("|", emit=reader.emit_reasoning)
+        yield from reader.text_until()
 
-    reader = Reader(thinking)
-    assert [*reader.feed("a |b"), *reader.close()] == [Reasoning("a"), Text("b")]
+    reader = ModelTextReader(thinking)
+    assert [*reader.feed("a |b"), *reader.close()] == [ReasoningChunk("a"), TextChunk("b")]
 
 
 def test_more_than_there_is() -> None:
     notes: Outcome = []
 
-    def asking(reader: Reader) -> Reading[None]:
+    def asking(reader: ModelTextReader) -> ParseSteps[None]:
         try:
-            yield from reader.take(3)
-        except Ended:
+            yield from reader.read_chars(3)
+        except EndOfText:
             notes.append("ended")
 
-    reader = Reader(asking)
+    reader = ModelTextReader(asking)
     reader.feed("ab")
     reader.close()
     assert notes == ["ended"]

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from rightseat.tools.text_calls import pointers
 from rightseat.tools.text_calls.typescript import (
-    LONGEST_TEXT,
-    LONGEST_TOOL,
-    MOST_OPTIONS,
-    namespace,
-    signatures,
+    MAX_COMMENT_CHARS,
+    MAX_OPTIONS,
+    MAX_TOOL_CHARS,
+    render_namespace,
+    render_signatures,
 )
 from rightseat.types.model import ToolSpec
 
@@ -44,7 +44,9 @@ def tool(schema: dict[str, Any], name: str = "find", description: str = "") -> T
 
 def of(**properties: Any) -> str:
     """The properties of a tool as they are shown."""
-    text = signatures([tool({"type": "object", "properties": properties, "required": list(properties)})])
+    text = render_signatures(
+        [tool({"type": "object", "properties": properties, "required": list(properties)})]
+    )
     return text.removeprefix("type find = (_: {\n").removesuffix("\n}) => any;")
 
 
@@ -62,7 +64,7 @@ def test_as_functionary_and_the_seed_show_it() -> None:
         "get_current_weather",
         "Get the current weather",
     )
-    assert namespace([weather, tool({"type": "object", "properties": {}}, "now")]) == (
+    assert render_namespace([weather, tool({"type": "object", "properties": {}}, "now")]) == (
         "// Supported function definitions that should be called when necessary.\n"
         "namespace functions {\n\n"
         "// Get the current weather\n"
@@ -151,7 +153,9 @@ def test_what_is_used_once_stands_where_it_is_used() -> None:
         "properties": {"unit": {"$ref": "#/$defs/Unit"}},
         "$defs": {"Unit": {"enum": ["c", "f"], "description": "The unit."}},
     }
-    assert signatures([tool(schema)]) == 'type find = (_: {\n// The unit.\nunit?: "c" | "f",\n}) => any;'
+    assert (
+        render_signatures([tool(schema)]) == 'type find = (_: {\n// The unit.\nunit?: "c" | "f",\n}) => any;'
+    )
 
 
 def test_what_is_used_again_or_in_itself_has_a_name() -> None:
@@ -162,7 +166,7 @@ def test_what_is_used_again_or_in_itself_has_a_name() -> None:
     schema = {"type": "object", "properties": {"first": {"$ref": "#/$defs/no~1de"}}, "$defs": {"no/de": node}}
     one = "type no_1de = {\nnext?: no_1de | null,\n};\n"
     other = one.replace("no_1de", "no_1de2")
-    assert signatures([tool(schema), tool(schema, "again")]) == (
+    assert render_signatures([tool(schema), tool(schema, "again")]) == (
         f"{one}type find = (_: {{\nfirst?: no_1de,\n}}) => any;\n\n"
         f"{other}type again = (_: {{\nfirst?: no_1de2,\n}}) => any;"
     )
@@ -170,7 +174,7 @@ def test_what_is_used_again_or_in_itself_has_a_name() -> None:
 
 def test_arguments_that_hold_themselves() -> None:
     schema = {"type": "object", "properties": {"parts": {"type": "array", "items": {"$ref": "#"}}}}
-    assert signatures([tool(schema)]) == (
+    assert render_signatures([tool(schema)]) == (
         "type find_arguments = {\nparts?: find_arguments[],\n};\ntype find = (_: find_arguments) => any;"
     )
 
@@ -179,7 +183,8 @@ def test_a_type_never_has_a_tools_name() -> None:
     schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/find"}, "b": {"$ref": "#/$defs/find"}}}
     schema["$defs"] = {"find": {"const": 1}}
     assert (
-        signatures([tool(schema)]) == "type find2 = 1;\ntype find = (_: {\na?: find2,\nb?: find2,\n}) => any;"
+        render_signatures([tool(schema)])
+        == "type find2 = 1;\ntype find = (_: {\na?: find2,\nb?: find2,\n}) => any;"
     )
 
 
@@ -187,15 +192,15 @@ def test_a_type_never_has_a_tools_name() -> None:
 
 
 def test_long_texts_are_cut() -> None:
-    text = signatures([tool({}, description="x" * 9_000)])
-    assert text.startswith(f"// {'x' * LONGEST_TEXT} …\n")
+    text = render_signatures([tool({}, description="x" * 9_000)])
+    assert text.startswith(f"// {'x' * MAX_COMMENT_CHARS} …\n")
     assert of(a={"const": "x" * 9_000}, b={"const": [1] * 9_000}) == "a: string,\nb: any,"
     assert of(**{"x" * 9_000 + " ": {"type": "string"}}) == "[key: string]: string,"
 
 
 @pytest.mark.demand("llamacpp.invalid_schema_unsupported_keyword")
 def test_a_huge_enum_ends_in_its_type() -> None:
-    assert of(a={"enum": [f"v{n}" for n in range(5_000)]}).endswith(f'"v{MOST_OPTIONS - 1}" | string,')
+    assert of(a={"enum": [f"v{n}" for n in range(5_000)]}).endswith(f'"v{MAX_OPTIONS - 1}" | string,')
     assert of(a={"enum": [*range(5_000)]}) == "a: any,"
 
 
@@ -214,9 +219,9 @@ def test_a_huge_enum_ends_in_its_type() -> None:
     ids=["properties", "options", "items", "literals", "references"],
 )
 def test_no_tool_is_longer_than_its_share(schema: dict[str, Any]) -> None:
-    text = of(a=schema) if "$defs" not in schema else signatures([tool(schema)])
-    assert len(text) < 4 * LONGEST_TOOL
-    assert "any" in text or "more" in text or len(text) < LONGEST_TOOL
+    text = of(a=schema) if "$defs" not in schema else render_signatures([tool(schema)])
+    assert len(text) < 4 * MAX_TOOL_CHARS
+    assert "any" in text or "more" in text or len(text) < MAX_TOOL_CHARS
 
 
 def test_a_deep_schema_ends() -> None:
@@ -224,7 +229,7 @@ def test_a_deep_schema_ends() -> None:
         schema: dict[str, Any] = {"type": "string"}
         for _ in range(5_000):
             schema = {keyword: [schema] if wrap else schema, "type": ["array", "object"]}
-        assert len(of(a=schema)) < LONGEST_TOOL
+        assert len(of(a=schema)) < MAX_TOOL_CHARS
 
 
 # ---- what others call things
@@ -244,7 +249,7 @@ def test_nothing_leaves_its_place(text: str) -> None:
         "$defs": {text: {"type": "object", "properties": {text: {}}}},
         "required": [text],
     }
-    check(namespace([tool(schema, text, text), tool(schema, "other", text)]), tools=2)
+    check(render_namespace([tool(schema, text, text), tool(schema, "other", text)]), tools=2)
 
 
 names = st.text(max_size=12) | st.sampled_from(HOSTILE)
@@ -267,7 +272,7 @@ schemas = st.recursive(
 @given(st.dictionaries(names, schemas, max_size=4), names, names)
 def test_nothing_ever_leaves_its_place(properties: dict[str, Any], name: str, description: str) -> None:
     schema = {"type": "object", "properties": properties}
-    check(namespace([tool(schema, name, description)]), tools=1)
+    check(render_namespace([tool(schema, name, description)]), tools=1)
 
 
 def check(text: str, tools: int) -> None:
@@ -288,8 +293,8 @@ def check(text: str, tools: int) -> None:
 
 def test_references() -> None:
     root = {"$defs": {"a/b": {"x~": [10, {"é": 1}]}}, "$ref": "#/one", "items": [{"$ref": "#"}, {"$ref": 7}]}
-    assert sorted(pointers.used(root)) == ["#", "#/one"]
-    assert pointers.found(root, "#") is root
-    assert pointers.found(root, "#/$defs/a~1b/x~0/1/%C3%A9") == 1
+    assert sorted(pointers.iter_refs(root)) == ["#", "#/one"]
+    assert pointers.resolve_ref(root, "#") is root
+    assert pointers.resolve_ref(root, "#/$defs/a~1b/x~0/1/%C3%A9") == 1
     for nowhere in ("#/$defs/c", "#/$defs/a~1b/x~0/9", "#/$defs/a~1b/x~0/1/é/2", "http://x/#", "#anchor/x"):
-        assert pointers.found(root, nowhere) is None
+        assert pointers.resolve_ref(root, nowhere) is None

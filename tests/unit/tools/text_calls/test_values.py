@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.tools.text_calls.reader import Emit, Reader, Reading, Unreadable
-from rightseat.tools.text_calls.values import call_list, call_object, string, value
+from rightseat.tools.text_calls.reader import Emit, ModelTextReader, ParseSteps, TextFormatError
+from rightseat.tools.text_calls.values import copy_string, copy_value, read_call_list, read_call_object
 from tests.contract.models.cases import heard
 from tests.unit.tools.text_calls.test_reader import pieces
 
@@ -23,16 +23,18 @@ cuts = st.lists(st.integers(0, 200), max_size=10)
 styles = st.sampled_from([{}, {"indent": 1}, {"separators": (",", ":")}, {"ensure_ascii": False}])
 
 
-def passed(read: Callable[[Reader, Emit], Reading[None]], written: str, places: list[int]) -> tuple[str, str]:
+def passed(
+    read: Callable[[ModelTextReader, Emit], ParseSteps[None]], written: str, places: list[int]
+) -> tuple[str, str]:
     """What was passed on, and the text after it."""
     found: list[str] = []
     rest: list[str] = []
 
-    def reading(reader: Reader) -> Reading[None]:
+    def reading(reader: ModelTextReader) -> ParseSteps[None]:
         yield from read(reader, found.append)
-        yield from reader.text(emit=rest.append)
+        yield from reader.text_until(emit=rest.append)
 
-    reader = Reader(reading)
+    reader = ModelTextReader(reading)
     for part in pieces(written, places):
         reader.feed(part)
     reader.close()
@@ -42,14 +44,14 @@ def passed(read: Callable[[Reader, Emit], Reading[None]], written: str, places: 
 @given(values, styles, cuts)
 def test_a_value_is_passed_on_to_its_end(given: Any, style: dict[str, Any], places: list[int]) -> None:
     written = json.dumps(given, **style)
-    assert passed(value, written + ", rest", places) == (written, ", rest")
-    assert passed(value, written, places) == (written, "")
+    assert passed(copy_value, written + ", rest", places) == (written, ", rest")
+    assert passed(copy_value, written, places) == (written, "")
 
 
 @given(text, st.booleans(), cuts)
 def test_a_string_is_passed_on_as_what_it_says(given: str, ascii: bool, places: list[int]) -> None:
     written = json.dumps(given, ensure_ascii=ascii)
-    assert passed(string, written + "rest", places) == (given, "rest")
+    assert passed(copy_string, written + "rest", places) == (given, "rest")
 
 
 @pytest.mark.parametrize(
@@ -65,26 +67,28 @@ def test_a_string_is_passed_on_as_what_it_says(given: str, ascii: bool, places: 
 )
 def test_halves_of_characters(written: str, said: str) -> None:
     for places in ([], list(range(len(written)))):
-        assert passed(string, written, places)[0] == said
+        assert passed(copy_string, written, places)[0] == said
 
 
 @pytest.mark.parametrize("written", [r'"\x"', r'"\u12g4"', "x"])
 def test_what_is_no_string(written: str) -> None:
-    with pytest.raises(Unreadable):
-        passed(string, written, [])
+    with pytest.raises(TextFormatError):
+        passed(copy_string, written, [])
 
 
 @pytest.mark.parametrize("written", [",", "}", " 1"])
 def test_what_is_no_value(written: str) -> None:
-    with pytest.raises(Unreadable):
-        passed(value, written, [])
+    with pytest.raises(TextFormatError):
+        passed(copy_value, written, [])
 
 
-def calls(read: Callable[[Reader], Reading[None]], written: str, places: list[int]) -> list[tuple[str, Any]]:
-    reader = Reader(read)
+def calls(
+    read: Callable[[ModelTextReader], ParseSteps[None]], written: str, places: list[int]
+) -> list[tuple[str, Any]]:
+    reader = ModelTextReader(read)
     fragments = [fragment for part in pieces(written, places) for fragment in reader.feed(part)]
     found = heard([*fragments, *reader.close()]).calls
-    assert not reader.inside
+    assert not reader.inside_call
     return [(name, json.loads(arguments)) for name, arguments in found]
 
 
@@ -103,25 +107,25 @@ def test_a_call_in_any_order(
     """Also with arguments that are JSON text within a string."""
     known = {"name": name, "arguments": json.dumps(arguments) if quoted else arguments, "id": {"a": [1]}}
     written = json.dumps({key: known[key] for key in order}, **style)
-    assert calls(call_object, written, places) == [(name, arguments)]
-    assert calls(call_list, f"[{written} ,\n{written}]", places) == [(name, arguments)] * 2
+    assert calls(read_call_object, written, places) == [(name, arguments)]
+    assert calls(read_call_list, f"[{written} ,\n{written}]", places) == [(name, arguments)] * 2
 
 
 def test_a_call_without_arguments() -> None:
-    assert calls(call_object, '{"name": "ring"}', []) == [("ring", {})]
-    assert calls(call_list, "[]", []) == []
+    assert calls(read_call_object, '{"name": "ring"}', []) == [("ring", {})]
+    assert calls(read_call_list, "[]", []) == []
 
 
 @pytest.mark.parametrize("written", ['{"arguments": {}}', "[]", '{"name": 1}', '{"name" "x"}'])
 def test_what_is_no_call(written: str) -> None:
-    with pytest.raises(Unreadable):
-        calls(call_object, written, [])
+    with pytest.raises(TextFormatError):
+        calls(read_call_object, written, [])
 
 
 @pytest.mark.parametrize("written", ["{}", '[{"name": "a"} {"name": "b"}]', '[{"name": "a"};'])
 def test_what_is_no_list_of_calls(written: str) -> None:
-    with pytest.raises(Unreadable):
-        calls(call_list, written, [])
+    with pytest.raises(TextFormatError):
+        calls(read_call_list, written, [])
 
 
 WHOLE = '[{"name": "a", "arguments": {"x": "}]"}}, {"name": "b", "arguments": {}}]'
@@ -129,7 +133,7 @@ WHOLE = '[{"name": "a", "arguments": {"x": "}]"}}, {"name": "b", "arguments": {}
 
 @pytest.mark.parametrize("end", range(1, len(WHOLE)))
 def test_a_list_that_is_cut_is_not_whole(end: int) -> None:
-    reader = Reader(call_list)
+    reader = ModelTextReader(read_call_list)
     reader.feed(WHOLE[:end])
     reader.close()
-    assert reader.inside or reader.calls == 0
+    assert reader.inside_call or reader.calls == 0

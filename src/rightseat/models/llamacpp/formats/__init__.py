@@ -11,69 +11,69 @@ from __future__ import annotations
 import json
 
 from rightseat.errors import ConfigError
-from rightseat.models.llamacpp.abilities import PROBE, Abilities
-from rightseat.models.llamacpp.formats.command_r7b import CommandR7B
-from rightseat.models.llamacpp.formats.deepseek import DeepSeek, DeepSeekV31
-from rightseat.models.llamacpp.formats.format import Ask, Format, Plan
-from rightseat.models.llamacpp.formats.functionary_v2 import FunctionaryV2
-from rightseat.models.llamacpp.formats.functionary_v3 import FunctionaryV3, FunctionaryV32
-from rightseat.models.llamacpp.formats.functionary_v31 import FunctionaryV31
-from rightseat.models.llamacpp.formats.generic import Generic
-from rightseat.models.llamacpp.formats.hermes import Hermes
-from rightseat.models.llamacpp.formats.llama31 import Llama31, LlamaFunctions
-from rightseat.models.llamacpp.formats.mistral import Mistral, MistralNamed
-from rightseat.models.llamacpp.formats.signatures import Signatures
-from rightseat.tools.text_calls.reader import Reader, Unreadable
-from rightseat.types.chunks import CallArgs, CallName
-from rightseat.types.nearest import nearest
+from rightseat.models.llamacpp.abilities import PROBE_CALL, TemplateCapabilities
+from rightseat.models.llamacpp.formats.command_r7b import CommandR7BFormat
+from rightseat.models.llamacpp.formats.deepseek import DeepSeekFormat, DeepSeekV31Format
+from rightseat.models.llamacpp.formats.format import FormatContext, PromptPlan, ToolCallFormat
+from rightseat.models.llamacpp.formats.functionary_v2 import FunctionaryV2Format
+from rightseat.models.llamacpp.formats.functionary_v3 import FunctionaryV3Format, FunctionaryV32Format
+from rightseat.models.llamacpp.formats.functionary_v31 import FunctionaryV31Format
+from rightseat.models.llamacpp.formats.generic import GenericFormat
+from rightseat.models.llamacpp.formats.hermes import HermesFormat
+from rightseat.models.llamacpp.formats.llama31 import Llama31Format, LlamaFunctionsFormat
+from rightseat.models.llamacpp.formats.mistral import MistralArgsFormat, MistralFormat
+from rightseat.models.llamacpp.formats.signatures import SignatureFormat
+from rightseat.tools.text_calls.reader import ModelTextReader, TextFormatError
+from rightseat.types.chunks import ToolCallArgs, ToolCallStart
+from rightseat.types.nearest import closest_match
 
-__all__ = ["FORMATS", "GENERIC", "Ask", "Format", "Plan", "detect", "named"]
+__all__ = ["FORMATS", "GENERIC", "FormatContext", "PromptPlan", "ToolCallFormat", "detect", "named"]
 
 # The first format whose markers occur in the template wins, so specific formats come first.
-FORMATS: tuple[type[Format], ...] = (
-    CommandR7B,
-    DeepSeek,
-    DeepSeekV31,
-    MistralNamed,
-    Mistral,
-    Hermes,
-    FunctionaryV2,
-    FunctionaryV32,
-    FunctionaryV3,
-    FunctionaryV31,
-    Llama31,
-    LlamaFunctions,
-    Signatures,
+FORMATS: tuple[type[ToolCallFormat], ...] = (
+    CommandR7BFormat,
+    DeepSeekFormat,
+    DeepSeekV31Format,
+    MistralArgsFormat,
+    MistralFormat,
+    HermesFormat,
+    FunctionaryV2Format,
+    FunctionaryV32Format,
+    FunctionaryV3Format,
+    FunctionaryV31Format,
+    Llama31Format,
+    LlamaFunctionsFormat,
+    SignatureFormat,
 )
-GENERIC: type[Format] = Generic
+GENERIC: type[ToolCallFormat] = GenericFormat
 
 
-def detect(source: str, abilities: Abilities) -> Format:
+def detect_format(source: str, abilities: TemplateCapabilities) -> ToolCallFormat:
     """Return the format that a template was written for, or GenericFormat if it does not support tools."""
     if abilities.tools or abilities.tool_calls:
         for kind in FORMATS:
-            marked = any(all(mark in source for mark in marks) for marks in kind.marks)
-            if marked and (not kind.proven or _reads(kind(), abilities.called)):
+            marked = any(all(mark in source for mark in marks) for marks in kind.template_markers)
+            if marked and (not kind.needs_round_trip or _parses_probe_call(kind(), abilities.called)):
                 return kind()
     return GENERIC()
 
 
-def _reads(format: Format, written: str) -> bool:
+def _parses_probe_call(format: ToolCallFormat, rendered: str) -> bool:
     """Return whether the format parses PROBE_CALL from the template's rendering of it."""
-    reader = Reader(format.read)
+    reader = ModelTextReader(format.parse)
     try:
-        found = [*reader.feed(written), *reader.close()]
-        name, *_ = [piece.name for piece in found if isinstance(piece, CallName)]
-        arguments = "".join(piece.json for piece in found if isinstance(piece, CallArgs))
-        return (name, json.loads(arguments)) == PROBE and not reader.inside
-    except (Unreadable, ValueError):
+        chunks = [*reader.feed(rendered), *reader.close()]
+        name, *_ = [piece.name for piece in chunks if isinstance(piece, ToolCallStart)]
+        arguments = "".join(piece.json for piece in chunks if isinstance(piece, ToolCallArgs))
+        return (name, json.loads(arguments)) == PROBE_CALL and not reader.inside_call
+    except (TextFormatError, ValueError):
         return False
 
 
-def named(name: str) -> Format:
+def get_format(name: str) -> ToolCallFormat:
     known = {kind.name: kind for kind in (*FORMATS, GENERIC)}
     if name in known:
         return known[name]()
-    near = nearest(name, known)
+    near = closest_match(name, known)
     question = f" Did you mean {near!r}?" if near else ""
     raise ConfigError(f"There is no tool format {name!r}.{question} Known: {', '.join(known)}.")

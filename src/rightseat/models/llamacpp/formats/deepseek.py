@@ -8,81 +8,88 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rightseat.models.llamacpp.formats.allowed import Allowed, bare
-from rightseat.models.llamacpp.formats.format import Ask, Format, dumped, published
-from rightseat.tools.text_calls.reader import Reader, Reading
-from rightseat.tools.text_calls.values import value
+from rightseat.models.llamacpp.formats.allowed import AnswerGrammar, check_bare_name
+from rightseat.models.llamacpp.formats.format import FormatContext, ToolCallFormat, dump_json, to_openai_tool
+from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps
+from rightseat.tools.text_calls.values import copy_value
 from rightseat.types.messages import Message
 
-BEGIN, END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
-ONE, DONE, SEP = "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>", "<｜tool▁sep｜>"
-_KIND, _FENCE, _FENCED = f"function{SEP}", "\n```json\n", "\n```"
+CALLS_BEGIN, CALLS_END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
+CALL_BEGIN, CALL_END, SEP = "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>", "<｜tool▁sep｜>"
+_FUNCTION_PREFIX, _FENCE_BEGIN, _FENCE_END = f"function{SEP}", "\n```json\n", "\n```"
 
 
-class DeepSeek(Format):
+class DeepSeekFormat(ToolCallFormat):
     name = "deepseek"
-    proven = True
-    marks = ((BEGIN, "```json"),)
+    needs_round_trip = True
+    template_markers = ((CALLS_BEGIN, "```json"),)
     # Distilled models omit the outer marker.
-    triggers = (BEGIN, ONE)
-    preserved = (BEGIN, END, ONE, DONE, SEP)
-    before, between, after = _KIND, _FENCE, _FENCED
+    triggers = (CALLS_BEGIN, CALL_BEGIN)
+    preserved_tokens = (CALLS_BEGIN, CALLS_END, CALL_BEGIN, CALL_END, SEP)
+    name_prefix, arguments_prefix, arguments_suffix = _FUNCTION_PREFIX, _FENCE_BEGIN, _FENCE_END
     """Markup before a call's name, before its arguments and after them."""
 
-    def told(self, ask: Ask) -> str:
-        tools = ask.foreign(dumped([published(tool)["function"] for tool in ask.tools], indent=2))
-        example = f"{BEGIN}{ONE}{self.before}NAME{self.between}{{…}}{self.after}{DONE}{END}"
+    def describe_tools(self, context: FormatContext) -> str:
+        tools = context.mark_foreign(
+            dump_json([to_openai_tool(tool)["function"] for tool in context.tools], indent=2)
+        )
+        example = f"{CALLS_BEGIN}{CALL_BEGIN}{self.name_prefix}NAME{self.arguments_prefix}{{…}}{self.arguments_suffix}{CALL_END}{CALLS_END}"
         return f"You can call these functions:\n{tools}\nTo call one, write exactly this form:\n{example}"
 
-    def calls(self, allowed: Allowed) -> str:
-        quote = allowed.rules.quote
+    def build_calls_gbnf(self, grammar: AnswerGrammar) -> str:
+        quote = grammar.rules.quote
 
         def form(tool: str, arguments: str) -> str:
-            head = ONE + self.before + bare(tool, self.between) + self.between
-            return f'{quote(head)} {arguments} {quote(self.after)} "\\n"? {quote(DONE)}'
+            head = (
+                CALL_BEGIN
+                + self.name_prefix
+                + check_bare_name(tool, self.arguments_prefix)
+                + self.arguments_prefix
+            )
+            return f'{quote(head)} {arguments} {quote(self.arguments_suffix)} "\\n"? {quote(CALL_END)}'
 
-        listed = allowed.repeated(allowed.each(form), '"\\n"?')
+        listed = grammar.repeat_calls(grammar.add_call_rule(form), '"\\n"?')
         # Published templates omit the outer end after a single call.
-        return f"{quote(BEGIN)}? {listed} {quote(END)}?"
+        return f"{quote(CALLS_BEGIN)}? {listed} {quote(CALLS_END)}?"
 
-    def read(self, reader: Reader) -> Reading[None]:
-        while found := (yield from reader.text(BEGIN, ONE)):
-            if found == BEGIN:
-                yield from reader.space()
-                yield from reader.literal(ONE)
-            yield from self._call(reader)
-            yield from reader.space()
-            while (yield from reader.maybe(ONE)):
-                yield from self._call(reader)
-                yield from reader.space()
-            yield from reader.maybe(END)
+    def parse(self, reader: ModelTextReader) -> ParseSteps[None]:
+        while marker := (yield from reader.text_until(CALLS_BEGIN, CALL_BEGIN)):
+            if marker == CALLS_BEGIN:
+                yield from reader.skip_space()
+                yield from reader.expect(CALL_BEGIN)
+            yield from self._parse_call(reader)
+            yield from reader.skip_space()
+            while (yield from reader.accept(CALL_BEGIN)):
+                yield from self._parse_call(reader)
+                yield from reader.skip_space()
+            yield from reader.accept(CALLS_END)
 
-    def _call(self, reader: Reader) -> Reading[None]:
-        reader.inside = True
-        yield from reader.literal(self.before)
-        name = yield from reader.upto(self.between)
-        yield from reader.space()
-        yield from value(reader, reader.begin(name))
-        yield from reader.space()
-        yield from reader.literal(self.after.strip())
-        yield from reader.space()
-        yield from reader.literal(DONE)
-        reader.end()
+    def _parse_call(self, reader: ModelTextReader) -> ParseSteps[None]:
+        reader.inside_call = True
+        yield from reader.expect(self.name_prefix)
+        name = yield from reader.read_until(self.arguments_prefix)
+        yield from reader.skip_space()
+        yield from copy_value(reader, reader.begin_call(name))
+        yield from reader.skip_space()
+        yield from reader.expect(self.arguments_suffix.strip())
+        yield from reader.skip_space()
+        yield from reader.expect(CALL_END)
+        reader.end_call()
 
-    def spoken(self, message: Message, ask: Ask) -> str:
-        calls = "\n".join(self._shown(message, ask))
-        return f"{ask.foreign(message.text)}{BEGIN}{calls}{END}"
+    def format_calls(self, message: Message, context: FormatContext) -> str:
+        calls = "\n".join(self._format_each_call(message, context))
+        return f"{context.mark_foreign(message.text)}{CALLS_BEGIN}{calls}{CALLS_END}"
 
-    def _shown(self, message: Message, ask: Ask) -> Iterator[str]:
+    def _format_each_call(self, message: Message, context: FormatContext) -> Iterator[str]:
         for call in message.calls:
-            body = f"{ask.foreign(call.name)}{self.between}{ask.foreign(call.arguments)}"
-            yield f"{ONE}{self.before}{body}{self.after}{DONE}"
+            body = f"{context.mark_foreign(call.name)}{self.arguments_prefix}{context.mark_foreign(call.arguments)}"
+            yield f"{CALL_BEGIN}{self.name_prefix}{body}{self.arguments_suffix}{CALL_END}"
 
-    def result(self, message: Message, ask: Ask) -> str:
-        return f"<｜tool▁output▁begin｜>{ask.foreign(message.text)}<｜tool▁output▁end｜>"
+    def format_result(self, message: Message, context: FormatContext) -> str:
+        return f"<｜tool▁output▁begin｜>{context.mark_foreign(message.text)}<｜tool▁output▁end｜>"
 
 
-class DeepSeekV31(DeepSeek):
+class DeepSeekV31Format(DeepSeekFormat):
     name = "deepseek-v3.1"
-    marks = ((BEGIN, SEP),)
-    before, between, after = "", SEP, ""
+    template_markers = ((CALLS_BEGIN, SEP),)
+    name_prefix, arguments_prefix, arguments_suffix = "", SEP, ""

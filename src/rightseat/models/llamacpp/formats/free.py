@@ -7,33 +7,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rightseat.models.llamacpp.grammar import Rules
-from rightseat.models.llamacpp.grammar.charset import bracket, complement, of
+from rightseat.models.llamacpp.grammar import GrammarRules
+from rightseat.models.llamacpp.grammar.charset import complement, format_character_class, ranges_of
 
 
-def until(rules: Rules, word: str) -> str:
+def add_until_rule(rules: GrammarRules, word: str) -> str:
     """Add a rule for any text up to and including the first `word`; returns its name."""
-    return _automaton(rules, "until", (word,), ends=True)
+    return _add_automaton(rules, "until", (word,), ends=True)
 
 
-def without(rules: Rules, words: Sequence[str], *, first: str = "") -> str:
+def add_excluding_rule(rules: GrammarRules, words: Sequence[str], *, excluded_first: str = "") -> str:
     """Add a rule for any text, also empty, that contains none of the words; returns its name. The text does
     not start with a character in `excluded_first`; these must not occur in the words."""
-    return _automaton(rules, "free", tuple(words), first=first)
+    return _add_automaton(rules, "free", tuple(words), excluded_first=excluded_first)
 
 
-def _automaton(
-    rules: Rules, hint: str, words: tuple[str, ...], *, ends: bool = False, first: str = ""
+def _add_automaton(
+    rules: GrammarRules, hint: str, words: tuple[str, ...], *, ends: bool = False, excluded_first: str = ""
 ) -> str:
     """Add one rule per state; returns the start rule. `ends`: the text ends with a word, else before any."""
     letters = sorted({letter for word in words for letter in word})
-    steps = _steps(words, letters)
+    steps = _build_transitions(words, letters)
     names = {seen: rules.reserve(hint) for seen in steps}
 
     def define(name: str, seen: str, barred: str) -> None:
-        options = [f"{bracket(complement(of(''.join(letters) + barred)))} {names['']}"]
+        options = [f"{format_character_class(complement(ranges_of(''.join(letters) + barred)))} {names['']}"]
         for reached in sorted(set(steps[seen].values())):
-            step = bracket(of("".join(letter for letter in letters if steps[seen][letter] == reached)))
+            step = format_character_class(
+                ranges_of("".join(letter for letter in letters if steps[seen][letter] == reached))
+            )
             if reached in names:
                 options.append(f"{step} {names[reached]}")
             elif ends:
@@ -42,14 +44,14 @@ def _automaton(
 
     for seen, name in names.items():
         define(name, seen, "")
-    if not first:
+    if not excluded_first:
         return names[""]
     begin = rules.reserve(hint)
-    define(begin, "", first)
+    define(begin, "", excluded_first)
     return begin
 
 
-def _steps(words: tuple[str, ...], letters: list[str]) -> dict[str, dict[str, str]]:
+def _build_transitions(words: tuple[str, ...], letters: list[str]) -> dict[str, dict[str, str]]:
     """Return for each state (a word prefix) and letter the next state: the longest word prefix that has been
     read. States that end with a word have no transitions."""
     beginnings = {word[:size] for word in words for size in range(len(word) + 1)} or {""}

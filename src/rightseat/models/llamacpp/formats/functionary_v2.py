@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rightseat.models.llamacpp.formats.format import Ask
-from rightseat.models.llamacpp.formats.recipients import Recipients
-from rightseat.tools.text_calls.typescript import namespace
+from rightseat.models.llamacpp.formats.format import FormatContext
+from rightseat.models.llamacpp.formats.recipients import RecipientFormat
+from rightseat.tools.text_calls.typescript import render_namespace
 
 FROM, RECIPIENT, CONTENT, STOP = "<|from|>", "<|recipient|>", "<|content|>", "<|stop|>"
 
 
-class FunctionaryV2(Recipients):
+class FunctionaryV2Format(RecipientFormat):
     name = "functionary-v2"
-    marks = ((FROM, RECIPIENT, CONTENT),)
+    template_markers = ((FROM, RECIPIENT, CONTENT),)
     own_prompt = True
-    begin = f"{FROM}assistant\n{RECIPIENT}"
-    middle = f"\n{CONTENT}"
-    stops = (STOP,)
-    preserved = (FROM, RECIPIENT, CONTENT, STOP)
+    recipient_prefix = f"{FROM}assistant\n{RECIPIENT}"
+    recipient_suffix = f"\n{CONTENT}"
+    stop_words = (STOP,)
+    preserved_tokens = (FROM, RECIPIENT, CONTENT, STOP)
 
-    def barred(self, recipients: Iterable[str]) -> tuple[str, ...]:
+    def list_forbidden_words(self, recipients: Iterable[str]) -> tuple[str, ...]:
         return (FROM,)
 
-    def told(self, ask: Ask) -> str:
-        return ask.foreign(namespace(ask.tools))
+    def describe_tools(self, context: FormatContext) -> str:
+        return context.mark_foreign(render_namespace(context.tools))

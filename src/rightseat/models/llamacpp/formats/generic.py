@@ -8,66 +8,71 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from rightseat.models.llamacpp.formats.allowed import Allowed
-from rightseat.models.llamacpp.formats.format import Ask, Format, Plan
-from rightseat.models.llamacpp.grammar import Rules
+from rightseat.models.llamacpp.formats.allowed import AnswerGrammar
+from rightseat.models.llamacpp.formats.format import FormatContext, PromptPlan, ToolCallFormat
+from rightseat.models.llamacpp.grammar import GrammarRules
 from rightseat.tools.text_calls import generic
-from rightseat.tools.text_calls.generic import CALLS, NEXT, RESULT, THOUGHT, Envelope
+from rightseat.tools.text_calls.generic import CALLS, NEXT, RESULT, THOUGHT, JsonCallEnvelope
 from rightseat.types.messages import Message
 
 # Small models repeat themselves in long thoughts.
-_THOUGHT = {"type": "string", "maxLength": 300}
+_THOUGHT_SCHEMA = {"type": "string", "maxLength": 300}
 _COMMA = '", "'
-_WORDS = '"\\"" char+ "\\""'
+_FREE_TEXT = '"\\"" char+ "\\""'
 
 
-class Generic(Format):
+class GenericFormat(ToolCallFormat):
     name = "generic"
     own_prompt = True
 
-    def plan(self, ask: Ask) -> Plan:
-        if not ask.tools:
-            return self.plain(ask)
-        envelope = replace(Envelope.of(ask.prompt, ask.thought), thinks=not _settled(ask))
-        bound = Allowed.bound(self, ask)
-        return Plan(
-            messages=self.told_first([envelope.instructions(ask.publish, ask.foreign)], ask),
+    def make_plan(self, context: FormatContext) -> PromptPlan:
+        if not context.tools:
+            return self.make_toolless_plan(context)
+        envelope = replace(
+            JsonCallEnvelope.from_prompt(context.prompt, context.thought_channel),
+            has_thought=not _has_single_choice(context),
+        )
+        bound = AnswerGrammar.compile(self, context)
+        return PromptPlan(
+            messages=self.insert_instructions(
+                [envelope.instructions(context.publish, context.mark_foreign)], context
+            ),
             grammar=bound.grammar,
-            preserved=ask.thinking.marks,
-            enveloped=True,
-            enforced=bound.enforced,
-            read=ask.thinking.before(envelope.read),
+            preserved_tokens=context.thinking.active_tags,
+            filters_stop_words=True,
+            enforced_tools=bound.enforced_tools,
+            parse=context.thinking.wrap_parser(envelope.parse),
         )
 
-    def calls(self, allowed: Allowed) -> str:
-        return f'"[" {allowed.repeated(allowed.json_call(), _COMMA)} "]"'
+    def build_calls_gbnf(self, grammar: AnswerGrammar) -> str:
+        return f'"[" {grammar.repeat_calls(grammar.add_json_call_rule(), _COMMA)} "]"'
 
-    def root(self, allowed: Allowed) -> str:
-        steps = f"{_object(CALLS)} {self.calls(allowed)}"
-        if not allowed.must:
+    def build_answer_gbnf(self, grammar: AnswerGrammar) -> str:
+        choices = f"{_object_start(CALLS)} {self.build_calls_gbnf(grammar)}"
+        if not grammar.must_call:
             # Text is bounded only by the model itself and by max_tokens.
-            steps += f" | {_object(RESULT)} {allowed.output or _WORDS}"
-        return f'"{{" {self.thought(allowed)} {_key(NEXT)} ({steps}) "}}}}"'
+            choices += f" | {_object_start(RESULT)} {grammar.output_rule or _FREE_TEXT}"
+        return f'"{{" {self.build_thought_gbnf(grammar)} {_quote_key(NEXT)} ({choices}) "}}}}"'
 
-    def thought(self, allowed: Allowed) -> str:
+    def build_thought_gbnf(self, grammar: AnswerGrammar) -> str:
         """Return GBNF of the thought; with a single choice it may only be empty, as in rendered history."""
-        if _settled(allowed):
-            return f'({_key(THOUGHT)} "\\"\\"" {_COMMA})?'
-        return f"{_key(THOUGHT)} {allowed.rules.add_schema(_THOUGHT, 'thought')} {_COMMA}"
+        if _has_single_choice(grammar):
+            return f'({_quote_key(THOUGHT)} "\\"\\"" {_COMMA})?'
+        return f"{_quote_key(THOUGHT)} {grammar.rules.add_schema(_THOUGHT_SCHEMA, 'thought')} {_COMMA}"
 
-    def spoken(self, message: Message, ask: Ask) -> str:
-        return ask.foreign(generic.spoken(message))
+    def format_calls(self, message: Message, context: FormatContext) -> str:
+        return context.mark_foreign(generic.format_calls(message))
 
 
-def _settled(what: Ask | Allowed) -> bool:
+def _has_single_choice(subject: FormatContext | AnswerGrammar) -> bool:
     """Return whether exactly one tool must be called: a small model's thought would then only mislead it."""
-    return what.must and len(what.tools) == 1
+    return subject.must_call and len(subject.tools) == 1
 
 
-def _object(name: str) -> str:
+def _object_start(name: str) -> str:
     """Return GBNF of an object's start, up to its first value."""
-    return f'"{{" {_key(name)}'
+    return f'"{{" {_quote_key(name)}'
 
 
-def _key(name: str) -> str:
-    return Rules.quote(f'"{name}": ')
+def _quote_key(name: str) -> str:
+    return GrammarRules.quote(f'"{name}": ')

@@ -11,152 +11,161 @@ from collections.abc import Callable
 from typing import Any
 
 from rightseat.models.llamacpp.formats import python_tag
-from rightseat.models.llamacpp.formats.allowed import Allowed, as_json, bare
-from rightseat.models.llamacpp.formats.format import Ask, dumped, published, shows_results
-from rightseat.models.llamacpp.formats.free import without
-from rightseat.models.llamacpp.formats.python_tag import TAG, PythonTag
-from rightseat.tools.text_calls.builtin import CODE
-from rightseat.tools.text_calls.reader import Reader, Reading
-from rightseat.tools.text_calls.values import value
+from rightseat.models.llamacpp.formats.allowed import AnswerGrammar, check_bare_name, quote_json
+from rightseat.models.llamacpp.formats.format import FormatContext, dump_json, renders_results, to_openai_tool
+from rightseat.models.llamacpp.formats.free import add_excluding_rule
+from rightseat.models.llamacpp.formats.python_tag import TAG, PythonTagFormat
+from rightseat.tools.text_calls.builtin import CODE_TOOLS
+from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps
+from rightseat.tools.text_calls.values import copy_value
 from rightseat.types.messages import Message
 from rightseat.types.model import ToolSpec
 
-BETWEEN = "; "
+CALL_SEPARATOR = "; "
 FUNCTION, END = "<function=", "</function>"
-KNOWLEDGE = "December 2023"
+KNOWLEDGE_DATE = "December 2023"
 
 
-class Llama31(PythonTag):
+class Llama31Format(PythonTagFormat):
     name = "llama-3.1"
-    marks = (("<|start_header_id|>ipython<|end_header_id|>", '"parameters"'),)
+    template_markers = (("<|start_header_id|>ipython<|end_header_id|>", '"parameters"'),)
     triggers = (TAG,)
 
-    def builtins(self, ask: Ask) -> tuple[ToolSpec, ...]:
-        return super().builtins(ask) if ask.abilities.builtin_tools else ()
+    def list_builtin_tools(self, context: FormatContext) -> tuple[ToolSpec, ...]:
+        return super().list_builtin_tools(context) if context.capabilities.builtin_tools else ()
 
-    def names(self, ask: Ask) -> dict[str, Any]:
+    def make_template_variables(self, context: FormatContext) -> dict[str, Any]:
         # The template's name for the interpreter, which it does not list as a tool.
-        names = ["code_interpreter" if tool.name in CODE else tool.name for tool in self.builtins(ask)]
+        names = [
+            "code_interpreter" if tool.name in CODE_TOOLS else tool.name
+            for tool in self.list_builtin_tools(context)
+        ]
         return {"builtin_tools": names} if names else {}
 
-    def told(self, ask: Ask) -> str:
-        tools = ask.foreign("\n\n".join(dumped(published(tool), indent=4) for tool in ask.tools))
+    def describe_tools(self, context: FormatContext) -> str:
+        tools = context.mark_foreign(
+            "\n\n".join(dump_json(to_openai_tool(tool), indent=4) for tool in context.tools)
+        )
         return (
             "You can call the functions below. To call one, answer with nothing but a JSON object of its "
             f'name and its arguments:\n{{"name": …, "parameters": …}}\n\n{tools}'
         )
 
-    def functions(self, allowed: Allowed, arguments: dict[str, str]) -> str:
-        quote = allowed.rules.quote
-        options = (f'{quote(_opening(tool))} {rule} "}}"' for tool, rule in arguments.items())
-        return allowed.repeated(allowed.rules.add("call", " | ".join(options)), quote(BETWEEN))
+    def build_functions_gbnf(self, grammar: AnswerGrammar, arguments: dict[str, str]) -> str:
+        quote = grammar.rules.quote
+        options = (f'{quote(_call_prefix(tool))} {rule} "}}"' for tool, rule in arguments.items())
+        return grammar.repeat_calls(grammar.rules.add("call", " | ".join(options)), quote(CALL_SEPARATOR))
 
-    def root(self, allowed: Allowed) -> str:
-        if allowed.must or allowed.output is not None:
-            return super().root(allowed)
-        functions, tagged = self.kinds(allowed)
-        text = f"{self.text(allowed)} {tagged and f'({tagged})?'}"
+    def build_answer_gbnf(self, grammar: AnswerGrammar) -> str:
+        if grammar.must_call or grammar.output_rule is not None:
+            return super().build_answer_gbnf(grammar)
+        functions, tagged = self.build_call_kinds_gbnf(grammar)
+        text = f"{self.build_text_gbnf(grammar)} {tagged and f'({tagged})?'}"
         return " | ".join(filter(None, [text, functions]))
 
-    def text(self, allowed: Allowed) -> str:
+    def build_text_gbnf(self, grammar: AnswerGrammar) -> str:
         # An answer after a thought must not start with `{` either.
-        words = (*self.triggers, *allowed.ask.thinking.marks)
-        return without(allowed.rules, words, first="{ \t\r\n")
+        words = (*self.triggers, *grammar.context.thinking.active_tags)
+        return add_excluding_rule(grammar.rules, words, excluded_first="{ \t\r\n")
 
-    def reading(self, ask: Ask) -> Callable[[Reader], Reading[None]]:
-        builtins = [tool.name for tool in self.builtins(ask)]
-        openings = {_opening(tool.name): tool.name for tool in self.others(ask)}
+    def make_parser(self, context: FormatContext) -> Callable[[ModelTextReader], ParseSteps[None]]:
+        builtins = [tool.name for tool in self.list_builtin_tools(context)]
+        openings = {_call_prefix(tool.name): tool.name for tool in self.list_other_tools(context)}
 
-        def read(reader: Reader) -> Reading[None]:
+        def read(reader: ModelTextReader) -> ParseSteps[None]:
             opening = yield from reader.peek(*openings)
             while opening is not None:
-                yield from reader.literal(opening)
-                yield from value(reader, reader.begin(openings[opening]))
-                yield from reader.literal("}")
-                reader.end()
-                opening = yield from reader.peek(*(BETWEEN + opening for opening in openings))
+                yield from reader.expect(opening)
+                yield from copy_value(reader, reader.begin_call(openings[opening]))
+                yield from reader.expect("}")
+                reader.end_call()
+                opening = yield from reader.peek(*(CALL_SEPARATOR + opening for opening in openings))
                 if opening is not None:
-                    yield from reader.literal(BETWEEN)
-                    opening = opening.removeprefix(BETWEEN)
-            if (yield from reader.text(TAG)):
-                yield from python_tag.read(reader, builtins)
+                    yield from reader.expect(CALL_SEPARATOR)
+                    opening = opening.removeprefix(CALL_SEPARATOR)
+            if (yield from reader.text_until(TAG)):
+                yield from python_tag.parse_tagged_call(reader, builtins)
 
         return read
 
-    def speaks(self, message: Message, ask: Ask) -> bool:
+    def writes_calls_as_text(self, message: Message, context: FormatContext) -> bool:
         # The published templates reject several calls in one message.
-        return len(message.calls) > 1 or super().speaks(message, ask)
+        return len(message.calls) > 1 or super().writes_calls_as_text(message, context)
 
-    def spoken(self, message: Message, ask: Ask) -> str:
-        plain = [call for call in message.calls if not self.tagged(call, ask)]
-        calls = BETWEEN.join(ask.foreign(f"{_opening(call.name)}{call.arguments}}}") for call in plain)
-        builtins = [python_tag.spoken(call, ask) for call in message.calls if call not in plain]
-        return "\n".join(filter(None, [ask.foreign(message.text), calls, *builtins]))
+    def format_calls(self, message: Message, context: FormatContext) -> str:
+        plain = [call for call in message.calls if not self.is_builtin_call(call, context)]
+        calls = CALL_SEPARATOR.join(
+            context.mark_foreign(f"{_call_prefix(call.name)}{call.arguments}}}") for call in plain
+        )
+        builtins = [
+            python_tag.format_builtin_call(call, context) for call in message.calls if call not in plain
+        ]
+        return "\n".join(filter(None, [context.mark_foreign(message.text), calls, *builtins]))
 
 
-class LlamaFunctions(PythonTag):
+class LlamaFunctionsFormat(PythonTagFormat):
     name = "llama-3.1-functions"
     own_prompt = True
-    leads = True
+    instructions_first = True
     triggers = (FUNCTION, TAG)
 
-    def told(self, ask: Ask) -> str:
-        builtins = [tool.name for tool in self.builtins(ask)]
-        searches = ", ".join(name for name in builtins if name not in CODE)
-        head = ["Environment: ipython"] if any(name in CODE for name in builtins) else []
+    def describe_tools(self, context: FormatContext) -> str:
+        builtins = [tool.name for tool in self.list_builtin_tools(context)]
+        searches = ", ".join(name for name in builtins if name not in CODE_TOOLS)
+        head = ["Environment: ipython"] if any(name in CODE_TOOLS for name in builtins) else []
         head += [f"Tools: {searches}"] if searches else []
-        dates = f"Cutting Knowledge Date: {KNOWLEDGE}\nToday's Date: {ask.clock():%Y-%m-%d}"
-        others = self.others(ask)
-        tools = ask.foreign(dumped([published(tool) for tool in others], indent=2))
-        functions = _FUNCTIONS % tools if others else ""
-        return "\n\n".join(filter(None, ["\n".join(head), dates, _HELPFUL, functions]))
+        dates = f"Cutting Knowledge Date: {KNOWLEDGE_DATE}\nToday's Date: {context.clock():%Y-%m-%d}"
+        others = self.list_other_tools(context)
+        tools = context.mark_foreign(dump_json([to_openai_tool(tool) for tool in others], indent=2))
+        functions = _FUNCTIONS_TEXT % tools if others else ""
+        return "\n\n".join(filter(None, ["\n".join(head), dates, _SYSTEM_TEXT, functions]))
 
-    def functions(self, allowed: Allowed, arguments: dict[str, str]) -> str:
-        quote = allowed.rules.quote
-        options = (f"{quote(_tag(tool))} {rule} {quote(END)}" for tool, rule in arguments.items())
-        return allowed.repeated(allowed.rules.add("call", " | ".join(options)), '"\\n"?')
+    def build_functions_gbnf(self, grammar: AnswerGrammar, arguments: dict[str, str]) -> str:
+        quote = grammar.rules.quote
+        options = (f"{quote(_function_tag(tool))} {rule} {quote(END)}" for tool, rule in arguments.items())
+        return grammar.repeat_calls(grammar.rules.add("call", " | ".join(options)), '"\\n"?')
 
-    def reading(self, ask: Ask) -> Callable[[Reader], Reading[None]]:
-        builtins = [tool.name for tool in self.builtins(ask)]
-        openings = {_tag(tool.name): tool.name for tool in self.others(ask)}
+    def make_parser(self, context: FormatContext) -> Callable[[ModelTextReader], ParseSteps[None]]:
+        builtins = [tool.name for tool in self.list_builtin_tools(context)]
+        openings = {_function_tag(tool.name): tool.name for tool in self.list_other_tools(context)}
 
-        def read(reader: Reader) -> Reading[None]:
-            while found := (yield from reader.text(*openings, TAG)):
-                if found == TAG:
-                    yield from python_tag.read(reader, builtins)
+        def read(reader: ModelTextReader) -> ParseSteps[None]:
+            while marker := (yield from reader.text_until(*openings, TAG)):
+                if marker == TAG:
+                    yield from python_tag.parse_tagged_call(reader, builtins)
                 else:
-                    yield from value(reader, reader.begin(openings[found]))
-                    yield from reader.literal(END)
-                    reader.end()
+                    yield from copy_value(reader, reader.begin_call(openings[marker]))
+                    yield from reader.expect(END)
+                    reader.end_call()
 
         return read
 
-    def tells(self, ask: Ask) -> bool:
-        return not shows_results(ask.abilities)
+    def writes_results_as_text(self, context: FormatContext) -> bool:
+        return not renders_results(context.capabilities)
 
-    def spoken(self, message: Message, ask: Ask) -> str:
+    def format_calls(self, message: Message, context: FormatContext) -> str:
         calls = [
-            python_tag.spoken(call, ask)
-            if self.tagged(call, ask)
-            else f"{FUNCTION}{ask.foreign(call.name)}>{ask.foreign(call.arguments)}{END}"
+            python_tag.format_builtin_call(call, context)
+            if self.is_builtin_call(call, context)
+            else f"{FUNCTION}{context.mark_foreign(call.name)}>{context.mark_foreign(call.arguments)}{END}"
             for call in message.calls
         ]
-        return ask.foreign(message.text) + "".join(calls)
+        return context.mark_foreign(message.text) + "".join(calls)
 
 
-def _opening(tool: str) -> str:
-    return f'{{"name": {as_json(tool)}, "parameters": '
+def _call_prefix(tool: str) -> str:
+    return f'{{"name": {quote_json(tool)}, "parameters": '
 
 
-def _tag(tool: str) -> str:
-    return f"{FUNCTION}{bare(tool, '>')}>"
+def _function_tag(tool: str) -> str:
+    return f"{FUNCTION}{check_bare_name(tool, '>')}>"
 
 
-_HELPFUL = (
+_SYSTEM_TEXT = (
     "You are a helpful assistant with tool calling capabilities. When you receive a tool call response, use "
     "the output to format an answer to the orginal user question."
 )
-_FUNCTIONS = """You have access to the following functions:
+_FUNCTIONS_TEXT = """You have access to the following functions:
 
 %s
 

@@ -13,107 +13,110 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from rightseat.models.llamacpp.formats.allowed import Allowed, as_json, bare
-from rightseat.models.llamacpp.formats.format import Ask, Format, dumped, published
-from rightseat.tools.text_calls.reader import Reader, Reading
-from rightseat.tools.text_calls.values import call_list, value
+from rightseat.models.llamacpp.formats.allowed import AnswerGrammar, check_bare_name, quote_json
+from rightseat.models.llamacpp.formats.format import FormatContext, ToolCallFormat, dump_json, to_openai_tool
+from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps
+from rightseat.tools.text_calls.values import copy_value, read_call_list
 from rightseat.types.messages import Message
 
 BEGIN, ARGS, ID = "[TOOL_CALLS]", "[ARGS]", "[CALL_ID]"
-_NINE = re.compile(r"[A-Za-z0-9]{9}")
+_MISTRAL_ID = re.compile(r"[A-Za-z0-9]{9}")
 _LETTERS = string.ascii_letters + string.digits
 
 
-class Mistral(Format):
+class MistralFormat(ToolCallFormat):
     name = "mistral"
-    proven = True
-    marks: ClassVar[tuple[tuple[str, ...], ...]] = ((BEGIN,),)
+    needs_round_trip = True
+    template_markers: ClassVar[tuple[tuple[str, ...], ...]] = ((BEGIN,),)
     triggers = (BEGIN,)
-    preserved: ClassVar[tuple[str, ...]] = (BEGIN,)
+    preserved_tokens: ClassVar[tuple[str, ...]] = (BEGIN,)
 
-    def told(self, ask: Ask) -> str:
-        tools = ask.foreign(dumped([published(tool) for tool in ask.tools]))
+    def describe_tools(self, context: FormatContext) -> str:
+        tools = context.mark_foreign(dump_json([to_openai_tool(tool) for tool in context.tools]))
         return (
             f"[AVAILABLE_TOOLS] {tools}[/AVAILABLE_TOOLS]\n"
             f'To call tools, write only: {BEGIN} [{{"name": …, "arguments": {{…}}, "id": nine letters}}]'
         )
 
-    def calls(self, allowed: Allowed) -> str:
-        rules = allowed.rules
+    def build_calls_gbnf(self, grammar: AnswerGrammar) -> str:
+        rules = grammar.rules
 
         def form(tool: str, arguments: str) -> str:
-            begin = rules.quote(f'{{"name": {as_json(tool)}, "arguments": ')
+            begin = rules.quote(f'{{"name": {quote_json(tool)}, "arguments": ')
             id = rules.quote(', "id": "')
             return f'{begin} {arguments} {id} [A-Za-z0-9]{{9}} "\\"}}"'
 
-        listed = allowed.repeated(allowed.each(form), '"," " "?')
+        listed = grammar.repeat_calls(grammar.add_call_rule(form), '"," " "?')
         return f'{rules.quote(BEGIN)} " "? "[" {listed} "]"'
 
-    def read(self, reader: Reader) -> Reading[None]:
-        while (yield from reader.text(BEGIN)):
-            yield from call_list(reader)
+    def parse(self, reader: ModelTextReader) -> ParseSteps[None]:
+        while (yield from reader.text_until(BEGIN)):
+            yield from read_call_list(reader)
 
-    def spoken(self, message: Message, ask: Ask) -> str:
+    def format_calls(self, message: Message, context: FormatContext) -> str:
         calls = ", ".join(
-            f'{{"name": {dumped(call.name)}, "arguments": {call.arguments}, "id": "{nine(call.id)}"}}'
+            f'{{"name": {dump_json(call.name)}, "arguments": {call.arguments}, "id": "{to_mistral_id(call.id)}"}}'
             for call in message.calls
         )
-        return f"{ask.foreign(message.text)}{BEGIN} {ask.foreign(f'[{calls}]')}"
+        return f"{context.mark_foreign(message.text)}{BEGIN} {context.mark_foreign(f'[{calls}]')}"
 
-    def result(self, message: Message, ask: Ask) -> str:
-        told = dumped({"content": message.text, "call_id": nine(message.call_id or "")})
-        return f"[TOOL_RESULTS] {ask.foreign(told)}[/TOOL_RESULTS]"
+    def format_result(self, message: Message, context: FormatContext) -> str:
+        content = dump_json({"content": message.text, "call_id": to_mistral_id(message.call_id or "")})
+        return f"[TOOL_RESULTS] {context.mark_foreign(content)}[/TOOL_RESULTS]"
 
-    def history(self, ask: Ask) -> tuple[Message, ...]:
-        return tuple(map(_with_short_ids, super().history(ask)))
+    def format_history(self, context: FormatContext) -> tuple[Message, ...]:
+        return tuple(map(_with_mistral_ids, super().format_history(context)))
 
 
-class MistralNamed(Mistral):
+class MistralArgsFormat(MistralFormat):
     """The format `[TOOL_CALLS]NAME[ARGS]{…}` of Mistral Small 3.2, Devstral and Ministral."""
 
     name = "mistral-args"
-    marks = ((BEGIN, ARGS),)
-    preserved = (BEGIN, ID, ARGS)
+    template_markers = ((BEGIN, ARGS),)
+    preserved_tokens = (BEGIN, ID, ARGS)
 
-    def told(self, ask: Ask) -> str:
-        tools = ask.foreign(dumped([published(tool) for tool in ask.tools]))
+    def describe_tools(self, context: FormatContext) -> str:
+        tools = context.mark_foreign(dump_json([to_openai_tool(tool) for tool in context.tools]))
         return (
             f"[AVAILABLE_TOOLS]{tools}[/AVAILABLE_TOOLS]\n"
             f"To call a tool, write only {BEGIN}, its name, {ARGS} and its arguments as a JSON object."
         )
 
-    def calls(self, allowed: Allowed) -> str:
-        rules = allowed.rules
+    def build_calls_gbnf(self, grammar: AnswerGrammar) -> str:
+        rules = grammar.rules
         id = rules.add("id", f"{rules.quote(ID)} [A-Za-z0-9]{{9}}")
 
         def form(tool: str, arguments: str) -> str:
-            return f"{rules.quote(BEGIN + bare(tool, ID, ARGS))} {id}? {rules.quote(ARGS)} {arguments}"
+            return f"{rules.quote(BEGIN + check_bare_name(tool, ID, ARGS))} {id}? {rules.quote(ARGS)} {arguments}"
 
-        return allowed.repeated(allowed.each(form))
+        return grammar.repeat_calls(grammar.add_call_rule(form))
 
-    def read(self, reader: Reader) -> Reading[None]:
-        while (yield from reader.text(BEGIN)):
-            reader.inside = True
-            head = yield from reader.upto(ARGS)
-            yield from value(reader, reader.begin(head.partition(ID)[0]))
-            reader.end()
+    def parse(self, reader: ModelTextReader) -> ParseSteps[None]:
+        while (yield from reader.text_until(BEGIN)):
+            reader.inside_call = True
+            head = yield from reader.read_until(ARGS)
+            yield from copy_value(reader, reader.begin_call(head.partition(ID)[0]))
+            reader.end_call()
 
-    def spoken(self, message: Message, ask: Ask) -> str:
+    def format_calls(self, message: Message, context: FormatContext) -> str:
         calls = (
-            f"{BEGIN}{ask.foreign(call.name)}{ARGS}{ask.foreign(call.arguments)}" for call in message.calls
+            f"{BEGIN}{context.mark_foreign(call.name)}{ARGS}{context.mark_foreign(call.arguments)}"
+            for call in message.calls
         )
-        return ask.foreign(message.text) + "".join(calls)
+        return context.mark_foreign(message.text) + "".join(calls)
 
 
-def nine(id: str) -> str:
+def to_mistral_id(id: str) -> str:
     """Map an id deterministically to nine letters or digits, as Mistral's templates require."""
-    if _NINE.fullmatch(id):
+    if _MISTRAL_ID.fullmatch(id):
         return id
     digest = hashlib.sha256(id.encode("utf-8", "surrogatepass")).digest()
     return "".join(_LETTERS[byte % len(_LETTERS)] for byte in digest[:9])
 
 
-def _with_short_ids(message: Message) -> Message:
+def _with_mistral_ids(message: Message) -> Message:
     if message.calls:
-        return replace(message, calls=tuple(replace(call, id=nine(call.id)) for call in message.calls))
-    return message if message.call_id is None else replace(message, call_id=nine(message.call_id))
+        return replace(
+            message, calls=tuple(replace(call, id=to_mistral_id(call.id)) for call in message.calls)
+        )
+    return message if message.call_id is None else replace(message, call_id=to_mistral_id(message.call_id))

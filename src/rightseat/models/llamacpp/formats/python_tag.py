@@ -15,155 +15,170 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.models.llamacpp.formats.allowed import Allowed, as_json
-from rightseat.models.llamacpp.formats.format import Ask, Format, Plan, published
-from rightseat.models.llamacpp.grammar import Rules
-from rightseat.models.llamacpp.grammar.charset import ANY, CONTROLS, bracket, complement, less, of
+from rightseat.models.llamacpp.formats.allowed import AnswerGrammar, quote_json
+from rightseat.models.llamacpp.formats.format import FormatContext, PromptPlan, ToolCallFormat, to_openai_tool
+from rightseat.models.llamacpp.grammar import GrammarRules
+from rightseat.models.llamacpp.grammar.charset import (
+    ANY,
+    CONTROLS,
+    complement,
+    format_character_class,
+    ranges_of,
+    subtract,
+)
 from rightseat.tools.text_calls import builtin
-from rightseat.tools.text_calls.builtin import CODE, SEARCHES
-from rightseat.tools.text_calls.reader import Emit, Reader, Reading
-from rightseat.types.messages import Call, Message
+from rightseat.tools.text_calls.builtin import CODE_TOOLS, SEARCH_TOOLS
+from rightseat.tools.text_calls.reader import Emit, ModelTextReader, ParseSteps
+from rightseat.types.messages import Message, ToolCall
 from rightseat.types.model import ToolChoice, ToolSpec
 
 TAG = "<|python_tag|>"
 _MARK = re.compile(r'["\\]')
 
 
-class PythonTag(Format):
+class PythonTagFormat(ToolCallFormat):
     """Base of the Llama 3.1 formats; subclasses define `build_functions_gbnf` for the other tools."""
 
-    preserved = (TAG,)
-    stops = ("<|eom_id|>",)
+    preserved_tokens = (TAG,)
+    stop_words = ("<|eom_id|>",)
 
-    def builtins(self, ask: Ask) -> tuple[ToolSpec, ...]:
+    def list_builtin_tools(self, context: FormatContext) -> tuple[ToolSpec, ...]:
         """Return the tools that are called after the tag."""
-        return tuple(filter(builtin.fits, ask.tools))
+        return tuple(filter(builtin.is_builtin, context.tools))
 
-    def functions(self, allowed: Allowed, arguments: dict[str, str]) -> str:
+    def build_functions_gbnf(self, grammar: AnswerGrammar, arguments: dict[str, str]) -> str:
         """Return GBNF of calls of the other tools; `arguments` maps tools to argument rules."""
         raise NotImplementedError
 
-    def others(self, ask: Ask) -> tuple[ToolSpec, ...]:
-        builtins = self.builtins(ask)
-        return tuple(tool for tool in ask.tools if tool not in builtins)
+    def list_other_tools(self, context: FormatContext) -> tuple[ToolSpec, ...]:
+        builtins = self.list_builtin_tools(context)
+        return tuple(tool for tool in context.tools if tool not in builtins)
 
-    def plan(self, ask: Ask) -> Plan:
-        tools = tuple(map(builtin.understood, ask.prompt.tools))
-        ask = replace(ask, prompt=replace(ask.prompt, tools=tools))
+    def make_plan(self, context: FormatContext) -> PromptPlan:
+        tools = tuple(map(builtin.with_builtin_schema, context.prompt.tools))
+        context = replace(context, prompt=replace(context.prompt, tools=tools))
         # Code runs to the end of the answer, so stop words must not cut it.
-        plan = super().plan(ask)
-        return replace(plan, enveloped=plan.enveloped or bool(self.builtins(ask)))
+        plan = super().make_plan(context)
+        return replace(
+            plan, filters_stop_words=plan.filters_stop_words or bool(self.list_builtin_tools(context))
+        )
 
-    def calls(self, allowed: Allowed) -> str:
-        return " | ".join(filter(None, self.kinds(allowed)))
+    def build_calls_gbnf(self, grammar: AnswerGrammar) -> str:
+        return " | ".join(filter(None, self.build_call_kinds_gbnf(grammar)))
 
-    def kinds(self, allowed: Allowed) -> tuple[str, str]:
+    def build_call_kinds_gbnf(self, grammar: AnswerGrammar) -> tuple[str, str]:
         """Return GBNF of calls of other tools and of a builtin tool; each may be empty."""
-        builtins = self.builtins(allowed.ask)
+        builtins = self.list_builtin_tools(grammar.context)
         names = [tool.name for tool in builtins]
         # After the tag the argument is any text, so its schema is not enforced.
-        allowed.enforced -= {tool.name for tool in builtins if not builtin.exact(tool)}
-        others = {name: rule for name, rule in allowed.arguments.items() if name not in names}
-        functions = self.functions(allowed, others) if others else ""
-        return functions, tagged(allowed.rules, names) if names else ""
+        grammar.enforced_tools -= {tool.name for tool in builtins if not builtin.takes_any_text(tool)}
+        others = {name: rule for name, rule in grammar.argument_rules.items() if name not in names}
+        functions = self.build_functions_gbnf(grammar, others) if others else ""
+        return functions, build_tagged_call_gbnf(grammar.rules, names) if names else ""
 
-    def shown(self, ask: Ask) -> tuple[dict[str, Any], ...]:
-        return tuple(map(published, self.others(ask)))
+    def list_template_tools(self, context: FormatContext) -> tuple[dict[str, Any], ...]:
+        return tuple(map(to_openai_tool, self.list_other_tools(context)))
 
-    def speaks(self, message: Message, ask: Ask) -> bool:
-        return super().speaks(message, ask) or any(self.tagged(call, ask) for call in message.calls)
+    def writes_calls_as_text(self, message: Message, context: FormatContext) -> bool:
+        return super().writes_calls_as_text(message, context) or any(
+            self.is_builtin_call(call, context) for call in message.calls
+        )
 
-    def tagged(self, call: Call, ask: Ask) -> bool:
+    def is_builtin_call(self, call: ToolCall, context: FormatContext) -> bool:
         """Return whether an earlier call belongs to a builtin tool."""
-        everything = replace(ask, prompt=replace(ask.prompt, tool_choice=ToolChoice()))
-        return any(tool.name == call.name for tool in self.builtins(everything))
+        everything = replace(context, prompt=replace(context.prompt, tool_choice=ToolChoice()))
+        return any(tool.name == call.name for tool in self.list_builtin_tools(everything))
 
 
-def tagged(rules: Rules, names: Sequence[str]) -> str:
+def build_tagged_call_gbnf(rules: GrammarRules, names: Sequence[str]) -> str:
     """Add a rule for a call of one of these builtin tools, with its tag; returns its name."""
-    begins = tuple(_begin(name) for name in names if name in SEARCHES)
+    begins = tuple(_search_prefix(name) for name in names if name in SEARCH_TOOLS)
     options = []
     if begins:
-        plain = bracket(less(less(ANY, CONTROLS), of('"\\')))
-        query = rules.add("query", f'({plain} | "\\\\" {bracket(of(chr(34) + chr(92)))})+')
+        plain = format_character_class(subtract(subtract(ANY, CONTROLS), ranges_of('"\\')))
+        query = rules.add(
+            "query", f'({plain} | "\\\\" {format_character_class(ranges_of(chr(34) + chr(92)))})+'
+        )
         options += [f'{rules.quote(begin)} {query} "\\")"' for begin in begins]
-    if any(name in CODE for name in names):
-        options.append(_otherwise(rules, begins))
+    if any(name in CODE_TOOLS for name in names):
+        options.append(_add_code_rule(rules, begins))
     return rules.add("tagged", f"{rules.quote(TAG)} ({' | '.join(options)})")
 
 
-def _begin(name: str) -> str:
+def _search_prefix(name: str) -> str:
     return f'{name}.call(query="'
 
 
-def _otherwise(rules: Rules, words: tuple[str, ...]) -> str:
+def _add_code_rule(rules: GrammarRules, words: tuple[str, ...]) -> str:
     """Add a rule for code: any text that starts with none of the words; returns its name."""
-    anything = rules.add("anything", f"{bracket(ANY)}*")
+    anything = rules.add("anything", f"{format_character_class(ANY)}*")
     if not words:
         return anything
     options = []
     for seen in sorted({word[:size] for word in words for size in range(len(word))}):
         after = {word[len(seen)] for word in words if word.startswith(seen)}
-        options.append(f"{rules.quote(seen)} ({bracket(complement(of(''.join(after))))} {anything})?")
+        options.append(
+            f"{rules.quote(seen)} ({format_character_class(complement(ranges_of(''.join(after))))} {anything})?"
+        )
     return rules.add("code", " | ".join(options))
 
 
-def read(reader: Reader, names: Sequence[str]) -> Reading[None]:
+def parse_tagged_call(reader: ModelTextReader, names: Sequence[str]) -> ParseSteps[None]:
     """Parse a call after its tag; it runs to the end of the answer."""
-    begins = {_begin(name): name for name in names if name in SEARCHES}
+    begins = {_search_prefix(name): name for name in names if name in SEARCH_TOOLS}
     begin = yield from reader.peek(*begins)
     if begin is None:
-        name = next((name for name in names if name in CODE), CODE[0])
-        yield from code(reader, name)
+        name = next((name for name in names if name in CODE_TOOLS), CODE_TOOLS[0])
+        yield from parse_code_call(reader, name)
     else:
-        yield from reader.literal(begin)
-        yield from _query(reader, reader.begin(begins[begin]))
-        yield from reader.literal(")")
-        reader.end()
+        yield from reader.expect(begin)
+        yield from _parse_query(reader, reader.begin_call(begins[begin]))
+        yield from reader.expect(")")
+        reader.end_call()
 
 
-def code(reader: Reader, name: str, *ends: str) -> Reading[str | None]:
+def parse_code_call(reader: ModelTextReader, name: str, *ends: str) -> ParseSteps[str | None]:
     """Parse code as the call's only argument up to one of `ends`, which is returned, or to the end (None)."""
-    emit = reader.begin(name)
+    emit = reader.begin_call(name)
     emit('{"code": "')
-    found = yield from reader.text(*ends, emit=lambda text: emit(_inside(text)))
+    marker = yield from reader.text_until(*ends, emit=lambda text: emit(_escape_json_text(text)))
     emit('"}')
-    reader.end()
-    return found
+    reader.end_call()
+    return marker
 
 
-def _query(reader: Reader, emit: Emit) -> Reading[None]:
+def _parse_query(reader: ModelTextReader, emit: Emit) -> ParseSteps[None]:
     """Parse the query up to the closing quote; a backslash escapes the next character."""
     emit('{"query": "')
     while True:
-        emit(_inside((yield from reader.run(_MARK))))
-        mark = yield from reader.next()
+        emit(_escape_json_text((yield from reader.read_up_to(_MARK))))
+        mark = yield from reader.peek_char()
         if mark == '"':
-            yield from reader.take(1)
+            yield from reader.read_chars(1)
             break
         if mark == "\\":
-            emit(_inside((yield from reader.take(2))[1]))
+            emit(_escape_json_text((yield from reader.read_chars(2))[1]))
     emit('"}')
 
 
-def _inside(text: str) -> str:
-    return as_json(text)[1:-1]
+def _escape_json_text(text: str) -> str:
+    return quote_json(text)[1:-1]
 
 
-def spoken(call: Call, ask: Ask) -> str:
+def format_builtin_call(call: ToolCall, context: FormatContext) -> str:
     """Return an earlier call of a builtin tool as the model writes it."""
-    text = argument(call)
-    if call.name in CODE:
-        return TAG + ask.foreign(text)
+    text = get_single_argument(call)
+    if call.name in CODE_TOOLS:
+        return TAG + context.mark_foreign(text)
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return TAG + ask.foreign(f'{_begin(call.name)}{escaped}")')
+    return TAG + context.mark_foreign(f'{_search_prefix(call.name)}{escaped}")')
 
 
-def argument(call: Call) -> str:
+def get_single_argument(call: ToolCall) -> str:
     """Return the single argument of a builtin call, or its whole arguments JSON if that is missing."""
     try:
         arguments = msgspec.json.decode(call.arguments or "{}")
     except (msgspec.DecodeError, RecursionError):
         return call.arguments
-    value = arguments.get(builtin.argument(call.name)) if isinstance(arguments, dict) else None
+    value = arguments.get(builtin.builtin_argument(call.name)) if isinstance(arguments, dict) else None
     return value if isinstance(value, str) else call.arguments

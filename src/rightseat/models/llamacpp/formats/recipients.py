@@ -9,143 +9,164 @@ from msgspec.structs import replace
 
 from rightseat.errors import CallerError
 from rightseat.models.llamacpp.formats import python_tag
-from rightseat.models.llamacpp.formats.allowed import Allowed, bare
-from rightseat.models.llamacpp.formats.format import Ask, Format, Plan, shows_calls, shows_results
-from rightseat.models.llamacpp.formats.free import without
-from rightseat.tools.text_calls.reader import Reader, Reading
-from rightseat.tools.text_calls.values import value
+from rightseat.models.llamacpp.formats.allowed import AnswerGrammar, check_bare_name
+from rightseat.models.llamacpp.formats.format import (
+    FormatContext,
+    PromptPlan,
+    ToolCallFormat,
+    renders_calls,
+    renders_results,
+)
+from rightseat.models.llamacpp.formats.free import add_excluding_rule
+from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps
+from rightseat.tools.text_calls.values import copy_value
 from rightseat.types.messages import Message
 from rightseat.types.model import ToolChoice
 
-ALL = "all"
+EVERYBODY = "all"
 INTERPRETER = "python"
 
 
-class Recipients(Format):
-    begin: ClassVar[str]
+class RecipientFormat(ToolCallFormat):
+    recipient_prefix: ClassVar[str]
     """Markup before a recipient."""
-    middle: ClassVar[str]
+    recipient_suffix: ClassVar[str]
     """Markup between a recipient and its content."""
-    leads = True
+    instructions_first = True
 
-    def interpreter(self, ask: Ask) -> str | None:
+    def find_interpreter(self, context: FormatContext) -> str | None:
         """Return the tool that takes Python code instead of JSON, as the recipient `python`."""
         return None
 
-    def recipients(self, ask: Ask) -> dict[str, str]:
+    def map_recipients(self, context: FormatContext) -> dict[str, str]:
         """Return the callable tools by their recipient markup."""
-        interpreter = self.interpreter(ask)
-        addressed = (tool.name for tool in ask.tools if tool.name != interpreter)
-        names = {self._to(name): name for name in addressed}
-        return names if interpreter is None else {INTERPRETER + self.middle: interpreter, **names}
+        interpreter = self.find_interpreter(context)
+        addressed = (tool.name for tool in context.tools if tool.name != interpreter)
+        names = {self._address_tool(name): name for name in addressed}
+        return names if interpreter is None else {INTERPRETER + self.recipient_suffix: interpreter, **names}
 
-    def _to(self, tool: str) -> str:
-        if tool == ALL:
-            raise CallerError(f"This model calls everybody {ALL!r}: give the tool another name.")
-        return bare(tool, self.middle, "\n") + self.middle
+    def _address_tool(self, tool: str) -> str:
+        if tool == EVERYBODY:
+            raise CallerError(f"This model calls everybody {EVERYBODY!r}: give the tool another name.")
+        return check_bare_name(tool, self.recipient_suffix, "\n") + self.recipient_suffix
 
-    def begins(self, recipients: Iterable[str]) -> tuple[str, ...]:
+    def list_message_prefixes(self, recipients: Iterable[str]) -> tuple[str, ...]:
         """Return the markers that begin a further message."""
-        return tuple(self.begin + recipient for recipient in (ALL + self.middle, *recipients))
+        return tuple(
+            self.recipient_prefix + recipient
+            for recipient in (EVERYBODY + self.recipient_suffix, *recipients)
+        )
 
-    def barred(self, recipients: Iterable[str]) -> tuple[str, ...]:
+    def list_forbidden_words(self, recipients: Iterable[str]) -> tuple[str, ...]:
         """Return the markers that text must not contain."""
-        return self.begins(recipients)
+        return self.list_message_prefixes(recipients)
 
-    def calls(self, allowed: Allowed) -> str:
-        quote = allowed.rules.quote
-        recipients = self.recipients(allowed.ask)
-        interpreter = self.interpreter(allowed.ask)
+    def build_calls_gbnf(self, grammar: AnswerGrammar) -> str:
+        quote = grammar.rules.quote
+        recipients = self.map_recipients(grammar.context)
+        interpreter = self.find_interpreter(grammar.context)
         options = []
         for recipient, tool in recipients.items():
-            told = allowed.arguments[tool]
+            content_rule = grammar.argument_rules[tool]
             if tool == interpreter:
-                told = without(allowed.rules, self.barred(recipients))
-            options.append(f"{quote(recipient)} {told}")
-        one = allowed.rules.add("call", " | ".join(options))
-        return allowed.repeated(one, f'"\\n"? {quote(self.begin)}')
+                content_rule = add_excluding_rule(grammar.rules, self.list_forbidden_words(recipients))
+            options.append(f"{quote(recipient)} {content_rule}")
+        call = grammar.rules.add("call", " | ".join(options))
+        return grammar.repeat_calls(call, f'"\\n"? {quote(self.recipient_prefix)}')
 
-    def root(self, allowed: Allowed) -> str:
-        calls = self.calls(allowed)
-        if allowed.must:
+    def build_answer_gbnf(self, grammar: AnswerGrammar) -> str:
+        calls = self.build_calls_gbnf(grammar)
+        if grammar.must_call:
             return calls
-        everybody = allowed.rules.quote(ALL + self.middle)
-        if allowed.output is not None:
-            return f"{calls} | {everybody} {allowed.output}"
-        return f"{everybody} {self.text(allowed)} ({allowed.rules.quote(self.begin)} {calls})? | {calls}"
+        everybody = grammar.rules.quote(EVERYBODY + self.recipient_suffix)
+        if grammar.output_rule is not None:
+            return f"{calls} | {everybody} {grammar.output_rule}"
+        return f"{everybody} {self.build_text_gbnf(grammar)} ({grammar.rules.quote(self.recipient_prefix)} {calls})? | {calls}"
 
-    def text(self, allowed: Allowed) -> str:
-        return without(allowed.rules, self.barred(self.recipients(allowed.ask)))
+    def build_text_gbnf(self, grammar: AnswerGrammar) -> str:
+        return add_excluding_rule(
+            grammar.rules, self.list_forbidden_words(self.map_recipients(grammar.context))
+        )
 
-    def plain(self, ask: Ask) -> Plan:
-        everything = replace(ask, prompt=replace(ask.prompt, tool_choice=ToolChoice()))
-        begins = self.begins(self.recipients(everything))
+    def make_toolless_plan(self, context: FormatContext) -> PromptPlan:
+        everything = replace(context, prompt=replace(context.prompt, tool_choice=ToolChoice()))
+        begins = self.list_message_prefixes(self.map_recipients(everything))
 
-        def words(reader: Reader) -> Reading[None]:
+        def words(reader: ModelTextReader) -> ParseSteps[None]:
             # Messages to other recipients are dropped.
-            yield from reader.text(*begins)
+            yield from reader.text_until(*begins)
 
         # The prompt already contains the recipient `all`.
-        ending = self.ending(ask) + ALL + self.middle
-        return replace(super().plain(ask), ending=ending, read=ask.thinking.before(words))
+        ending = self.make_answer_prefix(context) + EVERYBODY + self.recipient_suffix
+        return replace(
+            super().make_toolless_plan(context),
+            answer_prefix=ending,
+            parse=context.thinking.wrap_parser(words),
+        )
 
-    def ending(self, ask: Ask) -> str:
+    def make_answer_prefix(self, context: FormatContext) -> str:
         """Return the part of the recipient prefix that the generation prompt lacks."""
-        sizes = range(len(self.begin), -1, -1)
-        there = next(size for size in sizes if ask.abilities.ending.endswith(self.begin[:size]))
-        return self.begin[there:]
+        sizes = range(len(self.recipient_prefix), -1, -1)
+        present = next(
+            size for size in sizes if context.capabilities.ending.endswith(self.recipient_prefix[:size])
+        )
+        return self.recipient_prefix[present:]
 
-    def reading(self, ask: Ask) -> Callable[[Reader], Reading[None]]:
-        recipients = self.recipients(ask)
-        interpreter = self.interpreter(ask)
-        begins = self.begins(recipients)
+    def make_parser(self, context: FormatContext) -> Callable[[ModelTextReader], ParseSteps[None]]:
+        recipients = self.map_recipients(context)
+        interpreter = self.find_interpreter(context)
+        begins = self.list_message_prefixes(recipients)
 
-        def read(reader: Reader) -> Reading[None]:
-            recipient = yield from reader.peek(ALL + self.middle, *recipients)
-            yield from reader.literal(recipient or "")
+        def read(reader: ModelTextReader) -> ParseSteps[None]:
+            recipient = yield from reader.peek(EVERYBODY + self.recipient_suffix, *recipients)
+            yield from reader.expect(recipient or "")
             while True:
                 tool = recipients.get(recipient or "")
                 if tool is None:
-                    begin = yield from reader.text(*begins)
+                    begin = yield from reader.text_until(*begins)
                 elif tool == interpreter:
-                    begin = yield from python_tag.code(reader, tool, *begins)
+                    begin = yield from python_tag.parse_code_call(reader, tool, *begins)
                 else:
-                    yield from value(reader, reader.begin(tool))
-                    reader.end()
+                    yield from copy_value(reader, reader.begin_call(tool))
+                    reader.end_call()
                     # Text between messages is dropped.
-                    begin = yield from reader.text(*begins, emit=_unheard)
+                    begin = yield from reader.text_until(*begins, emit=_discard)
                 if begin is None:
                     return
-                recipient = begin.removeprefix(self.begin)
+                recipient = begin.removeprefix(self.recipient_prefix)
 
         return read
 
-    def speaks(self, message: Message, ask: Ask) -> bool:
-        return not shows_calls(message, ask.abilities)
+    def writes_calls_as_text(self, message: Message, context: FormatContext) -> bool:
+        return not renders_calls(message, context.capabilities)
 
-    def tells(self, ask: Ask) -> bool:
-        return not shows_results(ask.abilities)
+    def writes_results_as_text(self, context: FormatContext) -> bool:
+        return not renders_results(context.capabilities)
 
-    def spoken(self, message: Message, ask: Ask) -> str:
+    def format_calls(self, message: Message, context: FormatContext) -> str:
         calls = (
-            f"{self.begin}{ask.foreign(call.name)}{self.middle}{ask.foreign(call.arguments)}"
+            f"{self.recipient_prefix}{context.mark_foreign(call.name)}{self.recipient_suffix}{context.mark_foreign(call.arguments)}"
             for call in message.calls
         )
-        text = f"{self.begin}{ALL}{self.middle}{ask.foreign(message.text)}" if message.text else ""
+        text = (
+            f"{self.recipient_prefix}{EVERYBODY}{self.recipient_suffix}{context.mark_foreign(message.text)}"
+            if message.text
+            else ""
+        )
         return "\n".join(filter(None, [text, *calls]))
 
-    def history(self, ask: Ask) -> tuple[Message, ...]:
+    def format_history(self, context: FormatContext) -> tuple[Message, ...]:
         """Add missing tool names to results, because the template renders results by name."""
-        called = {call.id: call.name for message in ask.prompt.messages for call in message.calls}
+        called = {call.id: call.name for message in context.prompt.messages for call in message.calls}
 
-        def fitted(message: Message) -> Message:
+        def name_result(message: Message) -> Message:
             if message.role != "tool" or message.name:
                 return message
             return replace(message, name=called.get(message.call_id or "", "tool"))
 
-        messages = tuple(map(fitted, ask.prompt.messages))
-        return super().history(replace(ask, prompt=replace(ask.prompt, messages=messages)))
+        messages = tuple(map(name_result, context.prompt.messages))
+        return super().format_history(replace(context, prompt=replace(context.prompt, messages=messages)))
 
 
-def _unheard(text: str) -> None:
+def _discard(text: str) -> None:
     pass

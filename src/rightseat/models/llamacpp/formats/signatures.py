@@ -13,88 +13,92 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rightseat.models.llamacpp.formats.allowed import Allowed
-from rightseat.models.llamacpp.formats.format import Ask, Plan, dumped
-from rightseat.models.llamacpp.formats.hermes import BEGIN, END, Hermes
+from rightseat.models.llamacpp.formats.allowed import AnswerGrammar
+from rightseat.models.llamacpp.formats.format import FormatContext, PromptPlan, dump_json
+from rightseat.models.llamacpp.formats.hermes import BEGIN, END, HermesFormat
 from rightseat.types.messages import Message
 from rightseat.types.model import ToolSpec
 
 # Verbatim from the training data: any change degrades the adapter.
-TOLD = (
+INSTRUCTIONS = (
     f'You can call these functions. To call one, reply {BEGIN}{{"name": ..., "arguments": {{...}}}}{END}. '
     "If none fits or a required value is missing, reply in plain words."
 )
-_DEEPEST = 4
+_MAX_DEPTH = 4
 # The grammar has all enum values; listing thousands would fill the context.
-_VALUES = 40
+_MAX_ENUM_VALUES = 40
 
 
-class Signatures(Hermes):
+class SignatureFormat(HermesFormat):
     name = "signatures"
-    marks = ()
+    template_markers = ()
     own_prompt = True
 
-    def plan(self, ask: Ask) -> Plan:
-        plan = super().plan(ask)
+    def make_plan(self, context: FormatContext) -> PromptPlan:
+        plan = super().make_plan(context)
         # The adapter was also trained on enum choices; other output schemas use the base model.
-        chooses = "enum" in (ask.prompt.output_schema or ())
-        return replace(plan, adapted=True) if ask.tools or chooses else plan
+        chooses = "enum" in (context.prompt.output_schema or ())
+        return replace(plan, uses_adapter=True) if context.tools or chooses else plan
 
-    def told(self, ask: Ask) -> str:
-        tools = "\n".join(map(signature, ask.tools))
-        return f"{TOLD}\n\n{ask.foreign(tools)}"
+    def describe_tools(self, context: FormatContext) -> str:
+        tools = "\n".join(map(format_signature, context.tools))
+        return f"{INSTRUCTIONS}\n\n{context.mark_foreign(tools)}"
 
-    def calls(self, allowed: Allowed) -> str:
-        quote = allowed.rules.quote
-        one = allowed.rules.add("tagged", f"{quote(BEGIN)} {allowed.json_call()} {quote(END)}")
-        return allowed.repeated(one, '"\\n"')
+    def build_calls_gbnf(self, grammar: AnswerGrammar) -> str:
+        quote = grammar.rules.quote
+        tagged_call = grammar.rules.add(
+            "tagged", f"{quote(BEGIN)} {grammar.add_json_call_rule()} {quote(END)}"
+        )
+        return grammar.repeat_calls(tagged_call, '"\\n"')
 
-    def spoken(self, message: Message, ask: Ask) -> str:
-        bodies = (f'{{"name": {dumped(call.name)}, "arguments": {call.arguments}}}' for call in message.calls)
-        calls = (f"{BEGIN}{ask.foreign(body)}{END}" for body in bodies)
-        return "\n".join(filter(None, [ask.foreign(message.text), *calls]))
+    def format_calls(self, message: Message, context: FormatContext) -> str:
+        bodies = (
+            f'{{"name": {dump_json(call.name)}, "arguments": {call.arguments}}}' for call in message.calls
+        )
+        calls = (f"{BEGIN}{context.mark_foreign(body)}{END}" for body in bodies)
+        return "\n".join(filter(None, [context.mark_foreign(message.text), *calls]))
 
 
-def signature(tool: ToolSpec) -> str:
+def format_signature(tool: ToolSpec) -> str:
     """Return the tool's signature line, and one line per described argument."""
-    properties = _properties(tool.parameters)
-    lines = [f"{tool.name}({_listed(tool.parameters)})"]
+    properties = _get_properties(tool.parameters)
+    lines = [f"{tool.name}({_format_parameters(tool.parameters)})"]
     if tool.description:
-        lines[0] += f" // {_line(tool.description)}"
+        lines[0] += f" // {_to_single_line(tool.description)}"
     for name, schema in properties.items():
         if isinstance(schema, dict) and schema.get("description"):
-            lines.append(f"  {name}: {_line(str(schema['description']))}")
+            lines.append(f"  {name}: {_to_single_line(str(schema['description']))}")
     return "\n".join(lines)
 
 
-def _listed(schema: dict[str, Any], depth: int = 0) -> str:
+def _format_parameters(schema: dict[str, Any], depth: int = 0) -> str:
     required = schema.get("required")
-    needed = required if isinstance(required, list) else ()
+    required_names = required if isinstance(required, list) else ()
     return ", ".join(
-        f"{name}{'' if name in needed else '?'}: {_type(value, depth + 1)}"
-        for name, value in _properties(schema).items()
+        f"{name}{'' if name in required_names else '?'}: {_format_type(value, depth + 1)}"
+        for name, value in _get_properties(schema).items()
     )
 
 
-def _properties(schema: dict[str, Any]) -> dict[str, Any]:
-    found = schema.get("properties")
-    return found if isinstance(found, dict) else {}
+def _get_properties(schema: dict[str, Any]) -> dict[str, Any]:
+    properties = schema.get("properties")
+    return properties if isinstance(properties, dict) else {}
 
 
-def _type(schema: Any, depth: int) -> str:
-    if not isinstance(schema, dict) or depth > _DEEPEST:
+def _format_type(schema: Any, depth: int) -> str:
+    if not isinstance(schema, dict) or depth > _MAX_DEPTH:
         return "any"
     if isinstance(schema.get("enum"), list):
-        listed = [dumped(value) for value in schema["enum"][:_VALUES]]
-        return "|".join(listed if len(schema["enum"]) <= _VALUES else [*listed, "..."])
+        listed = [dump_json(value) for value in schema["enum"][:_MAX_ENUM_VALUES]]
+        return "|".join(listed if len(schema["enum"]) <= _MAX_ENUM_VALUES else [*listed, "..."])
     kind = schema.get("type", "any")
     if kind == "array":
-        return f"{_type(schema.get('items', {}), depth + 1)}[]"
-    if kind == "object" and _properties(schema):
-        return f"{{{_listed(schema, depth)}}}"
+        return f"{_format_type(schema.get('items', {}), depth + 1)}[]"
+    if kind == "object" and _get_properties(schema):
+        return f"{{{_format_parameters(schema, depth)}}}"
     return "|".join(map(str, kind)) if isinstance(kind, list) else str(kind)
 
 
-def _line(text: str) -> str:
+def _to_single_line(text: str) -> str:
     """Join the text into one line: a line break would look like another tool."""
     return " ".join(text.split())

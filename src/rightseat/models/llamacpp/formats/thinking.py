@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from rightseat.models.llamacpp.formats.free import until
-from rightseat.models.llamacpp.grammar import Rules
-from rightseat.tools.text_calls.reader import Reader, Reading
+from rightseat.models.llamacpp.formats.free import add_until_rule
+from rightseat.models.llamacpp.grammar import GrammarRules
+from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps
 
 # Thinking tags of models; the first pair whose end tag occurs in the template is used.
-MARKS = (
+THINKING_TAGS = (
     ("<think>", "</think>"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),
     ("[THINK]", "[/THINK]"),
@@ -19,49 +19,51 @@ MARKS = (
 )
 
 
-class Thinking(Struct, frozen=True):
+class ThinkingTags(Struct, frozen=True):
     """Thinking tags of a model. `allowed`: the answer may start with a thought. `opened_by_prompt`: the
     prompt has already opened it."""
 
-    may: bool = False
-    begun: bool = False
-    open: str = MARKS[0][0]
-    close: str = MARKS[0][1]
+    allowed: bool = False
+    opened_by_prompt: bool = False
+    open_tag: str = THINKING_TAGS[0][0]
+    close_tag: str = THINKING_TAGS[0][1]
 
     @classmethod
-    def of(cls, source: str, ending: str) -> Thinking:
+    def from_template(cls, source: str, prompt_end: str) -> ThinkingTags:
         """Detect the tags in a template and its prompt's end; a prompt that closes a thought disables it."""
-        open, close = next((marks for marks in MARKS if marks[1] in source), MARKS[0])
-        ending = ending.rstrip()
-        return cls(close in source and not ending.endswith(close), ending.endswith(open), open, close)
+        open, close = next((marks for marks in THINKING_TAGS if marks[1] in source), THINKING_TAGS[0])
+        prompt_end = prompt_end.rstrip()
+        return cls(close in source and not prompt_end.endswith(close), prompt_end.endswith(open), open, close)
 
     @property
-    def marks(self) -> tuple[str, ...]:
-        return (self.open, self.close) if self.may or self.begun else ()
+    def active_tags(self) -> tuple[str, ...]:
+        return (self.open_tag, self.close_tag) if self.allowed or self.opened_by_prompt else ()
 
-    def before(self, read: Callable[[Reader], Reading[None]]) -> Callable[[Reader], Reading[None]]:
+    def wrap_parser(
+        self, parse: Callable[[ModelTextReader], ParseSteps[None]]
+    ) -> Callable[[ModelTextReader], ParseSteps[None]]:
         """Return a parser that parses the thought, then calls `parse`."""
-        if not (self.may or self.begun):
-            return read
+        if not (self.allowed or self.opened_by_prompt):
+            return parse
 
-        def thinking(reader: Reader) -> Reading[None]:
-            begun = self.begun
+        def parse_thinking(reader: ModelTextReader) -> ParseSteps[None]:
+            begun = self.opened_by_prompt
             if not begun:
-                yield from reader.space()
-                begun = yield from reader.maybe(self.open)
+                yield from reader.skip_space()
+                begun = yield from reader.accept(self.open_tag)
             if begun:
-                yield from reader.space()
-                yield from reader.text(self.close, emit=reader.think)
-                yield from reader.space()
-            yield from read(reader)
+                yield from reader.skip_space()
+                yield from reader.text_until(self.close_tag, emit=reader.emit_reasoning)
+                yield from reader.skip_space()
+            yield from parse(reader)
 
-        return thinking
+        return parse_thinking
 
-    def rule(self, rules: Rules, root: str) -> str:
+    def wrap_gbnf(self, rules: GrammarRules, root: str) -> str:
         """Return the GBNF of an answer with an optional thought before `root`."""
-        if not (self.may or self.begun):
+        if not (self.allowed or self.opened_by_prompt):
             return root
-        thought = until(rules, self.close)
+        thought = add_until_rule(rules, self.close_tag)
         # Bounded, because a small model may repeat line ends forever.
         after = f"{thought} [ \\t\\n]{{0,4}} ({root})"
-        return after if self.begun else f"{rules.quote(self.open)} {after} | {root}"
+        return after if self.opened_by_prompt else f"{rules.quote(self.open_tag)} {after} | {root}"

@@ -21,37 +21,37 @@ from typing import Any
 
 import msgspec
 
-from rightseat.models.llamacpp.grammar.build import sound
+from rightseat.models.llamacpp.grammar.build import normalize_schema
 from rightseat.models.llamacpp.grammar.expr import Ref
-from rightseat.models.llamacpp.grammar.limits import Grammar, Limits
-from rightseat.models.llamacpp.grammar.rules import Rules
+from rightseat.models.llamacpp.grammar.limits import Grammar, GrammarLimits
+from rightseat.models.llamacpp.grammar.rules import GrammarRules
 
-__all__ = ["Grammar", "Limits", "Rules", "grammar"]
+__all__ = ["Grammar", "GrammarLimits", "GrammarRules", "grammar"]
 
 MAX_CACHED = 128
-_cache: OrderedDict[tuple[bytes, str, Limits], Grammar] = OrderedDict()
-_LIMITS = Limits()
+_cache: OrderedDict[tuple[bytes, str, GrammarLimits], Grammar] = OrderedDict()
+_LIMITS = GrammarLimits()
 
 
-def grammar(schema: dict[str, Any], *, root: str = "root", limits: Limits = _LIMITS) -> Grammar:
+def build_grammar(schema: dict[str, Any], *, root: str = "root", limits: GrammarLimits = _LIMITS) -> Grammar:
     """Compile a schema; raises CallerError if it is invalid or unsatisfiable."""
     try:
         key = (msgspec.json.encode(schema), root, limits)
     except (UnicodeEncodeError, TypeError, OverflowError, RecursionError):
-        sound(schema)  # raises an error that explains the problem
+        normalize_schema(schema)  # raises an error that explains the problem
         raise
-    found = _cache.get(key)
-    if found is None:
-        found = _cache[key] = _write(schema, root, limits)
+    cached = _cache.get(key)
+    if cached is None:
+        cached = _cache[key] = _build_uncached(schema, root, limits)
         if len(_cache) > MAX_CACHED:
             _cache.popitem(last=False)
     _cache.move_to_end(key)
-    return found
+    return cached
 
 
-def _write(schema: dict[str, Any], root: str, limits: Limits) -> Grammar:
-    rules = Rules(limits)
+def _build_uncached(schema: dict[str, Any], root: str, limits: GrammarLimits) -> Grammar:
+    rules = GrammarRules(limits)
     name = rules.reserve(root)
     rules.define(name, Ref(rules.add_schema(schema)))
-    unsaid = tuple(dict.fromkeys(rules.unsaid))
-    return Grammar(rules.text(name), not unsaid, unsaid, sound(schema))
+    unsaid = tuple(dict.fromkeys(rules.unenforced))
+    return Grammar(rules.to_gbnf(name), not unsaid, unsaid, normalize_schema(schema))

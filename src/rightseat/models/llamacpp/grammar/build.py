@@ -8,114 +8,124 @@ from typing import Any
 import msgspec
 
 from rightseat.errors import CallerError
-from rightseat.models.llamacpp.grammar.arrays import array
-from rightseat.models.llamacpp.grammar.dialect import modern
+from rightseat.models.llamacpp.grammar.arrays import build_array
+from rightseat.models.llamacpp.grammar.dialect import upgrade_schema
 from rightseat.models.llamacpp.grammar.disjoint import note_overlaps
-from rightseat.models.llamacpp.grammar.document import Document, Way
+from rightseat.models.llamacpp.grammar.document import SchemaConjunction, SchemaDocument
 from rightseat.models.llamacpp.grammar.expr import NEVER, Expr, Lit, alt
-from rightseat.models.llamacpp.grammar.kinds import kinds
-from rightseat.models.llamacpp.grammar.literals import literals, named
-from rightseat.models.llamacpp.grammar.numbers import MAX_DIGITS, Span, integer, number
-from rightseat.models.llamacpp.grammar.objects import object_
-from rightseat.models.llamacpp.grammar.rules import Rules
-from rightseat.models.llamacpp.grammar.strings import string
-from rightseat.models.llamacpp.grammar.writer import Writer
-from rightseat.types.schema import MAX_BYTES, MAX_DEPTH, checker, depth
+from rightseat.models.llamacpp.grammar.kinds import list_allowed_types
+from rightseat.models.llamacpp.grammar.literals import build_literals, list_enumerated_values
+from rightseat.models.llamacpp.grammar.numbers import MAX_DIGITS, NumberRange, build_integer, build_number
+from rightseat.models.llamacpp.grammar.objects import build_object
+from rightseat.models.llamacpp.grammar.rules import GrammarRules
+from rightseat.models.llamacpp.grammar.strings import build_string
+from rightseat.models.llamacpp.grammar.writer import SchemaWriter
+from rightseat.types.schema import MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH, get_validator, nesting_depth
 
-MAX_LISTED = 256
+MAX_LISTED_MULTIPLES = 256
 
 
-def sound(schema: dict[str, Any]) -> dict[str, Any]:
+def normalize_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema as JSON Schema 2020-12; CallerError if it is too large, too deep or invalid."""
-    if depth(schema) > MAX_DEPTH:
-        raise CallerError(f"The JSON Schema is nested deeper than {MAX_DEPTH} levels.")
+    if nesting_depth(schema) > MAX_SCHEMA_DEPTH:
+        raise CallerError(f"The JSON Schema is nested deeper than {MAX_SCHEMA_DEPTH} levels.")
     try:
         text = msgspec.json.encode(schema)
     except (UnicodeEncodeError, TypeError, OverflowError) as error:
         raise CallerError(f"The JSON Schema cannot be written as JSON: {str(error)[:200]}") from None
-    if len(text) > MAX_BYTES:
-        raise CallerError(f"The JSON Schema has {len(text)} bytes; at most {MAX_BYTES} are taken.")
-    today: dict[str, Any] = modern(msgspec.json.decode(text))
-    checker(today)
-    return today
+    if len(text) > MAX_SCHEMA_BYTES:
+        raise CallerError(f"The JSON Schema has {len(text)} bytes; at most {MAX_SCHEMA_BYTES} are taken.")
+    normalized: dict[str, Any] = upgrade_schema(msgspec.json.decode(text))
+    get_validator(normalized)
+    return normalized
 
 
-def add_schema(rules: Rules, schema: dict[str, Any], hint: str) -> str:
-    document = Document(sound(schema), rules.limits)
-    writer = Writer(rules, document)
-    name = writer.node(frozenset({"#"}), hint).name
-    while writer.todo:
-        places = writer.todo.pop()
-        rules.bodies[writer.names[places]] = alt(*(_way(way, writer) for way in document.ways(places)))
+def add_schema(rules: GrammarRules, schema: dict[str, Any], hint: str) -> str:
+    document = SchemaDocument(normalize_schema(schema), rules.limits)
+    writer = SchemaWriter(rules, document)
+    name = writer.add_node(frozenset({"#"}), hint).name
+    while writer.pending:
+        pointers = writer.pending.pop()
+        rules.bodies[writer.rule_names[pointers]] = alt(
+            *(_build_conjunction(way, writer) for way in document.expand_conjunctions(pointers))
+        )
     note_overlaps(document)
-    rules.unsaid += document.unsaid
-    if name in rules.bury():
+    rules.unenforced += document.unenforced
+    if name in rules.find_unsatisfiable():
         raise CallerError("No finite value satisfies the JSON Schema: its demands contradict each other.")
     return name
 
 
-def _way(way: Way, writer: Writer) -> Expr:
-    values = named(way)
+def _build_conjunction(conjunction: SchemaConjunction, writer: SchemaWriter) -> Expr:
+    values = list_enumerated_values(conjunction)
     if values is not None:
-        return literals(values, way, writer.document)
-    allowed = kinds(way, writer.document)
-    if len(allowed) == 6 and not any(part.schema.keys() & {"type"} for part in way.parts):
-        return writer.anything(writer.limits.depth)
-    return alt(*(_kind(kind, way, writer) for kind in allowed))
+        return build_literals(values, conjunction, writer.document)
+    allowed = list_allowed_types(conjunction, writer.document)
+    if len(allowed) == 6 and not any(part.schema.keys() & {"type"} for part in conjunction.parts):
+        return writer.add_any_value(writer.limits.depth)
+    return alt(*(_build_type(kind, conjunction, writer) for kind in allowed))
 
 
-def _kind(kind: str, way: Way, writer: Writer) -> Expr:
+def _build_type(kind: str, conjunction: SchemaConjunction, writer: SchemaWriter) -> Expr:
     match kind:
         case "object":
-            return object_(way, writer)
+            return build_object(conjunction, writer)
         case "array":
-            return array(way, writer)
+            return build_array(conjunction, writer)
         case "string":
-            return writer.rules.share("string", string(way, writer.document))
+            return writer.rules.add_shared("string", build_string(conjunction, writer.document))
         case "boolean":
             return alt(Lit("true"), Lit("false"))
         case "null":
             return Lit("null")
         case _:
-            return writer.rules.share(kind, numeric(kind == "integer", way, writer))
+            return writer.rules.add_shared(kind, build_numeric(kind == "integer", conjunction, writer))
 
 
-def numeric(whole: bool, way: Way, writer: Writer) -> Expr:
-    span = _span(way, writer.document)
-    step = _step(way)
+def build_numeric(integral: bool, conjunction: SchemaConjunction, writer: SchemaWriter) -> Expr:
+    span = _number_range(conjunction, writer.document)
+    step = _common_step(conjunction)
     if step is None:
-        return integer(span, writer.limits) if whole else number(span, writer.limits)
+        return build_integer(span, writer.limits) if integral else build_number(span, writer.limits)
     power = step.normalize()
     if power.as_tuple().digits == (1,) and abs(power.adjusted()) <= MAX_DIGITS:
         if power >= 1:
-            return integer(span, writer.limits, int(power))
-        return integer(span, writer.limits) if whole else number(span, writer.limits, -power.adjusted())
-    if (step == int(step) and whole) or step == int(step):
-        listed = _listed(span, int(step))
+            return build_integer(span, writer.limits, int(power))
+        return (
+            build_integer(span, writer.limits)
+            if integral
+            else build_number(span, writer.limits, -power.adjusted())
+        )
+    if (step == int(step) and integral) or step == int(step):
+        listed = _list_multiples(span, int(step))
         if listed is not None:
             return listed
-    for part in way.parts:
+    for part in conjunction.parts:
         if "multipleOf" in part.schema:
-            writer.document.note(part.place, "multipleOf")
-    return integer(span, writer.limits) if whole or step == int(step) else number(span, writer.limits)
+            writer.document.note_unenforced(part.pointer, "multipleOf")
+    return (
+        build_integer(span, writer.limits)
+        if integral or step == int(step)
+        else build_number(span, writer.limits)
+    )
 
 
-def _listed(span: Span, step: int) -> Expr | None:
+def _list_multiples(span: NumberRange, step: int) -> Expr | None:
     """List all multiples between two close bounds; None if there are too many."""
-    if span.low is None or span.high is None or (span.high - span.low) / step > MAX_LISTED:
+    if span.low is None or span.high is None or (span.high - span.low) / step > MAX_LISTED_MULTIPLES:
         return None
     first = -int(-span.low // step) if span.low <= 0 else -(-int(span.low) // step)
-    found = []
+    multiples = []
     for value in range((first - 2) * step, int(span.high) + step, step):
-        above = value > span.low or (value == span.low and not span.above)
-        below = value < span.high or (value == span.high and not span.below)
+        above = value > span.low or (value == span.low and not span.low_excluded)
+        below = value < span.high or (value == span.high and not span.high_excluded)
         if above and below:
-            found.append(Lit(str(value)))
-    return alt(*found) if found else NEVER
+            multiples.append(Lit(str(value)))
+    return alt(*multiples) if multiples else NEVER
 
 
-def _step(way: Way) -> Decimal | None:
-    steps = {Decimal(repr(given)) for given in way.given("multipleOf")}
+def _common_step(conjunction: SchemaConjunction) -> Decimal | None:
+    steps = {Decimal(repr(given)) for given in conjunction.collect_values("multipleOf")}
     if not steps:
         return None
     largest = max(steps)
@@ -123,23 +133,29 @@ def _step(way: Way) -> Decimal | None:
     return largest if all(largest % step == 0 for step in steps) else Decimal("0.3")
 
 
-def _span(way: Way, document: Document) -> Span:
-    low = _bound(way, document, "minimum", "exclusiveMinimum", 1)
-    high = _bound(way, document, "maximum", "exclusiveMaximum", -1)
-    return Span(low[0], high[0], low[1], high[1])
+def _number_range(conjunction: SchemaConjunction, document: SchemaDocument) -> NumberRange:
+    low = _tightest_bound(conjunction, document, "minimum", "exclusiveMinimum", 1)
+    high = _tightest_bound(conjunction, document, "maximum", "exclusiveMaximum", -1)
+    return NumberRange(low[0], high[0], low[1], high[1])
 
 
-def _bound(way: Way, document: Document, at: str, beyond: str, sign: int) -> tuple[Decimal | None, bool]:
+def _tightest_bound(
+    conjunction: SchemaConjunction,
+    document: SchemaDocument,
+    inclusive_key: str,
+    exclusive_key: str,
+    sign: int,
+) -> tuple[Decimal | None, bool]:
     """Return the tightest bound and whether it is exclusive."""
-    found: list[tuple[Decimal, bool]] = []
-    for part in way.parts:
-        for key in (at, beyond):
+    bounds: list[tuple[Decimal, bool]] = []
+    for part in conjunction.parts:
+        for key in (inclusive_key, exclusive_key):
             if key in part.schema:
                 value = Decimal(repr(part.schema[key]))
                 if max(abs(value.adjusted()), len(value.as_tuple().digits)) > MAX_DIGITS:
-                    document.note(part.place, key)
+                    document.note_unenforced(part.pointer, key)
                 else:
-                    found.append((value, key == beyond))
-    if not found:
+                    bounds.append((value, key == exclusive_key))
+    if not bounds:
         return None, False
-    return max(found, key=lambda bound: (sign * bound[0], bound[1]))
+    return max(bounds, key=lambda bound: (sign * bound[0], bound[1]))

@@ -8,12 +8,12 @@ Ranges = tuple[tuple[int, int], ...]
 
 # Lone surrogates are excluded: neither JSON parsers nor UTF-8 accept them.
 ANY: Ranges = ((0, 0xD7FF), (0xE000, 0x10FFFF))
-SHORT = {0x22: '"', 0x5C: "\\", 0x08: "b", 0x0C: "f", 0x0A: "n", 0x0D: "r", 0x09: "t"}
+SHORT_ESCAPES = {0x22: '"', 0x5C: "\\", 0x08: "b", 0x0C: "f", 0x0A: "n", 0x0D: "r", 0x09: "t"}
 CONTROLS: Ranges = ((0, 0x1F),)
-ESCAPED: Ranges = ((0, 0x1F), (0x22, 0x22), (0x5C, 0x5C))
+MUST_ESCAPE: Ranges = ((0, 0x1F), (0x22, 0x22), (0x5C, 0x5C))
 
 
-def ranges(pairs: Iterable[tuple[int, int]]) -> Ranges:
+def merge_ranges(pairs: Iterable[tuple[int, int]]) -> Ranges:
     merged: list[tuple[int, int]] = []
     for low, high in sorted(pairs):
         if merged and low <= merged[-1][1] + 1:
@@ -23,15 +23,15 @@ def ranges(pairs: Iterable[tuple[int, int]]) -> Ranges:
     return tuple(merged)
 
 
-def of(text: str) -> Ranges:
-    return ranges((ord(c), ord(c)) for c in text)
+def ranges_of(text: str) -> Ranges:
+    return merge_ranges((ord(c), ord(c)) for c in text)
 
 
-def meet(left: Ranges, right: Ranges) -> Ranges:
-    found = []
+def intersect(left: Ranges, right: Ranges) -> Ranges:
+    shared = []
     for low, high in left:
-        found += [(max(low, a), min(high, b)) for a, b in right if max(low, a) <= min(high, b)]
-    return ranges(found)
+        shared += [(max(low, a), min(high, b)) for a, b in right if max(low, a) <= min(high, b)]
+    return merge_ranges(shared)
 
 
 def complement(given: Ranges) -> Ranges:
@@ -40,22 +40,22 @@ def complement(given: Ranges) -> Ranges:
         if low > at:
             gaps.append((at, low - 1))
         at = high + 1
-    return meet(ranges([*gaps, (at, 0x10FFFF)]) if at <= 0x10FFFF else ranges(gaps), ANY)
+    return intersect(merge_ranges([*gaps, (at, 0x10FFFF)]) if at <= 0x10FFFF else merge_ranges(gaps), ANY)
 
 
-def less(left: Ranges, right: Ranges) -> Ranges:
-    return meet(left, complement(right))
+def subtract(left: Ranges, right: Ranges) -> Ranges:
+    return intersect(left, complement(right))
 
 
-def has(given: Ranges, point: int) -> bool:
-    return any(low <= point <= high for low, high in given)
+def contains(ranges: Ranges, point: int) -> bool:
+    return any(low <= point <= high for low, high in ranges)
 
 
-def single(given: Ranges) -> str | None:
-    return chr(given[0][0]) if len(given) == 1 and given[0][0] == given[0][1] else None
+def single_character(ranges: Ranges) -> str | None:
+    return chr(ranges[0][0]) if len(ranges) == 1 and ranges[0][0] == ranges[0][1] else None
 
 
-def point(code: int) -> str:
+def escape_code_point(code: int) -> str:
     """Escape a character for a GBNF class. Only letters and digits are safe unescaped in every version."""
     char = chr(code)
     if char.isascii():
@@ -63,41 +63,53 @@ def point(code: int) -> str:
     return f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"
 
 
-def bracket(given: Ranges) -> str:
+def format_character_class(ranges: Ranges) -> str:
     """Return a GBNF class. It is never negated: llama.cpp would then reject nearby multi-byte characters."""
-    return "[" + "".join(point(a) if a == b else f"{point(a)}-{point(b)}" for a, b in given) + "]"
+    return (
+        "["
+        + "".join(
+            escape_code_point(a) if a == b else f"{escape_code_point(a)}-{escape_code_point(b)}"
+            for a, b in ranges
+        )
+        + "]"
+    )
 
 
-def quoted(text: str) -> str:
+def quote_literal(text: str) -> str:
     """Return a GBNF literal for the text."""
     return (
         '"'
-        + "".join(c if c.isascii() and c.isprintable() and c not in '"\\' else point(ord(c)) for c in text)
+        + "".join(
+            c if c.isascii() and c.isprintable() and c not in '"\\' else escape_code_point(ord(c))
+            for c in text
+        )
         + '"'
     )
 
 
-def spellings(given: Ranges) -> list[str]:
+def list_json_spellings(given: Ranges) -> list[str]:
     """Return GBNF alternatives for one character of the set inside a JSON string."""
-    found = []
-    plain = less(given, ESCAPED)
+    alternatives = []
+    plain = subtract(given, MUST_ESCAPE)
     if plain:
-        found.append(bracket(plain))
-    short = "".join(letter for code, letter in SHORT.items() if has(given, code))
+        alternatives.append(format_character_class(plain))
+    short = "".join(letter for code, letter in SHORT_ESCAPES.items() if contains(given, code))
     if short:
-        found.append('"\\\\" ' + bracket(of(short)))
-    rest = less(meet(given, CONTROLS), ranges((code, code) for code in SHORT))
+        alternatives.append('"\\\\" ' + format_character_class(ranges_of(short)))
+    other_controls = subtract(
+        intersect(given, CONTROLS), merge_ranges((code, code) for code in SHORT_ESCAPES)
+    )
     for high, digits in enumerate(("0123456789abcdef", "0123456789abcdef")):
-        lows = [digits[code & 15] for a, b in rest for code in range(a, b + 1) if code >> 4 == high]
+        lows = [digits[code & 15] for a, b in other_controls for code in range(a, b + 1) if code >> 4 == high]
         if lows:
-            found.append(f'"\\\\u00{high}" ' + bracket(of("".join(lows))))
-    return found
+            alternatives.append(f'"\\\\u00{high}" ' + format_character_class(ranges_of("".join(lows))))
+    return alternatives
 
 
 HEX = "[0-9A-Fa-f]"
 # Any character with all JSON escapes; a surrogate pair is one character.
 CHAR = (
-    f"{bracket(less(ANY, ESCAPED))} | "
+    f"{format_character_class(subtract(ANY, MUST_ESCAPE))} | "
     + r'"\\" ([\x22\x5C\x2Fbfnrt] | "u" ('
     + f"[0-9A-CEFa-cef] {HEX} {HEX} {HEX} | "
     f"[Dd] [0-7] {HEX} {HEX} | " + rf'[Dd] [89ABab] {HEX} {HEX} "\\u" [Dd] [C-Fc-f] {HEX} {HEX}))'

@@ -10,24 +10,24 @@ _SINGLE = ("additionalProperties", "propertyNames", "items", "not", "if", "then"
            "unevaluatedProperties", "unevaluatedItems")  # fmt: skip
 
 
-def modern(schema: Any) -> Any:
+def upgrade_schema(schema: Any) -> Any:
     """Return the upgraded schema. The caller has checked its depth."""
     if not isinstance(schema, dict):
         return schema
-    new = _bounds(_items(dict(schema)))
+    new = _upgrade_bounds(_upgrade_items(dict(schema)))
     for key in _MAPS:
         if isinstance(new.get(key), dict):
-            new[key] = {name: modern(value) for name, value in new[key].items()}
+            new[key] = {name: upgrade_schema(value) for name, value in new[key].items()}
     for key in _LISTS:
         if isinstance(new.get(key), list):
-            new[key] = [modern(value) for value in new[key]]
+            new[key] = [upgrade_schema(value) for value in new[key]]
     for key in _SINGLE:
         if key in new:
-            new[key] = modern(new[key])
-    return _nullable(new)
+            new[key] = upgrade_schema(new[key])
+    return _upgrade_nullable(new)
 
 
-def _items(schema: dict[str, Any]) -> dict[str, Any]:
+def _upgrade_items(schema: dict[str, Any]) -> dict[str, Any]:
     if isinstance(schema.get("items"), list):
         schema["prefixItems"] = schema.pop("items")
         if "additionalItems" in schema:
@@ -35,14 +35,14 @@ def _items(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-def _bounds(schema: dict[str, Any]) -> dict[str, Any]:
+def _upgrade_bounds(schema: dict[str, Any]) -> dict[str, Any]:
     for flag, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if isinstance(schema.get(flag), bool) and schema.pop(flag) and bound in schema:
             schema[flag] = schema.pop(bound)
     return schema
 
 
-def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+def _upgrade_nullable(schema: dict[str, Any]) -> dict[str, Any]:
     if schema.get("nullable") is not True:
         return schema
     del schema["nullable"]

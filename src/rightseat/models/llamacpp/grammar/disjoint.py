@@ -4,30 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
-from rightseat.models.llamacpp.grammar.document import Document, Way, below
-from rightseat.models.llamacpp.grammar.kinds import kinds
-from rightseat.models.llamacpp.grammar.literals import identity, named
+from rightseat.models.llamacpp.grammar.document import SchemaConjunction, SchemaDocument, join_pointer
+from rightseat.models.llamacpp.grammar.kinds import list_allowed_types
+from rightseat.models.llamacpp.grammar.literals import canonical_key, list_enumerated_values
 
-MAX_COMPARED = 64
+MAX_COMPARED_BRANCHES = 64
 
 
-def note_overlaps(document: Document) -> None:
+def note_overlaps(document: SchemaDocument) -> None:
     """Note every oneOf of the document whose branches may overlap."""
-    quiet = Document(document.root, document.limits)
-    for place in list(document.choices):
-        if not _apart(quiet, place):
-            document.note(place, "oneOf")
+    scratch = SchemaDocument(document.root, document.limits)
+    for pointer in list(document.one_of_pointers):
+        if not _is_disjoint_one_of(scratch, pointer):
+            document.note_unenforced(pointer, "oneOf")
 
 
-def _apart(document: Document, place: str) -> bool:
-    count = len(document.at(place)["oneOf"])
+def _is_disjoint_one_of(document: SchemaDocument, pointer: str) -> bool:
+    count = len(document.get_schema(pointer)["oneOf"])
     if count == 1:
         return True
-    if count > MAX_COMPARED:
+    if count > MAX_COMPARED_BRANCHES:
         return False
-    branches = [document.ways(frozenset({below(place, "oneOf", at)})) for at in range(count)]
+    branches = [
+        document.expand_conjunctions(frozenset({join_pointer(pointer, "oneOf", at)})) for at in range(count)
+    ]
     return all(
-        _differ(left, right, document)
+        _are_disjoint(left, right, document)
         for at, ways in enumerate(branches)
         for others in branches[at + 1 :]
         for left in ways
@@ -35,29 +37,37 @@ def _apart(document: Document, place: str) -> bool:
     )
 
 
-def _differ(left: Way, right: Way, document: Document, level: int = 0) -> bool:
-    ours, theirs = named(left), named(right)
+def _are_disjoint(
+    left: SchemaConjunction, right: SchemaConjunction, document: SchemaDocument, level: int = 0
+) -> bool:
+    ours, theirs = list_enumerated_values(left), list_enumerated_values(right)
     if ours is not None and theirs is not None:
-        return not set(map(identity, ours)) & set(map(identity, theirs))
-    mine, other = _types(left, ours, document), _types(right, theirs, document)
+        return not set(map(canonical_key, ours)) & set(map(canonical_key, theirs))
+    mine, other = _possible_types(left, ours, document), _possible_types(right, theirs, document)
     shared = mine & other
     if not shared:
         return True
     if shared != {"object"} or level > 2:
         return False
-    return _closed(left, right) or _closed(right, left) or _discriminated(left, right, document, level)
+    return (
+        _forbids_required(left, right)
+        or _forbids_required(right, left)
+        or _have_discriminator(left, right, document, level)
+    )
 
 
-def _types(way: Way, values: list[Any] | None, document: Document) -> set[str]:
+def _possible_types(
+    conjunction: SchemaConjunction, values: list[Any] | None, document: SchemaDocument
+) -> set[str]:
     """Return all types a value may have; without `type` a schema allows every type."""
     if values is not None:
-        return {_type(value) for value in values}
-    if not way.given("type"):
+        return {_json_type(value) for value in values}
+    if not conjunction.collect_values("type"):
         return {"object", "array", "string", "number", "boolean", "null"}
-    return {"number" if kind == "integer" else kind for kind in kinds(way, document)}
+    return {"number" if kind == "integer" else kind for kind in list_allowed_types(conjunction, document)}
 
 
-def _type(value: Any) -> str:
+def _json_type(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -66,9 +76,9 @@ def _type(value: Any) -> str:
     return names[type(value)]
 
 
-def _closed(left: Way, right: Way) -> bool:
+def _forbids_required(left: SchemaConjunction, right: SchemaConjunction) -> bool:
     """Return whether `left` requires a property that `right` forbids."""
-    required = {name for given in left.given("required") for name in given}
+    required = {name for given in left.collect_values("required") for name in given}
     for part in right.parts:
         schema = part.schema
         closed = schema.get("additionalProperties") is False and not schema.get("patternProperties")
@@ -77,23 +87,29 @@ def _closed(left: Way, right: Way) -> bool:
     return False
 
 
-def _discriminated(left: Way, right: Way, document: Document, level: int) -> bool:
+def _have_discriminator(
+    left: SchemaConjunction, right: SchemaConjunction, document: SchemaDocument, level: int
+) -> bool:
     """Return whether a property required by both has disjoint values."""
-    both = {n for given in left.given("required") for n in given} & {
-        n for given in right.given("required") for n in given
+    both = {n for given in left.collect_values("required") for n in given} & {
+        n for given in right.collect_values("required") for n in given
     }
     for name in sorted(both):
-        ours, theirs = _property(left, name), _property(right, name)
+        ours, theirs = _property_pointers_of(left, name), _property_pointers_of(right, name)
         if ours and theirs:
-            pairs = ((a, b) for a in document.ways(ours) for b in document.ways(theirs))
-            if all(_differ(a, b, document, level + 1) for a, b in pairs):
+            pairs = (
+                (a, b)
+                for a in document.expand_conjunctions(ours)
+                for b in document.expand_conjunctions(theirs)
+            )
+            if all(_are_disjoint(a, b, document, level + 1) for a, b in pairs):
                 return True
     return False
 
 
-def _property(way: Way, name: str) -> frozenset[str]:
+def _property_pointers_of(conjunction: SchemaConjunction, name: str) -> frozenset[str]:
     return frozenset(
-        below(part.place, "properties", name)
-        for part in way.parts
+        join_pointer(part.pointer, "properties", name)
+        for part in conjunction.parts
         if name in part.schema.get("properties", ())
     )

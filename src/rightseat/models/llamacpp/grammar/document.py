@@ -8,76 +8,76 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from rightseat.errors import CallerError
-from rightseat.models.llamacpp.grammar.limits import Limits
+from rightseat.models.llamacpp.grammar.limits import GrammarLimits
 
-MAX_STEPS = 50_000
+MAX_EXPANSIONS = 50_000
 # Keywords that do not constrain a value.
-SILENT = {"title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly",
+ANNOTATION_KEYWORDS = {"title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly",
           "$comment", "$defs", "definitions", "$schema", "$id", "$anchor", "$dynamicAnchor"}  # fmt: skip
 
-Places = frozenset[str]
+Pointers = frozenset[str]
 """JSON pointers of schemas that all constrain the same value; empty: any value."""
 
 
-class Part(Struct, frozen=True, eq=False):
+class SchemaPart(Struct, frozen=True, eq=False):
     """One schema of a conjunction; its references and alternatives are expanded elsewhere."""
 
-    place: str
+    pointer: str
     schema: dict[str, Any]
 
 
-class Way(Struct, frozen=True, eq=False):
+class SchemaConjunction(Struct, frozen=True, eq=False):
     """A conjunction of schemas: a value must satisfy all parts."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[SchemaPart, ...]
 
-    def given(self, key: str) -> list[Any]:
-        return [part.schema[key] for part in self.parts if key in part.schema]
+    def collect_values(self, keyword: str) -> list[Any]:
+        return [part.schema[keyword] for part in self.parts if keyword in part.schema]
 
 
-class _State(Struct):
-    todo: list[tuple[str, frozenset[str]]]
+class _Expansion(Struct):
+    pending: list[tuple[str, frozenset[str]]]
     """Pointers to expand, each with the references that led to it."""
     seen: set[str]
-    parts: list[Part]
+    parts: list[SchemaPart]
 
-    def fork(self) -> _State:
-        return _State(list(self.todo), set(self.seen), list(self.parts))
+    def fork(self) -> _Expansion:
+        return _Expansion(list(self.pending), set(self.seen), list(self.parts))
 
 
-class Document:
-    def __init__(self, root: dict[str, Any], limits: Limits) -> None:
+class SchemaDocument:
+    def __init__(self, root: dict[str, Any], limits: GrammarLimits) -> None:
         self.root = root
         self.limits = limits
-        self.unsaid: dict[str, None] = {}
-        self.choices: dict[str, None] = {}
+        self.unenforced: dict[str, None] = {}
+        self.one_of_pointers: dict[str, None] = {}
         """Pointers of the schemas with oneOf that were expanded."""
-        self._found: dict[str, Any] = {"#": root}
+        self._schemas: dict[str, Any] = {"#": root}
         self._anchors: dict[str, str] | None = None
         self._steps = 0
 
-    def note(self, place: str, what: str) -> None:
-        self.unsaid[f"{place}: {what}"] = None
+    def note_unenforced(self, pointer: str, keyword: str) -> None:
+        self.unenforced[f"{pointer}: {keyword}"] = None
 
-    def at(self, place: str) -> Any:
+    def get_schema(self, pointer: str) -> Any:
         """Return the schema at a pointer; raises CallerError if there is none."""
-        if place not in self._found:
+        if pointer not in self._schemas:
             value: Any = self.root
-            for step in place.split("/")[1:]:
-                value = self._step(value, step.replace("~1", "/").replace("~0", "~"), place)
+            for step in pointer.split("/")[1:]:
+                value = self._step(value, step.replace("~1", "/").replace("~0", "~"), pointer)
             if not isinstance(value, dict | bool):
-                raise CallerError(f"The JSON Schema refers to {place[:100]}, which is no schema.")
-            self._found[place] = value
-        return self._found[place]
+                raise CallerError(f"The JSON Schema refers to {pointer[:100]}, which is no schema.")
+            self._schemas[pointer] = value
+        return self._schemas[pointer]
 
-    def _step(self, value: Any, step: str, place: str) -> Any:
+    def _step(self, value: Any, step: str, pointer: str) -> Any:
         if isinstance(value, dict) and step in value:
             return value[step]
         if isinstance(value, list) and step.isdecimal() and int(step) < len(value):
             return value[int(step)]
-        raise CallerError(f"The JSON Schema refers to {place[:100]}, which does not exist in it.")
+        raise CallerError(f"The JSON Schema refers to {pointer[:100]}, which does not exist in it.")
 
-    def target(self, reference: Any) -> str:
+    def resolve_reference(self, reference: Any) -> str:
         """Return the pointer that a `$ref` names."""
         base = self.root.get("$id")
         name = str(reference)
@@ -86,107 +86,112 @@ class Document:
         if name == "#" or name.startswith("#/"):
             return unquote(name)
         if name.startswith("#"):
-            found = self.anchors().get(name[1:])
-            if found:
-                return found
+            pointer = self.get_anchors().get(name[1:])
+            if pointer:
+                return pointer
         raise CallerError(f"The JSON Schema refers to {name[:100]}, outside itself; nothing is fetched.")
 
-    def resolved(self, place: str) -> str:
+    def follow_references(self, pointer: str) -> str:
         """Follow schemas that are only a `$ref`; returns the final pointer."""
         for _ in range(64):
-            schema = self.at(place)
-            if not isinstance(schema, dict) or schema.keys() - SILENT != {"$ref"}:
+            schema = self.get_schema(pointer)
+            if not isinstance(schema, dict) or schema.keys() - ANNOTATION_KEYWORDS != {"$ref"}:
                 break
-            place = self.target(schema["$ref"])
-        return place
+            pointer = self.resolve_reference(schema["$ref"])
+        return pointer
 
-    def anchors(self) -> dict[str, str]:
+    def get_anchors(self) -> dict[str, str]:
         if self._anchors is None:
             self._anchors = {}
-            todo: list[tuple[str, Any]] = [("#", self.root)]
-            while todo:
-                place, value = todo.pop()
+            pending: list[tuple[str, Any]] = [("#", self.root)]
+            while pending:
+                pointer, value = pending.pop()
                 if isinstance(value, dict):
                     for key in ("$anchor", "$dynamicAnchor"):
                         if isinstance(value.get(key), str):
-                            self._anchors.setdefault(value[key], place)
-                    todo += [(below(place, key), child) for key, child in value.items()]
+                            self._anchors.setdefault(value[key], pointer)
+                    pending += [(join_pointer(pointer, key), child) for key, child in value.items()]
                 elif isinstance(value, list):
-                    todo += [(below(place, str(at)), child) for at, child in enumerate(value)]
+                    pending += [(join_pointer(pointer, str(at)), child) for at, child in enumerate(value)]
         return self._anchors
 
-    def ways(self, places: Places) -> list[Way]:
+    def expand_conjunctions(self, pointers: Pointers) -> list[SchemaConjunction]:
         """Return the schemas as a disjunction of conjunctions; empty if they contradict each other."""
-        found: list[Way] = []
-        states = [_State([(place, frozenset()) for place in sorted(places, reverse=True)], set(), [])]
+        conjunctions: list[SchemaConjunction] = []
+        states = [
+            _Expansion([(pointer, frozenset()) for pointer in sorted(pointers, reverse=True)], set(), [])
+        ]
         while states:
             state = states.pop()
             self._steps += 1
-            if self._steps > MAX_STEPS:
+            if self._steps > MAX_EXPANSIONS:
                 raise CallerError(
                     "The JSON Schema has too many alternatives within alternatives: make it smaller."
                 )
-            if not state.todo:
-                found.append(Way(tuple(state.parts)))
+            if not state.pending:
+                conjunctions.append(SchemaConjunction(tuple(state.parts)))
                 continue
-            place, trail = state.todo.pop()
-            states += reversed(self._open(state, place, trail, len(states) + len(found)))
-        return found
+            pointer, trail = state.pending.pop()
+            states += reversed(self._expand(state, pointer, trail, len(states) + len(conjunctions)))
+        return conjunctions
 
-    def _open(self, state: _State, place: str, trail: frozenset[str], others: int) -> list[_State]:
-        if place in trail or len(trail) > 256:
+    def _expand(self, state: _Expansion, pointer: str, trail: frozenset[str], count: int) -> list[_Expansion]:
+        if pointer in trail or len(trail) > 256:
             # A reference cycle without progress: no value satisfies it.
             return []
-        if place in state.seen:
+        if pointer in state.seen:
             return [state]
-        state.seen.add(place)
-        schema = self.at(place)
+        state.seen.add(pointer)
+        schema = self.get_schema(pointer)
         if isinstance(schema, bool):
             return [state] if schema else []
-        state.parts.append(Part(place, schema))
-        trail = trail | {place}
+        state.parts.append(SchemaPart(pointer, schema))
+        trail = trail | {pointer}
         for key in ("$ref", "$dynamicRef"):
             if key in schema:
-                state.todo.append((self.target(schema[key]), trail))
-        state.todo += [
-            (below(place, "allOf", at), trail) for at in reversed(range(len(schema.get("allOf", ()))))
+                state.pending.append((self.resolve_reference(schema[key]), trail))
+        state.pending += [
+            (join_pointer(pointer, "allOf", at), trail)
+            for at in reversed(range(len(schema.get("allOf", ()))))
         ]
         if "oneOf" in schema:
-            self.choices[place] = None
+            self.one_of_pointers[pointer] = None
         states = [state]
         for key in ("oneOf", "anyOf"):
             if key in schema:
-                branches = [[below(place, key, at)] for at in range(len(schema[key]))]
-                states = self._fork(states, branches, trail, others, (place, key))
+                branches = [[join_pointer(pointer, key, at)] for at in range(len(schema[key]))]
+                states = self._fork(states, branches, trail, count, (pointer, key))
         if "if" in schema and ("then" in schema or "else" in schema):
-            states = self._fork(states, self._condition(place, schema), trail, others, (place, "if"))
+            states = self._fork(
+                states, self._list_condition_branches(pointer, schema), trail, count, (pointer, "if")
+            )
         return states
 
-    def _condition(self, place: str, schema: dict[str, Any]) -> list[list[str]]:
+    def _list_condition_branches(self, pointer: str, schema: dict[str, Any]) -> list[list[str]]:
         # A grammar cannot express that a value does not satisfy `if`.
-        self.note(place, "if")
-        met = [below(place, "if")] + [below(place, "then")] * ("then" in schema)
-        return [met, [below(place, "else")] * ("else" in schema)]
+        self.note_unenforced(pointer, "if")
+        met = [join_pointer(pointer, "if")] + [join_pointer(pointer, "then")] * ("then" in schema)
+        return [met, [join_pointer(pointer, "else")] * ("else" in schema)]
 
     def _fork(
         self,
-        states: list[_State],
+        states: list[_Expansion],
         branches: list[list[str]],
         trail: frozenset[str],
-        others: int,
-        what: tuple[str, str],
-    ) -> list[_State]:
-        if others + len(states) * len(branches) > self.limits.alternatives:
-            self.note(*what)
+        count: int,
+        origin: tuple[str, str],
+    ) -> list[_Expansion]:
+        if count + len(states) * len(branches) > self.limits.alternatives:
+            self.note_unenforced(*origin)
             return states
         forked = []
         for state in states:
             for branch in branches:
                 new = state.fork()
-                new.todo += [(place, trail) for place in reversed(branch)]
+                new.pending += [(place, trail) for place in reversed(branch)]
                 forked.append(new)
         return forked
 
 
-def below(place: str, *steps: str | int) -> str:
-    return "/".join([place, *(str(step).replace("~", "~0").replace("/", "~1") for step in steps)])
+def join_pointer(pointer: str, *steps: str | int) -> str:
+    return "/".join([pointer, *(str(step).replace("~", "~0").replace("/", "~1") for step in steps)])

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from rightseat.models.llamacpp.grammar.charset import Ranges, has
+from rightseat.models.llamacpp.grammar.charset import Ranges, contains
 
 
 class Lit(Struct, frozen=True):
@@ -39,13 +39,13 @@ class Ref(Struct, frozen=True):
     name: str
 
 
-class Raw(Struct, frozen=True):
+class RawGbnf(Struct, frozen=True):
     """GBNF written by hand."""
 
     text: str
 
 
-Expr: TypeAlias = Lit | Chars | Seq | Alt | Rep | Ref | Raw
+Expr: TypeAlias = Lit | Chars | Seq | Alt | Rep | Ref | RawGbnf
 NEVER = Alt(())
 EMPTY = Seq(())
 # Limit of length splits between two parts of varying length.
@@ -82,37 +82,37 @@ def chars(ranges: Ranges) -> Expr:
     return Chars(ranges) if ranges else NEVER
 
 
-def measure(expr: Expr) -> tuple[int, int]:
+def measure_length(expr: Expr) -> tuple[int, int]:
     """Return the minimum and maximum length."""
     match expr:
         case Chars():
             return 1, 1
         case Seq(parts):
-            sizes = [measure(part) for part in parts]
+            sizes = [measure_length(part) for part in parts]
             return sum(low for low, _ in sizes), sum(high for _, high in sizes)
         case Alt(options):
-            sizes = [measure(option) for option in options]
+            sizes = [measure_length(option) for option in options]
             return min((low for low, _ in sizes), default=0), max((high for _, high in sizes), default=0)
         case Rep(body, low, high):
-            least, most = measure(body)
+            least, most = measure_length(body)
             return least * low, most * high
         case _:
             raise TypeError(f"{expr} is no content of a string")
 
 
-def fit(expr: Expr, low: int, high: int, split: bool = True) -> Expr | None:
+def fit_length(expr: Expr, low: int, high: int, split: bool = True) -> Expr | None:
     """Restrict the expression's length; None if that is impossible or needs too many rules."""
-    least, most = measure(expr)
+    least, most = measure_length(expr)
     if low <= least and most <= high:
         return expr
     if most < low or least > high:
         return NEVER
     match expr:
         case Alt(options):
-            fitted = [fit(option, low, high, split) for option in options]
+            fitted = [fit_length(option, low, high, split) for option in options]
             return None if None in fitted else alt(*(option for option in fitted if option is not None))
         case Rep(body, first, last):
-            size, widest = measure(body)
+            size, widest = measure_length(body)
             if size == widest:
                 return rep(body, max(first, -(-low // size)), min(last, high // size))
             return None
@@ -123,54 +123,54 @@ def fit(expr: Expr, low: int, high: int, split: bool = True) -> Expr | None:
 
 
 def _fit_parts(parts: tuple[Expr, ...], low: int, high: int, split: bool) -> Expr | None:
-    sizes = [measure(part) for part in parts]
+    sizes = [measure_length(part) for part in parts]
     varying = [at for at, (least, most) in enumerate(sizes) if least != most]
     if not varying:
         return None
     at, (least, most) = varying[0], sizes[varying[0]]
     rest = seq(*parts[at + 1 :])
     fixed = sum(size for size, _ in sizes[:at])
-    rest_least, rest_most = measure(rest)
+    rest_least, rest_most = measure_length(rest)
     if rest_least == rest_most:
-        mine = fit(parts[at], low - fixed - rest_least, high - fixed - rest_least, split)
-        return None if mine is None else seq(*parts[:at], mine, rest)
+        fitted_part = fit_length(parts[at], low - fixed - rest_least, high - fixed - rest_least, split)
+        return None if fitted_part is None else seq(*parts[:at], fitted_part, rest)
     if not split or len(varying) > 2 or min(most, high) - least >= MAX_SPLITS:
         return None
-    ways: list[Expr] = []
+    splits: list[Expr] = []
     for size in range(least, min(most, high) + 1):
-        mine = fit(parts[at], size, size, False)
-        other = fit(rest, low - fixed - size, high - fixed - size, False)
-        if mine is None or other is None:
+        fitted_part = fit_length(parts[at], size, size, False)
+        fitted_rest = fit_length(rest, low - fixed - size, high - fixed - size, False)
+        if fitted_part is None or fitted_rest is None:
             return None
-        ways.append(seq(mine, other))
-    return seq(*parts[:at], alt(*ways))
+        splits.append(seq(fitted_part, fitted_rest))
+    return seq(*parts[:at], alt(*splits))
 
 
-def matches(expr: Expr, text: str) -> bool:
-    return len(text) in _ends(expr, text, {0})
+def matches_text(expr: Expr, text: str) -> bool:
+    return len(text) in _match_ends(expr, text, {0})
 
 
-def _ends(expr: Expr, text: str, starts: set[int]) -> set[int]:
+def _match_ends(expr: Expr, text: str, starts: set[int]) -> set[int]:
     match expr:
         case Chars(ranges):
-            return {at + 1 for at in starts if at < len(text) and has(ranges, ord(text[at]))}
+            return {at + 1 for at in starts if at < len(text) and contains(ranges, ord(text[at]))}
         case Seq(parts):
             for part in parts:
-                starts = _ends(part, text, starts)
+                starts = _match_ends(part, text, starts)
             return starts
         case Alt(options):
-            return set().union(*(_ends(option, text, starts) for option in options))
+            return set().union(*(_match_ends(option, text, starts) for option in options))
         case Rep(body, low, high):
             for _ in range(low):
-                before, starts = starts, _ends(body, text, starts)
+                before, starts = starts, _match_ends(body, text, starts)
                 if starts == before:
                     break
-            found = set(starts)
+            ends = set(starts)
             for _ in range(high - low):
-                starts = _ends(body, text, starts) - found
+                starts = _match_ends(body, text, starts) - ends
                 if not starts:
                     break
-                found |= starts
-            return found
+                ends |= starts
+            return ends
         case _:
             return set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from rightseat.models.llamacpp.grammar.expr import Expr
-from rightseat.models.llamacpp.grammar.regex import parse
+from rightseat.models.llamacpp.grammar.regex import parse_pattern
 
 _LEAP = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)"
 _DATE = (
@@ -35,10 +35,10 @@ _URI = (
     rf"(?:https?|ftp|wss?)://{_HOST}(?::[1-9][0-9]{{0,3}})?(?:/(?:{_PATH}|/){{0,500}})?"
     rf"(?:\?(?:{_PATH}|[/?]){{0,500}})?(?:#(?:{_PATH}|[/?]){{0,200}})?|(?:mailto|urn|tel):(?:{_PATH}){{1,200}}"
 )
-_N = "[0-9]{1,9}"
-_DURATION = (f"P(?:{_N}W|{_N}Y(?:{_N}M(?:{_N}D)?)?(?:T_)?|{_N}M(?:{_N}D)?(?:T_)?|{_N}D(?:T_)?|T_)").replace(
-    "T_", f"T(?:{_N}H(?:{_N}M(?:{_N}S)?)?|{_N}M(?:{_N}S)?|{_N}S)"
-)
+_NUMBER = "[0-9]{1,9}"
+_DURATION = (
+    f"P(?:{_NUMBER}W|{_NUMBER}Y(?:{_NUMBER}M(?:{_NUMBER}D)?)?(?:T_)?|{_NUMBER}M(?:{_NUMBER}D)?(?:T_)?|{_NUMBER}D(?:T_)?|T_)"
+).replace("T_", f"T(?:{_NUMBER}H(?:{_NUMBER}M(?:{_NUMBER}S)?)?|{_NUMBER}M(?:{_NUMBER}S)?|{_NUMBER}S)")
 
 PATTERNS = {
     "date": _DATE,
@@ -58,7 +58,7 @@ PATTERNS = {
 
 
 @cache
-def content(name: str) -> Expr | None:
+def build_format_content(name: str) -> Expr | None:
     """Return the string content of a format; None for an unknown format."""
     pattern = PATTERNS.get(name)
-    return None if pattern is None else parse(pattern, 1000, 0, whole=True)
+    return None if pattern is None else parse_pattern(pattern, 1000, 0, anchored=True)

@@ -4,80 +4,93 @@ from __future__ import annotations
 
 from rightseat.errors import CallerError
 from rightseat.models.llamacpp.grammar.charset import ANY
-from rightseat.models.llamacpp.grammar.document import Part, Way, below
-from rightseat.models.llamacpp.grammar.expr import NEVER, Expr, Lit, alt, chars, matches, rep, seq
-from rightseat.models.llamacpp.grammar.literals import named, text
-from rightseat.models.llamacpp.grammar.strings import QUOTE, content, other_than, pattern_content
-from rightseat.models.llamacpp.grammar.writer import Writer
-from rightseat.types.schema import checker
+from rightseat.models.llamacpp.grammar.document import SchemaConjunction, SchemaPart, join_pointer
+from rightseat.models.llamacpp.grammar.expr import NEVER, Expr, Lit, alt, chars, matches_text, rep, seq
+from rightseat.models.llamacpp.grammar.literals import dump_literal, list_enumerated_values
+from rightseat.models.llamacpp.grammar.strings import (
+    QUOTE,
+    build_other_names,
+    build_string_content,
+    try_pattern_content,
+)
+from rightseat.models.llamacpp.grammar.writer import SchemaWriter
+from rightseat.types.schema import get_validator
 
 
-class Keys:
-    def __init__(self, way: Way, writer: Writer, names: list[str]) -> None:
+class PropertyNames:
+    def __init__(self, conjunction: SchemaConjunction, writer: SchemaWriter, names: list[str]) -> None:
         self.writer = writer
         self.document = writer.document
         self.names = names
-        self.bound = [part for part in way.parts if part.schema.get("propertyNames", True) is not True]
+        self.constraints = [
+            part for part in conjunction.parts if part.schema.get("propertyNames", True) is not True
+        ]
         self._patterns: dict[str, Expr | None] = {}
 
     def allows(self, name: str) -> bool:
         """Return whether `propertyNames` allows this name; if it cannot be evaluated, allow and note it."""
-        for part in self.bound:
-            judge = {"allOf": [part.schema["propertyNames"]]}
-            judge |= {
+        for part in self.constraints:
+            schema = {"allOf": [part.schema["propertyNames"]]}
+            schema |= {
                 key: self.document.root[key] for key in ("$defs", "definitions") if key in self.document.root
             }
             try:
-                if not checker(judge).validator.is_valid(name):
+                if not get_validator(schema).validator.is_valid(name):
                     return False
             except (CallerError, ValueError):
-                self.document.note(part.place, "propertyNames")
+                self.document.note_unenforced(part.pointer, "propertyNames")
         return True
 
-    def matches(self, part: Part, pattern: str, name: str) -> bool:
+    def matches_pattern(self, part: SchemaPart, pattern: str, name: str) -> bool:
         """Return whether a pattern of patternProperties matches this name."""
         try:
-            return bool(checker({"pattern": pattern}).validator.is_valid(name))
+            return bool(get_validator({"pattern": pattern}).validator.is_valid(name))
         except (CallerError, ValueError):
-            self.document.note(part.place, "patternProperties")
+            self.document.note_unenforced(part.pointer, "patternProperties")
             return False
 
-    def open(self) -> Expr:
+    def build_open_name(self) -> Expr:
         """Return the grammar of any other name, within `propertyNames`."""
         limit = self.writer.limits.key
-        if self.bound:
-            return self._bound(limit)
-        found = other_than(self.names, limit)
+        if self.constraints:
+            return self._build_constrained_name(limit)
+        content = build_other_names(self.names, limit)
         # With too many names to exclude, no other name is allowed; the output is still valid.
-        return NEVER if found is None else self._quoted(found)
+        return NEVER if content is None else self._quote_name(content)
 
-    def _bound(self, limit: int) -> Expr:
-        found: list[Expr] = []
-        ways = self.document.ways(frozenset(below(part.place, "propertyNames") for part in self.bound))
+    def _build_constrained_name(self, limit: int) -> Expr:
+        options: list[Expr] = []
+        ways = self.document.expand_conjunctions(
+            frozenset(join_pointer(part.pointer, "propertyNames") for part in self.constraints)
+        )
         for way in ways:
-            values = named(way)
+            values = list_enumerated_values(way)
             if values is not None:
                 texts = (value for value in values if isinstance(value, str) and value not in self.names)
-                found += [Lit(text(value)) for value in texts if self.allows(value)]
+                options += [Lit(dump_literal(value)) for value in texts if self.allows(value)]
             else:
-                found.append(self._apart(content(way, self.document, limit), self.bound[0], "propertyNames"))
-        return alt(*found)
+                options.append(
+                    self._build_checked_name(
+                        build_string_content(way, self.document, limit), self.constraints[0], "propertyNames"
+                    )
+                )
+        return alt(*options)
 
-    def pattern(self, part: Part, pattern: str, several: bool) -> Expr:
+    def build_pattern_name(self, part: SchemaPart, pattern: str, several: bool) -> Expr:
         limit = self.writer.limits.key
-        shape = pattern_content(pattern, self.document, limit)
+        shape = try_pattern_content(pattern, self.document, limit)
         if shape is None:
-            self.document.note(part.place, "patternProperties")
+            self.document.note_unenforced(part.pointer, "patternProperties")
             shape = rep(chars(ANY), 0, limit)
-        elif several or self.bound:
+        elif several or self.constraints:
             # A name may match several patterns and must then satisfy all of them, which is not enforced.
-            self.document.note(part.place, "patternProperties")
-        return self._apart(shape, part, "patternProperties")
+            self.document.note_unenforced(part.pointer, "patternProperties")
+        return self._build_checked_name(shape, part, "patternProperties")
 
-    def _apart(self, shape: Expr, part: Part, keyword: str) -> Expr:
-        if any(matches(shape, name) for name in self.names):
-            self.document.note(part.place, keyword)
-        return self._quoted(shape)
+    def _build_checked_name(self, shape: Expr, part: SchemaPart, keyword: str) -> Expr:
+        if any(matches_text(shape, name) for name in self.names):
+            self.document.note_unenforced(part.pointer, keyword)
+        return self._quote_name(shape)
 
-    def _quoted(self, shape: Expr) -> Expr:
-        return self.writer.rules.share("key", seq(QUOTE, shape, QUOTE))
+    def _quote_name(self, shape: Expr) -> Expr:
+        return self.writer.rules.add_shared("key", seq(QUOTE, shape, QUOTE))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rightseat.models.llamacpp.grammar.document import Document, Way
+from rightseat.models.llamacpp.grammar.document import SchemaConjunction, SchemaDocument
 
-ALL = ("object", "array", "string", "number", "boolean", "null")
+ALL_TYPES = ("object", "array", "string", "number", "boolean", "null")
 _KEYWORDS = {
     "object": (
         "properties",
@@ -26,42 +26,44 @@ _KEYWORDS = {
 }
 
 
-def kinds(way: Way, document: Document) -> list[str]:
+def list_allowed_types(conjunction: SchemaConjunction, document: SchemaDocument) -> list[str]:
     """Return the allowed types in grammar order; without `type`, those that other keywords constrain."""
     allowed: set[str] | None = None
-    for given in way.given("type"):
-        these = {given} if isinstance(given, str) else set(given)
-        allowed = these if allowed is None else _meet(allowed, these)
+    for given in conjunction.collect_values("type"):
+        types = {given} if isinstance(given, str) else set(given)
+        allowed = types if allowed is None else _intersect_types(allowed, types)
     if allowed is None:
         allowed = {
-            kind for kind, words in _KEYWORDS.items() if any(way.given(word) for word in words)
-        } or set(ALL)
-    for part in way.parts:
+            kind
+            for kind, words in _KEYWORDS.items()
+            if any(conjunction.collect_values(word) for word in words)
+        } or set(ALL_TYPES)
+    for part in conjunction.parts:
         if "not" in part.schema:
-            allowed = _without(allowed, part.schema["not"], part.place, document)
+            allowed = _exclude_types(allowed, part.schema["not"], part.pointer, document)
     if "number" in allowed:
         allowed.discard("integer")
-    return [kind for kind in (*ALL, "integer") if kind in allowed]
+    return [kind for kind in (*ALL_TYPES, "integer") if kind in allowed]
 
 
-def _meet(left: set[str], right: set[str]) -> set[str]:
+def _intersect_types(left: set[str], right: set[str]) -> set[str]:
     shared = left & right
     if ("integer" in left and "number" in right) or ("integer" in right and "number" in left):
         shared.add("integer")
     return shared
 
 
-def _without(allowed: set[str], excluded: Any, place: str, document: Document) -> set[str]:
+def _exclude_types(allowed: set[str], excluded: Any, pointer: str, document: SchemaDocument) -> set[str]:
     if excluded is False:
         return allowed
     if excluded is True or excluded == {}:
         return set()
     if isinstance(excluded, dict) and set(excluded) == {"type"}:
         types = excluded["type"]
-        gone = {types} if isinstance(types, str) else set(types)
-        if "number" in gone:
-            gone.add("integer")
-        if "integer" not in gone or "number" in gone or "number" not in allowed:
-            return allowed - gone
-    document.note(place, "not")
+        excluded_types = {types} if isinstance(types, str) else set(types)
+        if "number" in excluded_types:
+            excluded_types.add("integer")
+        if "integer" not in excluded_types or "number" in excluded_types or "number" not in allowed:
+            return allowed - excluded_types
+    document.note_unenforced(pointer, "not")
     return allowed

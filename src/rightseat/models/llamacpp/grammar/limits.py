@@ -12,7 +12,7 @@ MAX_REPEAT = 1900
 MAX_REQUIRED = 8000
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class GrammarLimits(Struct, frozen=True, kw_only=True):
     string: int = 1000
     """Characters of a string without maxLength."""
     key: int = 64
@@ -27,9 +27,9 @@ class Limits(Struct, frozen=True, kw_only=True):
     """Digits after the decimal point."""
     depth: int = 3
     """Nesting levels where any value is allowed."""
-    around: int = 32
+    pattern_padding: int = 32
     """Characters before the match of an unanchored pattern."""
-    whole: bool = False
+    anchored_patterns: bool = False
     """Patterns match the whole string even without anchors, as plugin documents expect."""
     alternatives: int = 1000
     """Combinations of anyOf and oneOf branches."""
@@ -42,7 +42,7 @@ class Grammar(Struct, frozen=True):
     """GBNF for llama.cpp."""
     exact: bool
     """Every text of the grammar satisfies the schema."""
-    unsaid: tuple[str, ...]
+    unenforced: tuple[str, ...]
     """Keywords that the grammar does not enforce, as "path: keyword"; validate the generated text."""
     schema: dict[str, Any]
     """The schema upgraded to JSON Schema 2020-12, for validation."""

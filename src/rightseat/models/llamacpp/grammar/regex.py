@@ -5,22 +5,31 @@ from __future__ import annotations
 import re
 
 from rightseat.errors import CallerError
-from rightseat.models.llamacpp.grammar.charset import ANY, Ranges, complement, less, of, ranges
+from rightseat.models.llamacpp.grammar.charset import (
+    ANY,
+    Ranges,
+    complement,
+    merge_ranges,
+    ranges_of,
+    subtract,
+)
 from rightseat.models.llamacpp.grammar.expr import EMPTY, Alt, Expr, Ref, Rep, Seq, alt, chars, rep, seq
 
 MAX_PATTERN = 4000
 MAX_NESTING = 40
 MAX_BRANCHES = 128
 # Nested repetitions are ambiguous, and the engine would follow every parse.
-INNER_REPEAT = 16
-FOREVER = 1 << 60
+MAX_INNER_REPEAT = 16
+UNBOUNDED = 1 << 60
 
 _START, _END = Ref("^"), Ref("$")
-_DIGIT = ranges([(48, 57)])
-_WORD = ranges([(48, 57), (65, 90), (95, 95), (97, 122)])
-_SPACE = of(" \t\n\v\f\r")
-_ALL_SPACES = ranges([*_SPACE, *of("\xa0\ufeff\u1680\u2028\u2029\u202f\u205f\u3000"), (0x2000, 0x200A)])
-_DOT = less(ANY, of("\n\r\u2028\u2029"))
+_DIGIT = merge_ranges([(48, 57)])
+_WORD = merge_ranges([(48, 57), (65, 90), (95, 95), (97, 122)])
+_SPACE = ranges_of(" \t\n\v\f\r")
+_ALL_SPACES = merge_ranges(
+    [*_SPACE, *ranges_of("\xa0\ufeff\u1680\u2028\u2029\u202f\u205f\u3000"), (0x2000, 0x200A)]
+)
+_DOT = subtract(ANY, ranges_of("\n\r\u2028\u2029"))
 _CLASSES = {
     "d": _DIGIT, "w": _WORD, "s": _SPACE,
     "D": complement(_DIGIT), "W": complement(_WORD), "S": complement(_ALL_SPACES),
@@ -29,14 +38,14 @@ _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "v": "\v", "0": "\0"}
 _QUANTIFIER = re.compile(r"([*+?]|\{(\d{1,6})(,(\d{1,6})?)?\})\??")
 _GROUP = re.compile(r"\((\?:|\?<[A-Za-z_]\w*>|(?!\?))")
 _CODE = re.compile(r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}")
-_SIMPLE = {"*": (0, FOREVER), "+": (1, FOREVER), "?": (0, 1)}
+_SIMPLE = {"*": (0, UNBOUNDED), "+": (1, UNBOUNDED), "?": (0, 1)}
 
 
-class Unsayable(Exception):
+class UnsupportedPattern(Exception):
     """The pattern uses a feature that a grammar cannot express, such as a look-around or back reference."""
 
 
-class _Reader:
+class _PatternParser:
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
         self.at = 0
@@ -48,192 +57,194 @@ class _Reader:
     def take(self) -> str:
         char = self.peek()
         if not char:
-            raise Unsayable("it ends too early")
+            raise UnsupportedPattern("it ends too early")
         self.at += 1
         return char
 
-    def repeats_nothing(self) -> CallerError:
+    def make_repeat_error(self) -> CallerError:
         return CallerError(f"The pattern {self.pattern[:80]!r} is not valid: it repeats what is not there.")
 
-    def alternatives(self) -> Expr:
+    def parse_alternatives(self) -> Expr:
         self.level += 1
         if self.level > MAX_NESTING:
-            raise Unsayable("too many groups within groups")
-        options = [self.sequence()]
+            raise UnsupportedPattern("too many groups within groups")
+        options = [self.parse_sequence()]
         while self.peek() == "|":
             self.at += 1
-            options.append(self.sequence())
+            options.append(self.parse_sequence())
         self.level -= 1
         return alt(*options)
 
-    def sequence(self) -> Expr:
+    def parse_sequence(self) -> Expr:
         parts: list[Expr] = []
         while self.peek() not in ("", "|", ")"):
-            atom = self.atom()
-            found = _QUANTIFIER.match(self.pattern, self.at)
-            if found:
+            atom = self.parse_atom()
+            quantifier = _QUANTIFIER.match(self.pattern, self.at)
+            if quantifier:
                 if atom in (_START, _END):
-                    raise self.repeats_nothing()
-                self.at = found.end()
-                atom = _repeated(atom, found)
+                    raise self.make_repeat_error()
+                self.at = quantifier.end()
+                atom = _apply_quantifier(atom, quantifier)
             parts.append(atom)
         return seq(*parts)
 
-    def atom(self) -> Expr:
+    def parse_atom(self) -> Expr:
         char = self.take()
         if char == "(":
-            return self.group()
+            return self.parse_group()
         if char == "[":
-            return chars(self.brackets())
+            return chars(self.parse_class())
         if char == "\\":
-            return chars(self.escape())
+            return chars(self.parse_escape())
         if char in "*+?":
-            raise self.repeats_nothing()
+            raise self.make_repeat_error()
         special = {"^": _START, "$": _END, ".": chars(_DOT)}
-        return special[char] if char in special else chars(of(char))
+        return special[char] if char in special else chars(ranges_of(char))
 
-    def group(self) -> Expr:
-        found = _GROUP.match(self.pattern, self.at - 1)
-        if not found:
-            raise Unsayable("a look-around or a flag")
-        self.at = found.end()
-        inside = self.alternatives()
+    def parse_group(self) -> Expr:
+        match = _GROUP.match(self.pattern, self.at - 1)
+        if not match:
+            raise UnsupportedPattern("a look-around or a flag")
+        self.at = match.end()
+        inside = self.parse_alternatives()
         if self.take() != ")":
-            raise Unsayable("a group without an end")
+            raise UnsupportedPattern("a group without an end")
         return inside
 
-    def brackets(self) -> Ranges:
+    def parse_class(self) -> Ranges:
         negated = self.peek() == "^"
         self.at += negated
-        found: list[tuple[int, int]] = []
+        pairs: list[tuple[int, int]] = []
         while self.peek() != "]":
-            low = self.member()
+            low = self.parse_class_member()
             if self.peek() == "-" and self.pattern[self.at + 1 : self.at + 2] not in ("]", ""):
                 self.at += 1
-                high = self.member()
+                high = self.parse_class_member()
                 if len(low) != 1 or len(high) != 1 or low[0][0] != low[0][1] or high[0][0] != high[0][1]:
-                    raise Unsayable("a range between classes")
-                found.append((low[0][0], high[0][0]))
+                    raise UnsupportedPattern("a range between classes")
+                pairs.append((low[0][0], high[0][0]))
             else:
-                found += low
+                pairs += low
         self.at += 1
-        if any(low > high for low, high in found):
-            raise Unsayable("a range that runs backwards")
-        given = ranges(found)
-        return complement(given) if negated else less(given, complement(ANY))
+        if any(low > high for low, high in pairs):
+            raise UnsupportedPattern("a range that runs backwards")
+        members = merge_ranges(pairs)
+        return complement(members) if negated else subtract(members, complement(ANY))
 
-    def member(self) -> Ranges:
+    def parse_class_member(self) -> Ranges:
         char = self.take()
         if char == "[" or (char in "&-~" and self.peek() == char):
             # Engines differ: some read nested sets and set operations.
-            raise Unsayable("a class within a class")
+            raise UnsupportedPattern("a class within a class")
         if char != "\\":
-            return of(char)
+            return ranges_of(char)
         if self.peek() == "b":
             self.at += 1
-            return of("\b")
-        return self.escape()
+            return ranges_of("\b")
+        return self.parse_escape()
 
-    def escape(self) -> Ranges:
+    def parse_escape(self) -> Ranges:
         code = _CODE.match(self.pattern, self.at)
         if code:
             self.at = code.end()
             point = int(next(filter(None, code.groups())), 16)
             if point > 0x10FFFF or 0xD800 <= point <= 0xDFFF:
-                raise Unsayable("half a character")
-            return ranges([(point, point)])
+                raise UnsupportedPattern("half a character")
+            return merge_ranges([(point, point)])
         char = self.take()
         if char in _CLASSES:
             return _CLASSES[char]
         if char in _CONTROL:
-            return of(_CONTROL[char])
+            return ranges_of(_CONTROL[char])
         if char.isalnum():
-            raise Unsayable(f"\\{char}")
-        return of(char)
+            raise UnsupportedPattern(f"\\{char}")
+        return ranges_of(char)
 
 
-def _repeated(atom: Expr, found: re.Match[str]) -> Expr:
-    sign, low, comma, high = found.groups()
+def _apply_quantifier(atom: Expr, quantifier: re.Match[str]) -> Expr:
+    sign, low, comma, high = quantifier.groups()
     if sign in _SIMPLE:
         least, most = _SIMPLE[sign]
     else:
         least = int(low)
-        most = int(high) if high else FOREVER if comma else least
-    if isinstance(atom, Rep) and atom.high == FOREVER and most == FOREVER and atom.low <= 1:
-        return Rep(atom.body, min(atom.low, least), FOREVER)
+        most = int(high) if high else UNBOUNDED if comma else least
+    if isinstance(atom, Rep) and atom.high == UNBOUNDED and most == UNBOUNDED and atom.low <= 1:
+        return Rep(atom.body, min(atom.low, least), UNBOUNDED)
     return rep(atom, least, most)
 
 
-def parse(pattern: str, limit: int, around: int, whole: bool = False) -> Expr:
+def parse_pattern(pattern: str, limit: int, padding: int, anchored: bool = False) -> Expr:
     """Return the strings that contain a match of the pattern, or match it as a whole where anchored."""
     if len(pattern) > MAX_PATTERN:
-        raise Unsayable("it is too long")
-    reader = _Reader(pattern)
-    read = reader.alternatives()
+        raise UnsupportedPattern("it is too long")
+    reader = _PatternParser(pattern)
+    expression = reader.parse_alternatives()
     if reader.peek():
-        raise Unsayable("a bracket too many")
-    before, after = rep(chars(ANY), 0, around), rep(chars(ANY), 0, limit)
-    found = []
-    for parts in _branches(read):
-        first, last = _count(parts, _START), _count(parts[::-1], _END)
+        raise UnsupportedPattern("a bracket too many")
+    before, after = rep(chars(ANY), 0, padding), rep(chars(ANY), 0, limit)
+    options = []
+    for parts in _expand_branches(expression):
+        first, last = _count_leading(parts, _START), _count_leading(parts[::-1], _END)
         middle = parts[first : len(parts) - last] if first < len(parts) else []
-        if any(_marked(part) for part in middle):
-            raise Unsayable("an anchor in the middle")
-        body = _bounded(seq(*middle), limit)
-        found.append(seq(EMPTY if first or whole else before, body, EMPTY if last or whole else after))
-    return alt(*found)
+        if any(_has_anchor(part) for part in middle):
+            raise UnsupportedPattern("an anchor in the middle")
+        body = _bound_repetitions(seq(*middle), limit)
+        options.append(
+            seq(EMPTY if first or anchored else before, body, EMPTY if last or anchored else after)
+        )
+    return alt(*options)
 
 
-def _count(parts: list[Expr], mark: Ref) -> int:
+def _count_leading(parts: list[Expr], mark: Ref) -> int:
     return next((at for at, part in enumerate(parts) if part != mark), len(parts))
 
 
-def _branches(expr: Expr) -> list[list[Expr]]:
+def _expand_branches(expr: Expr) -> list[list[Expr]]:
     """Expand alternatives as far as needed to bring anchors to the edges."""
-    found: list[list[Expr]] = []
-    todo = [[expr]]
-    while todo:
-        parts = todo.pop()
+    branches: list[list[Expr]] = []
+    pending = [[expr]]
+    while pending:
+        parts = pending.pop()
         at = next(
-            (at for at, part in enumerate(parts) if isinstance(part, Alt | Seq) and _marked(part)), None
+            (at for at, part in enumerate(parts) if isinstance(part, Alt | Seq) and _has_anchor(part)), None
         )
         if at is None:
-            found.append(parts)
+            branches.append(parts)
             continue
         part = parts[at]
         options = part.options if isinstance(part, Alt) else (part,)
         opened = (option.parts if isinstance(option, Seq) else (option,) for option in reversed(options))
-        todo += [[*parts[:at], *inside, *parts[at + 1 :]] for inside in opened]
-        if len(todo) + len(found) > MAX_BRANCHES:
-            raise Unsayable("too many alternatives with anchors")
-    return found
+        pending += [[*parts[:at], *inside, *parts[at + 1 :]] for inside in opened]
+        if len(pending) + len(branches) > MAX_BRANCHES:
+            raise UnsupportedPattern("too many alternatives with anchors")
+    return branches
 
 
-def _marked(expr: Expr) -> bool:
+def _has_anchor(expr: Expr) -> bool:
     match expr:
         case Ref():
             return True
         case Seq(parts):
-            return any(map(_marked, parts))
+            return any(map(_has_anchor, parts))
         case Alt(options):
-            return any(map(_marked, options))
+            return any(map(_has_anchor, options))
         case Rep(body):
-            return _marked(body)
+            return _has_anchor(body)
         case _:
             return False
 
 
-def _bounded(expr: Expr, limit: int) -> Expr:
+def _bound_repetitions(expr: Expr, limit: int) -> Expr:
     """Limit unbounded repetitions."""
     match expr:
         case Seq(parts):
-            return seq(*(_bounded(part, limit) for part in parts))
+            return seq(*(_bound_repetitions(part, limit) for part in parts))
         case Alt(options):
-            return alt(*(_bounded(option, limit) for option in options))
+            return alt(*(_bound_repetitions(option, limit) for option in options))
         case Rep(body, low, high):
-            most = max(low, limit) if high == FOREVER else high
+            most = max(low, limit) if high == UNBOUNDED else high
             if most > 8000:
-                raise Unsayable("too many repetitions")
-            return rep(_bounded(body, min(limit, INNER_REPEAT)), low, most)
+                raise UnsupportedPattern("too many repetitions")
+            return rep(_bound_repetitions(body, min(limit, MAX_INNER_REPEAT)), low, most)
         case _:
             return expr

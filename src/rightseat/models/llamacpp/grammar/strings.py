@@ -6,72 +6,87 @@ from collections.abc import Iterable
 from typing import Any
 
 from rightseat.errors import CallerError
-from rightseat.models.llamacpp.grammar.charset import ANY, less, of
-from rightseat.models.llamacpp.grammar.document import Document, Way
-from rightseat.models.llamacpp.grammar.expr import EMPTY, NEVER, Expr, Lit, alt, chars, fit, measure, rep, seq
-from rightseat.models.llamacpp.grammar.formats import content as formatted
+from rightseat.models.llamacpp.grammar.charset import ANY, ranges_of, subtract
+from rightseat.models.llamacpp.grammar.document import SchemaConjunction, SchemaDocument
+from rightseat.models.llamacpp.grammar.expr import (
+    EMPTY,
+    NEVER,
+    Expr,
+    Lit,
+    alt,
+    chars,
+    fit_length,
+    measure_length,
+    rep,
+    seq,
+)
+from rightseat.models.llamacpp.grammar.formats import build_format_content as formatted
 from rightseat.models.llamacpp.grammar.limits import MAX_REPEAT, MAX_REQUIRED
-from rightseat.models.llamacpp.grammar.regex import Unsayable, parse
+from rightseat.models.llamacpp.grammar.regex import UnsupportedPattern, parse_pattern
 
 QUOTE = Lit('"')
 # Limit of the trie that excludes names.
 MAX_TREE = 4000
 
 
-def string(way: Way, document: Document) -> Expr:
-    return seq(QUOTE, content(way, document, document.limits.string), QUOTE)
+def build_string(conjunction: SchemaConjunction, document: SchemaDocument) -> Expr:
+    return seq(QUOTE, build_string_content(conjunction, document, document.limits.string), QUOTE)
 
 
-def content(way: Way, document: Document, limit: int) -> Expr:
-    low = max((int(given) for given in way.given("minLength")), default=0)
-    high = min((int(given) for given in way.given("maxLength")), default=None)
+def build_string_content(conjunction: SchemaConjunction, document: SchemaDocument, limit: int) -> Expr:
+    low = max((int(given) for given in conjunction.collect_values("minLength")), default=0)
+    high = min((int(given) for given in conjunction.collect_values("maxLength")), default=None)
     if low > MAX_REQUIRED:
         raise CallerError(f"minLength {low} is more than a grammar can ask for; at most {MAX_REQUIRED} is.")
-    shaped = _shaped(way, document, limit)
-    if shaped is not None:
-        return _fitted(shaped, low, high, way, document)
+    shape = _build_shape(conjunction, document, limit)
+    if shape is not None:
+        return _fit_to_length(shape, low, high, conjunction, document)
     most = max(limit, low) if high is None else min(high, max(MAX_REPEAT, low + limit))
     return rep(chars(ANY), low, most)
 
 
-def _shaped(way: Way, document: Document, limit: int) -> Expr | None:
+def _build_shape(conjunction: SchemaConjunction, document: SchemaDocument, limit: int) -> Expr | None:
     """Return the content by the first supported pattern, else by format; notes further patterns."""
-    found: Expr | None = None
-    for part in way.parts:
+    pattern_shape: Expr | None = None
+    for part in conjunction.parts:
         pattern = part.schema.get("pattern")
         if pattern is None:
             continue
-        read = pattern_content(pattern, document, limit) if found is None else None
-        if read is None:
-            document.note(part.place, "pattern")
+        parsed = try_pattern_content(pattern, document, limit) if pattern_shape is None else None
+        if parsed is None:
+            document.note_unenforced(part.pointer, "pattern")
         else:
-            found = read
-    if found is not None:
-        return found
-    known = (formatted(name) for name in way.given("format") if isinstance(name, str))
+            pattern_shape = parsed
+    if pattern_shape is not None:
+        return pattern_shape
+    known = (formatted(name) for name in conjunction.collect_values("format") if isinstance(name, str))
     return next((shape for shape in known if shape is not None), None)
 
 
-def pattern_content(pattern: str, document: Document, limit: int) -> Expr | None:
+def try_pattern_content(pattern: str, document: SchemaDocument, limit: int) -> Expr | None:
     try:
-        return parse(pattern, limit, document.limits.around, document.limits.whole)
-    except Unsayable:
+        return parse_pattern(
+            pattern, limit, document.limits.pattern_padding, document.limits.anchored_patterns
+        )
+    except UnsupportedPattern:
         return None
 
 
-def _fitted(shaped: Expr, low: int, high: int | None, way: Way, document: Document) -> Expr:
-    most = max(measure(shaped)[1], low) if high is None else high
-    fitted = fit(shaped, low, most)
+def _fit_to_length(
+    shape: Expr, low: int, high: int | None, conjunction: SchemaConjunction, document: SchemaDocument
+) -> Expr:
+    most = max(measure_length(shape)[1], low) if high is None else high
+    fitted = fit_length(shape, low, most)
     if fitted is not None:
         return fitted
-    for part in way.parts:
+    for part in conjunction.parts:
         for key in ("minLength", "maxLength"):
             if key in part.schema:
-                document.note(part.place, key)
-    return shaped
+                document.note_unenforced(part.pointer, key)
+    return shape
 
 
-def other_than(names: Iterable[str], limit: int) -> Expr | None:
+def build_other_names(names: Iterable[str], limit: int) -> Expr | None:
     """Return strings that equal none of the names; None if there are too many names."""
     tree: dict[str, Any] = {}
     size = 0
@@ -82,13 +97,13 @@ def other_than(names: Iterable[str], limit: int) -> Expr | None:
             size += char not in branch
             branch = branch.setdefault(char, {})
         branch[""] = {}
-    return _other(tree, limit) if size <= MAX_TREE else None
+    return _build_other(tree, limit) if size <= MAX_TREE else None
 
 
-def _other(tree: dict[str, Any], limit: int) -> Expr:
+def _build_other(tree: dict[str, Any], limit: int) -> Expr:
     letters = [char for char in tree if char]
     if limit <= 0:
         return NEVER if "" in tree else EMPTY
-    strange = seq(chars(less(ANY, of("".join(letters)))), rep(chars(ANY), 0, limit - 1))
-    known = [seq(chars(of(char)), _other(tree[char], limit - 1)) for char in letters]
-    return alt(NEVER if "" in tree else EMPTY, *known, strange)
+    diverging = seq(chars(subtract(ANY, ranges_of("".join(letters)))), rep(chars(ANY), 0, limit - 1))
+    known = [seq(chars(ranges_of(char)), _build_other(tree[char], limit - 1)) for char in letters]
+    return alt(NEVER if "" in tree else EMPTY, *known, diverging)

@@ -2,52 +2,61 @@
 
 from __future__ import annotations
 
-from rightseat.models.llamacpp.grammar.document import Document, Places, Way
+from rightseat.models.llamacpp.grammar.document import Pointers, SchemaConjunction, SchemaDocument
 from rightseat.models.llamacpp.grammar.expr import Expr, Lit, Ref, alt, rep, seq
-from rightseat.models.llamacpp.grammar.numbers import free as any_number
-from rightseat.models.llamacpp.grammar.rules import COLON, COMMA, Rules, safe
-from rightseat.models.llamacpp.grammar.strings import QUOTE, string
+from rightseat.models.llamacpp.grammar.numbers import build_any_number as any_number
+from rightseat.models.llamacpp.grammar.rules import COLON, COMMA, GrammarRules, to_rule_name
+from rightseat.models.llamacpp.grammar.strings import QUOTE, build_string
 
 
-class Writer:
-    def __init__(self, rules: Rules, document: Document) -> None:
+class SchemaWriter:
+    def __init__(self, rules: GrammarRules, document: SchemaDocument) -> None:
         self.rules = rules
         self.document = document
         self.limits = rules.limits
-        self.names: dict[Places, str] = {}
-        self.todo: list[Places] = []
+        self.rule_names: dict[Pointers, str] = {}
+        self.pending: list[Pointers] = []
 
-    def node(self, places: Places, hint: str) -> Ref:
+    def add_node(self, pointers: Pointers, hint: str) -> Ref:
         """Return the rule for values that satisfy all pointers; its body comes later (schemas recurse)."""
-        places = frozenset(map(self.document.resolved, places))
-        if not places:
-            return self.anything(self.limits.depth)
-        if places not in self.names:
-            self.names[places] = self.rules.reserve(f"{hint} rule" if safe(hint) == "root" else hint)
-            self.todo.append(places)
-        return Ref(self.names[places])
+        pointers = frozenset(map(self.document.follow_references, pointers))
+        if not pointers:
+            return self.add_any_value(self.limits.depth)
+        if pointers not in self.rule_names:
+            self.rule_names[pointers] = self.rules.reserve(
+                f"{hint} rule" if to_rule_name(hint) == "root" else hint
+            )
+            self.pending.append(pointers)
+        return Ref(self.rule_names[pointers])
 
-    def anything(self, depth: int) -> Ref:
+    def add_any_value(self, depth: int) -> Ref:
         """Return the rule for any JSON value with at most `depth` nesting levels."""
-        text = self.rules.share("string", string(Way(()), self.document))
-        found: Expr = alt(
-            text, self.rules.share("number", any_number(self.limits)), Lit("true"), Lit("false"), Lit("null")
+        text = self.rules.add_shared("string", build_string(SchemaConjunction(()), self.document))
+        value: Expr = alt(
+            text,
+            self.rules.add_shared("number", any_number(self.limits)),
+            Lit("true"),
+            Lit("false"),
+            Lit("null"),
         )
-        key = self.rules.share("key", seq(QUOTE, rep(self.character(), 0, self.limits.key), QUOTE))
+        key = self.rules.add_shared("key", seq(QUOTE, rep(self.any_character(), 0, self.limits.key), QUOTE))
         for _ in range(depth):
-            inner = self.rules.share("any", found)
+            inner = self.rules.add_shared("any", value)
             items = rep(seq(inner, rep(seq(COMMA, inner), 0, self.limits.items - 1)), 0, 1)
             member = seq(key, COLON, inner)
             members = rep(seq(member, rep(seq(COMMA, member), 0, self.limits.properties - 1)), 0, 1)
-            found = alt(
-                seq(Lit("{"), members, Lit("}")), seq(Lit("["), items, Lit("]")), text, *_scalars(found)
+            value = alt(
+                seq(Lit("{"), members, Lit("}")),
+                seq(Lit("["), items, Lit("]")),
+                text,
+                *_scalar_options(value),
             )
-        return self.rules.share("any", found)
+        return self.rules.add_shared("any", value)
 
-    def character(self) -> Expr:
+    def any_character(self) -> Expr:
         return Ref("char")
 
 
-def _scalars(expr: Expr) -> tuple[Expr, ...]:
+def _scalar_options(expr: Expr) -> tuple[Expr, ...]:
     options = expr.options if hasattr(expr, "options") else ()
     return tuple(option for option in options if isinstance(option, Ref | Lit))

@@ -16,13 +16,13 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.flows.known import Known, problem
-from rightseat.plugins.flows.stage import Kit, Output, Run, Stage, StepFailed
+from rightseat.plugins.flows.known import FlowReferences, make_step_problem
+from rightseat.plugins.flows.stage import FlowServices, StepContext, StepError, StepOutput, StepRunner
 from rightseat.plugins.problem import Problem
 from rightseat.types.events import Event
 from rightseat.types.tools import Pause
 
-GROUP = "rightseat.steps"
+ENTRY_POINT_GROUP = "rightseat.steps"
 NONE, TOOL, LLM = "none", "tool", "llm"
 KINDS = (
     "api",
@@ -40,64 +40,64 @@ KINDS = (
 )
 
 
-def fine(step: Step, flow: Flow, known: Known) -> Iterator[Problem]:
+def no_problems(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     yield from ()
 
 
-def nowhere(step: Step) -> Iterable[str]:
+def no_jumps(step: Step) -> Iterable[str]:
     return ()
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    run: Run
-    check: Callable[[Step, Flow, Known], Iterator[Problem]] = fine
-    jumps: Callable[[Step], Iterable[str]] = nowhere
-    repeatable: Callable[[Step, Kit], bool] = lambda step, kit: False
+class StepKind:
+    run: StepRunner
+    check: Callable[[Step, Flow, FlowReferences], Iterator[Problem]] = no_problems
+    jumps: Callable[[Step], Iterable[str]] = no_jumps
+    repeatable: Callable[[Step, FlowServices], bool] = lambda step, kit: False
 
 
 @cache
-def others() -> dict[str, Any]:
-    return {entry.name: entry for entry in entry_points(group=GROUP)}
+def entry_point_kinds() -> dict[str, Any]:
+    return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
 
 
-def known(name: str) -> bool:
-    return name in KINDS or name in others()
+def is_known_kind(name: str) -> bool:
+    return name in KINDS or name in entry_point_kinds()
 
 
-def names() -> list[str]:
-    return [*KINDS, *others()]
+def list_kinds() -> list[str]:
+    return [*KINDS, *entry_point_kinds()]
 
 
 @cache
-def kind(name: str) -> Kind:
+def get_kind(name: str) -> StepKind:
     """Return the kind of that name; any other name is a tool of lib/."""
-    ours = name in KINDS or name not in others()
+    is_builtin = name in KINDS or name not in entry_point_kinds()
     try:
         module: Any = (
             importlib.import_module(f"{__name__}.{name if name in KINDS else TOOL}")
-            if ours
-            else others()[name].load()
+            if is_builtin
+            else entry_point_kinds()[name].load()
         )
-        run: Run = module.run
+        run: StepRunner = module.run
     except (ImportError, AttributeError) as error:
-        return broken(name, f"The step kind {name!r} cannot be used here: {error}.")
-    return Kind(
+        return make_broken_kind(name, f"The step kind {name!r} cannot be used here: {error}.")
+    return StepKind(
         run,
-        getattr(module, "check", fine),
-        getattr(module, "jumps", nowhere),
-        getattr(module, "repeatable", lambda step, kit: ours),
+        getattr(module, "check", no_problems),
+        getattr(module, "jumps", no_jumps),
+        getattr(module, "repeatable", lambda step, kit: is_builtin),
     )
 
 
-def broken(name: str, why: str) -> Kind:
+def make_broken_kind(name: str, why: str) -> StepKind:
     """Return a kind that cannot be imported: its check fails, so flows with it are not loaded."""
 
-    async def run(stage: Stage) -> AsyncIterator[Event | Output | Pause]:
-        raise StepFailed(why)
-        yield Output()
+    async def run(ctx: StepContext) -> AsyncIterator[Event | StepOutput | Pause]:
+        raise StepError(why)
+        yield StepOutput()
 
-    def check(step: Step, flow: Flow, known: Known) -> Iterator[Problem]:
-        yield problem(flow, step, "call_type", why, "Install what it needs.")
+    def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
+        yield make_step_problem(flow, step, "call_type", why, "Install what it needs.")
 
-    return Kind(run, check)
+    return StepKind(run, check)

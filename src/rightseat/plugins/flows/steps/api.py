@@ -12,28 +12,28 @@ from typing import Any
 
 from msgspec import Struct, convert, to_builtins
 
-from rightseat.engine.structured import structured
+from rightseat.engine.structured import generate_structured
 from rightseat.errors import CallerError, FlowStopped
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.flows.known import Known, hint, problem
-from rightseat.plugins.flows.names import Names, data_of, misspelt
-from rightseat.plugins.flows.path import opened
-from rightseat.plugins.flows.prompts import around, fitted
-from rightseat.plugins.flows.stage import Kit, Output, Stage, StepFailed
-from rightseat.plugins.flows.template import value_of
+from rightseat.plugins.flows.known import FlowReferences, format_hint, make_step_problem
+from rightseat.plugins.flows.names import StepVariables, find_misspelt_variables, get_input_data
+from rightseat.plugins.flows.path import decode_json_text
+from rightseat.plugins.flows.prompts import estimate_overhead, render_prompts
+from rightseat.plugins.flows.stage import FlowServices, StepContext, StepError, StepOutput
+from rightseat.plugins.flows.template import fill_value
 from rightseat.plugins.problem import Problem
 from rightseat.types.events import Custom, Event
-from rightseat.types.schema import checker
-from rightseat.types.streams import closing, within
+from rightseat.types.schema import get_validator
+from rightseat.types.streams import closing, with_timeout
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
 
 PARAMS = ("endpoint", "values")
-WHOLE = 1 << 40
+UNLIMITED_TOKENS = 1 << 40
 """Token budget of the call: the next steps get the whole response; only prompts are cut."""
-SMALL = 64 << 10
+INLINE_PARSE_LIMIT = 64 << 10
 """Characters of a response that is parsed in the event loop; longer ones go to a thread."""
 Schema = dict[str, Any]
-ASKED = """\
+ARGUMENTS_PROMPT = """\
 A workflow calls an operation of an API. Say the arguments.
 
 Question of the user:
@@ -51,107 +51,113 @@ Take values from the question first, then from the data and the background. Wher
 leave it out or write null; never make one up."""
 
 
-class Kept(Struct, frozen=True):
+class PendingCall(Struct, frozen=True):
     """State between a question and its answer: the arguments and the tool's own state."""
 
     arguments: dict[str, Any]
     state: Any = None
 
 
-async def run(stage: Stage) -> AsyncIterator[Event | Output | Pause]:
-    tool = operation(stage)
-    kept = convert(stage.state, Kept) if isinstance(stage.state, dict) else None
-    if kept is None:
-        known = settled(stage, tool)
-        wanted = unknown(tool, known, "values" in stage.step.params)
-        if wanted is not None:
-            made = await fitted(stage, ASKED, beside=around(wanted, about(stage, tool)))
-            if made.cut:
-                yield Custom("prompt_cut", {"step": stage.step.name, "cut": list(made.cut)})
-            known = {**await asked(stage, tool, made.texts[0], wanted), **known}
-        if tool.check is not None and (wrong := tool.check(known)):
-            raise StepFailed(f"The arguments do not fit {endpoint(stage.step)}: {wrong}")
-        kept = Kept(known)
-        if wanted is not None:
+async def run(ctx: StepContext) -> AsyncIterator[Event | StepOutput | Pause]:
+    tool = find_operation(ctx)
+    pending = convert(ctx.state, PendingCall) if isinstance(ctx.state, dict) else None
+    if pending is None:
+        arguments = get_known_arguments(ctx, tool)
+        missing = build_missing_schema(tool, arguments, "values" in ctx.step.params)
+        if missing is not None:
+            rendered = await render_prompts(
+                ctx, ARGUMENTS_PROMPT, reserved=estimate_overhead(missing, describe_operation(ctx, tool))
+            )
+            if rendered.cut:
+                yield Custom("prompt_cut", {"step": ctx.step.name, "cut": list(rendered.cut)})
+            arguments = {**await ask_model(ctx, tool, rendered.texts[0], missing), **arguments}
+        if tool.check is not None and (wrong := tool.check(arguments)):
+            raise StepError(f"The arguments do not fit {normalize_endpoint(ctx.step)}: {wrong}")
+        pending = PendingCall(arguments)
+        if missing is not None:
             # Saved because a model may answer differently next time, and a retry must send the same request.
-            await stage.keep(to_builtins(kept))
-    context = ToolContext(stage.turn, stage.key, kept.state, stage.answers, budget=WHOLE, key=stage.key)
+            await ctx.save_state(to_builtins(pending))
+    tool_context = ToolContext(
+        ctx.turn, ctx.key, pending.state, ctx.answers, budget=UNLIMITED_TOKENS, idempotency_key=ctx.key
+    )
     assert tool.call is not None
-    async with closing(within(tool.call(kept.arguments, context), tool.timeout)) as items:
+    async with closing(with_timeout(tool.call(pending.arguments, tool_context), tool.timeout)) as items:
         async for item in items:
             match item:
                 case Pause(asks, state):
-                    yield Pause(asks, to_builtins(Kept(kept.arguments, state)))
+                    yield Pause(asks, to_builtins(PendingCall(pending.arguments, state)))
                 case Result():
-                    yield await output(stage, item)
+                    yield await make_output(ctx, item)
                 case _:
                     yield item
 
 
-def operation(stage: Stage) -> Tool:
-    found = stage.kit.operations.get(endpoint(stage.step))
-    if found is None or found.call is None:
-        raise StepFailed(f"The plugin has no operation {endpoint(stage.step)!r} any more.")
-    return found
+def find_operation(ctx: StepContext) -> Tool:
+    tool = ctx.services.operations.get(normalize_endpoint(ctx.step))
+    if tool is None or tool.call is None:
+        raise StepError(f"The plugin has no operation {normalize_endpoint(ctx.step)!r} any more.")
+    return tool
 
 
-def endpoint(step: Step) -> str:
+def normalize_endpoint(step: Step) -> str:
     """Return the endpoint as an operation id: upper-case method, one space, path."""
     method, _, path = " ".join(str(step.params.get("endpoint", "")).split()).partition(" ")
     return f"{method.upper()} {path}"
 
 
-async def output(stage: Stage, result: Result) -> Output:
+async def make_output(ctx: StepContext, result: Result) -> StepOutput:
     match result:
         case Result({"error": {"code": "denied"}}, failed=True):
             # Not an error: no retry and no on_error.
-            raise FlowStopped(f"The step {stage.step.name!r} was not allowed, so the flow ends here.")
+            raise FlowStopped(f"The step {ctx.step.name!r} was not allowed, so the flow ends here.")
         case Result({"error": {"message": str(message)}}, failed=True):
-            raise StepFailed(message)
+            raise StepError(message)
         case Result(failed=True):
-            raise StepFailed(result.text)
+            raise StepError(result.text)
         case _:
             pass
     content = result.content
-    large = isinstance(content, str) and len(content) > SMALL
-    data = await asyncio.to_thread(opened, content) if large else opened(content)
-    return Output(data, f"Called {endpoint(stage.step)}.")
+    large = isinstance(content, str) and len(content) > INLINE_PARSE_LIMIT
+    data = await asyncio.to_thread(decode_json_text, content) if large else decode_json_text(content)
+    return StepOutput(data, f"Called {normalize_endpoint(ctx.step)}.")
 
 
 # Arguments
 
 
-def settled(stage: Stage, tool: Tool) -> dict[str, Any]:
+def get_known_arguments(ctx: StepContext, tool: Tool) -> dict[str, Any]:
     """Return the arguments known without a model: the step's values, then equal names of the step before."""
-    given = stage.step.params.get("values")
-    values = value_of(given, Names(stage)) if isinstance(given, dict) else {}
+    template = ctx.step.params.get("values")
+    values = fill_value(template, StepVariables(ctx)) if isinstance(template, dict) else {}
     known = {name: value for name, value in values.items() if value is not None}
-    before = opened(data_of(stage))
-    if not isinstance(before, dict):
+    previous = decode_json_text(get_input_data(ctx))
+    if not isinstance(previous, dict):
         return known
     properties = tool.parameters.get("properties") or {}
     same = {
-        name: before[name]
+        name: previous[name]
         for name in tool.parameters.get("required") or ()
-        if name in before and name not in known and fits(tool, properties.get(name), before[name])
+        if name in previous
+        and name not in known
+        and matches_schema(tool, properties.get(name), previous[name])
     }
     return {**same, **known}
 
 
-def fits(tool: Tool, schema: Any, value: Any) -> bool:
+def matches_schema(tool: Tool, schema: Any, value: Any) -> bool:
     if not isinstance(schema, dict) or value is None:
         return False
     try:
-        return checker(within_defs(tool, schema)).problem(value) is None
+        return get_validator(add_defs(tool, schema)).find_problem(value) is None
     except CallerError:
         return False
 
 
-def within_defs(tool: Tool, schema: Schema) -> Schema:
+def add_defs(tool: Tool, schema: Schema) -> Schema:
     return {**schema, "$defs": tool.parameters["$defs"]} if "$defs" in tool.parameters else schema
 
 
-def unknown(tool: Tool, known: Mapping[str, Any], fixed: bool) -> Schema | None:
+def build_missing_schema(tool: Tool, known: Mapping[str, Any], fixed: bool) -> Schema | None:
     """Return the schema of arguments for the model to fill: missing required ones (nullable), and optional
     ones unless `fixed`. None if nothing is missing."""
     properties = tool.parameters.get("properties") or {}
@@ -163,40 +169,46 @@ def unknown(tool: Tool, known: Mapping[str, Any], fixed: bool) -> Schema | None:
     wanted = {name: {"anyOf": [properties.get(name, {}), {"type": "null"}]} for name in required}
     if not fixed:
         wanted |= {name: properties[name] for name in others}
-    made: Schema = {"type": "object", "properties": wanted, "required": required}
-    return within_defs(tool, made)
+    schema: Schema = {"type": "object", "properties": wanted, "required": required}
+    return add_defs(tool, schema)
 
 
-def about(stage: Stage, tool: Tool) -> str:
-    return f"The operation is {endpoint(stage.step)}: {tool.description}"
+def describe_operation(ctx: StepContext, tool: Tool) -> str:
+    return f"The operation is {normalize_endpoint(ctx.step)}: {tool.description}"
 
 
-async def asked(stage: Stage, tool: Tool, background: str, schema: Schema) -> dict[str, Any]:
-    said = await structured(stage.kit.model, f"{background}\n\n{about(stage, tool)}", schema)
-    return {name: value for name, value in said.items() if value is not None}
+async def ask_model(ctx: StepContext, tool: Tool, background: str, schema: Schema) -> dict[str, Any]:
+    answer = await generate_structured(
+        ctx.services.model, f"{background}\n\n{describe_operation(ctx, tool)}", schema
+    )
+    return {name: value for name, value in answer.items() if value is not None}
 
 
 # Before it runs
 
 
-def repeatable(step: Step, kit: Kit) -> bool:
-    return endpoint(step) in kit.repeatable
+def repeatable(step: Step, services: FlowServices) -> bool:
+    return normalize_endpoint(step) in services.repeatable
 
 
-def check(step: Step, flow: Flow, known: Known) -> Iterator[Problem]:
+def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     for name in step.params:
         if name not in PARAMS:
             what = f"An api step has no {name!r}; it is passed over."
-            yield problem(flow, step, f"params.{name}", what, f"It has {', '.join(PARAMS)}.", "warning")
-    named = endpoint(step)
-    if named not in known.endpoints:
+            yield make_step_problem(
+                flow, step, f"params.{name}", what, f"It has {', '.join(PARAMS)}.", "warning"
+            )
+    name_given = normalize_endpoint(step)
+    if name_given not in known.endpoints:
         what = (
-            f"openapi.yaml has no operation {named.strip()!r}." if named.strip() else "It names no endpoint."
+            f"openapi.yaml has no operation {name_given.strip()!r}."
+            if name_given.strip()
+            else "It names no endpoint."
         )
-        yield problem(flow, step, "params.endpoint", what, hint(named, known.endpoints))
+        yield make_step_problem(flow, step, "params.endpoint", what, format_hint(name_given, known.endpoints))
     if not isinstance(step.params.get("values", {}), dict):
         fix = "Write names and values, such as host: web-1."
-        yield problem(flow, step, "params.values", "They are no mapping.", fix)
-    for hole, near in misspelt(step.params.get("values"), flow):
+        yield make_step_problem(flow, step, "params.values", "They are no mapping.", fix)
+    for hole, near in find_misspelt_variables(step.params.get("values"), flow):
         what = f"{{{hole}}} is text: nothing is called so."
-        yield problem(flow, step, "params.values", what, f"Did you mean {{{near}}}?", "style")
+        yield make_step_problem(flow, step, "params.values", what, f"Did you mean {{{near}}}?", "style")

@@ -8,46 +8,50 @@ from typing import Any
 
 from rightseat.errors import CallerError
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.flows.known import Known, problem
-from rightseat.plugins.flows.names import Names
-from rightseat.plugins.flows.stage import Output, Stage
-from rightseat.plugins.flows.template import filled
+from rightseat.plugins.flows.known import FlowReferences, make_step_problem
+from rightseat.plugins.flows.names import StepVariables
+from rightseat.plugins.flows.stage import StepContext, StepOutput
+from rightseat.plugins.flows.template import fill_template
 from rightseat.plugins.problem import Problem
 from rightseat.types.events import Event
-from rightseat.types.schema import checker
+from rightseat.types.schema import get_validator
 from rightseat.types.tools import Ask, Pause
 
 ANSWER = "answer"
 
 
-def check(step: Step, flow: Flow, known: Known) -> Iterator[Problem]:
+def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     params = step.params
     if not isinstance(params.get("question"), str) or not params["question"].strip():
-        yield problem(flow, step, "params.question", "It asks nothing.", "Write the question.")
+        yield make_step_problem(flow, step, "params.question", "It asks nothing.", "Write the question.")
     options = params.get("options")
     if options is not None and not (isinstance(options, list) and options):
-        yield problem(flow, step, "params.options", "It is no list of answers.", "Write them, or none.")
+        yield make_step_problem(
+            flow, step, "params.options", "It is no list of answers.", "Write them, or none."
+        )
     schema = params.get("schema")
     if schema is None:
         return
     try:
         if not isinstance(schema, dict):
             raise CallerError("It is no JSON Schema.")
-        checker(schema)
+        get_validator(schema)
     except CallerError as error:
-        yield problem(flow, step, "params.schema", error.message, "Write `type:` and `properties:`.")
+        yield make_step_problem(
+            flow, step, "params.schema", error.message, "Write `type:` and `properties:`."
+        )
 
 
-async def run(stage: Stage) -> AsyncIterator[Event | Output | Pause]:
-    if stage.answers:
-        yield output(stage.answers[-1], stage.step.params)
+async def run(ctx: StepContext) -> AsyncIterator[Event | StepOutput | Pause]:
+    if ctx.answers:
+        yield make_output(ctx.answers[-1], ctx.step.params)
     else:
-        yield Pause((question(stage),))
+        yield Pause((build_question(ctx),))
 
 
-def question(stage: Stage) -> Ask:
-    params = stage.step.params
-    text = filled(str(params.get("question") or ""), Names(stage))
+def build_question(ctx: StepContext) -> Ask:
+    params = ctx.step.params
+    text = fill_template(str(params.get("question") or ""), StepVariables(ctx))
     schema, options = params.get("schema"), params.get("options")
     if isinstance(schema, dict):
         return Ask(text, "form", schema)
@@ -57,6 +61,6 @@ def question(stage: Stage) -> Ask:
     return Ask(text)
 
 
-def output(answer: Any, params: dict[str, Any]) -> Output:
+def make_output(answer: Any, params: dict[str, Any]) -> StepOutput:
     chosen = isinstance(params.get("options"), list) and not isinstance(params.get("schema"), dict)
-    return Output(answer[ANSWER] if chosen and isinstance(answer, dict) else answer)
+    return StepOutput(answer[ANSWER] if chosen and isinstance(answer, dict) else answer)

@@ -8,13 +8,20 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from rightseat.documents.shape import written
+from rightseat.documents.shape import encode_json
 from rightseat.plugins.flows import jsonpath
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.flows.known import Known, hint, problem
-from rightseat.plugins.flows.names import data_of
-from rightseat.plugins.flows.path import BadPath, Missing, at, keys, opened, there
-from rightseat.plugins.flows.stage import Output, Stage
+from rightseat.plugins.flows.known import FlowReferences, format_hint, make_step_problem
+from rightseat.plugins.flows.names import get_input_data
+from rightseat.plugins.flows.path import (
+    InvalidPath,
+    PathNotFound,
+    decode_json_text,
+    describe_value,
+    parse_path,
+    resolve_path,
+)
+from rightseat.plugins.flows.stage import StepContext, StepOutput
 from rightseat.plugins.problem import Problem
 from rightseat.types.events import Artifact, Event
 from rightseat.types.tools import Pause
@@ -22,94 +29,100 @@ from rightseat.types.tools import Pause
 PARAMS = ("keys", "from")
 
 
-async def run(stage: Stage) -> AsyncIterator[Event | Output | Pause]:
-    data = opened(source(stage))
-    paths = wanted(stage.step.params["keys"])
+async def run(ctx: StepContext) -> AsyncIterator[Event | StepOutput | Pause]:
+    data = decode_json_text(get_source_data(ctx))
+    paths = parse_keys(ctx.step.params["keys"])
     # A JSONPath may scan all of large data.
-    far = any(map(jsonpath.is_one, paths.values()))
-    found = await asyncio.to_thread(all_of, data, paths) if far else all_of(data, paths)
-    yield Artifact(f"extract-{secrets.token_hex(8)}", "table", stage.step.name, table(found))
-    yield Output(found, f"Took {', '.join(found)}.")
+    uses_jsonpath = any(map(jsonpath.is_jsonpath, paths.values()))
+    values = await asyncio.to_thread(extract_all, data, paths) if uses_jsonpath else extract_all(data, paths)
+    yield Artifact(f"extract-{secrets.token_hex(8)}", "table", ctx.step.name, make_rows(values))
+    yield StepOutput(values, f"Took {', '.join(values)}.")
 
 
-def all_of(data: Any, paths: dict[str, str]) -> dict[str, Any]:
-    return {name: taken(data, path) for name, path in paths.items()}
+def extract_all(data: Any, paths: dict[str, str]) -> dict[str, Any]:
+    return {name: extract_value(data, path) for name, path in paths.items()}
 
 
-def source(stage: Stage) -> Any:
-    name = stage.step.params.get("from")
+def get_source_data(ctx: StepContext) -> Any:
+    name = ctx.step.params.get("from")
     if name is None:
-        return data_of(stage)
-    if name not in stage.outputs:
-        raise Missing(f"The step {name!r} has not run, so it gave nothing to take from.")
-    return stage.outputs[name].data
+        return get_input_data(ctx)
+    if name not in ctx.outputs:
+        raise PathNotFound(f"The step {name!r} has not run, so it gave nothing to take from.")
+    return ctx.outputs[name].data
 
 
-def wanted(given: Any) -> dict[str, str]:
+def parse_keys(value: Any) -> dict[str, str]:
     """Return name → path. A listed path is named by its last key, or in full where two would be equal."""
-    if isinstance(given, dict):
-        return {str(name): str(path) for name, path in given.items()}
-    listed = [str(one) for one in (given if isinstance(given, list) else [given])]
-    count = Counter(map(last, listed))
-    return {last(path) if count[last(path)] == 1 else path: path for path in listed}
+    if isinstance(value, dict):
+        return {str(name): str(path) for name, path in value.items()}
+    listed = [str(one) for one in (value if isinstance(value, list) else [value])]
+    count = Counter(map(get_last_key, listed))
+    return {get_last_key(path) if count[get_last_key(path)] == 1 else path: path for path in listed}
 
 
-def last(path: str) -> str:
-    if jsonpath.is_one(path):
-        return jsonpath.last_name(path)
-    names = [key for key in keys(path) if isinstance(key, str)]
+def get_last_key(path: str) -> str:
+    if jsonpath.is_jsonpath(path):
+        return jsonpath.last_jsonpath_key(path)
+    names = [key for key in parse_path(path) if isinstance(key, str)]
     return names[-1] if names else path
 
 
-def taken(data: Any, path: str) -> Any:
-    if jsonpath.is_one(path):
-        return jsonpath.taken(data, path)
+def extract_value(data: Any, path: str) -> Any:
+    if jsonpath.is_jsonpath(path):
+        return jsonpath.find_jsonpath(data, path)
     if not isinstance(data, dict | list):
-        raise Missing(f"There is no {path!r}: there is {there(data)}.")
+        raise PathNotFound(f"There is no {path!r}: there is {describe_value(data)}.")
     try:
-        return at(data, keys(path))
-    except Missing:
+        return resolve_path(data, parse_path(path))
+    except PathNotFound:
         if isinstance(data, dict) and path in data:
             # A key that contains dots.
             return data[path]
         raise
 
 
-def table(found: dict[str, Any]) -> Any:
+def make_rows(values_by_name: dict[str, Any]) -> Any:
     """Return rows: lists of equal length become columns; a single list of objects is the table itself."""
-    values = list(found.values())
+    values = list(values_by_name.values())
     if len(values) == 1 and isinstance(values[0], list) and values[0]:
-        [[name, rows]] = found.items()
+        [[name, rows]] = values_by_name.items()
         if all(isinstance(row, dict) for row in rows):
             return rows
-        return [{name: cell(one)} for one in rows]
+        return [{name: make_cell(one)} for one in rows]
     if values and all(isinstance(one, list) for one in values) and len({len(one) for one in values}) == 1:
-        return [dict(zip(found, map(cell, row), strict=True)) for row in zip(*values, strict=True)]
-    return [{name: cell(value) for name, value in found.items()}]
+        return [
+            dict(zip(values_by_name, map(make_cell, row), strict=True)) for row in zip(*values, strict=True)
+        ]
+    return [{name: make_cell(value) for name, value in values_by_name.items()}]
 
 
-def cell(value: Any) -> Any:
-    return written(value) if isinstance(value, dict | list) else value
+def make_cell(value: Any) -> Any:
+    return encode_json(value) if isinstance(value, dict | list) else value
 
 
-def check(step: Step, flow: Flow, known: Known) -> Iterator[Problem]:
+def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     for given_name in step.params:
         if given_name not in PARAMS:
             what = f"An extract step has no {given_name!r}; it is passed over."
-            yield problem(flow, step, f"params.{given_name}", what, f"It has {', '.join(PARAMS)}.", "warning")
+            yield make_step_problem(
+                flow, step, f"params.{given_name}", what, f"It has {', '.join(PARAMS)}.", "warning"
+            )
     source = step.params.get("from")
     if source is not None and source not in flow.steps:
-        yield problem(
-            flow, step, "params.from", f"There is no step {source!r}.", hint(str(source), flow.steps)
+        yield make_step_problem(
+            flow, step, "params.from", f"There is no step {source!r}.", format_hint(str(source), flow.steps)
         )
     given = step.params.get("keys")
     items = list(given.values()) if isinstance(given, dict) else [given] if isinstance(given, str) else given
     if not isinstance(items, list) or not items:
         fix = "Write keys: [result.url], or a JSONPath such as $.hosts[*].name."
-        yield problem(flow, step, "params.keys", "It says not what to take.", fix)
+        yield make_step_problem(flow, step, "params.keys", "It says not what to take.", fix)
         return
     for number, path in enumerate(items):
         try:
-            wanted([path])
-        except BadPath as error:
-            yield problem(flow, step, f"params.keys[{number}]", str(error), "See docs/flows.md, extract.")
+            parse_keys([path])
+        except InvalidPath as error:
+            yield make_step_problem(
+                flow, step, f"params.keys[{number}]", str(error), "See docs/flows.md, extract."
+            )

@@ -8,53 +8,59 @@ from collections.abc import AsyncIterator, Iterator
 from msgspec.structs import replace
 
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.flows.inner import inner
-from rightseat.plugins.flows.known import Known, hint, problem
-from rightseat.plugins.flows.names import Names
-from rightseat.plugins.flows.stage import Kit, Output, Stage, StepFailed
-from rightseat.plugins.flows.template import filled
+from rightseat.plugins.flows.inner import stream_subflow
+from rightseat.plugins.flows.known import FlowReferences, format_hint, make_step_problem
+from rightseat.plugins.flows.names import StepVariables
+from rightseat.plugins.flows.stage import FlowServices, StepContext, StepError, StepOutput
+from rightseat.plugins.flows.template import fill_template
 from rightseat.plugins.problem import Problem
 from rightseat.types.events import Event
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause
 
-DEEPEST = 5
+MAX_FLOW_DEPTH = 5
 
 
-def check(step: Step, flow: Flow, known: Known) -> Iterator[Problem]:
+def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     name = step.params.get("flow")
     if not isinstance(name, str) or not name:
-        yield problem(flow, step, "params.flow", "It names no flow.", hint("", known.flows))
+        yield make_step_problem(flow, step, "params.flow", "It names no flow.", format_hint("", known.flows))
     elif name in (flow.name, flow.id):
-        yield problem(flow, step, "params.flow", "A flow cannot run itself.", "Use `next` or a loop.")
-    elif name not in known.flows and not foreign(name, flow):
+        yield make_step_problem(
+            flow, step, "params.flow", "A flow cannot run itself.", "Use `next` or a loop."
+        )
+    elif name not in known.flows and not is_other_plugin(name, flow):
         what = f"There is no flow {name!r} in this plugin."
-        yield problem(flow, step, "params.flow", what, hint(name, known.flows))
+        yield make_step_problem(flow, step, "params.flow", what, format_hint(name, known.flows))
 
 
-def foreign(name: str, flow: Flow) -> bool:
+def is_other_plugin(name: str, flow: Flow) -> bool:
     plugin, slash, _ = name.partition("/")
     return bool(slash) and plugin != flow.plugin
 
 
-async def run(stage: Stage) -> AsyncIterator[Event | Output | Pause]:
-    flow, kit = found(stage)
-    if stage.turn.depth >= DEEPEST:
-        raise StepFailed(f"Flows run each other more than {DEEPEST} deep.")
-    asked = stage.step.params.get("question")
-    question = filled(asked, Names(stage)) if isinstance(asked, str) and asked else stage.question
-    turn = replace(stage.turn, depth=stage.turn.depth + 1)
-    playing = inner(stage, flow, kit=kit, turn=turn, question=question, final=stage.last)
-    async with closing(playing) as items:
+async def run(ctx: StepContext) -> AsyncIterator[Event | StepOutput | Pause]:
+    flow, services = find_flow(ctx)
+    if ctx.turn.depth >= MAX_FLOW_DEPTH:
+        raise StepError(f"Flows run each other more than {MAX_FLOW_DEPTH} deep.")
+    template = ctx.step.params.get("question")
+    question = (
+        fill_template(template, StepVariables(ctx))
+        if isinstance(template, str) and template
+        else ctx.question
+    )
+    turn = replace(ctx.turn, depth=ctx.turn.depth + 1)
+    stream = stream_subflow(ctx, flow, services=services, turn=turn, question=question, final=ctx.last)
+    async with closing(stream) as items:
         async for item in items:
             yield item
 
 
-def found(stage: Stage) -> tuple[Flow, Kit]:
-    name = str(stage.step.params.get("flow") or "")
-    flow = stage.kit.flows.get(name) or stage.kit.flows.get(f"{stage.flow.plugin}/{name}")
+def find_flow(ctx: StepContext) -> tuple[Flow, FlowServices]:
+    name = str(ctx.step.params.get("flow") or "")
+    flow = ctx.services.flows.get(name) or ctx.services.flows.get(f"{ctx.flow.plugin}/{name}")
     if flow is None:
-        raise StepFailed(f"There is no flow {name!r}.")
-    if flow.plugin == stage.flow.plugin or stage.kit.others is None:
-        return flow, stage.kit
-    return flow, stage.kit.others(flow.plugin)
+        raise StepError(f"There is no flow {name!r}.")
+    if flow.plugin == ctx.flow.plugin or ctx.services.get_plugin_services is None:
+        return flow, ctx.services
+    return flow, ctx.services.get_plugin_services(flow.plugin)

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.flows.known import Known, problem
-from rightseat.plugins.flows.names import Names, misspelt
-from rightseat.plugins.flows.stage import Output, Stage
-from rightseat.plugins.flows.template import filled
+from rightseat.plugins.flows.known import FlowReferences, make_step_problem
+from rightseat.plugins.flows.names import StepVariables, find_misspelt_variables
+from rightseat.plugins.flows.stage import StepContext, StepOutput
+from rightseat.plugins.flows.template import fill_template
 from rightseat.plugins.problem import Problem
 from rightseat.types.events import Event
 from rightseat.types.tools import Pause
@@ -17,24 +17,26 @@ from rightseat.types.tools import Pause
 SAY = "say"
 
 
-async def run(stage: Stage) -> AsyncIterator[Event | Output | Pause]:
-    words = stage.step.params.get(SAY)
-    if isinstance(words, str) and stage.last:
-        yield Output(filled(words, Names(stage)), spoken=True)
+async def run(ctx: StepContext) -> AsyncIterator[Event | StepOutput | Pause]:
+    words = ctx.step.params.get(SAY)
+    if isinstance(words, str) and ctx.last:
+        yield StepOutput(fill_template(words, StepVariables(ctx)), spoken=True)
     else:
-        yield Output(stage.previous.data if stage.previous else None)
+        yield StepOutput(ctx.previous.data if ctx.previous else None)
 
 
-def check(step: Step, flow: Flow, known: Known) -> Iterator[Problem]:
+def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     words = step.params.get(SAY)
     if words is None:
         return
     if not isinstance(words, str):
-        yield problem(flow, step, f"params.{SAY}", "It is not a text.", "Write what should be said.")
+        yield make_step_problem(
+            flow, step, f"params.{SAY}", "It is not a text.", "Write what should be said."
+        )
         return
-    for hole, near in misspelt(words, flow):
+    for hole, near in find_misspelt_variables(words, flow):
         what = f"{{{hole}}} is text: nothing is called so."
-        yield problem(flow, step, f"params.{SAY}", what, f"Did you mean {{{near}}}?", "style")
+        yield make_step_problem(flow, step, f"params.{SAY}", what, f"Did you mean {{{near}}}?", "style")
     if step.next is not None:
         what = "Only the last step says something."
-        yield problem(flow, step, f"params.{SAY}", what, "Take `next` away, or `say`.", "warning")
+        yield make_step_problem(flow, step, f"params.{SAY}", what, "Take `next` away, or `say`.", "warning")

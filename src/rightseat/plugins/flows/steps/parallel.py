@@ -9,79 +9,87 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rightseat.plugins.flows.check import of_steps, ways
+from rightseat.plugins.flows.check import check_steps, check_transitions
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.flows.inner import Place, inner
-from rightseat.plugins.flows.known import Known, problem
-from rightseat.plugins.flows.progress import restored
-from rightseat.plugins.flows.stage import Output, Stage, StepFailed
-from rightseat.plugins.flows.written import sequence
+from rightseat.plugins.flows.inner import SubflowState, stream_subflow
+from rightseat.plugins.flows.known import FlowReferences, make_step_problem
+from rightseat.plugins.flows.progress import restore_progress
+from rightseat.plugins.flows.stage import StepContext, StepError, StepOutput
+from rightseat.plugins.flows.written import parse_nested_steps
 from rightseat.plugins.problem import Problem
 from rightseat.types.events import Event
 from rightseat.types.streams import closing, merge
 from rightseat.types.tools import Ask, Pause
 
-MOST = 50
-AT_ONCE = 4
+MAX_BRANCHES = 50
+DEFAULT_AT_ONCE = 4
 
 
-def check(step: Step, flow: Flow, known: Known) -> Iterator[Problem]:
-    given = step.params.get("branches")
-    if not isinstance(given, dict) or not given:
+def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
+    branches_value = step.params.get("branches")
+    if not isinstance(branches_value, dict) or not branches_value:
         fix = "Write a name for each, and its call_type and params."
-        yield problem(flow, step, "params.branches", "There are none.", fix)
+        yield make_step_problem(flow, step, "params.branches", "There are none.", fix)
         return
-    if len(given) > MOST:
-        yield problem(flow, step, "params.branches", f"There are more than {MOST}.", "Use a loop.")
-    at_once = step.params.get("at_once", AT_ONCE)
-    if not isinstance(at_once, int) or isinstance(at_once, bool) or not 1 <= at_once <= MOST:
-        yield problem(flow, step, "params.at_once", f"It is no number from 1 to {MOST}.", "Write one.")
-    for name, value in given.items():
-        yield from check_inner(value, f"{step.name}/{name}", step, flow, known)
+    if len(branches_value) > MAX_BRANCHES:
+        yield make_step_problem(
+            flow, step, "params.branches", f"There are more than {MAX_BRANCHES}.", "Use a loop."
+        )
+    at_once = step.params.get("at_once", DEFAULT_AT_ONCE)
+    if not isinstance(at_once, int) or isinstance(at_once, bool) or not 1 <= at_once <= MAX_BRANCHES:
+        yield make_step_problem(
+            flow, step, "params.at_once", f"It is no number from 1 to {MAX_BRANCHES}.", "Write one."
+        )
+    for name, value in branches_value.items():
+        yield from check_nested_steps(value, f"{step.name}/{name}", step, flow, known)
 
 
-def check_inner(value: Any, name: str, step: Step, flow: Flow, known: Known) -> Iterator[Problem]:
+def check_nested_steps(
+    value: Any, name: str, step: Step, flow: Flow, known: FlowReferences
+) -> Iterator[Problem]:
     """Check the steps nested in a step."""
     try:
-        made = sequence(value, name, flow)
+        subflow = parse_nested_steps(value, name, flow)
     except ValueError as error:
-        yield problem(flow, step, "params", f"{name}: {error}", "See the chapter on steps in docs/flows.md.")
+        yield make_step_problem(
+            flow, step, "params", f"{name}: {error}", "See the chapter on steps in docs/flows.md."
+        )
         return
-    first = next(iter(made.steps))
-    around = replace(flow, steps={**flow.steps, **made.steps})
-    for one in (*of_steps(made, known, around), *ways(made, first)):
-        yield problem(flow, step, "params", f"{name}: {one.what}", one.fix, one.gravity)
+    first = next(iter(subflow.steps))
+    scope = replace(flow, steps={**flow.steps, **subflow.steps})
+    for one in (*check_steps(subflow, known, scope), *check_transitions(subflow, first)):
+        yield make_step_problem(flow, step, "params", f"{name}: {one.what}", one.fix, one.gravity)
 
 
-def branches(stage: Stage) -> dict[str, Flow]:
-    given = stage.step.params.get("branches") or {}
+def parse_branches(ctx: StepContext) -> dict[str, Flow]:
+    value_by_name = ctx.step.params.get("branches") or {}
     try:
         return {
-            str(name): sequence(value, f"{stage.step.name}/{name}", stage.flow, str(name))
-            for name, value in given.items()
+            str(name): parse_nested_steps(value, f"{ctx.step.name}/{name}", ctx.flow, str(name))
+            for name, value in value_by_name.items()
         }
     except ValueError as error:
-        raise StepFailed(str(error)) from None
+        raise StepError(str(error)) from None
 
 
-async def run(stage: Stage) -> AsyncIterator[Event | Output | Pause]:
-    flows = branches(stage)
-    states: dict[str, Any] = await heard(stage, flows)
-    gate = asyncio.Semaphore(int(stage.step.params.get("at_once", AT_ONCE)))
+async def run(ctx: StepContext) -> AsyncIterator[Event | StepOutput | Pause]:
+    flows = parse_branches(ctx)
+    states: dict[str, Any] = await restore_branch_states(ctx, flows)
+    semaphore = asyncio.Semaphore(int(ctx.step.params.get("at_once", DEFAULT_AT_ONCE)))
     names = list(flows)
-    found: dict[str, Output] = {}
+    outputs: dict[str, StepOutput] = {}
     paused: dict[str, Pause] = {}
-    streams = [branch(stage, name, flows[name], states, gate) for name in names]
+    streams = [stream_branch(ctx, name, flows[name], states, semaphore) for name in names]
     async with closing(merge(*streams)) as items:
         async for number, item in items:
-            if isinstance(item, Output):
-                found[names[number]] = item
+            if isinstance(item, StepOutput):
+                outputs[names[number]] = item
             elif isinstance(item, Pause):
                 paused[names[number]] = item
             else:
                 yield item
     if not paused:
-        yield Output({name: found[name].data for name in names}, f"{len(names)} branches were run.")
+        yield StepOutput({name: outputs[name].data for name in names}, f"{len(names)} branches were run.")
         return
     asks: list[Ask] = []
     asked: list[tuple[str, int]] = []
@@ -93,36 +101,36 @@ async def run(stage: Stage) -> AsyncIterator[Event | Output | Pause]:
     yield Pause(tuple(asks), {"branches": states, "asked": asked})
 
 
-async def heard(stage: Stage, flows: dict[str, Flow]) -> dict[str, Any]:
+async def restore_branch_states(ctx: StepContext, flows: dict[str, Flow]) -> dict[str, Any]:
     """Return each branch's state, with the answers to its own questions."""
-    if not isinstance(stage.state, dict):
+    if not isinstance(ctx.state, dict):
         return {}
-    states: dict[str, Any] = dict(stage.state.get("branches") or {})
-    if not stage.answers:
+    states: dict[str, Any] = dict(ctx.state.get("branches") or {})
+    if not ctx.answers:
         return states
-    asked = stage.state.get("asked") or []
-    place = len(stage.answers) - sum(count for _, count in asked)
+    asked = ctx.state.get("asked") or []
+    place = len(ctx.answers) - sum(count for _, count in asked)
     for name, count in asked:
-        answers = stage.answers[place : place + count]
+        answers = ctx.answers[place : place + count]
         place += count
         if name in flows:
-            states[name] = restored(states[name], flows[name]).heard(answers).plain
-    await stage.keep({"branches": states})
+            states[name] = restore_progress(states[name], flows[name]).with_answers(answers).as_dict
+    await ctx.save_state({"branches": states})
     return states
 
 
-async def branch(
-    stage: Stage, name: str, flow: Flow, states: dict[str, Any], gate: asyncio.Semaphore
-) -> AsyncIterator[Event | Output | Pause]:
-    async def keep(state: Any) -> None:
+async def stream_branch(
+    ctx: StepContext, name: str, flow: Flow, states: dict[str, Any], semaphore: asyncio.Semaphore
+) -> AsyncIterator[Event | StepOutput | Pause]:
+    async def save_state(state: Any) -> None:
         states[name] = state
-        await stage.keep({"branches": dict(states)})
+        await ctx.save_state({"branches": dict(states)})
 
-    place = Place(states.get(name), (), keep)
-    async with gate:
-        playing = inner(
-            stage, flow, around=stage.outputs, before=stage.previous, mark=f"/{name}", place=place
+    saved = SubflowState(states.get(name), (), save_state)
+    async with semaphore:
+        stream = stream_subflow(
+            ctx, flow, outer_outputs=ctx.outputs, previous=ctx.previous, key_suffix=f"/{name}", saved=saved
         )
-        async with closing(playing) as items:
+        async with closing(stream) as items:
             async for item in items:
                 yield item

@@ -10,30 +10,36 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rightseat.documents.shape import Shape
-from rightseat.engine.structured import structured
+from rightseat.documents.shape import JsonCutter
+from rightseat.engine.structured import generate_structured
 from rightseat.errors import UpstreamGarbled
-from rightseat.plugins.charts.chart import KINDS, Chart, default, fitting, schema
-from rightseat.plugins.charts.grid import Grid, NoTable, grid
-from rightseat.plugins.charts.option import option
-from rightseat.plugins.charts.plot import Plot, plot
-from rightseat.plugins.charts.svg import svg
+from rightseat.plugins.charts.chart import (
+    CHART_KINDS,
+    ChartSpec,
+    build_chart_schema,
+    fit_to_table,
+    make_default_chart,
+)
+from rightseat.plugins.charts.grid import DataTable, NoTableFound, parse_table
+from rightseat.plugins.charts.option import build_option
+from rightseat.plugins.charts.plot import Plot, build_plot
+from rightseat.plugins.charts.svg import render_chart_svg
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.flows.known import Known, hint, problem
-from rightseat.plugins.flows.names import Names, data_of
-from rightseat.plugins.flows.path import opened
-from rightseat.plugins.flows.prompts import room
-from rightseat.plugins.flows.stage import Output, Stage, StepFailed
-from rightseat.plugins.flows.template import filled
+from rightseat.plugins.flows.known import FlowReferences, format_hint, make_step_problem
+from rightseat.plugins.flows.names import StepVariables, get_input_data
+from rightseat.plugins.flows.path import decode_json_text
+from rightseat.plugins.flows.prompts import prompt_budget
+from rightseat.plugins.flows.stage import StepContext, StepError, StepOutput
+from rightseat.plugins.flows.template import fill_template
 from rightseat.plugins.problem import Problem
 from rightseat.types.events import Artifact, Event
 from rightseat.types.tools import Pause
 from rightseat.types.turn import Turn
 
-GIVEN = ("kind", "x", "y", "series", "log")
-PARAMS = ("from", "title", "choose", *GIVEN)
-SHOWN = 400
-ASKED = """\
+CHART_PARAMS = ("kind", "x", "y", "series", "log")
+PARAMS = ("from", "title", "choose", *CHART_PARAMS)
+MAX_TABLE_TOKENS = 400
+CHART_PROMPT = """\
 Choose how to draw this table so that the chart answers the question.
 kind: bar compares over x, line and area show a course, stacked the parts of a sum, pie and ring shares of
 one, scatter two numbers against each other, heatmap a number over two columns (x and series).
@@ -51,98 +57,106 @@ Question:
 """
 
 
-async def run(stage: Stage) -> AsyncIterator[Event | Output | Pause]:
+async def run(ctx: StepContext) -> AsyncIterator[Event | StepOutput | Pause]:
     try:
-        found = await asyncio.to_thread(grid, opened(table_of(stage)))
-    except NoTable as error:
-        raise StepFailed(f"It cannot be drawn: {error}") from None
-    chart = await chosen(stage, found)
-    title = stage.step.params.get("title")
+        table = await asyncio.to_thread(parse_table, decode_json_text(get_table_data(ctx)))
+    except NoTableFound as error:
+        raise StepError(f"It cannot be drawn: {error}") from None
+    chart = await choose_chart(ctx, table)
+    title = ctx.step.params.get("title")
     if isinstance(title, str):
-        chart = fitting(replace(chart, title=filled(title, Names(stage))), found)
-    made = await asyncio.to_thread(plot, chart, found)
-    drawn = option(made)
-    yield shown(stage.turn, made, drawn, chart.title or stage.step.name)
-    more = ", of its first rows" if found.cut else ""
-    yield Output(drawn, f"Drew a chart: {chart.kind}{more}.")
+        chart = fit_to_table(replace(chart, title=fill_template(title, StepVariables(ctx))), table)
+    plotted = await asyncio.to_thread(build_plot, chart, table)
+    chart_option = build_option(plotted)
+    yield make_artifact(ctx.turn, plotted, chart_option, chart.title or ctx.step.name)
+    more = ", of its first rows" if table.is_truncated else ""
+    yield StepOutput(chart_option, f"Drew a chart: {chart.kind}{more}.")
 
 
-def table_of(stage: Stage) -> Any:
-    source = stage.step.params.get("from")
+def get_table_data(ctx: StepContext) -> Any:
+    source = ctx.step.params.get("from")
     if source is None:
-        return data_of(stage)
-    if source not in stage.outputs:
-        raise StepFailed(f"The step {source!r} has given nothing to draw.")
-    return stage.outputs[source].data
+        return get_input_data(ctx)
+    if source not in ctx.outputs:
+        raise StepError(f"The step {source!r} has given nothing to draw.")
+    return ctx.outputs[source].data
 
 
-async def chosen(stage: Stage, found: Grid) -> Chart:
-    guess = default(found, stage.question)
-    given = {name: stage.step.params[name] for name in GIVEN if name in stage.step.params}
-    if given:
-        return fitting(filled_in(guess, given), found)
-    if stage.step.params.get("choose", True) is False:
+async def choose_chart(ctx: StepContext, table: DataTable) -> ChartSpec:
+    guess = make_default_chart(table, ctx.question)
+    params = {name: ctx.step.params[name] for name in CHART_PARAMS if name in ctx.step.params}
+    if params:
+        return fit_to_table(apply_params(guess, params), table)
+    if ctx.step.params.get("choose", True) is False:
         return guess
     try:
-        answer = await structured(stage.kit.model, asked(stage, found), schema(found))
+        answer = await generate_structured(
+            ctx.services.model, build_chart_prompt(ctx, table), build_chart_schema(table)
+        )
     except UpstreamGarbled:
         # Fall back to the default chart.
         return guess
-    return fitting(filled_in(guess, answer), found)
+    return fit_to_table(apply_params(guess, answer), table)
 
 
-def filled_in(guess: Chart, given: dict[str, Any]) -> Chart:
-    y = given.get("y", guess.y)
-    x = str(given.get("x", guess.x) or "")
+def apply_params(guess: ChartSpec, params: dict[str, Any]) -> ChartSpec:
+    y = params.get("y", guess.y)
+    x = str(params.get("x", guess.x) or "")
     # The guessed series may be the x that was given.
-    series = str(given.get("series", "" if guess.series == x else guess.series) or "")
-    return Chart(
-        kind=given.get("kind", guess.kind),
+    series = str(params.get("series", "" if guess.series == x else guess.series) or "")
+    return ChartSpec(
+        kind=params.get("kind", guess.kind),
         x=x,
         y=tuple([y] if isinstance(y, str) else y),
         series=series,
-        title=str(given.get("title") or ""),
-        log=given.get("log") is True,
+        title=str(params.get("title") or ""),
+        log=params.get("log") is True,
     )
 
 
-def asked(stage: Stage, found: Grid) -> str:
+def build_chart_prompt(ctx: StepContext, table: DataTable) -> str:
     columns = "\n".join(
-        f"- {one.name} ({one.kind}, {len(one.distinct)} different values)" for one in found.columns
+        f"- {one.name} ({one.kind}, {len(one.distinct)} different values)" for one in table.columns
     )
-    names = [one.name for one in found.columns]
-    cells = zip(*(one.cells for one in found.columns), strict=True)
+    names = [one.name for one in table.columns]
+    cells = zip(*(one.cells for one in table.columns), strict=True)
     rows = [dict(zip(names, row, strict=True)) for row in cells]
-    shortened = Shape().cut(rows, min(SHOWN, room(stage.kit.context) // 4))
-    return ASKED.format(columns=columns, rows=shortened, question=stage.question)
+    shortened = JsonCutter().cut(rows, min(MAX_TABLE_TOKENS, prompt_budget(ctx.services.context) // 4))
+    return CHART_PROMPT.format(columns=columns, rows=shortened, question=ctx.question)
 
 
-def shown(turn: Turn, made: Plot, drawn: dict[str, Any], name: str) -> Artifact:
+def make_artifact(turn: Turn, plotted: Plot, chart_option: dict[str, Any], name: str) -> Artifact:
     """Return the chart as an artifact, or as an SVG file for clients that show no artifacts."""
     id = f"chart-{secrets.token_hex(8)}"
     if turn.shows_artifacts:
-        return Artifact(id, "chart", name, drawn)
-    data = base64.b64encode(svg(made).encode()).decode()
+        return Artifact(id, "chart", name, chart_option)
+    data = base64.b64encode(render_chart_svg(plotted).encode()).decode()
     return Artifact(id, "file", f"{name}.svg", {"media_type": "image/svg+xml", "data": data})
 
 
-def check(step: Step, flow: Flow, known: Known) -> Iterator[Problem]:
+def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     params = step.params
     for name in params:
         if name not in PARAMS:
             what = f"A render step has no {name!r}; it is passed over."
-            yield problem(flow, step, f"params.{name}", what, f"It has {', '.join(PARAMS)}.", "warning")
+            yield make_step_problem(
+                flow, step, f"params.{name}", what, f"It has {', '.join(PARAMS)}.", "warning"
+            )
     source = params.get("from")
     if source is not None and source not in flow.steps:
         what = f"There is no step {source!r}."
-        yield problem(flow, step, "params.from", what, hint(str(source), flow.steps))
+        yield make_step_problem(flow, step, "params.from", what, format_hint(str(source), flow.steps))
     kind = params.get("kind")
-    if kind is not None and kind not in KINDS:
+    if kind is not None and kind not in CHART_KINDS:
         what = f"There is no chart {kind!r}."
-        yield problem(flow, step, "params.kind", what, hint(str(kind), KINDS))
+        yield make_step_problem(flow, step, "params.kind", what, format_hint(str(kind), CHART_KINDS))
     y = params.get("y", "")
     if not isinstance(y, str) and not (isinstance(y, list) and all(isinstance(one, str) for one in y)):
-        yield problem(flow, step, "params.y", "It names no column.", "Write y: total, or a list of columns.")
+        yield make_step_problem(
+            flow, step, "params.y", "It names no column.", "Write y: total, or a list of columns."
+        )
     for name in ("x", "series"):
         if not isinstance(params.get(name, ""), str):
-            yield problem(flow, step, f"params.{name}", "It names no column.", f"Write {name}: region.")
+            yield make_step_problem(
+                flow, step, f"params.{name}", "It names no column.", f"Write {name}: region."
+            )

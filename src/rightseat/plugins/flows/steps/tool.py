@@ -10,107 +10,113 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.flows.known import Known, hint, problem
-from rightseat.plugins.flows.names import Names
-from rightseat.plugins.flows.path import opened
-from rightseat.plugins.flows.stage import Kit, Output, Stage, StepFailed
-from rightseat.plugins.flows.template import value_of
+from rightseat.plugins.flows.known import FlowReferences, format_hint, make_step_problem
+from rightseat.plugins.flows.names import StepVariables
+from rightseat.plugins.flows.path import decode_json_text
+from rightseat.plugins.flows.stage import FlowServices, StepContext, StepError, StepOutput
+from rightseat.plugins.flows.template import fill_value
 from rightseat.plugins.problem import Problem
 from rightseat.types.events import Event
-from rightseat.types.schema import checker
+from rightseat.types.schema import get_validator
 from rightseat.types.streams import closing
-from rightseat.types.tools import APPROVAL, Ask, Pause, Result, Tool, ToolContext, approves
+from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, Result, Tool, ToolContext, is_approved
 
 KIND = "tool"
 
 
-def name_of(step: Step) -> str:
+def get_tool_name(step: Step) -> str:
     return str(step.params.get("tool") or "") if step.kind == KIND else step.kind
 
 
-def check(step: Step, flow: Flow, known: Known) -> Iterator[Problem]:
-    name = name_of(step)
+def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
+    name = get_tool_name(step)
     if not name:
-        yield problem(flow, step, "params.tool", "It names no tool.", hint("", known.scripts))
+        yield make_step_problem(
+            flow, step, "params.tool", "It names no tool.", format_hint("", known.scripts)
+        )
     elif name not in known.scripts:
         what = f"There is no tool {name!r} in lib/."
-        yield problem(flow, step, "params.tool", what, hint(name, known.scripts))
-    given = step.params.get("arguments")
-    if given is not None and not isinstance(given, dict):
-        yield problem(flow, step, "params.arguments", "They are no mapping.", "Write names and values.")
+        yield make_step_problem(flow, step, "params.tool", what, format_hint(name, known.scripts))
+    arguments_value = step.params.get("arguments")
+    if arguments_value is not None and not isinstance(arguments_value, dict):
+        yield make_step_problem(
+            flow, step, "params.arguments", "They are no mapping.", "Write names and values."
+        )
 
 
-def repeatable(step: Step, kit: Kit) -> bool:
+def repeatable(step: Step, services: FlowServices) -> bool:
     return False
 
 
-async def run(stage: Stage) -> AsyncIterator[Event | Output | Pause]:
-    tool = stage.kit.scripts.get(name_of(stage.step))
+async def run(ctx: StepContext) -> AsyncIterator[Event | StepOutput | Pause]:
+    tool = ctx.services.scripts.get(get_tool_name(ctx.step))
     if tool is None:
-        raise StepFailed(f"There is no tool {name_of(stage.step)!r}.")
-    async with closing(called(tool, arguments(stage, tool), stage)) as items:
+        raise StepError(f"There is no tool {get_tool_name(ctx.step)!r}.")
+    async with closing(stream_tool_call(tool, build_arguments(ctx, tool), ctx)) as items:
         async for item in items:
             yield item
 
 
-def arguments(stage: Stage, tool: Tool) -> dict[str, Any]:
-    params = stage.step.params
-    given = params.get("arguments")
-    if not isinstance(given, dict):
-        given = {key: value for key, value in params.items() if key not in (KIND, "arguments")}
-    made: dict[str, Any] = value_of(given, Names(stage))
-    before = opened(stage.previous.data) if stage.previous else None
+def build_arguments(ctx: StepContext, tool: Tool) -> dict[str, Any]:
+    params = ctx.step.params
+    template = params.get("arguments")
+    if not isinstance(template, dict):
+        template = {key: value for key, value in params.items() if key not in (KIND, "arguments")}
+    values: dict[str, Any] = fill_value(template, StepVariables(ctx))
+    previous = decode_json_text(ctx.previous.data) if ctx.previous else None
     fields = tool.parameters.get("properties") or {}
     for name in fields:
-        if name not in made and isinstance(before, dict) and name in before:
-            made[name] = before[name]
+        if name not in values and isinstance(previous, dict) and name in previous:
+            values[name] = previous[name]
     if "question" in fields:
-        made.setdefault("question", stage.question)
-    return made
+        values.setdefault("question", ctx.question)
+    return values
 
 
-async def called(tool: Tool, given: dict[str, Any], stage: Stage) -> AsyncIterator[Event | Output | Pause]:
+async def stream_tool_call(
+    tool: Tool, arguments: dict[str, Any], ctx: StepContext
+) -> AsyncIterator[Event | StepOutput | Pause]:
     """Call a tool as a step: a failed result raises StepError. A tool with `confirm` first asks for approval;
     its own questions come after that."""
     if tool.call is None:
-        raise StepFailed(f"The tool {tool.name} cannot be called from here.")
-    problem = (tool.check or checker(tool.parameters).problem)(given)
+        raise StepError(f"The tool {tool.name} cannot be called from here.")
+    problem = (tool.check or get_validator(tool.parameters).find_problem)(arguments)
     if problem is not None:
-        raise StepFailed(f"{tool.name}: {problem}")
-    answers = stage.answers
+        raise StepError(f"{tool.name}: {problem}")
+    answers = ctx.answers
     if tool.confirm:
         if not answers:
-            text = f"Allow {tool.name} with {Result(given).text}?"
-            yield Pause((Ask(text, "confirm", APPROVAL),))
+            text = f"Allow {tool.name} with {Result(arguments).text}?"
+            yield Pause((Ask(text, "confirm", APPROVAL_SCHEMA),))
             return
-        if not approves(answers[0]):
-            raise StepFailed("The person did not allow this call.")
+        if not is_approved(answers[0]):
+            raise StepError("The person did not allow this call.")
         answers = answers[1:]
-    context = ToolContext(
-        stage.turn, stage.key, stage.state, answers, budget=budget(stage.kit), key=stage.key
+    tool_context = ToolContext(
+        ctx.turn, ctx.key, ctx.state, answers, budget=get_result_budget(ctx.services), idempotency_key=ctx.key
     )
     last: Result | Pause = Result()
-    async with closing(tool.call(given, context)) as items:
+    async with closing(tool.call(arguments, tool_context)) as items:
         async for item in items:
             if isinstance(item, Result | Pause):
                 last = item
             else:
                 yield item
-    yield last if isinstance(last, Pause) else output(last)
+    yield last if isinstance(last, Pause) else make_output(last)
 
 
-def output(result: Result) -> Output:
+def make_output(result: Result) -> StepOutput:
     """Return the step's output; a class of the original SDK returns `{"output", "message"}`."""
     if result.failed:
-        raise StepFailed(reason(result.content))
+        raise StepError(get_error_message(result.content))
     match result.content:
         case {"output": data, "message": str(message)}:
-            return Output(data, message)
+            return StepOutput(data, message)
         case content:
-            return Output(content)
+            return StepOutput(content)
 
 
-def reason(content: Any) -> str:
+def get_error_message(content: Any) -> str:
     match content:
         case {"error": {"message": str(message)}}:
             return message
@@ -118,5 +124,5 @@ def reason(content: Any) -> str:
             return Result(content).text
 
 
-def budget(kit: Kit) -> int | None:
-    return None if kit.context is None else kit.context * 4 // 5
+def get_result_budget(services: FlowServices) -> int | None:
+    return None if services.context is None else services.context * 4 // 5

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rightseat.errors import ConfigError
-from rightseat.plugins.sql.query import Limits, Query, Rows
-from rightseat.plugins.sql.schema import Table
-from rightseat.types.nearest import nearest
+from rightseat.plugins.sql.query import QueryLimits, Rows, SqlQuery
+from rightseat.plugins.sql.schema import DatabaseTable
+from rightseat.types.nearest import closest_match
 
-NEEDED = ("sqlalchemy", "sqlglot")
+REQUIRED_PACKAGES = ("sqlalchemy", "sqlglot")
 # URL scheme → module; a `+driver` suffix is allowed, as in SQLAlchemy.
-KINDS = {
+MODULE_BY_SCHEME = {
     "sqlite": "sqlite",
     "duckdb": "duckdb",
     "postgresql": "postgres",
@@ -31,8 +31,8 @@ KINDS = {
 }
 
 
-class Session(Protocol):
-    def query(self, query: Query, /) -> Rows: ...
+class DatabaseSession(Protocol):
+    def query(self, query: SqlQuery, /) -> Rows: ...
 
     def stop(self) -> None:
         """Stop a query that runs in another thread."""
@@ -43,15 +43,15 @@ class Driver(Protocol):
     dialect: str
     """sqlglot's name of the dialect."""
 
-    def session(self, limits: Limits, /) -> AbstractContextManager[Session]: ...
+    def session(self, limits: QueryLimits, /) -> AbstractContextManager[DatabaseSession]: ...
 
-    def tables(self) -> Iterator[Table]:
+    def tables(self) -> Iterator[DatabaseTable]:
         """Yield readable tables and views, without system tables."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DatabaseLocation:
     """Database URL (SQLAlchemy's), and the folder that relative file names start at."""
 
     url: Any
@@ -61,15 +61,15 @@ class Place:
     def file(self) -> Path:
         if not self.url.database or self.url.database == ":memory:":
             raise ConfigError("a database in memory has no tables. Name a file, such as sqlite:///shop.db.")
-        found: Path = (self.folder / Path(self.url.database).expanduser()).resolve()
-        if not found.is_file():
-            raise ConfigError(f"there is no file {found}.")
-        return found
+        path: Path = (self.folder / Path(self.url.database).expanduser()).resolve()
+        if not path.is_file():
+            raise ConfigError(f"there is no file {path}.")
+        return path
 
 
-def driver(url: str, folder: Path) -> Driver:
+def make_driver(url: str, folder: Path) -> Driver:
     """Make the driver for a URL; ConfigError if the URL is invalid or a package is not installed."""
-    for needed in NEEDED:
+    for needed in REQUIRED_PACKAGES:
         # Only look for the package: importing it would slow down the start.
         if find_spec(needed) is None:
             raise ConfigError(f"{needed} is not installed: pip install 'rightseat[sql]'.")
@@ -77,18 +77,18 @@ def driver(url: str, folder: Path) -> Driver:
     from sqlalchemy.exc import ArgumentError
 
     try:
-        made = make_url(url)
+        parsed_url = make_url(url)
     except ArgumentError:
         raise ConfigError("it is no database's URL, such as postgresql://reader@host/shop.") from None
-    kind = made.drivername.partition("+")[0]
-    if kind not in KINDS:
-        near = nearest(kind, KINDS)
-        hint = f"Did you mean {near}?" if near else f"There are: {', '.join(KINDS)}."
+    kind = parsed_url.drivername.partition("+")[0]
+    if kind not in MODULE_BY_SCHEME:
+        near = closest_match(kind, MODULE_BY_SCHEME)
+        hint = f"Did you mean {near}?" if near else f"There are: {', '.join(MODULE_BY_SCHEME)}."
         raise ConfigError(f"{kind} is not among the databases that can be asked. {hint}")
     try:
-        module = importlib.import_module(f"{__name__}.{KINDS[kind]}")
+        module = importlib.import_module(f"{__name__}.{MODULE_BY_SCHEME[kind]}")
     except ImportError as error:
-        extra = "sql" if KINDS[kind] == "sqlite" else KINDS[kind]
+        extra = "sql" if MODULE_BY_SCHEME[kind] == "sqlite" else MODULE_BY_SCHEME[kind]
         raise ConfigError(f"{error.name} is not installed: pip install 'rightseat[{extra}]'.") from None
-    found: Driver = module.open_driver(Place(made, folder))
-    return found
+    opened: Driver = module.open_driver(DatabaseLocation(parsed_url, folder))
+    return opened

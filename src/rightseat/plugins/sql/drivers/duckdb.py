@@ -10,11 +10,11 @@ from typing import Any
 
 import duckdb
 
-from rightseat.plugins.sql.drivers import Place
-from rightseat.plugins.sql.query import Gathering, Limits, Query, QueryFailed, Rows
-from rightseat.plugins.sql.schema import Column, Table
+from rightseat.plugins.sql.drivers import DatabaseLocation
+from rightseat.plugins.sql.query import QueryFailed, QueryLimits, RowCollector, Rows, SqlQuery
+from rightseat.plugins.sql.schema import DatabaseColumn, DatabaseTable
 
-BATCH = 100
+BATCH_SIZE = 100
 SETTINGS = {
     "enable_external_access": "false",
     # Otherwise an unknown table name may resolve to a Python variable.
@@ -25,7 +25,7 @@ SETTINGS = {
     "threads": "2",
     "lock_configuration": "true",
 }
-COLUMNS = """
+COLUMNS_SQL = """
     SELECT c.schema_name, c.table_name, c.column_name, c.data_type, c.comment,
            coalesce(t.comment, v.comment), c.schema_name = current_schema()
     FROM duckdb_columns() c
@@ -34,18 +34,18 @@ COLUMNS = """
     WHERE NOT c.internal AND c.database_name = current_database()
     ORDER BY c.schema_name, c.table_name, c.column_index
 """
-KEYS = """
+KEYS_SQL = """
     SELECT schema_name, table_name, constraint_type, constraint_column_names, referenced_table,
            referenced_column_names
     FROM duckdb_constraints() WHERE constraint_type IN ('PRIMARY KEY', 'FOREIGN KEY')
 """
 
 
-def open_driver(place: Place) -> DuckDB:
-    return DuckDB(place.file)
+def open_driver(location: DatabaseLocation) -> DuckDBDriver:
+    return DuckDBDriver(location.file)
 
 
-class DuckDB:
+class DuckDBDriver:
     dialect = "duckdb"
 
     def __init__(self, file: Path) -> None:
@@ -58,71 +58,73 @@ class DuckDB:
             raise QueryFailed(str(error).splitlines()[0]) from None
 
     @contextmanager
-    def session(self, limits: Limits) -> Iterator[Reading]:
+    def session(self, limits: QueryLimits) -> Iterator[DuckDBSession]:
         with closing(self.connect()) as connection:
-            yield Reading(connection, limits)
+            yield DuckDBSession(connection, limits)
 
-    def tables(self) -> Iterator[Table]:
+    def tables(self) -> Iterator[DatabaseTable]:
         with closing(self.connect()) as connection:
-            found = connection.execute(COLUMNS).fetchall()
-            keys = connection.execute(KEYS).fetchall()
-        marks = dict(marked(keys))
-        made: dict[tuple[str, str], list[Column]] = {}
-        about: dict[tuple[str, str], tuple[str, bool]] = {}
-        for schema, table, column, kind, comment, table_comment, default in found:
+            rows = connection.execute(COLUMNS_SQL).fetchall()
+            keys = connection.execute(KEYS_SQL).fetchall()
+        marks = dict(key_marks(keys))
+        columns_by_table: dict[tuple[str, str], list[DatabaseColumn]] = {}
+        table_infos: dict[tuple[str, str], tuple[str, bool]] = {}
+        for schema, table, column, kind, comment, table_comment, default in rows:
             key = marks.get((schema, table, column), "")
-            made.setdefault((schema, table), []).append(Column(column, kind, comment or "", key))
-            about[schema, table] = (table_comment or "", default)
-        for (schema, table), columns in made.items():
-            comment, default = about[schema, table]
-            yield Table(table if default else f"{schema}.{table}", tuple(columns), comment)
+            columns_by_table.setdefault((schema, table), []).append(
+                DatabaseColumn(column, kind, comment or "", key)
+            )
+            table_infos[schema, table] = (table_comment or "", default)
+        for (schema, table), columns in columns_by_table.items():
+            comment, default = table_infos[schema, table]
+            yield DatabaseTable(table if default else f"{schema}.{table}", tuple(columns), comment)
 
 
-def marked(keys: list[tuple[Any, ...]]) -> Iterator[tuple[tuple[str, str, str], str]]:
+def key_marks(keys: list[tuple[Any, ...]]) -> Iterator[tuple[tuple[str, str, str], str]]:
     for schema, table, kind, columns, target, targets in keys:
         for number, column in enumerate(columns):
             foreign = kind == "FOREIGN KEY" and target
             yield (schema, table, column), f"→ {target}.{targets[number]}" if foreign else "key"
 
 
-class Reading:
-    def __init__(self, connection: duckdb.DuckDBPyConnection, limits: Limits) -> None:
+class DuckDBSession:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, limits: QueryLimits) -> None:
         self.connection = connection
         self.limits = limits
-        self.late = False
+        self.timed_out = False
 
     def stop(self) -> None:
         self.connection.interrupt()
 
     def expire(self) -> None:
-        self.late = True
+        self.timed_out = True
         self.stop()
 
-    def query(self, query: Query) -> Rows:
+    def query(self, query: SqlQuery) -> Rows:
         # DuckDB has no setting for a query timeout.
         clock = threading.Timer(self.limits.seconds, self.expire)
         clock.start()
         try:
-            return self.answer(query)
+            return self.execute(query)
         except duckdb.Error as error:
-            if self.late:
+            if self.timed_out:
                 raise QueryFailed(f"It took longer than {self.limits.seconds:g} s.") from None
             raise QueryFailed(str(error)) from None
         finally:
             clock.cancel()
             clock.join()
 
-    def answer(self, query: Query) -> Rows:
-        [statement] = self.single(query.marked("${}"))
+    def execute(self, query: SqlQuery) -> Rows:
+        [statement] = self.parse_single_select(query.with_placeholders("${}"))
         cursor = self.connection.execute(statement, dict(query.values) or None)
-        gathered = Gathering([column[0] for column in cursor.description or ()], self.limits)
-        while not gathered.full and (rows := cursor.fetchmany(BATCH)):
-            gathered.add(rows)
-        return gathered.done()
+        collector = RowCollector([column[0] for column in cursor.description or ()], self.limits)
+        while not collector.full and (rows := cursor.fetchmany(BATCH_SIZE)):
+            collector.add(rows)
+        return collector.to_rows()
 
-    def single(self, text: str) -> list[duckdb.Statement]:
+    def parse_single_select(self, text: str) -> list[duckdb.Statement]:
         """Parse the text; QueryFailed unless it is exactly one SELECT."""
-        found = self.connection.extract_statements(text)
-        if len(found) != 1 or found[0].type != duckdb.StatementType.SELECT:
+        statements = self.connection.extract_statements(text)
+        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             raise QueryFailed("Only one SELECT can be run.")
-        return found
+        return statements

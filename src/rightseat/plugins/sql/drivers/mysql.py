@@ -11,22 +11,22 @@ from typing import Any
 import pymysql
 from pymysql.cursors import SSCursor
 
-from rightseat.plugins.sql.drivers import Place
-from rightseat.plugins.sql.query import Gathering, Limits, Query, QueryFailed, Rows
-from rightseat.plugins.sql.reflect import reflected
-from rightseat.plugins.sql.schema import Table
+from rightseat.plugins.sql.drivers import DatabaseLocation
+from rightseat.plugins.sql.query import QueryFailed, QueryLimits, RowCollector, Rows, SqlQuery
+from rightseat.plugins.sql.reflect import reflect_tables
+from rightseat.plugins.sql.schema import DatabaseTable
 
-BATCH = 100
+BATCH_SIZE = 100
 CONNECT_SECONDS = 10
 # Quoting rules as the guard assumes them.
-MODE = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'"
+SET_SQL_MODE = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'"
 
 
-def open_driver(place: Place) -> MySQL:
-    return MySQL(place.url)
+def open_driver(location: DatabaseLocation) -> MySQLDriver:
+    return MySQLDriver(location.url)
 
 
-class MySQL:
+class MySQLDriver:
     dialect = "mysql"
 
     def __init__(self, url: Any) -> None:
@@ -34,7 +34,7 @@ class MySQL:
 
     def connect(self, seconds: float = 30.0) -> pymysql.Connection[Any]:
         try:
-            made = pymysql.connect(
+            connection = pymysql.connect(
                 host=self.url.host or "127.0.0.1",
                 port=self.url.port or 3306,
                 user=self.url.username,
@@ -47,27 +47,27 @@ class MySQL:
                 autocommit=True,
             )
         except (pymysql.Error, OSError) as error:
-            raise QueryFailed(told(error)) from None
-        with made.cursor() as cursor:
-            cursor.execute(MODE)
+            raise QueryFailed(error_text(error)) from None
+        with connection.cursor() as cursor:
+            cursor.execute(SET_SQL_MODE)
             cursor.execute("SET SESSION TRANSACTION READ ONLY")
-            limit(cursor, seconds)
-        return made
+            set_time_limit(cursor, seconds)
+        return connection
 
     @contextmanager
-    def session(self, limits: Limits) -> Iterator[Reading]:
+    def session(self, limits: QueryLimits) -> Iterator[MySQLSession]:
         connection = self.connect(limits.seconds)
         try:
-            yield Reading(self, connection, limits)
+            yield MySQLSession(self, connection, limits)
         finally:
             with contextlib.suppress(pymysql.Error):
                 connection.close()
 
-    def tables(self) -> Iterator[Table]:
-        yield from reflected("mysql+pymysql://", self.connect)
+    def tables(self) -> Iterator[DatabaseTable]:
+        yield from reflect_tables("mysql+pymysql://", self.connect)
 
 
-def limit(cursor: Any, seconds: float) -> None:
+def set_time_limit(cursor: Any, seconds: float) -> None:
     """Set the time limit: max_execution_time in MySQL, max_statement_time in MariaDB."""
     try:
         cursor.execute(f"SET SESSION max_execution_time = {max(int(seconds * 1000), 1)}")
@@ -75,37 +75,37 @@ def limit(cursor: Any, seconds: float) -> None:
         cursor.execute(f"SET SESSION max_statement_time = {seconds:f}")
 
 
-class Reading:
-    def __init__(self, driver: MySQL, connection: pymysql.Connection[Any], limits: Limits) -> None:
+class MySQLSession:
+    def __init__(self, driver: MySQLDriver, connection: pymysql.Connection[Any], limits: QueryLimits) -> None:
         self.driver = driver
         self.connection = connection
         self.limits = limits
         with connection.cursor() as cursor:
             cursor.execute("SELECT CONNECTION_ID()")
-            self.number = int(cursor.fetchall()[0][0])
+            self.connection_id = int(cursor.fetchall()[0][0])
 
     def stop(self) -> None:
         # KILL QUERY needs another connection.
         other = self.driver.connect()
         try:
             with other.cursor() as cursor, contextlib.suppress(pymysql.Error):
-                cursor.execute(f"KILL QUERY {self.number}")
+                cursor.execute(f"KILL QUERY {self.connection_id}")
         finally:
             other.close()
 
-    def query(self, query: Query) -> Rows:
-        text = query.marked("%({})s", percent=True)
+    def query(self, query: SqlQuery) -> Rows:
+        text = query.with_placeholders("%({})s", percent=True)
         try:
             with self.connection.cursor(SSCursor) as cursor:
                 cursor.execute("START TRANSACTION READ ONLY")
                 cursor.execute(text, dict(query.values) or None)
-                gathered = Gathering([column[0] for column in cursor.description or ()], self.limits)
-                while not gathered.full and (rows := cursor.fetchmany(BATCH)):
-                    gathered.add(rows)
+                collector = RowCollector([column[0] for column in cursor.description or ()], self.limits)
+                while not collector.full and (rows := cursor.fetchmany(BATCH_SIZE)):
+                    collector.add(rows)
         except (pymysql.Error, OSError) as error:
-            raise QueryFailed(told(error)) from None
-        return gathered.done()
+            raise QueryFailed(error_text(error)) from None
+        return collector.to_rows()
 
 
-def told(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     return str(error.args[1]) if len(error.args) > 1 else str(error)

@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 from psycopg.adapt import Loader
 
-from rightseat.plugins.sql.drivers import Place
-from rightseat.plugins.sql.query import Gathering, Limits, Query, QueryFailed, Rows
-from rightseat.plugins.sql.reflect import reflected
-from rightseat.plugins.sql.schema import Table
+from rightseat.plugins.sql.drivers import DatabaseLocation
+from rightseat.plugins.sql.query import QueryFailed, QueryLimits, RowCollector, Rows, SqlQuery
+from rightseat.plugins.sql.reflect import reflect_tables
+from rightseat.plugins.sql.schema import DatabaseTable
 
 if TYPE_CHECKING:
     from psycopg.abc import Buffer
 
-BATCH = 100
+BATCH_SIZE = 100
 CONNECT_SECONDS = 10
-MOMENTS = ("date", "time", "timetz", "timestamp", "timestamptz", "interval")
-FETCH = f"FETCH FORWARD {BATCH} FROM answer"
+TIME_TYPES = ("date", "time", "timetz", "timestamp", "timestamptz", "interval")
+FETCH = f"FETCH FORWARD {BATCH_SIZE} FROM answer"
 
 
-def open_driver(place: Place) -> Postgres:
-    return Postgres(place.url)
+def open_driver(location: DatabaseLocation) -> PostgresDriver:
+    return PostgresDriver(location.url)
 
 
-class Postgres:
+class PostgresDriver:
     dialect = "postgres"
 
     def __init__(self, url: Any) -> None:
@@ -45,21 +45,21 @@ class Postgres:
         try:
             return psycopg.connect(target, options=options, connect_timeout=CONNECT_SECONDS, autocommit=True)
         except psycopg.Error as error:
-            raise QueryFailed(told(error)) from None
+            raise QueryFailed(error_text(error)) from None
 
     @contextmanager
-    def session(self, limits: Limits) -> Iterator[Reading]:
+    def session(self, limits: QueryLimits) -> Iterator[PostgresSession]:
         connection = self.connect(limits.seconds)
         try:
-            yield Reading(connection, limits)
+            yield PostgresSession(connection, limits)
         finally:
             connection.close()
 
-    def tables(self) -> Iterator[Table]:
-        yield from reflected("postgresql+psycopg://", self.connect)
+    def tables(self) -> Iterator[DatabaseTable]:
+        yield from reflect_tables("postgresql+psycopg://", self.connect)
 
 
-class Moment(Loader):
+class TextTimeLoader(Loader):
     """Loads dates and times as the database's text: Python has no infinity and no year beyond 9999."""
 
     def load(self, data: Buffer) -> str:
@@ -67,39 +67,39 @@ class Moment(Loader):
         return text.replace(" ", "T", 1) if text[:4].isdigit() else text
 
 
-class Reading:
-    def __init__(self, connection: psycopg.Connection[Any], limits: Limits) -> None:
+class PostgresSession:
+    def __init__(self, connection: psycopg.Connection[Any], limits: QueryLimits) -> None:
         self.connection = connection
         self.limits = limits
-        for name in MOMENTS:
-            connection.adapters.register_loader(name, Moment)
+        for name in TIME_TYPES:
+            connection.adapters.register_loader(name, TextTimeLoader)
 
     def stop(self) -> None:
         self.connection.cancel_safe(timeout=CONNECT_SECONDS)
 
-    def query(self, query: Query) -> Rows:
+    def query(self, query: SqlQuery) -> Rows:
         # DECLARE CURSOR accepts only a SELECT, and a prepared one no second statement.
-        text = "DECLARE answer NO SCROLL CURSOR FOR " + query.marked("%({})s", percent=True)
+        text = "DECLARE answer NO SCROLL CURSOR FOR " + query.with_placeholders("%({})s", percent=True)
         try:
             cursor = self.connection.cursor()
             cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             cursor.execute(text.encode(), dict(query.values) or None, prepare=True)
             cursor.execute(FETCH)
-            gathered = Gathering([column.name for column in cursor.description or ()], self.limits)
+            collector = RowCollector([column.name for column in cursor.description or ()], self.limits)
             while rows := cursor.fetchall():
-                gathered.add(rows)
-                if gathered.full:
+                collector.add(rows)
+                if collector.full:
                     break
                 cursor.execute(FETCH)
             cursor.execute("ROLLBACK")
         except psycopg.errors.QueryCanceled:
             raise QueryFailed(f"It took longer than {self.limits.seconds:g} s.") from None
         except psycopg.Error as error:
-            raise QueryFailed(told(error)) from None
-        return gathered.done()
+            raise QueryFailed(error_text(error)) from None
+        return collector.to_rows()
 
 
-def told(error: psycopg.Error) -> str:
+def error_text(error: psycopg.Error) -> str:
     diagnosis = error.diag
     if diagnosis.message_primary:
         return f"{diagnosis.message_primary} {diagnosis.message_hint or ''}".strip()

@@ -8,23 +8,31 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from rightseat.plugins.sql.drivers import Place
-from rightseat.plugins.sql.query import Gathering, Limits, Query, QueryFailed, Rows
-from rightseat.plugins.sql.reflect import reflected
-from rightseat.plugins.sql.schema import Table
+from rightseat.plugins.sql.drivers import DatabaseLocation
+from rightseat.plugins.sql.query import QueryFailed, QueryLimits, RowCollector, Rows, SqlQuery
+from rightseat.plugins.sql.reflect import reflect_tables
+from rightseat.plugins.sql.schema import DatabaseTable
 
-BATCH = 100
-STEPS = 5000
-ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
+BATCH_SIZE = 100
+PROGRESS_STEPS = 5000
+ALLOWED_ACTIONS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
 # Functions that reach files, libraries or memory without writing.
-HARMFUL = {"load_extension", "writefile", "readfile", "edit", "fts3_tokenizer", "zeroblob", "randomblob"}
+HARMFUL_FUNCTIONS = {
+    "load_extension",
+    "writefile",
+    "readfile",
+    "edit",
+    "fts3_tokenizer",
+    "zeroblob",
+    "randomblob",
+}
 
 
-def open_driver(place: Place) -> SQLite:
-    return SQLite(place.file)
+def open_driver(location: DatabaseLocation) -> SQLiteDriver:
+    return SQLiteDriver(location.file)
 
 
-class SQLite:
+class SQLiteDriver:
     dialect = "sqlite"
 
     def __init__(self, file: Path) -> None:
@@ -33,60 +41,62 @@ class SQLite:
     def connect(self) -> sqlite3.Connection:
         uri = f"{self.file.as_uri()}?mode=ro"
         try:
-            made = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5)
+            connection = sqlite3.connect(
+                uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5
+            )
         except sqlite3.Error as error:
             raise QueryFailed(str(error)) from None
-        made.text_factory = lambda data: data.decode("utf-8", "replace")
-        made.execute("PRAGMA trusted_schema = OFF")
-        made.execute("PRAGMA query_only = ON")
-        return made
+        connection.text_factory = lambda data: data.decode("utf-8", "replace")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA query_only = ON")
+        return connection
 
     @contextmanager
-    def session(self, limits: Limits) -> Iterator[Reading]:
+    def session(self, limits: QueryLimits) -> Iterator[SQLiteSession]:
         with closing(self.connect()) as connection:
-            yield Reading(connection, limits)
+            yield SQLiteSession(connection, limits)
 
-    def tables(self) -> Iterator[Table]:
-        yield from reflected("sqlite://", self.connect)
+    def tables(self) -> Iterator[DatabaseTable]:
+        yield from reflect_tables("sqlite://", self.connect)
 
 
-class Reading:
-    def __init__(self, connection: sqlite3.Connection, limits: Limits) -> None:
+class SQLiteSession:
+    def __init__(self, connection: sqlite3.Connection, limits: QueryLimits) -> None:
         self.connection = connection
         self.limits = limits
         deadline = time.monotonic() + limits.seconds
-        self.late = False
+        self.timed_out = False
 
-        def ticking() -> bool:
-            self.late = time.monotonic() > deadline
-            return self.late
+        def check_deadline() -> bool:
+            self.timed_out = time.monotonic() > deadline
+            return self.timed_out
 
         # No single value may exceed the limit of the whole result.
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(limits.bytes, 1 << 16))
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-        connection.set_progress_handler(ticking, STEPS)
-        connection.set_authorizer(authorized)
+        connection.set_progress_handler(check_deadline, PROGRESS_STEPS)
+        connection.set_authorizer(authorize)
 
     def stop(self) -> None:
         self.connection.interrupt()
 
-    def query(self, query: Query) -> Rows:
+    def query(self, query: SqlQuery) -> Rows:
         try:
-            cursor = self.connection.execute(query.marked(":{}"), dict(query.values))
-            gathered = Gathering([column[0] for column in cursor.description or ()], self.limits)
-            while not gathered.full and (rows := cursor.fetchmany(BATCH)):
-                gathered.add(rows)
+            cursor = self.connection.execute(query.with_placeholders(":{}"), dict(query.values))
+            collector = RowCollector([column[0] for column in cursor.description or ()], self.limits)
+            while not collector.full and (rows := cursor.fetchmany(BATCH_SIZE)):
+                collector.add(rows)
         except (sqlite3.Error, sqlite3.Warning) as error:
-            if self.late:
+            if self.timed_out:
                 raise QueryFailed(f"It took longer than {self.limits.seconds:g} s.") from None
             raise QueryFailed(str(error)) from None
-        return gathered.done()
+        return collector.to_rows()
 
 
-def authorized(
+def authorize(
     action: int, first: str | None, second: str | None, database: str | None, trigger: str | None
 ) -> int:
     if action == sqlite3.SQLITE_FUNCTION:
-        harmful = (second or "").lower() in HARMFUL
+        harmful = (second or "").lower() in HARMFUL_FUNCTIONS
         return sqlite3.SQLITE_DENY if harmful else sqlite3.SQLITE_OK
-    return sqlite3.SQLITE_OK if action in ALLOWED else sqlite3.SQLITE_DENY
+    return sqlite3.SQLITE_OK if action in ALLOWED_ACTIONS else sqlite3.SQLITE_DENY

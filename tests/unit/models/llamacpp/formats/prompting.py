@@ -6,26 +6,26 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rightseat.models.llamacpp.control import Control
-from rightseat.models.llamacpp.formats import Ask, Format, Plan
-from rightseat.models.llamacpp.formats.thinking import Thinking
-from rightseat.models.llamacpp.proof import Question, judge
-from rightseat.models.llamacpp.template import Template
-from rightseat.types.messages import Call, Message, said
+from rightseat.models.llamacpp.control import ControlTokens
+from rightseat.models.llamacpp.formats import FormatContext, PromptPlan, ToolCallFormat
+from rightseat.models.llamacpp.formats.thinking import ThinkingTags
+from rightseat.models.llamacpp.proof import ProbeRequest, probe_template
+from rightseat.models.llamacpp.template import ChatTemplate
+from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import Prompt, ToolChoice, ToolSpec
 
 ADD = ToolSpec(
     "add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 )
-ASKED = said("user", "2 and 3?")
+ASKED = text_message("user", "2 and 3?")
 CALLED = Message(
-    "assistant", calls=(Call("call_t_0", "add", '{"a": 2}'), Call("call_t_1", "add", '{"a": 3}'))
+    "assistant", calls=(ToolCall("call_t_0", "add", '{"a": 2}'), ToolCall("call_t_1", "add", '{"a": 3}'))
 )
 TOLD = (
-    said("tool", "4", call_id="call_t_0", name="add"),
-    said("tool", "5", call_id="call_t_1", name="add"),
+    text_message("tool", "4", call_id="call_t_0", name="add"),
+    text_message("tool", "5", call_id="call_t_1", name="add"),
 )
-TALK = (said("system", "Be brief."), ASKED, CALLED, *TOLD)
+TALK = (text_message("system", "Be brief."), ASKED, CALLED, *TOLD)
 
 
 def golden(name: str) -> str:
@@ -37,39 +37,41 @@ def clock() -> datetime.datetime:
     return datetime.datetime(2026, 2, 3)
 
 
-def made(source: str) -> Template:
+def made(source: str) -> ChatTemplate:
     """Judged as `load` does it, but not in a child process: these sources are the tests' own."""
-    abilities = judge(Question(source, "<s>", "</s>")).abilities
+    abilities = probe_template(ProbeRequest(source, "<s>", "</s>")).abilities
     assert abilities is not None
-    return Template(source, abilities, bos="<s>", eos="</s>", clock=clock)
+    return ChatTemplate(source, abilities, bos="<s>", eos="</s>", clock=clock)
 
 
 def planned(
-    format: Format,
-    template: Template,
+    format: ToolCallFormat,
+    template: ChatTemplate,
     *messages: Message,
     mode: Any = "auto",
     tools: tuple[ToolSpec, ...] = (ADD,),
     **more: Any,
-) -> tuple[Plan, str]:
+) -> tuple[PromptPlan, str]:
     """The plan, and the prompt as text."""
     prompt = Prompt(messages=messages or TALK, tools=tools, tool_choice=ToolChoice(mode), **more)
-    ask = Ask(
+    ask = FormatContext(
         prompt=prompt,
-        abilities=template.abilities,
-        thinking=Thinking.of(template.source, template.abilities.ending),
+        capabilities=template.capabilities,
+        thinking=ThinkingTags.from_template(template.source, template.capabilities.ending),
         clock=clock,
     )
-    plan = format.plan(ask)
-    rendered = template.render(plan.messages, control=Control(()), tools=plan.tools, **plan.names)
-    return plan, rendered + plan.ending
+    plan = format.make_plan(ask)
+    rendered = template.render(
+        plan.messages, control_tokens=ControlTokens(()), tools=plan.tools, **plan.template_variables
+    )
+    return plan, rendered + plan.answer_prefix
 
 
-def calls_of(plan: Plan, text: str) -> list[tuple[str, str]]:
+def calls_of(plan: PromptPlan, text: str) -> list[tuple[str, str]]:
     from tests.contract.models.cases import heard
 
-    reader = plan.reader()
+    reader = plan.make_reader()
     return list(heard([*reader.feed(text), *reader.close()]).calls)
 
 
-WITH_TEXT = replace(CALLED, parts=said("assistant", "Well.").parts)
+WITH_TEXT = replace(CALLED, parts=text_message("assistant", "Well.").parts)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from rightseat.models.llamacpp.formats import detect
-from rightseat.models.llamacpp.formats.command_r7b import CommandR7B
-from rightseat.models.llamacpp.formats.thinking import Thinking
-from rightseat.models.llamacpp.template import chatml
+from rightseat.models.llamacpp.formats import detect_format
+from rightseat.models.llamacpp.formats.command_r7b import CommandR7BFormat
+from rightseat.models.llamacpp.formats.thinking import ThinkingTags
+from rightseat.models.llamacpp.template import load_chatml
 from tests.contract.models.cases import Heard, heard
 from tests.unit.models.llamacpp.formats.prompting import ASKED, calls_of, golden, made, planned
 from tests.unit.models.llamacpp.gbnf import Grammar
@@ -16,12 +16,12 @@ NATIVE, PROMPT = golden("command-r7b.jinja"), golden("command-r7b.txt")
 @pytest.mark.demand("llamacpp.mistral_nemo_command_r7b", "llamacpp.golden_prompts_per_format")
 def test_the_prompt() -> None:
     template = made(NATIVE)
-    assert detect(NATIVE, template.abilities).name == "command-r7b"
-    assert planned(CommandR7B(), template)[1] == PROMPT
+    assert detect_format(NATIVE, template.capabilities).name == "command-r7b"
+    assert planned(CommandR7BFormat(), template)[1] == PROMPT
 
 
 def test_what_the_template_shows_is_what_may_be_written() -> None:
-    plan, _ = planned(CommandR7B(), made(NATIVE), mode="required")
+    plan, _ = planned(CommandR7BFormat(), made(NATIVE), mode="required")
     shown = PROMPT[PROMPT.index("<|START_THINKING|>") : PROMPT.index("<|SYSTEM|><|START_TOOL")]
     assert Grammar.read(plan.grammar).accepts(shown)
     assert Grammar.read(plan.grammar).accepts(shown.replace("\n", "").replace("    ", ""))
@@ -29,7 +29,7 @@ def test_what_the_template_shows_is_what_may_be_written() -> None:
 
 
 def test_its_thoughts_have_their_own_marks() -> None:
-    assert Thinking.of(NATIVE, made(NATIVE).abilities.ending).marks == (
+    assert ThinkingTags.from_template(NATIVE, made(NATIVE).capabilities.ending).active_tags == (
         "<|START_THINKING|>",
         "<|END_THINKING|>",
     )
@@ -38,16 +38,16 @@ def test_its_thoughts_have_their_own_marks() -> None:
 def test_the_marks_around_text_are_not_text() -> None:
     said = "<|START_THINKING|>Hm.<|END_THINKING|><|START_RESPONSE|>Good day. <|END_RESPONSE|>"
     for mode in ("auto", "none"):
-        plan, _ = planned(CommandR7B(), made(NATIVE), ASKED, mode=mode)
+        plan, _ = planned(CommandR7BFormat(), made(NATIVE), ASKED, mode=mode)
         for parts in ([said], list(said)):
-            reader = plan.reader()
+            reader = plan.make_reader()
             fragments = [fragment for part in parts for fragment in reader.feed(part)]
             assert heard([*fragments, *reader.close()]) == Heard(reasoning="Hm.", text="Good day.")
-        assert {"<|START_RESPONSE|>", "<|END_RESPONSE|>"} <= set(plan.preserved)
+        assert {"<|START_RESPONSE|>", "<|END_RESPONSE|>"} <= set(plan.preserved_tokens)
 
 
 def test_an_output_schema_stands_within_the_marks_or_without() -> None:
-    plan, _ = planned(CommandR7B(), made(NATIVE), ASKED, output_schema={"const": 7})
+    plan, _ = planned(CommandR7BFormat(), made(NATIVE), ASKED, output_schema={"const": 7})
     grammar = Grammar.read(plan.grammar)
     assert grammar.accepts("7")
     assert grammar.accepts("<|START_RESPONSE|>7<|END_RESPONSE|>")
@@ -55,7 +55,7 @@ def test_an_output_schema_stands_within_the_marks_or_without() -> None:
 
 
 def test_in_words_where_the_template_knows_none() -> None:
-    _, prompt = planned(CommandR7B(), made(chatml()))
+    _, prompt = planned(CommandR7BFormat(), made(load_chatml()))
     call = '{"tool_call_id": "0", "tool_name": "add", "parameters": {"a": 2}}'
     assert f"assistant\n<|START_ACTION|>[{call}, " in prompt
     assert '{"name": "add", "description": "Adds."' in prompt

@@ -2,9 +2,9 @@
 
 import pytest
 
-from rightseat.models.llamacpp.formats import detect
-from rightseat.models.llamacpp.formats.deepseek import DeepSeek, DeepSeekV31
-from rightseat.models.llamacpp.formats.thinking import Thinking
+from rightseat.models.llamacpp.formats import detect_format
+from rightseat.models.llamacpp.formats.deepseek import DeepSeekFormat, DeepSeekV31Format
+from rightseat.models.llamacpp.formats.thinking import ThinkingTags
 from tests.unit.models.llamacpp.formats.prompting import ASKED, WITH_TEXT, calls_of, golden, made, planned
 from tests.unit.models.llamacpp.gbnf import Grammar
 
@@ -13,16 +13,16 @@ R1, R1_PROMPT = golden("deepseek.jinja"), golden("deepseek.txt")
 V31, V31_PROMPT = golden("deepseek-v3.1.jinja"), golden("deepseek-v3.1.txt")
 over_shapes = pytest.mark.parametrize(
     ("source", "format", "expected"),
-    [(R1, DeepSeek, R1_PROMPT), (V31, DeepSeekV31, V31_PROMPT)],
+    [(R1, DeepSeekFormat, R1_PROMPT), (V31, DeepSeekV31Format, V31_PROMPT)],
     ids=["r1", "v3.1"],
 )
 
 
 @pytest.mark.demand("llamacpp.mistral_nemo_command_r7b", "llamacpp.golden_prompts_per_format")
 @over_shapes
-def test_the_prompt(source: str, format: type[DeepSeek], expected: str) -> None:
+def test_the_prompt(source: str, format: type[DeepSeekFormat], expected: str) -> None:
     template = made(source)
-    found = detect(source, template.abilities)
+    found = detect_format(source, template.capabilities)
     assert type(found) is format
     plan, prompt = planned(found, template)
     assert prompt == expected
@@ -31,7 +31,7 @@ def test_the_prompt(source: str, format: type[DeepSeek], expected: str) -> None:
 
 @over_shapes
 def test_what_the_template_shows_is_what_may_be_written(
-    source: str, format: type[DeepSeek], expected: str
+    source: str, format: type[DeepSeekFormat], expected: str
 ) -> None:
     plan, _ = planned(format(), made(source), mode="required")
     shown = expected[expected.rindex("<｜tool▁calls▁begin｜>") : expected.index("</s>")]
@@ -45,14 +45,16 @@ def test_what_the_template_shows_is_what_may_be_written(
 
 
 def test_the_prompt_opens_a_thought_or_closes_it() -> None:
-    assert Thinking.of(R1, made(R1).abilities.ending) == Thinking(may=True, begun=True)
-    assert Thinking.of(V31, made(V31).abilities.ending) == Thinking()
+    assert ThinkingTags.from_template(R1, made(R1).capabilities.ending) == ThinkingTags(
+        allowed=True, opened_by_prompt=True
+    )
+    assert ThinkingTags.from_template(V31, made(V31).capabilities.ending) == ThinkingTags()
 
 
 def test_text_beside_earlier_calls_does_not_hide_them() -> None:
     template = made(R1)
-    assert not template.abilities.text_and_calls
-    _, prompt = planned(DeepSeek(), template, ASKED, WITH_TEXT)
+    assert not template.capabilities.text_and_calls
+    _, prompt = planned(DeepSeekFormat(), template, ASKED, WITH_TEXT)
     assert (
         "<｜Assistant｜>Well.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>add\n```json\n"
         in prompt
@@ -60,9 +62,9 @@ def test_text_beside_earlier_calls_does_not_hide_them() -> None:
 
 
 def test_a_name_that_ends_too_early_is_not_read() -> None:
-    plan, _ = planned(DeepSeekV31(), made(V31))
-    reader = plan.reader()
+    plan, _ = planned(DeepSeekV31Format(), made(V31))
+    reader = plan.make_reader()
     reader.feed("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>add<｜tool")
     reader.close()
-    assert reader.inside
+    assert reader.inside_call
     assert not reader.calls

@@ -6,14 +6,14 @@ import json
 import pytest
 
 from rightseat.models.llamacpp import weights
-from rightseat.models.llamacpp.engine import Engine
-from rightseat.models.llamacpp.known import Wanted, of_file
-from rightseat.models.llamacpp.model import Llama, Manner
-from rightseat.models.llamacpp.process import Launch
-from rightseat.types.chunks import Finish
-from rightseat.types.messages import said
-from rightseat.types.model import Prompt, Settings, ToolChoice
-from rightseat.types.schema import checker
+from rightseat.models.llamacpp.engine import ManagedServer
+from rightseat.models.llamacpp.known import TemplateChoice, describe_from_file
+from rightseat.models.llamacpp.model import LlamaCppChatModel, PromptOptions
+from rightseat.models.llamacpp.process import LaunchOptions
+from rightseat.types.chunks import FinishChunk
+from rightseat.types.messages import text_message
+from rightseat.types.model import Prompt, SamplingSettings, ToolChoice
+from rightseat.types.schema import get_validator
 from rightseat.types.streams import closing
 from tests.contract.formats.asking import asked, fits
 from tests.contract.formats.cases import CASES, FIND, OUTPUT, TOOLS, WRONG, Said
@@ -43,7 +43,7 @@ def test_the_engine_agrees_on_every_grammar() -> None:
             asked("none"),
             asked(output=OUTPUT, parallel=False),
         )
-        for grammar in filter(None, (member.format.plan(ask).grammar for ask in asks)):
+        for grammar in filter(None, (member.format.make_plan(ask).grammar for ask in asks)):
             grammars.append(grammar)
             texts.append(written)
             read = Grammar.read(grammar)
@@ -51,7 +51,7 @@ def test_the_engine_agrees_on_every_grammar() -> None:
     assert judged(list(zip(grammars, texts, strict=True))) == expected
 
 
-class Shared(Engine):
+class Shared(ManagedServer):
     """One process for several models."""
 
     async def start(self) -> None:
@@ -62,22 +62,27 @@ class Shared(Engine):
 @pytest.mark.long
 @pytest.mark.timeout(900)
 async def test_a_small_model_calls_in_every_format() -> None:
-    engine = Shared(Launch(weights.path()))
+    engine = Shared(LaunchOptions(weights.require_weights()))
     prompt = Prompt(
-        messages=(said("user", "What does the German word Haus mean in French?"),),
+        messages=(text_message("user", "What does the German word Haus mean in French?"),),
         tools=TOOLS,
         tool_choice=ToolChoice("named", FIND.name),
-        settings=Settings(temperature=0, max_tokens=120, parallel_calls=False),
+        settings=SamplingSettings(temperature=0, max_tokens=120, parallel_calls=False),
     )
     try:
         for name in HERE:
-            model = Llama("small", engine, of_file(weights.path(), Wanted()), manner=Manner(tool_format=name))
+            model = LlamaCppChatModel(
+                "small",
+                engine,
+                describe_from_file(weights.require_weights(), TemplateChoice()),
+                options=PromptOptions(tool_format=name),
+            )
             async with closing(model.stream(prompt)) as stream:
                 fragments = [fragment async for fragment in stream]
             found = heard(fragments)
-            assert fragments[-1] == Finish("calls"), name
+            assert fragments[-1] == FinishChunk("calls"), name
             [(called, arguments)] = found.calls
             assert (called, found.text) == (FIND.name, ""), name
-            assert checker(FIND.parameters).problem(json.loads(arguments)) is None
+            assert get_validator(FIND.parameters).find_problem(json.loads(arguments)) is None
     finally:
         await engine.close()

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from rightseat.models.llamacpp.abilities import Abilities
-from rightseat.models.llamacpp.formats import Ask, Plan, detect, named
-from rightseat.models.llamacpp.formats.generic import Generic
-from rightseat.models.llamacpp.template import chatml
-from rightseat.types.messages import said
+from rightseat.models.llamacpp.abilities import TemplateCapabilities
+from rightseat.models.llamacpp.formats import FormatContext, PromptPlan, detect_format, get_format
+from rightseat.models.llamacpp.formats.generic import GenericFormat
+from rightseat.models.llamacpp.template import load_chatml
+from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt, ToolSpec
 from tests.contract.formats.cases import OUTPUT, TOOLS
 from tests.contract.models.cases import Heard, heard
@@ -58,30 +58,34 @@ def step(text: str, thought: str = "Hm.") -> str:
     return f'{{"thought_about_next_step_only": {json.dumps(thought)}, "next_step": {{{text}}}}}'
 
 
-def read(plan: Plan, text: str) -> Heard:
-    reader = plan.reader()
+def read(plan: PromptPlan, text: str) -> Heard:
+    reader = plan.make_reader()
     return heard([*reader.feed(text), *reader.close()])
 
 
 @pytest.mark.demand("llamacpp.generic_other_model_thought", "llamacpp.golden_prompts_per_format")
 def test_the_prompt() -> None:
-    template = made(chatml())
-    assert detect(chatml(), template.abilities).name == named("generic").name == "generic"
-    plan, prompt = planned(Generic(), template, *TALK)
+    template = made(load_chatml())
+    assert detect_format(load_chatml(), template.capabilities).name == get_format("generic").name == "generic"
+    plan, prompt = planned(GenericFormat(), template, *TALK)
     assert prompt == TOLD
-    assert (plan.tools, plan.stops, plan.enveloped) == ((), (), True)
+    assert (plan.tools, plan.stop_words, plan.filters_stop_words) == ((), (), True)
 
 
 def test_a_result_is_told_with_the_name_that_its_call_had() -> None:
-    talk = (*TALK[:3], said("tool", "4", call_id="call_t_0"), said("tool", "?", call_id="other"))
-    _, prompt = planned(Generic(), made(chatml()), *talk)
+    talk = (
+        *TALK[:3],
+        text_message("tool", "4", call_id="call_t_0"),
+        text_message("tool", "?", call_id="other"),
+    )
+    _, prompt = planned(GenericFormat(), made(load_chatml()), *talk)
     assert "Result of add:\n4<" in prompt
     assert "Result:\n?<" in prompt
 
 
 def test_the_form_is_its_own_also_where_the_template_knows_tools() -> None:
     source = "{{ tools }}{% for m in messages %}{{ m.role }}: {{ m.content }}{{ m.tool_calls }}\n{% endfor %}"
-    plan, prompt = planned(Generic(), made(source), *TALK)
+    plan, prompt = planned(GenericFormat(), made(source), *TALK)
     assert plan.tools == ()
     assert prompt.startswith("None")
     assert '"next_step": {"tool_calls"' in prompt
@@ -108,17 +112,17 @@ def test_the_form_is_its_own_also_where_the_template_knows_tools() -> None:
     ],
 )
 def test_the_grammar(mode: Any, text: str, taken: bool) -> None:
-    plan, _ = planned(Generic(), made(chatml()), mode=mode)
+    plan, _ = planned(GenericFormat(), made(load_chatml()), mode=mode)
     assert Grammar.read(plan.grammar).accepts(text) == taken
 
 
 @pytest.mark.demand("llamacpp.generic_other_model_thought", "llamacpp.output_schema_told_model")
 def test_an_output_schema_shapes_the_result_and_the_thought_is_no_content() -> None:
-    ask = Ask(
-        prompt=Prompt(messages=(said("user", "?"),), tools=TOOLS, output_schema=OUTPUT),
-        abilities=Abilities(system=True),
+    ask = FormatContext(
+        prompt=Prompt(messages=(text_message("user", "?"),), tools=TOOLS, output_schema=OUTPUT),
+        capabilities=TemplateCapabilities(system=True),
     )
-    plan = Generic().plan(ask)
+    plan = GenericFormat().make_plan(ask)
     grammar = Grammar.read(plan.grammar)
     answer = step('"result": {"ok": true}')
     assert grammar.accepts(answer)
@@ -130,21 +134,21 @@ def test_an_output_schema_shapes_the_result_and_the_thought_is_no_content() -> N
 @pytest.mark.demand("llamacpp.generic_other_model_thought")
 @pytest.mark.parametrize(("thought", "found"), [("content", Heard("Hm.")), ("reasoning", Heard("", "Hm."))])
 def test_where_the_thought_goes(thought: Any, found: Heard) -> None:
-    ask = Ask(
-        prompt=Prompt(messages=(said("user", "?"),), tools=TOOLS),
-        abilities=Abilities(system=True),
-        thought=thought,
+    ask = FormatContext(
+        prompt=Prompt(messages=(text_message("user", "?"),), tools=TOOLS),
+        capabilities=TemplateCapabilities(system=True),
+        thought_channel=thought,
     )
-    plan = Generic().plan(ask)
+    plan = GenericFormat().make_plan(ask)
     assert read(plan, step('"result": ""')) == (Heard("Hm.\n\n") if thought == "content" else found)
     assert read(plan, step('"x": 1')) == found
 
 
 @pytest.mark.demand("llamacpp.chosen_probing_template_overridable")
 def test_tools_as_json_schema() -> None:
-    ask = Ask(
-        prompt=Prompt(messages=(said("user", "?"),), tools=(ToolSpec("odd", "", {"title": "Odd"}),)),
-        abilities=Abilities(system=True),
+    ask = FormatContext(
+        prompt=Prompt(messages=(text_message("user", "?"),), tools=(ToolSpec("odd", "", {"title": "Odd"}),)),
+        capabilities=TemplateCapabilities(system=True),
         publish="json",
     )
-    assert '"parameters": {"title": "Odd"}' in Generic().plan(ask).messages[0].text
+    assert '"parameters": {"title": "Odd"}' in GenericFormat().make_plan(ask).messages[0].text

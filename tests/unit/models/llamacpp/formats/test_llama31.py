@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rightseat.models.llamacpp import request
-from rightseat.models.llamacpp.answer import Answer
-from rightseat.models.llamacpp.formats import Format, Plan, detect
-from rightseat.models.llamacpp.formats.functionary_v31 import FunctionaryV31
-from rightseat.models.llamacpp.formats.llama31 import Llama31, LlamaFunctions
-from rightseat.models.llamacpp.template import chatml
-from rightseat.models.llamacpp.wire import Piece
-from rightseat.types.chunks import CallArgs, Finish
-from rightseat.types.messages import Call, Message, said
-from rightseat.types.model import Settings, ToolSpec
+from rightseat.models.llamacpp.answer import CompletionReader
+from rightseat.models.llamacpp.formats import PromptPlan, ToolCallFormat, detect_format
+from rightseat.models.llamacpp.formats.functionary_v31 import FunctionaryV31Format
+from rightseat.models.llamacpp.formats.llama31 import Llama31Format, LlamaFunctionsFormat
+from rightseat.models.llamacpp.template import load_chatml
+from rightseat.models.llamacpp.wire import CompletionChunk
+from rightseat.types.chunks import FinishChunk, ToolCallArgs
+from rightseat.types.messages import Message, ToolCall, text_message
+from rightseat.types.model import SamplingSettings, ToolSpec
 from tests.contract.models.cases import Heard, heard
 from tests.unit.models.llamacpp.formats.prompting import ADD, ASKED, TALK, calls_of, golden, made, planned
 from tests.unit.models.llamacpp.gbnf import Grammar
@@ -40,16 +40,18 @@ CODE = 'for word in "a\\n", "é🎉":\n\tprint(f"{word!r}")  # </function> {"nam
 TAG = "<|python_tag|>"
 
 over_dialects = pytest.mark.parametrize(
-    ("format", "source"), [(Llama31(), NATIVE), (LlamaFunctions(), chatml())], ids=["json", "functions"]
+    ("format", "source"),
+    [(Llama31Format(), NATIVE), (LlamaFunctionsFormat(), load_chatml())],
+    ids=["json", "functions"],
 )
 
 
-def everything(format: Format, source: str, mode: str = "auto") -> Plan:
+def everything(format: ToolCallFormat, source: str, mode: str = "auto") -> PromptPlan:
     return planned(format, made(source), ASKED, mode=mode, tools=(ADD, *BUILTIN))[0]
 
 
-def read(plan: Plan, parts: list[str]) -> Heard:
-    reader = plan.reader()
+def read(plan: PromptPlan, parts: list[str]) -> Heard:
+    reader = plan.make_reader()
     fragments = [fragment for part in parts for fragment in reader.feed(part)]
     return heard([*fragments, *reader.close()])
 
@@ -57,18 +59,18 @@ def read(plan: Plan, parts: list[str]) -> Heard:
 @pytest.mark.demand("llamacpp.llama_3_1_both", "llamacpp.golden_prompts_per_format")
 def test_the_prompt() -> None:
     template = made(NATIVE)
-    found = detect(NATIVE, template.abilities)
+    found = detect_format(NATIVE, template.capabilities)
     assert found.name == "llama-3.1"
     plan, prompt = planned(found, template)
     # Two calls in one message are more than the template takes.
     assert prompt == PROMPT
-    assert plan.stops == ("<|eom_id|>",)
+    assert plan.stop_words == ("<|eom_id|>",)
 
 
 @pytest.mark.demand("llamacpp.functionary_v2_v3_v3")
 def test_the_prompt_of_functionary() -> None:
     template = made(FUNCTIONARY)
-    found = detect(FUNCTIONARY, template.abilities)
+    found = detect_format(FUNCTIONARY, template.capabilities)
     assert found.name == "functionary-v3.1"
     plan, prompt = planned(found, template, mode="required")
     assert prompt == FUNCTIONARY_PROMPT
@@ -79,22 +81,22 @@ def test_the_prompt_of_functionary() -> None:
 
 @pytest.mark.demand("llamacpp.llama_3_1_both")
 def test_the_seeds_words_with_builtin_tools_and_todays_date() -> None:
-    plan, prompt = planned(LlamaFunctions(), made(chatml()), tools=(IPYTHON, BRAVE, ADD, WOLFRAM))
+    plan, prompt = planned(LlamaFunctionsFormat(), made(load_chatml()), tools=(IPYTHON, BRAVE, ADD, WOLFRAM))
     assert prompt == TOLD
     assert plan.tools == ()
-    assert plan.stops == ("<|eom_id|>",)
+    assert plan.stop_words == ("<|eom_id|>",)
 
 
 def test_the_seeds_words_where_there_is_nothing_to_say() -> None:
-    only, _ = planned(LlamaFunctions(), made(chatml()), ASKED, tools=(ADD,))
+    only, _ = planned(LlamaFunctionsFormat(), made(load_chatml()), ASKED, tools=(ADD,))
     assert only.messages[0].text.startswith("Cutting Knowledge Date: December 2023\nToday's Date: 2026-02-03")
-    builtin, _ = planned(LlamaFunctions(), made(chatml()), ASKED, tools=(BRAVE,))
+    builtin, _ = planned(LlamaFunctionsFormat(), made(load_chatml()), ASKED, tools=(BRAVE,))
     assert builtin.messages[0].text.startswith("Tools: brave_search\n\nCutting")
     assert builtin.messages[0].text.endswith("user question.")
 
 
 def test_what_the_template_shows_is_what_may_be_written() -> None:
-    plan, _ = planned(Llama31(), made(NATIVE), mode="required")
+    plan, _ = planned(Llama31Format(), made(NATIVE), mode="required")
     shown = PROMPT[
         PROMPT.index('{"name": "add", "par') : PROMPT.index("<|eot_id|><|start_header_id|>ipython")
     ]
@@ -103,13 +105,13 @@ def test_what_the_template_shows_is_what_may_be_written() -> None:
 
 
 def test_results_have_their_role_where_the_model_knows_it() -> None:
-    plan, prompt = planned(LlamaFunctions(), made(NATIVE))
+    plan, prompt = planned(LlamaFunctionsFormat(), made(NATIVE))
     assert "ipython<|end_header_id|>\n\n4<|eot_id|>" in prompt
     assert plan.messages[-1].role == "tool"
 
 
 def test_an_answer_that_begins_with_a_brace_is_a_call() -> None:
-    grammar = Grammar.read(planned(Llama31(), made(NATIVE))[0].grammar)
+    grammar = Grammar.read(planned(Llama31Format(), made(NATIVE))[0].grammar)
     assert grammar.accepts('{"name": "add", "parameters": {"a": 1}}')
     for text in ("{", '{"a": 1}', ' {"name": "add"', '\n{"name"', '{"name": "sub", "parameters": {}}'):
         assert not grammar.accepts(text)
@@ -119,7 +121,7 @@ def test_an_answer_that_begins_with_a_brace_is_a_call() -> None:
 
 def test_an_output_schema_that_looks_like_a_call() -> None:
     schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
-    plan, _ = planned(Llama31(), made(NATIVE), ASKED, output_schema=schema)
+    plan, _ = planned(Llama31Format(), made(NATIVE), ASKED, output_schema=schema)
     for text in ('{"name": "add"}', '{"name": "add me"}', '{"name": "Bob"}'):
         assert Grammar.read(plan.grammar).accepts(text)
         assert read(plan, list(text)) == Heard(text=text)
@@ -129,16 +131,16 @@ def test_an_output_schema_that_looks_like_a_call() -> None:
 
 
 def test_builtin_tools_are_told_by_name() -> None:
-    plan, prompt = planned(Llama31(), made(NATIVE), tools=(ADD, *BUILTIN))
-    assert plan.names == {"builtin_tools": ["code_interpreter", "brave_search", "wolfram_alpha"]}
+    plan, prompt = planned(Llama31Format(), made(NATIVE), tools=(ADD, *BUILTIN))
+    assert plan.template_variables == {"builtin_tools": ["code_interpreter", "brave_search", "wolfram_alpha"]}
     assert "Tools: brave_search, wolfram_alpha\n" in prompt
     assert [tool["function"]["name"] for tool in plan.tools] == ["add"]
 
 
 def test_a_template_without_builtin_tools_is_told_of_functions() -> None:
     source = NATIVE.replace("builtin_tools", "nothing")
-    plan, _ = planned(Llama31(), made(source), mode="required", tools=(ADD, *BUILTIN))
-    assert plan.names == {}
+    plan, _ = planned(Llama31Format(), made(source), mode="required", tools=(ADD, *BUILTIN))
+    assert plan.template_variables == {}
     assert plan.tools[2]["function"]["parameters"]["properties"] == {"query": {"type": "string"}}
     text = '{"name": "brave_search", "parameters": {"query": "x"}}'
     assert Grammar.read(plan.grammar).accepts(text)
@@ -149,7 +151,7 @@ def test_a_template_without_builtin_tools_is_told_of_functions() -> None:
 @pytest.mark.demand("llamacpp.llama_3_1_both")
 @over_dialects
 @given(places=st.lists(st.integers(0, 200), max_size=10))
-def test_what_follows_the_tag_is_code(format: Format, source: str, places: list[int]) -> None:
+def test_what_follows_the_tag_is_code(format: ToolCallFormat, source: str, places: list[int]) -> None:
     plan = everything(format, source, "required")
     text = TAG + CODE
     ends = sorted({place % len(text) for place in places} | {len(text)})
@@ -157,27 +159,29 @@ def test_what_follows_the_tag_is_code(format: Format, source: str, places: list[
     found = read(plan, parts)
     assert [name for name, _ in found.calls] == ["ipython"]
     assert json.loads(found.calls[0][1]) == {"code": CODE}
-    assert "ipython" in plan.enforced
+    assert "ipython" in plan.enforced_tools
 
 
 @pytest.mark.demand("llamacpp.text_reasoning_argument_deltas")
 @over_dialects
-def test_code_that_is_cut_is_no_call_and_stop_words_do_not_cut_it(format: Format, source: str) -> None:
+def test_code_that_is_cut_is_no_call_and_stop_words_do_not_cut_it(
+    format: ToolCallFormat, source: str
+) -> None:
     plan = everything(format, source)
-    settings = Settings(stop=("print",))
-    assert "print" not in request.body(plan, "", settings, most=9)["stop"]
-    for stop_type, expected in (("eos", Finish("calls")), ("limit", Finish("length"))):
-        answer = Answer(plan, settings)
-        pieces = (Piece(content=TAG + CODE), Piece(stop=True, stop_type=stop_type))
-        *found, _used, finish = [fragment for piece in pieces for fragment in answer.read(piece)]
+    settings = SamplingSettings(stop=("print",))
+    assert "print" not in request.build_request_body(plan, "", settings, default_max_tokens=9)["stop"]
+    for stop_type, expected in (("eos", FinishChunk("calls")), ("limit", FinishChunk("length"))):
+        answer = CompletionReader(plan, settings)
+        pieces = (CompletionChunk(content=TAG + CODE), CompletionChunk(stop=True, stop_type=stop_type))
+        *found, _used, finish = [fragment for piece in pieces for fragment in answer.read_chunk(piece)]
         assert finish == expected
         # Half a program must not look like a whole one to a client that reads only the arguments.
-        written = "".join(fragment.json for fragment in found if isinstance(fragment, CallArgs))
+        written = "".join(fragment.json for fragment in found if isinstance(fragment, ToolCallArgs))
         assert written.endswith('"}') == (stop_type == "eos")
 
 
 @over_dialects
-def test_text_before_the_tag(format: Format, source: str) -> None:
+def test_text_before_the_tag(format: ToolCallFormat, source: str) -> None:
     plan = everything(format, source)
     text = f"I compute.\n{TAG}1 + 1"
     assert Grammar.read(plan.grammar).accepts(text)
@@ -187,7 +191,7 @@ def test_text_before_the_tag(format: Format, source: str) -> None:
 @pytest.mark.demand("llamacpp.llama_3_1_both")
 @over_dialects
 @pytest.mark.parametrize("tool", ["brave_search", "wolfram_alpha"])
-def test_a_search_is_a_call_with_a_query(format: Format, source: str, tool: str) -> None:
+def test_a_search_is_a_call_with_a_query(format: ToolCallFormat, source: str, tool: str) -> None:
     for tools in ((ADD, *BUILTIN), (BRAVE, WOLFRAM)):
         plan, _ = planned(format, made(source), ASKED, mode="required", tools=tools)
         query = 'é 🎉 "quoted" \\ back'
@@ -198,13 +202,13 @@ def test_a_search_is_a_call_with_a_query(format: Format, source: str, tool: str)
             (tool, {"query": query})
         ]
         for end in range(len(TAG) + len(tool) + len('.call(query="'), len(text)):
-            reader = plan.reader()
+            reader = plan.make_reader()
             assert heard([*reader.feed(text[:end]), *reader.close()]).calls[0][0] == tool
-            assert reader.inside
+            assert reader.inside_call
 
 
 @over_dialects
-def test_what_may_stand_behind_the_tag(format: Format, source: str) -> None:
+def test_what_may_stand_behind_the_tag(format: ToolCallFormat, source: str) -> None:
     required = Grammar.read(everything(format, source, "required").grammar)
     for text in ("", "x", "brave_search", "brave_search.call(x)", "brave_search.call(query='x')"):
         assert required.accepts(TAG + text)
@@ -220,7 +224,7 @@ def test_what_may_stand_behind_the_tag(format: Format, source: str) -> None:
 
 
 @over_dialects
-def test_whatever_stands_behind_the_tag_is_a_call(format: Format, source: str) -> None:
+def test_whatever_stands_behind_the_tag_is_a_call(format: ToolCallFormat, source: str) -> None:
     plan = everything(format, source, "required")
     grammar, rng = Grammar.read(plan.grammar), random.Random(5)
     seen = set()
@@ -246,7 +250,7 @@ def test_the_engine_agrees_on_what_stands_behind_the_tag() -> None:
     ]
     texts += ["{", '{"name": "add", "parameters": {"a": 1}}', "Good day.", f"Well. {TAG}x", "<function=add>"]
     asked, expected = [], []
-    for format, source in ((Llama31(), NATIVE), (LlamaFunctions(), chatml())):
+    for format, source in ((Llama31Format(), NATIVE), (LlamaFunctionsFormat(), load_chatml())):
         for mode in ("auto", "required", "none"):
             grammar = everything(format, source, mode).grammar
             asked.append((grammar, texts))
@@ -256,10 +260,12 @@ def test_the_engine_agrees_on_what_stands_behind_the_tag() -> None:
 
 
 @pytest.mark.parametrize("name", ["ipython", "python", "code_interpreter"])
-@pytest.mark.parametrize("format", [LlamaFunctions(), FunctionaryV31()], ids=lambda format: format.name)
-def test_the_interpreter_by_any_of_its_names(format: Format, name: str) -> None:
+@pytest.mark.parametrize(
+    "format", [LlamaFunctionsFormat(), FunctionaryV31Format()], ids=lambda format: format.name
+)
+def test_the_interpreter_by_any_of_its_names(format: ToolCallFormat, name: str) -> None:
     tools = (replace(IPYTHON, name=name), ADD)
-    talk = (*TALK, Message("assistant", calls=(Call("c9", name, '{"code": "1 +\\n1"}'),)))
+    talk = (*TALK, Message("assistant", calls=(ToolCall("c9", name, '{"code": "1 +\\n1"}'),)))
     plan, prompt = planned(format, made(FUNCTIONARY), *talk, tools=tools)
     assert "Environment: ipython" in prompt
     assert f"{TAG}1 +\n1<|" in prompt
@@ -268,12 +274,12 @@ def test_the_interpreter_by_any_of_its_names(format: Format, name: str) -> None:
 
 def test_earlier_calls_to_builtin_tools_are_shown_as_they_were_written() -> None:
     calls = (
-        Call("c1", "brave_search", '{"query": "say \\"a\\\\b\\""}'),
-        Call("c2", "ipython", '{"code": "x"}'),
+        ToolCall("c1", "brave_search", '{"query": "say \\"a\\\\b\\""}'),
+        ToolCall("c2", "ipython", '{"code": "x"}'),
     )
     for call, shown in zip(calls, (r'brave_search.call(query="say \"a\\b\"")', "x"), strict=True):
-        talk = (ASKED, Message("assistant", calls=(call,)), said("tool", "7", call_id=call.id))
-        plan, prompt = planned(Llama31(), made(NATIVE), *talk, tools=(ADD, *BUILTIN))
+        talk = (ASKED, Message("assistant", calls=(call,)), text_message("tool", "7", call_id=call.id))
+        plan, prompt = planned(Llama31Format(), made(NATIVE), *talk, tools=(ADD, *BUILTIN))
         assert f"assistant<|end_header_id|>\n\n{TAG}{shown}<|eot_id|>" in prompt
         ((name, arguments),) = calls_of(plan, TAG + shown)
         assert (name, json.loads(arguments)) == (call.name, json.loads(call.arguments))
@@ -281,8 +287,8 @@ def test_earlier_calls_to_builtin_tools_are_shown_as_they_were_written() -> None
 
 def test_arguments_that_are_not_what_was_meant_are_shown_as_they_are() -> None:
     for arguments in ("{", "[]", '{"query": 7}'):
-        talk = (ASKED, Message("assistant", calls=(Call("c1", "ipython", arguments),)))
-        _, prompt = planned(Llama31(), made(NATIVE), *talk, tools=(ADD, *BUILTIN))
+        talk = (ASKED, Message("assistant", calls=(ToolCall("c1", "ipython", arguments),)))
+        _, prompt = planned(Llama31Format(), made(NATIVE), *talk, tools=(ADD, *BUILTIN))
         assert f"{TAG}{arguments}<|eot_id|>" in prompt
 
 
@@ -290,7 +296,7 @@ def test_a_tool_that_only_has_the_name_is_a_function() -> None:
     python = ToolSpec(
         "python", "", {"type": "object", "properties": {"file": {"type": "string"}}, "required": ["file"]}
     )
-    plan, _ = planned(LlamaFunctions(), made(chatml()), ASKED, mode="required", tools=(python,))
+    plan, _ = planned(LlamaFunctionsFormat(), made(load_chatml()), ASKED, mode="required", tools=(python,))
     assert Grammar.read(plan.grammar).accepts('<function=python>{"file": "x"}</function>')
     assert not Grammar.read(plan.grammar).accepts(f"{TAG}x")
     assert "ipython" not in plan.messages[0].text
@@ -302,5 +308,7 @@ def test_arguments_that_any_text_might_break_are_held() -> None:
         "properties": {"code": {"type": "string", "maxLength": 9}},
         "required": ["code"],
     }
-    plan, _ = planned(LlamaFunctions(), made(chatml()), tools=(replace(IPYTHON, parameters=short), ADD))
-    assert plan.enforced == {"add"}
+    plan, _ = planned(
+        LlamaFunctionsFormat(), made(load_chatml()), tools=(replace(IPYTHON, parameters=short), ADD)
+    )
+    assert plan.enforced_tools == {"add"}

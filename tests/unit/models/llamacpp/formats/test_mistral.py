@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.models.llamacpp.formats import detect
-from rightseat.models.llamacpp.formats.mistral import Mistral, MistralNamed, nine
-from rightseat.models.llamacpp.template import chatml
-from rightseat.types.messages import said
+from rightseat.models.llamacpp.formats import detect_format
+from rightseat.models.llamacpp.formats.mistral import MistralArgsFormat, MistralFormat, to_mistral_id
+from rightseat.models.llamacpp.template import load_chatml
+from rightseat.types.messages import text_message
 from tests.unit.models.llamacpp.formats.prompting import TALK, calls_of, made, planned
 from tests.unit.models.llamacpp.gbnf import Grammar
 
@@ -27,7 +27,7 @@ NATIVE = """{{ bos_token }}{% set talk = messages[1:] if messages[0].role == 'sy
 {{ m.content }}{{ eos_token }}
 {%- endif %}
 {% endfor %}"""
-ONE, TWO = nine("call_t_0"), nine("call_t_1")
+ONE, TWO = to_mistral_id("call_t_0"), to_mistral_id("call_t_1")
 PROMPT = (
     '<s>[AVAILABLE_TOOLS][{"type": "function", "function": {"name": "add", "description": "Adds.", '
     '"parameters": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}}}]'
@@ -46,13 +46,13 @@ NAMED = """{{ bos_token }}{% if tools %}[AVAILABLE_TOOLS]{{ tools | tojson }}[/A
 @pytest.mark.demand("llamacpp.mistral_nemo_command_r7b", "llamacpp.golden_prompts_per_format")
 def test_the_prompt_with_ids_that_the_template_takes() -> None:
     template = made(NATIVE)
-    assert detect(NATIVE, template.abilities).name == "mistral"
-    _, prompt = planned(Mistral(), template)
+    assert detect_format(NATIVE, template.capabilities).name == "mistral"
+    _, prompt = planned(MistralFormat(), template)
     assert prompt == PROMPT
 
 
 def test_what_the_template_shows_is_what_may_be_written() -> None:
-    plan, _ = planned(Mistral(), made(NATIVE), mode="required")
+    plan, _ = planned(MistralFormat(), made(NATIVE), mode="required")
     shown = PROMPT[PROMPT.index("[TOOL_CALLS]") : PROMPT.index("</s>")]
     assert Grammar.read(plan.grammar).accepts(shown)
     assert Grammar.read(plan.grammar).accepts(shown.replace("[TOOL_CALLS]", "[TOOL_CALLS] "))
@@ -61,7 +61,7 @@ def test_what_the_template_shows_is_what_may_be_written() -> None:
 
 
 def test_in_words_where_the_template_knows_none() -> None:
-    plan, prompt = planned(Mistral(), made(chatml()))
+    plan, prompt = planned(MistralFormat(), made(load_chatml()))
     assert plan.tools == ()
     assert "Be brief.\n\n[AVAILABLE_TOOLS] [{" in prompt
     call = f'[TOOL_CALLS] [{{"name": "add", "arguments": {{"a": 2}}, "id": "{ONE}"}}, '
@@ -71,8 +71,8 @@ def test_in_words_where_the_template_knows_none() -> None:
 
 def test_later_models_name_the_tool_first() -> None:
     template = made(NAMED)
-    format = detect(NAMED, template.abilities)
-    assert isinstance(format, MistralNamed)
+    format = detect_format(NAMED, template.capabilities)
+    assert isinstance(format, MistralArgsFormat)
     plan, prompt = planned(format, template, mode="required")
     shown = prompt[prompt.index("[TOOL_CALLS]") : prompt.index("[assistant]")]
     assert (
@@ -80,24 +80,24 @@ def test_later_models_name_the_tool_first() -> None:
     )
     assert Grammar.read(plan.grammar).accepts(shown)
     assert calls_of(plan, shown) == [("add", '{"a": 2}'), ("add", '{"a": 3}')]
-    _, told = planned(format, made(chatml()))
+    _, told = planned(format, made(load_chatml()))
     assert 'assistant\n[TOOL_CALLS]add[ARGS]{"a": 2}[TOOL_CALLS]add[ARGS]{"a": 3}' in told
 
 
 @given(st.text(alphabet=st.characters(codec=None)))
 def test_ids_are_nine_letters_or_digits_and_stay_the_same(id: str) -> None:
-    short = nine(id)
+    short = to_mistral_id(id)
     assert len(short) == 9
     assert short.isascii()
     assert short.isalnum()
-    assert nine(id) == short == nine(short)
+    assert to_mistral_id(id) == short == to_mistral_id(short)
 
 
 @pytest.mark.parametrize("pair", [("call_t_0", "call_t_1"), ("", "a")])
 def test_different_ids_stay_different(pair: tuple[str, str]) -> None:
-    assert nine(pair[0]) != nine(pair[1])
+    assert to_mistral_id(pair[0]) != to_mistral_id(pair[1])
 
 
 def test_a_result_without_an_id() -> None:
-    _, prompt = planned(Mistral(), made(chatml()), *TALK[:3], said("tool", "4"))
+    _, prompt = planned(MistralFormat(), made(load_chatml()), *TALK[:3], text_message("tool", "4"))
     assert '"content": "4"' in prompt

@@ -2,9 +2,9 @@
 
 import pytest
 
-from rightseat.models.llamacpp.formats.signatures import Signatures, signature
-from rightseat.models.llamacpp.template import chatml
-from rightseat.types.messages import said
+from rightseat.models.llamacpp.formats.signatures import SignatureFormat, format_signature
+from rightseat.models.llamacpp.template import load_chatml
+from rightseat.types.messages import text_message
 from rightseat.types.model import ToolSpec
 from tests.unit.models.llamacpp.formats.prompting import ADD, ASKED, CALLED, TALK, planned
 from tests.unit.models.llamacpp.formats.prompting import made as template_of
@@ -28,7 +28,7 @@ WEATHER = ToolSpec(
 
 
 def test_a_tool_is_a_line_and_one_for_each_described_argument() -> None:
-    assert signature(WEATHER) == (
+    assert format_signature(WEATHER) == (
         'get_weather(city: string, unit?: "celsius"|"fahrenheit", days?: integer[], at?: {lat: number}, '
         "note?: string|null, any?: any) // Get the weather\n  city: The city's name"
     )
@@ -36,23 +36,25 @@ def test_a_tool_is_a_line_and_one_for_each_described_argument() -> None:
 
 @pytest.mark.parametrize("schema", [{}, {"properties": []}, {"properties": {"a": True}, "required": "a"}])
 def test_odd_schemas_are_told_too(schema: dict[str, object]) -> None:
-    assert signature(ToolSpec("f", "", schema)).startswith("f(")
+    assert format_signature(ToolSpec("f", "", schema)).startswith("f(")
 
 
 def test_a_huge_enum_is_told_in_part() -> None:
     schema = {"properties": {"a": {"enum": list(range(5000))}}}
-    assert signature(ToolSpec("f", "", schema)).endswith("38|39|...)")
+    assert format_signature(ToolSpec("f", "", schema)).endswith("38|39|...)")
 
 
 def test_a_schema_without_end_is_told_to_some_depth() -> None:
     deep: dict[str, object] = {"type": "object", "properties": {}}
     deep["properties"] = {"more": deep}
-    assert signature(ToolSpec("f", "", deep)).endswith("any}}}})")
+    assert format_signature(ToolSpec("f", "", deep)).endswith("any}}}})")
 
 
 @pytest.mark.demand("llamacpp.golden_prompts_per_format")
 def test_the_prompt_is_as_it_was_taught() -> None:
-    plan, prompt = planned(Signatures(), template_of(chatml()), said("system", "Be brief."), ASKED)
+    plan, prompt = planned(
+        SignatureFormat(), template_of(load_chatml()), text_message("system", "Be brief."), ASKED
+    )
     assert prompt == (
         "<|im_start|>system\nBe brief.\n\n"
         'You can call these functions. To call one, reply <tool_call>{"name": ..., "arguments": {...}}'
@@ -60,35 +62,39 @@ def test_the_prompt_is_as_it_was_taught() -> None:
         "add(a: integer) // Adds.<|im_end|>\n"
         "<|im_start|>user\n2 and 3?<|im_end|>\n<|im_start|>assistant\n"
     )
-    assert plan.adapted
+    assert plan.uses_adapter
 
 
 def test_after_results_the_adapter_answers() -> None:
-    plan, prompt = planned(Signatures(), template_of(chatml()), *TALK)
+    plan, prompt = planned(SignatureFormat(), template_of(load_chatml()), *TALK)
     assert "<|im_start|>user\n<tool_response>\n" in prompt
-    assert plan.adapted
+    assert plan.uses_adapter
 
 
 def test_a_call_that_must_be_is_made_after_results_too() -> None:
-    plan, _ = planned(Signatures(), template_of(chatml()), *TALK, mode="required")
-    assert plan.adapted
+    plan, _ = planned(SignatureFormat(), template_of(load_chatml()), *TALK, mode="required")
+    assert plan.uses_adapter
     assert "add" in plan.grammar
 
 
 @pytest.mark.demand("adapter.adapter_loaded_default_rests")
 def test_without_tools_the_adapter_rests() -> None:
     for mode, tools in (("none", (ADD,)), ("auto", ())):
-        plan, _ = planned(Signatures(), template_of(chatml()), ASKED, mode=mode, tools=tools)
-        assert not plan.adapted
+        plan, _ = planned(SignatureFormat(), template_of(load_chatml()), ASKED, mode=mode, tools=tools)
+        assert not plan.uses_adapter
 
 
 @pytest.mark.demand("adapter.adapter_loaded_default_rests")
 def test_the_adapter_chooses_among_names_and_fills_no_other_schema() -> None:
     for schema, adapted in (({"type": "string", "enum": ["a", "b"]}, True), ({"type": "integer"}, False)):
-        plan, _ = planned(Signatures(), template_of(chatml()), ASKED, tools=(), output_schema=schema)
-        assert plan.adapted == adapted
+        plan, _ = planned(
+            SignatureFormat(), template_of(load_chatml()), ASKED, tools=(), output_schema=schema
+        )
+        assert plan.uses_adapter == adapted
 
 
 def test_an_earlier_call_is_shown_as_it_was_written() -> None:
-    _, prompt = planned(Signatures(), template_of(chatml()), ASKED, CALLED, said("user", "Go on."))
+    _, prompt = planned(
+        SignatureFormat(), template_of(load_chatml()), ASKED, CALLED, text_message("user", "Go on.")
+    )
     assert '<tool_call>{"name": "add", "arguments": {"a": 2}}</tool_call>\n<tool_call>{' in prompt

@@ -7,13 +7,13 @@ import pytest
 
 from rightseat.errors import CallerError, ConfigError
 from rightseat.models.llamacpp import template
-from rightseat.models.llamacpp.formats import FORMATS, GENERIC, named
-from rightseat.models.llamacpp.model import Known, Llama, Manner
-from rightseat.models.llamacpp.template import Sources, chatml
-from rightseat.models.llamacpp.wire import Piece
-from rightseat.types.chunks import CallArgs, Finish, Fragment
+from rightseat.models.llamacpp.formats import FORMATS, GENERIC, get_format
+from rightseat.models.llamacpp.model import LlamaCppChatModel, ModelDescription, PromptOptions
+from rightseat.models.llamacpp.template import TemplateSources, load_chatml
+from rightseat.models.llamacpp.wire import CompletionChunk
+from rightseat.types.chunks import FinishChunk, ModelChunk, ToolCallArgs
 from rightseat.types.messages import Message
-from rightseat.types.model import Prompt, Settings, ToolChoice, ToolSpec
+from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
 from rightseat.types.streams import closing
 from tests.contract.formats.cases import EMPTY, ONE, TOOLS, Said
 from tests.contract.formats.members import MEMBERS
@@ -24,33 +24,35 @@ from tests.unit.models.llamacpp.standin import StandIn
 
 # Templates are judged in child processes: here each once.
 pytestmark = pytest.mark.io
-proven = functools.cache(template.prove)
+proven = functools.cache(template.probe_in_child)
 
 
 @pytest.fixture(autouse=True)
 def judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(template, "prove", proven)
+    monkeypatch.setattr(template, "probe_in_child", proven)
 
 
-def made(answer: str, stop: str, sources: Sources, format: str | None = None) -> tuple[Llama, StandIn]:
+def made(
+    answer: str, stop: str, sources: TemplateSources, format: str | None = None
+) -> tuple[LlamaCppChatModel, StandIn]:
     """The answer comes in pieces of three characters."""
-    parts = [Piece(content=answer[at : at + 3]) for at in range(0, len(answer), 3)]
-    server = StandIn(*parts, Piece(stop=True, stop_type=stop))
+    parts = [CompletionChunk(content=answer[at : at + 3]) for at in range(0, len(answer), 3)]
+    server = StandIn(*parts, CompletionChunk(stop=True, stop_type=stop))
 
-    async def known(_: object) -> Known:
-        return Known(sources)
+    async def known(_: object) -> ModelDescription:
+        return ModelDescription(sources)
 
-    return Llama("test", server, known, manner=Manner(tool_format=format)), server
+    return LlamaCppChatModel("test", server, known, options=PromptOptions(tool_format=format)), server
 
 
 async def said_by(
-    model: Llama, *messages: Message, tools: Any = TOOLS, mode: Any = "auto", **settings: Any
-) -> list[Fragment]:
+    model: LlamaCppChatModel, *messages: Message, tools: Any = TOOLS, mode: Any = "auto", **settings: Any
+) -> list[ModelChunk]:
     prompt = Prompt(
         messages=messages or (ASKED,),
         tools=tools,
         tool_choice=ToolChoice(mode),
-        settings=Settings(**settings),
+        settings=SamplingSettings(**settings),
     )
     async with closing(model.stream(prompt)) as stream:
         return [fragment async for fragment in stream]
@@ -61,14 +63,14 @@ async def test_why_an_answer_ended(name: str) -> None:
     member = MEMBERS[name]
     whole = member.write(Said("", calls=(ONE, EMPTY)))
     for text, stop, reason, calls in (
-        (whole, "eos", Finish("calls"), (ONE, EMPTY)),
-        (whole, "limit", Finish("length"), None),
-        (whole[: whole.index("Haus")], "limit", Finish("length"), None),
-        (whole[: whole.index("Haus")], "eos", Finish("length"), None),
-        (member.write(Said("", text="Good day.")), "eos", Finish("stop"), ()),
-        (member.write(Said("", text="Good day.")), "limit", Finish("length"), ()),
+        (whole, "eos", FinishChunk("calls"), (ONE, EMPTY)),
+        (whole, "limit", FinishChunk("length"), None),
+        (whole[: whole.index("Haus")], "limit", FinishChunk("length"), None),
+        (whole[: whole.index("Haus")], "eos", FinishChunk("length"), None),
+        (member.write(Said("", text="Good day.")), "eos", FinishChunk("stop"), ()),
+        (member.write(Said("", text="Good day.")), "limit", FinishChunk("length"), ()),
     ):
-        model, _ = made(text, stop, Sources(chatml()), name)
+        model, _ = made(text, stop, TemplateSources(load_chatml()), name)
         fragments = await said_by(model)
         assert fragments[-1] == reason
         assert calls is None or heard(fragments).calls == calls
@@ -77,15 +79,17 @@ async def test_why_an_answer_ended(name: str) -> None:
 @pytest.mark.demand("llamacpp.text_reasoning_argument_deltas")
 async def test_arguments_come_while_they_are_written() -> None:
     for member in MEMBERS.values():
-        model, _ = made(member.write(Said("", calls=(ONE,))), "eos", Sources(chatml()), member.format.name)
-        pieces = [fragment for fragment in await said_by(model) if isinstance(fragment, CallArgs)]
+        model, _ = made(
+            member.write(Said("", calls=(ONE,))), "eos", TemplateSources(load_chatml()), member.format.name
+        )
+        pieces = [fragment for fragment in await said_by(model) if isinstance(fragment, ToolCallArgs)]
         assert len(pieces) > 5
 
 
 async def test_a_thought_that_the_prompt_opens_only_for_a_user() -> None:
     source = golden("deepseek.jinja")
     for history, thinks in (((ASKED,), True), ((ASKED, CALLED, *TOLD), False)):
-        model, server = made("Hm.</think>Well.", "eos", Sources(source))
+        model, server = made("Hm.</think>Well.", "eos", TemplateSources(source))
         found = heard(await said_by(model, *history, tools=(ADD,)))
         assert (found.reasoning, found.text) == (("Hm.", "Well.") if thinks else ("", "Hm.</think>Well."))
         grammar = Grammar.read(server.asked[0]["grammar"])
@@ -102,13 +106,13 @@ PICKY = """{% macro kind(t) %}{% if t is string %}{{ t }}{% else %}{{ raise_exce
 async def test_a_template_for_tools_that_fails_on_some() -> None:
     """The published ones of Hermes do so on a type that is a list."""
     source = PICKY + golden("hermes.jinja")
-    model, server = made("Good day.", "eos", Sources(chatml(), source))
+    model, server = made("Good day.", "eos", TemplateSources(load_chatml(), source))
     await said_by(model, tools=(ADD,))
     await said_by(model, tools=(ODD,))
     assert server.asked[0]["prompt"].startswith("add")
     assert server.asked[1]["prompt"].startswith("<|im_start|>system\nYou are a function calling AI model.")
     assert all("<tool_call>" in asked["preserved_tokens"] for asked in server.asked)
-    alone, _ = made("Good day.", "eos", Sources(source))
+    alone, _ = made("Good day.", "eos", TemplateSources(source))
     with pytest.raises(CallerError, match="template"):
         await said_by(alone, tools=(ODD,))
 
@@ -119,7 +123,9 @@ async def test_the_callers_stop_words_are_for_text() -> None:
             (Said("", calls=(ONE,)), "", (ONE,)),
             (Said("", text="My Haus is here."), "My ", ()),
         ):
-            model, server = made(member.write(case), "eos", Sources(chatml()), member.format.name)
+            model, server = made(
+                member.write(case), "eos", TemplateSources(load_chatml()), member.format.name
+            )
             found = heard(await said_by(model, stop=("Haus", "\n", "}")))
             assert (found.text, found.calls) == (text, calls)
             assert found.finish == ("calls" if calls else "stop")
@@ -129,17 +135,17 @@ async def test_the_callers_stop_words_are_for_text() -> None:
 async def test_no_engine_trigger_and_no_call_with_none() -> None:
     for member in MEMBERS.values():
         model, server = made(
-            member.write(Said("", calls=(ONE,))), "eos", Sources(chatml()), member.format.name
+            member.write(Said("", calls=(ONE,))), "eos", TemplateSources(load_chatml()), member.format.name
         )
         fragments = await said_by(model, mode="none")
         assert heard(fragments).calls == ()
-        assert fragments[-1] == Finish("stop")
+        assert fragments[-1] == FinishChunk("stop")
         assert "grammar_triggers" not in server.asked[0]
 
 
 @pytest.mark.demand("llamacpp.chosen_probing_template_overridable")
 def test_formats_by_name() -> None:
     for kind in (*FORMATS, GENERIC):
-        assert type(named(kind.name)) is kind
+        assert type(get_format(kind.name)) is kind
     with pytest.raises(ConfigError, match="Did you mean 'hermes'"):
-        named("hermess")
+        get_format("hermess")

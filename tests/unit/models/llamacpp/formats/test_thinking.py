@@ -4,69 +4,69 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.models.llamacpp.formats.thinking import MARKS, Thinking
-from rightseat.models.llamacpp.grammar import Rules
-from rightseat.tools.text_calls.reader import Reader, Reading
+from rightseat.models.llamacpp.formats.thinking import THINKING_TAGS, ThinkingTags
+from rightseat.models.llamacpp.grammar import GrammarRules
+from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps
 from tests.contract.models.cases import Heard, heard
 from tests.unit.models.llamacpp.gbnf import Grammar
 from tests.unit.tools.text_calls.test_reader import pieces
 
 
-def as_text(reader: Reader) -> Reading[None]:
-    yield from reader.text()
+def as_text(reader: ModelTextReader) -> ParseSteps[None]:
+    yield from reader.text_until()
 
 
-def read(thinking: Thinking, parts: list[str]) -> Heard:
-    reader = Reader(thinking.before(as_text))
+def read(thinking: ThinkingTags, parts: list[str]) -> Heard:
+    reader = ModelTextReader(thinking.wrap_parser(as_text))
     fragments = [fragment for part in parts for fragment in reader.feed(part)]
     return heard([*fragments, *reader.close()])
 
 
-def grammar(thinking: Thinking) -> Grammar:
-    rules = Rules()
+def grammar(thinking: ThinkingTags) -> Grammar:
+    rules = GrammarRules()
     root = rules.reserve("root")
-    rules.define(root, thinking.rule(rules, '"yes" | "no"'))
-    return Grammar.read(rules.text())
+    rules.define(root, thinking.wrap_gbnf(rules, '"yes" | "no"'))
+    return Grammar.read(rules.to_gbnf())
 
 
 @pytest.mark.parametrize(
     ("source", "ending", "expected"),
     [
-        ("plain", "assistant:", Thinking()),
-        ("{{ '</think>' }}", "assistant:", Thinking(may=True)),
-        ("{{ '</think>' }}", "assistant:<think>\n", Thinking(may=True, begun=True)),
-        ("no end in the template", "assistant:<think>", Thinking(begun=True)),
-        ("{{ '</think>' }}", "assistant:<think>\n\n</think>\n\n", Thinking()),
-        ("<|END_THINKING|>", "", Thinking(True, False, *MARKS[1])),
-        ("<|END_THINKING|>", "<|START_THINKING|>", Thinking(True, True, *MARKS[1])),
-        ("[/THINK]", "", Thinking(True, False, *MARKS[2])),
+        ("plain", "assistant:", ThinkingTags()),
+        ("{{ '</think>' }}", "assistant:", ThinkingTags(allowed=True)),
+        ("{{ '</think>' }}", "assistant:<think>\n", ThinkingTags(allowed=True, opened_by_prompt=True)),
+        ("no end in the template", "assistant:<think>", ThinkingTags(opened_by_prompt=True)),
+        ("{{ '</think>' }}", "assistant:<think>\n\n</think>\n\n", ThinkingTags()),
+        ("<|END_THINKING|>", "", ThinkingTags(True, False, *THINKING_TAGS[1])),
+        ("<|END_THINKING|>", "<|START_THINKING|>", ThinkingTags(True, True, *THINKING_TAGS[1])),
+        ("[/THINK]", "", ThinkingTags(True, False, *THINKING_TAGS[2])),
     ],
 )
-def test_what_a_template_tells(source: str, ending: str, expected: Thinking) -> None:
-    found = Thinking.of(source, ending)
+def test_what_a_template_tells(source: str, ending: str, expected: ThinkingTags) -> None:
+    found = ThinkingTags.from_template(source, ending)
     assert found == expected
-    assert bool(found.marks) == (found.may or found.begun)
+    assert bool(found.active_tags) == (found.allowed or found.opened_by_prompt)
 
 
 @given(st.lists(st.integers(0, 60), max_size=8), st.booleans())
 def test_a_thought_and_a_text(places: list[int], begun: bool) -> None:
     text = f"{'' if begun else '<think>'}\nHm, <b> </thin\n</think>\n\n <think>Yes.</think>"
     expected = Heard(reasoning="Hm, <b> </thin", text="<think>Yes.</think>")
-    assert read(Thinking(True, begun), pieces(text, places)) == expected
+    assert read(ThinkingTags(True, begun), pieces(text, places)) == expected
 
 
 def test_an_answer_without_a_thought() -> None:
-    assert read(Thinking(True), ["\n<thin", "g>"]) == Heard(text="<thing>")
-    assert read(Thinking(), ["<think>a</think>b"]) == Heard(text="<think>a</think>b")
+    assert read(ThinkingTags(True), ["\n<thin", "g>"]) == Heard(text="<thing>")
+    assert read(ThinkingTags(), ["<think>a</think>b"]) == Heard(text="<think>a</think>b")
 
 
 def test_a_thought_that_is_cut() -> None:
-    assert read(Thinking(True), ["<think>Hm"]) == Heard(reasoning="Hm")
-    assert read(Thinking(True, True), ["Hm </thi"]) == Heard(reasoning="Hm </thi")
+    assert read(ThinkingTags(True), ["<think>Hm"]) == Heard(reasoning="Hm")
+    assert read(ThinkingTags(True, True), ["Hm </thi"]) == Heard(reasoning="Hm </thi")
 
 
 def test_the_grammar_binds_after_the_thought() -> None:
-    may, begun = grammar(Thinking(True)), grammar(Thinking(True, True))
+    may, begun = grammar(ThinkingTags(True)), grammar(ThinkingTags(True, True))
     for found, text in ((may, "<think>"), (begun, "")):
         for thought in ("", "no", "é </think", "<think>", "a\n\n"):
             assert found.accepts(f"{text}{thought}</think>\n\nyes")
@@ -78,5 +78,5 @@ def test_the_grammar_binds_after_the_thought() -> None:
     # The first end is the end: what comes then is the answer.
     assert not begun.accepts("a</think>b</think>yes")
     assert not begun.accepts("</think>" + "\n" * 99 + "yes")
-    assert grammar(Thinking()).accepts("yes")
-    assert not grammar(Thinking()).accepts("<think></think>yes")
+    assert grammar(ThinkingTags()).accepts("yes")
+    assert not grammar(ThinkingTags()).accepts("<think></think>yes")

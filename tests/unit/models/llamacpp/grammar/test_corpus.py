@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from rightseat.models.llamacpp.grammar import Grammar, grammar
+from rightseat.models.llamacpp.grammar import Grammar, build_grammar
 from tests.kit.rounds import rounds
 from tests.unit.models.llamacpp import gbnf
 from tests.unit.models.llamacpp.corpus import CORPUS
@@ -26,7 +26,7 @@ SIMPLE = [
 
 @cache
 def made(name: str) -> tuple[Grammar, gbnf.Grammar, Any]:
-    said = grammar(CORPUS[name])
+    said = build_grammar(CORPUS[name])
     judge = jsonschema_rs.Draft202012Validator(said.schema, validate_formats=True, offline=True)
     return said, gbnf.Grammar.read(said.text), judge
 

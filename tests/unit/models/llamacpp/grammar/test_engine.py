@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.models.llamacpp.grammar import grammar
+from rightseat.models.llamacpp.grammar import build_grammar
 from tests.kit.patience import STUCK
 from tests.unit.models.llamacpp.corpus import CORPUS
 from tests.unit.models.llamacpp.gbnf import Grammar
@@ -46,7 +46,7 @@ def test_the_engine_agrees_on_the_whole_corpus(capsys: pytest.CaptureFixture[str
     rng = random.Random(1)
     asked, expected = [], []
     for schema in CORPUS.values():
-        said = grammar(schema).text
+        said = build_grammar(schema).text
         read = Grammar.read(said)
         good = [read.make(rng, size=60) for _ in range(3)]
         texts = [text for text in (*good, *(broken(text, rng) for text in good)) if len(text) < 1500]

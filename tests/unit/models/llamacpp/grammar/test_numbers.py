@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightseat.errors import CallerError
-from rightseat.models.llamacpp.grammar import Limits, grammar
+from rightseat.models.llamacpp.grammar import GrammarLimits, build_grammar
 from tests.kit.rounds import rounds
 from tests.unit.models.llamacpp.gbnf import Grammar
 
@@ -19,7 +19,7 @@ DECIMAL = st.decimals(-20, 20, places=2) | st.decimals(-2, 2, places=3)
 
 
 def read(**schema: Any) -> Grammar:
-    said = grammar(schema)
+    said = build_grammar(schema)
     assert said.exact
     return Grammar.read(said.text)
 
@@ -58,7 +58,7 @@ def test_decimals_within_bounds_and_no_others(
 @pytest.mark.parametrize("text", ["01", "1.", ".5", "+1", "1e", "--1", "00", "1.5.2", "0x1", ""])
 def test_what_is_no_number_in_json(text: str) -> None:
     for schema in ({"type": "number"}, {"type": "number", "minimum": 0}, {"type": "integer"}):
-        assert not Grammar.read(grammar(schema).text).accepts(text)
+        assert not Grammar.read(build_grammar(schema).text).accepts(text)
 
 
 def test_multiples() -> None:
@@ -72,31 +72,33 @@ def test_multiples() -> None:
     assert not cents.accepts("12.345")
     assert read(type="number", multipleOf=1).accepts("-12")
     assert not read(type="number", multipleOf=1).accepts("1.5")
-    assert grammar({"type": "integer", "multipleOf": 7}).unsaid == ("#: multipleOf",)
-    assert grammar({"type": "number", "multipleOf": 0.3}).unsaid == ("#: multipleOf",)
+    assert build_grammar({"type": "integer", "multipleOf": 7}).unenforced == ("#: multipleOf",)
+    assert build_grammar({"type": "number", "multipleOf": 0.3}).unenforced == ("#: multipleOf",)
 
 
 def test_digits_are_bounded() -> None:
-    rules = Grammar.read(grammar({"type": "integer"}, limits=Limits(digits=4)).text)
+    rules = Grammar.read(build_grammar({"type": "integer"}, limits=GrammarLimits(digits=4)).text)
     assert rules.accepts("-9999")
     assert not rules.accepts("10000")
-    endless = Grammar.read(grammar({"type": "number"}).text)
+    endless = Grammar.read(build_grammar({"type": "number"}).text)
     assert not endless.accepts("1" * 16)
     assert not endless.accepts("0." + "3" * 18)
-    far = Grammar.read(grammar({"type": "integer", "minimum": 10**17}).text)
+    far = Grammar.read(build_grammar({"type": "integer", "minimum": 10**17}).text)
     assert far.accepts(str(10**17))
 
 
 def test_bounds_beyond_all_digits_are_left_unsaid() -> None:
-    assert grammar({"type": "number", "minimum": 1e300}).unsaid == ("#: minimum",)
-    assert grammar({"type": "number", "exclusiveMinimum": 1e-300}).unsaid == ("#: exclusiveMinimum",)
+    assert build_grammar({"type": "number", "minimum": 1e300}).unenforced == ("#: minimum",)
+    assert build_grammar({"type": "number", "exclusiveMinimum": 1e-300}).unenforced == (
+        "#: exclusiveMinimum",
+    )
 
 
 def test_bounds_that_cross_are_refused() -> None:
     with pytest.raises(CallerError, match="contradict"):
-        grammar({"type": "integer", "minimum": 5, "maximum": 4})
+        build_grammar({"type": "integer", "minimum": 5, "maximum": 4})
     with pytest.raises(CallerError, match="contradict"):
-        grammar({"type": "integer", "exclusiveMinimum": 4, "exclusiveMaximum": 5})
+        build_grammar({"type": "integer", "exclusiveMinimum": 4, "exclusiveMaximum": 5})
 
 
 def test_random_numbers_stay_within_bounds() -> None:

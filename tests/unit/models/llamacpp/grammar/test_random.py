@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rightseat.errors import CallerError
-from rightseat.models.llamacpp.grammar import Limits, grammar
+from rightseat.models.llamacpp.grammar import GrammarLimits, build_grammar
 from tests.kit.rounds import rounds
 from tests.unit.models.llamacpp.corpus import PATTERNS
 from tests.unit.models.llamacpp.gbnf import Grammar
 
 Schemas = st.SearchStrategy[Any]
-LIMITS = Limits(string=12, items=4, properties=3, depth=2)
+LIMITS = GrammarLimits(string=12, items=4, properties=3, depth=2)
 NAMES = st.sampled_from(["a", "b", "ab", "c d", 'q"', "x-1", "中"])
 SMALL = st.integers(0, 4)
 BOUND = st.integers(-20, 20) | st.decimals(-9, 9, places=2).map(float)
@@ -95,7 +95,7 @@ def test_an_exact_grammar_makes_only_valid_texts(
 ) -> None:
     schema = {**schema, "$defs": {"x": other}}
     try:
-        said = grammar(schema, limits=LIMITS)
+        said = build_grammar(schema, limits=LIMITS)
     except CallerError:
         TALLY["refused"] += 1
         return

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import rightseat.models.llamacpp.grammar as package
 from rightseat.errors import CallerError
-from rightseat.models.llamacpp.grammar import Limits, Rules, grammar
+from rightseat.models.llamacpp.grammar import GrammarLimits, GrammarRules, build_grammar
 from tests.kit.patience import STUCK
 from tests.kit.rounds import rounds
 from tests.unit.models.llamacpp.corpus import CORPUS
@@ -33,7 +33,7 @@ def test_whatever_names_contain_the_grammar_reads(names: list[str], values: list
         "required": names,
         "additionalProperties": {"type": "null"} if extra else False,
     }
-    rules = Grammar.read(grammar(schema).text)
+    rules = Grammar.read(build_grammar(schema).text)
     value = {name: values[at % len(values)] for at, name in enumerate(names)}
     assert rules.accepts(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
     assert set(json.loads(rules.make(random.Random(1)))) >= set(names)
@@ -41,7 +41,7 @@ def test_whatever_names_contain_the_grammar_reads(names: list[str], values: list
 
 @pytest.mark.demand("llamacpp.invalid_schema_unsupported_keyword")
 def test_several_tools_in_one_grammar() -> None:
-    rules = Rules()
+    rules = GrammarRules()
     calls = []
     for name in ("weather", "search", "天气", 'a" | root'):
         arguments = rules.add_schema(CORPUS.get(name, {"type": "object"}), name)
@@ -51,25 +51,25 @@ def test_several_tools_in_one_grammar() -> None:
             )
         )
     assert rules.add("root", f'"<tool_call>" ({" | ".join(calls)}) "</tool_call>"') == "root"
-    read = Grammar.read(rules.text())
+    read = Grammar.read(rules.to_gbnf())
     assert read.accepts('<tool_call>{"name": "weather", {"location":"Rome"}}</tool_call>')
     assert not read.accepts('<tool_call>{"name": "search", {"location":"Rome"}}</tool_call>')
 
 
 def test_the_root_keeps_its_name() -> None:
-    rules = Rules()
+    rules = GrammarRules()
     schema = {
         "type": "object",
         "properties": {name: {"type": "object"} for name in ("root", " Root", "_root_", "value")},
     }
     arguments = rules.add_schema(schema, "root")
     assert rules.add("root", arguments) == "root"
-    assert Grammar.read(rules.text()).accepts('{"root":{}}')
-    assert Grammar.read(grammar(schema, root="value").text).accepts("{}", "value")
+    assert Grammar.read(rules.to_gbnf()).accepts('{"root":{}}')
+    assert Grammar.read(build_grammar(schema, root="value").text).accepts("{}", "value")
 
 
 def test_names_are_unique_and_safe() -> None:
-    rules = Rules()
+    rules = GrammarRules()
     names = [
         rules.add(name, '"x"')
         for name in ("a", "A", "a b", "a_b", "", "中文", "char", "comma", "root", 'x" ::= "y')
@@ -81,7 +81,9 @@ def test_names_are_unique_and_safe() -> None:
 
 def test_properties_come_in_order_and_optional_ones_may_be_left_out() -> None:
     read = Grammar.read(
-        grammar({"type": "object", "properties": {n: {"const": 1} for n in "abc"}, "required": ["b"]}).text
+        build_grammar(
+            {"type": "object", "properties": {n: {"const": 1} for n in "abc"}, "required": ["b"]}
+        ).text
     )
     texts = {
         '{"b":1}': True,
@@ -101,14 +103,14 @@ def test_properties_come_in_order_and_optional_ones_may_be_left_out() -> None:
 
 def test_rules_grow_with_the_number_of_optional_properties() -> None:
     sizes = [
-        len(grammar({"type": "object", "properties": {f"p{n:03}": {} for n in range(count)}}).text)
+        len(build_grammar({"type": "object", "properties": {f"p{n:03}": {} for n in range(count)}}).text)
         for count in (50, 100, 200)
     ]
     assert sizes[2] - sizes[1] < 2.2 * (sizes[1] - sizes[0])
 
 
 def test_other_names_are_kept_apart_from_known_ones() -> None:
-    read = Grammar.read(grammar(CORPUS["open, near names"]).text)
+    read = Grammar.read(build_grammar(CORPUS["open, near names"]).text)
     for name, free in {
         "a": False,
         "ab": False,
@@ -161,7 +163,7 @@ BAD: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_schema_is_refused_in_words(name: str) -> None:
     with pytest.raises(CallerError) as caught:
-        grammar(BAD[name])
+        build_grammar(BAD[name])
     assert caught.value.status == 400
     assert caught.value.message[0].isupper()
     assert len(caught.value.message) < 400
@@ -184,7 +186,7 @@ def test_a_bomb_is_bounded_work() -> None:
     ):
         started = time.process_time()
         with contextlib.suppress(CallerError):
-            Grammar.read(grammar(schema).text)
+            Grammar.read(build_grammar(schema).text)
         assert time.process_time() - started < STUCK
 
 
@@ -199,7 +201,7 @@ def test_older_spellings_are_read() -> None:
             "e": {"$ref": "#/properties/b", "nullable": True},
         },
     }
-    said = grammar(old)
+    said = build_grammar(old)
     read = Grammar.read(said.text)
     assert said.exact
     assert read.accepts('{"a":null,"b":1,"c":["x"],"d":null,"e":null}')
@@ -210,8 +212,8 @@ def test_older_spellings_are_read() -> None:
 
 @pytest.mark.demand("llamacpp.json_schema_2020_12")
 def test_limits_bound_what_the_schema_leaves_open() -> None:
-    limits = Limits(items=2, properties=1, key=2, depth=1)
-    read = Grammar.read(grammar({}, limits=limits).text)
+    limits = GrammarLimits(items=2, properties=1, key=2, depth=1)
+    read = Grammar.read(build_grammar({}, limits=limits).text)
     texts = {
         "[1,2]": True,
         "[1,2,3]": False,
@@ -225,14 +227,14 @@ def test_limits_bound_what_the_schema_leaves_open() -> None:
 
 @pytest.mark.demand("llamacpp.grammars_cached_schema")
 def test_the_cache_is_bounded_and_hit() -> None:
-    first = grammar({"type": "string", "maxLength": 77})
-    assert grammar({"maxLength": 77, "type": "string"}) is not first
-    assert grammar({"type": "string", "maxLength": 77}) is first
+    first = build_grammar({"type": "string", "maxLength": 77})
+    assert build_grammar({"maxLength": 77, "type": "string"}) is not first
+    assert build_grammar({"type": "string", "maxLength": 77}) is first
     for size in range(300):
-        grammar({"type": "string", "maxLength": size})
+        build_grammar({"type": "string", "maxLength": size})
     assert len(package._cache) <= package.MAX_CACHED
     with pytest.raises(CallerError, match="grammar rules"):
-        grammar(
+        build_grammar(
             {"type": "object", "properties": {str(n): {"minLength": n} for n in range(99)}},
-            limits=Limits(rules=50),
+            limits=GrammarLimits(rules=50),
         )

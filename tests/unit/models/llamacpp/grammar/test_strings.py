@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightseat.errors import CallerError
-from rightseat.models.llamacpp.grammar import Limits, grammar
-from rightseat.models.llamacpp.grammar.expr import fit, matches
-from rightseat.models.llamacpp.grammar.regex import Unsayable, parse
+from rightseat.models.llamacpp.grammar import GrammarLimits, build_grammar
+from rightseat.models.llamacpp.grammar.expr import fit_length, matches_text
+from rightseat.models.llamacpp.grammar.regex import UnsupportedPattern, parse_pattern
 from tests.kit.rounds import rounds
 from tests.unit.models.llamacpp.corpus import PATTERNS, UNSAYABLE
 from tests.unit.models.llamacpp.gbnf import Grammar
@@ -24,7 +24,7 @@ ALIKE = [
 
 
 def read(schema: dict[str, Any]) -> Grammar:
-    return Grammar.read(grammar({"type": "string", **schema}).text)
+    return Grammar.read(build_grammar({"type": "string", **schema}).text)
 
 
 def quoted(text: str) -> str:
@@ -59,14 +59,16 @@ def test_lengths_count_characters(low: int, high: int | None) -> None:
 def test_a_string_without_bound_is_bounded() -> None:
     assert read({}).accepts(quoted("a" * 1000))
     assert not read({}).accepts(quoted("a" * 1001))
-    small = Grammar.read(grammar({"type": "string", "pattern": "^a+$"}, limits=Limits(string=5)).text)
+    small = Grammar.read(
+        build_grammar({"type": "string", "pattern": "^a+$"}, limits=GrammarLimits(string=5)).text
+    )
     assert [n for n in range(9) if small.accepts(quoted("a" * n))] == [1, 2, 3, 4, 5]
 
 
 def test_a_length_beyond_reason_is_refused() -> None:
     with pytest.raises(CallerError, match="minLength"):
-        grammar({"type": "string", "minLength": 10_000})
-    assert Grammar.read(grammar({"type": "string", "maxLength": 10**9}).text).accepts('"a"')
+        build_grammar({"type": "string", "minLength": 10_000})
+    assert Grammar.read(build_grammar({"type": "string", "maxLength": 10**9}).text).accepts('"a"')
 
 
 @pytest.mark.demand("llamacpp.json_schema_2020_12")
@@ -93,8 +95,8 @@ def test_a_pattern_keeps_the_length_too() -> None:
 
 @pytest.mark.parametrize("pattern", UNSAYABLE)
 def test_what_no_grammar_says_is_named(pattern: str) -> None:
-    said = grammar({"type": "object", "properties": {"a/b": {"type": "string", "pattern": pattern}}})
-    assert said.unsaid == ("#/properties/a~1b: pattern",)
+    said = build_grammar({"type": "object", "properties": {"a/b": {"type": "string", "pattern": pattern}}})
+    assert said.unenforced == ("#/properties/a~1b: pattern",)
     assert not said.exact
 
 
@@ -103,8 +105,8 @@ def test_what_no_grammar_says_is_named(pattern: str) -> None:
     ["(" * 60 + ")" * 60, "a" * 5000, "(a{9000}){9}", "(^a|b)(^c|d)" * 50, "[a-", "(a", "a)", "[z-a]"],
 )
 def test_a_pattern_beyond_reason_is_unsayable(pattern: str) -> None:
-    with pytest.raises(Unsayable):
-        parse(pattern, 1000, 32)
+    with pytest.raises(UnsupportedPattern):
+        parse_pattern(pattern, 1000, 32)
 
 
 @pytest.mark.parametrize(
@@ -112,9 +114,9 @@ def test_a_pattern_beyond_reason_is_unsayable(pattern: str) -> None:
 )
 def test_nested_repetitions_are_bounded_work(pattern: str) -> None:
     started = time.process_time()
-    read = parse(pattern, 1000, 32)
-    matches(read, "a" * 60 + "!")
-    fit(read, 3, 40)
+    read = parse_pattern(pattern, 1000, 32)
+    matches_text(read, "a" * 60 + "!")
+    fit_length(read, 3, 40)
     assert time.process_time() - started < 15
 
 
@@ -144,4 +146,4 @@ def test_formats_refuse(name: str, wrong: str) -> None:
 def test_a_format_keeps_the_length_too() -> None:
     rules = read({"format": "hostname", "maxLength": 5})
     assert rules.accepts('"ab.cd"') or rules.accepts('"abcde"')
-    assert grammar({"type": "string", "format": "nobody-knows"}).exact
+    assert build_grammar({"type": "string", "format": "nobody-knows"}).exact
