@@ -79,7 +79,7 @@ KEPT: list[ThreadEntry] = [
 
 def turn(**more: Any) -> Turn:
     given: dict[str, Any] = {"messages": (ASKED,), "thread": "t", "owner": ME, "assistant": "a"}
-    return Turn(**{**given, "state": {"n": 0}, "keep": "asked", **more})
+    return Turn(**{**given, "state": {"n": 0}, "recording": "asked", **more})
 
 
 async def saying(turn: Turn) -> AsyncIterator[Event]:
@@ -139,10 +139,10 @@ async def test_a_long_text_is_written_while_it_is_said(store: Keeper) -> None:
     [
         ("off", {}, False),
         ("threads", {}, True),
-        ("threads", {"keep": "no"}, False),
-        ("threads", {"keep": "never"}, False),
-        ("all", {"keep": "no"}, True),
-        ("all", {"keep": "never"}, False),
+        ("threads", {"recording": "no"}, False),
+        ("threads", {"recording": "never"}, False),
+        ("all", {"recording": "no"}, True),
+        ("all", {"recording": "never"}, False),
         ("all", {"raw": RawPrompt("x")}, False),
     ],
 )
@@ -154,8 +154,8 @@ async def test_what_is_kept_is_chosen(
 
 
 async def test_a_conversation_that_has_a_name_is_one_thread(store: Keeper) -> None:
-    await heard(store, turn(conversation="chat", thread="x", keep="no"), "all")
-    await heard(store, turn(conversation="chat", thread="y", keep="no"), "all")
+    await heard(store, turn(conversation="chat", thread="x", recording="no"), "all")
+    await heard(store, turn(conversation="chat", thread="y", recording="no"), "all")
     assert [thread.id for thread in await store.list_threads(ME)] == ["chat"]
 
 

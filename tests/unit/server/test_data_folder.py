@@ -196,7 +196,7 @@ def test_each_configuration_has_its_own(tmp_path: Path) -> None:
 async def test_the_store_that_is_named(tmp_path: Path) -> None:
     store: Any = made(Config(store=StoreSettings(path=str(tmp_path / "x"), max_threads=7)))
     assert (tmp_path / "x" / "rightseat.db").is_file()
-    assert store.pages.keep.threads == 7
+    assert store.thread_table.retention.threads == 7
     await store.close()
     memory = Config(store=StoreSettings(kind="memory"))
     assert type(made(memory)).__name__ == "Memory"

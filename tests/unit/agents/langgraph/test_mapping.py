@@ -44,7 +44,7 @@ def mapped(*said: Said, **more: Any) -> list[Event]:
     for name, data in said:
         events += mapping.feed(name, json.dumps(data).encode())
     events += mapping.finish()
-    verify([RunStarted("t", "r"), *events], earlier=more.get("waiting", ()))
+    verify([RunStarted("t", "r"), *events], earlier=more.get("open_calls", ()))
     return events
 
 

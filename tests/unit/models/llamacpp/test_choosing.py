@@ -190,7 +190,7 @@ async def test_words_are_asked_for_as_if_there_were_no_tools() -> None:
 
 @pytest.mark.usefixtures("judged_here")
 async def test_others_choose_themselves() -> None:
-    for manner in ({}, {"choice": "likelihood", "tool_format": "hermes"}):
+    for manner in ({}, {"tool_choice_by": "likelihood", "tool_format": "hermes"}):
         server = Oracle(find_word=-40, ring=-30)
         server.said = '{"thought_about_next_step_only": "Hm.", "next_step": {"result": "Well."}}'
         await answered(model(server, **manner), prompt())

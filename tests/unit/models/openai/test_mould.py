@@ -117,7 +117,7 @@ class Arrived:
         self.headers = {"content-type": "text/event-stream"}
 
     @property
-    def complete(self) -> bool:
+    def ended(self) -> bool:
         return not self.pieces
 
     def take_body(self) -> bytes:
