@@ -11,8 +11,8 @@ from pathlib import Path
 
 from checks.files import ROOT, python_files
 
-FILE_LINES = 400
-FUNCTION_LINES = 50
+FILE_LINES = 600
+FUNCTION_LINES = 60
 
 # The three boundaries behind which the code is not ours, as "module:function" (shell patterns allowed).
 # One boundary may be held in several processes or threads, but there is no fourth.

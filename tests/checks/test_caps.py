@@ -23,14 +23,14 @@ def guarded(caught: str, then: str = "pass") -> str:
 
 @pytest.mark.demand("engine.check_ruff_mypy_strict")
 def test_file_cap(tmp_path: Path) -> None:
-    assert found(tmp_path, "x = 1\n" * 400) == []
-    assert found(tmp_path, "x = 1\n" * 401) == ["src/rightseat/thing.py: 401 lines, the cap is 400"]
+    assert found(tmp_path, "x = 1\n" * 600) == []
+    assert found(tmp_path, "x = 1\n" * 601) == ["src/rightseat/thing.py: 601 lines, the cap is 600"]
 
 
 @pytest.mark.demand("engine.check_ruff_mypy_strict")
 def test_function_cap(tmp_path: Path) -> None:
-    assert found(tmp_path, function(50)) == []
-    assert "long has 51 lines" in found(tmp_path, function(51))[0]
+    assert found(tmp_path, function(60)) == []
+    assert "long has 61 lines" in found(tmp_path, function(61))[0]
 
 
 @pytest.mark.parametrize(
