@@ -1,16 +1,18 @@
-# make serve | quick | test | test-all | check | bench | eval | train | fmt | reference | lock | clean
+# make serve | quick | test | test-all | check | docs | bench | eval | train | fmt | reference | lock | clean
 # Everything is set up in .venv/ on the first call; later calls only look at the stamps.
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# MkDocs and what it needs, apart from the development tools.
+DOCS   := .venv-docs
 ARGS   ?=
 # Foreign servers beside ours in the bench, such as litellm.
 PEERS  ?=
 # One part of the tree for `make quick`, such as doors/openai.
 F      ?=
 # What `make test-all` runs after `make test`.
-REST   := check test-peers test-model bench-short coverage
+REST   := check docs test-peers test-model bench-short coverage
 # How often what is repeated in tests is repeated; `make eval` does the full number.
 ROUNDS ?= 10
 export ROUNDS
@@ -20,17 +22,18 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help serve quick test test-all test-rest test-peers test-model test-live coverage check bench eval train fmt reference assets screens lock clean python
+.PHONY: help serve quick test test-all test-rest test-peers test-model test-live coverage check docs bench eval train fmt reference assets screens lock clean python
 
 help:
 	@echo "make serve   set up and start the server (ARGS='--port 8000')"
 	@echo "make quick   lint, import rules, and the tests without sockets, processes or a model (F=doors/openai)"
 	@echo "make test    set up and run the tests; needs Python and the package index, nothing else"
-	@echo "make test-all    make test, check, test-peers, test-model, the short bench, coverage"
+	@echo "make test-all    make test, check, docs, test-peers, test-model, the short bench, coverage"
 	@echo "make test-peers  the tests with real clients, browser and database; installs what it can"
 	@echo "make test-model  the long tests of the embedded model"
 	@echo "make test-live   the model contract against each vendor whose key is set"
 	@echo "make check   lint, types, imports, caps, demands"
+	@echo "make docs    build the documentation site into build/site; warnings are errors"
 	@echo "make bench   cost per token and per request (PEERS=litellm ARGS=--write)"
 	@echo "make eval    quality of answers"
 	@echo "make train   train the embedded model's adapter (TORCH=python with torch, numpy, gguf, tokenizers)"
@@ -46,7 +49,7 @@ quick: $(VENV)/.dev
 	@$(BIN)/python -m checks.quick $(F)
 
 # targets.py installs by itself and prints how long that takes. PYTEST_ARGS in the environment reach pytest.
-test test-peers test-model coverage: python
+test test-peers test-model coverage docs: python
 	@"$(PYTHON)" checks/targets.py $@
 
 test-all: python
@@ -107,7 +110,7 @@ lock: python
 	@"$(PYTHON)" checks/lock.py
 
 clean:
-	rm -rf $(VENV) .peers dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(DOCS) .peers dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 python:
@@ -141,3 +144,11 @@ $(VENV)/.dev: requirements/dev.txt pyproject.toml | $(BIN)/python
 	$(call install,requirements/dev.txt)
 	$(install_project)
 	@touch $(VENV)/.run $@
+
+# The installer needs the main environment: uv is there.
+$(DOCS)/.installed: requirements/docs.txt | $(BIN)/python
+	@echo "installing the locked documentation tools …"
+	@"$(PYTHON)" -m venv --without-pip $(DOCS) || { \
+	  echo "could not install: '$(PYTHON) -m venv' failed" >&2; rm -rf $(DOCS); exit 3; }
+	@"$(PYTHON)" checks/packages.py $(DOCS)/bin/python requirements/docs.txt
+	@touch $@

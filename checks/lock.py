@@ -42,6 +42,7 @@ def main() -> int:
         compile_lock(
             uv, "requirements/dev.txt", "pyproject.toml", "--group=dev", "--constraints=requirements/run.txt"
         )
+        compile_lock(uv, "requirements/docs.txt", "requirements/docs.in")
         compile_lock(uv, "requirements/uv.txt", "requirements/uv.in")
         for wanted in sorted(PEERS.glob("*/requirements.in")):
             folder = wanted.parent.relative_to(ROOT)

@@ -19,8 +19,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = str(ROOT / ".venv" / "bin" / "python")
+DOCS_PYTHON = str(ROOT / ".venv-docs" / "bin" / "python")
 EXPECTED = ROOT / "tests" / "peers" / "expected.toml"
-FAILED, COULD_NOT_INSTALL, TIMED_OUT = 1, 3, 124
+FAILED, MAKE_FAILED, COULD_NOT_INSTALL, TIMED_OUT = 1, 2, 3, 124
 STUCK = 3600.0
 """Seconds after which a step counts as stuck and is ended. No step takes as long, on any machine."""
 SELECTED = {
@@ -28,13 +29,8 @@ SELECTED = {
     "test-peers": "(peers or long) and not model",
     "test-model": "(peers or long) and model",
 }
-COVERED = (
-    *(
-        f"tests/unit/{room}"
-        for room in ("types", "tools", "http", "engine", "runtime", "middleware", "doors")
-    ),
-    "tests/contract",
-)
+COVERED_PARTS = ("types", "tools", "http", "engine", "runtime", "middleware", "doors")
+COVERED = (*(f"tests/unit/{part}" for part in COVERED_PARTS), "tests/contract")
 
 
 def run_group(command: Sequence[str], stuck: float = STUCK) -> int:
@@ -68,7 +64,7 @@ class Target:
         code = run_group(command, stuck)
         if code == TIMED_OUT:
             self.faults.append(f"{name}: stuck, ended after {stuck:.0f} s")
-        elif code == COULD_NOT_INSTALL and name.startswith(("install", "fetch")):
+        elif failed_to_install(name, code):
             self.not_installed = True
             self.faults.append(f"{name}: could not {name.split()[0]}")
         elif code != 0:
@@ -82,14 +78,25 @@ class Target:
         return f"make {self.name}: {state}, {time.monotonic() - self.started:.0f} s"
 
 
+def failed_to_install(name: str, code: int) -> bool:
+    """Return whether a step could not install or fetch; make turns every code of a recipe into 2."""
+    if name.startswith("install"):
+        return code in (COULD_NOT_INSTALL, MAKE_FAILED)
+    return name.startswith("fetch") and code == COULD_NOT_INSTALL
+
+
 def pytest(*arguments: str) -> tuple[str, ...]:
     extra = os.environ.get("PYTEST_ARGS", "").split()
     return (PYTHON, "-m", "pytest", "-q", "--durations=10", "--durations-min=0.5", *arguments, *extra)
 
 
+def make(goal: str) -> tuple[str, ...]:
+    return ("make", "--no-print-directory", f"PYTHON={sys.executable}", goal)
+
+
 def set_up(target: Target) -> bool:
     """Install the locked development tools; return whether they are there."""
-    return target.step("install", "make", "--no-print-directory", f"PYTHON={sys.executable}", ".venv/.dev")
+    return target.step("install", *make(".venv/.dev"))
 
 
 def run_test(target: Target) -> None:
@@ -103,6 +110,12 @@ def run_test(target: Target) -> None:
 def run_check(target: Target) -> None:
     if set_up(target):
         target.step("check", PYTHON, "-m", "checks")
+
+
+def run_docs(target: Target) -> None:
+    if target.step("install docs", *make(".venv-docs/.installed")):
+        # With --quiet, MkDocs would not count warnings, and a broken link would be green.
+        target.step("build the site", DOCS_PYTHON, "-m", "mkdocs", "build", "--strict")
 
 
 def run_peers(target: Target) -> None:
@@ -134,6 +147,7 @@ def run_coverage(target: Target) -> None:
 TARGETS: dict[str, Callable[[Target], None]] = {
     "test": run_test,
     "check": run_check,
+    "docs": run_docs,
     "test-peers": run_peers,
     "test-model": run_model,
     "bench-short": run_bench,

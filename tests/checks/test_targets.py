@@ -44,6 +44,15 @@ def test_a_failed_install_is_told_from_a_failed_test() -> None:
     assert target.faults == ["install: could not install", "fetch weights: could not fetch", "tests: exit 3"]
 
 
+def test_a_failed_install_is_told_through_make_too(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text("thing:\n\t@exit 3\n")
+    target = Target("docs")
+    target.step("install docs", "make", "-C", str(tmp_path), "thing")
+    assert target.not_installed
+    target.step("build the site", "make", "-C", str(tmp_path), "thing")
+    assert target.faults == ["install docs: could not install", "build the site: exit 2"]
+
+
 @pytest.mark.demand("tests.time_reported_never_judged")
 def test_a_slow_step_is_not_red() -> None:
     target = Target("test")
