@@ -126,13 +126,14 @@ def module_name(path: Path, root: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def main() -> int:
-    files = python_files(ROOT)
+def main(names: list[str]) -> int:
+    """Check the named files, or all files and whether each boundary exists."""
+    files = [ROOT / name for name in names] or python_files(ROOT)
     found = [problem for path in files for problem in problems(path, ROOT)]
-    found += unheld_boundaries(files, ROOT)
+    found += [] if names else unheld_boundaries(files, ROOT)
     print("\n".join([*found, f"{len(files)} files, {len(found)} problems"]))
     return 1 if found else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

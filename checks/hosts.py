@@ -37,12 +37,13 @@ def problems(path: Path, root: Path) -> Iterator[str]:
                 yield f"{where}:{number}: names {what}"
 
 
-def main() -> int:
-    files = tracked(ROOT)
+def main(names: list[str]) -> int:
+    """Check the named files, or all."""
+    files = [ROOT / name for name in names] or tracked(ROOT)
     found = [problem for path in files for problem in problems(path, ROOT)]
     print("\n".join([*found, f"{len(files)} files, {len(found)} findings"]))
     return 1 if found else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
