@@ -71,7 +71,8 @@ def find_problems(demands: Mapping[str, object], marks: list[Mark]) -> Iterator[
         for key in sorted(table.keys() - KEYS):
             yield f"{name}: unknown key {key!r}"
         for key in sorted(table.keys() & KEYS):
-            if not str(table[key] if isinstance(table[key], str) else "").strip():
+            sentence = table[key]
+            if not isinstance(sentence, str) or not sentence.strip():
                 yield f"{name}: {key} must be a sentence"
         if "text" not in table:
             yield f"{name}: no text"
