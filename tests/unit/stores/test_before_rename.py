@@ -1,0 +1,235 @@
+"""A store that was written before classes and functions were renamed: it is read, and gone on from.
+
+Which code wrote it is in before_rename/write.py; beside it is what its clients then held (held.json) and
+heard (heard.json).
+"""
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from copy import deepcopy
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from msgspec import Struct
+
+from rightseat.types import events, messages, threads
+from tests.kit.client import Client, request
+from tests.kit.house import says
+from tests.unit.stores.before_rename.scene import FILE, FOLDER, Person, Scene, connected, got, heard
+
+HELD: dict[str, Any] = json.loads((FOLDER / "held.json").read_text("utf-8"))
+HEARD: dict[str, Any] = json.loads((FOLDER / "heard.json").read_text("utf-8"))
+THREADS = [name for name in HEARD if name]
+
+# In the order in which their modules define them: what is kept calls them so, whatever they are called there.
+TAGS: list[tuple[ModuleType, list[tuple[str, str]]]] = [
+    (
+        events,
+        [
+            ("RunStarted", "thread run"),
+            ("TextStart", "id refusal"),
+            ("TextDelta", "id text logprobs"),
+            ("TextEnd", "id"),
+            ("ReasoningStart", "id"),
+            ("ReasoningDelta", "id text"),
+            ("ReasoningEnd", "id"),
+            ("CallStart", "id name message client"),
+            ("CallArgs", "id json"),
+            ("CallEnd", "id"),
+            ("CallResult", "id content failed"),
+            ("StateSnapshot", "state"),
+            ("StateDelta", "patch"),
+            ("StepStart", "name"),
+            ("StepEnd", "name"),
+            ("Interrupt", "id kind message schema call expires value"),
+            ("Artifact", "id kind name content"),
+            ("Citations", "items"),
+            ("Suggestions", "prompts"),
+            ("Custom", "name value"),
+            ("Nested", "run agent call event"),
+            ("RunFinished", "reason usage pending"),
+            ("RunFailed", "code message status fault retry_after param"),
+        ],
+    ),
+    (
+        messages,
+        [
+            ("Text", "text"),
+            ("Image", "url detail name"),
+            ("File", "name media_type data file_id read"),
+        ],
+    ),
+    (threads, [("Posted", "messages state assistant after resumed")]),
+]
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    shutil.copyfile(FOLDER / FILE, tmp_path / FILE)
+    return Scene(tmp_path)
+
+
+def back(url: str, thread: str) -> Person:
+    return Person.back(url, thread, deepcopy(HELD[thread]))
+
+
+def kept(folder: Path, query: str, *values: str) -> list[Any]:
+    with closing(sqlite3.connect(folder / FILE)) as database:
+        return [value for (value,) in database.execute(query, values)]
+
+
+def types_in(value: Any) -> Iterator[str]:
+    """Every `type` that is written anywhere in it."""
+    if isinstance(value, dict):
+        if isinstance(value.get("type"), str):
+            yield value["type"]
+        value = list(value.values())
+    for one in value if isinstance(value, list) else ():
+        yield from types_in(one)
+
+
+@pytest.mark.parametrize(("module", "table"), TAGS, ids=lambda one: getattr(one, "__name__", ""))
+def test_a_tag_is_what_it_was_whatever_its_class_is_called(
+    module: ModuleType, table: list[tuple[str, str]]
+) -> None:
+    found = [
+        (kind.__struct_config__.tag, " ".join(kind.__struct_fields__))
+        for kind in vars(module).values()
+        if isinstance(kind, type) and issubclass(kind, Struct) and kind.__module__ == module.__name__
+    ]
+    assert [one for one in found if one[0] is not None] == table
+
+
+def test_the_file_has_every_tag(scene: Scene) -> None:
+    bodies = kept(scene.folder, "SELECT body FROM entries")
+    found = {name for body in bodies for name in types_in(json.loads(body))}
+    assert {tag for _, table in TAGS for tag, _ in table} <= found
+
+
+@pytest.mark.io
+async def test_its_threads_are_listed(scene: Scene) -> None:
+    async with scene.open() as server:
+        assert await got(server.url, "/copilotkit/threads") == HEARD[""]
+
+
+@pytest.mark.io
+@pytest.mark.parametrize("thread", THREADS)
+async def test_a_thread_is_told_and_exported_as_it_was(scene: Scene, thread: str) -> None:
+    async with scene.open() as server:
+        told = await heard(server.url, thread, HELD[thread]["agent"])
+    for name, value in HEARD[thread].items():
+        assert told[name] == value, name
+
+
+@pytest.mark.io
+async def test_a_reader_comes_in_between_words_that_are_kept_as_one(scene: Scene) -> None:
+    async with scene.open() as server:
+        ((number, first), *rest) = await connected(server.url, "shown", "show", after="12")
+    assert (number, first["delta"]) == ("13", "in Köln.")
+    told = HEARD["shown"]["connected"]
+    assert rest == told[[number for number, _ in told].index("13") + 1 :]
+
+
+@pytest.mark.io
+async def test_a_file_that_a_tool_gave_is_still_there(scene: Scene) -> None:
+    urls = [
+        event["value"]["content"]["url"]
+        for event in HEARD["talk"]["events"]["events"]
+        if event.get("name") == "artifact"
+    ]
+    async with scene.open() as server, Client(server.url) as client:
+        await client.get(urlsplit(urls[0]).path)
+        assert (await client.head()).status == 200
+        assert await client.body() == b"Two rows."
+
+
+@pytest.mark.io
+async def test_a_finished_talk_goes_on(scene: Scene) -> None:
+    async with scene.open(says("You are welcome.")) as server:
+        person = back(server.url, "talk")
+        for one in person.history:
+            if one["role"] == "tool":
+                one["content"] = "not what the tool gave"
+        assert (await person.say("thanks")).text == "You are welcome."
+        told = (await heard(server.url, "talk", "default"))["events"]["events"]
+    before = HEARD["talk"]["events"]["events"]
+    assert told[: len(before)] == before
+    assert told[-1]["type"] == "RUN_FINISHED"
+    (asked,) = scene.model.asked
+    given = [one.text for one in asked.messages if one.role == "tool"]
+    assert given == ['{"thing":"a stone","grams":1200}', "", "A stone."], "as they are kept"
+
+
+@pytest.mark.io
+async def test_a_yes_runs_the_tool_once_with_its_kept_arguments(scene: Scene) -> None:
+    async with scene.open(says("Paid.")) as server:
+        seen = await back(server.url, "approval").answer(True)
+        assert (seen.text, list(seen.results.values())) == ("Paid.", ["ACME has 12.5"])
+        again = await back(server.url, "approval").answer(True)
+        assert again.error == "already_answered"
+    assert scene.paid == [("ACME", 12.5)]
+
+
+@pytest.mark.io
+async def test_a_no_runs_nothing(scene: Scene) -> None:
+    async with scene.open(says("As you like.")) as server:
+        assert (await back(server.url, "approval").answer(False)).text == "As you like."
+    assert scene.paid == []
+
+
+@pytest.mark.io
+async def test_a_yes_in_words_at_a_door_without_ids(scene: Scene) -> None:
+    asked = [*HELD["chat"], {"role": "user", "content": "yes"}]
+    async with scene.open(says("Paid.")) as server, Client(server.url) as client:
+        await client.post("/v1/chat/completions", {"model": "default", "messages": asked})
+        assert (await client.head()).status == 200
+        (choice,) = (await client.json())["choices"]
+    assert choice["message"]["content"] == "Paid."
+    assert scene.paid == [("Chat & Co", 3)]
+
+
+@pytest.mark.io
+async def test_a_clients_result_is_taken_and_the_run_goes_on(scene: Scene) -> None:
+    async with scene.open(says("It is shown.")) as server:
+        person = back(server.url, "client")
+        (call,) = person.history[-1]["toolCalls"]
+        assert (await person.give({call["id"]: "drawn"})).text == "It is shown."
+    (asked,) = scene.model.asked
+    assert (asked.messages[-1].role, asked.messages[-1].text) == ("tool", "drawn")
+
+
+@pytest.mark.io
+async def test_a_flow_goes_on_after_its_effect(scene: Scene) -> None:
+    async with scene.open(says("It is yours.")) as server:
+        seen = await back(server.url, "order").answer("red")
+        assert (await back(server.url, "order").answer("blue")).error == "already_answered"
+    assert (seen.text, seen.steps) == ("It is yours.", ["which", "buy", "tell"])
+    assert scene.acts.calls == [("buy", {"x": "red of lot 7"})], "nothing is reserved again"
+
+
+@pytest.mark.io
+async def test_a_flow_that_is_asked_the_same_again_stands_where_it_stood(scene: Scene) -> None:
+    async with scene.open(says("It is yours.")) as server:
+        person = Person(server.url, "order", "order")
+        (question,) = (await person.say("order one")).asks
+        assert question["message"] == "Which of lot 7?"
+        assert scene.acts.calls == []
+        assert (await person.answer("blue")).text == "It is yours."
+    assert scene.acts.calls == [("buy", {"x": "blue of lot 7"})]
+
+
+@pytest.mark.io
+async def test_a_deleted_thread_takes_what_waits_with_it(scene: Scene) -> None:
+    async with scene.open() as server:
+        async with Client(server.url) as client:
+            await client.send(request("DELETE", "/copilotkit/threads/approval"))
+            assert (await client.head()).status == 200
+        (question,) = HELD["approval"]["open"]
+        ticket = question.split("_")[1]
+        assert kept(scene.folder, "SELECT key FROM kept WHERE key = ?", ticket) == []
