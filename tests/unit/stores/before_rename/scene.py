@@ -13,7 +13,7 @@ import msgspec
 
 from rightseat import Assistant, Runtime, Turn, tool
 from rightseat.plugins.flows.responder import FlowResponder
-from rightseat.stores.sqlite import SQLite
+from rightseat.stores.sqlite import SQLiteStore
 from rightseat.types.events import Event
 from tests.contract.doors.agui import AgUi
 from tests.kit.client import Client
@@ -62,7 +62,7 @@ class Scene:
         default_factory=lambda: Acts({"reserve": lambda args: "lot 7", "buy": lambda args: "bought"})
     )
 
-    def runtime(self, store: SQLite) -> Runtime:
+    def runtime(self, store: SQLiteStore) -> Runtime:
         @tool(name="pay", description="Pays somebody.", confirm=True)
         def pay(to: str, amount: float) -> str:
             self.paid.append((to, amount))
@@ -78,7 +78,7 @@ class Scene:
     @asynccontextmanager
     async def open(self, *lines: Script) -> AsyncIterator[House]:
         """The house on this folder's data; its model says these lines and no others."""
-        store = SQLite(self.folder)
+        store = SQLiteStore(self.folder)
         self.model.lines += lines
         try:
             async with house(self.runtime(store)) as server:
