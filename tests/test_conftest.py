@@ -177,14 +177,14 @@ from rightseat.models.llamacpp import weights
 
 @pytest.fixture(scope="module")
 def early():
-    return weights.path()
+    return weights.require_weights()
 
 @pytest.mark.model
 def test_with(early):
-    assert early == weights.path()
+    assert early == weights.require_weights()
 
 def test_without():
-    assert weights.find().path is None
+    assert weights.find_weights().path is None
 """
 
 

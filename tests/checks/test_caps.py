@@ -45,7 +45,8 @@ def test_broad_except_is_red_outside_the_boundaries(tmp_path: Path, caught: str)
 def test_narrow_except_and_boundary_are_fine(tmp_path: Path) -> None:
     assert found(tmp_path, guarded(" ValueError")) == []
     assert (
-        found(tmp_path, guarded(" Exception").replace("run", "handle_line"), "src/rightseat/tools/child.py") == []
+        found(tmp_path, guarded(" Exception").replace("run", "handle_line"), "src/rightseat/tools/child.py")
+        == []
     )
 
 

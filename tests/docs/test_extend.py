@@ -118,13 +118,13 @@ async def test_the_doctor_knows_its_door(tmp_path: Path, monkeypatch: pytest.Mon
 async def test_its_store_gives_a_thing_once_and_to_its_owner() -> None:
     store = find("stores", "dictionary")()
     bound = PendingQuestion("i1", "ask", "Where?")
-    await store.bind(Owner("a"), "c", bound)
-    assert await store.release(Owner("b"), "c") is None
-    assert await store.release(Owner("a"), "c") == bound
-    assert await store.release(Owner("a"), "c") is None
-    await store.remember(Owner("a"), {"call": "7"})
-    assert await store.recall(Owner("a"), ["call", "other"]) == {"call": "7"}
-    assert await store.recall(Owner("b"), ["call"]) == {}
+    await store.save_pending_question(Owner("a"), "c", bound)
+    assert await store.take_pending_question(Owner("b"), "c") is None
+    assert await store.take_pending_question(Owner("a"), "c") == bound
+    assert await store.take_pending_question(Owner("a"), "c") is None
+    await store.save_results(Owner("a"), {"call": "7"})
+    assert await store.get_results(Owner("a"), ["call", "other"]) == {"call": "7"}
+    assert await store.get_results(Owner("b"), ["call"]) == {}
 
 
 @pytest.mark.demand("doctor.docs_reader_say_run")

@@ -100,8 +100,8 @@ class Metrics:
 
     def collect(self) -> Iterator[Metric]:
         """Yield metric families, as prometheus_client expects of a collector."""
-        for meter in vars(self).values():
-            yield meter.family()
+        for metric in vars(self).values():
+            yield metric.to_family()
 
     def to_prometheus(self) -> bytes:
         from prometheus_client.exposition import generate_latest

@@ -71,7 +71,9 @@ def open_store(config: Config, env: Mapping[str, str] | None = None) -> Store:
 def make_thread_runs(config: Config, store: Store) -> ThreadRuns:
     """Make the thread runs on the store; in memory if the store keeps no threads."""
     journal = (
-        store if isinstance(store, ThreadStore) else find("stores", "memory")(retention=make_retention(config))
+        store
+        if isinstance(store, ThreadStore)
+        else find("stores", "memory")(retention=make_retention(config))
     )
     return ThreadRuns(journal, RunLimits(orphan_seconds=config.store.orphan_seconds))
 

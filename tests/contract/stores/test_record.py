@@ -205,7 +205,7 @@ async def test_beside_another_run_it_is_answered_and_not_kept(store: Keeper) -> 
 
 @pytest.mark.demand("copilotkit.record_layer_writes_attached")
 async def test_beyond_its_size_it_is_answered_and_ends_in_the_log(store: Keeper) -> None:
-    assert await heard(store, turn(), most=6) == SPOKEN
+    assert await heard(store, turn(), max_chars=6) == SPOKEN
     *_, text, end, failed = await kept(store)
     assert (text, end) == (TextDelta("m1", "Hel"), TextEnd("m1"))
     assert isinstance(failed, RunFailed)

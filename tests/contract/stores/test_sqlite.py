@@ -34,16 +34,16 @@ CHILD = """
 import asyncio, sys
 from pathlib import Path
 from rightseat.types.events import RunStarted, TextDelta, TextStart
-from rightseat.stores.sqlite import SQLite
+from rightseat.stores.sqlite import SQLiteStore
 from rightseat.types.turn import Owner
 
 async def main():
-    store = SQLite(Path(sys.argv[1]))
-    before = await store.begin(Owner("me"), "t", "r", assistant="a", name="n")
-    store.append(Owner("me"), "t", before + 1, [RunStarted("t", "r"), TextStart("m")])
+    store = SQLiteStore(Path(sys.argv[1]))
+    before = await store.begin_run(Owner("me"), "t", "r", assistant="a", name="n")
+    store.append_entries(Owner("me"), "t", before + 1, [RunStarted("t", "r"), TextStart("m")])
     for number in range(100):
-        store.append(Owner("me"), "t", before + 3 + number, [TextDelta("m", f"{number} ")])
-    await store.read(Owner("me"), "t")
+        store.append_entries(Owner("me"), "t", before + 3 + number, [TextDelta("m", f"{number} ")])
+    await store.read_entries(Owner("me"), "t")
     print("said", flush=True)
     await asyncio.Event().wait()
 

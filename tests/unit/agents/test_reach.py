@@ -157,12 +157,12 @@ async def test_errors_are_ours(peer: Upstream, status: int, error: type[Rightsea
 
 async def test_what_is_absent_may_be(peer: Upstream) -> None:
     peer.reply = answering(404, {"detail": "no"})
-    assert await asked(peer, absent=True) is None
+    assert await asked(peer, missing_ok=True) is None
 
 
 async def test_busy_is_tried_again(peer: Upstream) -> None:
     peer.queue(answering(503, {}), answering(429, {}, **{"Retry-After": "0"}))
-    assert await asked(peer, repeatable=False) == {"ok": True}
+    assert await asked(peer, idempotent=False) == {"ok": True}
     peer.reply = answering(429, {}, **{"Retry-After": "60"})
     with pytest.raises(UpstreamBusy) as caught:
         await asked(peer)
@@ -174,7 +174,7 @@ async def test_busy_is_tried_again(peer: Upstream) -> None:
 async def test_what_may_have_been_taken(peer: Upstream, repeatable: bool, count: int) -> None:
     peer.queue(close_at_once())
     try:
-        assert await asked(peer, repeatable=repeatable) == {"ok": True}
+        assert await asked(peer, idempotent=repeatable) == {"ok": True}
     except UpstreamRefused:
         assert not repeatable
     assert len(peer.requests) == count

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from rightseat import wiring as registry
+from rightseat.cli import doctor
 from rightseat.cli.doctor import run_checks
 from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings, Config, ModelSettings, ServerSettings
@@ -276,8 +276,8 @@ async def test_a_new_door_brings_its_own_lines(tmp_path: Path, monkeypatch: pyte
 
     probe = Probe("ping", "POST", "/ping", check, b"{}")
     door = Door("ping", (Route("POST", "/ping", answer),), refuse, lambda base: base, (probe,))
-    monkeypatch.setattr(registry, "load_all", lambda family: [door])
-    monkeypatch.setattr("tests.kit.house.every", lambda family: [door])
+    monkeypatch.setattr(doctor, "load_all", lambda family: [door])
+    monkeypatch.setattr("tests.kit.house.load_all", lambda family: [door])
     async with house(build_runtime(quick(0, tmp_path), env={})) as home:
         lines = await examined(home.url)
     [line] = [line for line in lines if line.what == "ping: ping"]

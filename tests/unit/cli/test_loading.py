@@ -111,7 +111,7 @@ async def test_a_reload_that_cannot_load_keeps_the_old(monkeypatch: pytest.Monke
     app = App(Runtime(model=old), Config().server, load_all("doors"))
     service = Service(app, Config(), Config)
     before = app.runtime
-    monkeypatch.setattr("rightseat.wiring.build_runtime", lambda config, before: Runtime(model=new))
+    monkeypatch.setattr("rightseat.server.service.build_runtime", lambda config, before: Runtime(model=new))
     with pytest.raises(ConfigError):
         await service.reload()
     assert app.runtime is before

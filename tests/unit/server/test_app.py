@@ -56,7 +56,7 @@ async def test_mounted_without_keys_only_loopback_is_answered() -> None:
 async def test_mounted_with_hosts_or_keys_others_are_too() -> None:
     named = Outer()
     mount(named, Runtime(model=Lines(says("ok"))), hosts=["app.example"], keep_alive=3)
-    assert named.app.pace.keep_alive == 3
+    assert named.app.send_timeouts.keep_alive == 3
     keys = Authenticator(AuthSettings(keys={"ann": Secret("k-ann")}))
     keyed = Outer()
     mount(keyed, Runtime(model=Lines(says("ok"))), authenticate=keys)

@@ -199,7 +199,7 @@ async def test_the_store_that_is_named(tmp_path: Path) -> None:
     assert store.thread_table.retention.threads == 7
     await store.close()
     memory = Config(store=StoreSettings(kind="memory"))
-    assert type(made(memory)).__name__ == "Memory"
+    assert type(made(memory)).__name__ == "MemoryStore"
     assert "memory" in describe_store_location(memory)
     with pytest.raises(ConfigError, match="Did you mean 'sqlite'"):
         made(Config(store=StoreSettings(kind="sqlit")))

@@ -273,7 +273,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from rightseat import Turn, said
+from rightseat import Turn, text_message
 from rightseat.config import Config
 from rightseat.wiring import runtime
 
@@ -281,7 +281,7 @@ memory = InMemorySpanExporter()
 made = runtime(Config(model="scripted:demo"), env={})
 
 async def run():
-    async for _ in made.run(Turn(messages=(said("user", "hi"),))):
+    async for _ in made.run(Turn(messages=(text_message("user", "hi"),))):
         pass
 
 asyncio.run(run())

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from tests.kit.patience import STUCK
-from tests.unit.cli.conftest import Serve, Serving
+from tests.unit.server.conftest import Serve, Serving
 
 pytestmark = pytest.mark.io
 

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from rightseat.server.uvicorn_server import FileWatcher
 from tests.kit.patience import STUCK
-from tests.unit.cli.conftest import Serve, Serving, script
+from tests.unit.server.conftest import Serve, Serving, script
 
 pytestmark = pytest.mark.io
 

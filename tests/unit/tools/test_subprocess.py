@@ -182,7 +182,7 @@ async def called(name: str) -> AsyncIterator[list[object]]:
     thing = vars(module)[name]
     made = thing if isinstance(thing, Tool) else tool(isolate=True)(thing)
     assert made.call is not None
-    child = inspect.getclosurevars(made.call).nonlocals["child"]
+    child = inspect.getclosurevars(made.call).nonlocals["processes"]
     args = {"a": 4} if name == "decorated" else {}
     try:
         yield [item async for item in made.call(args, ToolContext(Turn(messages=())))]
@@ -222,7 +222,7 @@ async def test_what_a_tool_has_started_is_killed_with_it(tmp_path: Path) -> None
 async def test_a_closed_runtime_leaves_no_child() -> None:
     runtime = Runtime(model=Lines(calls(("decorated", '{"a":1}')), says("ok")), tools=[decorated])
     assert decorated.call is not None
-    child = inspect.getclosurevars(decorated.call).nonlocals["child"]
+    child = inspect.getclosurevars(decorated.call).nonlocals["processes"]
     try:
         async with closing(runtime.run(Turn(messages=()))) as events:
             assert [event async for event in events]

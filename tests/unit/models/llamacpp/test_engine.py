@@ -114,7 +114,14 @@ async def test_a_llama_server_of_ones_own(
     launch: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "canary")
-    options = {"context": 512, "slots": 3, "threads": 2, "embedding": True, "saves": tmp_path, "lora": FAKE}
+    options = {
+        "context": 512,
+        "slots": 3,
+        "threads": 2,
+        "embedding": True,
+        "slot_save_path": tmp_path,
+        "lora": FAKE,
+    }
     async with running(launch(**options)) as engine:
         assert engine.ready
         assert [piece.content for piece in await asked(engine)] == ["0 ", "1 ", "2 ", ""]

@@ -230,7 +230,7 @@ async def test_a_grammar_that_could_end_a_server_is_not_passed_on(grammar: str) 
         assert upstream.requests == []
         _, failure = await completed(client, grammar='root ::= "%llguidance"')
         assert failure is None
-    async with connected(raw([WHOLE]), ours=True) as (upstream, client):
+    async with connected(raw([WHOLE]), own_server=True) as (upstream, client):
         _, failure = await completed(client, grammar=grammar)
         assert failure is None
         assert upstream.requests[0].json["grammar"] == grammar

@@ -164,7 +164,7 @@ def test_a_plain_secret_is_warned_of_without_being_shown(caplog: pytest.LogCaptu
     assert CANARY not in caplog.text
 
 
-@pytest.mark.parametrize("field", ["credentials", "caller"])
+@pytest.mark.parametrize("field", ["credentials", "caller_headers"])
 def test_a_credential_that_the_plugin_does_not_use_is_a_mistake(field: str) -> None:
     made = plugin(auth=(auth("header", {"X-Key": "env:A"}),))
     value: Any = {"X-Kee": Secret("env:A") if field == "credentials" else "X-User"}

@@ -296,7 +296,7 @@ async def test_without_what_others_made_the_page_is_served_and_says_so(
     """As in a clone where npm is not there."""
     (tmp_path / "page").symlink_to(PAGE)
     for module in (files, about, setup):
-        monkeypatch.setattr(module, "HERE", tmp_path)
+        monkeypatch.setattr(module, "PLAYGROUND_DIR", tmp_path)
     async with house(demo()) as server:
         assert (await get(server.url, "/", HTML))[0] == 200
         assert (await get(server.url, "/playground/vendor/echarts.js"))[0] == 404
