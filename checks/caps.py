@@ -20,9 +20,9 @@ BOUNDARIES: dict[str, tuple[str, ...]] = {
     "a run": ("rightseat.runtime.runtime:BaseRuntime.run",),
     "a tool call": (
         "rightseat.engine.tool_calls:ToolCallBatch.run_call",
-        "rightseat.plugins.flows.attempt:stream_attempt",  # a step of a flow, called as a tool is
+        "rightseat.plugins.flows.run:stream_attempt",  # a step of a flow, called as a tool is
         "rightseat.tools.child:handle_line",  # its far side, in the child process
-        "rightseat.tools.thread_pool:ToolThreadRunner.run.target",  # its far side, in a thread
+        "rightseat.tools.function:ToolThreadRunner.run.target",  # its far side, in a thread
     ),
     "the load of a plugin": ("rightseat.config.loading:_import_module",),
 }

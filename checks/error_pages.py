@@ -12,7 +12,7 @@ from rightseat.errors import RightseatError
 from rightseat.http.agui import write as agui
 from rightseat.http.reply import Reply
 from rightseat.runtime.runtime import to_run_failed
-from rightseat.server import explained
+from rightseat.server import operations
 from rightseat.types.events import RunFailed
 from rightseat.types.streams import closing
 
@@ -60,7 +60,7 @@ def kinds() -> list[type[RightseatError]]:
         kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, RightseatError)
     ]
     twice = [code for code, count in Counter(kind.code for kind in found).items() if count > 1]
-    missing = [f"{kind.__name__} {kind.status}" for kind in found if not explained.get_meaning(kind)]
+    missing = [f"{kind.__name__} {kind.status}" for kind in found if not operations.get_meaning(kind)]
     if twice:
         raise Undocumented(f"errors.py: a code is used twice: {', '.join(twice)}")
     if missing:
@@ -71,7 +71,7 @@ def kinds() -> list[type[RightseatError]]:
 def overview() -> str:
     rows = [
         f"| [`{kind.code}`](errors/{kind.code}.md) | {kind.status} | {kind.fault} | {said} |"
-        for kind, said in ((kind, explained.get_meaning(kind)) for kind in kinds())
+        for kind, said in ((kind, operations.get_meaning(kind)) for kind in kinds())
     ]
     table = ["## Every code", "", "| code | status | who erred | what happened |", "|---|---|---|---|", *rows]
     return "\n".join([INTRO, *table, ""])
@@ -95,7 +95,7 @@ def page(kind: type[RightseatError]) -> str:
     lines = [f"| {' | '.join(row)} |" for row in rows]
     table = ["| door | before an answer begins | in the middle of one |", "|---|---|---|", *lines]
     return "\n".join(
-        [explained.format_error_page(kind), "## How each door shows it", "", *table, "", ALL, ""]
+        [operations.format_error_page(kind), "## How each door shows it", "", *table, "", ALL, ""]
     )
 
 

@@ -5,8 +5,8 @@ from typing import Annotated, get_args, get_origin, get_type_hints
 
 from msgspec import Meta, Struct
 
-from rightseat.plugins.fields import AuthFields, ManifestFields
-from rightseat.plugins.openapi.fields import load_field_tables
+from rightseat.plugins.manifest import AuthFields, ManifestFields
+from rightseat.plugins.openapi.lint import load_field_tables
 
 WORDS = {
     "en": {

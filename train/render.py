@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from rightseat.models.llamacpp import gguf, weights
-from rightseat.models.llamacpp.control import ControlTokens
+from rightseat.models.llamacpp.control_tokens import ControlTokens
 from rightseat.models.llamacpp.formats.format import FormatContext
-from rightseat.models.llamacpp.formats.signatures import SignatureFormat
+from rightseat.models.llamacpp.formats.hermes import SignatureFormat
 from rightseat.models.llamacpp.template import ChatTemplate, load_template, sources_from_header
 from rightseat.types.model import Prompt
 from train.example import Example

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from rightseat.models.llamacpp import weights
-from rightseat.models.llamacpp.engine import ManagedServer
 from rightseat.models.llamacpp.process import LaunchOptions
+from rightseat.models.llamacpp.servers import ManagedServer
 
 TOKENS = 128
 

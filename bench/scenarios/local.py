@@ -11,15 +11,19 @@ from bench.rows import Row
 from bench.scenarios import Scenario
 from bench.stage import Stage
 from rightseat.models.llamacpp import weights
-from rightseat.models.llamacpp.engine import ManagedServer
 from rightseat.models.llamacpp.grammar import build_grammar
-from rightseat.models.llamacpp.known import describe_from_file, parse_template_choice
-from rightseat.models.llamacpp.model import LlamaCppChatModel, PromptOptions
+from rightseat.models.llamacpp.model import (
+    LlamaCppChatModel,
+    PromptOptions,
+    describe_from_file,
+    parse_template_choice,
+)
 from rightseat.models.llamacpp.process import LaunchOptions
+from rightseat.models.llamacpp.servers import ManagedServer
 from rightseat.types.chunks import TextChunk, UsageChunk
 from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt, SamplingSettings
-from rightseat.wiring import embedded
+from rightseat.wiring import choice
 
 ROUNDS, GRAMMARS, TOKENS = 3, 50, 96
 ADDED_US = 100.0
@@ -48,7 +52,7 @@ UNITS = {
 
 async def run(stage: Stage) -> Sequence[Row]:
     ours = [(peer, door) for peer, door in stage.doors() if peer.ours]
-    why = embedded.engine_problem() or embedded.weights_problem()
+    why = choice.engine_problem() or choice.weights_problem()
     if why or not ours:
         stage.notes.append(f"no local model: {why}")
         return []

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rightseat.middleware.guardrails.personal import DATA_KINDS
-from rightseat.middleware.guardrails.redact import PersonalDataFinder
-from rightseat.middleware.guardrails.words import WordList
+from rightseat.middleware.guardrails.matchers import WordList
+from rightseat.middleware.guardrails.personal_data import DATA_KINDS, PersonalDataFinder
 
 FOLDER = Path(__file__).resolve().parents[2] / "evals" / "guardrails"
 

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from rightseat.middleware.hooks import Hooks
     from rightseat.server.app import mount
     from rightseat.tools.function import tool
+    from rightseat.types.agents import Layer, Responder
     from rightseat.types.messages import Message, text_message
     from rightseat.types.model import Model, Prompt
-    from rightseat.types.responder import Layer, Responder
     from rightseat.types.tools import Ask, Pause, Result, Tool, ToolContext
     from rightseat.types.turn import Owner, Turn
-    from rightseat.wiring.library import Runtime
+    from rightseat.wiring.layered_runtime import Runtime
 
 __version__ = "0.1.0"
 

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from checks import plugin_fields
-from rightseat.plugins.auths import OIDC_KEYS
-from rightseat.plugins.openapi.fields import load_field_tables
+from rightseat.plugins.manifest import OIDC_KEYS
+from rightseat.plugins.openapi.lint import load_field_tables
 
 
 def rows(language: str) -> list[str]:

@@ -12,7 +12,7 @@ from checks import error_pages, reference
 from rightseat import errors
 from rightseat.cli import app
 from rightseat.config import settings
-from rightseat.server import explained
+from rightseat.server import operations
 
 
 @pytest.mark.demand("doctor.config_cli_error_reference")
@@ -43,7 +43,7 @@ def test_every_error_is_there() -> None:
         assert f"| [`{kind.code}`](errors/{kind.code}.md) | {kind.status} | {kind.fault} | " in overview
         page = error_pages.page(kind)
         assert kind.hint in page
-        assert explained.get_meaning(kind) in page
+        assert operations.get_meaning(kind) in page
         assert page.count("\n| OpenAI |") == page.count("\n| OpenBB |") == 1
 
 

@@ -16,7 +16,7 @@ from rightseat import Runtime
 from rightseat.config.read import load_config
 from rightseat.config.settings import Config
 from rightseat.wiring.from_config import build_runtime
-from rightseat.wiring.names import make_model
+from rightseat.wiring.registry import make_model
 from tests.kit.client import Client, request
 from tests.kit.house import house, says, serving
 from tests.unit.doors.openai.test_raw import Going

@@ -19,7 +19,7 @@ from rightseat.errors import ConfigError
 from rightseat.types.stores import PendingQuestion
 from rightseat.types.turn import Owner
 from rightseat.wiring.from_config import build_runtime
-from rightseat.wiring.names import find
+from rightseat.wiring.registry import find
 from tests.docs.test_docs import ROOT, blocks
 from tests.kit.client import Client
 from tests.kit.house import house, serving

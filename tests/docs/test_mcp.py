@@ -8,12 +8,9 @@ import pytest
 from mcp.client import stdio
 
 from rightseat.doors.mcp.routes import METHODS
-from rightseat.mcp.connect import MAX_GARBAGE_LINES
-from rightseat.mcp.link import ANSWER_TIMEOUT
-from rightseat.mcp.server import INHERITED_VARIABLES, McpServerConfig
-from rightseat.mcp.source import MAX_SHOWN_TOOLS
-from rightseat.mcp.stderr import MAX_LINES
-from rightseat.mcp.visitors import IDLE_TIMEOUT
+from rightseat.mcp.connect import INHERITED_VARIABLES, MAX_GARBAGE_LINES, MAX_LINES, McpServerConfig
+from rightseat.mcp.connection import ANSWER_TIMEOUT
+from rightseat.mcp.tool_sources import IDLE_TIMEOUT, MAX_SHOWN_TOOLS
 from tests.unit.mcp.calling import offered, seen, started
 
 pytestmark = pytest.mark.io

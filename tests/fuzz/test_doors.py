@@ -17,7 +17,7 @@ from rightseat.models.scripted import ScriptedModel, load_script
 from rightseat.server.app import App
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.model import Prompt
-from rightseat.wiring.names import load_all
+from rightseat.wiring.registry import load_all
 from tests.fuzz.valid import CHAT, RUN, SCRIPT, VALID_CHAT, VALID_RUN, places, put
 from tests.kit.patience import STUCK
 from tests.kit.rounds import rounds

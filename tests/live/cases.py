@@ -10,11 +10,10 @@ from typing import Any
 
 from rightseat.engine.assembler import EventAssembler
 from rightseat.errors import RightseatError, UpstreamError
-from rightseat.types.capabilities import capabilities_of
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallStart, UsageChunk
 from rightseat.types.messages import ImageMessagePart, Message, text_message
 from rightseat.types.messages import TextMessagePart as Words
-from rightseat.types.model import Model, Prompt, SamplingSettings, ToolChoice, ToolSpec
+from rightseat.types.model import Model, Prompt, SamplingSettings, ToolChoice, ToolSpec, capabilities_of
 from rightseat.types.stores import IdGenerator
 from rightseat.types.streams import closing
 from tests.kit.patience import STUCK

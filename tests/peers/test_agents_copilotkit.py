@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from rightseat import Result, Runtime, ToolContext
 from rightseat.agents.copilotkit import copilotkit
-from rightseat.agents.copilotkit.source import CopilotKitEndpoint
+from rightseat.agents.copilotkit.endpoint import CopilotKitEndpoint
 from rightseat.stores.memory import MemoryStore
 from rightseat.types.model import ToolSpec
 from rightseat.types.streams import closing

@@ -32,7 +32,7 @@ from rightseat.types.events import (
     Usage,
 )
 from rightseat.types.turn import Turn
-from rightseat.wiring.names import make_model as named
+from rightseat.wiring.registry import make_model as named
 from tests.kit.client import Client
 from tests.kit.house import House, house
 from tests.peers.need import require

@@ -7,10 +7,17 @@ from typing import Any
 
 import pytest
 
-from rightseat.plugins.charts.chart import CHART_KINDS, ChartKind, ChartSpec, fit_to_table, make_default_chart
-from rightseat.plugins.charts.grid import parse_table
-from rightseat.plugins.charts.option import build_option
-from rightseat.plugins.charts.plot import Plot, build_plot
+from rightseat.plugins.charts.chart import (
+    CHART_KINDS,
+    ChartKind,
+    ChartSpec,
+    Plot,
+    build_option,
+    build_plot,
+    fit_to_table,
+    make_default_chart,
+)
+from rightseat.plugins.charts.table import parse_table
 from tests.peers.install import HERE
 from tests.peers.need import require
 from tests.unit.plugins.charts.tables import LONG, SAMPLES, Sample

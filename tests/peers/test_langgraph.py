@@ -34,7 +34,7 @@ from rightseat.types.events import (
 from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
 from rightseat.types.turn import AppContext, InterruptAnswer, Owner, Turn
-from rightseat.wiring.names import load_all
+from rightseat.wiring.registry import load_all
 from tests.contract.agents.talk import Seen, Talk
 from tests.contract.agents.verifier import verify
 from tests.kit.client import Client

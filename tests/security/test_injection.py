@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rightseat.doors.openai import chunks
+from rightseat.doors.openai import write
 from rightseat.models.scripted import ScriptedModel, load_script
 from tests.faults.faces import AGUI, STREAMED, WHOLE, payloads
 from tests.kit.answers import say, tool
@@ -135,8 +135,8 @@ async def test_a_writer_that_does_not_escape_goes_red(monkeypatch: pytest.Monkey
         return len(payloads(answer.body))
 
     right = await count()
-    honest = chunks.encode
-    monkeypatch.setattr(chunks, "encode", lambda v: f'"{v}"'.encode() if isinstance(v, str) else honest(v))
+    honest = write.encode
+    monkeypatch.setattr(write, "encode", lambda v: f'"{v}"'.encode() if isinstance(v, str) else honest(v))
     try:
         wrong = await count()
     except AssertionError:

@@ -15,7 +15,7 @@ from rightseat.middleware.hooks import HookRequest, Hooks
 from rightseat.runtime.incidents import Incident
 from rightseat.types.chunks import ModelChunk, TextChunk
 from rightseat.types.model import Prompt
-from rightseat.wiring.names import make_model
+from rightseat.wiring.registry import make_model
 from tests.faults.faces import FACES, Face
 from tests.kit.answers import write_json
 from tests.kit.chunks import error

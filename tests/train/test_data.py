@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from rightseat.models.llamacpp.control import ControlTokens
+from rightseat.models.llamacpp.control_tokens import ControlTokens
 from rightseat.models.llamacpp.formats.format import FormatContext
-from rightseat.models.llamacpp.formats.signatures import SignatureFormat
+from rightseat.models.llamacpp.formats.hermes import SignatureFormat
 from rightseat.models.llamacpp.template import load_chatml, load_template
 from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt, ToolSpec

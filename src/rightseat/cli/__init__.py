@@ -318,7 +318,7 @@ def flows_draw(
     help: Help = False,
 ) -> None:
     """Draw a flow: its steps, its ways, what happens after an error. Runs nothing."""
-    from rightseat.cli.draw import draw_flow
+    from rightseat.cli.flows import draw_flow
 
     draw_flow(name, plugins or [], config, as_mermaid=mermaid, out=out)
 

@@ -14,14 +14,14 @@ import typer
 from rightseat.cli import log
 from rightseat.config.secret import Secret, is_reference, resolve_reference
 from rightseat.config.settings import Config
-from rightseat.doctor import browser, doors, local, server, setup, store, upstream
 from rightseat.doctor import openbb as agents
+from rightseat.doctor import running_server, setup
 from rightseat.doctor.client import ProbeClient, Unreachable
-from rightseat.doctor.line import CheckResult, broken, good, skipped
+from rightseat.doctor.result import CheckResult, broken, good, skipped
 from rightseat.errors import ConfigError
-from rightseat.server import listen
+from rightseat.server import service
 from rightseat.types.streams import closing
-from rightseat.wiring.names import load_all
+from rightseat.wiring.registry import load_all
 
 
 def run_doctor(url: str | None, key: str | None, path: Path | None, *, as_json: bool) -> int:
@@ -102,14 +102,14 @@ async def stream_checks(url: str | None, key: Secret | None, path: Path | None) 
 
 
 async def stream_config_checks(config: Config) -> AsyncIterator[CheckResult]:
-    yield store.check_store(config)
-    yield local.check_engine(config)
-    yield local.check_embedded_weights(config)
-    config = local.without_local_model(config)
+    yield setup.check_store(config)
+    yield setup.check_engine(config)
+    yield setup.check_embedded_weights(config)
+    config = setup.without_local_model(config)
     models, lines = setup.check_models(config)
     for line in (
         *lines,
-        *local.check_model_files(models),
+        *setup.check_model_files(models),
         *setup.check_tools(config),
         *setup.check_databases(config),
     ):
@@ -120,7 +120,7 @@ async def stream_config_checks(config: Config) -> AsyncIterator[CheckResult]:
         for line in setup.check_plugins(built):
             yield line
         await built.close()
-    async with closing(upstream.check_upstreams(models)) as found:
+    async with closing(setup.check_upstreams(models)) as found:
         async for line in found:
             yield line
 
@@ -136,7 +136,7 @@ async def stream_server_checks(
     used = key or ours
     async with ProbeClient(base, used.reveal() if used else None) as client:
         try:
-            is_rightseat = await server.is_rightseat(client)
+            is_rightseat = await running_server.is_rightseat(client)
         except Unreachable as error:
             for line in explain_absence(base, str(error), None if url else config):
                 yield line
@@ -158,11 +158,11 @@ async def stream_door_checks(
     path = next(probe.path for door in all_doors for probe in door.probes if probe.method == "POST")
     cors = config.server.cors if config and local else ()
     checks = [
-        doors.run_probes(client, "operators", server.SERVER_PROBES),
-        *(doors.run_probes(client, door.name, door.probes) for door in all_doors),
-        doors.check_keys(client, all_doors, required=required),
-        browser.check_origins(client, path, cors),
-        server.check_connection(client),
+        running_server.run_probes(client, "operators", running_server.SERVER_PROBES),
+        *(running_server.run_probes(client, door.name, door.probes) for door in all_doors),
+        running_server.check_keys(client, all_doors, required=required),
+        running_server.check_origins(client, path, cors),
+        running_server.check_connection(client),
     ]
     for check in checks:
         async with closing(check) as found:
@@ -182,8 +182,8 @@ def check_port(config: Config) -> CheckResult:
     settings = config.server
     what = f"port {settings.port}"
     try:
-        listen.check_exposure(config)
-        listen.open_listener(settings.host, settings.port).close()
+        service.check_exposure(config)
+        service.open_listener(settings.host, settings.port).close()
     except ConfigError as error:
         problem, _, fix = error.message.partition("\n")
         return broken(what, problem, " ".join(fix.split()) or "change [server] host or port")

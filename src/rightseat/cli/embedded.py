@@ -14,7 +14,7 @@ import typer
 from rightseat.config.settings import Config
 from rightseat.errors import ConfigError
 from rightseat.server.progress import show_download
-from rightseat.wiring import embedded
+from rightseat.wiring import choice
 
 if TYPE_CHECKING:
     from rightseat.models.llamacpp.weights import Weights
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 def prepare_config(config: Config, *, fetch: bool = True) -> Config:
     """Fetch the embedded model's weights if needed and return the configuration to start with. Where they
     cannot be had and nothing names that model, a script replaces it, with a warning."""
-    if not embedded.is_needed(config):
+    if not choice.is_needed(config):
         return config
-    why = embedded.engine_problem() or embedded.weights_problem()
+    why = choice.engine_problem() or choice.weights_problem()
     if not why:
         return config
-    if fetch and not embedded.engine_problem():
+    if fetch and not choice.engine_problem():
         try:
             pull_weights()
         except ConfigError as error:
-            if embedded.is_requested(config):
+            if choice.is_requested(config):
                 raise
             _warn(error.message)
         else:
             return config
-    return config if embedded.is_requested(config) else embedded.with_demo_script(config, why)
+    return config if choice.is_requested(config) else choice.with_demo_script(config, why)
 
 
 def pull_weights(wanted: Weights | None = None) -> Path:

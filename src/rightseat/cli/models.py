@@ -8,7 +8,7 @@ from rightseat.cli.embedded import pull_weights as fetched
 from rightseat.errors import NotFound
 from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.weights import EMBEDDED, KNOWN_WEIGHTS, Weights
-from rightseat.types.nearest import did_you_mean
+from rightseat.types.text import did_you_mean
 
 ORIGIN_LABELS = {"cache": "downloaded", "wheel": "installed", "missing": "not here: rightseat models pull"}
 

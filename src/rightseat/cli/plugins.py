@@ -12,10 +12,9 @@ import typer
 
 from rightseat.config.secret import Secret, is_reference
 from rightseat.errors import ConfigError
-from rightseat.plugins import new as skeleton
+from rightseat.plugins import load as skeleton
 from rightseat.plugins.load import read_plugin, read_plugins
-from rightseat.plugins.plugin import Plugin, PluginAuth
-from rightseat.plugins.problem import Gravity, Problem
+from rightseat.plugins.plugin import Gravity, Plugin, PluginAuth, Problem
 
 COLOURS: dict[Gravity, str] = {
     "error": typer.colors.RED,

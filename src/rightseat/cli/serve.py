@@ -4,18 +4,113 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 
-from rightseat.cli import card, embedded, log
+from rightseat import __version__
+from rightseat.cli import embedded, log
 from rightseat.config.read import load_config
-from rightseat.server import listen
+from rightseat.config.settings import Config
+from rightseat.http.endpoint import Door
+from rightseat.server import service
 from rightseat.server.service import Service, build_app
 from rightseat.server.uvicorn_server import UvicornServer
-from rightseat.wiring.choice import choose_model
-from rightseat.wiring.names import load_all
+from rightseat.wiring.choice import ModelChoice, choose_model
+from rightseat.wiring.registry import load_all
+from rightseat.wiring.storage import describe_store_location
+
+if TYPE_CHECKING:
+    from rightseat.plugins.catalog import PluginCatalog
+
+
+EMBEDDED_LABEL = "local (SmolLM2-135M-Instruct, embedded)"
+
+
+Row = tuple[str, str]
+
+
+def list_startup_rows(
+    config: Config,
+    choice: ModelChoice,
+    base: str,
+    doors: Sequence[Door],
+    plugins: PluginCatalog | None = None,
+) -> list[Row]:
+    """Return the summary's lines as (label, text); an empty label continues the line before."""
+    spec = config.models[choice.model].spec if choice.model in config.models else choice.model
+    startup_rows = [("model", EMBEDDED_LABEL if spec == "local" else spec), ("", choice.why)]
+    # Clients use the public URL; health checks run on this machine.
+    public = config.server.public_url.rstrip("/") or base
+    startup_rows.append(
+        ("page", f"{public}/   open it in a browser: examples to try, and all that is set up here")
+    )
+    for door in doors:
+        post_path = next((route.path for route in door.routes if route.method == "POST"), "/")
+        startup_rows += [(door.name, public + post_path), ("", door.hint(public))]
+    if plugins is not None:
+        startup_rows += _plugin_rows(plugins)
+    startup_rows.append(("health", f"{base}/health   {base}/ready"))
+    where = str(config.path.resolve()) if config.path else "no file: ./rightseat.toml is read if it exists"
+    startup_rows += [
+        ("config", where),
+        ("data", describe_store_location(config)),
+        ("keys", _describe_auth(config)),
+    ]
+    return startup_rows
+
+
+def _plugin_rows(shelf: PluginCatalog) -> list[Row]:
+    tools = len(shelf.entries)
+    lines = [("plugins", f"{len(shelf.loaded)}, with {tools} tool{'' if tools == 1 else 's'}")]
+    broken = [
+        one.plugin for one in shelf.loaded.values() if any(p.gravity == "error" for p in one.plugin.problems)
+    ]
+    lines += [("", f"{one.id} has errors: rightseat plugins check {one.folder}") for one in broken[:5]]
+    return lines
+
+
+def _describe_auth(config: Config) -> str:
+    auth = config.auth
+    if not auth.required:
+        return "none needed: only this machine can connect"
+    kinds = [f"{len(auth.keys)} in [auth.keys]"] if auth.keys else []
+    kinds += [f"JWT of {auth.jwt.issuer}"] if auth.jwt else []
+    kinds += [f"{auth.proxy_header} from a trusted proxy"] if auth.proxy_header else []
+    return ", ".join(kinds)
+
+
+def print_startup(startup_rows: list[Row], base: str, out: TextIO | None = None) -> None:
+    out = out or sys.stdout
+    title = f"rightseat {__version__}"
+    footer = "No telemetry. Ctrl-C stops."
+    if out.isatty():
+        _print_startup_rich(startup_rows, title, base, footer, out)
+        return
+    lines = [
+        f"{title} is ready on {base}",
+        "",
+        *(f"  {label:<11}{text}" for label, text in startup_rows),
+        "",
+        footer,
+    ]
+    print("\n".join(lines), file=out, flush=True)
+
+
+def _print_startup_rich(startup_rows: list[Row], title: str, base: str, footer: str, out: TextIO) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    # soft_wrap: a copied line must not contain a break.
+    console = Console(file=out, soft_wrap=True, highlight=False)
+    console.print(Text.assemble((title, "bold"), " is ready on ", (base, "bold cyan")))
+    console.print()
+    for label, text in startup_rows:
+        console.print(Text.assemble("  ", (f"{label:<11}", "green"), (text, "" if label else "dim")))
+    console.print()
+    console.print(Text(footer, "dim"))
 
 
 def serve(
@@ -33,25 +128,23 @@ def serve(
     config = reload_config()
     settings = config.server
     log.configure_logging(settings.log, settings.log_level, foreign_text=not config.production)
-    listen.check_exposure(config)
+    service.check_exposure(config)
     # Fail before a long download if the port is taken.
-    listen.open_listener(settings.host, settings.port).close()
+    service.open_listener(settings.host, settings.port).close()
     config = embedded.prepare_config(config)
     app = build_app(config)
-    listener = listen.open_listener(settings.host, settings.port)
-    base = listen.listener_url(listener, settings.host)
-    listen.raise_file_limit()
+    listener = service.open_listener(settings.host, settings.port)
+    base = service.listener_url(listener, settings.host)
+    service.raise_file_limit()
 
     def on_ready() -> None:
         # Printed before the ready file is written; a closed stdout must not stop the server.
         with contextlib.suppress(OSError):
             doors, plugins = load_all("doors"), app.runtime.plugins
-            card.print_startup(
-                card.list_startup_rows(config, choose_model(config), base, doors, plugins), base
-            )
+            print_startup(list_startup_rows(config, choose_model(config), base, doors, plugins), base)
         if ready := os.environ.get("RIGHTSEAT_READY_FILE"):
-            listen.write_ready_file(Path(ready), base)
+            service.write_ready_file(Path(ready), base)
 
     with listener:
-        service = Service(app, config, lambda: embedded.prepare_config(reload_config(), fetch=False))
-        UvicornServer(service, settings, on_ready).run(sockets=[listener])
+        running = Service(app, config, lambda: embedded.prepare_config(reload_config(), fetch=False))
+        UvicornServer(running, settings, on_ready).run(sockets=[listener])

@@ -10,11 +10,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from rightseat.config.lines import Key
-from rightseat.config.problems import ConfigProblems
+from rightseat.config.problems import ConfigProblems, Key, check_struct, resolve_secret
 from rightseat.config.secret import Secret
-from rightseat.config.tables import check_struct, resolve_secret
-from rightseat.types.nearest import closest_match
+from rightseat.types.text import closest_match
 
 Number = Annotated[int, Meta(ge=0)]
 Window = Annotated[int, Meta(ge=1, le=10_000)]

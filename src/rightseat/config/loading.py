@@ -9,7 +9,7 @@ from typing import Any
 
 from rightseat.config.secret import mask
 from rightseat.errors import ConfigError
-from rightseat.types.nearest import closest_match
+from rightseat.types.text import closest_match
 
 
 def import_object(target: str) -> Any:

@@ -3,12 +3,73 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
-from rightseat.config.lines import Key, find_line
-from rightseat.types.nearest import closest_match
+import msgspec
+from msgspec import Struct
+
+from rightseat.config.secret import Secret, resolve_reference
+from rightseat.errors import ConfigError
+from rightseat.types.text import closest_match
+
+Key = tuple[str, ...]
+
+
+_NAME = r"""(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')"""
+
+
+_DOTTED = rf"{_NAME}(?:\s*\.\s*{_NAME})*"
+
+
+_TABLE = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]")
+
+
+_ASSIGNMENT = re.compile(rf"\s*({_DOTTED})\s*=")
+
+
+_MULTILINE = re.compile(r"\"\"\"|'''")
+
+
+def _split_dotted(dotted: str) -> Key:
+    return tuple(name.strip("\"'") for name in re.findall(_NAME, dotted))
+
+
+def array_key(name: str, number: int) -> str:
+    """Return the key of an array's table by its index; the first has the array's own name."""
+    return f"{name}[{number}]" if number else name
+
+
+def find_key_lines(text: str) -> dict[Key, int]:
+    lines: dict[Key, int] = {}
+    arrays: dict[str, int] = {}
+    table: Key = ()
+    quote = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        if not quote:
+            if match := _TABLE.match(line):
+                first, *rest = _split_dotted(match[2])
+                if match[1] == "[[" and not rest:
+                    arrays[first] = arrays.get(first, -1) + 1
+                table = (array_key(first, arrays.get(first, 0)), *rest)
+                lines.setdefault(table, number)
+            elif match := _ASSIGNMENT.match(line):
+                lines.setdefault(table + _split_dotted(match[1]), number)
+        for mark in _MULTILINE.findall(line):
+            # The other kind of quotes inside an open string is text.
+            quote = mark if not quote else ("" if mark == quote else quote)
+    return lines
+
+
+def find_line(lines: dict[Key, int], key: Key) -> int | None:
+    """Return the line of a key, or of the nearest table around it (keys of inline tables have none)."""
+    for length in range(len(key), 0, -1):
+        if number := lines.get(key[:length]):
+            return number
+    return None
+
 
 _TYPE_WORDS = {
     "str": "text",
@@ -57,3 +118,78 @@ class ConfigProblems:
 
     def format_message(self) -> str:
         return "\n".join(text for _, text in sorted(self.items))
+
+
+S = TypeVar("S", bound=Struct)
+
+
+def get_tables(raw: dict[str, Any], name: str, problems: ConfigProblems) -> dict[str, Any]:
+    table = raw.get(name, {})
+    if isinstance(table, dict):
+        return table
+    problems.add_wrong_type((name,), f"tables such as [{name}.NAME]", table)
+    return {}
+
+
+def check_named_tables(
+    raw: dict[str, Any],
+    name: str,
+    check_table: Callable[[Any, Key, Path, ConfigProblems], S | None],
+    folder: Path,
+    problems: ConfigProblems,
+) -> dict[str, S]:
+    """Check the tables [name.NAME] and return the valid ones by NAME."""
+    checked = {
+        table_name: check_table(table, (name, table_name), folder, problems)
+        for table_name, table in get_tables(raw, name, problems).items()
+    }
+    return {table_name: settings for table_name, settings in checked.items() if settings is not None}
+
+
+def check_struct(table: Any, kind: type[S], key: Key, problems: ConfigProblems) -> S | None:
+    if not isinstance(table, dict):
+        problems.add_wrong_type(key, "a table", table)
+        return None
+    before = len(problems.items)
+    fields = {f.name: f for f in msgspec.structs.fields(kind)}
+    for name, value in table.items():
+        if name in fields:
+            _check_value(value, fields[name].type, (*key, name), problems)
+        else:
+            problems.add_unknown_key((*key, name), fields)
+    for name, field in fields.items():
+        if field.required and name not in table:
+            problems.add(key, f"{name} is missing.")
+    return msgspec.convert(table, kind, dec_hook=_decode_secret) if len(problems.items) == before else None
+
+
+def _check_value(value: Any, kind: Any, key: Key, problems: ConfigProblems) -> None:
+    options = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    inner = next((o for o in options if isinstance(o, type) and issubclass(o, Struct)), None)
+    if inner is not None:
+        check_struct(value, inner, key, problems)
+    elif get_origin(kind) is dict and isinstance(value, dict):
+        for name, item in value.items():
+            _check_value(item, get_args(kind)[1], (*key, name), problems)
+    elif get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            problems.add_wrong_type(key, f"one of {', '.join(get_args(kind))}", value)
+    else:
+        try:
+            msgspec.convert(value, kind, dec_hook=_decode_secret)
+        except msgspec.ValidationError as error:
+            problems.add_invalid_value(key, str(error))
+
+
+def _decode_secret(kind: type, value: Any) -> Secret:
+    if isinstance(value, str):
+        return Secret(value)
+    raise ValueError("Expected `str`, such as 'env:NAME'")
+
+
+def resolve_secret(reference: str, key: Key, folder: Path, problems: ConfigProblems) -> Secret:
+    try:
+        return resolve_reference(reference, ".".join(key), folder=folder)
+    except ConfigError as error:
+        problems.add_sentence(key, error.message)
+        return Secret("")

@@ -4,25 +4,39 @@ from __future__ import annotations
 
 import importlib.util
 import platform
+import sqlite3
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import closing
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from yarl import URL
 
 from rightseat.config.loading import import_object
 from rightseat.config.read import load_config
 from rightseat.config.secret import Secret, mask
 from rightseat.config.settings import Config, ModelSettings
-from rightseat.doctor.line import CheckResult, broken, good, skipped
+from rightseat.doctor.client import REACH_SECONDS, ProbeClient, Unreachable
+from rightseat.doctor.result import CheckResult, broken, good, skipped
 from rightseat.errors import ConfigError
+from rightseat.models.llamacpp import gguf, weights
 from rightseat.plugins.sql.query import QueryFailed
+from rightseat.stores.sqlite.database import MIGRATIONS
+from rightseat.stores.sqlite.store import DATABASE_FILE
 from rightseat.types.model import Model
+from rightseat.wiring import choice
 from rightseat.wiring.choice import choose_model
 from rightseat.wiring.databases import open_configured_database
 from rightseat.wiring.from_config import build_runtime
-from rightseat.wiring.library import Runtime
+from rightseat.wiring.layered_runtime import Runtime
 from rightseat.wiring.models import make_configured_model
+from rightseat.wiring.storage import SQLITE, data_folder, describe_store_location
 
 MIN_PYTHON = (3, 11)
+
+
 EXTRAS = {
     "jwt": "signed tokens, [auth.jwt]",
     "sql": "databases, [databases], with SQLite",
@@ -34,6 +48,8 @@ EXTRAS = {
     "google": "models google:NAME",
     "langchain": "models langchain:MODULE:NAME",
 }
+
+
 # Modules whose presence shows that an extra is installed.
 EXTRA_MODULES = {
     "jwt": ("jwt", "cryptography"),
@@ -174,3 +190,140 @@ def check_runtime(config: Config) -> tuple[Runtime | None, CheckResult]:
     except ConfigError as error:
         return None, broken("assistants", error.message, "change what the message names")
     return built, good("assistants", ", ".join(built.responders))
+
+
+OTHER_FOLDER_FIX = "name another folder in [store] path or RIGHTSEAT_DATA, or make room there"
+
+
+MOVE_FILE_FIX = "move the file away: a new one is made; or put back the copy beside it that ends with .bak"
+
+
+def check_store(config: Config) -> CheckResult:
+    if config.store.kind != SQLITE:
+        return good("store", describe_store_location(config))
+    folder = data_folder(config)
+    if problem := find_write_problem(folder):
+        return broken("store", f"{folder} cannot be written: {problem}", OTHER_FOLDER_FIX)
+    file = folder / DATABASE_FILE
+    if not file.is_file():
+        return good("store", f"{folder}: nothing is kept there yet")
+    try:
+        version, threads = read_version_and_count(file)
+    except sqlite3.Error as error:
+        return broken("store", f"{file} cannot be read: {error}", MOVE_FILE_FIX)
+    if version > len(MIGRATIONS):
+        newer = (
+            f"{file} was written by a newer rightseat: version {version}, this one knows {len(MIGRATIONS)}"
+        )
+        return broken("store", newer, "use that one, or name another folder in [store] path")
+    older = (
+        f" (serve brings it to {len(MIGRATIONS)}, and copies it before)" if version < len(MIGRATIONS) else ""
+    )
+    size = sum(one.stat().st_size for one in folder.glob(f"{DATABASE_FILE}*")) / 1e6
+    return good("store", f"{folder}: {threads} threads, {size:.1f} MB, version {version}{older}")
+
+
+def find_write_problem(folder: Path) -> str | None:
+    """Return why the folder, or its nearest existing parent, is not writable; None if it is."""
+    existing = next((one for one in (folder, *folder.parents) if one.exists()), folder)
+    try:
+        with tempfile.TemporaryFile(dir=existing) as file:
+            file.write(bytes(4096))
+            file.flush()
+    except OSError as error:
+        return error.strerror or type(error).__name__
+    return None
+
+
+def read_version_and_count(file: Path) -> tuple[int, int]:
+    """Return the schema version and the number of threads; opens read-only, since a server may use it."""
+    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=2)) as database:
+        (version,) = database.execute("PRAGMA user_version").fetchone()
+        if version == 0:
+            return 0, 0
+        (threads,) = database.execute("SELECT COUNT(*) FROM threads").fetchone()
+        return version, threads
+
+
+PULL_COMMAND = "rightseat models pull"
+
+
+def check_engine(config: Config) -> CheckResult:
+    try:
+        return good("local engine", f"{choice.ENGINE_PACKAGE} {version(choice.ENGINE_PACKAGE)}")
+    except PackageNotFoundError:
+        make_result = broken if choice.is_requested(config) else skipped
+        return make_result(
+            "local engine",
+            f"{choice.ENGINE_PACKAGE} is not installed",
+            f"pip install {choice.ENGINE_PACKAGE}",
+        )
+
+
+def check_embedded_weights(config: Config) -> CheckResult:
+    located = weights.find_weights()
+    what, size = f"weights {located.weights.name}", f"{located.weights.size / 1e6:.0f} MB"
+    if located.path is not None:
+        return good(what, f"{size} at {located.path}")
+    if choice.is_requested(config):
+        return broken(what, f"not here yet ({size})", PULL_COMMAND)
+    then = "serve fetches them" if choice.is_needed(config) else "not needed here"
+    return skipped(what, f"not here yet ({size}): {then}", PULL_COMMAND)
+
+
+def without_local_model(config: Config) -> Config:
+    """Return the config as `serve` would use it without downloads, so that the other checks can go on."""
+    why = choice.engine_problem() or choice.weights_problem()
+    if why and choice.is_needed(config) and not choice.is_requested(config):
+        return choice.with_demo_script(config, why)
+    return config
+
+
+def check_model_files(models: Mapping[str, Model]) -> Iterator[CheckResult]:
+    """Check the GGUF file of each model that has `weights`."""
+    for name, model in models.items():
+        path = getattr(model, "weights", None)
+        if path is None:
+            continue
+        what = f"model {name}, file"
+        try:
+            header = gguf.read_header(path)
+        except ConfigError as error:
+            yield broken(what, error.message, "give the path of a whole GGUF file")
+            continue
+        context = f"{header.context_length} tokens" if header.context_length else "its context is not told"
+        template = "with a chat template" if header.template else "no chat template: ChatML is used"
+        yield good(what, f"{header.architecture}, {context}, {template}")
+
+
+async def check_upstreams(models: Mapping[str, Model]) -> AsyncIterator[CheckResult]:
+    """Check each distinct `address` of the remote models once."""
+    addresses = {name: getattr(model, "address", None) for name, model in models.items()}
+    for address in dict.fromkeys(address for address in addresses.values() if isinstance(address, str)):
+        names = [name for name, where in addresses.items() if where == address]
+        versioned = any(getattr(models[name], "versioned", True) for name in names)
+        yield await check_address(address, ", ".join(names), versioned=versioned)
+
+
+async def check_address(address: str, names: str, *, versioned: bool) -> CheckResult:
+    """Check one address. `versioned`: it ends with the API version, so /models should exist below it."""
+    url = URL(address)
+    # The query may carry a key.
+    public_url = str(url.with_query(None))
+    what = f"reach {url.host}"
+    try:
+        async with ProbeClient(public_url) as client:
+            reply = await client.send("GET", "/models", seconds=REACH_SECONDS)
+    except Unreachable as error:
+        fix = (
+            f"start the server at {public_url}, or correct the address of {names}: base_url, or its variable"
+        )
+        return broken(what, f"{public_url}: {error}", fix)
+    if reply.status >= 500:
+        return broken(what, f"{public_url} answers HTTP {reply.status}", "look at that server's log")
+    if reply.status == 404 and versioned:
+        fix = (
+            "" if url.path.rstrip("/").endswith("/v1") else f"if answers fail, try base_url = {public_url}/v1"
+        )
+        return skipped(what, f"{public_url} answers, but has no /models", fix)
+    return good(what, f"{public_url} answers")

@@ -13,7 +13,7 @@ import sys
 import msgspec
 
 from rightseat.documents.document import NO_MEMORY_EXIT, ReadLimits, ReadRequest
-from rightseat.documents.reader import read_as
+from rightseat.documents.reading import read_as
 
 
 def limit_resources(limits: ReadLimits) -> None:

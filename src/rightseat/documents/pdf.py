@@ -8,9 +8,9 @@ import re
 import time
 from typing import Any
 
-from rightseat.documents.cut import fits_budget, take_head
 from rightseat.documents.document import Document, DocumentUnreadable, ReadRequest
-from rightseat.types.tokens import estimate_tokens
+from rightseat.documents.truncate import fits_budget, take_head
+from rightseat.types.text import estimate_tokens
 
 # Errors that pypdf raises on broken files.
 PARSER_ERRORS = (

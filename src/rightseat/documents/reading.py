@@ -6,6 +6,8 @@ import base64
 import binascii
 import re
 
+from msgspec.structs import replace
+
 from rightseat.documents import kinds
 from rightseat.documents.document import (
     DEFAULT_LIMITS,
@@ -15,14 +17,73 @@ from rightseat.documents.document import (
     ReadRequest,
     join_notes,
 )
-from rightseat.documents.reader import read_as
+from rightseat.documents.truncate import fits_budget, take_head
+
+
+def read_as(data: bytes, request: ReadRequest) -> Document:
+    """Read bytes as the request's kind. Always returns a Document, with its text within the budget."""
+    try:
+        document = dispatch_reader(data, request)
+    except DocumentUnreadable as why:
+        return request.make_failure(str(why))
+    if fits_budget(document.text, request.budget):
+        return document
+    note = join_notes([document.note, "The end is cut off."])
+    return replace(document, text=take_head(document.text, request.budget), note=note, cut=True)
+
+
+def dispatch_reader(data: bytes, request: ReadRequest) -> Document:
+    match request.kind:
+        case "json":
+            from rightseat.documents.json import read_json
+
+            return read_json(data, request)
+        case "csv":
+            from rightseat.documents.table import read_csv
+
+            return read_csv(data, request)
+        case "html":
+            from rightseat.documents.text import read_html
+
+            return read_html(data, request)
+        case "pdf":
+            from rightseat.documents.pdf import read_pdf
+
+            return read_pdf(data, request)
+        case "docx":
+            from rightseat.documents.office import read_word
+
+            return read_word(data, request)
+        case kind if kind in kinds.SHEET_KINDS:
+            from rightseat.documents.office import read_sheets
+
+            return read_sheets(data, request)
+        case kind if kind in kinds.IMAGE_KINDS:
+            from rightseat.documents.image import read_image
+
+            return read_image(data, request)
+        case _:
+            from rightseat.documents.text import read_text
+
+            return read_text(data, request)
+
 
 # Larger text is read in the child process too, off the event loop.
 MAX_INLINE_BYTES = 32 << 10
+
+
 INLINE_KINDS = ("json", "csv", "text")
+
+
 BASE64_TEXT = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+
+
 CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
 DATA_URL = re.compile(r"data:([^,]{0,200}),", re.IGNORECASE)
+
+
 # A shorter word can be base64 by chance.
 MIN_BASE64 = 24
 
@@ -67,7 +128,7 @@ async def read_here_or_isolated(raw: bytes, request: ReadRequest) -> Document:
     if request.kind in kinds.IMAGE_KINDS or (request.kind in INLINE_KINDS and len(raw) <= MAX_INLINE_BYTES):
         return read_as(raw, request)
     # Lazy: the child process imports this module too and does not need asyncio.
-    from rightseat.documents.apart import read_isolated
+    from rightseat.documents.isolation import read_isolated
 
     return await read_isolated(raw, request)
 

@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from msgspec import Struct
 
-from rightseat.documents.cut import cut_middle, fits_budget, take_head
-from rightseat.types.tokens import estimate_tokens
+from rightseat.documents.document import Document, DocumentUnreadable, ReadRequest
+from rightseat.documents.text import cut_text, decode_text
+from rightseat.documents.truncate import cut_middle, fits_budget, take_head
+from rightseat.types.text import estimate_tokens
 
 LONG_CELL = 50
+
+
 SHORT_CELL = 10
+
+
 # Rows that must fit before columns are dropped.
 SAMPLE_FIRST, SAMPLE_LAST = 3, 2
+
+
 MAX_NAMES = 12
+
+
 SPECIAL = re.compile(r'[,"\n\r]')
+
+
 BLANK = ("", "null", '""')
+
 
 Row = Sequence[str]
 
@@ -157,3 +172,45 @@ def fit_csv(columns: Row, rows: Sequence[Row], budget: int) -> tuple[str, list[s
     """Fit a table as CSV; returns text, notes and whether anything was cut."""
     table = fit_table(columns, rows, budget, CsvStyle())
     return "\n".join([table.header, *table.lines]), table.notes, table.cut
+
+
+DELIMITERS = ",;\t|"
+
+
+SAMPLE_LINES = 20
+
+
+def read_csv(data: bytes, request: ReadRequest) -> Document:
+    text, note = decode_text(data, request.charset)
+    text = text.strip("\n")
+    if fits_budget(text, request.budget):
+        return request.make_document(text, note)
+    try:
+        rows = list(csv.reader(io.StringIO(text), delimiter=find_delimiter(text)))
+    except csv.Error:
+        return cut_text(text, request, note, "It is not a well-formed table.")
+    rows = [row for row in rows if any(row)]
+    columns, *body = pad_rows(rows, request.limits.cells) or [[]]
+    shown, notes, cut = fit_csv(columns, body, request.budget)
+    return request.make_document(shown, note, *notes, cut=cut)
+
+
+def find_delimiter(text: str) -> str:
+    """Return the delimiter with the most regular count in the first lines."""
+    lines = [line for line in text[:20_000].split("\n") if line.strip()][:SAMPLE_LINES]
+    if not lines:
+        return ","
+
+    def regular(char: str) -> tuple[int, int]:
+        counts = [line.count(char) for line in lines]
+        return sum(count == counts[0] for count in counts) if counts[0] else 0, counts[0]
+
+    return max(DELIMITERS, key=regular)
+
+
+def pad_rows(rows: list[list[str]], cells: int) -> list[list[str]]:
+    """Pad all rows to the length of the longest; raises for too many cells."""
+    width = max(map(len, rows), default=0)
+    if width * len(rows) > cells:
+        raise DocumentUnreadable(f"has more than {cells} cells. Send a part of it.")
+    return [row + [""] * (width - len(row)) for row in rows]

@@ -8,7 +8,8 @@ from collections.abc import Container, Iterable
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.errors import ContextTooLong
+from rightseat.errors import CallerError, ContextTooLong
+from rightseat.tools.text_calls.generic import tool_messages_as_text
 from rightseat.types.messages import (
     FileMessagePart,
     ImageMessagePart,
@@ -18,15 +19,21 @@ from rightseat.types.messages import (
     ToolCall,
     text_message,
 )
-from rightseat.types.model import ToolSpec
+from rightseat.types.model import Capabilities, Prompt, ToolChoice, ToolSpec, has_images
 from rightseat.types.stores import parse_resume_token
-from rightseat.types.tokens import estimate_tokens
+from rightseat.types.text import estimate_tokens
 from rightseat.types.tools import error_result
 
 UNANSWERED = error_result("not_answered", "This call was never answered.").text
+
+
 MESSAGE_TOKENS = 4
+
+
 # File types that models read themselves; a file without a type may be anything.
 MODEL_READABLE_TYPES = (None, "application/pdf", "text/plain")
+
+
 PART_TOKENS = 1000  # an image or a file: the real number is unknown
 
 
@@ -183,3 +190,25 @@ def _split_turns(messages: list[Message]) -> list[list[Message]]:
             turns.append([])
         turns[-1].append(message)
     return turns
+
+
+def fit_to_capabilities(
+    prompt: Prompt, capabilities: Capabilities, vision_models: Iterable[str] = ()
+) -> Prompt:
+    """Return the prompt without what the model cannot take; raise CallerError for what cannot be left out.
+    `vision_models` are suggested where it has an image."""
+    if not capabilities.images and has_images(prompt):
+        others = ", ".join(vision_models)
+        hint = f"Ask one that does: {others}." if others else "Leave it out, or ask a model that does."
+        raise CallerError(f"This model takes no images. {hint}", param="messages")
+    if capabilities.tools:
+        if capabilities.parallel or not prompt.tools or prompt.settings.parallel_calls is False:
+            return prompt
+        return replace(prompt, settings=replace(prompt.settings, parallel_calls=False))
+    if prompt.requires_tool_call:
+        raise CallerError(
+            "This model calls no tools, and one was required. Ask another.", param="tool_choice"
+        )
+    return replace(
+        prompt, messages=tool_messages_as_text(prompt.messages), tools=(), tool_choice=ToolChoice()
+    )

@@ -17,9 +17,8 @@ import msgspec
 
 from rightseat.engine.artifacts import present_artifact
 from rightseat.engine.assembler import EventAssembler, ModelAnswer
-from rightseat.engine.fitting import fit_to_capabilities
-from rightseat.engine.held import SchemaBufferedAssembler, repair_messages
 from rightseat.engine.history import (
+    fit_to_capabilities,
     messages_after_run,
     messages_before_run,
     minimum_tokens,
@@ -29,12 +28,12 @@ from rightseat.engine.history import (
     trim_to_budget,
     use_stored_results,
 )
+from rightseat.engine.structured import SchemaBufferedAssembler, repair_messages
 from rightseat.engine.tool_calls import ToolCallBatch
 from rightseat.errors import CallerError, ContinuationGone, OutputInvalid, TooManyRounds
-from rightseat.types.capabilities import BoundModel, supports_images
 from rightseat.types.events import Artifact, Custom, Event, RunFinished, RunFinishReason, Suggestions, Usage
 from rightseat.types.messages import Message, ToolCall, text_message
-from rightseat.types.model import Model, Prompt, ToolChoice
+from rightseat.types.model import BoundModel, Model, Prompt, ToolChoice, supports_images
 from rightseat.types.stores import CONTINUATION_SECONDS, Continuation, IdGenerator, Store, parse_resume_token
 from rightseat.types.streams import closing
 from rightseat.types.tools import Tool, Toolset, make_client_tool, merge_tools

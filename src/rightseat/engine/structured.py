@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from rightseat.engine.assembler import EventAssembler, ModelAnswer, text_events
 from rightseat.errors import UpstreamGarbled
 from rightseat.types import chunks as fragments
-from rightseat.types.messages import text_message
+from rightseat.types.chunks import ModelChunk
+from rightseat.types.events import Event, TextDelta, TextEnd, TextStart
+from rightseat.types.messages import Message, text_message
 from rightseat.types.model import Model, Prompt
 from rightseat.types.schema import get_validator
+from rightseat.types.stores import IdGenerator
 from rightseat.types.streams import closing
 
 SCHEMA_INSTRUCTION = "Answer with one JSON value that fits this JSON Schema, and nothing else:\n"
@@ -46,3 +52,55 @@ async def complete_text(model: Model, prompt: Prompt) -> str:
     async with closing(model.stream(prompt)) as stream:
         texts = [fragment.text async for fragment in stream if isinstance(fragment, fragments.TextChunk)]
     return "".join(texts)
+
+
+_CODE_FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*", re.DOTALL)
+
+
+class SchemaBufferedAssembler(EventAssembler):
+    """Buffers text events; all others pass at once. The schema applies to the final answer only, not to text
+    beside tool calls."""
+
+    def __init__(self, ids: IdGenerator, client_tools: Mapping[str, bool], schema: dict[str, Any]) -> None:
+        super().__init__(ids, client_tools)
+        self.validator = get_validator(schema)
+        self.buffered_events: list[Event] = []
+
+    def push(self, chunk: ModelChunk) -> list[Event]:
+        return self.buffer_text(super().push(chunk))
+
+    def finish(self) -> list[Event]:
+        return self.buffer_text(super().finish())
+
+    def buffer_text(self, events: list[Event]) -> list[Event]:
+        passed: list[Event] = []
+        for event in events:
+            (self.buffered_events if isinstance(event, TextStart | TextDelta | TextEnd) else passed).append(
+                event
+            )
+        return passed
+
+    def find_problem(self, answer: ModelAnswer) -> str | None:
+        """Describe what is wrong with the final answer; a truncated or refused answer is not checked."""
+        if answer.message.calls or answer.reason != "stop" or self.has_refusal:
+            return None
+        fence = _CODE_FENCE.fullmatch(answer.message.text)
+        text = fence[1] if fence else answer.message.text
+        try:
+            problem = self.validator.find_problem(msgspec.json.decode(text))
+        except (msgspec.DecodeError, RecursionError) as error:
+            return f"it is not JSON ({error})"
+        if problem is None and fence:
+            # The code fence is not part of the value.
+            self.buffered_events = text_events(answer.message.id or "", text)
+        return problem
+
+    @property
+    def has_refusal(self) -> bool:
+        return any(isinstance(event, TextStart) and event.refusal for event in self.buffered_events)
+
+
+def repair_messages(answer: ModelAnswer, problem: str) -> list[Message]:
+    """Return the messages that ask the model to correct its answer."""
+    ask = f"That answer does not fit the JSON Schema that was asked for: {problem}. Answer again, JSON only."
+    return [answer.message, text_message("user", ask)]

@@ -17,14 +17,13 @@ from urllib.parse import unquote
 import msgspec
 from msgspec import Struct
 
-from rightseat.config.graphql_limits import GraphQLLimits
+from rightseat.config.settings import GraphQLLimits
 from rightseat.errors import CallerError, RightseatError
 from rightseat.http.reply import Reply, ResponseStart
 from rightseat.tools.text_calls.builtin import with_builtin_schema
-from rightseat.types.agents import AgentThreadState
+from rightseat.types.agents import AgentThreadState, Responder
 from rightseat.types.events import Event
 from rightseat.types.model import ToolSpec
-from rightseat.types.responder import Responder
 from rightseat.types.schema import get_validator
 from rightseat.types.threads import NumberedEntry, ThreadEntry, ThreadStore
 from rightseat.types.tools import Tool

@@ -12,7 +12,8 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Literal, TextIO
 
 import anyio
 import httpx2
@@ -21,21 +22,116 @@ from mcp.client.session import ElicitationFnT, MessageHandlerFnT
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import Implementation
+from msgspec import Struct
 from pydantic import ValidationError
 
-from rightseat.mcp.server import McpServerConfig
-from rightseat.mcp.stderr import StderrLogger
+from rightseat.config.secret import mask
+
+ConfirmPolicy = Literal["dangerous", "writes", "all", "never"]
+
+
+# Environment variables that a child inherits; none of them is a secret.
+INHERITED_VARIABLES = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER")
+
+
+class McpServerConfig(Struct, frozen=True, kw_only=True):
+    name: str
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    folder: Path = Path()
+    url: str = ""
+    headers: dict[str, str] = {}
+    older: bool = False
+    """Use a protocol version before 2026-07-28 even if the server supports newer ones."""
+    timeout: float = 60.0
+    start: float = 30.0
+    """Seconds to connect, which may include installing the child."""
+    refresh: float = 300.0
+    """Seconds between refreshes of the tool list."""
+    confirm: ConfirmPolicy = "dangerous"
+    tools: tuple[str, ...] | None = None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {name: os.environ[name] for name in INHERITED_VARIABLES if name in os.environ} | self.env
+
 
 log = logging.getLogger(__name__)
+
+
+MAX_LINES, MAX_LINE_LENGTH = 100, 500
+
+
+class StderrLogger:
+    """A pipe for a child's stderr; its first lines are logged."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.lines_left = MAX_LINES
+        self.partial_line = b""
+
+    def __enter__(self) -> TextIO:
+        self.reading, writing = os.pipe()
+        os.set_blocking(self.reading, False)
+        self.loop = asyncio.get_running_loop()
+        self.loop.add_reader(self.reading, self.read)
+        self.writing = os.fdopen(writing, "w")
+        return self.writing
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.writing.close()
+        self.loop.remove_reader(self.reading)
+        self.read()
+        os.close(self.reading)
+
+    def read(self) -> None:
+        try:
+            data = os.read(self.reading, 1 << 16)
+        except BlockingIOError:
+            return
+        if not data:
+            self.loop.remove_reader(self.reading)
+            return
+        *lines, self.partial_line = (self.partial_line + data).split(b"\n")
+        # Bounds a line that never ends.
+        self.partial_line = self.partial_line[-MAX_LINE_LENGTH:]
+        for line in lines:
+            self.log_line(line)
+
+    def log_line(self, line: bytes) -> None:
+        text = mask(line.decode("utf-8", "replace").strip())[:MAX_LINE_LENGTH]
+        if not text or self.lines_left <= 0:
+            return
+        self.lines_left -= 1
+        log.info("mcp %s says: %s", self.name, text)
+        if self.lines_left == 0:
+            log.info("mcp %s says more, which is not logged.", self.name)
+
+
 READ_TIMEOUT = 300.0
+
+
 MAX_GARBAGE_LINES = 1000
+
+
 """Consecutive lines that are not MCP messages, after which the connection is given up."""
+
+
 PARENT_GUARD = Path(__file__).with_name("tether.py")
+
+
 # These libraries log each request with address and session; our own log has what matters.
 for name in ("httpx2", "mcp"):
     logging.getLogger(name).setLevel(logging.WARNING)
+
+
 # The SDK logs a traceback for each line that is not a message, which could fill the disk.
 logging.getLogger("mcp.client.stdio").setLevel(logging.CRITICAL)
+
+
 # All errors of a connection, on either side.
 FAULTS: tuple[type[Exception], ...] = (
     OSError,

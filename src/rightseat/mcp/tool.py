@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
+import mimetypes
 import re
 from collections.abc import AsyncIterator, Container
 from typing import Any, Literal
@@ -10,23 +13,111 @@ from typing import Any, Literal
 import mcp_types as types
 
 from rightseat.errors import CallerError, UpstreamError
-from rightseat.mcp.flight import CallProgress, FinalResult, RemoteToolCall, ServerQuestion
-from rightseat.mcp.link import McpConnection
-from rightseat.mcp.outcome import convert_result
-from rightseat.mcp.questions import make_elicit_result, parse_elicitation
-from rightseat.mcp.server import McpServerConfig
-from rightseat.types.events import Custom, Event
+from rightseat.mcp.connect import McpServerConfig
+from rightseat.mcp.connection import CallProgress, FinalResult, McpConnection, RemoteToolCall, ServerQuestion
+from rightseat.types.events import Artifact, Custom, Event
 from rightseat.types.schema import get_validator
-from rightseat.types.tokens import estimate_tokens
-from rightseat.types.tools import Ask, Pause, Result, Tool, ToolContext, error_result
+from rightseat.types.text import estimate_tokens
+from rightseat.types.tools import (
+    APPROVAL_SCHEMA,
+    Ask,
+    Pause,
+    Result,
+    Tool,
+    ToolContext,
+    error_result,
+    is_approved,
+)
+
+
+def convert_result(call: str, name: str, result: types.CallToolResult) -> tuple[list[Artifact], Result]:
+    """Return artifacts and the Result: structured content as JSON, else text. Images, audio and files become
+    artifacts for the user; the model gets a note about each."""
+    artifacts: list[Artifact] = []
+    texts: list[str] = []
+    for number, block in enumerate(result.content):
+        text = get_block_text(block)
+        if text is not None:
+            texts.append(text)
+        elif (file := get_block_file(block, f"{name}-{number + 1}")) is not None:
+            artifacts.append(Artifact(f"{call}-{number}", "file", file["name"], file))
+            texts.append(f"[{file['name']}, {file['media_type']}: shown to the person]")
+    text = "\n".join(texts)
+    if result.is_error:
+        return artifacts, error_result("tool_failed", text or f"{name} failed and did not say why.")
+    if result.structured_content is not None and not artifacts:
+        return artifacts, Result(result.structured_content)
+    return artifacts, Result(text)
+
+
+def get_block_text(block: Any) -> str | None:
+    match block:
+        case types.TextContent(text=text):
+            return text
+        case types.ResourceLink(uri=uri, name=name):
+            return f"{name}: {uri}"
+        case types.EmbeddedResource(resource=types.TextResourceContents(text=text)):
+            return text
+        case _:
+            return None
+
+
+def get_block_file(block: Any, name: str) -> dict[str, Any] | None:
+    match block:
+        case types.ImageContent(data=data, mime_type=kind) | types.AudioContent(data=data, mime_type=kind):
+            pass
+        case types.EmbeddedResource(resource=types.BlobResourceContents(blob=data, mime_type=kind)):
+            kind = kind or "application/octet-stream"
+        case _:
+            return None
+    try:
+        base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return {"name": name + (mimetypes.guess_extension(kind) or ""), "media_type": kind, "data": data}
+
+
+def parse_elicitation(params: Any) -> Ask | None:
+    """Return the Ask of an elicitation; None if it is of an unknown kind."""
+    match params:
+        case types.ElicitRequestURLParams(message=message, url=url):
+            return Ask(f"{message}\nOpen {url} and agree here when it is done.", "confirm", APPROVAL_SCHEMA)
+        case types.ElicitRequestFormParams(message=message, requested_schema=schema):
+            # A form without fields is a confirmation.
+            if not schema.get("properties"):
+                return Ask(message, "confirm", APPROVAL_SCHEMA)
+            return Ask(message, "form", schema)
+        case _:
+            return None
+
+
+def make_elicit_result(ask: Ask, value: Any) -> types.ElicitResult:
+    if ask.kind == "confirm":
+        return types.ElicitResult(action="accept" if is_approved(value) else "decline", content={})
+    return types.ElicitResult(action="accept", content=value if isinstance(value, dict) else {})
+
 
 MAX_NAME_LENGTH, HASH_LENGTH = 64, 6
+
+
 INVALID_CHARS = re.compile(r"[^a-zA-Z0-9_-]+")
+
+
 PROGRESS_EVENT = "progress"
+
+
 """Name of the Custom event for a call's progress."""
+
+
 CHARS_PER_TOKEN = 3
+
+
 """Characters of a token at least."""
+
+
 MAX_DESCRIPTION, MAX_RESULT = 4000, 1 << 20
+
+
 """Characters of a description and of a result at most; both are untrusted."""
 
 

@@ -17,9 +17,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightseat.errors import Misused, Unavailable
-from rightseat.http.forwarding import merge_headers
+from rightseat.http.security import merge_headers
 from rightseat.runtime.incidents import NO_REQUEST, Incident, current_request
-from rightseat.tools.thread_pool import ToolThreadRunner
+from rightseat.tools.function import ToolThreadRunner
+from rightseat.types.agents import Responder
 from rightseat.types.events import (
     CallArgs,
     CallEnd,
@@ -34,7 +35,6 @@ from rightseat.types.events import (
     Usage,
 )
 from rightseat.types.messages import Message, ToolCall, text_message
-from rightseat.types.responder import Responder
 from rightseat.types.streams import closing
 from rightseat.types.turn import Turn
 

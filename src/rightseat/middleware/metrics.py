@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Collection
 from msgspec.structs import replace
 
 from rightseat.errors import RightseatError
-from rightseat.middleware.model_info import ModelInfo, ModelProxy
+from rightseat.middleware.model_wrappers import ModelInfo, ModelProxy
 from rightseat.runtime.metrics import Metrics
 from rightseat.types.chunks import ModelChunk, UsageChunk
 from rightseat.types.events import CallResult, CallStart, Event, RunFailed, RunFinished

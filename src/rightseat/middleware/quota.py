@@ -17,7 +17,8 @@ from msgspec import Struct
 
 from rightseat.engine.history import estimate_message_tokens
 from rightseat.errors import RateLimited, SpendExceeded, StoreFailed, TooManyRuns, UpstreamError
-from rightseat.middleware.model_info import ModelInfo, ModelProxy
+from rightseat.middleware.model_wrappers import ModelInfo, ModelProxy
+from rightseat.types.agents import Layer, Responder
 from rightseat.types.chunks import (
     ModelChunk,
     ReasoningChunk,
@@ -28,10 +29,9 @@ from rightseat.types.chunks import (
 )
 from rightseat.types.events import Event, Usage
 from rightseat.types.model import Prompt
-from rightseat.types.responder import Layer, Responder
 from rightseat.types.stores import CheckpointStore
 from rightseat.types.streams import closing
-from rightseat.types.tokens import estimate_tokens
+from rightseat.types.text import estimate_tokens
 from rightseat.types.turn import Owner, Turn
 
 log = logging.getLogger(__name__)

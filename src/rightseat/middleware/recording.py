@@ -14,8 +14,8 @@ from rightseat.engine.assembler import OpenMessageTracker
 from rightseat.errors import Conflict, StoreFailed
 from rightseat.runtime.runtime import DEFAULT_ASSISTANT
 from rightseat.runtime.threads import RUN_STOPPED, RUN_TOO_LONG, RunLimits
+from rightseat.types.agents import Layer, Responder
 from rightseat.types.events import Event, RunStarted, TextDelta
-from rightseat.types.responder import Layer, Responder
 from rightseat.types.streams import closing
 from rightseat.types.threads import (
     DeltaEvent,

@@ -15,7 +15,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvid
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from rightseat.errors import RightseatError
-from rightseat.middleware.model_info import ModelInfo
+from rightseat.middleware.model_wrappers import ModelInfo
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallStart, UsageChunk
 from rightseat.types.events import (
     Event,

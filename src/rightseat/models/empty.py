@@ -6,9 +6,8 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from rightseat.errors import ConfigError, Misused
-from rightseat.types.capabilities import Capabilities, lookup_capabilities
 from rightseat.types.chunks import ModelChunk
-from rightseat.types.model import Prompt
+from rightseat.types.model import Capabilities, Prompt, lookup_capabilities
 
 NO_MODEL_MESSAGE = (
     "This server has no model of its own (`empty`): only its agents answer, and none was asked for. Name an "

@@ -40,7 +40,7 @@ from rightseat.types.chunks import (
 )
 from rightseat.types.events import Usage
 from rightseat.types.model import Prompt
-from rightseat.types.nearest import did_you_mean
+from rightseat.types.text import did_you_mean
 
 DEMO = Path(__file__).with_name("demo.json")
 ECHO = "This is a scripted model, and its script has no line for that. You said: {user}"

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Never
 
-from rightseat.plugins import scalars
-from rightseat.plugins.compose import (
+from rightseat.plugins import yaml_reader
+from rightseat.plugins.plugin import Gravity, PathKey, Problem, format_path
+from rightseat.plugins.yaml_reader import (
     MAX_DEPTH,
     MAX_NODES,
     MAX_REMARKS,
     ComposedYaml,
     InvalidYaml,
+    compose_with_repairs,
     compose_yaml,
+    replace_control_characters,
 )
-from rightseat.plugins.mending import compose_with_repairs, replace_control_characters
-from rightseat.plugins.place import PathKey, format_path
-from rightseat.plugins.problem import Gravity, Problem
 
 MAX_BYTES = 10 << 20
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -184,8 +184,8 @@ def parse_json_document(name: str, text: str) -> PluginDocument:
         value = json.loads(
             text,
             object_pairs_hook=table,
-            parse_int=scalars.parse_integer,
-            parse_float=scalars.parse_float,
+            parse_int=yaml_reader.parse_integer,
+            parse_float=yaml_reader.parse_float,
             parse_constant=str,
         )
     except RecursionError:

@@ -5,25 +5,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from itertools import islice
 from pathlib import Path
 
 from msgspec.structs import replace
 
+from rightseat.errors import CallerError
 from rightseat.plugins.flows.load import load_flows
 from rightseat.plugins.manifest import ID_PATTERN, MANIFEST_FILE, read_manifest
 from rightseat.plugins.openapi.read import ApiDocument, find_api_file, read_api
-from rightseat.plugins.plugin import Plugin
-from rightseat.plugins.problem import Gravity, Problem
+from rightseat.plugins.plugin import Gravity, Plugin, Problem
 from rightseat.plugins.python.find import find_scripts
 
 FLOWS = "flows"
+
+
 LIB = "lib"
+
+
 MAX_FLOWS = 500
+
+
 MAX_SCRIPTS = 200
+
+
 MAX_PLUGINS = 1_000
+
+
 MAX_NAME = 100
+
+
 _SKIPPED_FOLDERS = frozenset(("__pycache__", "node_modules"))
+
+
 _INVALID_NAME = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|\u202a-\u202e\u2066-\u2069]|^[-.\s]|\s$|\.\.')
 
 
@@ -194,3 +210,44 @@ def list_plugin_files(folder: Path, api_document: ApiDocument, flows: tuple[Path
     if (folder / LIB).is_dir() and reject_linked_folder(folder, LIB) is None:
         lib = sorted(islice((folder / LIB).rglob("*.py"), MAX_SCRIPTS))
     return (folder / MANIFEST_FILE, *(folder / name for name in api_document.files), *lib, *flows)
+
+
+NEW_NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+
+
+MAX_TITLE_LENGTH = 14
+
+
+TEMPLATE_SUFFIX = ".txt"  # keeps the templates from being taken for modules of this package
+
+
+def write_skeleton(name: str, where: Path) -> Path:
+    """Write the skeleton and return its folder; raise CallerError if it exists."""
+    if not NEW_NAME_PATTERN.fullmatch(name):
+        raise CallerError(
+            f"A plugin cannot be called {name[:41]!r}. "
+            "Use lower-case letters, digits, _ and -: a letter first, and at most 40."
+        )
+    folder = where / name
+    title = re.sub(r"[_-]+", " ", name).strip().capitalize()[:MAX_TITLE_LENGTH].strip()
+    words = {"@NAME@": name, "@TITLE@": title, "@VARIABLE@": re.sub(r"\W", "_", name).upper()}
+    try:
+        folder.mkdir(parents=True)
+        copy_skeleton(files("rightseat.plugins") / "skeleton", folder, words)
+    except FileExistsError:
+        raise CallerError(f"{folder} is there already. Choose another name.") from None
+    except OSError as error:
+        raise CallerError(f"{folder} cannot be written: {error.strerror}.") from None
+    return folder
+
+
+def copy_skeleton(source: Traversable, folder: Path, words: dict[str, str]) -> None:
+    for item in source.iterdir():
+        if item.is_dir():
+            (folder / item.name).mkdir()
+            copy_skeleton(item, folder / item.name, words)
+        elif item.name.endswith(TEMPLATE_SUFFIX):
+            text = item.read_text("utf-8")
+            for mark, word in words.items():
+                text = text.replace(mark, word)
+            (folder / item.name.removesuffix(TEMPLATE_SUFFIX)).write_text(text, "utf-8")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
+import unicodedata
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,8 +13,129 @@ from msgspec import Struct
 
 from rightseat.config.secret import Secret
 from rightseat.plugins.flows.flow import Flow
-from rightseat.plugins.operation import Operation
-from rightseat.plugins.problem import Problem
+
+Gravity = Literal["error", "warning", "style"]
+
+
+class Problem(Struct, frozen=True):
+    """A problem of a plugin's files. An error disables the plugin, operation, tool or flow that it is in; a
+    warning was repaired or ignored; style is for authors (`--strict`)."""
+
+    file: str
+    """Path within the plugin's folder, such as `openapi.yaml`."""
+    key: str
+    """Key path in the file, such as `paths./hosts.get.parameters[0]`."""
+    what: str
+    fix: str
+    line: int = 0
+    """Line from 1; 0 if unknown."""
+    gravity: Gravity = "error"
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        key = f"{self.key}: " if self.key else ""
+        return f"{place}: {key}{self.what} {self.fix}"
+
+
+PathKey = str | int
+
+
+KeyPath = tuple[PathKey, ...]
+
+
+MAX_PATH_LENGTH = 200
+
+
+def format_path(path: Sequence[PathKey]) -> str:
+    """Format a key path, such as `paths./hosts.get.parameters[0]`."""
+    parts = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return "".join(parts).removeprefix(".")[:MAX_PATH_LENGTH]
+
+
+ParameterLocation = Literal["path", "query", "header", "cookie"]
+
+
+ParameterStyle = Literal["simple", "label", "matrix", "form", "spaceDelimited", "pipeDelimited", "deepObject"]
+
+
+BINARY_FORMAT = "binary"
+
+
+"""The `format` of a string that names a file attached by the user."""
+
+
+class Parameter(Struct, frozen=True, kw_only=True):
+    """A parameter. `argument` is its key in the tool's arguments: its name, unless two share it."""
+
+    name: str
+    argument: str
+    place: ParameterLocation
+    schema: dict[str, Any]
+    required: bool = False
+    style: ParameterStyle = "form"
+    explode: bool = True
+    reserved: bool = False
+    """Reserved characters are sent as they are (`allowReserved`)."""
+    media: str = ""
+    """Media type of the value where the document gives `content` instead of `schema`."""
+
+
+class Encoding(Struct, frozen=True, kw_only=True):
+    """Encoding of one form field."""
+
+    media: str = ""
+    style: ParameterStyle = "form"
+    explode: bool = True
+    headers: dict[str, str] = {}
+
+
+class RequestBody(Struct, frozen=True, kw_only=True):
+    """A request body. `fields` maps each property to an argument; if empty, the whole body is `argument`."""
+
+    media: str
+    schema: dict[str, Any]
+    required: bool = False
+    fields: dict[str, str] = {}
+    argument: str = "body"
+    encodings: dict[str, Encoding] = {}
+
+
+class OperationResponse(Struct, frozen=True, kw_only=True):
+    """A response. `status` is as in the document: "200", "2XX", "default"."""
+
+    status: str
+    description: str = ""
+    media: str = ""
+    schema: dict[str, Any] | None = None
+
+
+class ApiServer(Struct, frozen=True, kw_only=True):
+    """A server. `url` is absolute, with its variables filled in."""
+
+    url: str
+    description: str = ""
+
+
+class Operation(Struct, frozen=True, kw_only=True):
+    id: str
+    """Name in flows: "GET /hosts/{id}"."""
+    name: str
+    """Name for models: unique in its plugin, letters, digits and _."""
+    method: str
+    path: str
+    description: str
+    """Description of operation, body and response, for the model."""
+    arguments: dict[str, Any]
+    """One JSON Schema object over all parameters and the body."""
+    parameters: tuple[Parameter, ...] = ()
+    body: RequestBody | None = None
+    responses: tuple[OperationResponse, ...] = ()
+    servers: tuple[ApiServer, ...] = ()
+    dangerous: bool = False
+    secured: tuple[str, ...] = ()
+    """Arguments that the plugin's auth fills with a credential: hidden from the model."""
+    line: int = 0
+
 
 AuthKind = Literal["header", "param", "cookie", "oidc"]
 
@@ -61,3 +186,39 @@ class Plugin(Struct, frozen=True, kw_only=True):
     files: tuple[Path, ...] = ()
     """All files to watch for changes."""
     problems: tuple[Problem, ...] = ()
+
+
+MAX_TOOL_NAME_LENGTH = 64
+
+
+HASH_LENGTH = 6
+
+
+DISALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
+
+
+def make_tool_name(plugin: str, tool: str, taken: Container[str] = ()) -> str:
+    """Return `{plugin}_{tool}` in ASCII letters, digits, _ and -, at most 64 long and not in `taken`.
+
+    Other characters and overlong names are replaced by a hash of the original, so that names stay unique and
+    stable.
+    """
+    first, second = make_ascii_word(plugin, "p"), make_ascii_word(tool, "t")
+    name = f"{first}_{second}"
+    if len(name) <= MAX_TOOL_NAME_LENGTH and name not in taken:
+        return name
+    mark = hash_text(f"{plugin}\0{tool}")
+    return f"{name[: MAX_TOOL_NAME_LENGTH - HASH_LENGTH - 1].rstrip('_-')}_{mark}"
+
+
+def make_ascii_word(text: str, otherwise: str) -> str:
+    """Return the text as one ASCII word, with a hash appended where characters were lost."""
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    word = DISALLOWED.sub("_", plain).strip("_")
+    if text.isascii() and word:
+        return word
+    return f"{word or otherwise}{'_' if word else ''}{hash_text(text)}"
+
+
+def hash_text(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:HASH_LENGTH]

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.plugins.shelf import FIND_TOOLS, CatalogEntry, PluginCatalog
-from rightseat.plugins.vectors import fuse_rankings
+from rightseat.plugins.catalog import FIND_TOOLS, CatalogEntry, PluginCatalog
+from rightseat.plugins.search import fuse_rankings
 from rightseat.types.events import Event
 from rightseat.types.messages import Message, TextMessagePart
 from rightseat.types.tools import Pause, Result, Tool, ToolContext

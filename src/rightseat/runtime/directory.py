@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from rightseat.engine.loop import Assistant
 from rightseat.errors import AgentNotFound
 from rightseat.tools.delegate import make_responder_tool
-from rightseat.types.agents import Agent, AgentSource
+from rightseat.types.agents import Agent, AgentSource, Layer, Responder
 from rightseat.types.events import Event
-from rightseat.types.responder import Layer, Responder
 from rightseat.types.streams import closing
 from rightseat.types.tools import Tool
 from rightseat.types.turn import Turn

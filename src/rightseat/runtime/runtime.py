@@ -26,10 +26,9 @@ from rightseat.http.endpoint import AssistantInfo
 from rightseat.runtime.directory import HandoffTools, ResponderDirectory
 from rightseat.runtime.incidents import Environment, Incident, RunContext
 from rightseat.tools.function import as_tool
-from rightseat.types.agents import AgentSource, AgentThreadState, RemoteAgentInfo
+from rightseat.types.agents import AgentSource, AgentThreadState, Layer, RemoteAgentInfo, Responder
 from rightseat.types.events import Event, RunFailed, RunStarted, StepEnd, StepStart, TextDelta
 from rightseat.types.model import Model
-from rightseat.types.responder import Layer, Responder
 from rightseat.types.stores import Store
 from rightseat.types.streams import closing
 from rightseat.types.tools import Tool

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import secrets
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
@@ -12,11 +14,10 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from rightseat.config.graphql_limits import GraphQLLimits
+from rightseat.config.settings import GraphQLLimits
 from rightseat.errors import MethodNotAllowed, NotFound, RightseatError
 from rightseat.http.auth import LOCAL_OWNER, Authenticator
 from rightseat.http.endpoint import REQUEST_ID, Door, Request, Route
-from rightseat.http.forwarding import HeaderForwarding
 from rightseat.http.reply import (
     DIRECT_EXTENSION,
     Headers,
@@ -27,18 +28,77 @@ from rightseat.http.reply import (
     SendTimeouts,
     send_reply,
 )
-from rightseat.http.security import RequestGuard, ServerPolicy
+from rightseat.http.security import HeaderForwarding, RequestGuard, ServerPolicy
 from rightseat.runtime.incidents import RequestInfo, current_request, current_run
-from rightseat.server.access_log import AccessLogEntry
+from rightseat.runtime.metrics import Metrics
 from rightseat.server.openapi import make_openapi_door
 from rightseat.server.operations import make_index_reply, make_operations_door
 from rightseat.server.playground import make_playground_door
-from rightseat.types.nearest import closest_match
-from rightseat.wiring.library import Runtime
+from rightseat.types.text import closest_match
+from rightseat.wiring.layered_runtime import Runtime
+
+log = logging.getLogger("rightseat.access")
+
+
+# The client left before a response (nginx's code).
+CLIENT_CLOSED = 499
+
+
+class AccessLogEntry:
+    """One request in log and metrics. `path` is the route's template: a concrete path may hold a secret."""
+
+    def __init__(self, method: str, path: str) -> None:
+        self.method = method
+        self.path = path
+        self.status = CLIENT_CLOSED
+        self.status_override: int | None = None
+        self.code = ""
+        """The code of the error that refused the request."""
+        self.client = "-"
+        self.owner = "-"
+        self.started_at = time.perf_counter()
+
+    def set_status(self, status: int) -> None:
+        self.status = status
+
+    def override_status(self, status: int) -> None:
+        """Set the status to log where the response must be 200, as GraphQL clients require."""
+        self.status_override = status
+
+    def set_error(self, error: RightseatError) -> None:
+        self.override_status(error.status)
+        self.code = error.code
+
+    def finish(self, meters: Metrics, *, write_log: bool) -> None:
+        if self.status_override is not None and self.status < 400:
+            self.status = self.status_override
+        meters.requests.add(self.path, str(self.status))
+        if write_log and log.isEnabledFor(logging.INFO):
+            fields = self.to_fields()
+            log.info("%s", " ".join(map(str, fields.values())), extra={"fields": fields})
+
+    def to_fields(self) -> dict[str, str | int | float]:
+        """Return the log fields by name, in the order of the console."""
+        return {
+            "method": self.method,
+            "path": self.path,
+            "status": self.status,
+            "ms": round((time.perf_counter() - self.started_at) * 1000, 1),
+            "owner": self.owner,
+            "client": self.client,
+            **({"code": self.code} if self.code else {}),
+        }
+
 
 Scope = dict[str, Any]
+
+
 RouteMatch = tuple[Door, Route, dict[str, str]]
+
+
 NO_ROUTE = "(none)"
+
+
 REQUEST_ID_PATTERN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -313,7 +373,7 @@ def mount(
     and so only loopback is answered unless `hosts` names more: a stranger's page could call from a browser.
     """
     from rightseat.config.settings import ServerSettings
-    from rightseat.wiring.names import load_all
+    from rightseat.wiring.registry import load_all
 
     values = {"hosts": ("*",) if authenticate else (), **options}
     settings = msgspec.convert(values, ServerSettings)

@@ -11,13 +11,66 @@ from urllib.parse import quote
 
 import msgspec
 
+from rightseat import errors
 from rightseat.engine.artifacts import load_file
 from rightseat.errors import NotFound, RightseatError
 from rightseat.http.endpoint import Door, Request, Route, format_retry_after, make_reply
 from rightseat.http.reply import Reply
 from rightseat.runtime.metrics import CONTENT_TYPE, Metrics
-from rightseat.server import explained
 from rightseat.types.stores import Store
+
+TREE_LINE = re.compile(
+    r"^[ │├└─]*(\w+) +(\d{3})(?: +(?:ours|caller|upstream)(?= |$))? +(\S.*)$", re.MULTILINE
+)
+
+
+FAULTS = {
+    "ours": "this server, or its set-up",
+    "caller": "the request",
+    "upstream": "a server behind this one: a model's, an agent's",
+}
+
+
+def parse_meanings() -> dict[str, str]:
+    """Parse the tree in the docstring of errors.py: "Class status" → meaning."""
+    return {f"{name} {status}": meaning for name, status, meaning in TREE_LINE.findall(errors.__doc__ or "")}
+
+
+def get_meaning(kind: type[RightseatError]) -> str:
+    text = parse_meanings().get(f"{kind.__name__} {kind.status}", "")
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def format_error_page(kind: type[RightseatError]) -> str:
+    bases = [one for one in kind.__mro__[1:] if issubclass(one, RightseatError)]
+    family = " < ".join(f"`{one.__name__}`" for one in (kind, *bases))
+    return "\n".join(
+        (
+            f"# `{kind.code}`\n",
+            f"{get_meaning(kind)}.\n",
+            f"**What to do:** {kind.hint}\n",
+            "| | |",
+            "|---|---|",
+            f"| HTTP status | {kind.status} |",
+            f"| Who erred | {FAULTS[kind.fault]} (`{kind.fault}`) |",
+            f"| Shown as | {kind.visibility}, {kind.severity} |",
+            f"| Class | {family} |",
+            "",
+        )
+    )
+
+
+def serve_error_page(request: Request, host: object) -> Reply:
+    kind = errors.errors_by_code().get(request.params["code"])
+    if kind is None:
+        raise NotFound("There is no error of that code.")
+    return make_reply(200, format_error_page(kind).encode(), content_type=b"text/plain; charset=utf-8")
+
+
+# Public: the error for a missing key links to its page too.
+ERROR_PAGE_ROUTE = Route(
+    "GET", "/docs/errors/{code}", serve_error_page, public=True, summary="What an error means"
+)
 
 
 class RuntimeStatus(Protocol):
@@ -71,7 +124,7 @@ def make_operations_door(
     routes.append(
         Route("GET", "/files/{ticket}/{name}", serve_file, public=True, summary="A file of an answer")
     )
-    routes.append(explained.ERROR_PAGE_ROUTE)
+    routes.append(ERROR_PAGE_ROUTE)
     if metrics != "off":
         routes.append(Route("GET", "/metrics", serve_metrics, public=metrics == "open"))
     return Door("operations", tuple(routes), make_error_reply, lambda base: f"curl {base}/health")

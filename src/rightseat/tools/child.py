@@ -25,7 +25,7 @@ from typing import Any
 
 import msgspec
 
-from rightseat.tools.signature import ToolSignature
+from rightseat.tools.function import ToolSignature
 from rightseat.tools.subprocess import ChildReply, Confinement
 from rightseat.types.tools import Result, Tool, ToolContext, encode_fallback
 from rightseat.types.turn import Turn

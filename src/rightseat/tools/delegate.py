@@ -13,6 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from rightseat.errors import RightseatError
+from rightseat.types.agents import Responder
 from rightseat.types.events import (
     Artifact,
     CallArgs,
@@ -41,7 +42,6 @@ from rightseat.types.events import (
 )
 from rightseat.types.messages import text_message
 from rightseat.types.model import SamplingSettings, ToolChoice
-from rightseat.types.responder import Responder
 from rightseat.types.streams import closing
 from rightseat.types.tools import Ask, Pause, Result, Tool, ToolContext, error_result
 from rightseat.types.turn import InterruptAnswer, Turn

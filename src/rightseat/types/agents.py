@@ -6,7 +6,7 @@ listed as unavailable and retried, and a remote endpoint may add or remove agent
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -85,3 +85,9 @@ class AgentSource(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+Responder = Callable[[Turn], AsyncIterator[Event]]
+
+
+Layer = Callable[[Responder], Responder]

@@ -18,19 +18,17 @@ from rightseat.runtime.threads import ThreadRuns
 from rightseat.tools.function import as_tool
 from rightseat.types.stores import Store
 from rightseat.types.tools import Tool
-from rightseat.wiring.agents import attach_remote_actions, make_agent_sources
 from rightseat.wiring.choice import DEFAULT, DEMO_MODEL, ModelChoice, choose_model
 from rightseat.wiring.demo import TOOLS
 from rightseat.wiring.demo_config import is_demo, with_demo_plugin
-from rightseat.wiring.guardrails import make_guards
-from rightseat.wiring.hooks import make_hooks
-from rightseat.wiring.library import Runtime
-from rightseat.wiring.mcp import attach_mcp_servers
+from rightseat.wiring.layered_runtime import Runtime
+from rightseat.wiring.middleware import make_guards, make_hooks
 from rightseat.wiring.models import ModelRegistry, model_infos
-from rightseat.wiring.names import find, split_spec
+from rightseat.wiring.registry import find, split_spec
+from rightseat.wiring.remote import attach_mcp_servers, attach_remote_actions, make_agent_sources
 
 if TYPE_CHECKING:
-    from rightseat.plugins.shelf import PluginCatalog
+    from rightseat.plugins.catalog import PluginCatalog
 
 # Assistants named in one suggestion.
 MAX_SUGGESTED = 5
@@ -92,8 +90,7 @@ def _attach_plugins(
 ) -> tuple[dict[str, Assistant], PluginCatalog | None]:
     if not config.plugins:
         return assistants, None
-    from rightseat.wiring.equip import attach_plugins, make_embedder
-    from rightseat.wiring.plugins import load_catalog
+    from rightseat.wiring.plugins import attach_plugins, load_catalog, make_embedder
 
     plugins = load_catalog(config, before.plugins if before else None, make_embedder(config, models.get))
     attached = attach_plugins(assistants, plugins, config, models.is_local)

@@ -10,14 +10,18 @@ from weakref import WeakValueDictionary
 from rightseat.config.settings import Config, ModelSettings
 from rightseat.engine.loop import Assistant
 from rightseat.errors import ConfigError
-from rightseat.middleware.fallback import FallbackMember, FallbackModel
-from rightseat.middleware.model_info import ModelInfo
-from rightseat.middleware.rate_limit import ModelLimits, ModelLoad, RateLimitedModel
-from rightseat.types.capabilities import BoundModel
-from rightseat.types.model import Model
+from rightseat.middleware.model_wrappers import (
+    FallbackMember,
+    FallbackModel,
+    ModelInfo,
+    ModelLimits,
+    ModelLoad,
+    RateLimitedModel,
+)
+from rightseat.types.model import BoundModel, Model
 from rightseat.wiring.choice import ModelChoice
-from rightseat.wiring.names import EMPTY, LOCAL, split_spec
-from rightseat.wiring.names import make_model as named
+from rightseat.wiring.registry import EMPTY, LOCAL, split_spec
+from rightseat.wiring.registry import make_model as named
 
 # Model kinds that run on llama.cpp, and their options that are files.
 LLAMACPP_KINDS = (LOCAL, "llama-server")

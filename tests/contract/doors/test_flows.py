@@ -6,8 +6,7 @@ import pytest
 
 from rightseat import Runtime
 from rightseat.engine.loop import Assistant
-from rightseat.plugins.flows.perform import make_flow_tool
-from rightseat.plugins.flows.responder import FlowResponder
+from rightseat.plugins.flows.responder import FlowResponder, make_flow_tool
 from rightseat.stores.memory import MemoryStore
 from tests.contract.doors.members import MEMBERS, Visit
 from tests.kit.house import Lines, calls, house, says

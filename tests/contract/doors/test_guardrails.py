@@ -12,7 +12,7 @@ from rightseat.middleware.guardrails import (
     UntrustedResultRules,
     WordList,
 )
-from rightseat.middleware.guardrails.asking import REMOVED
+from rightseat.middleware.guardrails.input_checks import REMOVED
 from rightseat.middleware.guardrails.rules import format_refusal
 from tests.contract.doors.members import MEMBERS, Visit
 from tests.contract.doors.seen import Seen

@@ -7,8 +7,8 @@ import pytest
 
 from rightseat import Runtime
 from rightseat.engine.loop import Assistant
+from rightseat.plugins.catalog import LoadedPlugin, PluginCatalog
 from rightseat.plugins.selection import ToolSelection
-from rightseat.plugins.shelf import LoadedPlugin, PluginCatalog
 from tests.contract.doors.members import MEMBERS, Visit
 from tests.kit.house import Lines, calls, house, says
 from tests.unit.plugins.shelves import many, plugin

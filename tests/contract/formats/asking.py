@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from rightseat.models.llamacpp.abilities import TemplateCapabilities
-from rightseat.models.llamacpp.control import ControlTokens
+from rightseat.models.llamacpp.control_tokens import ControlTokens
 from rightseat.models.llamacpp.formats import FormatContext, PromptPlan
-from rightseat.models.llamacpp.formats.thinking import ThinkingTags
+from rightseat.models.llamacpp.formats.answer_grammar import ThinkingTags
+from rightseat.models.llamacpp.template_probe import TemplateCapabilities
 from rightseat.types.messages import Message, text_message
 from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
 from tests.contract.formats.cases import CASES, TOOLS, Said

@@ -5,17 +5,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rightseat.models.llamacpp.formats import ToolCallFormat
+from rightseat.models.llamacpp.formats.answer_grammar import ThinkingTags
 from rightseat.models.llamacpp.formats.command_r7b import CommandR7BFormat
 from rightseat.models.llamacpp.formats.deepseek import DeepSeekFormat, DeepSeekV31Format
-from rightseat.models.llamacpp.formats.functionary_v2 import FunctionaryV2Format
-from rightseat.models.llamacpp.formats.functionary_v3 import FunctionaryV3Format, FunctionaryV32Format
-from rightseat.models.llamacpp.formats.functionary_v31 import FunctionaryV31Format
+from rightseat.models.llamacpp.formats.functionary import (
+    FunctionaryV2Format,
+    FunctionaryV3Format,
+    FunctionaryV31Format,
+    FunctionaryV32Format,
+)
 from rightseat.models.llamacpp.formats.generic import GenericFormat
-from rightseat.models.llamacpp.formats.hermes import HermesFormat
-from rightseat.models.llamacpp.formats.llama31 import Llama31Format, LlamaFunctionsFormat
+from rightseat.models.llamacpp.formats.hermes import HermesFormat, SignatureFormat
+from rightseat.models.llamacpp.formats.llama import Llama31Format, LlamaFunctionsFormat
 from rightseat.models.llamacpp.formats.mistral import MistralArgsFormat, MistralFormat
-from rightseat.models.llamacpp.formats.signatures import SignatureFormat
-from rightseat.models.llamacpp.formats.thinking import ThinkingTags
 from tests.contract.formats.cases import Said
 
 THINK = ThinkingTags(allowed=True)

@@ -9,9 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from rightseat.errors import CallerError
-from rightseat.models.llamacpp.control import MARK, ControlTokens
+from rightseat.models.llamacpp.control_tokens import MARK, ControlTokens
 from rightseat.models.llamacpp.formats import FORMATS, GENERIC
-from rightseat.models.llamacpp.formats.thinking import ThinkingTags
+from rightseat.models.llamacpp.formats.answer_grammar import ThinkingTags
 from rightseat.types.chunks import ToolCallStart
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import ToolSpec

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.models.llamacpp.formats.thinking import ThinkingTags
+from rightseat.models.llamacpp.formats.answer_grammar import ThinkingTags
 from rightseat.tools.text_calls.reader import ModelTextReader, TextFormatError
 from tests.contract.formats.asking import asked, cut, expected, fits, fitting, over_members, read
 from tests.contract.formats.cases import CASES, Said

@@ -8,10 +8,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from rightseat.errors import Incomplete, UpstreamBusy
-from rightseat.models.llamacpp.control import ControlTokens
+from rightseat.models.llamacpp.client import CompletionChunk
+from rightseat.models.llamacpp.control_tokens import ControlTokens
 from rightseat.models.llamacpp.model import LlamaCppChatModel, LlamaServer, ModelDescription, PromptOptions
 from rightseat.models.llamacpp.template import TemplateSources, load_chatml
-from rightseat.models.llamacpp.wire import CompletionChunk
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.model import Model, Prompt, ToolSpec
 from tests.contract.models.cases import Case

@@ -12,7 +12,7 @@ import pytest
 
 from rightseat.errors import ConfigError, Conflict, StoreFailed
 from rightseat.stores.sqlite import SQLiteStore
-from rightseat.stores.sqlite.schema import MIGRATIONS, open_database
+from rightseat.stores.sqlite.database import MIGRATIONS, open_database
 from rightseat.stores.sqlite.store import DATABASE_FILE, FLUSH_SECONDS
 from rightseat.types.events import (
     CallStart,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from rightseat.agents._peer.reach import AgentClient
+from rightseat.agents._peer.client import AgentClient
 from rightseat.agents.hook import OutgoingRequest, load_request_hook
 from rightseat.errors import (
     CallerError,

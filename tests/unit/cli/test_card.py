@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.cli import card
+from rightseat.cli.serve import list_startup_rows, print_startup
 from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings, Config, JwtSettings, ModelSettings
 from rightseat.wiring.choice import choose_model
-from rightseat.wiring.names import load_all
+from rightseat.wiring.registry import load_all
 
 BASE = "http://127.0.0.1:1234"
 
@@ -21,9 +21,7 @@ class Terminal(io.StringIO):
 
 def shown(config: Config, out: io.StringIO | None = None) -> str:
     out = out or io.StringIO()
-    card.print_startup(
-        card.list_startup_rows(config, choose_model(config, {}), BASE, load_all("doors")), BASE, out
-    )
+    print_startup(list_startup_rows(config, choose_model(config, {}), BASE, load_all("doors")), BASE, out)
     return out.getvalue()
 
 

@@ -9,15 +9,14 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
-from rightseat.cli.chat import ChatSession
-from rightseat.cli.screen import Terminal
+from rightseat.cli.chat import ChatSession, Terminal
 from rightseat.engine.loop import Assistant
 from rightseat.tools.function import tool
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallArgs, ToolCallStart
 from rightseat.types.events import CallResult, TextDelta
 from rightseat.types.model import Model, Prompt
 from rightseat.types.tools import Tool, ToolContext
-from rightseat.wiring.library import Runtime
+from rightseat.wiring.layered_runtime import Runtime
 
 Script = Callable[[Prompt], AsyncIterator[ModelChunk]]
 Table = tuple[ChatSession, io.StringIO, io.StringIO]

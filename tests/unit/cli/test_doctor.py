@@ -21,7 +21,7 @@ from rightseat.config.read import load_config
 from rightseat.config.secret import Secret
 from rightseat.config.settings import Config, ServerSettings
 from rightseat.doctor import setup
-from rightseat.doctor.line import CheckResult
+from rightseat.doctor.result import CheckResult
 from tests.kit.patience import STUCK
 
 pytestmark = pytest.mark.io

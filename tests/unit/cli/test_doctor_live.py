@@ -17,15 +17,15 @@ from rightseat.cli import doctor
 from rightseat.cli.doctor import run_checks
 from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings, Config, ModelSettings, ServerSettings
-from rightseat.doctor import doors
-from rightseat.doctor import server as whole_server
-from rightseat.doctor.line import CheckResult
+from rightseat.doctor import running_server
+from rightseat.doctor import running_server as whole_server
+from rightseat.doctor.result import CheckResult
 from rightseat.errors import RightseatError
 from rightseat.http.auth import Authenticator
 from rightseat.http.endpoint import Door, Probe, Request, Route, make_reply
 from rightseat.http.reply import Message, Receive, Reply, Send
 from rightseat.wiring.from_config import build_runtime
-from rightseat.wiring.names import load_all
+from rightseat.wiring.registry import load_all
 from tests.kit.house import House, house, serving
 from tests.kit.patience import STUCK
 from tests.kit.server import Server
@@ -55,7 +55,7 @@ def quick(pace_ms: int, folder: Path) -> Config:
 async def examined(url: str, key: str | None = None, telling: float = STUCK) -> list[CheckResult]:
     """What is told; a stream that took less than `telling` seconds says nothing about its flow."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(doors, "MIN_STREAM_SECONDS", telling)
+        patch.setattr(running_server, "MIN_STREAM_SECONDS", telling)
         return await run_checks(url, Secret(key) if key else None, None, quiet=True)
 
 
@@ -84,7 +84,7 @@ async def test_every_door_of_a_good_server_is_called(tmp_path: Path) -> None:
 @pytest.mark.demand("doctor.finds_stands_between_proxy")
 @pytest.mark.long
 async def test_a_stream_that_flows_is_told_from_one_too_quick(tmp_path: Path) -> None:
-    for pace, telling, state in ((0, STUCK, "skipped"), (PACE, doors.MIN_STREAM_SECONDS, "good")):
+    for pace, telling, state in ((0, STUCK, "skipped"), (PACE, running_server.MIN_STREAM_SECONDS, "good")):
         async with house(build_runtime(quick(pace, tmp_path), env={})) as home:
             lines = await examined(home.url, telling=telling)
         assert [line.state for line in lines if line.what.endswith(", flows")] == [state] * 4
@@ -244,7 +244,7 @@ async def test_what_a_proxy_breaks_is_found(
 @pytest.mark.long
 async def test_a_proxy_that_collects_a_stream_is_found(tmp_path: Path) -> None:
     async with behind(changing(held_back), tmp_path, pace=PACE) as url:
-        lines = await examined(url, "alices-own-key", telling=doors.MIN_STREAM_SECONDS)
+        lines = await examined(url, "alices-own-key", telling=running_server.MIN_STREAM_SECONDS)
     streams = ["openai: chat, streamed", "agui: run", "openbb: query of 2024", "openbb: query of today"]
     assert broken(lines) == [f"{stream}, flows" for stream in streams]
 

@@ -9,8 +9,8 @@ import pytest
 
 from rightseat.cli.doctor import run_checks
 from rightseat.config.settings import Config
-from rightseat.doctor import local
-from rightseat.doctor.line import CheckResult
+from rightseat.doctor import setup
+from rightseat.doctor.result import CheckResult
 from rightseat.models.llamacpp import weights
 from tests.unit.models.llamacpp.ggufs import gguf, usual
 
@@ -65,6 +65,6 @@ def test_without_the_engine(config: Config, state: str, monkeypatch: pytest.Monk
     def version(name: str) -> str:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(local, "version", version)
-    line = local.check_engine(config)
+    monkeypatch.setattr(setup, "version", version)
+    line = setup.check_engine(config)
     assert (line.state, line.fix) == (state, "pip install xllamacpp")

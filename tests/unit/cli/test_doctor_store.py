@@ -11,10 +11,10 @@ import pytest
 from rightseat.cli.doctor import stream_config_checks
 from rightseat.config.read import load_config
 from rightseat.config.settings import Config, StoreSettings
-from rightseat.doctor.line import CheckResult
-from rightseat.doctor.store import check_store
+from rightseat.doctor.result import CheckResult
+from rightseat.doctor.setup import check_store
 from rightseat.stores.sqlite import SQLiteStore
-from rightseat.stores.sqlite.schema import MIGRATIONS
+from rightseat.stores.sqlite.database import MIGRATIONS
 from rightseat.types.turn import Owner
 
 

@@ -14,12 +14,11 @@ from rightseat.config.settings import Config
 from rightseat.errors import ConfigError, UpstreamRefused
 from rightseat.models.llamacpp import weights
 from rightseat.server.app import App
-from rightseat.server.listen import open_listener
-from rightseat.server.service import Service
+from rightseat.server.service import Service, open_listener
 from rightseat.server.uvicorn_server import UvicornServer
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
 from rightseat.types.model import Prompt
-from rightseat.wiring.names import load_all
+from rightseat.wiring.registry import load_all
 from tests.kit.client import Client
 from tests.kit.patience import STUCK
 from tests.kit.process import alive, rss_bytes

@@ -18,7 +18,7 @@ from rightseat.config.settings import AssistantSettings, Config, ModelSettings
 from rightseat.errors import NotFound
 from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.weights import EMBEDDED, Weights, WeightsError
-from rightseat.wiring import embedded
+from rightseat.wiring import choice
 
 ENV = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
 Pull = Callable[..., Path]
@@ -104,8 +104,8 @@ LOCAL = ModelSettings(spec="local")
     ],
 )
 def test_who_wants_the_embedded_model(config: Config, wanted: bool, named: bool) -> None:
-    assert (embedded.is_needed(config, {}), embedded.is_requested(config)) == (wanted, named)
-    assert not embedded.is_needed(Config(), {"OPENAI_API_KEY": "k"})
+    assert (choice.is_needed(config, {}), choice.is_requested(config)) == (wanted, named)
+    assert not choice.is_needed(Config(), {"OPENAI_API_KEY": "k"})
 
 
 @pytest.mark.demand("llamacpp.local_default_serve_embedded")

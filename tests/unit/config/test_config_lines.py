@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.config.lines import find_key_lines, find_line
+from rightseat.config.problems import find_key_lines, find_line
 
 TEXT = '''# a comment = 1
 top = 1

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from rightseat.documents import ReadLimits, read
-from rightseat.documents.apart import make_environment, parse_result
 from rightseat.documents.document import ReadRequest
-from rightseat.documents.reader import read_as
+from rightseat.documents.isolation import make_environment, parse_result
+from rightseat.documents.reading import read_as
 from tests.kit.patience import STUCK
 from tests.kit.waiting import until
 from tests.unit.documents import made

@@ -8,7 +8,7 @@ import pytest
 from pypdf import PdfReader, PdfWriter
 
 from rightseat.documents import Document, ReadLimits, read
-from rightseat.documents.cut import fits_budget
+from rightseat.documents.truncate import fits_budget
 from tests.kit.patience import STUCK
 from tests.unit.documents import made
 

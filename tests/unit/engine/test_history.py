@@ -21,7 +21,7 @@ from rightseat.engine.history import (
 from rightseat.errors import ContextTooLong
 from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, ToolCall, text_message
 from rightseat.types.model import ToolSpec
-from rightseat.types.tokens import estimate_tokens
+from rightseat.types.text import estimate_tokens
 
 TICKET = "0" * 24
 OTHER = "1" * 24

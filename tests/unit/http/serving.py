@@ -7,8 +7,7 @@ from ssl import SSLContext
 
 from yarl import URL
 
-from rightseat.http.client import HttpClient, format_request_head
-from rightseat.http.response import Response
+from rightseat.http.client import HttpClient, Response, format_request_head
 from tests.kit.patience import STUCK
 
 Reply = Callable[[asyncio.StreamWriter], Awaitable[None]]

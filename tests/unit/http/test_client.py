@@ -9,8 +9,7 @@ import pytest
 from yarl import URL
 
 from rightseat.http import client
-from rightseat.http.client import ConnectTimeout, HttpClient, format_request_head
-from rightseat.http.response import IncompleteResponse
+from rightseat.http.client import ConnectTimeout, HttpClient, IncompleteResponse, format_request_head
 from tests.kit.patience import STUCK
 from tests.kit.waiting import until
 from tests.unit.http.certificate import certificate

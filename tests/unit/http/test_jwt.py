@@ -12,8 +12,7 @@ from jwt.algorithms import RSAAlgorithm
 
 from rightseat.config.settings import JwtSettings
 from rightseat.errors import Unauthorized, Unavailable
-from rightseat.http.auth import Authenticator
-from rightseat.http.jwt import JwtVerifier, fetch_jwks
+from rightseat.http.auth import Authenticator, JwtVerifier, fetch_jwks
 from rightseat.types.turn import Owner
 from tests.kit.house import serving
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from rightseat import Owner, Runtime, Turn, text_message
-from rightseat.http.agui.kept import ThreadReplay, stream_thread
+from rightseat.http.agui.replay import ThreadReplay, stream_thread
 from rightseat.http.reply import Message, SendTimeouts, send_reply
 from rightseat.runtime.threads import ThreadRuns
 from rightseat.stores.memory import MemoryStore

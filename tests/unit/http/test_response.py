@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from rightseat.http.response import MAX_BUFFERED, MAX_HEAD, NEVER, IncompleteResponse, InvalidHttpResponse
+from rightseat.http.client import MAX_BUFFERED, MAX_HEAD, NEVER, IncompleteResponse, InvalidHttpResponse
 from tests.kit.patience import STUCK
 from tests.kit.waiting import until
 from tests.unit.http.serving import answering, ask, read, serving

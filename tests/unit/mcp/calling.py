@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from rightseat.mcp.server import McpServerConfig
-from rightseat.mcp.source import McpServers
+from rightseat.mcp.connect import McpServerConfig
+from rightseat.mcp.tool_sources import McpServers
 from rightseat.types.events import Event
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool, ToolContext

@@ -9,9 +9,9 @@ import pytest
 from rightseat.config.read import load_config
 from rightseat.config.settings import Config
 from rightseat.errors import ConfigError
-from rightseat.mcp.source import McpServers
+from rightseat.mcp.tool_sources import McpServers
 from rightseat.wiring.from_config import build_runtime
-from rightseat.wiring.mcp import make_mcp_servers
+from rightseat.wiring.remote import make_mcp_servers
 from tests.unit.mcp.calling import PROGRAM, last
 
 Load = Callable[[str], Config]

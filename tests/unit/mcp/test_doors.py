@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from rightseat import Runtime
 from rightseat.engine.loop import Assistant
-from rightseat.mcp.source import McpServers
+from rightseat.mcp.tool_sources import McpServers
 from tests.contract.doors.members import MEMBERS, Visit
 from tests.kit.house import Lines, calls, house, says
 from tests.unit.mcp.calling import near

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from rightseat.mcp.server import McpServerConfig
-from rightseat.mcp.source import McpServers
+from rightseat.mcp.connect import McpServerConfig
+from rightseat.mcp.tool_sources import McpServers
 from rightseat.types.events import Custom
 from rightseat.types.tools import Pause, Result
 from tests.kit.patience import STUCK

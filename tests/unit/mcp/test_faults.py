@@ -9,12 +9,10 @@ import mcp_types as types
 import pytest
 from mcp.client import stdio
 
-from rightseat.mcp.flight import MAX_QUEUED_PROGRESS, RemoteToolCall
-from rightseat.mcp.link import McpConnection
-from rightseat.mcp.outcome import convert_result
-from rightseat.mcp.server import McpServerConfig
-from rightseat.mcp.source import McpServers
-from rightseat.mcp.tool import has_valid_schema, make_tool, truncate_result
+from rightseat.mcp.connect import McpServerConfig
+from rightseat.mcp.connection import MAX_QUEUED_PROGRESS, McpConnection, RemoteToolCall
+from rightseat.mcp.tool import convert_result, has_valid_schema, make_tool, truncate_result
+from rightseat.mcp.tool_sources import McpServers
 from rightseat.types.tools import Result
 from tests.kit.house import serving
 from tests.kit.patience import STUCK

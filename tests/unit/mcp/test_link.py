@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rightseat.mcp import link as linking
-from rightseat.mcp.link import McpConnection
-from rightseat.mcp.server import McpServerConfig
-from rightseat.mcp.source import McpServers
+from rightseat.mcp import connection as linking
+from rightseat.mcp.connect import McpServerConfig
+from rightseat.mcp.connection import McpConnection
+from rightseat.mcp.tool_sources import McpServers
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, ToolContext
 from tests.kit.house import serving

@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 from msgspec.structs import replace
 
-from rightseat.mcp.source import McpServers
+from rightseat.mcp.tool_sources import McpServers
 from rightseat.types.events import Artifact, Custom
 from rightseat.types.tools import Pause, Result
 from tests.kit.waiting import until

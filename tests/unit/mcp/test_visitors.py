@@ -9,8 +9,8 @@ import pytest_asyncio
 from rightseat import Runtime
 from rightseat.engine.loop import Assistant
 from rightseat.errors import CallerError
-from rightseat.mcp import visitors as visiting
-from rightseat.mcp.visitors import RequestMcpToolSource
+from rightseat.mcp import tool_sources as visiting
+from rightseat.mcp.tool_sources import RequestMcpToolSource
 from rightseat.types.tools import Tool
 from rightseat.types.turn import ForwardedProps, Owner, Turn
 from tests.kit.client import Client

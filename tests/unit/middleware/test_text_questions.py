@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rightseat import Owner, Runtime, Tool, ToolContext, Turn, text_message, tool
-from rightseat.middleware.text_questions import format_question
+from rightseat.middleware.match_by_history import format_question
 from rightseat.types.events import CallStart, Event, Interrupt, RunFailed, RunFinished, TextDelta
 from rightseat.types.messages import Message, ToolCall
 from rightseat.types.model import ToolSpec

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rightseat.models.openai.answer import ChatStreamParser
+from rightseat.models.openai.chat_parser import ChatStreamParser
 from rightseat.types.chunks import ModelChunk
 from tests.kit.chunks import chunk, dump
 

@@ -8,7 +8,7 @@ from rightseat.types.messages import ImageMessagePart, Message
 from rightseat.types.model import Prompt, ToolChoice, ToolSpec
 from rightseat.types.turn import Turn
 from rightseat.wiring.from_config import build_runtime
-from rightseat.wiring.names import make_model
+from rightseat.wiring.registry import make_model
 from tests.unit.engine.asking import run
 
 

@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rightseat.plugins.load import read_plugin
-from rightseat.plugins.operation import Operation
-from rightseat.plugins.plugin import Plugin
-from rightseat.plugins.problem import Problem
+from rightseat.plugins.plugin import Operation, Plugin, Problem
 
 Files = Mapping[str, str]
 NONE: Files = {}

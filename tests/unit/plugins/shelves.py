@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+from rightseat.plugins.catalog import LoadedPlugin, PluginCatalog
 from rightseat.plugins.plugin import Plugin
-from rightseat.plugins.shelf import LoadedPlugin, PluginCatalog
 from rightseat.types.events import Event
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
 

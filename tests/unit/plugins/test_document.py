@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from rightseat.plugins.compose import MAX_DEPTH, MAX_NODES
 from rightseat.plugins.document import MAX_BYTES, PluginDocument, UnreadableFile, read_document
-from rightseat.plugins.problem import Problem
+from rightseat.plugins.plugin import Problem
+from rightseat.plugins.yaml_reader import MAX_DEPTH, MAX_NODES
 
 
 def of(folder: Path, text: str | bytes, name: str = "a.yaml") -> PluginDocument:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.plugins.naming import make_tool_name
+from rightseat.plugins.plugin import make_tool_name
 
 ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 

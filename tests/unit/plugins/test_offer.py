@@ -5,8 +5,8 @@ import pytest
 from rightseat import Runtime
 from rightseat.engine.loop import Assistant
 from rightseat.errors import CallerError
+from rightseat.plugins.catalog import FIND_TOOLS, PluginCatalog
 from rightseat.plugins.selection import ToolSelection, parse_plugin_names
-from rightseat.plugins.shelf import FIND_TOOLS, PluginCatalog
 from rightseat.types.events import CallResult, Event, RunFailed, RunFinished
 from rightseat.types.messages import FileMessagePart, Message, TextMessagePart, ToolCall, text_message
 from rightseat.types.model import Prompt, ToolSpec

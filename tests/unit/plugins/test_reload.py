@@ -6,8 +6,8 @@ import pytest
 
 from rightseat import Runtime
 from rightseat.engine.loop import Assistant
+from rightseat.plugins.catalog import LoadedPlugin, PluginCatalog
 from rightseat.plugins.selection import ToolSelection
-from rightseat.plugins.shelf import LoadedPlugin, PluginCatalog
 from rightseat.stores.memory import MemoryStore
 from rightseat.types.events import CallResult, Event, Interrupt, RunFailed
 from rightseat.types.messages import text_message

@@ -10,9 +10,9 @@ import pytest
 
 from rightseat.config.settings import Config, ModelSettings, PluginSettings, ToolSettings
 from rightseat.errors import ConfigError, UpstreamRefused
+from rightseat.plugins.catalog import FIND_TOOLS, PluginCatalog
+from rightseat.plugins.search import VectorIndex, fuse_rankings
 from rightseat.plugins.selection import ToolSelection
-from rightseat.plugins.shelf import FIND_TOOLS, PluginCatalog
-from rightseat.plugins.vectors import VectorIndex, fuse_rankings
 from rightseat.types.messages import text_message
 from rightseat.types.tools import Tool
 from rightseat.types.turn import Turn

@@ -9,8 +9,11 @@ import pytest
 
 from rightseat.engine.loop import Assistant, Engine
 from rightseat.errors import AgentFailed
-from rightseat.middleware.match_results import match_results_by_history
-from rightseat.middleware.text_questions import questions_as_text, stream_questions_as_text
+from rightseat.middleware.match_by_history import (
+    match_results_by_history,
+    questions_as_text,
+    stream_questions_as_text,
+)
 from rightseat.models.scripted import ScriptedModel, load_script
 from rightseat.runtime.directory import apply_layers
 from rightseat.runtime.runtime import BaseRuntime

@@ -19,8 +19,7 @@ from rightseat.http.endpoint import Door, Host, Request, Route, make_reply
 from rightseat.http.reply import Reply, ResponseStart
 from rightseat.models import scripted
 from rightseat.server.app import App
-from rightseat.server.listen import open_listener
-from rightseat.server.service import Service, make_authenticator
+from rightseat.server.service import Service, make_authenticator, open_listener
 from rightseat.server.uvicorn_server import UvicornServer
 from rightseat.types.events import RunFailed, TextDelta
 from rightseat.types.messages import text_message

@@ -10,9 +10,8 @@ import pytest
 from msgspec import Struct, structs
 
 from rightseat import Runtime
-from rightseat.config.graphql_limits import GraphQLLimits
 from rightseat.config.secret import Secret
-from rightseat.config.settings import AuthSettings, ServerSettings
+from rightseat.config.settings import AuthSettings, GraphQLLimits, ServerSettings
 from rightseat.errors import ConfigError
 from rightseat.http.auth import Authenticator
 from rightseat.http.endpoint import Door

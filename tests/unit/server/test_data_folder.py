@@ -12,8 +12,8 @@ import pytest
 
 from rightseat.config.settings import Config, StoreSettings
 from rightseat.errors import ConfigError
-from rightseat.wiring.keeping import data_folder, describe_store_location
-from rightseat.wiring.keeping import open_store as made
+from rightseat.wiring.storage import data_folder, describe_store_location
+from rightseat.wiring.storage import open_store as made
 from tests.kit.client import Client, Frame
 from tests.kit.faults import endless
 from tests.kit.patience import STUCK

@@ -6,7 +6,7 @@ from rightseat import Runtime, errors
 from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings
 from rightseat.http.auth import Authenticator
-from rightseat.server import explained
+from rightseat.server import operations
 from tests.kit.client import Client
 from tests.kit.house import Lines, house
 
@@ -27,7 +27,7 @@ async def test_a_page_per_code_without_a_key() -> None:
         for kind in (errors.Unauthorized, errors.UpstreamBusy, errors.FlowStopped):
             status, media, text = await get(server.url, kind.link())
             assert (status, media) == (200, "text/plain; charset=utf-8")
-            assert text == explained.format_error_page(kind)
+            assert text == operations.format_error_page(kind)
             assert kind.hint in text
         for code in ("nothing", "<script>", "..%2f..%2fetc"):
             status, media, text = await get(server.url, f"/docs/errors/{code}")
@@ -37,5 +37,5 @@ async def test_a_page_per_code_without_a_key() -> None:
 
 @pytest.mark.parametrize("kind", errors.errors_by_code().values(), ids=lambda kind: kind.code)
 def test_every_code_has_a_meaning(kind: type[errors.RightseatError]) -> None:
-    assert len(explained.get_meaning(kind)) > 8
-    assert f"# `{kind.code}`" in explained.format_error_page(kind)
+    assert len(operations.get_meaning(kind)) > 8
+    assert f"# `{kind.code}`" in operations.format_error_page(kind)

@@ -9,15 +9,18 @@ import pytest
 
 from rightseat import Assistant, Message, Runtime, errors, text_message
 from rightseat.errors import RightseatError, UpstreamBusy, UpstreamError
-from rightseat.middleware.fallback import FallbackMember, FallbackModel
-from rightseat.middleware.model_info import ModelInfo
+from rightseat.middleware.model_wrappers import (
+    FallbackMember,
+    FallbackModel,
+    ModelInfo,
+    ModelLimits,
+    RateLimitedModel,
+)
 from rightseat.middleware.quota import Quota, Quotas
-from rightseat.middleware.rate_limit import ModelLimits, RateLimitedModel
-from rightseat.types.capabilities import Capabilities
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import RunFailed, Usage
 from rightseat.types.messages import ImageMessagePart, ToolCall
-from rightseat.types.model import Model, Prompt, SamplingSettings, ToolSpec
+from rightseat.types.model import Capabilities, Model, Prompt, SamplingSettings, ToolSpec
 from rightseat.types.streams import closing
 from tests.kit.house import Lines, says
 from tests.unit.engine.asking import run

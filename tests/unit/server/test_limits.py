@@ -13,7 +13,7 @@ from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings
 from rightseat.errors import ConfigError, UpstreamRefused
 from rightseat.http.auth import Authenticator
-from rightseat.middleware.model_info import ModelInfo
+from rightseat.middleware.model_wrappers import ModelInfo
 from rightseat.middleware.quota import DAY, Quota, Quotas, UsageTracker
 from rightseat.stores.sqlite import SQLiteStore
 from rightseat.tools.delegate import make_responder_tool

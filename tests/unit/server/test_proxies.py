@@ -5,13 +5,13 @@ from collections.abc import Mapping
 import pytest
 
 from rightseat import Runtime
-from rightseat.cli import card
+from rightseat.cli.serve import list_startup_rows
 from rightseat.config.settings import AuthSettings, Config, ServerSettings
 from rightseat.errors import ConfigError
 from rightseat.http.auth import Authenticator
-from rightseat.http.proxy import OriginalRequest, TrustedProxies
+from rightseat.http.security import OriginalRequest, TrustedProxies
 from rightseat.wiring.choice import ModelChoice
-from rightseat.wiring.names import load_all
+from rightseat.wiring.registry import load_all
 from tests.kit.client import Client, Head, request
 from tests.kit.house import Lines, house, says
 
@@ -129,7 +129,7 @@ async def test_links_are_the_public_url() -> None:
 @pytest.mark.demand("server.public_url_clients_told")
 def test_the_card_has_the_public_url_and_says_where_health_is_asked() -> None:
     config = Config(server=ServerSettings(public_url="https://copilot.example/"))
-    rows = card.list_startup_rows(
+    rows = list_startup_rows(
         config, ModelChoice("scripted:demo", "x"), "http://127.0.0.1:7777", load_all("doors")
     )
     shown = dict(rows)

@@ -10,8 +10,7 @@ import pydantic
 import pytest
 
 from rightseat.errors import ConfigError
-from rightseat.tools.function import as_tool, tool
-from rightseat.tools.signature import parse_param_docs
+from rightseat.tools.function import as_tool, parse_param_docs, tool
 from rightseat.types.events import Event, StepStart
 from rightseat.types.streams import closing
 from rightseat.types.tools import Ask, AskSignal, Pause, Result, Tool, ToolContext

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.tools.thread_pool import MAX_ABANDONED, ToolThreadRunner, ToolThreadsExhausted
+from rightseat.tools.function import MAX_ABANDONED, ToolThreadRunner, ToolThreadsExhausted
 from tests.kit.patience import STUCK
 from tests.kit.waiting import until
 

@@ -4,19 +4,22 @@ from typing import Any
 
 import pytest
 
-from rightseat.engine.fitting import fit_to_capabilities
+from rightseat.engine.history import fit_to_capabilities
 from rightseat.errors import CallerError
-from rightseat.types.capabilities import (
+from rightseat.types.messages import ImageMessagePart, Message, TextMessagePart, ToolCall
+from rightseat.types.messages import text_message as spoken
+from rightseat.types.model import (
     BoundModel,
     Capabilities,
+    Prompt,
+    SamplingSettings,
+    ToolChoice,
+    ToolSpec,
     capabilities_of,
     lookup_capabilities,
     override_capabilities,
     supports_images,
 )
-from rightseat.types.messages import ImageMessagePart, Message, TextMessagePart, ToolCall
-from rightseat.types.messages import text_message as spoken
-from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
 from tests.kit.house import Lines
 
 ADD = ToolSpec("add", "Adds.", {"type": "object"})

@@ -3,10 +3,9 @@
 import pytest
 
 from rightseat import Assistant, Message, Runtime, text_message, tool
-from rightseat.types.capabilities import BoundModel, Capabilities
 from rightseat.types.events import Custom, Event, Interrupt, RunFailed, RunFinished, TextDelta
 from rightseat.types.messages import ImageMessagePart
-from rightseat.types.model import ToolSpec
+from rightseat.types.model import BoundModel, Capabilities, ToolSpec
 from rightseat.types.turn import InterruptAnswer
 from tests.kit.house import Lines, calls, says
 from tests.unit.engine.asking import run

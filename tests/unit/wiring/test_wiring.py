@@ -17,7 +17,7 @@ from rightseat.errors import ConfigError
 from rightseat.models.scripted import ScriptedModel
 from rightseat.wiring.choice import ModelChoice, choose_model
 from rightseat.wiring.from_config import build_runtime
-from rightseat.wiring.names import BUILTIN, find, list_names, make_model
+from rightseat.wiring.registry import BUILTIN, find, list_names, make_model
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def package(monkeypatch: pytest.MonkeyPatch, family: str, name: str, value: str) -> None:
     """As if another package had this entry point."""
     entry = EntryPoint(name, value, f"rightseat.{family}")
-    home = sys.modules["rightseat.wiring.names"]
+    home = sys.modules["rightseat.wiring.registry"]
     monkeypatch.setattr(home, "entry_points", lambda group: [entry] if group == entry.group else [])
 
 

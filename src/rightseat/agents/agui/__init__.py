@@ -4,6 +4,6 @@ request: a Turn as RunAgentInput; event_mapper, open_items: AG-UI events → our
 and their answers; agent: the Agent and its AgentSource.
 """
 
-from rightseat.agents.agui.source import agui
+from rightseat.agents.agui.agent import agui
 
 __all__ = ["agui"]

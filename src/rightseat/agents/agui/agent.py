@@ -3,28 +3,44 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.agents._peer.incoming import StreamingResponse
-from rightseat.agents._peer.lookout import HealthMonitor
-from rightseat.agents._peer.reach import AgentClient
-from rightseat.agents.agui.aliases import ToolResultIds
-from rightseat.agents.agui.asked import PendingInterrupts
-from rightseat.agents.agui.mapping import AGUIEventMapper
-from rightseat.agents.agui.questions import thread_of_interrupt
-from rightseat.agents.agui.request import assign_message_ids, build_run_input
-from rightseat.errors import CallerError, UpstreamRefused, UpstreamRejected
+from rightseat.agents._peer.client import (
+    AgentClient,
+    AgentOptions,
+    StreamingResponse,
+    make_client,
+    parse_options,
+)
+from rightseat.agents._peer.health import HealthMonitor
+from rightseat.agents.agui.event_mapper import AGUIEventMapper
+from rightseat.agents.agui.interrupts import PendingInterrupts, thread_of_interrupt
+from rightseat.agents.agui.request import ToolResultIds, assign_message_ids, build_run_input
+from rightseat.errors import (
+    CallerError,
+    UpstreamError,
+    UpstreamOverloaded,
+    UpstreamRefused,
+    UpstreamRejected,
+    UpstreamTimeout,
+)
 from rightseat.http.sse import SseParser
-from rightseat.types.agents import AgentThreadState
+from rightseat.types.agents import Agent, AgentThreadState
 from rightseat.types.events import Event
 from rightseat.types.streams import closing
+from rightseat.types.tools import Tool
 from rightseat.types.turn import MAX_AGENT_DEPTH, Owner, Turn
 
 EVENT_LIMIT = 32 << 20
+
+
 """Bytes of one event; a snapshot holds a whole state."""
+
+
 # RAW events are large and more than half of what some peers send: skip them undecoded.
 _RAW_PREFIXES = (b'{"type":"RAW"', b'{"type": "RAW"')
 
@@ -136,3 +152,34 @@ class AguiAgent:
         if not isinstance(event, dict):
             raise self._client.errors.invalid_response("an event that is no object")
         return mapper.feed(event)
+
+
+class AguiSource:
+    tools: tuple[Tool, ...] = ()
+
+    def __init__(self, name: str, options: AgentOptions) -> None:
+        self._client = make_client(name, options)
+        self._health = HealthMonitor(name, self._probe)
+        agent = AguiAgent(
+            name, self._client, self._health, title=options.title or name, description=options.description
+        )
+        self.agents: Mapping[str, Agent] = {name: agent}
+
+    async def start(self) -> None:
+        await self._health.start()
+
+    async def close(self) -> None:
+        await self._health.close()
+        self._client.close()
+
+    async def _probe(self) -> None:
+        """Check that a server responds, with any status: AG-UI has no route but the one that starts a run."""
+        try:
+            await self._client.request_json("GET", (), idempotent=False, missing_ok=True)
+        except UpstreamError as error:
+            if isinstance(error, UpstreamRefused | UpstreamTimeout | UpstreamOverloaded):
+                raise
+
+
+def agui(name: str, options: Mapping[str, Any]) -> AguiSource:
+    return AguiSource(name, parse_options("agui", name, options, AgentOptions))

@@ -5,16 +5,33 @@ from __future__ import annotations
 import hashlib
 import secrets
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
-from rightseat.agents.agui.aliases import ToolResultIds
-from rightseat.agents.agui.questions import build_command, build_resume
+from rightseat.agents.agui.interrupts import build_command, build_resume
 from rightseat.http.agui.write import format_message
 from rightseat.types.messages import Message
 from rightseat.types.model import ToolSpec
 from rightseat.types.turn import Turn
+
+_MAX_RESULT_IDS = 5000
+
+
+class ToolResultIds:
+    def __init__(self) -> None:
+        self._known: dict[tuple[uuid.UUID, str], str] = {}
+
+    def add(self, thread: uuid.UUID, results: Mapping[str, str]) -> None:
+        """Store `results`: message ids by the call that each answers."""
+        for call, message in results.items():
+            self._known[thread, call] = message
+        while len(self._known) > _MAX_RESULT_IDS:
+            del self._known[next(iter(self._known))]
+
+    def get(self, thread: uuid.UUID, call: str | None) -> str | None:
+        return self._known.get((thread, call)) if call else None
 
 
 def select_client_tools(turn: Turn) -> tuple[ToolSpec, ...]:

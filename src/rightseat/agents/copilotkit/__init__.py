@@ -4,6 +4,6 @@ endpoint: discovery, actions as tools; agent: one agent and its request body; li
 (two dialects) → our events.
 """
 
-from rightseat.agents.copilotkit.source import copilotkit
+from rightseat.agents.copilotkit.endpoint import copilotkit
 
 __all__ = ["copilotkit"]

@@ -4,6 +4,6 @@ agent: the subprocess, the Agent and its AgentSource; program: the subprocess's 
 imports only crewai and the standard library.
 """
 
-from rightseat.agents.crewai.source import crewai
+from rightseat.agents.crewai.agent import crewai
 
 __all__ = ["crewai"]

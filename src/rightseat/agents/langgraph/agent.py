@@ -6,19 +6,18 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Protocol
 
-from rightseat.agents._peer.faults import PeerErrors
-from rightseat.agents.langgraph.frames import ServerSentEvent
-from rightseat.agents.langgraph.mapping import LangGraphEventMapper
-from rightseat.agents.langgraph.messages import messages_from_state
-from rightseat.agents.langgraph.questions import parse_interrupt_id
+from rightseat.agents._peer.errors import PeerErrors
+from rightseat.agents.langgraph.event_mapper import GraphStateTracker, LangGraphEventMapper
+from rightseat.agents.langgraph.interrupts import parse_interrupt_id
 from rightseat.agents.langgraph.request import (
     GraphRunRequest,
     GraphSchema,
     GraphThreadState,
     build_run_request,
     find_open_calls,
+    messages_from_state,
 )
-from rightseat.agents.langgraph.states import GraphStateTracker
+from rightseat.agents.langgraph.wire import ServerSentEvent
 from rightseat.errors import CallerError
 from rightseat.types.agents import AgentThreadState
 from rightseat.types.events import Event, RunFinished

@@ -13,9 +13,8 @@ from typing import Any
 
 import msgspec
 
-from rightseat.agents._peer.faults import PeerErrors
+from rightseat.agents._peer.errors import PeerErrors
 from rightseat.agents.langgraph.agent import Graph, GraphAgent
-from rightseat.agents.langgraph.frames import ServerSentEvent
 from rightseat.agents.langgraph.request import (
     GraphRunRequest,
     GraphSchema,
@@ -23,6 +22,7 @@ from rightseat.agents.langgraph.request import (
     parse_thread_state,
 )
 from rightseat.agents.langgraph.server import STREAM_MODES, list_schema_keys
+from rightseat.agents.langgraph.wire import ServerSentEvent
 from rightseat.errors import ConfigError, Misused
 from rightseat.types.streams import closing
 from rightseat.types.tools import Tool

@@ -7,12 +7,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightseat.agents._peer.options import parse_options
-from rightseat.agents._peer.reach import AgentClient
+from rightseat.agents._peer.client import AgentClient, parse_options
 from rightseat.agents.hook import load_request_hook, load_target
 from rightseat.agents.langgraph.local import LocalGraph, LocalGraphSource, compile_graph
-from rightseat.agents.langgraph.server import LangGraphServer
-from rightseat.agents.langgraph.source import LangGraphServerSource
+from rightseat.agents.langgraph.server import LangGraphServer, LangGraphServerSource
 from rightseat.errors import ConfigError
 from rightseat.types.agents import AgentSource
 

@@ -2,27 +2,183 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
-from rightseat.agents.langgraph.messages import (
-    LangChainMessage,
-    diff_messages,
-    find_unanswered_calls,
-    list_state_messages,
-)
-from rightseat.agents.langgraph.questions import (
+from rightseat.agents.langgraph.interrupts import (
     BREAKPOINT_PREFIX,
     GraphInterrupt,
     match_answers,
     parse_interrupts,
 )
+from rightseat.agents.langgraph.model_outputs import content_to_text
+from rightseat.agents.langgraph.wire import join_content_text
 from rightseat.errors import ContinuationGone
-from rightseat.types.messages import Message
+from rightseat.types.messages import (
+    FileMessagePart,
+    ImageMessagePart,
+    Message,
+    MessagePart,
+    Role,
+    TextMessagePart,
+    ToolCall,
+    text_message,
+)
 from rightseat.types.tools import is_approved
 from rightseat.types.turn import Turn
+
+_ROLES: dict[str, Role] = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system"}
+
+
+_TYPES = {"user": "human", "assistant": "ai", "tool": "tool"}
+
+
+LangChainMessage = dict[str, Any]
+
+
+def to_langchain_message(message: Message) -> LangChainMessage:
+    """Convert a message to LangChain's JSON form."""
+    result: LangChainMessage = {
+        "type": _TYPES.get(message.role, "system"),
+        "content": to_langchain_content(message.parts),
+    }
+    if message.id is not None:
+        result["id"] = message.id
+    if message.name is not None:
+        result["name"] = message.name
+    if message.role == "tool":
+        result["tool_call_id"] = message.call_id
+    if message.calls:
+        result["tool_calls"] = [
+            {"type": "tool_call", "id": call.id, "name": call.name, "args": decode_arguments(call)}
+            for call in message.calls
+        ]
+    return result
+
+
+def decode_arguments(call: ToolCall) -> dict[str, Any]:
+    try:
+        value = msgspec.json.decode(call.arguments)
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def to_langchain_content(parts: Sequence[MessagePart]) -> str | list[LangChainMessage]:
+    if all(isinstance(part, TextMessagePart) for part in parts):
+        return "".join(part.text for part in parts if isinstance(part, TextMessagePart))
+    return [to_content_block(part) for part in parts]
+
+
+def to_content_block(part: MessagePart) -> LangChainMessage:
+    match part:
+        case TextMessagePart(text):
+            return {"type": "text", "text": text}
+        case ImageMessagePart(url, detail):
+            return {"type": "image_url", "image_url": {"url": url} | ({"detail": detail} if detail else {})}
+        case FileMessagePart():
+            fields = {"filename": part.name, "file_data": part.data, "file_id": part.file_id}
+            return {
+                "type": "file",
+                "file": {key: value for key, value in fields.items() if value is not None},
+            }
+
+
+def messages_from_state(values: Any) -> Iterator[Message]:
+    """Yield the messages of a thread's state in our form."""
+    for item in list_state_messages(values):
+        role = _ROLES.get(str(item.get("type")))
+        if role is None:
+            continue
+        id = item.get("id") if isinstance(item.get("id"), str) else None
+        if role == "tool":
+            yield text_message(
+                "tool", content_to_text(item.get("content")), call_id=str(item.get("tool_call_id")), id=id
+            )
+        else:
+            message = text_message(role, join_content_text(item.get("content")), id=id)
+            yield msgspec.structs.replace(message, calls=tuple(parse_tool_calls(item)))
+
+
+def parse_tool_calls(item: LangChainMessage) -> Iterator[ToolCall]:
+    for call in item.get("tool_calls") or ():
+        match call:
+            case {"id": str(id), "name": str(name)}:
+                yield ToolCall(id, name, msgspec.json.encode(call.get("args") or {}).decode())
+
+
+def list_state_messages(values: Any) -> list[LangChainMessage]:
+    messages = values.get("messages") if isinstance(values, dict) else None
+    return [item for item in messages if isinstance(item, dict)] if isinstance(messages, list) else []
+
+
+def find_unanswered_calls(stored: Iterable[LangChainMessage]) -> dict[str, str]:
+    """Return the names, by id, of a thread's calls without a result."""
+    calls = {call.id: call.name for item in stored for call in parse_tool_calls(item)}
+    for item in stored:
+        calls.pop(str(item.get("tool_call_id")), None)
+    return calls
+
+
+def diff_messages(
+    posted: Sequence[Message], stored: list[LangChainMessage], client_tools: Collection[str]
+) -> list[LangChainMessage]:
+    """Return the messages of `posted` that are not in `stored`, after removals of withdrawn ones."""
+    if not stored:
+        return [to_langchain_message(message) for message in posted]
+    if not any(message.id for message in posted):
+        return [to_langchain_message(message) for message in messages_after_last_answer(posted)]
+    stored_texts = {item.get("id"): join_content_text(item.get("content")) for item in stored}
+    open_calls = find_unanswered_calls(stored)
+    new = [message for message in posted if is_new_message(message, stored_texts, open_calls, client_tools)]
+    return [*build_removals(posted, stored, bool(new)), *(to_langchain_message(message) for message in new)]
+
+
+def messages_after_last_answer(posted: Sequence[Message]) -> Sequence[Message]:
+    """Return the messages after the last answer: without ids, these count as new."""
+    last = max((n for n, message in enumerate(posted) if message.role == "assistant"), default=-1)
+    return posted[last + 1 :]
+
+
+def is_new_message(
+    message: Message, stored_texts: dict[Any, str], open_calls: dict[str, str], client_tools: Collection[str]
+) -> bool:
+    """Whether a message is a new user message or the result of an open call. The graph has its own output."""
+    if message.role == "user":
+        return stored_texts.get(message.id) != message.text
+    if message.role != "tool" or message.call_id not in open_calls:
+        return False
+    # An unanswered call of the graph was shown with an empty result, which does not count.
+    return bool(message.text) or open_calls[message.call_id] in client_tools
+
+
+def build_removals(
+    posted: Sequence[Message], stored: list[LangChainMessage], has_new: bool
+) -> list[LangChainMessage]:
+    """Remove all after the last common message, if that includes a user message which was not posted again,
+    or if nothing is new and the last posted message is the user's (a regeneration)."""
+    known = {(message.id, message.text if message.role == "user" else "") for message in posted}
+    results = {message.call_id for message in posted if message.call_id}
+    shared = [
+        n
+        for n, item in enumerate(stored)
+        if make_message_key(item) in known or item.get("tool_call_id") in results
+    ]
+    after = stored[shared[-1] + 1 :] if shared else stored
+    dropped = any(item.get("type") == "human" for item in after)
+    is_regeneration = not has_new and bool(posted) and posted[-1].role == "user"
+    if not (dropped or is_regeneration):
+        return []
+    return [{"type": "remove", "id": item["id"], "content": ""} for item in after if item.get("id")]
+
+
+def make_message_key(item: LangChainMessage) -> tuple[Any, str]:
+    """Return the identity of a stored message: its id and, for a user message (editable), its text."""
+    return item.get("id"), join_content_text(item.get("content")) if item.get("type") == "human" else ""
+
 
 # With these keys a client could select another thread, user or checkpoint.
 _RESERVED_PREFIXES = (

@@ -11,7 +11,7 @@ from urllib.parse import urljoin, urlsplit
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from rightseat.doctor.openbb.fault import Fault, find_type_error
+from rightseat.doctor.result import Fault, find_type_error
 from rightseat.http.security import is_loopback
 
 RESERVED_FEATURES = {

@@ -6,23 +6,30 @@ import json
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 
-from rightseat.doctor import doors
+from rightseat.doctor import running_server
 from rightseat.doctor.client import ProbeReply, Unreachable
-from rightseat.doctor.line import CheckResult, broken, good, skipped
-from rightseat.doctor.openbb.caller import OpenBBPage, check_readable
-from rightseat.doctor.openbb.chat import SimulatedChat, find_unknown_widgets
-from rightseat.doctor.openbb.events import CALL_EVENT, CHUNK_EVENT, check_events
-from rightseat.doctor.openbb.fault import Fault, report_faults
-from rightseat.doctor.openbb.functions import EXTRA_STATE_FIX, MISSING_EXTRA_STATE
-from rightseat.doctor.openbb.requests import (
+from rightseat.doctor.openbb.events import (
+    CALL_EVENT,
+    CHUNK_EVENT,
+    EXTRA_STATE_FIX,
+    MISSING_EXTRA_STATE,
+    ReceivedEvent,
+    check_events,
+    parse_stream,
+)
+from rightseat.doctor.openbb.simulated_client import (
     PLAIN_QUESTION,
     WIDGET_QUESTION,
+    OpenBBPage,
+    SimulatedChat,
+    check_readable,
+    find_unknown_widgets,
     make_current_fields,
     make_human_message,
     make_legacy_fields,
     make_loose_request,
 )
-from rightseat.doctor.openbb.stream import ReceivedEvent, parse_stream
+from rightseat.doctor.result import CheckResult, Fault, broken, good, report_faults, skipped
 
 MAX_ROUND_TRIPS = 6
 MIN_STREAM_EVENTS = 4
@@ -81,7 +88,7 @@ async def check_plain_question(caller: OpenBBPage, url: str, *, old: bool) -> As
     for warning in [] if bad else list_warnings(frames):
         yield skipped(what, f"a failure, told as it should be: {warning}")
     if not bad and len(frames) >= MIN_STREAM_EVENTS:
-        yield doors.check_streaming(what, reply)
+        yield running_server.check_streaming(what, reply)
 
 
 def list_warnings(frames: Iterable[ReceivedEvent]) -> list[str]:

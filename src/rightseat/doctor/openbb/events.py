@@ -2,17 +2,229 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NoReturn
 
-from msgspec import Meta, Struct, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from rightseat.doctor.openbb.fault import Fault, find_type_error
-from rightseat.doctor.openbb.functions import check_call
-from rightseat.doctor.openbb.stream import ReceivedEvent
+from rightseat.doctor.result import Fault, find_type_error
+
+LINE_END = re.compile(r"\r\n|\n|\r")
+
+
+EVENT_FORMAT_FIX = "write `event: NAME` and `data: {…}` for each event, and a blank line after it"
+
+
+JSON_DATA_FIX = "write every event's data as one line of JSON; leave out [DONE]"
+
+
+class ReceivedEvent(Struct, frozen=True):
+    name: str
+    data: Any
+
+
+class PartialEvent(Struct):
+    """An event whose lines are still arriving."""
+
+    name: str = ""
+    data: list[str] | None = None
+
+
+def parse_stream(body: bytes) -> tuple[list[ReceivedEvent], list[Fault]]:
+    faults: list[Fault] = []
+    frames: list[ReceivedEvent] = []
+    for event in split_events(body, faults):
+        if event.data is None:
+            faults.append(Fault(f"the event {event.name} has no data", EVENT_FORMAT_FIX))
+            continue
+        try:
+            # Accept lone surrogates, as JavaScript does.
+            frames.append(
+                ReceivedEvent(event.name, json.loads("\n".join(event.data), parse_constant=reject_constant))
+            )
+        except (ValueError, RecursionError):
+            excerpt = "\n".join(event.data)[:60]
+            faults.append(Fault(f"data that is no JSON ends the person's turn: {excerpt!r}", JSON_DATA_FIX))
+    return frames, faults
+
+
+def reject_constant(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def split_events(body: bytes, faults: list[Fault]) -> Iterator[PartialEvent]:
+    text = body.decode("utf-8", "replace").removeprefix("\ufeff")
+    *lines, tail = LINE_END.split(text)
+    event: PartialEvent | None = None
+    for line in lines:
+        if not line:
+            if event is not None:
+                yield event
+            event = None
+            continue
+        field, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        # An empty field is a comment.
+        if field == "event":
+            event = event or PartialEvent()
+            event.name = value
+        elif field == "data":
+            event = event or PartialEvent()
+            event.data = [*(event.data or ()), value]
+        elif field not in ("", "id", "retry"):
+            faults.append(
+                Fault(f"a line that is no field of an event: {line[:60]!r}", EVENT_FORMAT_FIX, enforced=False)
+            )
+    if event is not None or tail:
+        faults.append(Fault("the last event is lost: no blank line ends it", EVENT_FORMAT_FIX))
+
+
+GET_WIDGET_DATA = "get_widget_data"
+
+
+class WidgetDataSource(Struct):
+    origin: str
+    id: str
+    input_args: dict[str, Any]
+    widget_uuid: str | UnsetType = UNSET
+
+
+class WidgetDataArguments(Struct):
+    data_sources: list[WidgetDataSource]
+
+
+class ParamOptionsQuery(Struct):
+    origin: str
+    id: str
+    param: str
+    options_endpoint_input_args: dict[str, Any]
+
+
+class ParamOptionsArguments(Struct):
+    param_options_queries: list[ParamOptionsQuery]
+
+
+class GenerativeWidgetArguments(Struct):
+    widget_type: Literal["chart", "table", "note", "html"]
+    data: Any
+    name: str
+    description: str | None = None
+    chart_params: dict[str, Any] | None = None
+
+
+class NavigationTab(Struct):
+    name: str
+
+
+class TabsOperation(Struct, tag_field="operation"):
+    tabs: list[NavigationTab]
+
+
+class CreateTabs(TabsOperation, tag="create"):
+    pass
+
+
+class AddTabs(TabsOperation, tag="add_tabs"):
+    pass
+
+
+class RemoveTabs(TabsOperation, tag="remove_tabs"):
+    pass
+
+
+class RenameTabs(Struct, tag_field="operation", tag="rename_tabs"):
+    names: dict[str, str] = field(name="rename_map")
+
+
+class AgentTask(Struct):
+    id: str
+    description: str
+    assigned_holder_url: str
+    assigned_agent_id: str
+
+
+class AgentTasksArguments(Struct):
+    task_requests: list[AgentTask]
+
+
+class AgentToolArguments(Struct):
+    server_id: str
+    tool_name: str
+    parameters: dict[str, Any]
+
+
+class SkillContentArguments(Struct):
+    slug: str
+    reason: str | None = None
+
+
+class SaveSkillArguments(Struct):
+    name: str | None = None
+    instructions: str | None = None
+
+
+class LegacyWidgetArguments(Struct):
+    """Arguments of the client of 2024."""
+
+    widget_uuid: str
+
+
+FUNCTION_ARGUMENTS: dict[str, Any] = {
+    GET_WIDGET_DATA: WidgetDataArguments,
+    "get_extra_widget_data": WidgetDataArguments,
+    "get_params_options": ParamOptionsArguments,
+    "add_widget_to_dashboard": WidgetDataArguments,
+    "update_widget_in_dashboard": WidgetDataArguments,
+    "add_generative_widget": GenerativeWidgetArguments,
+    "manage_navigation_bar": CreateTabs | AddTabs | RemoveTabs | RenameTabs,
+    "assign_tasks_to_agents": AgentTasksArguments,
+    "execute_agent_tool": AgentToolArguments,
+    "get_skill_content": SkillContentArguments,
+    "save_skill": SaveSkillArguments,
+}
+
+
+LEGACY_FUNCTION_ARGUMENTS: dict[str, Any] = {GET_WIDGET_DATA: LegacyWidgetArguments}
+
+
+EXTRA_STATE_FIX = (
+    'send e.g. "extra_state": {"copilot_function_call_arguments": {"widget_queries": [{"widget_uuid": …}]}}'
+)
+
+
+MISSING_EXTRA_STATE = Fault(
+    "without extra_state the client deletes the call and its result, and asks the same again", EXTRA_STATE_FIX
+)
+
+
+def check_call(function: str, arguments: dict[str, Any], state: Any, *, old: bool) -> Iterator[Fault]:
+    known = LEGACY_FUNCTION_ARGUMENTS if old else FUNCTION_ARGUMENTS
+    if function not in known:
+        yield Fault(f"the client has no function {function[:60]!r}", f"call one of {', '.join(known)}")
+        return
+    if why := find_type_error(arguments, known[function]):
+        yield Fault(f"{function}: {why}", explain_arguments(function, old=old))
+    if function == GET_WIDGET_DATA and not old and not state:
+        yield MISSING_EXTRA_STATE
+
+
+def explain_arguments(function: str, *, old: bool) -> str:
+    if function != GET_WIDGET_DATA:
+        return "send the arguments in that form: the client throws before it does anything"
+    if old:
+        return 'where widgets are a list, send "input_arguments": {"widget_uuid": …}'
+    source = '{"widget_uuid": …, "origin": …, "id": …, "input_args": {…}}'
+    return f'where widgets are a table, send "input_arguments": {{"data_sources": [{source}]}}'
+
 
 CALL_EVENT = "copilotFunctionCall"
+
+
 CHUNK_EVENT = "copilotMessageChunk"
+
+
 NonEmptyStr = Annotated[str, Meta(min_length=1)]
 
 
@@ -113,7 +325,11 @@ EVENT_EXAMPLES = {
     "copilotPromptSuggestions": '{"suggestions": ["…"]}',
     CALL_EVENT: '{"function": "get_widget_data", "input_arguments": {…}, "extra_state": {…}}',
 }
+
+
 """A valid example of each event, for the fixes."""
+
+
 EVENT_TYPES: dict[str, type[Struct]] = {
     CHUNK_EVENT: ExpectedChunk,
     "copilotStatusUpdate": ExpectedStatus,
@@ -122,6 +338,8 @@ EVENT_TYPES: dict[str, type[Struct]] = {
     "copilotPromptSuggestions": ExpectedSuggestions,
     CALL_EVENT: ExpectedCall,
 }
+
+
 ARTIFACT_TYPES: dict[object, type[ExpectedArtifact]] = {
     "chart": ExpectedChartArtifact,
     "table": ExpectedTableArtifact,

@@ -2,13 +2,57 @@
 
 from __future__ import annotations
 
-from rightseat.doors.agui.probes import PROBES
-from rightseat.http.agui import kept
-from rightseat.http.agui.read import parse_turn, require_agent, require_input
-from rightseat.http.agui.wire import RunAgentInput
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from rightseat.errors import UpstreamGarbled
+from rightseat.http.agui import replay
+from rightseat.http.agui.read import RunAgentInput, parse_turn, require_agent, require_input
 from rightseat.http.agui.write import make_error_reply, stream_run
-from rightseat.http.endpoint import Door, Host, Request, Route, decode_body
+from rightseat.http.endpoint import Door, Host, Probe, Request, Route, decode_body
 from rightseat.http.reply import Reply
+from rightseat.http.sse import SseParser
+
+PROBE_REQUEST = {
+    "threadId": "doctor",
+    "runId": "doctor",
+    "messages": [{"id": "1", "role": "user", "content": "Count from one to five, in words."}],
+    "tools": [],
+    "context": [],
+    "state": {},
+    "forwardedProps": {},
+}
+
+
+def check_run(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
+    if status != 200:
+        return describe_refusal(status, body)
+    if not headers.get("content-type", "").startswith("text/event-stream"):
+        return "the answer is no event stream"
+    try:
+        reader = SseParser()
+        frames = [*reader.feed(body), *reader.close()]
+        events = [msgspec.json.decode(frame, type=dict[str, Any]) for frame in frames]
+    except (msgspec.MsgspecError, UnicodeDecodeError, UpstreamGarbled):
+        return "the stream cannot be read"
+    kinds = [event.get("type") for event in events]
+    if kinds[:1] != ["RUN_STARTED"]:
+        return "the run does not begin with RUN_STARTED"
+    if kinds[-1] == "RUN_ERROR":
+        return f"the run failed: {events[-1].get('message')}"
+    return None if kinds[-1] == "RUN_FINISHED" else "the run ended without RUN_FINISHED"
+
+
+def describe_refusal(status: int, body: bytes) -> str:
+    try:
+        return f"HTTP {status}: {msgspec.json.decode(body, type=dict[str, Any])['message']}"
+    except (msgspec.MsgspecError, KeyError, UnicodeDecodeError):
+        return f"HTTP {status}, and no error in AG-UI's shape"
+
+
+PROBES = (Probe("run", "POST", "/agui/default", check_run, msgspec.json.encode(PROBE_REQUEST)),)
 
 
 def run_agent(request: Request, host: Host) -> Reply:
@@ -16,12 +60,12 @@ def run_agent(request: Request, host: Host) -> Reply:
     run_input = decode_body(request.body, RunAgentInput)
     turn = parse_turn(run_input, agent, request)
     if turn.thread and host.threads.store.has_thread(turn.owner, turn.thread):
-        last_event = kept.parse_last_event_id(request)
+        last_event = replay.parse_last_event_id(request)
         if last_event is not None:
-            return kept.connect_thread(
+            return replay.connect_thread(
                 turn.owner, turn.thread, host.threads, last_event, run_input.supports_outcomes
             )
-        return kept.start_run(require_input(turn), run_input, host.threads, host.run)
+        return replay.start_run(require_input(turn), run_input, host.threads, host.run)
     return stream_run(host.run(require_input(turn)), turn, run_input.supports_outcomes)
 
 

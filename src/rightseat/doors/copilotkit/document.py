@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from graphql import GraphQLError, parse, specified_rules, validate
+import msgspec
+from graphql import GraphQLError, coerce_input_value, parse, specified_rules, validate
 from graphql.language import (
+    BooleanValueNode,
     DirectiveNode,
     DocumentNode,
     FieldNode,
@@ -16,16 +19,167 @@ from graphql.language import (
     Node,
     OperationDefinitionNode,
     SelectionSetNode,
+    VariableNode,
 )
 from graphql.validation import NoSchemaIntrospectionCustomRule
+from msgspec import Raw
 
-from rightseat.config.graphql_limits import GraphQLLimits
-from rightseat.doors.copilotkit.nodes import iter_children, iter_nodes, iter_operation_nodes
+from rightseat.config.settings import GraphQLLimits
 from rightseat.doors.copilotkit.plan import ResponsePlan, try_compile_plan
-from rightseat.doors.copilotkit.schema import get_schema
-from rightseat.doors.copilotkit.streaming import StreamingMode, find_streaming
+from rightseat.doors.copilotkit.schema import get_input_type, get_schema
+from rightseat.doors.copilotkit.wire import GenerateCopilotResponseInput
+from rightseat.errors import CallerError
+from rightseat.http.endpoint import decode_body
+
+
+def iter_nodes(root: Node, kind: type[Any], fragments: Mapping[str, Node] = {}) -> Iterator[Any]:
+    """Yield all nodes of a kind, also in the fragments that are spread."""
+    stack, unseen = [root], dict(fragments)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, kind):
+            yield node
+        if isinstance(node, FragmentSpreadNode) and node.name.value in unseen:
+            # Each fragment is visited once.
+            stack.append(unseen.pop(node.name.value))
+        stack += iter_children(node)
+
+
+def iter_children(node: Node) -> Iterator[Node]:
+    for key in node.keys:
+        if key == "loc":
+            continue
+        value = getattr(node, key, None)
+        if isinstance(value, Node):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from (item for item in value if isinstance(item, Node))
+
+
+def iter_operation_nodes(
+    document: DocumentNode, operation: OperationDefinitionNode, kind: type[Any]
+) -> Iterator[Any]:
+    """Yield the nodes of an operation and of the fragments that it spreads."""
+    fragments = {d.name.value: d for d in document.definitions if isinstance(d, FragmentDefinitionNode)}
+    return iter_nodes(operation, kind, fragments)
+
+
+T = TypeVar("T")
+
+
+MAX_COERCED_BYTES = 256 * 1024
+
+
+def decode_planned_input(
+    plan: ResponsePlan, variables: Raw
+) -> tuple[GenerateCopilotResponseInput, dict[str, Any] | None]:
+    """Decode `data` and `properties` of a planned document directly from the body."""
+    raw_variables = split_variables(variables)
+    raw = raw_variables.get(plan.data)
+    if raw is None:
+        raise CallerError(f'Variable "${plan.data}" of required type was not provided.', param=plan.data)
+    # Any object is valid.
+    properties = (
+        decode_variables(raw_variables[plan.properties], "properties")
+        if plan.properties in raw_variables
+        else None
+    )
+    try:
+        return decode_body(bytes(raw), GenerateCopilotResponseInput), properties
+    except CallerError:
+        if (data := coerce_input(raw)) is None:
+            raise
+        return convert_input(data), properties
+
+
+def coerce_input(raw: Raw) -> dict[str, Any] | None:
+    """Coerce the input by GraphQL's rules, which accept a single value for a list; None if it is invalid or
+    too large to be decoded twice."""
+    if len(bytes(raw)) > MAX_COERCED_BYTES:
+        return None
+    try:
+        value = coerce_input_value(decode_body(bytes(raw), dict[str, Any]), get_input_type())
+    except (CallerError, GraphQLError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def split_variables(variables: Raw) -> dict[str, Raw]:
+    return {} if is_absent(variables) else decode_named(variables, "variables", dict[str, Raw])
+
+
+def decode_variables(variables: Raw, place: str = "variables") -> dict[str, Any] | None:
+    return None if is_absent(variables) else decode_named(variables, place, dict[str, Any])
+
+
+def decode_named(raw: Raw, place: str, kind: type[T]) -> T:
+    """Decode a variable; the error names `place`, because variables may also come in a URL."""
+    try:
+        return decode_body(bytes(raw), kind)
+    except CallerError as error:
+        problem = error.message.removeprefix("The body is ")
+        raise CallerError(f"{place}: {problem}", param=place) from None
+
+
+def is_absent(raw: Raw) -> bool:
+    return bytes(raw) in (b"", b"null")
+
+
+def convert_input(data: dict[str, Any]) -> GenerateCopilotResponseInput:
+    """Convert input that graphql-core has coerced; only our own limits can fail."""
+    try:
+        return msgspec.convert(data, GenerateCopilotResponseInput)
+    except msgspec.ValidationError as error:
+        problem, _, place = str(error).partition(" - at ")
+        param = place.strip("`").removeprefix("$").lstrip(".") or None
+        raise CallerError(f"{param}: {problem}" if param else problem, param=param) from None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamingMode:
+    always: bool
+    switches: dict[str, bool]
+    """Variables that switch streaming on, each with its default."""
+
+    def is_enabled(self, variables: msgspec.Raw) -> bool:
+        if self.always or not self.switches:
+            return self.always
+        try:
+            values = decode_variables(variables) or {}
+        except CallerError:
+            values = {}  # refused later, with an error
+        known = self.switches | values
+        return any(known[name] is True for name in self.switches)
+
+
+def find_streaming(document: DocumentNode, operation: OperationDefinitionNode) -> StreamingMode:
+    always = False
+    names: list[str] = []
+    for directive in iter_operation_nodes(document, operation, DirectiveNode):
+        if directive.name.value not in ("defer", "stream"):
+            continue
+        match next((a.value for a in directive.arguments or () if a.name.value == "if"), None):
+            case VariableNode() as variable:
+                names.append(variable.name.value)
+            case BooleanValueNode() as literal:
+                always = always or literal.value
+            case _:
+                always = True
+    return StreamingMode(always, {name: get_variable_default(name, operation) for name in names})
+
+
+def get_variable_default(name: str, operation: OperationDefinitionNode) -> bool:
+    """Return a variable's default; True, the directive's own default, if it has none."""
+    for definition in operation.variable_definitions or ():
+        value = definition.default_value
+        if definition.variable.name.value == name and isinstance(value, BooleanValueNode):
+            return value.value
+    return True
+
 
 MAX_ERRORS = 5
+
+
 CACHE_SIZE = 64
 
 

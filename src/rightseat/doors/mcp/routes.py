@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
-from rightseat.doors.mcp import catalogue
-from rightseat.doors.mcp.call import make_turn
-from rightseat.doors.mcp.exchange import McpCallRegistry, ServedToolCall
-from rightseat.doors.mcp.probes import PROBES
+import msgspec
+
+from rightseat.doors.mcp import catalog
 from rightseat.doors.mcp.read import get_session_id, make_session_id, parse_message, parse_request
+from rightseat.doors.mcp.tool_call import McpCallRegistry, ServedToolCall, make_turn
 from rightseat.doors.mcp.wire import (
     BAD_REQUEST,
     HANDSHAKE_VERSIONS,
@@ -34,6 +34,7 @@ from rightseat.http.endpoint import (
     SSE_HEADERS,
     Door,
     Host,
+    Probe,
     Request,
     Route,
     format_retry_after,
@@ -44,11 +45,34 @@ from rightseat.http.reply import Reply, ResponseStart
 from rightseat.http.sse import KEEP_ALIVE_COMMENT, format_event
 from rightseat.types.streams import closing
 
+
+def check_tool_list(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
+    try:
+        answer = msgspec.json.decode(body, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return f"HTTP {status}, and no JSON-RPC answer"
+    if status != 200 or "error" in answer:
+        return f"HTTP {status}: {answer.get('error', {}).get('message')}"
+    return None if answer.get("result", {}).get("tools") else "no tool is listed"
+
+
+PROBE_REQUEST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+
+
+PROBES = (Probe("tools", "POST", "/mcp", check_tool_list, msgspec.json.encode(PROBE_REQUEST)),)
+
+
 SESSION_HEADER = b"mcp-session-id"
+
+
 INSTRUCTIONS = (
     "Plugins' operations and flows are tools of their own; ask_NAME puts a request to an assistant."
 )
+
+
 CAPABILITIES: dict[str, Any] = {"tools": {}, "resources": {}, "prompts": {}}
+
+
 registry = McpCallRegistry()
 
 
@@ -133,12 +157,12 @@ METHODS: dict[str, Callable[[McpRequest, Host], dict[str, Any]]] = {
     "server/discover": discover_server,
     "ping": reply_empty_result,
     "logging/setLevel": reply_empty_result,
-    "tools/list": catalogue.list_tools,
-    "resources/list": catalogue.list_resources,
-    "resources/templates/list": catalogue.list_resource_templates,
-    "resources/read": catalogue.read_resource,
-    "prompts/list": catalogue.list_prompts,
-    "prompts/get": catalogue.get_prompt,
+    "tools/list": catalog.list_tools,
+    "resources/list": catalog.list_resources,
+    "resources/templates/list": catalog.list_resource_templates,
+    "resources/read": catalog.read_resource,
+    "prompts/list": catalog.list_prompts,
+    "prompts/get": catalog.get_prompt,
 }
 
 

@@ -2,19 +2,122 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from typing import Any
+from collections.abc import Awaitable, Mapping
+from typing import Annotated, Any
 
-from rightseat.doors.openai.chunks import encode
-from rightseat.doors.openai.probes import PROBES
+import msgspec
+from msgspec import Meta, Struct
+
 from rightseat.doors.openai.read import OpenAIRequest, read_chat, read_completion, read_embedding
-from rightseat.doors.openai.tokens import DetokenizeRequest, TokenizeRequest, detokenize, tokenize
 from rightseat.doors.openai.wire import ChatRequest, CompletionRequest, EmbeddingRequest
-from rightseat.doors.openai.write import refuse, reply_completion, stream_completion
+from rightseat.doors.openai.write import encode, refuse, reply_completion, stream_completion
 from rightseat.errors import NotConfigured, NotFound, RightseatError
-from rightseat.http.endpoint import Door, Host, Request, Route, make_reply
+from rightseat.http.endpoint import Door, Host, Probe, Request, Route, decode_body, make_reply
 from rightseat.http.reply import Reply
 from rightseat.types.streams import merge_unless_single
+
+
+class TokenizeRequest(Struct, kw_only=True):
+    content: str
+    model: str | None = None
+    add_special: bool = False
+    parse_special: bool = True
+    with_pieces: bool = False
+
+
+class DetokenizeRequest(Struct, kw_only=True):
+    tokens: list[Annotated[int, Meta(ge=0, lt=2**31)]]
+    model: str | None = None
+
+
+def tokenize(request: Request, host: Host) -> Reply:
+    body = decode_body(request.body, TokenizeRequest)
+    tokens = host.tokenize(
+        host.resolve_responder(body.model),
+        body.content,
+        add=body.add_special,
+        special=body.parse_special,
+        pieces=body.with_pieces,
+    )
+    return reply_field(tokens, "tokens")
+
+
+def detokenize(request: Request, host: Host) -> Reply:
+    body = decode_body(request.body, DetokenizeRequest)
+    return reply_field(host.detokenize(host.resolve_responder(body.model), body.tokens), "content")
+
+
+async def reply_field(result: Awaitable[Any], name: str) -> Reply:
+    try:
+        reply = make_reply(200, encode({name: await result}))
+    except RightseatError as error:
+        reply = refuse(error)
+    async for part in reply:
+        yield part
+
+
+PROBE_REQUEST = {"messages": [{"role": "user", "content": "Count from one to five, in words."}]}
+
+
+def describe_refusal(status: int, body: bytes) -> str | None:
+    """Describe an error response; None for status 200."""
+    if status == 200:
+        return None
+    try:
+        message = msgspec.json.decode(body, type=dict[str, dict[str, Any]])["error"]["message"]
+    except (msgspec.MsgspecError, KeyError, UnicodeDecodeError):
+        return f"HTTP {status}, and no error in OpenAI's shape"
+    return f"HTTP {status}: {message}"
+
+
+def check_completion(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
+    if problem := describe_refusal(status, body):
+        return problem
+    try:
+        choice = msgspec.json.decode(body, type=dict[str, Any])["choices"][0]
+        content = choice["message"]["content"] or choice["message"].get("tool_calls")
+    except (msgspec.MsgspecError, KeyError, IndexError, TypeError, UnicodeDecodeError):
+        return "the answer is no chat.completion"
+    return None if content else f"the answer is empty (finish_reason {choice.get('finish_reason')})"
+
+
+def check_stream(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
+    if problem := describe_refusal(status, body):
+        return problem
+    if not headers.get("content-type", "").startswith("text/event-stream"):
+        return "the answer is no event stream"
+    if b'data: {"error"' in body:
+        last = body.rsplit(b"data: ", 1)[-1].strip()
+        return describe_refusal(502, last)
+    if not body.rstrip().endswith(b"data: [DONE]"):
+        return "the stream ended without [DONE]"
+    return None if b'"delta"' in body else "the stream has no chat.completion.chunk"
+
+
+def check_model_list(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
+    if problem := describe_refusal(status, body):
+        return problem
+    try:
+        models = msgspec.json.decode(body, type=dict[str, Any])["data"]
+    except (msgspec.MsgspecError, KeyError, UnicodeDecodeError):
+        return "the answer is no list of models"
+    return None if models else "the list is empty"
+
+
+CHAT_PATH = "/v1/chat/completions"
+
+
+PROBES = (
+    Probe("models", "GET", "/v1/models", check_model_list),
+    Probe("chat, whole", "POST", CHAT_PATH, check_completion, msgspec.json.encode(PROBE_REQUEST)),
+    Probe(
+        "chat, streamed",
+        "POST",
+        CHAT_PATH,
+        check_stream,
+        msgspec.json.encode({**PROBE_REQUEST, "stream": True}),
+    ),
+)
 
 
 def create_chat_completion(request: Request, host: Host) -> Reply:

@@ -6,23 +6,246 @@ the vendor or by a guardrail is `content_filter`: an error, or the finish reason
 
 from __future__ import annotations
 
+import io
+import itertools
 import time
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Protocol
 
-from rightseat.doors.openai import chunks, whole
-from rightseat.doors.openai.chunks import encode, encode_chunk
+import msgspec
+
 from rightseat.doors.openai.read import OpenAIRequest
 from rightseat.errors import ContentRefused, GuardrailRefused, OutputGuarded, RightseatError
 from rightseat.http.endpoint import SSE_HEADERS, format_retry_after, make_full_response
 from rightseat.http.endpoint import make_reply as in_one_piece
 from rightseat.http.reply import Reply, ResponseStart
 from rightseat.http.sse import KEEP_ALIVE_COMMENT, format_event
-from rightseat.types.events import Event, RunFailed, RunFinished, RunStarted, TextDelta, Usage
+from rightseat.types.events import (
+    CallArgs,
+    CallEnd,
+    CallStart,
+    Event,
+    ReasoningDelta,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    TextDelta,
+    TextStart,
+    Usage,
+)
 from rightseat.types.streams import closing
 
+encode = msgspec.json.Encoder().encode
+
+
+FINISH_REASONS = {"calls": "tool_calls", "interrupt": "stop"}
+
+
+PARAGRAPH = "\n\n"
+
+
+class ChunkWriter(Protocol):
+    """Encoder of one choice's chunks. `encode_text` is the hot path: it encodes nothing but the text."""
+
+    def encode_start(self) -> bytes: ...
+    def encode_text(self, text: str) -> bytes: ...
+    def encode_event(self, event: Event) -> bytes: ...
+
+
+class ChatChunkWriter:
+    def __init__(self, head: bytes, index: int) -> None:
+        self.head = head
+        self.index = index
+        self.has_text = False
+        self.in_refusal = False
+        self.call_indexes: dict[str, int] = {}
+        self.text_prefix = b'data: %b,"choices":[{"index":%d,"delta":{"content":' % (head, index)
+        self.text_suffix = b'},"logprobs":null,"finish_reason":null}]}\n\n'
+
+    def encode_text(self, text: str) -> bytes:
+        if self.in_refusal:
+            return self.encode_delta({"refusal": text})
+        return self.text_prefix + encode(text) + self.text_suffix
+
+    def encode_start(self) -> bytes:
+        return self.encode_delta({"role": "assistant", "content": ""})
+
+    def encode_delta(self, delta: dict[str, Any], finish: str | None = None, logprobs: Any = None) -> bytes:
+        choice = {"index": self.index, "delta": delta, "logprobs": logprobs, "finish_reason": finish}
+        return encode_chunk(self.head, [choice])
+
+    def encode_event(self, event: Event) -> bytes:
+        match event:
+            case TextStart(refusal=refusal):
+                self.in_refusal = refusal
+                again, self.has_text = self.has_text, True
+                return self.encode_text(PARAGRAPH) if again else b""
+            case TextDelta(text=text, logprobs=logprobs):
+                return (
+                    self.encode_delta({"content": text}, logprobs=logprobs)
+                    if logprobs
+                    else self.encode_text(text)
+                )
+            case ReasoningDelta(text=text):
+                return self.encode_delta({"reasoning_content": text})
+            case CallStart(id, name, client=True):
+                self.call_indexes[id] = len(self.call_indexes)
+                function = {"name": name, "arguments": ""}
+                call = {"index": self.call_indexes[id], "id": id, "type": "function", "function": function}
+                return self.encode_delta({"tool_calls": [call]})
+            case CallArgs(id, json) if id in self.call_indexes:
+                call = {"index": self.call_indexes[id], "function": {"arguments": json}}
+                return self.encode_delta({"tool_calls": [call]})
+            case RunFinished(reason):
+                return self.encode_delta({}, FINISH_REASONS.get(reason, reason))
+            case _:
+                return b""
+
+
+class CompletionChunkWriter:
+    def __init__(self, head: bytes, index: int) -> None:
+        self.head = head
+        self.index = index
+        self.has_text = False
+        self.text_offset = 0
+
+    def encode_start(self) -> bytes:
+        return b""
+
+    def encode_text(self, text: str) -> bytes:
+        return self.encode_choice(text, None)
+
+    def encode_choice(self, text: str, finish: str | None, logprobs: Any = None) -> bytes:
+        choice = {"text": text, "index": self.index, "logprobs": logprobs, "finish_reason": finish}
+        return encode_chunk(self.head, [choice])
+
+    def encode_with_logprobs(self, text: str, logprobs: Any) -> bytes:
+        legacy = to_legacy_logprobs((logprobs or {}).get("content") or [], self.text_offset)
+        self.text_offset += len(text)
+        return self.encode_choice(text, None, legacy)
+
+    def encode_event(self, event: Event) -> bytes:
+        match event:
+            case TextStart():
+                again, self.has_text = self.has_text, True
+                return self.encode_text(PARAGRAPH) if again else b""
+            case TextDelta(text=text, logprobs=logprobs):
+                return self.encode_with_logprobs(text, logprobs) if logprobs else self.encode_text(text)
+            case RunFinished(reason):
+                return self.encode_choice("", FINISH_REASONS.get(reason, reason))
+            case _:
+                return b""
+
+
+def to_legacy_logprobs(entries: list[dict[str, Any]], offset: int = 0) -> dict[str, list[Any]]:
+    """Convert chat logprobs to the legacy completions form: parallel lists."""
+    tokens = [one.get("token", "") for one in entries]
+    offsets = list(itertools.accumulate(map(len, tokens), initial=offset))[: len(tokens)]
+    return {
+        "tokens": tokens,
+        "token_logprobs": [one.get("logprob") for one in entries],
+        "top_logprobs": [
+            {top.get("token", ""): top.get("logprob") for top in one.get("top_logprobs") or []}
+            for one in entries
+        ],
+        "text_offset": offsets,
+    }
+
+
+def encode_chunk(head: bytes, choices: list[dict[str, Any]], **extra: Any) -> bytes:
+    """Encode one SSE chunk. `head` is the encoded object that all chunks share, without its closing brace."""
+    return format_event(head + b"," + encode({"choices": choices, **extra})[1:])
+
+
+class ChoiceBuilder(Protocol):
+    text_buffer: io.StringIO
+
+    def add_event(self, event: Event) -> None: ...
+    def build(self, event: RunFinished) -> dict[str, Any]: ...
+
+
+class ChatChoiceBuilder:
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.text_buffer = io.StringIO()
+        self.refusal_buffer = io.StringIO()
+        self.reasoning_buffer = io.StringIO()
+        self.logprobs: list[Any] = []
+        self.in_refusal = False
+        self.open_calls: dict[str, tuple[str, list[str]]] = {}
+        self.calls: list[dict[str, Any]] = []
+
+    def add_event(self, event: Event) -> None:
+        match event:
+            case TextStart(refusal=refusal):
+                self.in_refusal = refusal
+                if self.current_buffer.tell():
+                    self.current_buffer.write(PARAGRAPH)
+            case TextDelta(text=text, logprobs=logprobs):
+                self.current_buffer.write(text)
+                self.logprobs += (logprobs or {}).get("content") or []
+            case ReasoningDelta(text=text):
+                self.reasoning_buffer.write(text)
+            case CallStart(id, name, client=True):
+                self.open_calls[id] = (name, [])
+            case CallArgs(id, json) if id in self.open_calls:
+                self.open_calls[id][1].append(json)
+            case CallEnd(id) if id in self.open_calls:
+                name, arguments = self.open_calls.pop(id)
+                function = {"name": name, "arguments": "".join(arguments)}
+                self.calls.append({"id": id, "type": "function", "function": function})
+            case _:
+                pass
+
+    @property
+    def current_buffer(self) -> io.StringIO:
+        return self.refusal_buffer if self.in_refusal else self.text_buffer
+
+    def build(self, event: RunFinished) -> dict[str, Any]:
+        text, refusal = self.text_buffer.getvalue(), self.refusal_buffer.getvalue()
+        content = text if text or not (self.calls or refusal) else None
+        message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": refusal or None}
+        if self.reasoning_buffer.tell():
+            message["reasoning_content"] = self.reasoning_buffer.getvalue()
+        if self.calls:
+            message["tool_calls"] = self.calls
+        return {
+            "index": self.index,
+            "message": message,
+            "logprobs": {"content": self.logprobs} if self.logprobs else None,
+            "finish_reason": FINISH_REASONS.get(event.reason, event.reason),
+        }
+
+
+class CompletionChoiceBuilder:
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.text_buffer = io.StringIO()
+        self.logprobs: list[Any] = []
+
+    def add_event(self, event: Event) -> None:
+        match event:
+            case TextStart() if self.text_buffer.tell():
+                self.text_buffer.write(PARAGRAPH)
+            case TextDelta(text=text, logprobs=logprobs):
+                self.text_buffer.write(text)
+                self.logprobs += (logprobs or {}).get("content") or []
+            case _:
+                pass
+
+    def build(self, event: RunFinished) -> dict[str, Any]:
+        finish = FINISH_REASONS.get(event.reason, event.reason)
+        text = self.text_buffer.getvalue()
+        logprobs = to_legacy_logprobs(self.logprobs) if self.logprobs else None
+        return {"text": text, "index": self.index, "logprobs": logprobs, "finish_reason": finish}
+
+
 ERROR_TYPES = {"caller": "invalid_request_error", "upstream": "upstream_error", "ours": "server_error"}
+
+
 FILTERED_CODES = (ContentRefused.code, GuardrailRefused.code, OutputGuarded.code)
+
+
 NumberedEvents = AsyncIterator[Event | tuple[int, Event]]
 
 
@@ -68,8 +291,8 @@ def make_response_head(request: OpenAIRequest, *, streamed: bool) -> dict[str, o
 
 async def stream_completion(events: NumberedEvents, request: OpenAIRequest) -> Reply:
     head = encode(make_response_head(request, streamed=True))[:-1]
-    kind = chunks.CompletionChunkWriter if request.legacy else chunks.ChatChunkWriter
-    choices: list[chunks.ChunkWriter] = [kind(head, index) for index in range(len(request.turns))]
+    kind = CompletionChunkWriter if request.legacy else ChatChunkWriter
+    choices: list[ChunkWriter] = [kind(head, index) for index in range(len(request.turns))]
     started, running, usage = False, len(choices), Usage()
     first_choice = choices[0]
     async with closing(events):
@@ -115,8 +338,8 @@ async def stream_error(event: RunFailed, started: bool) -> Reply:
 
 async def reply_completion(events: NumberedEvents, request: OpenAIRequest) -> Reply:
     """Collect all runs and send one completion object."""
-    kind = whole.CompletionChoiceBuilder if request.legacy else whole.ChatChoiceBuilder
-    choices: list[whole.ChoiceBuilder] = [kind(index) for index in range(len(request.turns))]
+    kind = CompletionChoiceBuilder if request.legacy else ChatChoiceBuilder
+    choices: list[ChoiceBuilder] = [kind(index) for index in range(len(request.turns))]
     bodies: dict[int, object] = {}
     usage = Usage()
     async with closing(events):

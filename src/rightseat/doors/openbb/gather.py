@@ -9,13 +9,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from rightseat.doors.openbb import results
-from rightseat.doors.openbb.bearing import matches_added_data
-from rightseat.doors.openbb.context import AddedContext
 from rightseat.doors.openbb.messages import ConversationItem, PostedText, RoundTripBatch
-from rightseat.doors.openbb.read import CitedSource, OpenBBRequest, find_last_user_index
+from rightseat.doors.openbb.read import AddedContext, CitedSource, OpenBBRequest, find_last_user_index
 from rightseat.doors.openbb.results import RenderedResult
-from rightseat.doors.openbb.widgets import EXECUTE_TOOL, WorkspaceTool
 from rightseat.doors.openbb.wire import as_dict, to_json
+from rightseat.doors.openbb.workspace_tools import EXECUTE_TOOL, WorkspaceTool
 from rightseat.engine.history import minimum_tokens, trim_to_budget
 from rightseat.http.fetch import OutboundClient
 from rightseat.types.messages import (
@@ -26,8 +24,58 @@ from rightseat.types.messages import (
     ToolCall,
     text_message,
 )
-from rightseat.types.tokens import estimate_tokens
+from rightseat.types.text import estimate_tokens
 from rightseat.types.turn import AppContext, Turn
+
+WORD = re.compile(r"[^\W_]+(?:[.-][^\W_]+)*")
+
+
+CJK = re.compile(r"[\u2e80-\uffef]")
+
+
+MAX_CHARS = 20_000
+
+
+STEM_LENGTH = 4
+
+
+# Function words of questions.
+STOP_WORDS = frozenset(
+    WORD.findall(
+        "what which when where who whose how many much does did are was were will would can could has have "
+        "had the this that these those there and for from with about into over than then your you his her "
+        "its our their tell show give list say any all not"
+    )
+)
+
+
+def matches_added_data(question: str, added: str, widgets: Iterable[str]) -> bool:
+    """Whether the question shares more words with the added data than with any widget."""
+    question_words = extract_words(question)
+    return count_shared_words(question_words, added) > max(
+        (count_shared_words(question_words, text) for text in widgets), default=0
+    )
+
+
+def extract_words(text: str) -> set[str]:
+    result: set[str] = set()
+    for word in WORD.findall(text.lower()):
+        if CJK.search(word):
+            # CJK text has no spaces: each pair of adjacent characters is a word.
+            result |= {word[place : place + 2] for place in range(max(len(word) - 1, 1))}
+        elif len(word) > 2 or any(sign.isdigit() for sign in word):
+            result.add(word)
+    return result - STOP_WORDS
+
+
+def count_shared_words(question_words: set[str], text: str) -> int:
+    """Count the question's words that occur in a text, compared by stem."""
+    text_words = extract_words(text[:MAX_CHARS])
+    stems = {word[:STEM_LENGTH] for word in text_words if len(word) >= STEM_LENGTH and word.isalpha()}
+    return sum(
+        word in text_words or (word.isalpha() and word[:STEM_LENGTH] in stems) for word in question_words
+    )
+
 
 # Endings of our own questions: a question mark, a list of options, a hint on how to answer.
 QUESTION_END = re.compile(r"[?？]|^- |\breply\b|\bplease\b|请", re.IGNORECASE | re.MULTILINE)

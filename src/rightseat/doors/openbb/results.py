@@ -20,7 +20,7 @@ from rightseat.doors.openbb.wire import as_dict, as_list, as_text, to_json
 from rightseat.errors import RightseatError
 from rightseat.http.fetch import OutboundClient
 from rightseat.types.messages import FileMessagePart, ImageMessagePart
-from rightseat.types.tokens import estimate_tokens
+from rightseat.types.text import estimate_tokens
 from rightseat.types.tools import error_result
 
 TEXT_KINDS = (None, "json", "txt", "md")

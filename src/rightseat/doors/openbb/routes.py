@@ -3,19 +3,184 @@
 from __future__ import annotations
 
 import logging
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import quote, urljoin
 
 import msgspec
 
-from rightseat.doors.openbb.cards import make_agents_json, make_copilots_json
-from rightseat.doors.openbb.probes import PROBES
 from rightseat.doors.openbb.read import read_query
 from rightseat.doors.openbb.wire import OpenBBFeedback, OpenBBQuery
 from rightseat.doors.openbb.write import refuse, stream_answer
-from rightseat.http.endpoint import Door, Host, Request, Route, decode_body, make_reply
+from rightseat.errors import RightseatError, UpstreamGarbled
+from rightseat.http.endpoint import Door, Host, Probe, Request, Route, decode_body, make_reply
 from rightseat.http.reply import Reply
+from rightseat.http.sse import SseParser
+
+ALL_PLUGINS = "auto"
+
+
+MAX_PLUGINS = 50
+
+
+FEATURES = {
+    "streaming": True,
+    "widget-dashboard-select": True,
+    "widget-dashboard-search": True,
+    "widget-global-search": False,
+    "file-upload": True,
+    "mcp-tools": True,
+    "feedback": True,
+}
+
+
+def make_agents_json(host: Host, base: str) -> dict[str, Any]:
+    """Build agents.json for Workspace."""
+    entries: dict[str, Any] = {}
+    for id, name, about in iter_agents(host, base):
+        endpoints = {"query": base + get_query_path(name), "feedback": f"{base}/v1/feedback"}
+        entries[id] = {
+            **about,
+            "endpoints": endpoints,
+            "features": {**FEATURES, **make_plugin_select(name, host)},
+        }
+    return entries
+
+
+def make_plugin_select(name: str, host: Host) -> dict[str, Any]:
+    """Build the plugin select option; the chosen value comes back in `workspace_options`."""
+    description = host.describe(name)
+    groups = description.groups if description else {}
+    if len(groups) < 2:
+        return {}
+    options = [{"label": title, "value": id} for id, title in list(groups.items())[:MAX_PLUGINS]]
+    return {
+        "plugins": {
+            "label": "Plugin",
+            "type": "select",
+            "default": ALL_PLUGINS,
+            "description": "The tools that an answer may use.",
+            "options": [{"label": "All", "value": ALL_PLUGINS}, *options],
+        }
+    }
+
+
+def make_copilots_json(host: Host, base: str) -> dict[str, Any]:
+    """Build copilots.json for Terminal Pro of 2024."""
+    flags = {"hasStreaming": True, "hasDocuments": False, "hasFunctionCalling": True}
+    return {
+        id.replace("-", "_"): {**about, **flags, "endpoints": {"query": base + get_query_path(name)}}
+        for id, name, about in iter_agents(host, base)
+    }
+
+
+def iter_agents(host: Host, base: str) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """Yield id, responder name and display fields of each agent. Workspace needs unique ids and names."""
+    ids: set[str] = set()
+    titles: set[str] = set()
+    for name in host.responders:
+        description = host.describe(name)
+        title = (description and description.title) or ("Rightseat" if name == "default" else name)
+        entry = {
+            "name": make_distinct_name(title, titles, " "),
+            "description": (description and description.description) or "An assistant on a rightseat server.",
+        }
+        if description and description.image:
+            entry["image"] = urljoin(f"{base}/", description.image)
+        slug = re.sub(r"[^a-z0-9]+", "-", f"rightseat-{name}".lower()).strip("-")
+        yield make_distinct_name(slug, ids, "-"), name, entry
+
+
+def make_distinct_name(name: str, taken: set[str], separator: str) -> str:
+    candidate, number = name, 1
+    while candidate in taken:
+        number += 1
+        candidate = f"{name}{separator}{number}"
+    taken.add(candidate)
+    return candidate
+
+
+def get_query_path(name: str) -> str:
+    return "/v1/query" if name == "default" else f"/v1/query/{quote(name)}"
+
+
+LEGACY_PROBE = {"messages": [{"role": "human", "content": "Count from one to five, in words."}]}
+
+
+ERROR_SUFFIX = re.compile(r" \(([a-z_]+)\)\Z")
+
+
+WORKSPACE_PROBE = {
+    **LEGACY_PROBE,
+    "widgets": {"primary": [], "secondary": [], "extra": []},
+    "timezone": "UTC",
+}
+
+
+def describe_refusal(status: int, body: bytes) -> str | None:
+    if status == 200:
+        return None
+    try:
+        return f"HTTP {status}: {msgspec.json.decode(body, type=dict[str, Any])['detail']}"
+    except (msgspec.MsgspecError, KeyError, UnicodeDecodeError):
+        return f"HTTP {status}, and no error in OpenBB's shape"
+
+
+def check_agents_json(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
+    if problem := describe_refusal(status, body):
+        return problem
+    try:
+        agents = msgspec.json.decode(body, type=dict[str, dict[str, Any]])
+        entries = [
+            (entry["name"], entry["description"], entry["endpoints"]["query"]) for entry in agents.values()
+        ]
+    except (msgspec.MsgspecError, KeyError, TypeError, UnicodeDecodeError):
+        return "the answer is no file of agents"
+    if any(entry.get("image", "-") in ("", None) for entry in agents.values()):
+        return "an agent has an empty image, for which the client refuses the whole file"
+    return None if entries else "the file names nobody"
+
+
+def check_query(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
+    if problem := describe_refusal(status, body):
+        return problem
+    if not headers.get("content-type", "").startswith("text/event-stream"):
+        return "the answer is no event stream"
+    try:
+        reader = SseParser()
+        data = [
+            msgspec.json.decode(one, type=dict[str, Any]) for one in (*reader.feed(body), *reader.close())
+        ]
+    except (msgspec.MsgspecError, UnicodeDecodeError, UpstreamGarbled):
+        return "an event is not JSON: the client would stop there"
+    text = "".join(str(one.get("delta", "")) for one in data)
+    if (failed := ERROR_SUFFIX.search(text)) and failed[1] in list_error_codes(RightseatError):
+        return f"the run failed: {text[-300:]}"
+    if not body.startswith(b"event: "):
+        return "the stream begins with something else than an event"
+    return None if text or any("function" in one for one in data) else "the answer is empty"
+
+
+def list_error_codes(kind: type[RightseatError]) -> set[str]:
+    """List error codes, by which a failed answer's text ends: legacy clients get no other sign of failure."""
+    return {kind.code}.union(*(list_error_codes(child) for child in kind.__subclasses__()))
+
+
+PROBES = (
+    Probe("agents.json", "GET", "/agents.json", check_agents_json),
+    Probe("copilots.json", "GET", "/copilots.json", check_agents_json),
+    Probe("query of 2024", "POST", "/v1/query", check_query, msgspec.json.encode(LEGACY_PROBE)),
+    Probe("query of today", "POST", "/v1/query", check_query, msgspec.json.encode(WORKSPACE_PROBE)),
+)
+
 
 log = logging.getLogger(__name__)
+
+
 encode = msgspec.json.Encoder().encode
+
+
 # Pages on this machine are allowed anyway; these origins send credentials.
 ORIGINS = (
     "https://pro.openbb.co",

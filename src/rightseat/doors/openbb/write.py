@@ -11,9 +11,8 @@ from typing import Any
 
 import msgspec
 
-from rightseat.doors.openbb import calls
-from rightseat.doors.openbb.artifacts import format_artifact
-from rightseat.doors.openbb.citations import make_citations, normalize_citation
+from rightseat.doors.openbb import messages
+from rightseat.doors.openbb.artifacts import format_artifact, make_citations, normalize_citation
 from rightseat.doors.openbb.gather import complete_turn
 from rightseat.doors.openbb.read import OpenBBRequest
 from rightseat.doors.openbb.results import make_outbound
@@ -239,18 +238,18 @@ class OpenBBEventWriter:
     ) -> Iterator[bytes]:
         """Write the function call that ends the stream."""
         request = self.request
-        next_calls, later = calls.split_next_calls(pending, request.tools, legacy=request.legacy)
+        next_calls, later = messages.split_next_calls(pending, request.tools, legacy=request.legacy)
         if not next_calls:
             yield from self.write_sentence(MISSING_TOOL)
             return
         # Equal calls within one answer are allowed; repeating an earlier answer's calls is a loop.
-        if not resumed and calls.is_repeated(
+        if not resumed and messages.is_repeated(
             pending, request.tools, request.seen_calls, legacy=request.legacy
         ):
             yield from self.write_sentence(REPEATED_CALL)
             return
-        state = calls.next_state(request.state, next_calls, later, request.seen_calls)
-        data = calls.make_function_call(state, request.tools, legacy=request.legacy)
+        state = messages.next_state(request.state, next_calls, later, request.seen_calls)
+        data = messages.make_function_call(state, request.tools, legacy=request.legacy)
         yield format_event(encode(data), event="copilotFunctionCall")
 
     def write_failure(self, code: str, message: str) -> Iterator[bytes]:

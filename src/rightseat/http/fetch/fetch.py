@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import unquote
 
 from msgspec import Struct
 
+from rightseat.config.secret import mask
 from rightseat.errors import AddressRefused, CallerError, UpstreamGarbled, UpstreamTimeout
 from rightseat.http.fetch.rules import AddressRules
 
@@ -18,12 +21,23 @@ if TYPE_CHECKING:
     from rightseat.http.fetch.exchange import FetchReply, FetchSession, Resolve
     from rightseat.http.fetch.target import Target
 
+
 MAX_BYTES = 20 << 20
+
+
 TIMEOUT_SECONDS = 20.0
+
+
 MAX_REDIRECTS = 5
+
+
 REDIRECT_STATUSES = (301, 302, 303, 307, 308)
+
+
 # The headers that follow a redirect to another origin; any other may be a credential.
 CROSS_ORIGIN_HEADERS = {"accept", "accept-language", "user-agent"}
+
+
 # Headers of the connection itself: setting them allows request smuggling.
 CONNECTION_HEADERS = {
     "host",
@@ -35,7 +49,11 @@ CONNECTION_HEADERS = {
     "upgrade",
     "expect",
 }
+
+
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
 FILE_NAME = re.compile(r"""filename\*?=(?:utf-8'[^']*')?"?([^";]+)"?""", re.IGNORECASE)
 
 
@@ -203,3 +221,33 @@ def add_default_headers(headers: Mapping[str, str]) -> dict[str, str]:
 def make_result(target: Target, reply: FetchReply) -> FetchResult:
     headers = {name.lower(): value for name, value in reply.headers.items()}
     return FetchResult(str(target.url), reply.status, headers.get("content-type", ""), reply.data, headers)
+
+
+_RECORDED: ContextVar[list[dict[str, Any]] | None] = ContextVar("seen", default=None)
+
+
+# Values of all other headers are masked: one may be a key.
+SHOWN_HEADERS = ("accept", "content-type", "user-agent")
+
+
+MAX_BODY_SHOWN = 4000
+
+
+@contextmanager
+def record_requests() -> Iterator[list[dict[str, Any]]]:
+    """Record the requests of this task within the block, in order; yields the list."""
+    requests: list[dict[str, Any]] = []
+    token = _RECORDED.set(requests)
+    try:
+        yield requests
+    finally:
+        _RECORDED.reset(token)
+
+
+def record_request(method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> None:
+    requests = _RECORDED.get()
+    if requests is None:
+        return
+    shown = {name: value if name.lower() in SHOWN_HEADERS else "•••" for name, value in headers.items()}
+    text = (body or b"")[:MAX_BODY_SHOWN].decode("utf-8", "replace")
+    requests.append({"method": method, "url": mask(url), "headers": shown, "body": mask(text)})

@@ -7,10 +7,16 @@ tool results.
 """
 
 from rightseat.middleware.guardrails.layer import GuardrailPolicies, guardrails
-from rightseat.middleware.guardrails.patterns import PatternList
-from rightseat.middleware.guardrails.rules import GuardrailPolicy, TextRules, UntrustedResultRules
-from rightseat.middleware.guardrails.verdict import Check, Direction, Refuse, Replace
-from rightseat.middleware.guardrails.words import WordList
+from rightseat.middleware.guardrails.matchers import PatternList, WordList
+from rightseat.middleware.guardrails.rules import (
+    Check,
+    Direction,
+    GuardrailPolicy,
+    Refuse,
+    Replace,
+    TextRules,
+    UntrustedResultRules,
+)
 
 __all__ = [
     "Check",

@@ -8,8 +8,7 @@ from typing import Any
 
 from rightseat import errors
 from rightseat.errors import RightseatError
-from rightseat.http.client import ConnectTimeout
-from rightseat.http.response import InvalidHttpResponse
+from rightseat.http.client import ConnectTimeout, InvalidHttpResponse
 from rightseat.http.retry import parse_retry_after
 
 # The API has no code for a too long prompt, only a message.

@@ -10,12 +10,12 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.errors import ConfigError
-from rightseat.http.address import parse_host
+from rightseat.http.client import parse_host
 from rightseat.models.anthropic.client import ANTHROPIC_URL, AnthropicModel
 from rightseat.models.anthropic.request import AnthropicRequestOptions
-from rightseat.types.capabilities import lookup_capabilities as believed
-from rightseat.types.capabilities import override_capabilities
-from rightseat.types.nearest import did_you_mean
+from rightseat.types.model import lookup_capabilities as believed
+from rightseat.types.model import override_capabilities
+from rightseat.types.text import did_you_mean
 
 _CAPABILITY_KEYS = ("tools", "parallel", "schema", "images")
 

@@ -7,15 +7,14 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from rightseat.models.anthropic import known
+from rightseat.models.anthropic import claude
+from rightseat.models.anthropic.claude import DEFAULT_MAX_OUTPUT, ClaudeModel, make_enforceable
 from rightseat.models.anthropic.conversation import (
     PROVIDER,
     ConversationPayload,
     build_conversation,
     sanitize_name,
 )
-from rightseat.models.anthropic.known import DEFAULT_MAX_OUTPUT, ClaudeModel
-from rightseat.models.anthropic.schema import make_enforceable
 from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
 
 MIN_THINKING_BUDGET = 1024
@@ -54,7 +53,7 @@ class AnthropicRequest(Struct, frozen=True):
 
 
 def build_request(name: str, prompt: Prompt, options: AnthropicRequestOptions) -> AnthropicRequest:
-    model = known.find_claude_model(name)
+    model = claude.find_claude_model(name)
     max_tokens = _compute_max_tokens(prompt.settings, options, model)
     thinking = _build_thinking(prompt, options, model, max_tokens)
     thinks = thinking is not None and thinking["type"] != "disabled"
@@ -183,7 +182,7 @@ def _add_settings(
     if stops:
         body["stop_sequences"] = stops
     extra = settings.extra
-    effort = known.clamp_effort(extra.get("reasoning_effort"), model) or known.clamp_effort(
+    effort = claude.clamp_effort(extra.get("reasoning_effort"), model) or claude.clamp_effort(
         options.effort, model
     )
     if effort:

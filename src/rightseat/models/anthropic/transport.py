@@ -16,8 +16,7 @@ import anthropic
 import httpx2
 from yarl import URL
 
-from rightseat.http.client import HttpClient, format_request_head
-from rightseat.http.response import IncompleteResponse, Response
+from rightseat.http.client import HttpClient, IncompleteResponse, Response, format_request_head
 
 SOURCE = "rightseat.response"
 """Key in the httpx response's extensions that holds our Response."""

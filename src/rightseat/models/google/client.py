@@ -21,16 +21,15 @@ from rightseat.errors import (
     UpstreamOverloaded,
     UpstreamRefused,
 )
-from rightseat.http.address import check_headers, parse_base_url
+from rightseat.http.client import check_headers, parse_base_url
 from rightseat.http.retry import call_with_retry
 from rightseat.models.google import request
-from rightseat.models.google.answer import GeminiStreamParser
 from rightseat.models.google.exchange import GoogleExchange, GoogleTimeouts, make_trace_config
 from rightseat.models.google.request import GoogleRequestOptions
 from rightseat.models.google.sdk import genai, types
-from rightseat.types.capabilities import Capabilities
+from rightseat.models.google.stream_parser import GeminiStreamParser
 from rightseat.types.chunks import ModelChunk
-from rightseat.types.model import Prompt
+from rightseat.types.model import Capabilities, Prompt
 
 # Transient errors; a rejected request or a wrong key is not retried.
 _RETRYABLE = {UpstreamError, UpstreamRefused, UpstreamBusy, UpstreamOverloaded}

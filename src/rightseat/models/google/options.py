@@ -10,9 +10,9 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.errors import ConfigError
-from rightseat.http.address import parse_host
-from rightseat.types import capabilities as abilities
-from rightseat.types.nearest import did_you_mean
+from rightseat.http.client import parse_host
+from rightseat.types import model as abilities
+from rightseat.types.text import did_you_mean
 
 if TYPE_CHECKING:
     from rightseat.models.google.client import GoogleModel

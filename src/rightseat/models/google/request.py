@@ -10,11 +10,11 @@ from typing import Any, assert_never
 
 import msgspec
 from msgspec import Struct
+from msgspec.json import encode
 
 from rightseat.errors import CallerError
-from rightseat.models.google.marks import PartMark, read_marks
-from rightseat.models.google.schemas import narrow_parameters, narrow_schema
-from rightseat.types.capabilities import base_model_name
+from rightseat.models.google.stream_parser import PartMark, read_marks
+from rightseat.tools.text_calls.typescript import resolve_ref
 from rightseat.types.messages import (
     FileMessagePart,
     ImageMessagePart,
@@ -23,17 +23,145 @@ from rightseat.types.messages import (
     TextMessagePart,
     ToolCall,
 )
-from rightseat.types.model import Prompt, SamplingSettings, ToolChoice
+from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, base_model_name
+
+SchemaDict = dict[str, Any]
+
+
+# Limits for schemas that explode when references are expanded.
+_MAX_NODES = 5000
+
+
+_MAX_DEPTH = 16
+
+
+_KEPT_KEYS = ("type", "title", "description", "minItems", "maxItems", "minimum", "maximum")
+
+
+_FORMATS = {"date-time", "date", "time", "int32", "int64", "float", "double"}
+
+
+# Keywords written into the description, which the model reads.
+_DESCRIBED_KEYS = (
+    *("pattern", "format", "minLength", "maxLength", "multipleOf", "exclusiveMinimum", "exclusiveMaximum"),
+    *("uniqueItems", "minProperties", "maxProperties", "const", "default"),
+)
+
+
+_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+
+
+def narrow_schema(schema: SchemaDict) -> SchemaDict:
+    """Return the narrowed schema of any value."""
+    return _SchemaNarrower(schema).narrow(schema, ())
+
+
+def narrow_parameters(schema: SchemaDict) -> SchemaDict:
+    """Return the narrowed schema of call arguments, always of type object."""
+    out = narrow_schema(schema)
+    return out if out.get("type") == "object" else {**out, "type": "object"}
+
+
+class _SchemaNarrower:
+    def __init__(self, root: SchemaDict) -> None:
+        self._root = root
+        self._nodes = 0
+
+    def narrow(self, schema: Any, references: tuple[str, ...]) -> SchemaDict:
+        """Narrow one schema node. `references`: the $refs followed so far, to stop at recursion."""
+        self._nodes += 1
+        if not isinstance(schema, dict):
+            return {}
+        pointer = schema.get("$ref")
+        if isinstance(pointer, str):
+            return self._resolve_reference(schema, pointer, references)
+        for part in schema.get("allOf") or ():
+            schema = _merge_all_of(schema, self.narrow(part, references))
+        out = {key: schema[key] for key in _KEPT_KEYS if key in schema}
+        described = dict(schema)
+        if schema.get("format") in _FORMATS:
+            out["format"] = described.pop("format")
+        _add_enum(described, out)
+        self._narrow_children(schema, out, references)
+        if limits := _describe_limits(described):
+            out["description"] = f"{out['description']} ({limits})" if out.get("description") else limits
+        return out
+
+    def _resolve_reference(self, schema: SchemaDict, pointer: str, references: tuple[str, ...]) -> SchemaDict:
+        target = resolve_ref(self._root, pointer)
+        siblings = {key: value for key, value in schema.items() if key != "$ref"}
+        over = pointer in references or len(references) > _MAX_DEPTH or self._nodes > _MAX_NODES
+        if over or not isinstance(target, dict):
+            kind = target.get("type") if isinstance(target, dict) else None
+            return self.narrow({**siblings, "type": kind} if isinstance(kind, str) else siblings, references)
+        return self.narrow({**target, **siblings}, (*references, pointer))
+
+    def _narrow_children(self, schema: SchemaDict, out: SchemaDict, references: tuple[str, ...]) -> None:
+        if isinstance(properties := schema.get("properties"), dict):
+            out["properties"] = {name: self.narrow(one, references) for name, one in properties.items()}
+            if required := [name for name in schema.get("required") or () if name in properties]:
+                out["required"] = required
+        if isinstance(more := schema.get("additionalProperties"), bool | dict):
+            out["additionalProperties"] = more if isinstance(more, bool) else self.narrow(more, references)
+        items = schema.get("items")
+        if isinstance(items, dict):
+            out["items"] = self.narrow(items, references)
+        # Older drafts write tuples as a list in `items`.
+        if isinstance(tuple_ := schema.get("prefixItems", items), list):
+            out["prefixItems"] = [self.narrow(one, references) for one in tuple_]
+        if isinstance(choices := schema.get("anyOf") or schema.get("oneOf"), list):
+            out["anyOf"] = [self.narrow(one, references) for one in choices]
+
+
+def _merge_all_of(schema: SchemaDict, part: SchemaDict) -> SchemaDict:
+    """Merge one `allOf` part into the schema, whose own keywords win."""
+    out = {**part, **schema}
+    if "properties" in part:
+        out["properties"] = {**part["properties"], **schema.get("properties", {})}
+    if "required" in part:
+        out["required"] = list(dict.fromkeys([*schema.get("required", ()), *part["required"]]))
+    return out
+
+
+def _add_enum(schema: SchemaDict, out: SchemaDict) -> None:
+    """Write `enum` or `const` to `out` if all its values can be listed; remove `const` from `schema`."""
+    values = [schema["const"]] if "const" in schema else schema.get("enum")
+    if not isinstance(values, list):
+        return
+    kinds = [_TYPES.get(type(value)) for value in values]
+    if "type" not in out and None not in kinds:
+        distinct = [kind for kind in dict.fromkeys(kinds) if kind]
+        out["type"] = distinct[0] if len(distinct) == 1 else distinct
+    listed = [
+        value for value in values if isinstance(value, str | int | float) and not isinstance(value, bool)
+    ]
+    if listed and len(listed) >= len([kind for kind in kinds if kind != "null"]):
+        out["enum"] = listed
+        schema.pop("const", None)
+
+
+def _describe_limits(schema: SchemaDict) -> str:
+    return "; ".join(f"{key}: {encode(schema[key]).decode()}" for key in _DESCRIBED_KEYS if key in schema)
+
 
 Json = dict[str, Any]
 
+
 # Google's placeholder signature for calls of other models; Gemini 3 refuses unsigned calls.
 SKIP_SIGNATURE = b"skip_thought_signature_validator"
+
+
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*?;base64,", re.ASCII)
+
+
 _MODES = {"none": "NONE", "required": "ANY", "named": "ANY"}
+
+
 _SCHEMA_INSTRUCTION = (
     "When you answer in words, answer with one JSON value that fits this JSON Schema, and nothing else:\n"
 )
+
+
 _EXTRA_SETTINGS = ("top_k", "presence_penalty", "frequency_penalty")
 
 

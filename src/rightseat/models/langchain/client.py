@@ -4,17 +4,157 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
+from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable
+from langchain_core.runnables.base import RunnableBindingBase
+
+from rightseat.config.loading import import_object
+from rightseat.errors import ConfigError, Misused
 from rightseat.models.langchain import request
-from rightseat.models.langchain.answer import LangChainStreamParser
-from rightseat.models.langchain.binding import bind_prompt, format_tools
-from rightseat.models.langchain.reading import END, LangChainTimeouts, TimedReader, iterate_in_thread
-from rightseat.models.langchain.source import RunnableSource
-from rightseat.types.capabilities import Capabilities
+from rightseat.models.langchain.stream_parser import LangChainStreamParser
+from rightseat.models.langchain.timed_reader import END, LangChainTimeouts, TimedReader, iterate_in_thread
 from rightseat.types.chunks import ModelChunk
-from rightseat.types.model import Prompt
+from rightseat.types.model import Capabilities, Prompt, ToolSpec
+
+
+def load_target(target: str) -> Any:
+    """Import and return the object; raise ConfigError if it is neither a Runnable nor callable."""
+    module, colon, attribute = target.partition(":")
+    if not (module and colon and attribute):
+        raise ConfigError(f"langchain:{target} is not of the form langchain:MODULE:NAME.")
+    try:
+        loaded: Any = import_object(target)
+    except ConfigError as error:
+        raise ConfigError(f"langchain:{error.message}") from error
+    if not isinstance(loaded, Runnable) and not callable(loaded):
+        raise ConfigError(
+            f"langchain:{target} is a {type(loaded).__name__}: name a chat model, a Runnable, "
+            "a function that makes one, or a function that answers messages."
+        )
+    return loaded
+
+
+class RunnableSource:
+    """A target and its Runnable; a factory is called once, on first use."""
+
+    def __init__(self, target: Any) -> None:
+        self._target = target
+        self._runnable: Runnable[Any, Any] | None = target if isinstance(target, Runnable) else None
+
+    @property
+    def answer_function(self) -> Callable[..., Any] | None:
+        """The target if it is a function that takes the messages, else None."""
+        return None if self._runnable is not None or not _takes_arguments(self._target) else self._target
+
+    @property
+    def wants_tools(self) -> bool:
+        return "tools" in inspect.signature(self._target).parameters
+
+    async def get_runnable(self) -> Runnable[Any, Any]:
+        if self._runnable is None:
+            runnable = self._target()
+            if inspect.isawaitable(runnable):
+                runnable = await runnable
+            if not isinstance(runnable, Runnable):
+                raise Misused(
+                    f"The LangChain factory gives {type(runnable).__name__}: let it return a model or a Runnable."
+                )
+            self._runnable = runnable
+        return self._runnable
+
+
+def _takes_arguments(target: Any) -> bool:
+    if inspect.isclass(target):
+        return False
+    try:
+        parameters = inspect.signature(target).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return any(one.kind in kinds and one.default is one.empty for one in parameters)
+
+
+# Field names that models use for each setting.
+_SETTING_FIELDS: dict[str, tuple[str, ...]] = {
+    "temperature": ("temperature",),
+    "top_p": ("top_p",),
+    "max_tokens": ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict"),
+    "seed": ("seed",),
+}
+
+
+def bind_prompt(runnable: Runnable[Any, Any], prompt: Prompt) -> Runnable[Any, Any]:
+    """Return the bound Runnable. Unsupported settings are dropped; unsupported forced tools raise Misused."""
+    settings = _collect_settings(unwrap_chat_model(runnable), prompt)
+    if prompt.callable_tools:
+        runnable = _bind_tools(runnable, prompt)
+    return runnable.bind(**settings) if settings else runnable
+
+
+def unwrap_chat_model(runnable: Any) -> BaseChatModel | None:
+    """Return the chat model behind a Runnable and its bindings, or None."""
+    while isinstance(runnable, RunnableBindingBase):
+        runnable = runnable.bound
+    return runnable if isinstance(runnable, BaseChatModel) else None
+
+
+def supports_tools(runnable: Any) -> bool:
+    model = unwrap_chat_model(runnable)
+    if model is None:
+        return hasattr(runnable, "bind_tools")
+    return type(model).bind_tools is not BaseChatModel.bind_tools
+
+
+def _collect_settings(model: BaseChatModel | None, prompt: Prompt) -> dict[str, Any]:
+    if model is None:
+        return {}
+    fields = type(model).model_fields
+    values: dict[str, Any] = {}
+    for setting, names in _SETTING_FIELDS.items():
+        value = getattr(prompt.settings, setting)
+        name = next((name for name in names if name in fields), None)
+        if value is not None and name is not None:
+            values[name] = value
+    if prompt.settings.stop:
+        values["stop"] = list(prompt.settings.stop)
+    return values
+
+
+def _bind_tools(runnable: Runnable[Any, Any], prompt: Prompt) -> Runnable[Any, Any]:
+    if not supports_tools(runnable):
+        # A chain without bind_tools runs without tools, unless a call is forced.
+        if unwrap_chat_model(runnable) is None and not prompt.requires_tool_call:
+            return runnable
+        raise Misused(
+            f"The LangChain model {type(unwrap_chat_model(runnable) or runnable).__name__} takes no tools: it has no "
+            "bind_tools. Take another model, or an assistant without tools."
+        )
+    if isinstance(runnable, RunnableBindingBase):
+        # Keep earlier bindings: bind the tools to the inner model.
+        rebound: Runnable[Any, Any] = runnable.model_copy(
+            update={"bound": _bind_tools(runnable.bound, prompt)}
+        )
+        return rebound
+    bind: Any = getattr(runnable, "bind_tools", None)
+    tools = format_tools(prompt.tools)
+    if not prompt.requires_tool_call:
+        with_tools: Runnable[Any, Any] = bind(tools)
+        return with_tools
+    choice = prompt.tool_choice.name if prompt.tool_choice.mode == "named" else "any"
+    forced: Runnable[Any, Any] = bind(tools, tool_choice=choice)
+    return forced
+
+
+def format_tools(tools: tuple[ToolSpec, ...]) -> list[dict[str, Any]]:
+    return [_format_tool(tool) for tool in tools]
+
+
+def _format_tool(tool: ToolSpec) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": {**function, "strict": True} if tool.strict else function}
 
 
 class LangChainModel:

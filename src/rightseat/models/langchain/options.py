@@ -10,8 +10,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightseat.errors import ConfigError
-from rightseat.types import capabilities as abilities
-from rightseat.types.nearest import did_you_mean
+from rightseat.types import model as abilities
+from rightseat.types.text import did_you_mean
 
 if TYPE_CHECKING:
     from rightseat.models.langchain.client import LangChainModel
@@ -40,10 +40,14 @@ def model(name: str, options: Mapping[str, Any]) -> LangChainModel:
     """Make the model; imports the target now, so that its errors show at start."""
     parsed = _parse_options(name, options)
     try:
-        from rightseat.models.langchain.binding import supports_tools, unwrap_chat_model
-        from rightseat.models.langchain.client import LangChainModel
-        from rightseat.models.langchain.reading import LangChainTimeouts
-        from rightseat.models.langchain.source import RunnableSource, load_target
+        from rightseat.models.langchain.client import (
+            LangChainModel,
+            RunnableSource,
+            load_target,
+            supports_tools,
+            unwrap_chat_model,
+        )
+        from rightseat.models.langchain.timed_reader import LangChainTimeouts
     except ImportError as error:
         raise ConfigError(
             f"The model langchain:{name} needs LangChain. Install it with: pip install 'rightseat[langchain]'"

@@ -7,7 +7,7 @@ from typing import Any, assert_never
 import msgspec
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from rightseat.models.langchain.thoughts import read_signed_blocks
+from rightseat.models.langchain.stream_parser import read_signed_blocks
 from rightseat.types.messages import (
     FileMessagePart,
     ImageMessagePart,

@@ -5,27 +5,198 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
-from typing import Any, Literal, TypeVar
+import math
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Generic, Literal, TypeVar
 
 import aiohttp
 import msgspec
+from msgspec import Struct
 from yarl import URL
 
+from rightseat import errors
 from rightseat.config.secret import Secret
 from rightseat.errors import CallerError, RightseatError
-from rightseat.http import address as http
+from rightseat.http import client as http
 from rightseat.http.sse import SseParser
-from rightseat.models.llamacpp import faults
-from rightseat.models.llamacpp.silence import IdleWatchdog
-from rightseat.models.llamacpp.wire import CompletionChunk, TokenizeResponse, TokenPiece
+from rightseat.types.events import Usage
+
+ItemT = TypeVar("ItemT")
+
+
+class Timings(Struct, frozen=True):
+    """Token counts and times: `cache_n` cached prompt tokens, `prompt_n` read, `predicted_n` generated."""
+
+    cache_n: int = 0
+    prompt_n: int = 0
+    prompt_ms: float = 0
+    predicted_n: int = 0
+    predicted_ms: float = 0
+
+
+class CompletionChunk(Struct, frozen=True):
+    """A chunk of a completion. Counts, timings and stop reason are set in the last one (`stop`)."""
+
+    content: str = ""
+    tokens: list[int] = []
+    index: int = 0
+    id_slot: int = -1
+    stop: bool = False
+    stop_type: str = ""
+    stopping_word: str = ""
+    truncated: bool = False
+    tokens_evaluated: int = 0
+    tokens_predicted: int = 0
+    completion_probabilities: list[dict[str, Any]] = []
+    timings: Timings | None = None
+    prompt_progress: Any = None
+    error: Any = None
+
+    @property
+    def cached_tokens(self) -> int:
+        """Prompt tokens served from the KV cache."""
+        return 0 if self.timings is None else self.timings.cache_n
+
+    @property
+    def usage(self) -> Usage:
+        return Usage(self.tokens_evaluated, self.tokens_predicted, self.cached_tokens)
+
+
+class TokenPiece(Struct, frozen=True):
+    """A token id with its text; `piece` is a list of bytes if the token is not valid UTF-8."""
+
+    id: int
+    piece: str | list[int]
+
+
+class TokenizeResponse(Struct, Generic[ItemT], frozen=True):
+    tokens: list[ItemT]
+
+
+def make_unreachable_error() -> RightseatError:
+    return errors.UpstreamRefused("The llama-server cannot be reached: check that it runs, and its address.")
+
+
+def make_incomplete_error() -> RightseatError:
+    return errors.Incomplete("The llama-server stopped in the middle of an answer: try again.")
+
+
+def make_timeout_error(seconds: float, begun: bool) -> RightseatError:
+    problem = "fell silent" if begun else "did not begin to answer"
+    return errors.UpstreamTimeout(
+        f"The llama-server {problem} for {seconds:g} s: try again, or with less text."
+    )
+
+
+def make_garbled_error(why: str) -> RightseatError:
+    return errors.UpstreamGarbled(
+        f"The llama-server sent what cannot be read ({why}): check that the address is a llama-server's."
+    )
+
+
+def error_from_response(status: int, body: bytes) -> RightseatError:
+    try:
+        parsed = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        parsed = None
+    return error_from_object(status, parsed.get("error") if isinstance(parsed, dict) else None)
+
+
+def error_from_object(status: int, error: Any) -> RightseatError:
+    """Return the error for an `error` object in a response body or in a stream."""
+    error = error if isinstance(error, dict) else {}
+    code = error.get("code")
+    status = code if isinstance(code, int) and 400 <= code < 600 else status
+    message = error.get("message")
+    message = message.lower() if isinstance(message, str) else ""
+    if error.get("type") == "exceed_context_size_error" or "context size" in message:
+        return _make_context_error(error)
+    if status == 400 and "grammar" in message:
+        return errors.CallerError(
+            "The model's server does not take this grammar: check it, or simplify the schema.",
+            param="grammar",
+        )
+    return _error_from_status(status)
+
+
+def _make_context_error(error: dict[str, Any]) -> RightseatError:
+    prompt_tokens, context_window = error.get("n_prompt_tokens"), error.get("n_ctx")
+    if type(prompt_tokens) is int and type(context_window) is int:
+        return errors.ContextTooLong(
+            f"The prompt has {prompt_tokens} tokens, and the model has room for {context_window}: "
+            f"cut at least {max(1, prompt_tokens - context_window + 1)} tokens of messages or tools, or serve it with more."
+        )
+    return errors.ContextTooLong(
+        "The conversation does not fit the model's context: cut messages or tools, or serve it with more."
+    )
+
+
+def _error_from_status(status: int) -> RightseatError:
+    if status in (401, 403):
+        return errors.UpstreamDenied("The llama-server refused our key: check its api_key.")
+    if status == 429:
+        return errors.UpstreamBusy("The llama-server has too much to do: try later.")
+    if status == 503:
+        return errors.UpstreamOverloaded(
+            "The llama-server is still loading its model: try later.", retry_after=1
+        )
+    if status in (404, 405, 501) or 300 <= status < 400:
+        return errors.UpstreamRejected(
+            f"The llama-server does not offer this (HTTP {status}): "
+            "check its address, and that it was started with what is asked of it."
+        )
+    if status in (400, 413, 422):
+        return errors.CallerError(
+            "The llama-server does not take this request: check its settings; the debug log has the reason."
+        )
+    return errors.UpstreamError(f"The llama-server failed (HTTP {status}): try again.")
+
+
+class IdleWatchdog:
+    """Calls `on_idle` once a read is overdue. The reader sets `deadline` before it waits and NEVER when it
+    has data, so that a slow consumer does not count. `step` is the check interval."""
+
+    NEVER = math.inf
+
+    __slots__ = ("_loop", "_on_idle", "_step", "_timer", "deadline", "expired", "time")
+
+    def __init__(self, on_idle: Callable[[], None], step: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._on_idle = on_idle
+        self._step = step
+        self.time = self._loop.time
+        self.deadline = self.NEVER
+        self.expired = False
+        self._timer = self._loop.call_later(step, self._check_deadline)
+
+    def stop(self) -> None:
+        self._timer.cancel()
+
+    def _check_deadline(self) -> None:
+        now = self.time()
+        if now < self.deadline:
+            # A read that starts after this check is not due before the next one.
+            self._timer = self._loop.call_at(min(self.deadline, now + self._step), self._check_deadline)
+        else:
+            self.expired = True
+            self._on_idle()
+
 
 _MAX_ERROR_BODY = 64 << 10
+
+
 _MAX_BODY = 64 << 20
+
+
 _ERROR_SECONDS = 2.0
+
+
 _CONNECTION_ERRORS = (aiohttp.ClientError, OSError)
 
+
 log = logging.getLogger(__name__)
+
+
 T = TypeVar("T")
 
 
@@ -85,7 +256,7 @@ class LlamaServerClient:
                     answers_left -= piece.stop
                     yield piece
                 if not data and answers_left > 0:
-                    raise faults.make_incomplete_error()
+                    raise make_incomplete_error()
         finally:
             watchdog.stop()
             response.close()
@@ -103,7 +274,7 @@ class LlamaServerClient:
         found = await self._request_json("detokenize", {"tokens": tokens}, dict[str, Any])
         text = found.get("content")
         if not isinstance(text, str):
-            raise faults.make_garbled_error("no text for tokens")
+            raise make_garbled_error("no text for tokens")
         return text
 
     async def embed(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -144,7 +315,7 @@ class LlamaServerClient:
         try:
             return msgspec.json.decode(await self._read_body(response), type=response_type)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise faults.make_garbled_error(f"unexpected JSON from /{path.partition('?')[0]}") from error
+            raise make_garbled_error(f"unexpected JSON from /{path.partition('?')[0]}") from error
         finally:
             response.close()
 
@@ -157,8 +328,8 @@ class LlamaServerClient:
             return await response.content.readany()
         except _CONNECTION_ERRORS as error:
             if watchdog.expired:
-                raise faults.make_timeout_error(timeout, begun) from error
-            raise faults.make_incomplete_error() from error
+                raise make_timeout_error(timeout, begun) from error
+            raise make_incomplete_error() from error
         finally:
             watchdog.deadline = IdleWatchdog.NEVER
 
@@ -169,11 +340,11 @@ class LlamaServerClient:
                 while piece := await response.content.readany():
                     data += piece
                     if len(data) > _MAX_BODY:
-                        raise faults.make_garbled_error(f"more than {_MAX_BODY >> 20} MB")
+                        raise make_garbled_error(f"more than {_MAX_BODY >> 20} MB")
         except TimeoutError as error:
-            raise faults.make_timeout_error(self._first_token_timeout, True) from error
+            raise make_timeout_error(self._first_token_timeout, True) from error
         except _CONNECTION_ERRORS as error:
-            raise faults.make_incomplete_error() from error
+            raise make_incomplete_error() from error
         return bytes(data)
 
     async def _open_response(
@@ -190,23 +361,23 @@ class LlamaServerClient:
                     method, url, data=data, headers=self._headers, allow_redirects=False
                 )
         except aiohttp.ConnectionTimeoutError as error:
-            raise faults.make_unreachable_error() from error
+            raise make_unreachable_error() from error
         except TimeoutError as error:
-            raise faults.make_timeout_error(seconds, False) from error
+            raise make_timeout_error(seconds, False) from error
         except aiohttp.ClientConnectorError as error:
-            raise faults.make_unreachable_error() from error
+            raise make_unreachable_error() from error
         except aiohttp.ClientResponseError as error:
-            raise faults.make_garbled_error("not HTTP") from error
+            raise make_garbled_error("not HTTP") from error
         except _CONNECTION_ERRORS as error:
             # The request may have arrived, so it must not be retried.
-            raise faults.make_incomplete_error() from error
+            raise make_incomplete_error() from error
         if response.status == 200:
             return response
         raise await _read_error(response)
 
     def _get_session(self) -> aiohttp.ClientSession:
         if self._closed:
-            raise faults.make_unreachable_error()
+            raise make_unreachable_error()
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 # A llama-server closes idle connections without notice, so reused ones sometimes break.
@@ -230,9 +401,9 @@ def _decode_chunk(payload: bytes) -> CompletionChunk:
     try:
         chunk = msgspec.json.decode(payload, type=CompletionChunk)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise faults.make_garbled_error("a piece of an answer is not its JSON") from error
+        raise make_garbled_error("a piece of an answer is not its JSON") from error
     if chunk.error is not None:
-        raise faults.error_from_object(500, chunk.error)
+        raise error_from_object(500, chunk.error)
     return chunk
 
 
@@ -244,4 +415,4 @@ async def _read_error(response: aiohttp.ClientResponse) -> RightseatError:
                 body += data
     response.close()
     log.debug("llama-server: HTTP %d %r", response.status, body[:300])
-    return faults.error_from_response(response.status, body)
+    return error_from_response(response.status, body)

@@ -2,17 +2,134 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from rightseat.errors import CallerError, NotConfigured, UpstreamError
-from rightseat.models.llamacpp.embedding import Embedder
+from rightseat.models.llamacpp import slot_scheduler
+from rightseat.models.llamacpp.client import CompletionChunk, LlamaServerClient
+from rightseat.models.llamacpp.completion import build_sampling
 from rightseat.models.llamacpp.model import LlamaCppChatModel, LlamaServer, ModelDescriber, PromptOptions
-from rightseat.models.llamacpp.raw import stream_raw_completion
-from rightseat.types.chunks import ModelChunk
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
+from rightseat.types.events import Usage
 from rightseat.types.model import Prompt, RawPrompt, SamplingSettings
 from rightseat.types.streams import closing
+
+# OpenAI's default: raw text has no natural end, and a small model would fill its context.
+DEFAULT_MAX_TOKENS = 16
+
+
+# The engine parses grammars recursively; unbounded nesting would crash its process.
+MAX_GRAMMAR_CHARS = 256 << 10
+
+
+MAX_GRAMMAR_DEPTH = 200
+
+
+async def stream_raw_completion(
+    server: LlamaServer, raw: RawPrompt, settings: SamplingSettings
+) -> AsyncIterator[ModelChunk]:
+    body = build_raw_request(raw, settings)
+    if raw.echo:
+        text = raw.text
+        yield TextChunk(text if isinstance(text, str) else await (await server.client()).detokenize([*text]))
+    async with closing(slot_scheduler.stream_in_slot(server, body)) as pieces:
+        async for piece in pieces:
+            token_logprobs = None if raw.logprobs is None else format_raw_logprobs(piece, raw.logprobs)
+            if piece.content or token_logprobs:
+                yield TextChunk(piece.content, token_logprobs and {"content": token_logprobs})
+            if piece.stop:
+                yield UsageChunk(Usage(piece.tokens_evaluated, piece.tokens_predicted))
+                yield FinishChunk("stop" if piece.stop_type in ("eos", "word") else "length")
+
+
+def build_raw_request(raw: RawPrompt, settings: SamplingSettings) -> dict[str, Any]:
+    """Build the body of /completion; unset options are omitted."""
+    check_raw_grammar(raw.grammar)
+    body: dict[str, Any] = {
+        "prompt": raw.text if isinstance(raw.text, str) else [*raw.text],
+        "cache_prompt": True,
+        **build_sampling(settings, default_max_tokens=DEFAULT_MAX_TOKENS),
+    }
+    if settings.stop:
+        body["stop"] = list(settings.stop)
+    if raw.grammar:
+        body["grammar"] = raw.grammar
+    if raw.logprobs is not None:
+        # With logprobs = 0 the chosen token's own logprob is still wanted.
+        body["n_probs"] = max(1, raw.logprobs)
+    return body
+
+
+def check_raw_grammar(grammar: str) -> None:
+    depth = deepest = 0
+    for sign in grammar:
+        depth += (sign == "(") - (sign == ")")
+        deepest = max(deepest, depth)
+    if len(grammar) > MAX_GRAMMAR_CHARS or deepest > MAX_GRAMMAR_DEPTH:
+        raise CallerError("grammar: it is too long or too deeply nested. Simplify it.", param="grammar")
+
+
+def format_raw_logprobs(chunk: CompletionChunk, top: int) -> list[dict[str, Any]]:
+    """Return logprobs in the chat completions form; doors convert them as needed."""
+    return [
+        _format_raw_logprob(found)
+        | {"top_logprobs": [_format_raw_logprob(one) for one in (found.get("top_logprobs") or [])[:top]]}
+        for found in chunk.completion_probabilities
+        # The end-of-text token has no text.
+        if found.get("token")
+    ]
+
+
+def _format_raw_logprob(probability: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "token": probability.get("token", ""),
+        "logprob": probability.get("logprob", 0.0),
+        "bytes": probability.get("bytes"),
+    }
+
+
+# Keys that a llama-server accepts; others such as `user` are dropped.
+_FORWARDED_KEYS = ("input", "encoding_format")
+
+
+class EmbeddingServer(Protocol):
+    """A ManagedServer, SharedServer or AttachedServer."""
+
+    def start(self) -> Awaitable[None]: ...
+    def close(self) -> Awaitable[None]: ...
+    def client(self) -> Awaitable[LlamaServerClient]: ...
+
+
+class Embedder:
+    """Computes embeddings. `owns_server`: the embedder starts and closes its server."""
+
+    def __init__(self, server: EmbeddingServer, *, owns_server: bool = True) -> None:
+        self._server = server
+        self._owns_server = owns_server
+
+    async def embed(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Handle an OpenAI embeddings request. `input` is a text, token ids, or a list of either."""
+        if "dimensions" in body:
+            raise CallerError("dimensions: a local model's vectors have one length.", param="dimensions")
+        _check_input(body.get("input"))
+        if self._owns_server:
+            await self._server.start()
+        client = await self._server.client()
+        return await client.embed({name: body[name] for name in _FORWARDED_KEYS if name in body})
+
+    async def close(self) -> None:
+        if self._owns_server:
+            await self._server.close()
+
+
+def _check_input(value: object) -> None:
+    items = value if isinstance(value, list) else [value]
+    if not items or any(item in ("", []) for item in items):
+        raise CallerError("input: an empty text has no vector. Leave it out.", param="input")
+    if len({type(item) for item in items}) > 1:
+        raise CallerError("input: texts and tokens do not go together. Send one kind.", param="input")
 
 
 class LlamaCppModel(LlamaCppChatModel):

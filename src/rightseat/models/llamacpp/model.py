@@ -7,19 +7,26 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import json
 import logging
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Literal, Protocol
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat.errors import CallerError, ContextTooLong
-from rightseat.models.llamacpp import choosing, control, request, room, sessions
+from rightseat.errors import CallerError, ConfigError, ContextTooLong
+from rightseat.models.llamacpp import control_tokens, gguf, slot_scheduler, tool_ranking
 from rightseat.models.llamacpp import prompt_log as lens
-from rightseat.models.llamacpp.answer import CompletionReader
-from rightseat.models.llamacpp.client import LlamaServerClient
-from rightseat.models.llamacpp.control import ControlTokenDiscovery, ControlTokens
+from rightseat.models.llamacpp.client import CompletionChunk, LlamaServerClient
+from rightseat.models.llamacpp.completion import CompletionReader, build_request_body
+from rightseat.models.llamacpp.control_tokens import (
+    ControlTokenDiscovery,
+    ControlTokens,
+    select_control_tokens,
+)
 from rightseat.models.llamacpp.formats import (
     GENERIC,
     FormatContext,
@@ -28,16 +35,42 @@ from rightseat.models.llamacpp.formats import (
     detect_format,
     get_format,
 )
-from rightseat.models.llamacpp.formats.thinking import ThinkingTags
+from rightseat.models.llamacpp.formats.answer_grammar import ThinkingTags
 from rightseat.models.llamacpp.sandbox import Clock
-from rightseat.models.llamacpp.seats import common_prefix_length
-from rightseat.models.llamacpp.template import ChatTemplate, TemplateSources, load_template
-from rightseat.models.llamacpp.wire import CompletionChunk
+from rightseat.models.llamacpp.slot_scheduler import common_prefix_length
+from rightseat.models.llamacpp.template import (
+    MAX_TEMPLATE_CHARS,
+    ChatTemplate,
+    TemplateSources,
+    load_chatml,
+    load_template,
+    sources_from_header,
+    sources_from_props,
+)
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.messages import TextMessagePart as TextPart
 from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
+from rightseat.types.text import closest_match
+
+
+def add_largest_part(error: ContextTooLong, prompt: Prompt) -> ContextTooLong:
+    """Return the error with the name and share of the prompt's largest part."""
+    sizes = {
+        f"message {number} ({message.role})": len(message.text) + sum(len(c.arguments) for c in message.calls)
+        for number, message in enumerate(prompt.messages, 1)
+    }
+    if prompt.tools:
+        tools = [(tool.name, tool.description, tool.parameters) for tool in prompt.tools]
+        sizes["the tools"] = len(json.dumps(tools))
+    total = sum(sizes.values())
+    if len(sizes) < 2 or not total:
+        return error
+    largest = max(sizes, key=lambda name: sizes[name])
+    share = round(100 * sizes[largest] / total)
+    return ContextTooLong(f"{error.message} The largest part is {largest}, about {share} % of it.")
+
 
 log = logging.getLogger(__name__)
 
@@ -72,10 +105,10 @@ class PromptOptions(Struct, frozen=True, kw_only=True):
 
 
 class ModelDescription(Struct, frozen=True):
-    """Templates of a model, and its control tokens (`control`) if its vocabulary is readable."""
+    """Templates of a model, and its control tokens if its vocabulary is readable."""
 
     sources: TemplateSources
-    control: ControlTokens | None = None
+    control_tokens: ControlTokens | None = None
 
 
 class ChatFormat(Struct, frozen=True):
@@ -124,7 +157,9 @@ class LlamaCppChatModel:
                 try:
                     await self._load_chat_format(self._description.sources.default)
                     for text in self._options.precached_prompts:
-                        await sessions.precache_prefix(self._server, await self._find_prompt_prefix(text))
+                        await slot_scheduler.precache_prefix(
+                            self._server, await self._find_prompt_prefix(text)
+                        )
                 except BaseException:
                     self._description = None
                     raise
@@ -138,7 +173,7 @@ class LlamaCppChatModel:
         prompt = await self._choose_tool(prompt)
         plan, text = await self._plan_prompt(prompt)
         options = self._options
-        body = request.build_request_body(
+        body = build_request_body(
             plan,
             text,
             prompt.settings,
@@ -147,7 +182,9 @@ class LlamaCppChatModel:
             has_adapter=options.has_adapter,
         )
         reader = CompletionReader(plan, prompt.settings)
-        completion = sessions.stream_in_slot(self._server, body, sessions.get_conversation(prompt))
+        completion = slot_scheduler.stream_in_slot(
+            self._server, body, slot_scheduler.get_conversation(prompt)
+        )
         try:
             async with closing(completion) as pieces:
                 async for piece in pieces:
@@ -156,7 +193,7 @@ class LlamaCppChatModel:
                     if reader.finished:
                         return
         except ContextTooLong as error:
-            raise room.add_largest_part(error, prompt) from error
+            raise add_largest_part(error, prompt) from error
 
     async def tokenize(self, text: str, *, special: bool = True, add: bool = False) -> list[int]:
         await self.start()
@@ -175,7 +212,7 @@ class LlamaCppChatModel:
         chat_format = await self._load_chat_format(description.sources.select(True))
         if not isinstance(chat_format.format, GENERIC):
             return prompt
-        choice = await choosing.choose_tool(self._server, prompt)
+        choice = await tool_ranking.choose_tool(self._server, prompt)
         # With parallel calls a small model repeats the same call until the limit.
         settings = replace(prompt.settings, parallel_calls=prompt.settings.parallel_calls or False)
         return replace(prompt, tool_choice=choice, settings=settings)
@@ -208,12 +245,12 @@ class LlamaCppChatModel:
             )
             plan, rendered = _render_plan(chat_format, context)
         if self._adds_bos is None:
-            self._adds_bos = await control.adds_bos(client)
-        rendered = control.remove_double_bos(
+            self._adds_bos = await control_tokens.adds_bos(client)
+        rendered = control_tokens.remove_double_bos(
             rendered + plan.answer_prefix, description.sources.bos, self._adds_bos
         )
         lens.record_prompt(self.name, rendered, plan.grammar)
-        return plan, await control.tokenize_prompt(rendered, client)
+        return plan, await control_tokens.tokenize_prompt(rendered, client)
 
     async def _find_prompt_prefix(self, system: str) -> str | list[int]:
         """Return the common prefix of all prompts with this system message."""
@@ -227,8 +264,8 @@ class LlamaCppChatModel:
     async def _find_control_tokens(
         self, description: ModelDescription, prompt: Prompt, client: LlamaServerClient
     ) -> ControlTokens:
-        if description.control is not None:
-            return description.control
+        if description.control_tokens is not None:
+            return description.control_tokens
         if self._discovery is None:
             self._discovery = ControlTokenDiscovery(client)
         texts = [part.text for message in prompt.messages for part in message.parts if hasattr(part, "text")]
@@ -273,3 +310,69 @@ def _check_text_only(prompt: Prompt) -> None:
     for message in prompt.messages:
         if any(not isinstance(part, TextPart) for part in message.parts):
             raise CallerError("This model reads text only: send no images or files.")
+
+
+CHATML = "chatml"
+
+
+class TemplateChoice(msgspec.Struct, frozen=True):
+    """A configured chat template: its text, or the name of one of the model's. Empty: the model's default."""
+
+    text: str = ""
+    name: str = ""
+
+    def resolve(self, own: TemplateSources, named: dict[str, str]) -> TemplateSources:
+        if self.name:
+            if self.name not in named:
+                near = closest_match(self.name, named)
+                question = f" Did you mean {near!r}?" if near else ""
+                known = ", ".join((CHATML, *named))
+                raise ConfigError(
+                    f"chat_template: {self.name!r} is no file, and the model has no template of that name."
+                    f"{question} Known: {known}."
+                )
+            return TemplateSources(named[self.name], None, own.bos, own.eos)
+        return TemplateSources(self.text, None, own.bos, own.eos) if self.text else own
+
+
+def parse_template_choice(value: str | None) -> TemplateChoice:
+    """Parse the `chat_template` option: a file, `chatml`, or the name of one of the model's templates."""
+    if not value:
+        return TemplateChoice()
+    if value == CHATML:
+        return TemplateChoice(text=load_chatml())
+    path = Path(value).expanduser()
+    if not path.is_file():
+        if path.suffix or len(path.parts) > 1:
+            raise ConfigError(f"chat_template: there is no file {value}.", param="chat_template")
+        return TemplateChoice(name=value)
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise ConfigError(f"chat_template: {value} cannot be read as text.", param="chat_template") from None
+    if not text.strip() or len(text) > MAX_TEMPLATE_CHARS:
+        raise ConfigError(f"chat_template: {value} is empty or too long.", param="chat_template")
+    return TemplateChoice(text=text)
+
+
+def describe_from_file(path: Path, template: TemplateChoice) -> ModelDescriber:
+    async def describe(server: LlamaServer, /) -> ModelDescription:
+        # Reading a vocabulary of some hundred thousand tokens would block the event loop.
+        header = await asyncio.to_thread(gguf.read_header, path)
+        sources = template.resolve(sources_from_header(header), header.templates)
+        written = sources.default + (sources.tool_use or "")
+        return ModelDescription(
+            sources, select_control_tokens(header.control_tokens, header.added_tokens, written)
+        )
+
+    return describe
+
+
+def describe_from_server(template: TemplateChoice) -> ModelDescriber:
+    """Describe the model of an attached server. Control tokens stay unknown and are discovered per prompt."""
+
+    async def describe(server: LlamaServer, /) -> ModelDescription:
+        props = await (await server.client()).get_props()
+        return ModelDescription(template.resolve(sources_from_props(props), {}))
+
+    return describe

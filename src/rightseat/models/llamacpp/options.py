@@ -12,16 +12,18 @@ from msgspec.structs import replace
 
 from rightseat.config.secret import Secret
 from rightseat.errors import ConfigError
-from rightseat.models.llamacpp import formats, gguf, prefixes, weights
+from rightseat.models.llamacpp import formats, gguf, prefix_cache, weights
 from rightseat.models.llamacpp.client import parse_server_url
-from rightseat.models.llamacpp.embedding import Embedder
-from rightseat.models.llamacpp.engine import AttachedServer
-from rightseat.models.llamacpp.known import describe_from_file, describe_from_server, parse_template_choice
-from rightseat.models.llamacpp.local import LlamaCppModel
-from rightseat.models.llamacpp.model import PromptOptions
-from rightseat.models.llamacpp.pool import SharedServer
+from rightseat.models.llamacpp.local import Embedder, LlamaCppModel
+from rightseat.models.llamacpp.model import (
+    PromptOptions,
+    describe_from_file,
+    describe_from_server,
+    parse_template_choice,
+)
 from rightseat.models.llamacpp.process import LaunchOptions, SupervisionPolicy
-from rightseat.types.nearest import did_you_mean
+from rightseat.models.llamacpp.servers import AttachedServer, SharedServer
+from rightseat.types.text import did_you_mean
 
 Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0)]
@@ -231,7 +233,7 @@ def _prompt_cache_folder(settings: LocalOptions) -> Path | None:
         if settings.prompt_cache
         else weights.cache_folder() / "prompts"
     )
-    folder = prefixes.prepare_folder(wanted.absolute())
+    folder = prefix_cache.prepare_folder(wanted.absolute())
     if folder is None and settings.precache:
         raise ConfigError(
             f"precache: nothing can be kept in {wanted}. Name a folder of yours as prompt_cache."

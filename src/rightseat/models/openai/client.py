@@ -18,19 +18,23 @@ from rightseat.errors import (
     UpstreamOverloaded,
     UpstreamRefused,
 )
-from rightseat.http.address import check_headers, parse_base_url, parse_host
-from rightseat.http.client import ConnectTimeout, HttpClient, format_request_head
-from rightseat.http.response import IncompleteResponse, InvalidHttpResponse, Response
+from rightseat.http.client import (
+    ConnectTimeout,
+    HttpClient,
+    IncompleteResponse,
+    InvalidHttpResponse,
+    Response,
+    check_headers,
+    format_request_head,
+    parse_base_url,
+    parse_host,
+)
 from rightseat.http.retry import call_with_retry
 from rightseat.models.openai import faults
-from rightseat.models.openai.api import ApiPath
-from rightseat.models.openai.azure import fetch_token
-from rightseat.models.openai.exchange import OpenAIExchange
-from rightseat.models.openai.vendor import OpenAIVendor
-from rightseat.models.openai.watchdog import ResponseWatchdog
-from rightseat.types.capabilities import Capabilities, lookup_capabilities, override_capabilities
+from rightseat.models.openai.exchange import OpenAIExchange, ResponseWatchdog
+from rightseat.models.openai.vendor import ApiPath, OpenAIVendor, fetch_token
 from rightseat.types.chunks import ModelChunk
-from rightseat.types.model import Prompt
+from rightseat.types.model import Capabilities, Prompt, lookup_capabilities, override_capabilities
 
 OPENAI_URL = "https://api.openai.com/v1"
 EMBEDDINGS_PATH: ApiPath = ("embeddings",)

@@ -16,8 +16,7 @@ from msgspec.structs import replace
 from rightseat.errors import OutputInvalid, UpstreamGarbled
 from rightseat.models.openai.client import OpenAIModel
 from rightseat.tools.text_calls.generic import CALLS, THOUGHT, JsonCallEnvelope, tool_messages_as_text
-from rightseat.tools.text_calls.reader import ModelTextReader, TextFormatError
-from rightseat.tools.text_calls.stops import StopSequenceFilter
+from rightseat.tools.text_calls.reader import ModelTextReader, StopSequenceFilter, TextFormatError
 from rightseat.types.chunks import FinishChunk, ModelChunk, RefusalChunk, TextChunk, ToolCallStart, UsageChunk
 from rightseat.types.events import Usage
 from rightseat.types.messages import Message, text_message

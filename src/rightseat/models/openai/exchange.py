@@ -3,24 +3,142 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+import msgspec
+
 from rightseat.errors import RightseatError
-from rightseat.http.response import Response
+from rightseat.http.client import Response
 from rightseat.http.sse import SseParser
 from rightseat.models.openai import faults
-from rightseat.models.openai.api import StreamParser
-from rightseat.models.openai.mould import ChatDeltaFastPath
-from rightseat.models.openai.watchdog import ResponseWatchdog
+from rightseat.models.openai.vendor import StreamParser
 from rightseat.types.chunks import ModelChunk, TextChunk, merge_text_chunks
+
+# Quotes inside a JSON string are escaped, so this matches a key and its value.
+_CONTENT = re.compile(rb'"content":( ?"(?:[^"\\]|\\.)*")')
+
+
+# Some servers vary every chunk: stop learning after this many attempts.
+_TRIES = 4
+
+
+_decode_text = msgspec.json.Decoder(str).decode
+
+
+_decode_texts = msgspec.json.Decoder(list[str]).decode
+
+
+class ChatDeltaFastPath:
+    __slots__ = ("_after", "_before", "_seam", "_several", "_size", "_tries")
+
+    def __init__(self) -> None:
+        self._before = b""
+        self._after = b""
+        self._seam = b""
+        # Length of prefix and suffix; -1, which never matches, until an event is learned.
+        self._size = -1
+        # Data of at least this length may hold more than one event.
+        self._several = 0
+        self._tries = _TRIES
+
+    def read_text(self, data: bytes) -> str | None:
+        """Return the joined texts if all events match the learned form, else None."""
+        length = len(data)
+        inner = data.removeprefix(self._before).removesuffix(self._after)
+        if length - len(inner) != self._size:
+            return None
+        try:
+            # A JSON string contains no raw newline, so events cannot overlap.
+            if length < self._several or inner.find(self._seam) < 0:
+                return _decode_text(inner)
+            strings = inner.split(self._seam)
+            texts = _decode_texts(b"[%b]" % b",".join(strings))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return None
+        # More strings than events: the data does not have the learned form.
+        return "".join(texts) if len(texts) == len(strings) else None
+
+    def read_run(self, data: bytes) -> tuple[str, bytes] | None:
+        """Return the joined texts of the matching events at the start of `data`, and the remaining data;
+        None if the first event does not match."""
+        if self._size < 0 or not data.startswith(self._before):
+            return None
+        *strings, last = data[len(self._before) :].split(self._seam)
+        # The suffix ends with two newlines, which a JSON string cannot contain.
+        string, after, remainder = last.partition(self._after)
+        if after:
+            strings.append(string)
+        try:
+            texts = _decode_texts(b"[%b]" % b",".join(strings))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return None
+        if not texts or len(texts) != len(strings):
+            return None
+        return "".join(texts), remainder if after else self._before + last
+
+    def learn(self, data: bytes, payload: bytes) -> None:
+        """Learn prefix and suffix from a payload with only a text delta, if it ends the data."""
+        event = b"data: %b\n\n" % payload
+        if not self._tries or not data.endswith(event):
+            return
+        self._tries -= 1
+        matches = [*_CONTENT.finditer(event)]
+        if len(matches) == 1:
+            self._before, self._after = event[: matches[0].start(1)], event[matches[0].end(1) :]
+            self._seam = self._after + self._before
+            self._size = len(self._seam)
+            self._several = 2 * self._size
+
+
+class ResponseWatchdog:
+    """Aborts the response if no chunk arrives before `deadline`, or a later wait exceeds `idle`.
+
+    Only time that the reader waits counts, so a slow client is not taken for a silent upstream. The reader
+    sets `begun` at the first chunk.
+    """
+
+    __slots__ = ("_deadline", "_idle", "_loop", "_response", "_timer", "begun", "expired")
+
+    def __init__(self, response: Response, deadline: float, idle: float) -> None:
+        loop = asyncio.get_running_loop()
+        self._loop = loop
+        self._response = response
+        self._deadline = deadline
+        self._idle = idle
+        self.begun = False
+        self.expired = False
+        self._timer = loop.call_at(min(deadline, loop.time() + idle), self._check)
+
+    def stop(self) -> None:
+        self._timer.cancel()
+
+    def _check(self) -> None:
+        now = self._loop.time()
+        due = self._response.waiting_since + self._idle if self.begun else self._deadline
+        if now < due:
+            # A wait that starts after now is overdue at the earliest in `idle` seconds.
+            self._timer = self._loop.call_at(min(due, now + self._idle), self._check)
+        else:
+            self.expired = True
+            self._response.abort()
+
 
 # A longer answer is treated as a server that never stops.
 _ANSWER_LIMIT = 256 << 20
+
+
 _BODY_LIMIT = 4 << 20
+
+
 # Larger reads are searched for runs of events that differ only in their text, up to _MAX_RUNS times.
 _BURST_BYTES = 2 << 10
+
+
 _MAX_RUNS = 8
+
+
 # How long to wait after [DONE] for the end of the body, so that the connection can be reused.
 _DRAIN_SECONDS = 0.1
 

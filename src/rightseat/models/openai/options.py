@@ -10,14 +10,13 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.errors import ConfigError
-from rightseat.models.openai import azure
-from rightseat.models.openai.api import ReasoningSummary
+from rightseat.models.openai import vendor
 from rightseat.models.openai.client import OPENAI_URL, OpenAIModel, is_openai
 from rightseat.models.openai.emulated import EmulatedToolsModel, ToolEmulation
-from rightseat.models.openai.vendor import OpenAIVendor, VendorKind
-from rightseat.types.capabilities import lookup_capabilities as believed
-from rightseat.types.capabilities import override_capabilities
-from rightseat.types.nearest import did_you_mean
+from rightseat.models.openai.vendor import OpenAIVendor, ReasoningSummary, VendorKind
+from rightseat.types.model import lookup_capabilities as believed
+from rightseat.types.model import override_capabilities
+from rightseat.types.text import did_you_mean
 
 # Options passed to the model unchanged.
 _TIMEOUT_KEYS = ("connect_timeout", "first_token_timeout", "idle_timeout")
@@ -118,7 +117,7 @@ def _make_model(name: str, options: OpenAIOptions) -> OpenAIModel:
     kind: VendorKind = "openai" if is_openai(base_url) else "compatible"
     if options.azure_endpoint:
         kind, deployment = "azure", options.deployment or name
-        base_url = azure.build_base_url(options.azure_endpoint, options.api_version, deployment, options.api)
+        base_url = vendor.build_base_url(options.azure_endpoint, options.api_version, deployment, options.api)
     capabilities = believed(kind, name)
     overrides = {key: getattr(options, key) for key in ("parallel", "schema", "images", "reasoning")}
     emulation = _choose_emulation(
@@ -129,7 +128,7 @@ def _make_model(name: str, options: OpenAIOptions) -> OpenAIModel:
         kind=kind,
         api=options.api,
         deployment=options.deployment,
-        token_provider=azure.load_token_provider(options.token_provider) if options.token_provider else None,
+        token_provider=vendor.load_token_provider(options.token_provider) if options.token_provider else None,
         reasoning_summary=options.reasoning_summary,
     )
     fields = {field: getattr(options, field) for field in _PASSED_KEYS}

@@ -2,16 +2,456 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import hashlib
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from rightseat.plugins.flows.check import check_flow
-from rightseat.plugins.flows.flow import Flow
-from rightseat.plugins.flows.known import FlowReferences
-from rightseat.plugins.flows.read import make_operation_flows, read_flow_file
-from rightseat.plugins.operation import Operation
-from rightseat.plugins.plugin import PluginScript
-from rightseat.plugins.problem import Problem
+import msgspec
+from msgspec.structs import replace
+
+from rightseat.plugins import document
+from rightseat.plugins.document import PluginDocument
+from rightseat.plugins.flows import steps
+from rightseat.plugins.flows.context import FlowReferences, format_hint, make_step_problem
+from rightseat.plugins.flows.flow import END, START, Flow, NextFlow, Step
+from rightseat.plugins.flows.steps import get_kind
+from rightseat.plugins.plugin import Gravity, Operation, PluginScript, Problem
+from rightseat.plugins.plugin import KeyPath as Place
+from rightseat.types.text import closest_match
+
+MAX_NAME_LENGTH = 200
+
+
+MAX_RETRIES = 10
+
+
+MAX_TIMEOUT = 86400.0
+
+
+STEP_KEYS = (
+    "name",
+    "call_type",
+    "params",
+    "next",
+    "on_error",
+    "retry",
+    "timeout",
+    "confirm",
+    "dangerous",
+    "repeatable",
+    "description",
+)
+
+
+StepRemark = tuple[tuple[str, ...], str, str, Gravity]
+
+
+def parse_step(value: Any, name: str) -> tuple[Step, list[StepRemark]]:
+    """Return the step and remarks about it; ValueError says why it is not a step."""
+    if not isinstance(value, Mapping):
+        raise ValueError("It is no step: a step has `call_type:` and mostly `params:`.")
+    remarks: list[StepRemark] = []
+    for key in value:
+        if key not in STEP_KEYS:
+            near = closest_match(str(key), STEP_KEYS)
+            fix = f"Did you mean {near!r}?" if near else "Delete it."
+            remarks.append(((str(key),), "Nothing reads this.", fix, "warning"))
+    kind = read_text(value.get("call_type"))
+    if not kind:
+        raise ValueError("It has no call_type.")
+    if len(name) > MAX_NAME_LENGTH:
+        raise ValueError(f"Its name is longer than {MAX_NAME_LENGTH} characters.")
+    params = value.get("params")
+    if params is not None and not isinstance(params, dict):
+        raise ValueError("Its params are no mapping of names and values.")
+    parsed = Step(
+        name=name,
+        kind=kind,
+        params=params or {},
+        next=read_text(value.get("next")) or None,
+        on_error=parse_error_handler(value.get("on_error"), f"{name}.on_error", remarks),
+        retry=int(parse_limit(value, "retry", MAX_RETRIES) or 0),
+        timeout=parse_limit(value, "timeout", MAX_TIMEOUT) or None,
+        confirm=value.get("confirm") is True or value.get("dangerous") is True,
+        repeatable=value["repeatable"] if isinstance(value.get("repeatable"), bool) else None,
+    )
+    return parsed, remarks
+
+
+def parse_error_handler(value: Any, name: str, remarks: list[StepRemark]) -> Step | None:
+    if not value:
+        return None
+    parsed, inner = parse_step(value, name)
+    if parsed.on_error is not None:
+        raise ValueError("Its on_error has an on_error of its own: one that fails ends the flow.")
+    remarks += [(("on_error", *key), what, fix, gravity) for key, what, fix, gravity in inner]
+    return parsed
+
+
+def parse_nested_steps(value: Any, name: str, parent: Flow, default_name: str = "") -> Flow:
+    """Parse a nested step, or a list run in order, as a flow. `default_name` is for a single step without
+    a name."""
+    values = value if isinstance(value, list) else [value]
+    if not values:
+        raise ValueError("It has no steps.")
+    # A step named `end` does not run.
+    unnamed = "" if isinstance(value, list) or default_name == END else default_name
+    names: list[str] = []
+    for number, one in enumerate(values):
+        step_name = read_text(isinstance(one, Mapping) and one.get("name")) or unnamed or str(number + 1)
+        if step_name in names:
+            raise ValueError(f"There are two steps called {step_name!r}.")
+        names.append(step_name)
+    steps: dict[str, Step] = {}
+    for number, one in enumerate(values):
+        parsed, _ = parse_step(one, names[number])
+        following = names[number + 1] if number + 1 < len(names) else None
+        steps[names[number]] = parsed if parsed.next else replace(parsed, next=following)
+    return Flow(
+        plugin=parent.plugin,
+        name=f"{parent.name}/{name}",
+        description=parent.description,
+        steps=steps,
+        max_steps=parent.max_steps,
+        timeout=parent.timeout,
+        file=parent.file,
+        digest=parent.digest,
+    )
+
+
+def read_text(value: Any) -> str:
+    """Return a name or sentence as text; YAML may have read it as a number. Booleans become empty."""
+    if isinstance(value, bool) or value is None:
+        return ""
+    return str(value).strip() if isinstance(value, str | int | float) else ""
+
+
+def parse_limit(value: Mapping[str, Any], key: str, most: float) -> float | None:
+    try:
+        return parse_number(value.get(key), most)
+    except ValueError as error:
+        raise ValueError(f"Its {key}: {error}") from None
+
+
+def parse_number(value: Any, most: float) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{str(value)[:40]!r} is no number.")
+    if not 0 <= value <= most:
+        raise ValueError(f"{value} is not between 0 and {most:g}.")
+    return float(value)
+
+
+FLOW_KEYS = (
+    "name",
+    "id",
+    "description",
+    "on_error",
+    "steps",
+    "next_flow",
+    "max_steps",
+    "timeout",
+)
+
+
+MAX_FILE_STEPS = 200
+
+
+MAX_STEPS_LIMIT = 10_000
+
+
+NONE = "none"
+
+
+END_STEP = Step(name=END, kind=NONE)
+
+
+class FlowFileReader:
+    """Reads one flow file and collects its problems."""
+
+    def __init__(self, plugin: str, document: PluginDocument) -> None:
+        self.plugin = plugin
+        self.document = document
+        self.problems: list[Problem] = list(document.problems)
+
+    def add_problem(self, path: Place, what: str, fix: str, gravity: Gravity = "error") -> None:
+        self.problems.append(self.document.make_problem(path, what, fix, gravity))
+
+    def read_flow(self) -> Flow | None:
+        value = self.document.value
+        if not isinstance(value, dict):
+            self.add_problem((), "It is no flow.", "Write `name:`, `description:` and `steps:`.")
+            return None
+        self.check_unknown_keys(value, FLOW_KEYS, ())
+        steps = self.read_steps(value.get("steps"))
+        if not steps:
+            return None
+        description = read_text(value.get("description"))
+        if not description:
+            self.add_problem(
+                ("description",),
+                "It says nothing about what the flow does.",
+                "Write one: a model chooses flows by it.",
+                "warning",
+            )
+        flow = Flow(
+            plugin=self.plugin,
+            name=self.read_name(value),
+            description=description,
+            steps=steps,
+            on_error=self.read_step(value["on_error"], ("on_error",), "on_error")
+            if value.get("on_error")
+            else None,
+            next_flow=tuple(self.read_next_flows(value.get("next_flow"))),
+            max_steps=int(self.read_number(value, "max_steps", 100, MAX_STEPS_LIMIT)),
+            timeout=self.read_number(value, "timeout", 600.0, 86400.0),
+            file=self.document.name,
+        )
+        return with_digest(flow)
+
+    def read_name(self, value: dict[str, Any]) -> str:
+        name = read_text(value.get("id")) or read_text(value.get("name"))
+        if not name:
+            name = Path(self.document.name).stem
+            self.add_problem(("name",), f"It has none, and is called {name!r}.", "Write one.", "warning")
+        if len(name) > MAX_NAME_LENGTH:
+            self.add_problem(
+                ("name",), f"It is longer than {MAX_NAME_LENGTH} characters.", "Write a shorter one."
+            )
+        return name
+
+    def read_steps(self, steps_value: Any) -> dict[str, Step]:
+        """Read steps given as a list with names, or as a mapping by name (later versions)."""
+        listed: Iterable[tuple[str | int, Any]]
+        if isinstance(steps_value, dict):
+            listed = steps_value.items()
+        else:
+            listed = enumerate(steps_value if isinstance(steps_value, list) else ())
+        steps: dict[str, Step] = {}
+        for key, value in listed:
+            place = ("steps", key)
+            name = key if isinstance(key, str) else read_text(isinstance(value, dict) and value.get("name"))
+            if not name:
+                self.add_problem(place, "The step has no name.", "Write `name:`.")
+            elif name in steps:
+                self.add_problem(place, f"There are two steps called {name!r}.", "Rename one of them.")
+            else:
+                steps[name] = self.read_step(value, place, name) or make_placeholder_step(value, name)
+        if not steps:
+            self.add_problem(("steps",), "It has no steps.", f"Write at least one, called {START}.")
+        if len(steps) > MAX_FILE_STEPS:
+            self.add_problem(
+                ("steps",), f"There are more than {MAX_FILE_STEPS}.", "Make several flows of it."
+            )
+        if END not in steps and any(one.next == END for one in steps.values()):
+            steps[END] = END_STEP
+        return steps
+
+    def read_step(self, value: Any, place: Place, name: str) -> Step | None:
+        try:
+            step_value, remarks = parse_step(value, name)
+        except ValueError as error:
+            self.add_problem(place, str(error), "See the chapter on steps in docs/flows.md.")
+            return None
+        for key, what, fix, gravity in remarks:
+            self.add_problem((*place, *key), what, fix, gravity)
+        located = replace(step_value, line=self.document.line_index.find_line(place))
+        if step_value.on_error is not None:
+            inner = replace(
+                step_value.on_error, line=self.document.line_index.find_line((*place, "on_error"))
+            )
+            located = replace(located, on_error=inner)
+        return located
+
+    def read_next_flows(self, value: Any) -> Iterator[NextFlow]:
+        """Read follow-up flows: names, or objects with a question."""
+        for number, one in enumerate(value if isinstance(value, list) else [value] if value else []):
+            line = self.document.line_index.find_line(
+                ("next_flow", number) if isinstance(value, list) else ("next_flow",)
+            )
+            match one:
+                case str(name) if name.strip():
+                    yield replace(parse_flow_reference(name.strip()), line=line)
+                case {"flow": str(name)} | {"flow_id": str(name)} | {"id": str(name)} | {"name": str(name)}:
+                    plugin = read_text(one.get("plugin") or one.get("plugin_id"))
+                    target = parse_flow_reference(name.strip())
+                    question = read_text(one.get("question"))
+                    yield replace(target, plugin=plugin or target.plugin, question=question, line=line)
+                case _:
+                    self.add_problem(
+                        ("next_flow", number), "It names no flow.", "Write a flow's name.", "warning"
+                    )
+
+    def read_number(self, value: dict[str, Any], key: str, default: float, most: float) -> float:
+        try:
+            number = parse_number(value.get(key), most)
+        except ValueError as error:
+            self.add_problem((key,), str(error), "Write a number.")
+            return default
+        return default if number is None else number
+
+    def check_unknown_keys(self, value: dict[str, Any], known: Iterable[str], place: Place) -> None:
+        known = tuple(known)
+        for key in value:
+            if key not in known:
+                near = closest_match(str(key), known)
+                fix = f"Did you mean {near!r}?" if near else "Delete it."
+                self.add_problem((*place, key), "Nothing reads this.", fix, "warning")
+
+
+def make_placeholder_step(value: Any, name: str) -> Step:
+    """Return a stand-in for an unreadable step, so that its absence causes no further problems."""
+    following = read_text(value.get("next")) if isinstance(value, dict) else ""
+    return Step(name=name, kind=NONE, next=following or END)
+
+
+def parse_flow_reference(name: str) -> NextFlow:
+    plugin, slash, flow = name.partition("/")
+    return NextFlow(flow=flow, plugin=plugin) if slash and plugin and flow else NextFlow(flow=name)
+
+
+def with_digest(flow: Flow) -> Flow:
+    """Return the flow with its digest, a hash of its behavior without lines and file name."""
+
+    def strip_lines(step: Step) -> Step:
+        return replace(step, line=0, on_error=strip_lines(step.on_error) if step.on_error else None)
+
+    steps = {name: strip_lines(one) for name, one in flow.steps.items()}
+    hashed = replace(
+        flow,
+        steps=steps,
+        on_error=strip_lines(flow.on_error) if flow.on_error else None,
+        next_flow=tuple(replace(one, line=0) for one in flow.next_flow),
+        file="",
+        digest="",
+    )
+    return replace(flow, digest=hashlib.sha256(msgspec.json.encode(hashed)).hexdigest()[:16])
+
+
+def read_flow_file(folder: Path, name: str, plugin: str) -> tuple[Flow | None, list[Problem]]:
+    """Read a flow from a file of the plugin's folder."""
+    try:
+        flow_document = document.read_document(folder, name)
+    except document.UnreadableFile as error:
+        return None, [error.problem]
+    reader = FlowFileReader(plugin, flow_document)
+    return reader.read_flow(), reader.problems
+
+
+def make_operation_flows(
+    plugin: str, operations: Iterable[Operation], taken: Iterable[str]
+) -> Iterator[Flow]:
+    """Yield a flow for each operation, named by its id ("GET /hosts")."""
+    used = set(taken)
+    for operation in operations:
+        if operation.id in used:
+            continue
+        used.add(operation.id)
+        yield with_digest(
+            Flow(
+                plugin=plugin,
+                name=operation.id,
+                description=operation.description,
+                steps={
+                    START: Step(name=START, kind="api", params={"endpoint": operation.id}, next=END),
+                    END: END_STEP,
+                },
+            )
+        )
+
+
+def check_flow(flow: Flow, known: FlowReferences) -> Iterator[Problem]:
+    """Yield all problems of a flow. A flow with an error among them cannot run."""
+    if START not in flow.steps:
+        names = ", ".join(flow.steps)
+        fix = f"Call the first step {START!r}; there are: {names}."
+        line = next((one.line for one in flow.steps.values()), 0)
+        yield Problem(flow.file, "steps", "No step is called 'start', where every flow begins.", fix, line)
+    yield from check_steps(flow, known)
+    yield from check_transitions(flow, START)
+    for one in flow.next_flow:
+        if not one.plugin and one.flow not in known.flows:
+            what = f"There is no flow {one.flow!r} in this plugin; nothing is suggested for it."
+            yield Problem(
+                flow.file, "next_flow", what, format_hint(one.flow, known.flows), one.line, "warning"
+            )
+
+
+def check_steps(flow: Flow, known: FlowReferences, scope: Flow | None = None) -> Iterator[Problem]:
+    """Check each step and on_error handler. `scope` holds all steps that they may name."""
+    for step in (*flow.steps.values(), *iter_error_handlers(flow)):
+        if steps.is_known_kind(step.kind) or step.kind in known.scripts:
+            yield from get_kind(step.kind).check(step, scope or flow, known)
+        else:
+            fix = format_hint(step.kind, (*steps.list_kinds(), *known.scripts))
+            what = f"There is no call_type {step.kind!r}, and no tool of that name in lib/."
+            yield make_step_problem(flow, step, "call_type", what, fix)
+
+
+def iter_error_handlers(flow: Flow) -> Iterator[Step]:
+    steps_or_none = [flow.on_error, *(step.on_error for step in flow.steps.values())]
+    yield from (step for step in steps_or_none if step is not None)
+
+
+def check_transitions(flow: Flow, first: str) -> Iterator[Problem]:
+    """Check that targets exist, every step is reachable from the first, and every step can reach an end."""
+    dangling = False
+    for step in (*flow.steps.values(), *iter_error_handlers(flow)):
+        for name in get_targets(step):
+            if name not in flow.steps and name != END:
+                dangling = True
+                what = f"It goes on with {name!r}, and there is no such step."
+                yield make_step_problem(flow, step, "next", what, format_hint(name, {*flow.steps, END}))
+    if dangling or first not in flow.steps:
+        return
+    reached = find_reachable_steps(flow, first)
+    for name, step in flow.steps.items():
+        if name not in reached and name != END:
+            fix = "Let a step go on with it, or delete it."
+            yield make_step_problem(flow, step, "", "Nothing leads to this step.", fix, "warning")
+    ending = find_terminating_steps(flow)
+    stuck = [name for name in flow.steps if name in reached and name not in ending]
+    if stuck:
+        step = flow.steps[stuck[0]]
+        what = f"These steps go round for ever: {', '.join(stuck)}."
+        yield make_step_problem(flow, step, "next", what, "Let one of them lead to `end`, or have no `next`.")
+
+
+def get_targets(step: Step) -> tuple[str, ...]:
+    """Return the names of the steps that may come next."""
+    jumps = tuple(get_kind(step.kind).jumps(step)) if steps.is_known_kind(step.kind) else ()
+    return (*jumps, step.next) if step.next else jumps
+
+
+def find_reachable_steps(flow: Flow, first: str) -> set[str]:
+    reached: set[str] = set()
+    pending = [first, *(name for one in iter_error_handlers(flow) for name in get_targets(one))]
+    while pending:
+        name = pending.pop()
+        if name not in reached and name in flow.steps:
+            reached.add(name)
+            pending += get_targets(flow.steps[name])
+    return reached
+
+
+def find_terminating_steps(flow: Flow) -> set[str]:
+    """Return the steps from which an end can be reached."""
+    targets_by_step = {name: get_targets(step) for name, step in flow.steps.items()}
+    terminating = {
+        name for name, after in targets_by_step.items() if not after or name == END or END in after
+    }
+    while True:
+        more = {
+            name
+            for name, after in targets_by_step.items()
+            if name not in terminating and not terminating.isdisjoint(after)
+        }
+        if not more:
+            return terminating
+        terminating |= more
 
 
 def load_flows(

@@ -5,20 +5,45 @@ A Responder calls the flow once; its questions interrupt the turn and its text i
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from typing import Any
 
 import msgspec
 
+from rightseat.documents.json import JsonCutter
+from rightseat.documents.truncate import cut_middle, fits_budget
 from rightseat.engine.artifacts import present_artifact
 from rightseat.engine.assembler import text_events
+from rightseat.engine.structured import generate_structured
 from rightseat.engine.tool_calls import ToolCallBatch
-from rightseat.errors import CallerError, ContinuationGone, FlowFailed, FlowStopped
-from rightseat.plugins.flows.diary import FlowCheckpoint
-from rightseat.plugins.flows.flow import Flow
-from rightseat.plugins.flows.perform import GRACE_SECONDS, FlowTool, GetServices
+from rightseat.errors import CallerError, ContinuationGone, FlowFailed, FlowStopped, RightseatError
+from rightseat.plugins.flows.checkpoint import FlowCheckpoint, FlowProgress
+from rightseat.plugins.flows.context import FlowServices, StepContext, StepOutput
+from rightseat.plugins.flows.flow import Flow, NextFlow
+from rightseat.plugins.flows.run import (
+    FlowFinished,
+    StepFailure,
+    UsageTrackingModel,
+    stream_attempt,
+    stream_flow,
+)
+from rightseat.plugins.flows.steps import LLM, get_kind
+from rightseat.plugins.flows.templates import make_answer_step
 from rightseat.tools.delegate import REQUEST_SCHEMA
-from rightseat.types.events import Artifact, CallResult, Event, RunFinished
+from rightseat.types.events import (
+    Artifact,
+    CallResult,
+    Event,
+    RunFinished,
+    Suggestions,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    Usage,
+)
 from rightseat.types.messages import Message, ToolCall
 from rightseat.types.stores import (
     CONTINUATION_SECONDS,
@@ -29,12 +54,225 @@ from rightseat.types.stores import (
     parse_resume_token,
 )
 from rightseat.types.streams import closing
-from rightseat.types.tools import Tool
+from rightseat.types.tools import Pause, Result, Tool, ToolContext
 from rightseat.types.turn import MAX_AGENT_DEPTH, Turn
 
+log = logging.getLogger(__name__)
+
+
+MAX_SUGGESTIONS = 3
+
+
+MAX_QUESTION_LENGTH = 80
+
+
+# Tokens of the question and of the answer before.
+CONVERSATION_BUDGET = 800
+
+
+async def suggest_next_questions(
+    flow: Flow, services: FlowServices, question: str, answer: str
+) -> Suggestions | None:
+    """Return up to three questions. Those in the file are shown unchanged; the model writes the others in
+    one call. If it fails, only those are left out."""
+    following = [(one, found) for one in flow.next_flow if (found := find_next_flow(one, flow, services))][
+        :MAX_SUGGESTIONS
+    ]
+    unwritten = [found for one, found in following if not one.question]
+    try:
+        written = await write_questions(unwritten, services, question, answer) if unwritten else []
+    except RightseatError as error:
+        log.warning("next_flow of %s: no questions from the model: %s", flow.id, error.message)
+        written = [""] * len(unwritten)
+    texts_left = iter(written)
+    texts = [one.question or next(texts_left) for one, _ in following]
+    unique = dict.fromkeys(" ".join(text.split()) for text in texts if text.strip())
+    return Suggestions(tuple(unique)) if unique else None
+
+
+def find_next_flow(target: NextFlow, flow: Flow, services: FlowServices) -> Flow | None:
+    """Return the flow that is named; None if it does not exist any more."""
+    if target.plugin and target.plugin != flow.plugin:
+        return services.flows.get(f"{target.plugin}/{target.flow}")
+    return services.flows.get(f"{flow.plugin}/{target.flow}") or services.flows.get(target.flow)
+
+
+async def write_questions(flows: list[Flow], services: FlowServices, question: str, answer: str) -> list[str]:
+    text = {"type": "string", "minLength": 1, "maxLength": 2 * MAX_QUESTION_LENGTH}
+    names = [f"question_{number}" for number in range(1, len(flows) + 1)]
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": dict.fromkeys(names, text),
+        "required": names,
+        "additionalProperties": False,
+    }
+    listed = "\n".join(f"{number}. {cut_middle(one.description, 200)}" for number, one in enumerate(flows, 1))
+    prompt = (
+        f"A user asked:\n{cut_middle(question, CONVERSATION_BUDGET)}\n\nThe answer was:\n{cut_middle(answer, CONVERSATION_BUDGET)}\n\n"
+        f"What could be done next:\n{listed}\n\n"
+        "For each of these write what the user would say to ask for it: one short question or request in the "
+        f"user's own voice and language, at most {MAX_QUESTION_LENGTH} characters, with the names and numbers of the "
+        "conversation where they are needed."
+    )
+    answers = await generate_structured(services.model, prompt, schema)
+    return [str(answers[name]) for name in names]
+
+
+GRACE_SECONDS = 30.0
+
+
+TEXT_EVENTS = (TextStart, TextDelta, TextEnd)
+
+
+GetServices = Callable[[Flow, Turn], FlowServices]
+
+
+class FlowTool:
+    """Runs one flow. `answers_user`: its text is streamed to the user instead of returned to a model.
+
+    `usage` is set when the run ends or pauses.
+    """
+
+    def __init__(
+        self,
+        flow: Flow,
+        get_services: GetServices,
+        checkpoint_store: CheckpointStore | None,
+        *,
+        answers_user: bool,
+    ) -> None:
+        self.flow = flow
+        self.get_services = get_services
+        self.checkpoint_store = checkpoint_store
+        self.answers_user = answers_user
+        self.usage: Usage | None = None
+        self.has_spoken = False
+        """Whether this process has streamed text; after a crash the stored answer is streamed once more."""
+
+    async def call(self, args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
+        checkpoint = FlowCheckpoint(self.checkpoint_store, ctx.turn.owner)
+        try:
+            if ctx.state is None:
+                progress = await checkpoint.begin(self.flow, args["request"], ctx.turn)
+            else:
+                progress = await checkpoint.resume(ctx.state, self.flow, ctx.answers)
+            async with closing(self.stream_run(progress, checkpoint, ctx)) as items:
+                async for item in items:
+                    yield item
+        except FlowFailed:
+            await checkpoint.delete()
+            raise
+        finally:
+            checkpoint.close()
+
+    async def stream_run(
+        self, progress: FlowProgress, checkpoint: FlowCheckpoint, ctx: ToolContext
+    ) -> AsyncIterator[Event | Result | Pause]:
+        services = self.get_services(self.flow, ctx.turn)
+        stream = stream_flow(self.flow, services, ctx.turn, progress, checkpoint.save, final=True)
+        async with closing(stream) as items:
+            async for item in items:
+                if isinstance(item, FlowFinished):
+                    self.usage = item.progress.usage
+                    answer = ""
+                    async with closing(self.stream_answer(item, services, ctx)) as events:
+                        async for event in events:
+                            answer = event.text if isinstance(event, Result) else answer
+                            yield event
+                    await checkpoint.delete()
+                    if self.answers_user and self.flow.next_flow:
+                        suggestions = await suggest_next_questions(
+                            self.flow, services, progress.question, answer
+                        )
+                        if suggestions is not None:
+                            yield suggestions
+                elif self.answers_user or not isinstance(item, TEXT_EVENTS):
+                    self.has_spoken = self.has_spoken or isinstance(item, TextDelta)
+                    yield item
+
+    async def stream_answer(
+        self, finished: FlowFinished, services: FlowServices, ctx: ToolContext
+    ) -> AsyncIterator[Event | Result | Pause]:
+        """Yield the result. If no step has answered the user, let the model write the answer."""
+        if finished.progress.spoken or not self.answers_user:
+            found = make_result(finished, ctx.budget)
+            if self.answers_user and not self.has_spoken:
+                for event in text_events(IdGenerator().new_message_id(), found.text):
+                    yield event
+            yield found
+            return
+        model = UsageTrackingModel(services.model)
+        step_ctx = make_answer_context(self.flow, finished, services, model, ctx.turn)
+        async with closing(stream_attempt(get_kind(LLM).run, step_ctx)) as items:
+            async for item in items:
+                match item:
+                    case StepFailure(text):
+                        raise FlowFailed(f"The flow {self.flow.id} has run, but gave no answer: {text}")
+                    case StepOutput(data=data):
+                        yield Result(data)
+                    case _:
+                        yield item
+        if model.usage is not None:
+            self.usage = model.usage + (self.usage or Usage())
+
+
+def make_answer_context(
+    flow: Flow, finished: FlowFinished, services: FlowServices, model: UsageTrackingModel, turn: Turn
+) -> StepContext:
+    progress = finished.progress
+    return StepContext(
+        flow=flow,
+        step=make_answer_step(flow),
+        services=replace(services, model=model),
+        turn=turn,
+        question=progress.question,
+        outputs=progress.outputs,
+        previous=finished.output,
+        last=True,
+        key=progress.run,
+    )
+
+
+def make_result(finished: FlowFinished, budget: int | None) -> Result:
+    """Return the flow's answer, or else the outputs of its steps cut to the budget."""
+    if finished.progress.spoken:
+        return Result(finished.output.data)
+    outputs = finished.progress.outputs
+    data = {name: one.data for name, one in outputs.items() if one.jump is None and one.data is not None}
+    full = Result({"outputs": data})
+    if budget is None or fits_budget(full.text, budget):
+        return full
+    return Result(JsonCutter().cut(full.content, budget))
+
+
+def make_flow_tool(
+    name: str,
+    flow: Flow,
+    get_services: GetServices,
+    get_checkpoint_store: Callable[[], CheckpointStore | None],
+) -> Tool:
+    """Return a tool that runs the flow."""
+
+    def call(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
+        return FlowTool(flow, get_services, get_checkpoint_store(), answers_user=False).call(args, ctx)
+
+    return Tool(
+        name,
+        flow.description or flow.name,
+        REQUEST_SCHEMA,
+        call,
+        timeout=flow.timeout + GRACE_SECONDS,
+        untrusted=True,
+    )
+
+
 CALL_NAME = "flow"
+
+
 # Ends that a person has chosen: they are reported, not raised.
 CHOSEN_ENDS = ("cancelled", "no_answer", FlowStopped.code)
+
+
 # Messages to the user; the tool results are worded for a model.
 END_MESSAGES = {
     "cancelled": "The flow ends here: its question was not answered.",

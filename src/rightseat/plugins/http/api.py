@@ -22,14 +22,11 @@ from rightseat.errors import (
 from rightseat.http.fetch import AddressRules, FetchResult, OutboundClient
 from rightseat.http.fetch.rules import AddressNotPublic
 from rightseat.http.retry import call_with_retry
-from rightseat.plugins.http.body import FilesByArgument
 from rightseat.plugins.http.credentials import Credentials, Identity
-from rightseat.plugins.http.gate import PluginPolicy
-from rightseat.plugins.http.hosts import allowed_hosts, private_address_error
+from rightseat.plugins.http.encoding import FilesByArgument, quote_all
+from rightseat.plugins.http.policy import PluginPolicy, allowed_hosts, private_address_error
 from rightseat.plugins.http.request import UnsignedRequest, build_request
-from rightseat.plugins.http.style import quote_all
-from rightseat.plugins.operation import Operation
-from rightseat.plugins.plugin import Plugin
+from rightseat.plugins.plugin import Operation, Plugin
 from rightseat.types.turn import Turn
 
 RETRYABLE_STATUSES = (408, 429, 500, 502, 503, 504)

@@ -2,22 +2,265 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import hashlib
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from time import monotonic
 from typing import Any, TypeVar
+from urllib.parse import urlencode
 
+import msgspec
 from msgspec import Struct
 
 from rightseat.config.secret import Secret, is_reference, resolve_reference
-from rightseat.errors import CallerError, ConfigError
-from rightseat.plugins.auths import OUTSIDE_FILE_HINT, is_outside_folder
-from rightseat.plugins.http.gate import PluginPolicy
-from rightseat.plugins.http.oidc import TokenClient
-from rightseat.plugins.http.style import quote_all, quote_cookie
+from rightseat.errors import (
+    CallerError,
+    ConfigError,
+    RightseatError,
+    UpstreamDenied,
+    UpstreamGarbled,
+    UpstreamRefused,
+)
+from rightseat.http.fetch import AddressRules, FetchResult, OutboundClient
+from rightseat.http.fetch.rules import AddressNotPublic
+from rightseat.http.retry import call_with_retry
+from rightseat.plugins.http.encoding import quote_all, quote_cookie
+from rightseat.plugins.http.policy import PluginPolicy, allowed_hosts, private_address_error
+from rightseat.plugins.manifest import OUTSIDE_FILE_HINT, is_outside_folder
 from rightseat.plugins.plugin import Plugin, PluginAuth
 from rightseat.types.turn import Turn
 
+MAX_TOKENS = 1000
+
+
+MAX_TOKEN_BYTES = 1 << 20
+
+
+DEFAULT_LIFETIME = 3600.0
+
+
+CLOCK_SKEW = 60.0
+
+
+TOKEN_EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
+
+
+ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token"
+
+
+LEGACY_EXCHANGE = "exchange"
+
+
+GRANT_ALIASES = {"token_exchange": TOKEN_EXCHANGE_GRANT, "token-exchange": TOKEN_EXCHANGE_GRANT}
+
+
+CredentialLookup = Callable[[str, Any, Turn], str]
+
+
+class AccessToken(Struct, frozen=True):
+    value: str
+    expires_at: float
+    refresh: str = ""
+
+    def __repr__(self) -> str:
+        return "Token(***)"
+
+    @property
+    def is_fresh(self) -> bool:
+        return monotonic() < self.expires_at
+
+
+class TokenSlot:
+    """One owner's token, with a lock so that concurrent calls fetch it once."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.token: AccessToken | None = None
+
+
+class TokenClient:
+    def __init__(self, plugin: str, auth: PluginAuth, policy: PluginPolicy, lookup: CredentialLookup) -> None:
+        self.plugin = plugin
+        self.auth = auth
+        self.policy = policy
+        self.lookup = lookup
+        self.slots: OrderedDict[str, TokenSlot] = OrderedDict()
+        self.outbound = OutboundClient(
+            AddressRules(allowed_hosts(self.url), policy.allow),
+            max_bytes=MAX_TOKEN_BYTES,
+            seconds=policy.seconds,
+        )
+
+    @property
+    def url(self) -> str:
+        return self.option("token_url") or self.option("access_token_url")
+
+    @property
+    def grant(self) -> str:
+        configured = self.option("grant")
+        if not configured:
+            # `access_token_url` is the key of the legacy exchange, which has no `grant`.
+            return LEGACY_EXCHANGE if self.option("access_token_url") else "client_credentials"
+        return GRANT_ALIASES.get(configured, configured)
+
+    @property
+    def header(self) -> str:
+        """Request header that carries the token."""
+        default = "access-token" if self.grant == LEGACY_EXCHANGE else "Authorization"
+        return self.option("header") or next(iter(self.auth.args), default)
+
+    def header_value(self, token: AccessToken) -> str:
+        return f"Bearer {token.value}" if self.header.lower() == "authorization" else token.value
+
+    def option(self, name: str) -> str:
+        value = self.auth.options.get(name)
+        return value if isinstance(value, str) else ""
+
+    async def get_token(self, turn: Turn) -> AccessToken:
+        subject = self.subject_token(turn)
+        slot = self.slot_for(f"{turn.owner.name}\0{subject}" if subject else "")
+        async with slot.lock:
+            if slot.token is None or not slot.token.is_fresh:
+                slot.token = await self.fetch_token(slot.token, subject, turn)
+            return slot.token
+
+    def make_forget(self, token: AccessToken) -> Callable[[], None]:
+        """Return a function that drops this token from the cache; a newer one stays."""
+
+        def forget() -> None:
+            for slot in self.slots.values():
+                if slot.token is token:
+                    slot.token = None
+
+        return forget
+
+    def slot_for(self, owner_key: str) -> TokenSlot:
+        key = hashlib.sha256(owner_key.encode("utf-8", "replace")).hexdigest()
+        slot = self.slots.setdefault(key, TokenSlot())
+        self.slots.move_to_end(key)
+        if len(self.slots) > MAX_TOKENS:
+            self.slots.popitem(last=False)
+        return slot
+
+    def subject_token(self, turn: Turn) -> str:
+        """Return the caller's own token for a token exchange; empty for other grants."""
+        if self.grant not in (LEGACY_EXCHANGE, TOKEN_EXCHANGE_GRANT):
+            return ""
+        configured = self.auth.args.get(self.header) or self.auth.options.get("access_token")
+        name = self.header if has_name(self.policy.caller_headers, self.header) else "access_token"
+        subject = self.lookup(name, configured, turn)
+        if not subject:
+            raise CallerError(
+                f"Plugin {self.plugin} needs the caller's own token. Ask the operator to say in its "
+                'settings which header brings it: user_headers = {access_token = "X-Access-Token"}.'
+            )
+        return subject.removeprefix("Bearer ").strip()
+
+    async def fetch_token(self, old: AccessToken | None, subject: str, turn: Turn) -> AccessToken:
+        if old is not None and old.refresh and self.grant != LEGACY_EXCHANGE:
+            try:
+                return await self.request_token(
+                    {"grant_type": "refresh_token", "refresh_token": old.refresh}, turn
+                )
+            except RightseatError:
+                # The refresh token may be used up or revoked: request a new token.
+                pass
+        if self.grant == LEGACY_EXCHANGE:
+            return await self.request_token({"access_token": subject}, turn)
+        form = {
+            "grant_type": self.grant,
+            "scope": self.option("scope"),
+            "audience": self.option("audience"),
+        }
+        if self.grant == TOKEN_EXCHANGE_GRANT:
+            form |= {"subject_token": subject, "subject_token_type": ACCESS_TOKEN_TYPE}
+        return await self.request_token({name: value for name, value in form.items() if value}, turn)
+
+    async def request_token(self, form: dict[str, str], turn: Turn) -> AccessToken:
+        if not self.url:
+            raise CallerError(
+                f"Plugin {self.plugin}: its oidc auth names no token_url. Add it to plugin.json."
+            )
+        headers = {"Accept": "application/json"}
+        client_id = self.lookup("client_id", self.auth.options.get("client_id"), turn)
+        secret = self.lookup("client_secret", self.auth.options.get("client_secret"), turn)
+        if self.option("client_auth") == "basic":
+            pair = urlencode({client_id: secret}).replace("=", ":", 1)
+            headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+        else:
+            client = {
+                "client_id": client_id,
+                "client_secret": "" if self.grant == LEGACY_EXCHANGE else secret,
+            }
+            form = {**{name: value for name, value in client.items() if value}, **form}
+        if self.grant == LEGACY_EXCHANGE:
+            headers["Content-Type"], body = "application/json", msgspec.json.encode(form)
+        else:
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+            body = urlencode(form).encode()
+
+        async def attempt() -> FetchResult:
+            return await self.outbound.fetch(
+                self.url, method="POST", headers=headers, body=body, same_origin=True
+            )
+
+        try:
+            reply = await call_with_retry(
+                attempt, is_retryable=lambda error: isinstance(error, UpstreamRefused), tries=2
+            )
+        except AddressNotPublic as error:
+            raise private_address_error(self.plugin, error) from None
+        return self.parse_token_response(reply)
+
+    def parse_token_response(self, reply: FetchResult) -> AccessToken:
+        # The body may repeat the rejected secret: report the status only.
+        if reply.status != 200 and reply.status != 201:
+            raise UpstreamDenied(
+                f"The sign-in server of plugin {self.plugin} gave no token (status {reply.status}). "
+                "Check the client id, the secret and the token that is exchanged."
+            )
+        try:
+            payload = msgspec.json.decode(reply.data)
+        except (msgspec.DecodeError, RecursionError):
+            payload = None
+        inner = (
+            payload.get("data")
+            if isinstance(payload, dict) and isinstance(payload.get("data"), dict)
+            else payload
+        )
+        value = inner.get("access_token") if isinstance(inner, dict) else None
+        if not isinstance(inner, dict) or not isinstance(value, str) or not value:
+            raise UpstreamGarbled(
+                f"The sign-in server of plugin {self.plugin} answered without a token. Check token_url."
+            )
+        refresh = inner.get("refresh_token")
+        life = self.parse_lifetime(inner.get("expires_in"))
+        until = monotonic() + life - min(CLOCK_SKEW, life / 10)
+        return AccessToken(value, until, refresh if isinstance(refresh, str) else "")
+
+    def parse_lifetime(self, expires_in: Any) -> float:
+        minutes = self.auth.options.get("expires_minutes") or self.auth.options.get("token_expire_time")
+        for seconds in (expires_in, minutes * 60 if isinstance(minutes, int | float) else None):
+            if isinstance(seconds, str) and seconds.isdigit():
+                seconds = float(seconds[:12])
+            if isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds < 1e9:
+                return float(seconds)
+        return DEFAULT_LIFETIME
+
+    async def close(self) -> None:
+        await self.outbound.close()
+
+
+def has_name(names: dict[str, str], name: str) -> bool:
+    return name.lower() in {key.lower() for key in names}
+
+
 log = logging.getLogger(__name__)
+
+
 V = TypeVar("V")
 
 

@@ -10,9 +10,15 @@ from urllib.parse import quote, unquote, urlsplit
 from msgspec import Struct
 
 from rightseat.errors import CallerError
-from rightseat.plugins.http.body import FilesByArgument, encode_body
-from rightseat.plugins.http.style import encode_cookie, encode_header, encode_path, encode_query
-from rightseat.plugins.operation import Operation, Parameter
+from rightseat.plugins.http.encoding import (
+    FilesByArgument,
+    encode_body,
+    encode_cookie,
+    encode_header,
+    encode_path,
+    encode_query,
+)
+from rightseat.plugins.plugin import Operation, Parameter
 
 PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 SAFE_CHARS = "/:@!$&'()*+,;=~%"

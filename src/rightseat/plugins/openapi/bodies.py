@@ -7,16 +7,24 @@ from typing import Any
 
 from msgspec import Struct
 
+from rightseat.plugins.openapi.context import DocumentContext
 from rightseat.plugins.openapi.node import Node, is_truthy
 from rightseat.plugins.openapi.parameters import STYLES_BY_LOCATION
-from rightseat.plugins.openapi.reading import DocumentContext
 from rightseat.plugins.openapi.schemas import Schema, schema_types
-from rightseat.plugins.operation import BINARY_FORMAT, Encoding
+from rightseat.plugins.plugin import BINARY_FORMAT, Encoding, OperationResponse
 
 FORM_MEDIA = "application/x-www-form-urlencoded"
+
+
 MULTIPART_MEDIA = "multipart/form-data"
+
+
 JSON_MEDIA = "application/json"
+
+
 FILE_SCHEMA: Schema = {"type": "string", "format": BINARY_FORMAT}
+
+
 _MEDIA_ALIASES = {
     "x-www-form-urlencoded": FORM_MEDIA,
     "form-data": MULTIPART_MEDIA,
@@ -190,3 +198,51 @@ def parse_swagger_body(
 
 def form_field_schema(node: Node) -> dict[str, Any]:
     return {key: value for key, value in node.value.items() if key not in ("name", "in", "required")}
+
+
+MAX_RESPONSES = 40
+
+
+def parse_responses(context: DocumentContext, operation: Node) -> tuple[OperationResponse, ...]:
+    responses = []
+    for status, one in operation.child("responses").items():
+        node = context.refs.resolve(one)
+        if isinstance(node.value, dict) and not status.startswith("x-"):
+            responses.append(parse_response(context, operation, status, node))
+    return tuple(responses[:MAX_RESPONSES])
+
+
+def parse_response(context: DocumentContext, operation: Node, status: str, node: Node) -> OperationResponse:
+    content = node.child("content")
+    media, place = "", node
+    if isinstance(content.value, dict) and content.value:
+        name = min(content.value, key=lambda one: media_rank(normalize_media(one)))
+        media, place = normalize_media(name), content.child(name)
+    elif "schema" in node.value:
+        media = swagger_media(context, operation)
+    inner = place.child("schema")
+    schema = None
+    if isinstance(inner.value, dict | list) and inner.value:
+        schema = context.response_schemas.with_defs(context.response_schemas.read(inner)) or None
+    return OperationResponse(
+        status=status.upper().replace("DEFAULT", "default"),
+        description=node.text("description"),
+        media=media,
+        schema=schema,
+    )
+
+
+def swagger_media(context: DocumentContext, operation: Node) -> str:
+    given = operation.value.get("produces") or context.root.value.get("produces")
+    medias = (
+        [normalize_media(one) for one in given if isinstance(one, str)] if isinstance(given, list) else []
+    )
+    return min(medias or ["application/json"], key=media_rank)
+
+
+def success_response(responses: tuple[OperationResponse, ...]) -> OperationResponse | None:
+    """Return the response of a successful call, preferably with a schema; else `default` or None."""
+    successes = sorted(
+        (one for one in responses if one.status.startswith("2")), key=lambda one: one.schema is None
+    )
+    return successes[0] if successes else next((one for one in responses if one.status == "default"), None)

@@ -7,11 +7,11 @@ from typing import Any, get_args
 
 from msgspec import Struct
 
+from rightseat.plugins.openapi.context import DocumentContext
 from rightseat.plugins.openapi.keywords import collect_examples
 from rightseat.plugins.openapi.node import Node, is_truthy
-from rightseat.plugins.openapi.reading import DocumentContext
 from rightseat.plugins.openapi.schemas import Schema
-from rightseat.plugins.operation import ParameterLocation, ParameterStyle
+from rightseat.plugins.plugin import ParameterLocation, ParameterStyle
 
 LOCATIONS: dict[str, ParameterLocation] = {place: place for place in get_args(ParameterLocation)}
 BODY_LOCATIONS = ("body", "formData")

@@ -12,7 +12,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from rightseat.plugins.numerals import NUMBER_PATTERN, is_simple_pattern, strip_anchors
+from rightseat.plugins.number_patterns import NUMBER_PATTERN, is_simple_pattern, strip_anchors
 
 MAX_ENUM = 64
 MAX_INTEGER_SCANNED = 9_999

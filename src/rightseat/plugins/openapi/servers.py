@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from urllib.parse import urlsplit
 
+from rightseat.plugins.openapi.context import DocumentContext
 from rightseat.plugins.openapi.node import Node
-from rightseat.plugins.openapi.reading import DocumentContext
-from rightseat.plugins.operation import ApiServer
+from rightseat.plugins.plugin import ApiServer
 
 MAX_SERVERS = 20
 _VARIABLE = re.compile(r"\{([^{}]*)\}")

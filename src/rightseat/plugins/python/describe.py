@@ -5,13 +5,174 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from rightseat.plugins.plugin import PluginScript
-from rightseat.plugins.python.annotation import annotation_schema, last_name
-from rightseat.plugins.python.source import Definition, literal_value
+import msgspec
+
+from rightseat.plugins.plugin import PluginScript, Problem
+
+MAX_BYTES = 1 << 20
+
+
+Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class ImportedName(NamedTuple):
+    """Target of `from module import name`; without a name, the module itself."""
+
+    module: str
+    name: str = ""
+
+
+class PythonFile:
+    def __init__(self, file: Path, tree: ast.Module) -> None:
+        self.file = file
+        self.tree = tree
+        self.definitions: dict[str, Definition] = {}
+        self.values: dict[str, ast.expr] = {}
+        self.imports: dict[str, ImportedName] = {}
+        for node in tree.body:
+            self._record(node)
+
+    def _record(self, node: ast.stmt) -> None:
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                self.definitions[name] = node
+            case ast.Assign(targets=targets, value=value):
+                self.values |= {target.id: value for target in targets if isinstance(target, ast.Name)}
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                self.values[name] = value
+            case ast.ImportFrom(module=module, names=names):
+                for alias in names:
+                    found = ImportedName(module, alias.name) if module else ImportedName(alias.name)
+                    self.imports[alias.asname or alias.name] = found
+            case ast.Import(names=names):
+                self.imports |= {alias.asname or alias.name: ImportedName(alias.name) for alias in names}
+            case _:
+                pass
+
+
+def parse_file(file: Path, root: Path) -> PythonFile | Problem:
+    """Parse the file; a Problem if it is invalid or lies outside `root`, the plugin's folder."""
+    name = file.relative_to(root).as_posix()
+    try:
+        if not file.resolve().is_relative_to(root.resolve()):
+            return Problem(name, "", "It leads out of the plugin's folder.", "Put the file itself there.")
+        if file.stat().st_size > MAX_BYTES:
+            return Problem(name, "", "It is larger than 1 MB.", "Keep data in files of its own.")
+        return PythonFile(file, ast.parse(file.read_bytes(), filename=name))
+    except SyntaxError as error:
+        return Problem(name, "", f"It is not Python: {error.msg}.", "Correct this line.", error.lineno or 0)
+    except (ValueError, RecursionError, MemoryError) as error:
+        return Problem(name, "", f"It cannot be read as Python: {error}.", "Save it as UTF-8 text.")
+    except OSError as error:
+        return Problem(name, "", f"It cannot be read: {error.strerror}.", "Allow the server to read it.")
+
+
+def literal_value(node: ast.expr | None) -> Any:
+    """Return the JSON value of a literal expression; None for any other."""
+    if node is None:
+        return None
+    try:
+        return msgspec.json.decode(msgspec.json.encode(ast.literal_eval(node)))
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, msgspec.MsgspecError):
+        return None
+
+
+TYPE_SCHEMAS: dict[str, dict[str, Any]] = {
+    "str": {"type": "string"},
+    "int": {"type": "integer"},
+    "float": {"type": "number"},
+    "bool": {"type": "boolean"},
+    "None": {"type": "null"},
+    "dict": {"type": "object", "additionalProperties": True},
+    "list": {"type": "array", "items": {}},
+    "Any": {},
+    "object": {},
+}
+
+
+ALIASES = {"Dict": "dict", "List": "list", "Mapping": "dict", "Sequence": "list", "NoneType": "None"}
+
+
+class AnnotationSchema(NamedTuple):
+    schema: dict[str, Any]
+    exact: bool = True
+    """False if only running the code gives the full schema."""
+
+
+UNKNOWN_ANNOTATION = AnnotationSchema({}, exact=False)
+
+
+def annotation_schema(node: ast.expr | None) -> AnnotationSchema:
+    match node:
+        case None:
+            return AnnotationSchema({})
+        case ast.Constant(value=None):
+            return AnnotationSchema(TYPE_SCHEMAS["None"])
+        case ast.Constant(value=str(text)):
+            return _quoted_schema(text)
+        case ast.Name() | ast.Attribute():
+            name = last_name(node)
+            return AnnotationSchema(dict(TYPE_SCHEMAS[name])) if name in TYPE_SCHEMAS else UNKNOWN_ANNOTATION
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return _union_schema([left, right])
+        case ast.Subscript(value=outer, slice=inside):
+            return _generic_schema(last_name(outer), inside)
+        case _:
+            return UNKNOWN_ANNOTATION
+
+
+def _quoted_schema(text: str) -> AnnotationSchema:
+    try:
+        return annotation_schema(ast.parse(text, mode="eval").body)
+    except (SyntaxError, ValueError, RecursionError):
+        return UNKNOWN_ANNOTATION
+
+
+def _generic_schema(outer: str, inside: ast.expr) -> AnnotationSchema:
+    items = inside.elts if isinstance(inside, ast.Tuple) else [inside]
+    match outer:
+        case "list":
+            inner = annotation_schema(items[0])
+            return AnnotationSchema({"type": "array", "items": inner.schema}, inner.exact)
+        case "dict" if len(items) == 2:
+            inner = annotation_schema(items[1])
+            return AnnotationSchema({"type": "object", "additionalProperties": inner.schema}, inner.exact)
+        case "Optional":
+            return _union_schema([*items, ast.Constant(value=None)])
+        case "Union":
+            return _union_schema(items)
+        case "Literal":
+            values = [item.value for item in items if isinstance(item, ast.Constant)]
+            return AnnotationSchema({"enum": values}) if len(values) == len(items) else UNKNOWN_ANNOTATION
+        case "Annotated":
+            # The metadata may restrict the type.
+            return AnnotationSchema(annotation_schema(items[0]).schema, exact=False)
+        case _:
+            return UNKNOWN_ANNOTATION
+
+
+def _union_schema(nodes: list[ast.expr]) -> AnnotationSchema:
+    members = [annotation_schema(node) for node in nodes]
+    flat: list[dict[str, Any]] = []
+    for read in members:
+        flat += read.schema["anyOf"] if set(read.schema) == {"anyOf"} else [read.schema]
+    return AnnotationSchema({"anyOf": flat}, all(read.exact for read in members))
+
+
+def last_name(node: ast.expr) -> str:
+    """Return the last part of a dotted name (`List` of `typing.List`); empty if it is not a name."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return ALIASES.get(name, name)
+        case _:
+            return ""
+
 
 MAX_DESCRIPTION = 2000
+
+
 _CALL_METHODS = ("call", "__call__")
 
 
@@ -127,7 +288,7 @@ def parameter_descriptions(node: Definition) -> dict[str, str]:
     if not doc:
         return {}
     # Imports pydantic: only if there is a docstring.
-    from rightseat.tools.signature import parse_param_docs
+    from rightseat.tools.function import parse_param_docs
 
     return parse_param_docs(doc)
 

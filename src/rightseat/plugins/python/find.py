@@ -9,10 +9,15 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from rightseat.plugins.plugin import PluginScript
-from rightseat.plugins.problem import Problem
-from rightseat.plugins.python.describe import find_tool_decorator, make_script
-from rightseat.plugins.python.source import Definition, ImportedName, PythonFile, parse_file
+from rightseat.plugins.plugin import PluginScript, Problem
+from rightseat.plugins.python.describe import (
+    Definition,
+    ImportedName,
+    PythonFile,
+    find_tool_decorator,
+    make_script,
+    parse_file,
+)
 
 LIB = "lib"
 EXPORT_NAMES = ("exported", "_exported", "__all__")

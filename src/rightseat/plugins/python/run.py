@@ -6,27 +6,133 @@ A class of the original SDK also receives what a flow would pass: question, cont
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from rightseat.documents.cut import cut_middle
-from rightseat.errors import CallerError
-from rightseat.plugins.naming import make_tool_name
-from rightseat.plugins.plugin import Plugin, PluginScript
-from rightseat.plugins.problem import Problem
-from rightseat.plugins.python import missing
-from rightseat.plugins.python.ask import ScriptLoadError, describe_in_process
-from rightseat.tools.subprocess import Confinement, ToolProcesses
+from rightseat.documents.truncate import cut_middle
+from rightseat.errors import CallerError, ConfigError
+from rightseat.plugins.http.arguments import OMIT_HINT
+from rightseat.plugins.http.tools import escape_unprintable, is_chinese
+from rightseat.plugins.plugin import Plugin, PluginScript, Problem, make_tool_name
+from rightseat.tools.subprocess import (
+    ChildReply,
+    Confinement,
+    ToolProcesses,
+    child_command,
+    child_environment,
+)
 from rightseat.types.events import Event
 from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, TextMessagePart
 from rightseat.types.schema import get_validator
-from rightseat.types.tools import Pause, Result, Tool, ToolContext, ToolHandler, error_result
+from rightseat.types.tools import Ask, Pause, Result, Tool, ToolContext, ToolHandler, error_result
+
+Schema = dict[str, Any]
+
+
+def schema_for_model(schema: Schema) -> Schema:
+    """Add a hint to the schema that the model may omit unknown values."""
+    needs_hint = schema.get("required") and "description" not in schema
+    return {**schema, "description": OMIT_HINT} if needs_hint else schema
+
+
+def make_partial_check(schema: Schema) -> Callable[[Any], str | None]:
+    """Return a check of the arguments that ignores missing ones."""
+    optional_schema = {key: value for key, value in schema.items() if key != "required"}
+    return lambda given: get_validator(optional_schema).find_problem(given)
+
+
+def merge_answers(args: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+    """Merge the call's arguments with the user's answer."""
+    answer = context.answers[-1] if context.state is not None and context.answers else None
+    return {**args, **answer} if isinstance(answer, dict) else args
+
+
+def ask_for_missing(name: str, schema: Schema, args: dict[str, Any]) -> Pause | None:
+    names = [one for one in schema.get("required") or () if one not in args]
+    if not names:
+        return None
+    fields = {one: (schema.get("properties") or {}).get(one) or {} for one in names}
+    fields_text = "; ".join(describe_field(one, field) for one, field in fields.items())
+    text = f"{name} needs {escape_unprintable(fields_text)}. Which value shall it have?"
+    if is_chinese(fields_text):
+        text = f"{name} 还需要：{escape_unprintable(fields_text)}。请问应填写什么？"
+    form = {"type": "object", "properties": fields, "required": names}
+    if "$defs" in schema:
+        form["$defs"] = schema["$defs"]
+    return Pause((Ask(text, "form", form),), {"asked": names})
+
+
+def describe_field(name: str, field: Any) -> str:
+    text = field.get("description") if isinstance(field, dict) else None
+    return f"{name} ({text})" if text else name
+
+
+LOAD_TIMEOUT = 10.0
+
+
+class ScriptLoadError(ConfigError):
+    """The script's process died, timed out or could not load the script."""
+
+
+def describe_in_process(child: ToolProcesses, seconds: float = LOAD_TIMEOUT) -> dict[str, Any]:
+    """Start the process and return the signature it reports. Blocks: not for the event loop's thread."""
+    confined = child.confinement
+    process = subprocess.Popen(
+        child_command(child.module, child.qualname, confined),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=confined.folder if confined else None,
+        env=child_environment(confined),
+        start_new_session=True,
+    )
+    timer = threading.Timer(seconds, kill_process_group, [process])
+    timer.start()
+    try:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(b"null\n")
+            process.stdin.flush()
+        line = process.stdout.readline(1 << 20)
+    finally:
+        timer.cancel()
+        kill_process_group(process)
+        process.communicate()
+    return parse_reply(line, seconds)
+
+
+def kill_process_group(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def parse_reply(line: bytes, seconds: float) -> dict[str, Any]:
+    if not line:
+        raise ScriptLoadError(f"Its process died, or took longer than {seconds:g} s to load.")
+    try:
+        reply = msgspec.json.decode(line, type=ChildReply)
+    except msgspec.DecodeError:
+        raise ScriptLoadError("What it takes cannot be written as a schema.") from None
+    if reply.error:
+        raise ScriptLoadError(f"It cannot be loaded: {reply.error}.")
+    return reply.value if isinstance(reply.value, dict) else {}
+
 
 MAX_CONCURRENT = 4
+
+
 MAX_CONTEXT_CHARS = 4000
+
+
 # Tokens of a result if the model's budget is unknown.
 DEFAULT_BUDGET = 20_000
 
@@ -64,8 +170,8 @@ def make_script_tools(plugin: Plugin, policy: PythonPolicy) -> tuple[tuple[Tool,
         tools[name] = Tool(
             name=name,
             description=tool_description(plugin, checked),
-            parameters=missing.schema_for_model(checked.arguments),
-            check=missing.make_partial_check(checked.arguments),
+            parameters=schema_for_model(checked.arguments),
+            check=make_partial_check(checked.arguments),
             call=make_call(child, checked),
             confirm=policy.confirm or script.dangerous,
             effect="dangerous" if script.dangerous else "writes",
@@ -135,8 +241,8 @@ def make_call(child: ToolProcesses, script: PluginScript) -> ToolHandler:
 
     async def call(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
         inputs = flow_inputs(ctx) if script.kind == "class" else {}
-        arguments = {**inputs, **missing.merge_answers(args, ctx)}
-        if (pause := missing.ask_for_missing(script.name, script.arguments, arguments)) is not None:
+        arguments = {**inputs, **merge_answers(args, ctx)}
+        if (pause := ask_for_missing(script.name, script.arguments, arguments)) is not None:
             yield pause
             return
         async with semaphore:

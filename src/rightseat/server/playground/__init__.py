@@ -14,12 +14,12 @@ from rightseat.http.endpoint import Door, Request, Route
 from rightseat.http.reply import Reply
 from rightseat.models.llamacpp import prompt_log as lens
 from rightseat.server.operations import make_error_reply
-from rightseat.server.playground import about, files, flows, plugins
-from rightseat.server.playground.answers import JsonHandler, make_get_handler, make_post_handler
-from rightseat.server.playground.setup import report_setup
-from rightseat.server.playground.trying import ToolTrial, try_tool
-from rightseat.server.playground.wire import render_run_by_door
-from rightseat.wiring.library import Runtime
+from rightseat.server.playground import overview, plugins, responses
+from rightseat.server.playground.door_output import render_run_by_door
+from rightseat.server.playground.overview import report_setup
+from rightseat.server.playground.plugins import ToolTrial, try_tool
+from rightseat.server.playground.responses import JsonHandler, make_get_handler, make_post_handler
+from rightseat.wiring.layered_runtime import Runtime
 
 GetRuntime = Callable[[], Runtime]
 
@@ -36,7 +36,7 @@ def make_playground_door(
 ) -> Door:
     """Make the playground's door. `serve_plain` answers clients at `/` that are no browser. The page's files
     need no key; all data does."""
-    page = files.PlaygroundFiles()
+    page = responses.PlaygroundFiles()
 
     def serve_root(request: Request, host: object) -> Reply:
         return (
@@ -58,9 +58,9 @@ def make_playground_door(
             summary="The API, as a page",
         ),
         make_json_route(
-            "about", lambda r: about.describe_server(runtime(), doors, r), "Who can be asked here, and how"
+            "about", lambda r: overview.describe_server(runtime(), doors, r), "Who can be asked here, and how"
         ),
-        make_json_route("flows", lambda r: flows.list_flows(runtime()), "The flows as pictures"),
+        make_json_route("flows", lambda r: plugins.list_flows(runtime()), "The flows as pictures"),
         make_json_route(
             "plugins", lambda r: plugins.list_plugins(runtime()), "The plugins, and what is wrong with them"
         ),

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from typing import Any, Literal
 
-from rightseat.plugins.shelf import CatalogEntry, LoadedPlugin
-from rightseat.wiring.library import Runtime
+import msgspec
+from msgspec import Struct
+
+from rightseat.engine.toolsets import DIRECT_CALLS
+from rightseat.errors import NotFound
+from rightseat.http.endpoint import Request
+from rightseat.http.fetch.fetch import record_requests
+from rightseat.plugins.catalog import CatalogEntry, LoadedPlugin
+from rightseat.plugins.flows.diagram import build_diagram
+from rightseat.plugins.flows.flow import Flow
+from rightseat.plugins.flows.svg import PlacedNode, RoutedEdge, compute_layout
+from rightseat.types.events import CallResult, Interrupt, RunFailed
+from rightseat.types.messages import Message, ToolCall
+from rightseat.types.streams import closing
+from rightseat.types.turn import InterruptAnswer, Turn
+from rightseat.wiring.layered_runtime import Runtime
 
 
 async def list_plugins(runtime: Runtime) -> list[dict[str, Any]]:
@@ -36,3 +51,116 @@ def format_plugin(loaded: LoadedPlugin, entries: list[CatalogEntry]) -> dict[str
             for entry in entries
         ],
     }
+
+
+async def list_flows(runtime: Runtime) -> list[dict[str, Any]]:
+    if runtime.plugins is None:
+        return []
+    return [
+        {
+            "id": one.plugin.id,
+            "name": one.plugin.name,
+            "flows": [draw_flow(flow) for flow in one.plugin.workflows if flow.file],
+            "broken": [str(found) for found in one.plugin.problems if found.file.startswith("flows/")],
+        }
+        for one in runtime.plugins.loaded.values()
+    ]
+
+
+def draw_flow(flow: Flow) -> dict[str, Any]:
+    flow_layout = compute_layout(build_diagram(flow))
+    return {
+        "id": flow.id,
+        "name": flow.name,
+        "description": flow.description,
+        "agent": f"{flow.plugin}.{flow.name}",
+        "file": flow.file,
+        "width": flow_layout.width,
+        "height": flow_layout.height,
+        "boxes": [format_box(spot) for spot in flow_layout.nodes if spot.node is not None],
+        "lines": [format_line(one) for one in flow_layout.edges],
+    }
+
+
+def format_box(spot: PlacedNode) -> dict[str, Any]:
+    shape = spot.node.shape if spot.node else ""
+    place = {"x": spot.x, "y": spot.y, "width": spot.width, "height": spot.height}
+    return {"name": spot.name, "lines": spot.lines, "shape": shape, **place}
+
+
+def format_line(layout_line: RoutedEdge) -> dict[str, Any]:
+    """Format a line as points from a box's bottom to another's top; back edges pass on the right."""
+    first, *others = layout_line.nodes
+    points = [(first.x, first.y + first.height), *((spot.x, spot.y) for spot in others)]
+    if layout_line.is_back_edge:
+        right = max(spot.x + spot.width / 2 for spot in layout_line.nodes) + 16
+        last = others[-1] if others else first
+        start, end = first.y + first.height / 2, last.y + last.height / 2
+        points = [
+            (first.x + first.width / 2, start),
+            (right, start),
+            (right, end),
+            (last.x + last.width / 2, end),
+        ]
+    arrow = layout_line.edge
+    return {
+        "source": arrow.source,
+        "target": arrow.target,
+        "label": arrow.label,
+        "dotted": arrow.dotted,
+        "points": points,
+    }
+
+
+class TrialAnswer(Struct, frozen=True, kw_only=True):
+    """What a person answered to a question of the call's."""
+
+    id: str
+    status: Literal["resolved", "cancelled"] = "resolved"
+    payload: Any = None
+
+
+class ToolTrial(Struct, frozen=True, kw_only=True):
+    tool: str
+    arguments: dict[str, Any] = {}
+    answers: list[TrialAnswer] = []
+    """Answers to earlier questions of the call: it resumes with its original arguments."""
+
+
+async def try_tool(runtime: Runtime, trial: ToolTrial, request: Request) -> dict[str, Any]:
+    if trial.tool not in runtime.tools:
+        raise NotFound(f"No plugin has a tool called {trial.tool[:64]!r}.", param="tool")
+    began = time.perf_counter()
+    with record_requests() as requests:
+        outcome = await run_trial(runtime, make_turn(trial, request))
+    return {**outcome, "requests": requests, "ms": round((time.perf_counter() - began) * 1000)}
+
+
+def make_turn(trial: ToolTrial, request: Request) -> Turn:
+    call = ToolCall("call", trial.tool, msgspec.json.encode(trial.arguments).decode())
+    return Turn(
+        messages=(Message("assistant", calls=(call,)),),
+        assistant=DIRECT_CALLS,
+        answers=tuple(InterruptAnswer(one.id, one.status, one.payload) for one in trial.answers),
+        owner=request.owner,
+        headers=request.forwarded_headers,
+        base_url=request.base,
+    )
+
+
+async def run_trial(runtime: Runtime, turn: Turn) -> dict[str, Any]:
+    """Run the call; return its result, or the questions that it asks first."""
+    outcome: dict[str, Any] = {"result": "", "failed": False}
+    questions: list[dict[str, Any]] = []
+    async with closing(runtime.run(turn)) as events:
+        async for event in events:
+            match event:
+                case CallResult(_, content, failed):
+                    outcome = {"result": content, "failed": failed}
+                case Interrupt(id, _, message, schema):
+                    questions.append({"id": id, "message": message, "responseSchema": schema})
+                case RunFailed(_, message):
+                    outcome = {"result": message, "failed": True}
+                case _:
+                    pass
+    return {"asks": questions} if questions else outcome

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 
 from rightseat.errors import StoreFailed
-from rightseat.stores.sqlite.desk import WriterThread
-from rightseat.stores.sqlite.lock import FolderLock
-from rightseat.stores.sqlite.schema import open_database
-from rightseat.stores.sqlite.shelves import ExpiringTable
+from rightseat.stores.sqlite.database import FolderLock, WriterThread, open_database
 from rightseat.stores.sqlite.threads import PendingEntry, ThreadTable
 from rightseat.types.events import (
     CallArgs,
@@ -32,16 +30,113 @@ from rightseat.types.stores import CONTINUATION_SECONDS, Continuation, PendingQu
 from rightseat.types.threads import NumberedEntry, Retention, Thread, ThreadEntry
 from rightseat.types.turn import Owner
 
+RecordKind = Literal["continuation", "question", "result", "note"]
+
+
+class ExpiringTable:
+    """Rows with an expiry. All methods run in the writer thread."""
+
+    def __init__(
+        self, database: sqlite3.Connection, capacity: int, lifetime: float, clock: Callable[[], float]
+    ) -> None:
+        self.database = database
+        self.capacity = capacity
+        self.lifetime = lifetime
+        self.clock = clock
+        self.number = 0
+        self.weights: dict[str, int] = {}
+        self.recount()
+
+    def recount(self) -> None:
+        """Reload the cached totals, at the start and after a rollback."""
+        (self.number,) = self.database.execute("SELECT COALESCE(MAX(number), 0) FROM kept").fetchone()
+        totals = self.database.execute("SELECT kind, SUM(weight) FROM kept GROUP BY kind")
+        self.weights = dict(totals.fetchall())
+
+    def put(
+        self, kind: RecordKind, owner: Owner, key: str, body: bytes, seconds: float | None = None
+    ) -> None:
+        now = self.clock()
+        self.drop(kind, owner, key)
+        self.number += 1
+        row = (kind, owner.name, key, now + (seconds or self.lifetime), len(body), self.number, body)
+        self.database.execute(
+            "INSERT INTO kept (kind, owner, key, expires, weight, number, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            row,
+        )
+        self.weights[kind] = self.weights.get(kind, 0) + len(body)
+        self.evict(kind, now)
+
+    def evict(self, kind: RecordKind, now: float) -> None:
+        """Delete the oldest rows that have expired or exceed the capacity."""
+        oldest = "SELECT owner, key, expires FROM kept WHERE kind = ? ORDER BY number LIMIT 1"
+        while row := self.database.execute(oldest, (kind,)).fetchone():
+            owner, key, expires = row
+            if self.weights[kind] <= self.capacity and expires >= now:
+                return
+            self.drop(kind, Owner(owner), key)
+
+    def drop(self, kind: RecordKind, owner: Owner, key: str) -> None:
+        where = (owner.name, kind, key)
+        row = self.database.execute(
+            "SELECT weight FROM kept WHERE owner = ? AND kind = ? AND key = ?", where
+        ).fetchone()
+        if row:
+            self.database.execute("DELETE FROM kept WHERE owner = ? AND kind = ? AND key = ?", where)
+            self.weights[kind] -= row[0]
+
+    def drop_prefix(self, kind: RecordKind, owner: Owner, prefix: str) -> None:
+        """Delete all rows whose keys have this prefix."""
+        rows = self.database.execute(
+            "SELECT key FROM kept WHERE owner = ? AND kind = ? AND substr(key, 1, ?) = ?",
+            (owner.name, kind, len(prefix), prefix),
+        ).fetchall()
+        for (key,) in rows:
+            self.drop(kind, owner, key)
+
+    def get(self, kind: RecordKind, owner: Owner, key: str) -> bytes | None:
+        row = self.database.execute(
+            "SELECT body FROM kept WHERE owner = ? AND kind = ? AND key = ? AND expires >= ?",
+            (owner.name, kind, key, self.clock()),
+        ).fetchone()
+        return row[0] if row else None
+
+    def pop(self, kind: RecordKind, owner: Owner, key: str) -> bytes | None:
+        body = self.get(kind, owner, key)
+        self.drop(kind, owner, key)
+        return body
+
+    def get_many(self, kind: RecordKind, owner: Owner, keys: Iterable[str]) -> dict[str, bytes]:
+        bodies = ((key, self.get(kind, owner, key)) for key in keys)
+        return {key: body for key, body in bodies if body is not None}
+
+
 log = logging.getLogger(__name__)
+
+
 T = TypeVar("T")
+
+
 DATABASE_FILE = "rightseat.db"
+
+
 FLUSH_SECONDS = 0.5
+
+
 # Entries that wait while the disk fails; further ones are not kept.
 MAX_UNWRITTEN = 20_000
+
+
 # Events that wait for the next flush instead of causing one.
 _BUFFERED_EVENTS = (TextDelta, ReasoningDelta, CallArgs, TextStart, ReasoningStart, RunStarted, SubRunEvent)
+
+
 _encode = msgspec.json.Encoder(enc_hook=str).encode
+
+
 _continuation_decoder = msgspec.json.Decoder(Continuation)
+
+
 _question_decoder = msgspec.json.Decoder(PendingQuestion)
 
 

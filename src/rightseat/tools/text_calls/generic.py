@@ -12,9 +12,16 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps, TextFormatError
+from rightseat.tools.text_calls.reader import (
+    ModelTextReader,
+    ParseSteps,
+    TextFormatError,
+    copy_string,
+    copy_value,
+    read_call_object,
+    read_key,
+)
 from rightseat.tools.text_calls.typescript import render_signatures
-from rightseat.tools.text_calls.values import copy_string, copy_value, read_call_object, read_key
 from rightseat.types.messages import Message, text_message
 from rightseat.types.model import Prompt, ToolSpec
 

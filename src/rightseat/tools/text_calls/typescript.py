@@ -15,20 +15,61 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 from msgspec import Struct
 
-from rightseat.tools.text_calls import pointers
 from rightseat.types.model import ToolSpec
 
+
+def iter_refs(schema: Any) -> Iterator[str]:
+    """Yield every `$ref` of the schema, with repetitions. No recursion: it may be nested deeply."""
+    pending = [schema]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            if isinstance(value.get("$ref"), str):
+                yield value["$ref"]
+            pending += value.values()
+        elif isinstance(value, list):
+            pending += value
+
+
+def resolve_ref(root: Any, pointer: str) -> Any:
+    """Return the target of a `$ref`; None if it is missing or in another document."""
+    if not pointer.startswith("#"):
+        return None
+    value = root
+    for step in unquote(pointer[1:]).split("/")[1:]:
+        step = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict) and step in value:
+            value = value[step]
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return None
+    return value
+
+
 MAX_TOOL_CHARS = 20_000
+
+
 MAX_COMMENT_CHARS = 2_000
+
+
 MAX_LITERAL_CHARS = 500
+
+
 MAX_OPTIONS = 100
+
+
 MAX_DEPTH = 16
+
+
 INDENT = 4
+
 
 _TYPE_NAMES = {
     "string": "string",
@@ -37,10 +78,18 @@ _TYPE_NAMES = {
     "boolean": "boolean",
     "null": "null",
 }
+
+
 _IDENTIFIER = re.compile(r"[^\W\d][\w$]*")
+
+
 _TOOL_IDENTIFIER = re.compile(r"[^\W\d][\w$.:/-]*")
+
+
 # JSON keeps some of these unescaped, but models may read them as line ends.
 _CONTROL_CHARS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
 _COMMENT_KEYS = (
     ("default", "Default"),
     ("format", "Format"),
@@ -92,7 +141,7 @@ class _Signature:
         self._taken = taken
         self._root = tool.parameters
         # A schema used more than once, itself included, becomes a named type: so recursion ends.
-        self._uses = Counter(["#", *pointers.iter_refs(tool.parameters)])
+        self._uses = Counter(["#", *iter_refs(tool.parameters)])
         self._aliases: dict[str, TypeExpression] = {}
         self._declared: list[str] = []
         self._chars_left = MAX_TOOL_CHARS
@@ -184,7 +233,7 @@ class _Signature:
     def _comment_text(self, part: dict[str, Any]) -> str:
         text = part.get("description")
         if text is None and isinstance(part.get("$ref"), str):
-            target = pointers.resolve_ref(self._root, part["$ref"])
+            target = resolve_ref(self._root, part["$ref"])
             text = target.get("description") if isinstance(target, dict) else None
         text = text.strip() if isinstance(text, str) else ""
         notes = [f"{name}={render_literal(part[key])}" for key, name in _COMMENT_KEYS if key in part]
@@ -195,7 +244,7 @@ class _Signature:
     def _ref_type(self, pointer: str, depth: int) -> TypeExpression:
         if pointer in self._aliases:
             return self._aliases[pointer]
-        target = pointers.resolve_ref(self._root, pointer)
+        target = resolve_ref(self._root, pointer)
         if self._uses[pointer] == 1 or not isinstance(target, dict):
             return self._type(target, depth)
         named = self._aliases[pointer] = TypeExpression(self._free_name(pointer))

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.agents._peer.faults import PeerErrors
-from rightseat.agents.agui.mapping import AGUIEventMapper
+from rightseat.agents._peer.errors import PeerErrors
+from rightseat.agents.agui.event_mapper import AGUIEventMapper
 from rightseat.errors import UpstreamError
 from rightseat.types.events import CallArgs, CallStart, Event, RunStarted
 from rightseat.types.messages import Message, ToolCall, text_message

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rightseat.agents._peer.faults import PeerErrors
-from rightseat.agents.agui.mapping import AGUIEventMapper
+from rightseat.agents._peer.errors import PeerErrors
+from rightseat.agents.agui.event_mapper import AGUIEventMapper
 from rightseat.errors import AgentFailed, Incomplete, UpstreamGarbled
 from rightseat.types.events import (
     CallArgs,

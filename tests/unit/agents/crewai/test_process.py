@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.agents._peer import lookout
+from rightseat.agents._peer import health
 from rightseat.agents.crewai import crewai
-from rightseat.agents.crewai.source import CrewSource
+from rightseat.agents.crewai.agent import CrewSource
 from rightseat.errors import ConfigError
 from rightseat.types.events import RunFinished, TextDelta, Usage
 from rightseat.types.messages import text_message
@@ -31,7 +31,7 @@ OPTIONS = {"crew": "desk_crew:Flow", "python": sys.executable, "folder": str(CRE
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookout, "MIN_RETRY_DELAY", 0.05)
+    monkeypatch.setattr(health, "MIN_RETRY_DELAY", 0.05)
 
 
 @asynccontextmanager

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
-from rightseat.agents.crewai.telling import CrewEventMapper
+from rightseat.agents.crewai.program import CrewEventMapper
 
 Json = dict[str, Any]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from rightseat.agents._peer.faults import PeerErrors
-from rightseat.agents.langgraph.mapping import LangGraphEventMapper
+from rightseat.agents._peer.errors import PeerErrors
+from rightseat.agents.langgraph.event_mapper import LangGraphEventMapper
 from rightseat.errors import AgentFailed, UpstreamGarbled
 from rightseat.types.events import (
     CallArgs,

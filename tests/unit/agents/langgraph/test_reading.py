@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from rightseat.agents._peer.faults import PeerErrors
-from rightseat.agents.langgraph.frames import EVENT_SIZE_LIMIT, ServerSentEvent, ServerSentEventParser
-from rightseat.agents.langgraph.partial import parse_partial_json
+from rightseat.agents._peer.errors import PeerErrors
+from rightseat.agents._peer.partial_json import parse_partial_json
+from rightseat.agents.langgraph.wire import EVENT_SIZE_LIMIT, ServerSentEvent, ServerSentEventParser
 from rightseat.errors import UpstreamTooLarge
 
 WIRE = (

@@ -5,14 +5,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rightseat.agents.langgraph.messages import diff_messages, messages_from_state, to_langchain_message
-from rightseat.agents.langgraph.questions import GraphInterrupt
+from rightseat.agents.langgraph.interrupts import GraphInterrupt
 from rightseat.agents.langgraph.request import (
     GraphRunRequest,
     GraphSchema,
     GraphThreadState,
     build_run_request,
+    diff_messages,
+    messages_from_state,
     parse_thread_state,
+    to_langchain_message,
 )
 from rightseat.errors import ContinuationGone
 from rightseat.types.messages import (

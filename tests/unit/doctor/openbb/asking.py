@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator
 
 from rightseat import Prompt
-from rightseat.doctor.line import CheckResult
 from rightseat.doctor.openbb import examine
+from rightseat.doctor.result import CheckResult
 from rightseat.types.chunks import ModelChunk
 from tests.kit.house import calls, says
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.doctor.line import CheckResult
+from rightseat.doctor.result import CheckResult
 from tests.kit.house import serving
 from tests.unit.doctor.openbb.asking import states
 from tests.unit.doctor.openbb.copilot import Copilot, agents, called, sse, text

@@ -10,8 +10,8 @@ from rightseat import Runtime
 from rightseat.cli.doctor import parse_header, run_openbb_doctor
 from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings
-from rightseat.doctor.line import CheckResult
 from rightseat.doctor.openbb import examine
+from rightseat.doctor.result import CheckResult
 from rightseat.errors import ConfigError
 from rightseat.http.auth import Authenticator
 from tests.kit.house import house, says, serving

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.config.graphql_limits import GraphQLLimits
+from rightseat.config.settings import GraphQLLimits
 from rightseat.doors.copilotkit import document
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
 from tests.kit.client import Client

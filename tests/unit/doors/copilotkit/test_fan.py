@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightseat.config.graphql_limits import GraphQLLimits
-from rightseat.doors.copilotkit import routes, story
+from rightseat.config.settings import GraphQLLimits
+from rightseat.doors.copilotkit import response, routes
 from rightseat.http.endpoint import Request
 from rightseat.http.reply import ResponseStart as ReplyHead
 from rightseat.types.events import (
@@ -208,14 +208,14 @@ async def test_a_text_cut_by_a_failure_is_failed_and_one_before_it_is_not() -> N
 async def test_nothing_grows_with_the_answer() -> None:
     """The frames hold the open messages and what was told since the last frame, no more."""
     from rightseat.doors.copilotkit.document import prepare_document
-    from rightseat.doors.copilotkit.frames import PlannedResponseWriter
+    from rightseat.doors.copilotkit.plan import PlannedResponseWriter
     from rightseat.doors.copilotkit.read import CopilotKitRequest
 
     plan = prepare_document(DOCUMENT, None, False, GraphQLLimits()).plan
     assert plan is not None
     asked = CopilotKitRequest(Turn(messages=(), thread="t1"), None, "default", has_agent_session=False)
     frames = PlannedResponseWriter(plan, asked)
-    telling = story.ResponseBuilder(asked, frames)
+    telling = response.ResponseBuilder(asked, frames)
     for number in range(200):
         id, call = f"m{number}", f"c{number}"
         said: list[Event] = [TextStart(id), *[TextDelta(id, "x")] * 50, TextEnd(id)]

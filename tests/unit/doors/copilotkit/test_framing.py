@@ -2,8 +2,8 @@
 
 import pytest
 
-from rightseat.doors.copilotkit.frames import ChunkFrames
 from rightseat.doors.copilotkit.framing import encode_event, encode_part
+from rightseat.doors.copilotkit.plan import ChunkFrames
 
 PATH = b'],"path":["generateCopilotResponse","messages",12,"content",'
 

@@ -10,8 +10,8 @@ from langchain_core.runnables import RunnableLambda
 
 from rightseat import Runtime, tool
 from rightseat.agents.copilotkit import copilotkit
-from rightseat.mcp import link as linking
-from rightseat.mcp.server import McpServerConfig
+from rightseat.mcp import connection as linking
+from rightseat.mcp.connect import McpServerConfig
 from rightseat.middleware.hooks import HookRequest, HookResponse, Hooks
 from rightseat.models.anthropic import AnthropicModel
 from rightseat.stores.memory import MemoryStore

@@ -16,8 +16,8 @@ import pytest
 
 from rightseat import Runtime, tool
 from rightseat.engine.loop import Assistant
+from rightseat.types.agents import Responder
 from rightseat.types.events import Event, RunFinished, TextDelta
-from rightseat.types.responder import Responder
 from rightseat.types.turn import Turn
 from tests.kit.house import Lines, calls, says
 from tests.kit.patience import STUCK

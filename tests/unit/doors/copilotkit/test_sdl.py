@@ -10,10 +10,9 @@ import pytest
 from graphql import build_schema, parse, print_ast, validate
 from graphql.language import DefinitionNode
 
-from rightseat.config.graphql_limits import GraphQLLimits
+from rightseat.config.settings import GraphQLLimits
 from rightseat.doors.copilotkit.document import prepare_document
-from rightseat.doors.copilotkit.schema import get_schema
-from rightseat.doors.copilotkit.sdl import SDL
+from rightseat.doors.copilotkit.schema import SDL, get_schema
 from tests.unit.doors.copilotkit.client import DOCUMENT, GENERIC, WHOLE
 
 # What the peer's runtime printed of itself; only where the work began has it.

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from rightseat import Runtime, tool
-from rightseat.config.graphql_limits import GraphQLLimits
+from rightseat.config.settings import GraphQLLimits
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallArgs, ToolCallStart
 from rightseat.types.model import Prompt
 from tests.kit.client import Client

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.doors.copilotkit.agui_messages import build_messages
-from rightseat.http.agui.standing import visible_branch
+from rightseat.doors.copilotkit.threads import build_messages
+from rightseat.http.agui.branch import visible_branch
 from rightseat.types.events import (
     CallEnd,
     CallResult,

@@ -1,6 +1,6 @@
 """What MCP's flat forms show of a question's schema."""
 
-from rightseat.doors.mcp.questions import make_form_schema
+from rightseat.doors.mcp.tool_call import make_form_schema
 from rightseat.types.events import Interrupt
 
 

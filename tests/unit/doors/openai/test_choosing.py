@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from rightseat import Assistant, Runtime
-from rightseat.middleware.model_info import ModelInfo
-from rightseat.types.capabilities import BoundModel
+from rightseat.middleware.model_wrappers import ModelInfo
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Usage
+from rightseat.types.model import BoundModel
 from tests.kit.client import Client
 from tests.kit.house import Lines, house, says
 from tests.unit.doors.copilotkit.client import ask, body, data, home

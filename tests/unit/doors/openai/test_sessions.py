@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from rightseat import Prompt, Runtime
-from rightseat.models.llamacpp.seats import ConversationRef
-from rightseat.models.llamacpp.sessions import get_conversation
+from rightseat.models.llamacpp.slot_scheduler import ConversationRef, get_conversation
 from rightseat.models.openai import OpenAIModel
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Usage

@@ -2,9 +2,8 @@
 
 import pytest
 
-from rightseat.doors.openbb.identity import derive_widget_uuid, xxh64
 from rightseat.doors.openbb.wire import OpenBBQuery
-from rightseat.doors.openbb.workspace import collect_tools
+from rightseat.doors.openbb.workspace_tools import collect_tools, derive_widget_uuid, xxh64
 from tests.unit.doors.openbb.client import NEWS, PRICE, WIDGETS
 
 

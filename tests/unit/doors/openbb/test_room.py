@@ -10,7 +10,7 @@ import pytest
 from rightseat import Runtime
 from rightseat.doors.openbb import write
 from rightseat.http.fetch import AddressRules, OutboundClient
-from rightseat.types.tokens import estimate_tokens
+from rightseat.types.text import estimate_tokens
 from tests.kit.house import Lines, house, says, serving
 from tests.unit.doors.openbb.client import WIDGETS, item, post
 from tests.unit.doors.openbb.test_read import CALL, CONTEXT, HUMAN, ai, asked, plain, tool

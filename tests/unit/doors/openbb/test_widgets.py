@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from rightseat.doors.openbb.widgets import make_parameter_schema, slugify
 from rightseat.doors.openbb.wire import OpenBBQuery
-from rightseat.doors.openbb.workspace import collect_tools
+from rightseat.doors.openbb.workspace_tools import collect_tools, make_parameter_schema, slugify
 from rightseat.types.schema import get_validator
 from tests.unit.doors.openbb.client import LISTED, PRICE, SEARCH, WIDGETS
 

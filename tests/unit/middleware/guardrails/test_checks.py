@@ -21,12 +21,16 @@ from rightseat.middleware.guardrails import (
     TextRules,
     WordList,
 )
-from rightseat.middleware.guardrails.asking import MAX_CHECKED, REMOVED
-from rightseat.middleware.guardrails.checks import KEY_HEADER, FunctionCheck, RemoteCheck
-from rightseat.middleware.guardrails.judge import MAX_SHOWN_CHARS, TopicJudge
-from rightseat.middleware.guardrails.rules import format_refusal
-from rightseat.middleware.guardrails.verdict import FailureMode, Verdict
-from rightseat.middleware.model_info import ModelInfo
+from rightseat.middleware.guardrails.checks import (
+    KEY_HEADER,
+    MAX_SHOWN_CHARS,
+    FunctionCheck,
+    RemoteCheck,
+    TopicJudge,
+)
+from rightseat.middleware.guardrails.input_checks import MAX_CHECKED, REMOVED
+from rightseat.middleware.guardrails.rules import FailureMode, Verdict, format_refusal
+from rightseat.middleware.model_wrappers import ModelInfo
 from rightseat.middleware.quota import Quota, Quotas
 from rightseat.types.chunks import FinishChunk, ModelChunk, UsageChunk
 from rightseat.types.events import Event, RunFinished, RunStarted, TextDelta, TextEnd, TextStart, Usage

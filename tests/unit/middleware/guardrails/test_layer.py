@@ -15,7 +15,7 @@ from rightseat.middleware.guardrails import (
     UntrustedResultRules,
     WordList,
 )
-from rightseat.middleware.guardrails.asking import REMOVED
+from rightseat.middleware.guardrails.input_checks import REMOVED
 from rightseat.middleware.guardrails.layer import guardrails
 from rightseat.middleware.guardrails.rules import format_refusal
 from rightseat.stores.memory import MemoryStore

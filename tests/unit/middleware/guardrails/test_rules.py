@@ -5,11 +5,9 @@ import time
 import pytest
 
 from rightseat.errors import ConfigError
-from rightseat.middleware.guardrails.patterns import PatternList, is_anchored
-from rightseat.middleware.guardrails.personal import DATA_KINDS, DATA_PATTERNS
-from rightseat.middleware.guardrails.redact import PersonalDataFinder
+from rightseat.middleware.guardrails.matchers import PatternList, WordList, is_anchored
+from rightseat.middleware.guardrails.personal_data import DATA_KINDS, DATA_PATTERNS, PersonalDataFinder
 from rightseat.middleware.guardrails.rules import REASONS, TextRules, format_refusal
-from rightseat.middleware.guardrails.words import WordList
 
 
 @pytest.mark.demand("models.allow_deny_lists_topics")

@@ -6,15 +6,13 @@ import pytest
 
 from rightseat.config.read import load_config
 from rightseat.errors import ConfigError
-from rightseat.middleware.fallback import FallbackMember
-from rightseat.middleware.guardrails.checks import FunctionCheck, RemoteCheck
-from rightseat.middleware.guardrails.judge import TopicJudge
-from rightseat.middleware.guardrails.personal import DATA_KINDS
+from rightseat.middleware.guardrails.checks import FunctionCheck, RemoteCheck, TopicJudge
+from rightseat.middleware.guardrails.personal_data import DATA_KINDS
 from rightseat.middleware.guardrails.rules import GuardrailPolicy
-from rightseat.middleware.model_info import ModelInfo
+from rightseat.middleware.model_wrappers import FallbackMember, ModelInfo
 from rightseat.types.turn import Turn
 from rightseat.wiring.from_config import build_runtime
-from rightseat.wiring.guardrails import make_guards
+from rightseat.wiring.middleware import make_guards
 from tests.kit.house import Lines
 from tests.unit.middleware.guardrails.asking import failed, run, text
 

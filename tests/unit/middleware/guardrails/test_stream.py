@@ -8,13 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightseat.middleware.guardrails.fold import fold_text
-from rightseat.middleware.guardrails.patterns import PatternList
-from rightseat.middleware.guardrails.personal import DATA_KINDS
-from rightseat.middleware.guardrails.redact import PersonalDataFinder
-from rightseat.middleware.guardrails.rules import TextRules
-from rightseat.middleware.guardrails.screen import TextPiece, TextStreamFilter
-from rightseat.middleware.guardrails.words import MAX_GAP, RuleViolation, WordList
+from rightseat.middleware.guardrails.matchers import MAX_GAP, PatternList, RuleViolation, WordList, fold_text
+from rightseat.middleware.guardrails.personal_data import DATA_KINDS, PersonalDataFinder
+from rightseat.middleware.guardrails.rules import TextPiece, TextRules, TextStreamFilter
 from tests.kit.rounds import rounds
 
 DENIED = ("bad word", "abba", "ab", "赌博", "Straße", "café", "a1-b2", "ba ba")

@@ -7,8 +7,8 @@ import pytest
 
 from rightseat import Result, Runtime, tool
 from rightseat.middleware.guardrails import GuardrailPolicies, GuardrailPolicy, UntrustedResultRules
-from rightseat.middleware.guardrails.marking import FENCE_NOTE, FencedResultsModel
-from rightseat.plugins.http.gate import PluginPolicy
+from rightseat.middleware.guardrails.layer import FENCE_NOTE, FencedResultsModel
+from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.tools.delegate import make_responder_tool
 from rightseat.types.events import Event, Interrupt, RunFinished
 from rightseat.types.messages import Message, ToolCall, text_message

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.models.anthropic.known import clamp_effort, find_claude_model
-from rightseat.models.anthropic.schema import make_enforceable
+from rightseat.models.anthropic.claude import clamp_effort, find_claude_model, make_enforceable
 from rightseat.types.messages import Message, ProviderData, ToolCall, text_message
 from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
 from tests.unit.models.anthropic.asking import asked, body_of, connected

@@ -6,7 +6,7 @@ from rightseat.config.settings import Config, ModelSettings
 from rightseat.doctor.setup import list_required_extras
 from rightseat.errors import ConfigError
 from rightseat.models.anthropic import AnthropicModel, model
-from rightseat.wiring.names import make_model
+from rightseat.wiring.registry import make_model
 from tests.unit.models.anthropic.asking import asked, connected
 
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from rightseat import Runtime, tool
-from rightseat.models.anthropic.thoughts import ThinkingCache
+from rightseat.models.anthropic.thinking_cache import ThinkingCache
 from rightseat.types.chunks import ModelChunk, ProviderDataChunk, ReasoningChunk, TextChunk
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.messages import ProviderData as Kept

@@ -3,8 +3,8 @@
 import pytest
 
 from rightseat.errors import ContentRefused, Incomplete, OutputInvalid, RightseatError, UpstreamGarbled
-from rightseat.models.google.answer import GeminiStreamParser
 from rightseat.models.google.sdk import types
+from rightseat.models.google.stream_parser import GeminiStreamParser
 from rightseat.types.chunks import (
     FinishChunk,
     ModelChunk,

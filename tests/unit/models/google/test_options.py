@@ -10,7 +10,7 @@ from rightseat.doctor import setup
 from rightseat.errors import ConfigError
 from rightseat.models.google import model
 from rightseat.models.google.options import GOOGLE_URL
-from rightseat.types.capabilities import Capabilities, lookup_capabilities
+from rightseat.types.model import Capabilities, lookup_capabilities
 
 VARIABLES = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.models.google.schemas import narrow_parameters, narrow_schema
+from rightseat.models.google.request import narrow_parameters, narrow_schema
 
 TAKEN = {
     *("type", "format", "title", "description", "enum", "items", "prefixItems", "minItems", "maxItems"),

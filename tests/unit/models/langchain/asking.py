@@ -3,13 +3,11 @@
 from typing import Any
 
 from rightseat.errors import RightseatError
-from rightseat.models.langchain.client import LangChainModel
-from rightseat.models.langchain.reading import LangChainTimeouts
-from rightseat.models.langchain.source import RunnableSource
-from rightseat.types.capabilities import Capabilities
+from rightseat.models.langchain.client import LangChainModel, RunnableSource
+from rightseat.models.langchain.timed_reader import LangChainTimeouts
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.messages import text_message
-from rightseat.types.model import Prompt
+from rightseat.types.model import Capabilities, Prompt
 from rightseat.types.streams import closing
 
 HELLO = Prompt(messages=(text_message("user", "hello"),))

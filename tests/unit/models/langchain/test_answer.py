@@ -13,7 +13,7 @@ from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables import RunnableGenerator, RunnableLambda
 
 from rightseat.errors import Incomplete, Misused, UpstreamGarbled
-from rightseat.models.langchain.answer import LangChainStreamParser
+from rightseat.models.langchain.stream_parser import LangChainStreamParser
 from rightseat.types.chunks import (
     FinishChunk,
     ModelChunk,

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from rightseat.models.langchain import begun
-from rightseat.models.langchain.begun import AsyncGeneratorTracker
+from rightseat.models.langchain import timed_reader
+from rightseat.models.langchain.timed_reader import AsyncGeneratorTracker
 from tests.kit.patience import STUCK
 
 
@@ -59,7 +59,7 @@ async def test_those_that_have_ended_are_not_kept() -> None:
 
 
 async def test_one_that_does_not_end_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(begun, "_PATIENCE", 0.05)
+    monkeypatch.setattr(timed_reader, "_PATIENCE", 0.05)
     counted, noted, stays = Counted(), AsyncGeneratorTracker(), asyncio.Event()
     with noted.track():
         await anext(counted.numbers("outer"))

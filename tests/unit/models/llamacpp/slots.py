@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from rightseat.errors import ContextTooLong, UpstreamError
-from rightseat.models.llamacpp.client import LlamaServerClient
+from rightseat.models.llamacpp.client import CompletionChunk, LlamaServerClient, Timings
 from rightseat.models.llamacpp.process import LaunchOptions
-from rightseat.models.llamacpp.seats import ConversationRef, PromptText, common_prefix_length
-from rightseat.models.llamacpp.sessions import stream_in_slot
-from rightseat.models.llamacpp.wire import CompletionChunk, Timings
+from rightseat.models.llamacpp.slot_scheduler import (
+    ConversationRef,
+    PromptText,
+    common_prefix_length,
+    stream_in_slot,
+)
 
 ANSWER = " and so on"
 ROOM = 100_000

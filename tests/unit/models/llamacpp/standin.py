@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
-from rightseat.models.llamacpp.wire import CompletionChunk, TokenPiece
+from rightseat.models.llamacpp.client import CompletionChunk, TokenPiece
 
 
 class StandIn:

@@ -6,14 +6,13 @@ from typing import Any
 import pytest
 
 from rightseat.errors import CallerError, UpstreamGarbled
-from rightseat.models.llamacpp.abilities import TemplateCapabilities
-from rightseat.models.llamacpp.answer import CompletionReader
+from rightseat.models.llamacpp.client import CompletionChunk
+from rightseat.models.llamacpp.completion import CompletionReader, build_request_body
 from rightseat.models.llamacpp.formats import FormatContext, PromptPlan
+from rightseat.models.llamacpp.formats.answer_grammar import ThinkingTags
 from rightseat.models.llamacpp.formats.generic import GenericFormat
 from rightseat.models.llamacpp.formats.hermes import HermesFormat
-from rightseat.models.llamacpp.formats.thinking import ThinkingTags
-from rightseat.models.llamacpp.request import build_request_body
-from rightseat.models.llamacpp.wire import CompletionChunk
+from rightseat.models.llamacpp.template_probe import TemplateCapabilities
 from rightseat.types.chunks import FinishChunk, ModelChunk, ReasoningChunk, TextChunk, UsageChunk
 from rightseat.types.events import Usage
 from rightseat.types.messages import text_message

@@ -8,12 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from rightseat.models.llamacpp import options, template, weights
-from rightseat.models.llamacpp.choosing import MAX_QUESTION_TOKENS, MAX_TOOLS, MIN_GAIN, choose_tool
-from rightseat.models.llamacpp.control import ControlTokens
+from rightseat.models.llamacpp.client import CompletionChunk, TokenPiece
+from rightseat.models.llamacpp.control_tokens import ControlTokens
 from rightseat.models.llamacpp.model import LlamaCppChatModel, ModelDescription, PromptOptions
-from rightseat.models.llamacpp.proof import ProbeRequest, probe_template
 from rightseat.models.llamacpp.template import TemplateSources
-from rightseat.models.llamacpp.wire import CompletionChunk, TokenPiece
+from rightseat.models.llamacpp.template_probe import ProbeRequest, probe_template
+from rightseat.models.llamacpp.tool_ranking import MAX_QUESTION_TOKENS, MAX_TOOLS, MIN_GAIN, choose_tool
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import Prompt, ToolChoice, ToolSpec
 from rightseat.types.streams import closing

@@ -17,15 +17,15 @@ from typing import Any
 import pytest
 
 from rightseat.errors import ContextTooLong, UpstreamRefused
-from rightseat.models.llamacpp import control, gguf, template, weights
-from rightseat.models.llamacpp.engine import AttachedServer, LocalModelDied, ManagedServer
+from rightseat.models.llamacpp import control_tokens, gguf, template, weights
+from rightseat.models.llamacpp.client import CompletionChunk
 from rightseat.models.llamacpp.process import (
     LaunchOptions,
     LocalModelNotStarted,
     SupervisionPolicy,
     default_threads,
 )
-from rightseat.models.llamacpp.wire import CompletionChunk
+from rightseat.models.llamacpp.servers import AttachedServer, LocalModelDied, ManagedServer
 from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
 from tests.kit.patience import STUCK
@@ -378,21 +378,23 @@ async def test_control_tokens_of_a_user_are_text_to_the_engine(real: LaunchOptio
         client = await engine.client()
         numbers = {(await client.tokenize(token))[0] for token in header.control_tokens}
         assert len(numbers) == len(header.control_tokens)
-        known = control.select_control_tokens(header.control_tokens, header.added_tokens, sources.default)
+        known = control_tokens.select_control_tokens(
+            header.control_tokens, header.added_tokens, sources.default
+        )
         kind_prompt = loaded.render([text_message("user", "Hi")], control_tokens=known)
         expected = [token for token in await client.tokenize(kind_prompt) if token in numbers]
         rendered = loaded.render([text_message("user", evil)], control_tokens=known)
-        tokens = await control.tokenize_prompt(rendered, client)
+        tokens = await control_tokens.tokenize_prompt(rendered, client)
         assert isinstance(tokens, list)
         assert [token for token in tokens if token in numbers] == expected
         # The model still reads every character of it.
-        assert await client.detokenize(tokens) == rendered.replace(control.MARK, "")
+        assert await client.detokenize(tokens) == rendered.replace(control_tokens.MARK, "")
         assert (await asked(engine, prompt=tokens, n_predict=2))[-1].tokens_evaluated == len(tokens)
         # Without a look at the vocabulary, as for an attached server, the same is found.
-        found = await control.ControlTokenDiscovery(client).find_control_tokens(evil)
+        found = await control_tokens.ControlTokenDiscovery(client).find_control_tokens(evil)
         assert found.tokens == {"<|im_end|>", "<|im_start|>", "<repo_name>"}
         # And without marks it would not be text: this test can fail.
         naive = await client.tokenize(
-            loaded.render([text_message("user", evil)], control_tokens=control.ControlTokens(()))
+            loaded.render([text_message("user", evil)], control_tokens=control_tokens.ControlTokens(()))
         )
         assert [token for token in naive if token in numbers] != expected

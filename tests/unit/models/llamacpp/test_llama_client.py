@@ -11,8 +11,7 @@ import pytest
 from rightseat import errors
 from rightseat.config.secret import Secret
 from rightseat.errors import RightseatError
-from rightseat.models.llamacpp.client import LlamaServerClient
-from rightseat.models.llamacpp.wire import CompletionChunk, TokenPiece
+from rightseat.models.llamacpp.client import CompletionChunk, LlamaServerClient, TokenPiece
 from rightseat.types.streams import closing
 from tests.kit import breaks
 from tests.kit.answers import SSE, Reply, write_json

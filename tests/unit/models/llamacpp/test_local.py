@@ -6,14 +6,13 @@ import pytest
 
 from rightseat.errors import CallerError, NotConfigured, UpstreamError, UpstreamRefused
 from rightseat.models.llamacpp import weights
-from rightseat.models.llamacpp.embedding import Embedder
-from rightseat.models.llamacpp.engine import ManagedServer
-from rightseat.models.llamacpp.local import LlamaCppModel
+from rightseat.models.llamacpp.client import CompletionChunk
+from rightseat.models.llamacpp.local import Embedder, LlamaCppModel
 from rightseat.models.llamacpp.model import ModelDescription, PromptOptions
 from rightseat.models.llamacpp.options import make_attached_model, make_local_model
 from rightseat.models.llamacpp.process import LaunchOptions
+from rightseat.models.llamacpp.servers import ManagedServer
 from rightseat.models.llamacpp.template import TemplateSources, load_chatml
-from rightseat.models.llamacpp.wire import CompletionChunk
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
 from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt, RawPrompt, SamplingSettings

@@ -9,13 +9,13 @@ from rightseat.config.read import load_config
 from rightseat.config.settings import Config, ModelSettings
 from rightseat.errors import ConfigError
 from rightseat.models.llamacpp import weights
-from rightseat.models.llamacpp.known import describe_from_file, describe_from_server, parse_template_choice
 from rightseat.models.llamacpp.local import LlamaCppModel
+from rightseat.models.llamacpp.model import describe_from_file, describe_from_server, parse_template_choice
 from rightseat.models.llamacpp.options import make_attached_model, make_local_model
-from rightseat.models.llamacpp.pool import SharedServer
 from rightseat.models.llamacpp.process import LaunchOptions
+from rightseat.models.llamacpp.servers import SharedServer
 from rightseat.wiring.from_config import build_runtime
-from rightseat.wiring.names import make_model
+from rightseat.wiring.registry import make_model
 from tests.unit.models.llamacpp.ggufs import gguf, number, string, usual
 
 CHATML = "{% for m in messages %}<|im_start|>{{ m.content }}<|im_end|>{% endfor %}"
@@ -206,8 +206,8 @@ async def test_which_template_is_used(model: Path, tmp_path: Path) -> None:
     server: Any = None
     own = await describe_from_file(model, parse_template_choice(None))(server)
     assert (own.sources.default, own.sources.tool_use) == (CHATML, "{{ messages }} with tools")
-    assert own.control is not None
-    assert "<|im_end|>" in own.control.tokens
+    assert own.control_tokens is not None
+    assert "<|im_end|>" in own.control_tokens.tokens
     named = await describe_from_file(model, parse_template_choice("tool_use"))(server)
     assert (named.sources.default, named.sources.tool_use) == ("{{ messages }} with tools", None)
     (tmp_path / "mine.jinja").write_text("mine")
@@ -236,7 +236,7 @@ async def test_an_attached_server_tells_its_template() -> None:
 
     server: Any = Server()
     known = await describe_from_server(parse_template_choice(None))(server)
-    assert (known.sources.default, known.sources.bos, known.control) == (CHATML, "<s>", None)
+    assert (known.sources.default, known.sources.bos, known.control_tokens) == (CHATML, "<s>", None)
 
 
 @pytest.mark.demand("llamacpp.v1_embeddings_served_second")

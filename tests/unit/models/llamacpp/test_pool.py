@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.models.llamacpp import pool
-from rightseat.models.llamacpp.pool import SharedServer
+from rightseat.models.llamacpp import servers
 from rightseat.models.llamacpp.process import LaunchOptions, LocalModelNotStarted, SupervisionPolicy
+from rightseat.models.llamacpp.servers import SharedServer
 from tests.kit.patience import STUCK
 from tests.kit.process import alive, tree
 from tests.kit.waiting import read, until
@@ -50,7 +50,7 @@ def children() -> list[int]:
 
 async def nobody() -> None:
     await until(lambda: not children())
-    assert not pool._shared_servers
+    assert not servers._shared_servers
 
 
 @pytest.mark.demand("llamacpp.engine_child_process_loopback")

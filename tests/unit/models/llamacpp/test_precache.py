@@ -12,8 +12,8 @@ from rightseat.config.read import load_config
 from rightseat.errors import ConfigError
 from rightseat.models.llamacpp.local import LlamaCppModel
 from rightseat.models.llamacpp.options import make_local_model
-from rightseat.models.llamacpp.pool import SharedServer
 from rightseat.models.llamacpp.process import LaunchOptions
+from rightseat.models.llamacpp.servers import SharedServer
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.models import make_configured_model
 from tests.unit.models.llamacpp.ggufs import gguf, usual

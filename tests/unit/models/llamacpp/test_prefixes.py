@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from rightseat.errors import ConfigError
-from rightseat.models.llamacpp.prefixes import CachedPrefix, prefix_key, prepare_folder
+from rightseat.models.llamacpp.prefix_cache import CachedPrefix, prefix_key, prepare_folder
 from rightseat.models.llamacpp.process import LaunchOptions
-from rightseat.models.llamacpp.sessions import precache_prefix
+from rightseat.models.llamacpp.slot_scheduler import precache_prefix
 from tests.unit.models.llamacpp.slots import Server
 
 SYSTEM = "You sit in the right seat. " * 40

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from rightseat.errors import CallerError
-from rightseat.models.llamacpp import raw
-from rightseat.models.llamacpp.engine import AttachedServer
-from rightseat.models.llamacpp.wire import CompletionChunk
+from rightseat.models.llamacpp import local
+from rightseat.models.llamacpp.client import CompletionChunk
+from rightseat.models.llamacpp.servers import AttachedServer
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Usage
 from rightseat.types.model import RawPrompt, SamplingSettings
@@ -19,7 +19,7 @@ END = CompletionChunk(stop=True, stop_type="eos", tokens_evaluated=5, tokens_pre
 
 async def said(server: Any, asked: RawPrompt, settings: SamplingSettings | None = None) -> list[ModelChunk]:
     found: list[ModelChunk] = []
-    await read(raw.stream_raw_completion(server, asked, settings or SamplingSettings()), found)
+    await read(local.stream_raw_completion(server, asked, settings or SamplingSettings()), found)
     return found
 
 

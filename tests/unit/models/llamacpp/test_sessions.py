@@ -10,9 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.models.llamacpp.seats import ConversationRef, common_prefix_length
-from rightseat.models.llamacpp.sessions import get_conversation, stream_in_slot
-from rightseat.models.llamacpp.wire import CompletionChunk
+from rightseat.models.llamacpp.client import CompletionChunk
+from rightseat.models.llamacpp.slot_scheduler import (
+    ConversationRef,
+    common_prefix_length,
+    get_conversation,
+    stream_in_slot,
+)
 from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt
 from rightseat.types.streams import closing

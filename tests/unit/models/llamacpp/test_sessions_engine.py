@@ -13,10 +13,14 @@ import pytest
 
 from rightseat.errors import ContextTooLong
 from rightseat.models.llamacpp import weights
-from rightseat.models.llamacpp.engine import ManagedServer
-from rightseat.models.llamacpp.known import describe_from_file, parse_template_choice
-from rightseat.models.llamacpp.model import LlamaCppChatModel, PromptOptions
+from rightseat.models.llamacpp.model import (
+    LlamaCppChatModel,
+    PromptOptions,
+    describe_from_file,
+    parse_template_choice,
+)
 from rightseat.models.llamacpp.process import LaunchOptions
+from rightseat.models.llamacpp.servers import ManagedServer
 from rightseat.types.chunks import ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Usage
 from rightseat.types.messages import Message, text_message

@@ -9,11 +9,16 @@ from msgspec.structs import replace
 
 from rightseat.errors import CallerError
 from rightseat.models.llamacpp import template
-from rightseat.models.llamacpp.abilities import TemplateCapabilities
-from rightseat.models.llamacpp.control import ControlTokens
+from rightseat.models.llamacpp.control_tokens import ControlTokens
 from rightseat.models.llamacpp.gguf import GgufHeader
-from rightseat.models.llamacpp.merging import OPENING_USER_TEXT, to_template_messages
-from rightseat.models.llamacpp.template import ChatTemplate, TemplateRefused, repair_source
+from rightseat.models.llamacpp.template import (
+    OPENING_USER_TEXT,
+    ChatTemplate,
+    TemplateRefused,
+    repair_source,
+    to_template_messages,
+)
+from rightseat.models.llamacpp.template_probe import TemplateCapabilities
 from rightseat.types.messages import Message, ToolCall, text_message
 
 # Templates are judged in child processes.

@@ -1,7 +1,7 @@
 import pytest
 
 from rightseat import errors
-from rightseat.models.openai.answer import ChatStreamParser, FinishReason
+from rightseat.models.openai.chat_parser import ChatStreamParser, FinishReason
 from rightseat.types.chunks import (
     FinishChunk,
     ModelChunk,

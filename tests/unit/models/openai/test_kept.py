@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from rightseat.http.response import Response
+from rightseat.http.client import Response
 from tests.kit.answers import SSE
 from tests.kit.connection import Connection, Received
 from tests.unit.models.asking import asked, connected

@@ -11,12 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightseat.errors import Incomplete, UpstreamGarbled
-from rightseat.http.response import Response
+from rightseat.http.client import Response
 from rightseat.http.sse import SseParser
-from rightseat.models.openai.answer import ChatStreamParser
-from rightseat.models.openai.exchange import OpenAIExchange
-from rightseat.models.openai.mould import ChatDeltaFastPath
-from rightseat.models.openai.watchdog import ResponseWatchdog
+from rightseat.models.openai.chat_parser import ChatStreamParser
+from rightseat.models.openai.exchange import ChatDeltaFastPath, OpenAIExchange, ResponseWatchdog
 from rightseat.types.chunks import TextChunk, merge_text_chunks
 
 

@@ -12,9 +12,8 @@ from rightseat import errors
 from rightseat.errors import RightseatError
 from rightseat.http.sse import SseParser
 from rightseat.models.openai import model
-from rightseat.models.openai.request import Dialect
-from rightseat.models.openai.responses_answer import ResponsesStreamParser
-from rightseat.models.openai.responses_body import RESPONSES_PROVIDER, build_responses_body
+from rightseat.models.openai.request import RESPONSES_PROVIDER, Dialect, build_responses_body
+from rightseat.models.openai.responses_parser import ResponsesStreamParser
 from rightseat.types.chunks import (
     FinishChunk,
     ModelChunk,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rightseat.errors import RightseatError
 from rightseat.http.sse import SseParser
-from rightseat.models.openai.answer import ChatStreamParser
+from rightseat.models.openai.chat_parser import ChatStreamParser
 from rightseat.types.chunks import ModelChunk
 from tests.kit.chunks import DONE, call_delta, chunk, usage_chunk
 

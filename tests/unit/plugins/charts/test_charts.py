@@ -12,14 +12,15 @@ from rightseat.plugins.charts.chart import (
     CHART_KINDS,
     ChartKind,
     ChartSpec,
+    Plot,
     build_chart_schema,
+    build_option,
+    build_plot,
     fit_to_table,
     make_default_chart,
 )
-from rightseat.plugins.charts.grid import NoTableFound, parse_table
-from rightseat.plugins.charts.option import build_option
-from rightseat.plugins.charts.plot import Plot, build_plot
 from rightseat.plugins.charts.svg import render_chart_svg
+from rightseat.plugins.charts.table import NoTableFound, parse_table
 from rightseat.types.schema import get_validator
 from tests.unit.plugins.charts.tables import LONG, SAMPLES, Sample
 

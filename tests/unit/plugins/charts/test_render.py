@@ -9,8 +9,8 @@ from msgspec import json
 from msgspec.structs import replace
 
 from rightseat.doors.openbb.artifacts import format_artifact
+from rightseat.plugins.flows.context import StepError, StepOutput
 from rightseat.plugins.flows.flow import Step
-from rightseat.plugins.flows.stage import StepError, StepOutput
 from rightseat.types.events import Artifact
 from rightseat.types.messages import text_message
 from rightseat.types.turn import Turn

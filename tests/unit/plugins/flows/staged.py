@@ -5,11 +5,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from rightseat.plugins.flows.context import FlowReferences, FlowServices, StepContext, StepOutput
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.flows.known import FlowReferences
-from rightseat.plugins.flows.stage import FlowServices, StepContext, StepOutput
 from rightseat.plugins.flows.steps import get_kind
-from rightseat.plugins.problem import Problem
+from rightseat.plugins.plugin import Problem
 from rightseat.types.events import Event
 from rightseat.types.messages import Message
 from rightseat.types.messages import text_message as message

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightseat.plugins.flows.draw import DiagramEdge, build_diagram, render_mermaid
+from rightseat.plugins.flows.diagram import DiagramEdge, build_diagram, render_mermaid
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.flows.layout import compute_layout
-from rightseat.plugins.flows.svg import render_flow_svg
+from rightseat.plugins.flows.svg import compute_layout, render_flow_svg
 from tests.kit.rounds import rounds
 from tests.unit.plugins.flows.staged import flow
 

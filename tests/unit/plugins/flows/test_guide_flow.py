@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.plugins.flows.stage import FlowServices
+from rightseat.plugins.flows.context import FlowServices
 from rightseat.types.events import StepStart, TextDelta
 from tests.kit.house import Lines, says
 from tests.unit.plugins.flows.acting import Scene, flow

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from rightseat.plugins.flows import steps
-from rightseat.plugins.flows.check import check_flow
-from rightseat.plugins.flows.known import FlowReferences
-from rightseat.plugins.flows.stage import StepContext, StepOutput
+from rightseat.plugins.flows.context import FlowReferences, StepContext, StepOutput
+from rightseat.plugins.flows.load import check_flow
 from rightseat.types.events import Event
 from rightseat.types.tools import Pause
 from tests.kit.house import Lines, says

@@ -11,14 +11,13 @@ import pytest
 from msgspec.structs import replace
 
 from rightseat import Runtime
+from rightseat.plugins.flows.context import FlowServices
 from rightseat.plugins.flows.flow import Flow
-from rightseat.plugins.flows.path import parse_path
+from rightseat.plugins.flows.paths import parse_path
 from rightseat.plugins.flows.responder import FlowResponder
-from rightseat.plugins.flows.stage import FlowServices
-from rightseat.plugins.http.gate import PluginPolicy
+from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.load import read_plugins
-from rightseat.plugins.operation import Operation
-from rightseat.plugins.plugin import Plugin
+from rightseat.plugins.plugin import Operation, Plugin
 from rightseat.plugins.python.run import PythonPolicy
 from rightseat.plugins.python.run import make_script_tools as scripts_of
 from rightseat.stores.memory import MemoryStore

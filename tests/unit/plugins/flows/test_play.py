@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from rightseat.plugins.flows.attempt import StepFailure
-from rightseat.plugins.flows.play import FlowRun
-from rightseat.plugins.flows.progress import start_progress
-from rightseat.plugins.flows.stage import StepOutput
+from rightseat.plugins.flows.checkpoint import start_progress
+from rightseat.plugins.flows.context import StepOutput
+from rightseat.plugins.flows.run import FlowRun, StepFailure
 from rightseat.types.chunks import FinishChunk, TextChunk, UsageChunk
 from rightseat.types.events import Custom, RunFinished, StepEnd, StepStart, Suggestions, TextDelta, Usage
 from rightseat.types.tools import Result

@@ -8,12 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rightseat.plugins.document import parse_json_document
-from rightseat.plugins.flows.check import check_flow
+from rightseat.plugins.flows.context import FlowReferences
 from rightseat.plugins.flows.flow import NextFlow
-from rightseat.plugins.flows.known import FlowReferences
-from rightseat.plugins.flows.read import FlowFileReader
+from rightseat.plugins.flows.load import FlowFileReader, check_flow
 from rightseat.plugins.load import read_plugin
-from rightseat.plugins.problem import Problem
+from rightseat.plugins.plugin import Problem
 from tests.kit.rounds import rounds
 from tests.unit.plugins.flows.acting import flow, folder, written
 

@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from rightseat.errors import ContextTooLong, FlowStopped
+from rightseat.plugins.flows.context import FlowReferences, FlowServices, StepError, StepOutput
 from rightseat.plugins.flows.flow import Step
-from rightseat.plugins.flows.known import FlowReferences
-from rightseat.plugins.flows.stage import FlowServices, StepError, StepOutput
 from rightseat.plugins.flows.steps import get_kind
-from rightseat.plugins.http.gate import PluginPolicy
-from rightseat.plugins.operation import Operation
+from rightseat.plugins.http.policy import PluginPolicy
+from rightseat.plugins.plugin import Operation
 from rightseat.types.events import Custom
-from rightseat.types.tokens import estimate_tokens
+from rightseat.types.text import estimate_tokens
 from rightseat.types.tools import Pause
 from tests.kit.house import says
 from tests.unit.plugins.flows.staged import again, asked, gave, kit, problems, run, stage, told

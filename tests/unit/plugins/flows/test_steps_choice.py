@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from rightseat.errors import UpstreamGarbled
+from rightseat.plugins.flows.context import StepError
 from rightseat.plugins.flows.flow import Step
-from rightseat.plugins.flows.stage import StepError
 from rightseat.plugins.flows.steps import get_kind
 from rightseat.types.events import Custom
-from rightseat.types.tokens import estimate_tokens
+from rightseat.types.text import estimate_tokens
 from tests.kit.house import says
 from tests.unit.plugins.flows.staged import asked, gave, kit, problems, run, stage, told
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from rightseat.plugins.flows.context import StepOutput
 from rightseat.plugins.flows.flow import Step
-from rightseat.plugins.flows.path import PathNotFound
-from rightseat.plugins.flows.stage import StepOutput
+from rightseat.plugins.flows.paths import PathNotFound
 from rightseat.types.events import Artifact
 from tests.unit.plugins.flows.staged import asked, gave, kit, problems, run, stage
 

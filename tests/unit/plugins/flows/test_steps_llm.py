@@ -7,15 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightseat.errors import ContextTooLong, Incomplete
+from rightseat.plugins.flows.context import StepError, StepOutput
 from rightseat.plugins.flows.flow import Step
-from rightseat.plugins.flows.names import StepVariables
-from rightseat.plugins.flows.prompts import fit_templates, make_answer_step
-from rightseat.plugins.flows.stage import StepError, StepOutput
+from rightseat.plugins.flows.templates import StepVariables, fit_templates, make_answer_step
 from rightseat.types.chunks import FinishChunk, ReasoningChunk, TextChunk
 from rightseat.types.events import Custom, ReasoningDelta, TextDelta, TextEnd, TextStart
 from rightseat.types.messages import text_message
 from rightseat.types.model import SamplingSettings
-from rightseat.types.tokens import estimate_tokens
+from rightseat.types.text import estimate_tokens
 from rightseat.types.turn import Turn
 from tests.kit.house import says
 from tests.kit.rounds import rounds

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from rightseat.models.llamacpp.options import make_local_model
+from rightseat.plugins.flows.context import FlowServices, StepOutput
 from rightseat.plugins.flows.flow import NextFlow, Step
-from rightseat.plugins.flows.stage import FlowServices, StepOutput
-from rightseat.plugins.flows.suggest import suggest_next_questions
+from rightseat.plugins.flows.responder import suggest_next_questions
 from rightseat.types.events import TextDelta
 from rightseat.types.tools import Pause
 from tests.unit.plugins.flows.staged import flow, kit, run, stage

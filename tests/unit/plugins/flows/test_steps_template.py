@@ -7,12 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rightseat.plugins.flows.context import StepOutput, current_time
 from rightseat.plugins.flows.flow import Step
-from rightseat.plugins.flows.names import StepVariables
-from rightseat.plugins.flows.path import InvalidPath, PathNotFound, decode_json_text, parse_path, resolve_path
-from rightseat.plugins.flows.stage import StepOutput
-from rightseat.plugins.flows.template import UnknownVariable, fill_template, fill_value, iter_placeholders
-from rightseat.plugins.flows.zone import current_time
+from rightseat.plugins.flows.paths import (
+    InvalidPath,
+    PathNotFound,
+    decode_json_text,
+    parse_path,
+    resolve_path,
+)
+from rightseat.plugins.flows.templates import (
+    StepVariables,
+    UnknownVariable,
+    fill_template,
+    fill_value,
+    iter_placeholders,
+)
 from rightseat.types.messages import text_message
 from rightseat.types.turn import AppContext, ForwardedProps, Turn
 from tests.unit.plugins.flows.staged import AT, kit, stage

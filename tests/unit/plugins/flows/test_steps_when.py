@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.plugins.flows.path import parse_path, resolve_path
-from rightseat.plugins.flows.stage import StepError
-from rightseat.plugins.flows.when import (
+from rightseat.plugins.flows.conditions import (
     InvalidCondition,
     evaluate_condition,
     is_equal,
     iter_paths,
     parse_condition,
 )
+from rightseat.plugins.flows.context import StepError
+from rightseat.plugins.flows.paths import parse_path, resolve_path
 
 DATA: dict[str, Any] = {
     "count": 3,

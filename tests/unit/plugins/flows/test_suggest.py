@@ -4,7 +4,7 @@ import pytest
 
 from rightseat.errors import UpstreamBusy
 from rightseat.plugins.flows.flow import Flow, NextFlow, Step
-from rightseat.plugins.flows.suggest import suggest_next_questions
+from rightseat.plugins.flows.responder import suggest_next_questions
 from rightseat.types.events import Suggestions
 from tests.kit.house import says
 from tests.unit.plugins.flows.staged import asked, flow, kit, told

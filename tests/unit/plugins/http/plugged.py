@@ -7,17 +7,19 @@ from typing import Any
 
 from rightseat.config.secret import Secret
 from rightseat.errors import RightseatError
-from rightseat.plugins.http.gate import PluginPolicy
+from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.http.tools import make_operation_tools
-from rightseat.plugins.operation import (
+from rightseat.plugins.plugin import (
     ApiServer,
+    AuthKind,
     Operation,
     OperationResponse,
     Parameter,
     ParameterLocation,
+    Plugin,
+    PluginAuth,
     RequestBody,
 )
-from rightseat.plugins.plugin import AuthKind, Plugin, PluginAuth
 from rightseat.types.events import Artifact
 from rightseat.types.messages import Message, text_message
 from rightseat.types.streams import closing

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import Phase, find, settings
 from hypothesis import strategies as st
 
-from rightseat.plugins.http.schemas import resolve_ref
+from rightseat.plugins.http.arguments import resolve_ref
 from rightseat.types.schema import get_validator
 
 DEEPEST = 6

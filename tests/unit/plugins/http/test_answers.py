@@ -12,12 +12,11 @@ import pytest
 
 from rightseat import Assistant, Runtime
 from rightseat.plugins.http.api import ApiClient
-from rightseat.plugins.http.gate import PluginPolicy
-from rightseat.plugins.http.hidden import Redactor
+from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.http.request import UnsignedRequest
-from rightseat.plugins.http.telling import format_body
+from rightseat.plugins.http.response import Redactor, format_body
 from rightseat.plugins.http.tools import OperationTool, make_operation_tools
-from rightseat.types.tokens import estimate_tokens
+from rightseat.types.text import estimate_tokens
 from rightseat.types.turn import Turn
 from tests.kit.house import Lines, calls, says
 from tests.kit.patience import STUCK

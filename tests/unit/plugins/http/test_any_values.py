@@ -10,7 +10,7 @@ from rightseat.errors import CallerError
 from rightseat.http.fetch.fetch import check_headers
 from rightseat.plugins.http.arguments import OperationArguments
 from rightseat.plugins.http.request import build_request
-from rightseat.plugins.operation import Encoding, Operation, RequestBody
+from rightseat.plugins.plugin import Encoding, Operation, RequestBody
 from rightseat.types.schema import get_validator
 from tests.unit.plugins.http.plugged import operation, parameter
 

@@ -8,10 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from rightseat import Runtime, text_message
-from rightseat.plugins.http.gate import PluginPolicy
+from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.http.tools import make_operation_tools
-from rightseat.plugins.operation import Operation, RequestBody
-from rightseat.plugins.plugin import Plugin
+from rightseat.plugins.plugin import Operation, Plugin, RequestBody
 from rightseat.stores.sqlite import SQLiteStore
 from rightseat.types.events import CallResult, Interrupt, RunFinished
 from rightseat.types.schema import get_validator

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from rightseat import Runtime
-from rightseat.plugins.http.gate import PluginPolicy
+from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.http.tools import make_operation_tools
-from rightseat.plugins.operation import Encoding, RequestBody
+from rightseat.plugins.plugin import Encoding, RequestBody
 from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, TextMessagePart
 from tests.kit.client import Client
 from tests.kit.house import Lines, calls, house, says

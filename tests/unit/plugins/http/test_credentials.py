@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from rightseat.config.secret import Secret
 from rightseat.errors import ConfigError
-from rightseat.plugins.http.gate import PluginPolicy
-from rightseat.plugins.http.oidc import AccessToken, TokenClient
+from rightseat.plugins.http.credentials import AccessToken, TokenClient
+from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.http.tools import make_operation_tools
 from tests.unit.plugins.http.plugged import (
     LOCAL,
@@ -343,7 +343,7 @@ async def test_an_ended_token_is_refreshed_and_else_fetched_anew(
     asked: list[str] = []
     tokens_from(api, ("/token", grant))
     now = [1000.0]
-    monkeypatch.setattr("rightseat.plugins.http.oidc.monotonic", lambda: now[0])
+    monkeypatch.setattr("rightseat.plugins.http.credentials.monotonic", lambda: now[0])
     async with tools(oidc(api)) as (tool,):
         # A hundred seconds less a tenth: it ends before the server says so.
         for seconds in (0, 89, 2, 95):

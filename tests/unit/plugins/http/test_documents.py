@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rightseat.plugins.http.gate import PluginPolicy
+from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.http.tools import make_operation_tools
 from rightseat.plugins.load import read_plugin, read_plugins
-from rightseat.plugins.operation import Operation
-from rightseat.plugins.plugin import Plugin
+from rightseat.plugins.plugin import Operation, Plugin
 from rightseat.types.messages import FileMessagePart, Message, TextMessagePart
 from rightseat.types.schema import get_validator
 from tests.unit.plugins.http.plugged import call

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from rightseat.errors import AddressRefused
 from rightseat.http.fetch import AddressRules, exchange
-from rightseat.plugins.http.gate import PluginPolicy
-from rightseat.plugins.operation import ApiServer
+from rightseat.plugins.http.policy import PluginPolicy
+from rightseat.plugins.plugin import ApiServer
 from tests.kit.patience import STUCK
 from tests.kit.sinks import Sink
 from tests.unit.http.certificate import certificate

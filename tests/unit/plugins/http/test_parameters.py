@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rightseat.plugins.http.style import encode_path, encode_query
-from rightseat.plugins.operation import ApiServer
+from rightseat.plugins.http.encoding import encode_path, encode_query
+from rightseat.plugins.plugin import ApiServer
 from tests.unit.plugins.http.plugged import call, operation, parameter, plugin, tools
 from tests.unit.plugins.http.target import Target
 

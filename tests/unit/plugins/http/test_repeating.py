@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from rightseat.plugins.http.api import parse_retry_after
-from rightseat.plugins.http.gate import PluginPolicy
+from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.http.tools import make_operation_tools
-from rightseat.plugins.operation import ApiServer
+from rightseat.plugins.plugin import ApiServer
 from tests.kit.patience import STUCK
 from tests.unit.http.fetch.served import Served
 from tests.unit.plugins.http.plugged import LOCAL, call, operation, parameter, plugin, tools

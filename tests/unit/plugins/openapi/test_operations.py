@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rightseat.plugins.openapi.names import name_from_path
-from rightseat.plugins.operation import Encoding, Operation
+from rightseat.plugins.openapi.describe import name_from_path
+from rightseat.plugins.plugin import Encoding, Operation
 from tests.unit.plugins.folders import MANIFEST, api, only, plugin, problem
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")

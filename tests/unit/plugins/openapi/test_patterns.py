@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.plugins.numerals import NUMBER_PATTERN, check_number_patterns, strip_anchors
+from rightseat.plugins.number_patterns import NUMBER_PATTERN, check_number_patterns, strip_anchors
 from rightseat.plugins.openapi.patterns import number_keywords
 from rightseat.types.schema import get_validator
 from tests.unit.plugins.folders import schema_of

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.plugins.operation import Operation
+from rightseat.plugins.plugin import Operation
 from tests.unit.plugins.folders import api, only, plugin, problem
 
 

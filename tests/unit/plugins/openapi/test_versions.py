@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from rightseat.plugins.load import read_plugin
-from rightseat.plugins.operation import Operation
-from rightseat.plugins.plugin import Plugin
+from rightseat.plugins.plugin import Operation, Plugin
 from tests.unit.plugins.folders import api, folder, plugin, problem
 
 SWAGGER: dict[str, Any] = {

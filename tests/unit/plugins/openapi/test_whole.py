@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rightseat.plugins.load import read_plugin, read_plugins
-from rightseat.plugins.operation import Operation
+from rightseat.plugins.plugin import Operation
 from rightseat.types.schema import get_validator
 from tests.unit.plugins.folders import folder, plugin
 

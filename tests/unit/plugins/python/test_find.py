@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.plugins.plugin import PluginScript
-from rightseat.plugins.problem import Problem
+from rightseat.plugins.plugin import PluginScript, Problem
 from rightseat.plugins.python.find import find_scripts
 from tests.unit.plugins.python.written import written
 

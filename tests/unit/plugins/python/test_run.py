@@ -11,10 +11,15 @@ from msgspec.structs import replace
 
 from rightseat import Runtime
 from rightseat.engine.loop import Assistant
-from rightseat.plugins.python.ask import ScriptLoadError, describe_in_process
-from rightseat.plugins.python.run import PythonPolicy, make_confinement, make_script_tools
+from rightseat.plugins.catalog import LoadedPlugin, PluginCatalog
+from rightseat.plugins.python.run import (
+    PythonPolicy,
+    ScriptLoadError,
+    describe_in_process,
+    make_confinement,
+    make_script_tools,
+)
 from rightseat.plugins.selection import ToolSelection
-from rightseat.plugins.shelf import LoadedPlugin, PluginCatalog
 from rightseat.tools import subprocess as isolate
 from rightseat.tools.subprocess import ChildDied, ToolProcesses
 from rightseat.types.events import CallResult, Interrupt

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from rightseat import Runtime
-from rightseat.cli.chat import ChatSession, load_attachment
-from rightseat.cli.screen import Terminal
+from rightseat.cli.chat import ChatSession, Terminal, load_attachment
 from rightseat.engine.loop import Assistant
 from rightseat.errors import NotFound
+from rightseat.plugins.catalog import PluginCatalog
 from rightseat.plugins.selection import ToolSelection
-from rightseat.plugins.shelf import PluginCatalog
 from tests.kit.house import Lines, says
 from tests.kit.patience import STUCK
 from tests.kit.server import executable

@@ -11,9 +11,9 @@ import pytest
 from rightseat import Runtime
 from rightseat.config.settings import Config, ModelSettings, PluginSettings
 from rightseat.engine.loop import Assistant
+from rightseat.plugins.catalog import LoadedPlugin, PluginCatalog
 from rightseat.plugins.http.files import list_attachments
 from rightseat.plugins.selection import ToolSelection
-from rightseat.plugins.shelf import LoadedPlugin, PluginCatalog
 from rightseat.types.events import Event
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
 from rightseat.wiring import plugins as registry_plugins

@@ -12,7 +12,7 @@ from rightseat.engine.loop import Assistant
 from rightseat.errors import ConfigError
 from rightseat.plugins.selection import ToolSelection
 from rightseat.wiring.from_config import build_runtime
-from rightseat.wiring.library import Runtime
+from rightseat.wiring.layered_runtime import Runtime
 from rightseat.wiring.plugins import all_watched_paths, has_changed, make_policy
 from tests.unit.plugins.runtime.written import written
 

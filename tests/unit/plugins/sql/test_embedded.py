@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rightseat.errors import ConfigError
-from rightseat.plugins.sql import ask, drivers
+from rightseat.plugins.sql import database, drivers
 from rightseat.plugins.sql.database import Database, open_database
 from rightseat.plugins.sql.guard import QueryRefused
 from rightseat.plugins.sql.query import QueryFailed, QueryLimits, SqlQuery
@@ -58,7 +58,7 @@ async def test_database_refuses_every_attack_itself(found: Database, kind: str, 
 async def test_question_is_answered(found: Database) -> None:
     sql = """SELECT c.name, sum(o.total) AS total, max(o.day) AS last FROM orders o
              JOIN customers c ON c.id = o.customer_id WHERE c.region = :region GROUP BY c.name ORDER BY 2"""
-    answer = await ask.run_query(found, sql, {"region": "north"})
+    answer = await database.run_query(found, sql, {"region": "north"})
     assert answer.rows.to_dicts() == [
         {"name": "Ada", "total": 30.5, "last": "2026-02-06"},
         {"name": "Chen", "total": 100, "last": "2026-03-08"},
@@ -68,12 +68,12 @@ async def test_question_is_answered(found: Database) -> None:
 
 async def test_value_is_never_part_of_the_query(found: Database) -> None:
     sql = "SELECT name FROM customers WHERE name = :name"
-    answer = await ask.run_query(found, sql, {"name": "x' OR '1'='1"})
+    answer = await database.run_query(found, sql, {"name": "x' OR '1'='1"})
     assert answer.rows.rows == ()
 
 
 async def test_columns_of_the_same_name_are_told_apart(found: Database) -> None:
-    answer = await ask.run_query(
+    answer = await database.run_query(
         found, "SELECT * FROM orders o JOIN customers c ON c.id = o.customer_id LIMIT 1"
     )
     assert answer.rows.columns == ("id", "customer_id", "total", "day", "id_2", "name", "region")
@@ -82,12 +82,12 @@ async def test_columns_of_the_same_name_are_told_apart(found: Database) -> None:
 @pytest.mark.demand("flows.sql_statement_kinds_functions")
 async def test_rows_and_bytes_are_limited(kind: str, tmp_path: Path) -> None:
     few = shop(kind, tmp_path, QueryLimits(rows=2))
-    answer = await ask.run_query(few, "SELECT id FROM orders ORDER BY id")
+    answer = await database.run_query(few, "SELECT id FROM orders ORDER BY id")
     assert (answer.rows.rows, answer.rows.truncated) == (((1,), (2,)), True)
-    exact = await ask.run_query(few, "SELECT id FROM orders ORDER BY id LIMIT 2")
+    exact = await database.run_query(few, "SELECT id FROM orders ORDER BY id LIMIT 2")
     assert not exact.rows.truncated
     few.limits = QueryLimits(bytes=30)
-    answer = await ask.run_query(few, "SELECT id FROM orders ORDER BY id")
+    answer = await database.run_query(few, "SELECT id FROM orders ORDER BY id")
     assert (len(answer.rows.rows), answer.rows.truncated) == (3, True)
 
 
@@ -96,7 +96,7 @@ async def test_endless_query_is_ended(kind: str, tmp_path: Path) -> None:
     found = shop(kind, tmp_path, QueryLimits(seconds=0.2))
     started = time.monotonic()
     with pytest.raises(QueryFailed, match=r"longer than 0\.2 s"):
-        await ask.run_query(found, ENDLESS)
+        await database.run_query(found, ENDLESS)
     assert time.monotonic() - started < STUCK
 
 
@@ -113,7 +113,7 @@ async def test_leaving_ends_the_query(kind: str, tmp_path: Path) -> None:
 
 async def test_unknown_column_is_the_databases_word(found: Database) -> None:
     with pytest.raises(QueryFailed, match="colour"):
-        await ask.run_query(found, "SELECT colour FROM orders")
+        await database.run_query(found, "SELECT colour FROM orders")
 
 
 async def test_only_the_tables_that_the_operator_lists(kind: str, tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ async def test_only_the_tables_that_the_operator_lists(kind: str, tmp_path: Path
     narrow = open_database("shop", f"{kind}:///{name}", tmp_path, tables=("customers",))
     assert "orders" not in (await narrow.schema()).describe("orders", 1000)
     with pytest.raises(QueryRefused):
-        await ask.run_query(narrow, "SELECT * FROM orders")
+        await database.run_query(narrow, "SELECT * FROM orders")
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from rightseat.errors import UpstreamGarbled
+from rightseat.plugins.flows.context import FlowServices, StepError, StepOutput
 from rightseat.plugins.flows.flow import Step
-from rightseat.plugins.flows.stage import FlowServices, StepError, StepOutput
 from rightseat.types.events import Artifact
 from tests.unit.plugins.charts.tables import LONG
 from tests.unit.plugins.flows.staged import run, stage

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from rightseat.plugins.sql import ask
+from rightseat.plugins.sql import database
 from rightseat.plugins.sql.database import Database, open_database
 from rightseat.plugins.sql.guard import QueryRefused
 from rightseat.plugins.sql.query import QueryFailed, QueryLimits, SqlQuery
@@ -53,7 +53,7 @@ async def test_question_is_answered(url: str) -> None:
     sql = """SELECT c.name, sum(o.total) AS total, max(o.day) AS last FROM orders o
         JOIN customers c ON c.id = o.customer_id WHERE c.region = :region AND c.name LIKE '%a%'
         AND c.id IN (:ids) GROUP BY 1"""
-    answer = await ask.run_query(opened(url), sql, {"region": "north", "ids": [1, 3]})
+    answer = await database.run_query(opened(url), sql, {"region": "north", "ids": [1, 3]})
     assert answer.rows.to_dicts() == [{"name": "Ada", "total": 30.5, "last": "2026-02-06"}]
 
 
@@ -64,10 +64,10 @@ async def test_schema_has_comments_keys_and_quotes(url: str) -> None:
     assert "customer_id INTEGER → customers.id" in told
     assert "total NUMERIC(10, 2) -- in euros" in told
     assert 'stock."Items"' in told
-    answer = await ask.run_query(opened(url), 'SELECT "Unit price" FROM stock."Items"')
+    answer = await database.run_query(opened(url), 'SELECT "Unit price" FROM stock."Items"')
     assert answer.rows.rows == ((2.5,),)
     with pytest.raises(QueryRefused):
-        await ask.run_query(opened(url), "SELECT * FROM stock.Items")
+        await database.run_query(opened(url), "SELECT * FROM stock.Items")
 
 
 @pytest.mark.demand("flows.sql_statement_kinds_functions", "flows.real_postgresql_sqlite_sql")
@@ -100,7 +100,7 @@ async def test_what_only_the_guard_refuses_leaves_nothing_behind(url: str) -> No
 
 @pytest.mark.demand("flows.sql_statement_kinds_functions")
 async def test_rows_and_bytes_are_limited(url: str) -> None:
-    answer = await ask.run_query(opened(url, rows=2), "SELECT id FROM orders ORDER BY id")
+    answer = await database.run_query(opened(url, rows=2), "SELECT id FROM orders ORDER BY id")
     assert (answer.rows.rows, answer.rows.truncated) == (((1,), (2,)), True)
     found = opened(url, rows=100_000, bytes=1000)
     many = await found.query(SqlQuery("SELECT g FROM generate_series(1, 100000) g"))

@@ -4,7 +4,7 @@ import pytest
 
 from rightseat.plugins.sql.query import make_unique
 from rightseat.plugins.sql.schema import MAX_ALL_SHOWN, DatabaseColumn, DatabaseSchema, DatabaseTable
-from rightseat.types.tokens import estimate_tokens
+from rightseat.types.text import estimate_tokens
 
 
 def table(name: str, *columns: str, comment: str = "") -> DatabaseTable:

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from msgspec import json
 
+from rightseat.plugins.flows.context import FlowReferences, FlowServices, StepError, StepOutput
 from rightseat.plugins.flows.flow import Step
-from rightseat.plugins.flows.known import FlowReferences
-from rightseat.plugins.flows.stage import FlowServices, StepError, StepOutput
 from rightseat.plugins.sql.database import Database, open_database
 from rightseat.types.events import Artifact, Custom
 from tests.kit.house import Lines, says

@@ -14,15 +14,15 @@ from rightseat.config.read import load_config
 from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings
 from rightseat.http.auth import Authenticator
-from rightseat.http.fetch.watching import record_request, record_requests
-from rightseat.server.playground import about, files, setup
+from rightseat.http.fetch.fetch import record_request, record_requests
+from rightseat.server.playground import overview, responses
 from rightseat.wiring.from_config import build_runtime as made
 from tests.kit.client import Client
 from tests.kit.house import Lines, house, says
 
 pytestmark = pytest.mark.io
 
-PAGE = Path(files.PLAYGROUND_DIR) / "page"
+PAGE = Path(responses.PLAYGROUND_DIR) / "page"
 KEYED = Authenticator(AuthSettings(keys={"ann": Secret("sesame-7")}))
 HTML = {"accept": "text/html"}
 LIMIT = 300_000
@@ -221,8 +221,8 @@ def broken(tmp_path: Path) -> Runtime:
     """A plugin that fails, asks and hangs."""
     folder = tmp_path / "odd"
     (folder / "lib").mkdir(parents=True)
-    about = {"id": "odd", "name": "Odd", "description": "Odd things.", "predefined_question": ""}
-    (folder / "plugin.json").write_text(json.dumps(about))
+    overview = {"id": "odd", "name": "Odd", "description": "Odd things.", "predefined_question": ""}
+    (folder / "plugin.json").write_text(json.dumps(overview))
     (folder / "lib" / "odd.py").write_text(ODD)
     (tmp_path / "rightseat.toml").write_text(
         f"[models.default]\nspec = 'scripted:demo'\n[[plugins]]\npath = '{folder}'\n"
@@ -295,7 +295,7 @@ async def test_without_what_others_made_the_page_is_served_and_says_so(
 ) -> None:
     """As in a clone where npm is not there."""
     (tmp_path / "page").symlink_to(PAGE)
-    for module in (files, about, setup):
+    for module in (responses, overview, overview):
         monkeypatch.setattr(module, "PLAYGROUND_DIR", tmp_path)
     async with house(demo()) as server:
         assert (await get(server.url, "/", HTML))[0] == 200

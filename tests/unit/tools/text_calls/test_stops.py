@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.tools.text_calls.stops import StopSequenceFilter
+from rightseat.tools.text_calls.reader import StopSequenceFilter
 from rightseat.types.chunks import ModelChunk, ReasoningChunk, TextChunk, ToolCallStart
 
 WORDS = st.lists(st.text(alphabet="ab.", min_size=1, max_size=3), min_size=1, max_size=3)

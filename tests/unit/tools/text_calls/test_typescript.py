@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.tools.text_calls import pointers
+from rightseat.tools.text_calls import typescript
 from rightseat.tools.text_calls.typescript import (
     MAX_COMMENT_CHARS,
     MAX_OPTIONS,
@@ -293,8 +293,8 @@ def check(text: str, tools: int) -> None:
 
 def test_references() -> None:
     root = {"$defs": {"a/b": {"x~": [10, {"é": 1}]}}, "$ref": "#/one", "items": [{"$ref": "#"}, {"$ref": 7}]}
-    assert sorted(pointers.iter_refs(root)) == ["#", "#/one"]
-    assert pointers.resolve_ref(root, "#") is root
-    assert pointers.resolve_ref(root, "#/$defs/a~1b/x~0/1/%C3%A9") == 1
+    assert sorted(typescript.iter_refs(root)) == ["#", "#/one"]
+    assert typescript.resolve_ref(root, "#") is root
+    assert typescript.resolve_ref(root, "#/$defs/a~1b/x~0/1/%C3%A9") == 1
     for nowhere in ("#/$defs/c", "#/$defs/a~1b/x~0/9", "#/$defs/a~1b/x~0/1/é/2", "http://x/#", "#anchor/x"):
-        assert pointers.resolve_ref(root, nowhere) is None
+        assert typescript.resolve_ref(root, nowhere) is None

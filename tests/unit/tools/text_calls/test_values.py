@@ -8,8 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.tools.text_calls.reader import Emit, ModelTextReader, ParseSteps, TextFormatError
-from rightseat.tools.text_calls.values import copy_string, copy_value, read_call_list, read_call_object
+from rightseat.tools.text_calls.reader import (
+    Emit,
+    ModelTextReader,
+    ParseSteps,
+    TextFormatError,
+    copy_string,
+    copy_value,
+    read_call_list,
+    read_call_object,
+)
 from tests.contract.models.cases import heard
 from tests.unit.tools.text_calls.test_reader import pieces
 

@@ -11,21 +11,23 @@ from __future__ import annotations
 import json
 
 from rightseat.errors import ConfigError
-from rightseat.models.llamacpp.abilities import PROBE_CALL, TemplateCapabilities
 from rightseat.models.llamacpp.formats.command_r7b import CommandR7BFormat
 from rightseat.models.llamacpp.formats.deepseek import DeepSeekFormat, DeepSeekV31Format
 from rightseat.models.llamacpp.formats.format import FormatContext, PromptPlan, ToolCallFormat
-from rightseat.models.llamacpp.formats.functionary_v2 import FunctionaryV2Format
-from rightseat.models.llamacpp.formats.functionary_v3 import FunctionaryV3Format, FunctionaryV32Format
-from rightseat.models.llamacpp.formats.functionary_v31 import FunctionaryV31Format
+from rightseat.models.llamacpp.formats.functionary import (
+    FunctionaryV2Format,
+    FunctionaryV3Format,
+    FunctionaryV31Format,
+    FunctionaryV32Format,
+)
 from rightseat.models.llamacpp.formats.generic import GenericFormat
-from rightseat.models.llamacpp.formats.hermes import HermesFormat
-from rightseat.models.llamacpp.formats.llama31 import Llama31Format, LlamaFunctionsFormat
+from rightseat.models.llamacpp.formats.hermes import HermesFormat, SignatureFormat
+from rightseat.models.llamacpp.formats.llama import Llama31Format, LlamaFunctionsFormat
 from rightseat.models.llamacpp.formats.mistral import MistralArgsFormat, MistralFormat
-from rightseat.models.llamacpp.formats.signatures import SignatureFormat
+from rightseat.models.llamacpp.template_probe import PROBE_CALL, TemplateCapabilities
 from rightseat.tools.text_calls.reader import ModelTextReader, TextFormatError
 from rightseat.types.chunks import ToolCallArgs, ToolCallStart
-from rightseat.types.nearest import closest_match
+from rightseat.types.text import closest_match
 
 __all__ = ["FORMATS", "GENERIC", "FormatContext", "PromptPlan", "ToolCallFormat", "detect", "named"]
 

@@ -5,11 +5,10 @@ Text is enclosed in `<|START_RESPONSE|>` and `<|END_RESPONSE|>`; a thought prece
 
 from __future__ import annotations
 
-from rightseat.models.llamacpp.formats.allowed import AnswerGrammar, quote_json
+from rightseat.models.llamacpp.formats.answer_grammar import AnswerGrammar, quote_json
 from rightseat.models.llamacpp.formats.format import FormatContext, ToolCallFormat, dump_json, to_openai_tool
 from rightseat.models.llamacpp.grammar import GrammarRules
-from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps
-from rightseat.tools.text_calls.values import read_call_list
+from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps, read_call_list
 from rightseat.types.messages import Message
 
 BEGIN, END = "<|START_ACTION|>", "<|END_ACTION|>"

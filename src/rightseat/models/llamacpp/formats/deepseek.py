@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rightseat.models.llamacpp.formats.allowed import AnswerGrammar, check_bare_name
+from rightseat.models.llamacpp.formats.answer_grammar import AnswerGrammar, check_bare_name
 from rightseat.models.llamacpp.formats.format import FormatContext, ToolCallFormat, dump_json, to_openai_tool
-from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps
-from rightseat.tools.text_calls.values import copy_value
+from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps, copy_value
 from rightseat.types.messages import Message
 
 CALLS_BEGIN, CALLS_END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"

@@ -13,11 +13,9 @@ from typing import Any, ClassVar, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat.models.llamacpp.abilities import TemplateCapabilities
-from rightseat.models.llamacpp.control import ControlTokens, TrustedText
-from rightseat.models.llamacpp.formats.allowed import AnswerGrammar
-from rightseat.models.llamacpp.formats.free import add_excluding_rule
-from rightseat.models.llamacpp.formats.thinking import ThinkingTags
+from rightseat.models.llamacpp.control_tokens import ControlTokens, TrustedText
+from rightseat.models.llamacpp.formats.answer_grammar import AnswerGrammar, ThinkingTags, add_excluding_rule
+from rightseat.models.llamacpp.template_probe import TemplateCapabilities
 from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps
 from rightseat.types.messages import Message, TextMessagePart, text_message
 from rightseat.types.model import Prompt, ToolSpec

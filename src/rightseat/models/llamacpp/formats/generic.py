@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from rightseat.models.llamacpp.formats.allowed import AnswerGrammar
+from rightseat.models.llamacpp.formats.answer_grammar import AnswerGrammar
 from rightseat.models.llamacpp.formats.format import FormatContext, PromptPlan, ToolCallFormat
 from rightseat.models.llamacpp.grammar import GrammarRules
 from rightseat.tools.text_calls import generic

@@ -13,10 +13,9 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from rightseat.models.llamacpp.formats.allowed import AnswerGrammar, check_bare_name, quote_json
+from rightseat.models.llamacpp.formats.answer_grammar import AnswerGrammar, check_bare_name, quote_json
 from rightseat.models.llamacpp.formats.format import FormatContext, ToolCallFormat, dump_json, to_openai_tool
-from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps
-from rightseat.tools.text_calls.values import copy_value, read_call_list
+from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps, copy_value, read_call_list
 from rightseat.types.messages import Message
 
 BEGIN, ARGS, ID = "[TOOL_CALLS]", "[ARGS]", "[CALL_ID]"

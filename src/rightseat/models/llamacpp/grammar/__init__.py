@@ -23,8 +23,7 @@ import msgspec
 
 from rightseat.models.llamacpp.grammar.build import normalize_schema
 from rightseat.models.llamacpp.grammar.expr import Ref
-from rightseat.models.llamacpp.grammar.limits import Grammar, GrammarLimits
-from rightseat.models.llamacpp.grammar.rules import GrammarRules
+from rightseat.models.llamacpp.grammar.rules import Grammar, GrammarLimits, GrammarRules
 
 __all__ = ["Grammar", "GrammarLimits", "GrammarRules", "grammar"]
 

@@ -8,18 +8,18 @@ from typing import Any
 import msgspec
 
 from rightseat.errors import CallerError
-from rightseat.models.llamacpp.grammar.arrays import build_array
-from rightseat.models.llamacpp.grammar.dialect import upgrade_schema
-from rightseat.models.llamacpp.grammar.disjoint import note_overlaps
-from rightseat.models.llamacpp.grammar.document import SchemaConjunction, SchemaDocument
+from rightseat.models.llamacpp.grammar.containers import SchemaWriter, build_array, build_object
+from rightseat.models.llamacpp.grammar.document import SchemaConjunction, SchemaDocument, upgrade_schema
 from rightseat.models.llamacpp.grammar.expr import NEVER, Expr, Lit, alt
-from rightseat.models.llamacpp.grammar.kinds import list_allowed_types
-from rightseat.models.llamacpp.grammar.literals import build_literals, list_enumerated_values
 from rightseat.models.llamacpp.grammar.numbers import MAX_DIGITS, NumberRange, build_integer, build_number
-from rightseat.models.llamacpp.grammar.objects import build_object
 from rightseat.models.llamacpp.grammar.rules import GrammarRules
+from rightseat.models.llamacpp.grammar.schema_analysis import (
+    build_literals,
+    list_allowed_types,
+    list_enumerated_values,
+    note_overlaps,
+)
 from rightseat.models.llamacpp.grammar.strings import build_string
-from rightseat.models.llamacpp.grammar.writer import SchemaWriter
 from rightseat.types.schema import MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH, get_validator, nesting_depth
 
 MAX_LISTED_MULTIPLES = 256

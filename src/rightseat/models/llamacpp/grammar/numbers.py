@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from rightseat.models.llamacpp.grammar.charset import merge_ranges
 from rightseat.models.llamacpp.grammar.expr import EMPTY, NEVER, Expr, Lit, alt, chars, rep, seq
-from rightseat.models.llamacpp.grammar.limits import GrammarLimits
+from rightseat.models.llamacpp.grammar.rules import GrammarLimits
 
 # Bounds with more digits are not enforced.
 MAX_DIGITS = 25

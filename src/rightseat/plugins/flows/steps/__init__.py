@@ -15,10 +15,17 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
+from rightseat.plugins.flows.context import (
+    FlowReferences,
+    FlowServices,
+    StepContext,
+    StepError,
+    StepOutput,
+    StepRunner,
+    make_step_problem,
+)
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.flows.known import FlowReferences, make_step_problem
-from rightseat.plugins.flows.stage import FlowServices, StepContext, StepError, StepOutput, StepRunner
-from rightseat.plugins.problem import Problem
+from rightseat.plugins.plugin import Problem
 from rightseat.types.events import Event
 from rightseat.types.tools import Pause
 

@@ -14,14 +14,26 @@ from msgspec import Struct, convert, to_builtins
 
 from rightseat.engine.structured import generate_structured
 from rightseat.errors import CallerError, FlowStopped
+from rightseat.plugins.flows.context import (
+    FlowReferences,
+    FlowServices,
+    StepContext,
+    StepError,
+    StepOutput,
+    format_hint,
+    make_step_problem,
+)
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.flows.known import FlowReferences, format_hint, make_step_problem
-from rightseat.plugins.flows.names import StepVariables, find_misspelt_variables, get_input_data
-from rightseat.plugins.flows.path import decode_json_text
-from rightseat.plugins.flows.prompts import estimate_overhead, render_prompts
-from rightseat.plugins.flows.stage import FlowServices, StepContext, StepError, StepOutput
-from rightseat.plugins.flows.template import fill_value
-from rightseat.plugins.problem import Problem
+from rightseat.plugins.flows.paths import decode_json_text
+from rightseat.plugins.flows.templates import (
+    StepVariables,
+    estimate_overhead,
+    fill_value,
+    find_misspelt_variables,
+    get_input_data,
+    render_prompts,
+)
+from rightseat.plugins.plugin import Problem
 from rightseat.types.events import Custom, Event
 from rightseat.types.schema import get_validator
 from rightseat.types.streams import closing, with_timeout

@@ -7,12 +7,10 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from rightseat.errors import CallerError
+from rightseat.plugins.flows.context import FlowReferences, StepContext, StepOutput, make_step_problem
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.flows.known import FlowReferences, make_step_problem
-from rightseat.plugins.flows.names import StepVariables
-from rightseat.plugins.flows.stage import StepContext, StepOutput
-from rightseat.plugins.flows.template import fill_template
-from rightseat.plugins.problem import Problem
+from rightseat.plugins.flows.templates import StepVariables, fill_template
+from rightseat.plugins.plugin import Problem
 from rightseat.types.events import Event
 from rightseat.types.schema import get_validator
 from rightseat.types.tools import Ask, Pause

@@ -8,19 +8,30 @@ from typing import Any
 from msgspec import Struct
 
 from rightseat.engine.structured import generate_structured
-from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.flows.known import FlowReferences, format_hint, make_step_problem
-from rightseat.plugins.flows.names import BUILT_IN, StepVariables, is_known_variable
-from rightseat.plugins.flows.prompts import estimate_overhead, render_prompts
-from rightseat.plugins.flows.stage import StepContext, StepError, StepOutput
-from rightseat.plugins.flows.when import (
+from rightseat.plugins.flows.conditions import (
     Condition,
     InvalidCondition,
     evaluate_condition,
     iter_paths,
     parse_condition,
 )
-from rightseat.plugins.problem import Problem
+from rightseat.plugins.flows.context import (
+    FlowReferences,
+    StepContext,
+    StepError,
+    StepOutput,
+    format_hint,
+    make_step_problem,
+)
+from rightseat.plugins.flows.flow import Flow, Step
+from rightseat.plugins.flows.templates import (
+    BUILT_IN,
+    StepVariables,
+    estimate_overhead,
+    is_known_variable,
+    render_prompts,
+)
+from rightseat.plugins.plugin import Problem
 from rightseat.types.events import Custom, Event
 from rightseat.types.tools import Pause
 

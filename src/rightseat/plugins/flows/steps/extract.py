@@ -8,21 +8,27 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from rightseat.documents.shape import encode_json
-from rightseat.plugins.flows import jsonpath
+from rightseat.documents.json import encode_json
+from rightseat.plugins.flows import paths
+from rightseat.plugins.flows.context import (
+    FlowReferences,
+    StepContext,
+    StepOutput,
+    format_hint,
+    make_step_problem,
+)
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.flows.known import FlowReferences, format_hint, make_step_problem
-from rightseat.plugins.flows.names import get_input_data
-from rightseat.plugins.flows.path import (
+from rightseat.plugins.flows.paths import (
     InvalidPath,
     PathNotFound,
     decode_json_text,
     describe_value,
+    is_jsonpath,
     parse_path,
     resolve_path,
 )
-from rightseat.plugins.flows.stage import StepContext, StepOutput
-from rightseat.plugins.problem import Problem
+from rightseat.plugins.flows.templates import get_input_data
+from rightseat.plugins.plugin import Problem
 from rightseat.types.events import Artifact, Event
 from rightseat.types.tools import Pause
 
@@ -33,7 +39,7 @@ async def run(ctx: StepContext) -> AsyncIterator[Event | StepOutput | Pause]:
     data = decode_json_text(get_source_data(ctx))
     paths = parse_keys(ctx.step.params["keys"])
     # A JSONPath may scan all of large data.
-    uses_jsonpath = any(map(jsonpath.is_jsonpath, paths.values()))
+    uses_jsonpath = any(map(is_jsonpath, paths.values()))
     values = await asyncio.to_thread(extract_all, data, paths) if uses_jsonpath else extract_all(data, paths)
     yield Artifact(f"extract-{secrets.token_hex(8)}", "table", ctx.step.name, make_rows(values))
     yield StepOutput(values, f"Took {', '.join(values)}.")
@@ -62,15 +68,15 @@ def parse_keys(value: Any) -> dict[str, str]:
 
 
 def get_last_key(path: str) -> str:
-    if jsonpath.is_jsonpath(path):
-        return jsonpath.last_jsonpath_key(path)
+    if paths.is_jsonpath(path):
+        return paths.last_jsonpath_key(path)
     names = [key for key in parse_path(path) if isinstance(key, str)]
     return names[-1] if names else path
 
 
 def extract_value(data: Any, path: str) -> Any:
-    if jsonpath.is_jsonpath(path):
-        return jsonpath.find_jsonpath(data, path)
+    if paths.is_jsonpath(path):
+        return paths.find_jsonpath(data, path)
     if not isinstance(data, dict | list):
         raise PathNotFound(f"There is no {path!r}: there is {describe_value(data)}.")
     try:

@@ -7,13 +7,19 @@ from collections.abc import AsyncIterator, Iterator
 
 from msgspec.structs import replace
 
+from rightseat.plugins.flows.context import (
+    FlowReferences,
+    FlowServices,
+    StepContext,
+    StepError,
+    StepOutput,
+    format_hint,
+    make_step_problem,
+)
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.flows.inner import stream_subflow
-from rightseat.plugins.flows.known import FlowReferences, format_hint, make_step_problem
-from rightseat.plugins.flows.names import StepVariables
-from rightseat.plugins.flows.stage import FlowServices, StepContext, StepError, StepOutput
-from rightseat.plugins.flows.template import fill_template
-from rightseat.plugins.problem import Problem
+from rightseat.plugins.flows.run import stream_subflow
+from rightseat.plugins.flows.templates import StepVariables, fill_template
+from rightseat.plugins.plugin import Problem
 from rightseat.types.events import Event
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause

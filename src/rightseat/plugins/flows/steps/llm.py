@@ -8,17 +8,22 @@ from typing import Any
 from msgspec.structs import replace
 
 from rightseat.engine.assembler import EventAssembler
+from rightseat.plugins.flows.context import (
+    FlowReferences,
+    StepContext,
+    StepError,
+    StepOutput,
+    make_step_problem,
+)
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.flows.known import FlowReferences, make_step_problem
-from rightseat.plugins.flows.names import find_misspelt_variables
-from rightseat.plugins.flows.prompts import (
+from rightseat.plugins.flows.templates import (
     DEFAULT_SYSTEM_PROMPT,
     DEFAULT_USER_PROMPT,
     build_prompt,
+    find_misspelt_variables,
     render_prompts,
 )
-from rightseat.plugins.flows.stage import StepContext, StepError, StepOutput
-from rightseat.plugins.problem import Problem
+from rightseat.plugins.plugin import Problem
 from rightseat.types.events import Custom, Event
 from rightseat.types.model import SamplingSettings
 from rightseat.types.stores import IdGenerator

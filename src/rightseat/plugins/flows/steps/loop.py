@@ -9,17 +9,21 @@ from typing import Any
 
 from msgspec import structs
 
-from rightseat.plugins.flows import when
+from rightseat.plugins.flows import conditions
+from rightseat.plugins.flows.context import (
+    FlowReferences,
+    StepContext,
+    StepError,
+    StepOutput,
+    make_step_problem,
+)
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.flows.inner import SubflowState, stream_subflow
-from rightseat.plugins.flows.known import FlowReferences, make_step_problem
-from rightseat.plugins.flows.names import StepVariables
-from rightseat.plugins.flows.path import decode_json_text, describe_value
-from rightseat.plugins.flows.stage import StepContext, StepError, StepOutput
+from rightseat.plugins.flows.load import parse_nested_steps
+from rightseat.plugins.flows.paths import decode_json_text, describe_value
+from rightseat.plugins.flows.run import SubflowState, stream_subflow
 from rightseat.plugins.flows.steps.parallel import check_nested_steps
-from rightseat.plugins.flows.template import fill_value
-from rightseat.plugins.flows.written import parse_nested_steps
-from rightseat.plugins.problem import Problem
+from rightseat.plugins.flows.templates import StepVariables, fill_value
+from rightseat.plugins.plugin import Problem
 from rightseat.types.events import Event
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause
@@ -44,8 +48,8 @@ def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     yield from check_nested_steps(params["steps"], step.name, step, scope, known)
     if "until" in params:
         try:
-            when.parse_condition(params["until"])
-        except when.InvalidCondition as error:
+            conditions.parse_condition(params["until"])
+        except conditions.InvalidCondition as error:
             yield make_step_problem(flow, step, "params.until", str(error), "See docs/flows.md, Conditions.")
 
 
@@ -138,7 +142,7 @@ class LoopRun:
             self.ctx.step.name: self.previous_output,
         }
         outputs = {name: one for name, one in visible_outputs.items() if one is not None}
-        return when.evaluate_condition(
-            when.parse_condition(condition),
+        return conditions.evaluate_condition(
+            conditions.parse_condition(condition),
             StepVariables(replace(self.ctx, outputs=outputs, previous=self.previous_output)),
         )

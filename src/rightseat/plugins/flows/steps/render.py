@@ -10,28 +10,33 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rightseat.documents.shape import JsonCutter
+from rightseat.documents.json import JsonCutter
 from rightseat.engine.structured import generate_structured
 from rightseat.errors import UpstreamGarbled
 from rightseat.plugins.charts.chart import (
     CHART_KINDS,
     ChartSpec,
+    Plot,
     build_chart_schema,
+    build_option,
+    build_plot,
     fit_to_table,
     make_default_chart,
 )
-from rightseat.plugins.charts.grid import DataTable, NoTableFound, parse_table
-from rightseat.plugins.charts.option import build_option
-from rightseat.plugins.charts.plot import Plot, build_plot
 from rightseat.plugins.charts.svg import render_chart_svg
+from rightseat.plugins.charts.table import DataTable, NoTableFound, parse_table
+from rightseat.plugins.flows.context import (
+    FlowReferences,
+    StepContext,
+    StepError,
+    StepOutput,
+    format_hint,
+    make_step_problem,
+)
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.flows.known import FlowReferences, format_hint, make_step_problem
-from rightseat.plugins.flows.names import StepVariables, get_input_data
-from rightseat.plugins.flows.path import decode_json_text
-from rightseat.plugins.flows.prompts import prompt_budget
-from rightseat.plugins.flows.stage import StepContext, StepError, StepOutput
-from rightseat.plugins.flows.template import fill_template
-from rightseat.plugins.problem import Problem
+from rightseat.plugins.flows.paths import decode_json_text
+from rightseat.plugins.flows.templates import StepVariables, fill_template, get_input_data, prompt_budget
+from rightseat.plugins.plugin import Problem
 from rightseat.types.events import Artifact, Event
 from rightseat.types.tools import Pause
 from rightseat.types.turn import Turn

@@ -6,14 +6,18 @@ import secrets
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from rightseat.documents.cut import cut_middle
+from rightseat.documents.truncate import cut_middle
+from rightseat.plugins.flows.context import (
+    FlowReferences,
+    StepContext,
+    StepError,
+    StepOutput,
+    format_hint,
+    make_step_problem,
+)
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.flows.known import FlowReferences, format_hint, make_step_problem
-from rightseat.plugins.flows.names import StepVariables
-from rightseat.plugins.flows.prompts import prompt_budget
-from rightseat.plugins.flows.stage import StepContext, StepError, StepOutput
-from rightseat.plugins.flows.template import as_text, fill_template, fill_value
-from rightseat.plugins.problem import Problem
+from rightseat.plugins.flows.templates import StepVariables, as_text, fill_template, fill_value, prompt_budget
+from rightseat.plugins.plugin import Problem
 from rightseat.types.events import Artifact, Custom, Event
 from rightseat.types.tools import Pause
 
@@ -38,7 +42,7 @@ async def run(ctx: StepContext) -> AsyncIterator[Event | StepOutput | Pause]:
 
 
 async def run_query(ctx: StepContext) -> Any:
-    from rightseat.plugins.sql import ask
+    from rightseat.plugins.sql import database as sql
 
     params, names = ctx.step.params, StepVariables(ctx)
     question = fill_template(str(params.get("question") or "{question}"), names)
@@ -46,21 +50,21 @@ async def run_query(ctx: StepContext) -> Any:
     if params.get("sql"):
         values = fill_value(params.get("values") or {}, names)
         sql_values = {name: make_sql_value(one) for name, one in values.items()}
-        return await ask.run_query(database, str(params["sql"]), sql_values)
+        return await sql.run_query(database, str(params["sql"]), sql_values)
     background = as_text(fill_value(params.get("background") or "", names))
     # Tables get half of the budget; the rest is for the question and the background.
     budget = prompt_budget(ctx.services.context) // 2
-    request = ask.SqlQuestion(text=question, background=cut_middle(background, budget // 2), budget=budget)
-    return await ask.answer_question(ctx.services.model, database, request)
+    request = sql.SqlQuestion(text=question, background=cut_middle(background, budget // 2), budget=budget)
+    return await sql.answer_question(ctx.services.model, database, request)
 
 
 async def choose_database(ctx: StepContext, question: str) -> Any:
-    from rightseat.plugins.sql import ask
+    from rightseat.plugins.sql import database as sql
 
     databases = ctx.services.databases
     name = ctx.step.params.get("database")
     if name is None and databases:
-        return await ask.choose_database(list(databases.values()), question)
+        return await sql.choose_database(list(databases.values()), question)
     if not isinstance(name, str) or name not in databases:
         what = f"There is no database {name!r}." if name else "There is no database."
         raise StepError(f"{what} Write [databases.{name or 'NAME'}] with its url into rightseat.toml.")

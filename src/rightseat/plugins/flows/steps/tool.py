@@ -9,13 +9,19 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
+from rightseat.plugins.flows.context import (
+    FlowReferences,
+    FlowServices,
+    StepContext,
+    StepError,
+    StepOutput,
+    format_hint,
+    make_step_problem,
+)
 from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.flows.known import FlowReferences, format_hint, make_step_problem
-from rightseat.plugins.flows.names import StepVariables
-from rightseat.plugins.flows.path import decode_json_text
-from rightseat.plugins.flows.stage import FlowServices, StepContext, StepError, StepOutput
-from rightseat.plugins.flows.template import fill_value
-from rightseat.plugins.problem import Problem
+from rightseat.plugins.flows.paths import decode_json_text
+from rightseat.plugins.flows.templates import StepVariables, fill_value
+from rightseat.plugins.plugin import Problem
 from rightseat.types.events import Event
 from rightseat.types.schema import get_validator
 from rightseat.types.streams import closing

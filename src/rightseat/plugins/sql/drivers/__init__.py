@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from rightseat.errors import ConfigError
 from rightseat.plugins.sql.query import QueryLimits, Rows, SqlQuery
 from rightseat.plugins.sql.schema import DatabaseTable
-from rightseat.types.nearest import closest_match
+from rightseat.types.text import closest_match
 
 REQUIRED_PACKAGES = ("sqlalchemy", "sqlglot")
 # URL scheme → module; a `+driver` suffix is allowed, as in SQLAlchemy.

@@ -13,8 +13,7 @@ from pymysql.cursors import SSCursor
 
 from rightseat.plugins.sql.drivers import DatabaseLocation
 from rightseat.plugins.sql.query import QueryFailed, QueryLimits, RowCollector, Rows, SqlQuery
-from rightseat.plugins.sql.reflect import reflect_tables
-from rightseat.plugins.sql.schema import DatabaseTable
+from rightseat.plugins.sql.schema import DatabaseTable, reflect_tables
 
 BATCH_SIZE = 100
 CONNECT_SECONDS = 10

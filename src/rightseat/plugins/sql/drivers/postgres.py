@@ -11,8 +11,7 @@ from psycopg.adapt import Loader
 
 from rightseat.plugins.sql.drivers import DatabaseLocation
 from rightseat.plugins.sql.query import QueryFailed, QueryLimits, RowCollector, Rows, SqlQuery
-from rightseat.plugins.sql.reflect import reflect_tables
-from rightseat.plugins.sql.schema import DatabaseTable
+from rightseat.plugins.sql.schema import DatabaseTable, reflect_tables
 
 if TYPE_CHECKING:
     from psycopg.abc import Buffer

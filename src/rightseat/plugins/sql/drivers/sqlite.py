@@ -10,8 +10,7 @@ from pathlib import Path
 
 from rightseat.plugins.sql.drivers import DatabaseLocation
 from rightseat.plugins.sql.query import QueryFailed, QueryLimits, RowCollector, Rows, SqlQuery
-from rightseat.plugins.sql.reflect import reflect_tables
-from rightseat.plugins.sql.schema import DatabaseTable
+from rightseat.plugins.sql.schema import DatabaseTable, reflect_tables
 
 BATCH_SIZE = 100
 PROGRESS_STEPS = 5000

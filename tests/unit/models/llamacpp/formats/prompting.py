@@ -6,11 +6,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rightseat.models.llamacpp.control import ControlTokens
+from rightseat.models.llamacpp.control_tokens import ControlTokens
 from rightseat.models.llamacpp.formats import FormatContext, PromptPlan, ToolCallFormat
-from rightseat.models.llamacpp.formats.thinking import ThinkingTags
-from rightseat.models.llamacpp.proof import ProbeRequest, probe_template
+from rightseat.models.llamacpp.formats.answer_grammar import ThinkingTags
 from rightseat.models.llamacpp.template import ChatTemplate
+from rightseat.models.llamacpp.template_probe import ProbeRequest, probe_template
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import Prompt, ToolChoice, ToolSpec
 

@@ -3,8 +3,8 @@
 import pytest
 
 from rightseat.models.llamacpp.formats import detect_format
+from rightseat.models.llamacpp.formats.answer_grammar import ThinkingTags
 from rightseat.models.llamacpp.formats.command_r7b import CommandR7BFormat
-from rightseat.models.llamacpp.formats.thinking import ThinkingTags
 from rightseat.models.llamacpp.template import load_chatml
 from tests.contract.models.cases import Heard, heard
 from tests.unit.models.llamacpp.formats.prompting import ASKED, calls_of, golden, made, planned

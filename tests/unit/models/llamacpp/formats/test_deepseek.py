@@ -3,8 +3,8 @@
 import pytest
 
 from rightseat.models.llamacpp.formats import detect_format
+from rightseat.models.llamacpp.formats.answer_grammar import ThinkingTags
 from rightseat.models.llamacpp.formats.deepseek import DeepSeekFormat, DeepSeekV31Format
-from rightseat.models.llamacpp.formats.thinking import ThinkingTags
 from tests.unit.models.llamacpp.formats.prompting import ASKED, WITH_TEXT, calls_of, golden, made, planned
 from tests.unit.models.llamacpp.gbnf import Grammar
 

@@ -6,10 +6,14 @@ import json
 import pytest
 
 from rightseat.models.llamacpp import weights
-from rightseat.models.llamacpp.engine import ManagedServer
-from rightseat.models.llamacpp.known import TemplateChoice, describe_from_file
-from rightseat.models.llamacpp.model import LlamaCppChatModel, PromptOptions
+from rightseat.models.llamacpp.model import (
+    LlamaCppChatModel,
+    PromptOptions,
+    TemplateChoice,
+    describe_from_file,
+)
 from rightseat.models.llamacpp.process import LaunchOptions
+from rightseat.models.llamacpp.servers import ManagedServer
 from rightseat.types.chunks import FinishChunk
 from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt, SamplingSettings, ToolChoice

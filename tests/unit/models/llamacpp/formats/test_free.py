@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.models.llamacpp.formats.free import add_excluding_rule, add_until_rule
+from rightseat.models.llamacpp.formats.answer_grammar import add_excluding_rule, add_until_rule
 from rightseat.models.llamacpp.grammar import GrammarRules
 from tests.unit.models.llamacpp.gbnf import Grammar
 

@@ -6,8 +6,11 @@ import pytest
 
 from rightseat.errors import CallerError
 from rightseat.models.llamacpp.formats import PromptPlan, ToolCallFormat, detect_format
-from rightseat.models.llamacpp.formats.functionary_v2 import FunctionaryV2Format
-from rightseat.models.llamacpp.formats.functionary_v3 import FunctionaryV3Format, FunctionaryV32Format
+from rightseat.models.llamacpp.formats.functionary import (
+    FunctionaryV2Format,
+    FunctionaryV3Format,
+    FunctionaryV32Format,
+)
 from rightseat.models.llamacpp.template import load_chatml
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import ToolSpec

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from rightseat.models.llamacpp.abilities import TemplateCapabilities
 from rightseat.models.llamacpp.formats import FormatContext, PromptPlan, detect_format, get_format
 from rightseat.models.llamacpp.formats.generic import GenericFormat
 from rightseat.models.llamacpp.template import load_chatml
+from rightseat.models.llamacpp.template_probe import TemplateCapabilities
 from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt, ToolSpec
 from tests.contract.formats.cases import OUTPUT, TOOLS

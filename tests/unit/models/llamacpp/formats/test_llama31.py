@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rightseat.models.llamacpp import request
-from rightseat.models.llamacpp.answer import CompletionReader
+from rightseat.models.llamacpp import completion
+from rightseat.models.llamacpp.client import CompletionChunk
+from rightseat.models.llamacpp.completion import CompletionReader
 from rightseat.models.llamacpp.formats import PromptPlan, ToolCallFormat, detect_format
-from rightseat.models.llamacpp.formats.functionary_v31 import FunctionaryV31Format
-from rightseat.models.llamacpp.formats.llama31 import Llama31Format, LlamaFunctionsFormat
+from rightseat.models.llamacpp.formats.functionary import FunctionaryV31Format
+from rightseat.models.llamacpp.formats.llama import Llama31Format, LlamaFunctionsFormat
 from rightseat.models.llamacpp.template import load_chatml
-from rightseat.models.llamacpp.wire import CompletionChunk
 from rightseat.types.chunks import FinishChunk, ToolCallArgs
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import SamplingSettings, ToolSpec
@@ -169,7 +169,7 @@ def test_code_that_is_cut_is_no_call_and_stop_words_do_not_cut_it(
 ) -> None:
     plan = everything(format, source)
     settings = SamplingSettings(stop=("print",))
-    assert "print" not in request.build_request_body(plan, "", settings, default_max_tokens=9)["stop"]
+    assert "print" not in completion.build_request_body(plan, "", settings, default_max_tokens=9)["stop"]
     for stop_type, expected in (("eos", FinishChunk("calls")), ("limit", FinishChunk("length"))):
         answer = CompletionReader(plan, settings)
         pieces = (CompletionChunk(content=TAG + CODE), CompletionChunk(stop=True, stop_type=stop_type))

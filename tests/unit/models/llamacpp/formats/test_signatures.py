@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightseat.models.llamacpp.formats.signatures import SignatureFormat, format_signature
+from rightseat.models.llamacpp.formats.hermes import SignatureFormat, format_signature
 from rightseat.models.llamacpp.template import load_chatml
 from rightseat.types.messages import text_message
 from rightseat.types.model import ToolSpec

@@ -7,10 +7,10 @@ import pytest
 
 from rightseat.errors import CallerError, ConfigError
 from rightseat.models.llamacpp import template
+from rightseat.models.llamacpp.client import CompletionChunk
 from rightseat.models.llamacpp.formats import FORMATS, GENERIC, get_format
 from rightseat.models.llamacpp.model import LlamaCppChatModel, ModelDescription, PromptOptions
 from rightseat.models.llamacpp.template import TemplateSources, load_chatml
-from rightseat.models.llamacpp.wire import CompletionChunk
 from rightseat.types.chunks import FinishChunk, ModelChunk, ToolCallArgs
 from rightseat.types.messages import Message
 from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.models.llamacpp.formats.thinking import THINKING_TAGS, ThinkingTags
+from rightseat.models.llamacpp.formats.answer_grammar import THINKING_TAGS, ThinkingTags
 from rightseat.models.llamacpp.grammar import GrammarRules
 from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps
 from tests.contract.models.cases import Heard, heard

@@ -1,0 +1,393 @@
+"""HTTP client of an agent's server: one `AgentClient` per [agents.NAME], made by its factory.
+
+    client = AgentClient(name, url, headers={...}, hook=load_request_hook(on_before_request), timeout=120)
+    info  = await client.request_json("POST", ("info",), {"properties": {}})      # one JSON response, retried
+    state = await client.request_json("GET", ("threads", id, "state"), missing_ok=True)     # None: HTTP 404
+    async with await client.open_stream("POST", ("runs",), body, turn=turn) as response:
+        response.headers                                  # names in lower case
+        async for data in response: ...                   # raises if the stream breaks off or stays idle
+    client.close()
+
+Headers, by rising precedence: the client's forwarded ones (`turn.headers`), the configured ones, the hook's.
+A path segment has letters, digits and `_ . ~ : @ + -` only, so that an id from a client cannot reach another
+path. Redirects are refused, and errors come from PeerErrors. A request that the peer may have accepted is
+sent again only if it is `idempotent`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import re
+from collections.abc import AsyncIterator, Mapping
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import msgspec
+from msgspec import Struct
+from yarl import URL
+
+from rightseat.agents._peer.errors import PeerErrors
+from rightseat.agents.hook import OutgoingRequest, RequestHook, is_valid_header, load_request_hook
+from rightseat.config.secret import mask
+from rightseat.errors import (
+    CallerError,
+    ConfigError,
+    Misused,
+    RightseatError,
+    UpstreamBusy,
+    UpstreamError,
+    UpstreamOverloaded,
+    UpstreamRefused,
+)
+from rightseat.http.client import (
+    ConnectTimeout,
+    HttpClient,
+    IncompleteResponse,
+    InvalidHttpResponse,
+    Response,
+    format_request_head,
+    parse_base_url,
+)
+from rightseat.http.retry import call_with_retry
+from rightseat.http.security import merge_headers
+from rightseat.types.text import did_you_mean
+from rightseat.types.turn import Owner, Turn
+
+
+class StreamingResponse:
+    """An HTTP response whose body is read by `async for`. Closing it early cuts the connection."""
+
+    def __init__(self, response: Response, errors: PeerErrors, timeout: float) -> None:
+        self._response = response
+        self._errors = errors
+        self._timeout = timeout
+        self._loop = asyncio.get_running_loop()
+        self._timed_out = False
+        self._timer = self._loop.call_later(timeout, self._check_idle)
+
+    @property
+    def status(self) -> int:
+        return self._response.status
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self._response.headers
+
+    async def read_head(self) -> None:
+        try:
+            await self._response.wait_for_head()
+        except InvalidHttpResponse as error:
+            raise self._errors.invalid_response("not HTTP") from error
+        except IncompleteResponse as error:
+            raise (
+                self._errors.idle_timeout(self._timeout)
+                if self._timed_out
+                else self._errors.connection_refused()
+            ) from error
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        response = self._response
+        while not response.ready:
+            await response.next_arrival()
+        data = response.take_body()
+        if data or not response.ended:
+            return data
+        if response.complete:
+            raise StopAsyncIteration
+        raise (
+            self._errors.idle_timeout(self._timeout) if self._timed_out else self._errors.incomplete_stream()
+        )
+
+    def close(self) -> None:
+        self._timer.cancel()
+        self._response.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _check_idle(self) -> None:
+        """Cut the response after `timeout` idle seconds. Only time spent waiting for the peer counts, not a
+        slow reader."""
+        due = min(self._response.waiting_since, self._loop.time()) + self._timeout
+        if self._loop.time() < due:
+            self._timer = self._loop.call_at(due, self._check_idle)
+        else:
+            self._timed_out = True
+            self._response.abort()
+
+
+JSON_LIMIT = 64 << 20
+
+
+_ERROR_BODY_LIMIT = 64 << 10
+
+
+_ERROR_BODY_SECONDS = 2.0
+
+
+_PATH_SEGMENT = re.compile(r"[\w.~:@+\-]{1,300}", re.ASCII)
+
+
+# Headers of a connection, which must not be forwarded.
+_CONNECTION_HEADERS = frozenset(
+    ("host", "content-length", "transfer-encoding", "connection", "te", "upgrade", "expect")
+)
+
+
+log = logging.getLogger(__name__)
+
+
+class AgentClient:
+    """Client of one agent's server. `timeout` is the longest idle time, before and within a response."""
+
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] = {},
+        hook: RequestHook | None = None,
+        connect_timeout: float = 10,
+        timeout: float = 120,
+        tries: int = 3,
+    ) -> None:
+        self.errors = PeerErrors(name)
+        self._base = parse_base_url(url, f"The url of agent {name!r}")
+        self._name = name
+        self._headers = {"User-Agent": "rightseat", **headers}
+        for key, value in self._headers.items():
+            if not is_valid_header(key, value):
+                raise ConfigError(
+                    f"Agent {name!r}: the header {key!r} has a character that HTTP does not take."
+                )
+        self._hook = hook
+        self._connect_timeout = connect_timeout
+        self._timeout = timeout
+        self._tries = tries
+        self._client = HttpClient(self._base, connect_timeout=connect_timeout)
+
+    def close(self) -> None:
+        self._client.close()
+
+    async def request_json(
+        self,
+        method: str,
+        path: tuple[str, ...],
+        body: Any = None,
+        *,
+        turn: Turn | None = None,
+        owner: Owner | None = None,
+        query: Mapping[str, str] = {},
+        idempotent: bool = True,
+        missing_ok: bool = False,
+    ) -> Any:
+        """Send a request; return the decoded JSON, None for an empty body or (`missing_ok`) a 404."""
+        response = await self._send(method, path, body, turn, owner, query, {}, idempotent, missing_ok)
+        async with response:
+            if response.status == 404:
+                return None
+            data = bytearray()
+            async for chunk in response:
+                data += chunk
+                if len(data) > JSON_LIMIT:
+                    raise self.errors.response_too_large(JSON_LIMIT)
+        if not data:
+            return None
+        try:
+            return msgspec.json.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise self.errors.invalid_response("not JSON") from error
+
+    async def open_stream(
+        self,
+        method: str,
+        path: tuple[str, ...],
+        body: Any = None,
+        *,
+        turn: Turn | None = None,
+        query: Mapping[str, str] = {},
+        headers: Mapping[str, str] = {},
+        idempotent: bool = False,
+    ) -> StreamingResponse:
+        """Send a request and wait for the response head; use the result with `async with`."""
+        request_headers = {"Accept": "text/event-stream", **headers}
+        return await self._send(method, path, body, turn, None, query, request_headers, idempotent, False)
+
+    async def _send(
+        self,
+        method: str,
+        path: tuple[str, ...],
+        body: Any,
+        turn: Turn | None,
+        owner: Owner | None,
+        query: Mapping[str, str],
+        headers: Mapping[str, str],
+        idempotent: bool,
+        missing_ok: bool,
+    ) -> StreamingResponse:
+        url = self._url(path, query)
+        try:
+            data = b"" if body is None else msgspec.json.encode(body)
+        except UnicodeEncodeError as error:
+            raise CallerError(
+                "The request contains half a character (a lone surrogate): send valid text."
+            ) from error
+        head = format_request_head(method, url, await self._build_headers(method, url, turn, owner, headers))
+        request_sent = False
+
+        def is_retryable(error: RightseatError) -> bool:
+            # A busy peer has not started the request.
+            is_busy = type(error) in (UpstreamBusy, UpstreamOverloaded)
+            is_uncertain = type(error) in (UpstreamError, UpstreamRefused)
+            return is_busy or (is_uncertain and (idempotent or not request_sent))
+
+        async def attempt() -> StreamingResponse:
+            nonlocal request_sent
+            request_sent = False
+            response = await self._connect_and_send(head, data)
+            request_sent = True
+            return await self._read_head(response, missing_ok)
+
+        return await call_with_retry(attempt, is_retryable=is_retryable, tries=self._tries)
+
+    def _url(self, path: tuple[str, ...], query: Mapping[str, str]) -> URL:
+        for part in path:
+            # Percent-encoding does not help: servers decode %2F before routing.
+            if not _PATH_SEGMENT.fullmatch(part) or part.strip(".") == "":
+                raise CallerError(
+                    "An id has characters that it cannot have: letters, digits and _ . : - only."
+                )
+        return self._base.joinpath(*path).with_query({**self._base.query, **query})
+
+    async def _build_headers(
+        self, method: str, url: URL, turn: Turn | None, owner: Owner | None, headers: Mapping[str, str]
+    ) -> dict[str, str]:
+        client_headers = turn.headers if turn else {}
+        forwarded = {
+            k: v
+            for k, v in client_headers.items()
+            if k.lower() not in _CONNECTION_HEADERS and is_valid_header(k, v)
+        }
+        fixed = {"Content-Type": "application/json", "Accept": "application/json", **headers}
+        # Identity only: compression allows decompression bombs and delays a stream.
+        merged = merge_headers({**fixed, **self._headers, "Accept-Encoding": "identity"}, forwarded)
+        if self._hook is None:
+            return merged
+        properties = turn.forwarded.properties if turn else {}
+        hook_headers = self._hook(
+            OutgoingRequest(method, url.path, turn.owner if turn else owner, forwarded, properties)
+        )
+        if inspect.isawaitable(hook_headers):
+            hook_headers = await hook_headers
+        return merge_headers(self._check_hook_headers(hook_headers), merged)
+
+    def _check_hook_headers(self, headers: object) -> dict[str, str]:
+        if headers is None:
+            return {}
+        if not isinstance(headers, Mapping) or not all(
+            is_valid_header(key, value) for key, value in headers.items()
+        ):
+            raise Misused(
+                f"Agent {self._name!r}: on_before_request must return headers: a dict of plain strings."
+            )
+        return {key: value for key, value in headers.items() if key.lower() not in _CONNECTION_HEADERS}
+
+    async def _connect_and_send(self, head: bytes, body: bytes) -> Response:
+        try:
+            return await self._client.send(head, body, asyncio.get_running_loop().time() + self._timeout)
+        except ConnectTimeout as error:
+            raise self.errors.connect_timeout(self._connect_timeout) from error
+        except TimeoutError as error:
+            raise self.errors.idle_timeout(self._timeout) from error
+        except OSError as error:
+            raise self.errors.connection_refused() from error
+
+    async def _read_head(self, response: Response, missing_ok: bool) -> StreamingResponse:
+        stream = StreamingResponse(response, self.errors, self._timeout)
+        accepted = False
+        try:
+            await stream.read_head()
+            accepted = 200 <= response.status < 300 or (missing_ok and response.status == 404)
+            if not accepted:
+                await self._log_error_body(response)
+                raise self.errors.from_status(response.status, response.headers)
+        finally:
+            if not accepted:
+                stream.close()
+        return stream
+
+    async def _log_error_body(self, response: Response) -> None:
+        """Write the peer's error body to the debug log."""
+        if not log.isEnabledFor(logging.DEBUG):
+            return
+        body = b""
+        try:
+            async with asyncio.timeout(_ERROR_BODY_SECONDS):
+                body = await response.read_body(_ERROR_BODY_LIMIT)
+        except (TimeoutError, IncompleteResponse):
+            log.debug("the body of an error answer did not arrive whole")
+        # Mask before truncating, else half of a key could remain.
+        text = mask(body.decode(errors="replace"))[:300]
+        log.debug("agent %r, HTTP %s: %r", self._name, response.status, text)
+
+
+class AgentOptions(Struct, frozen=True, kw_only=True):
+    url: str
+    """Where the agent answers: the address that a client of it would post to."""
+    headers: dict[str, str] = {}
+    """Sent with each request; a value may be a reference such as `env:AGENT_KEY`."""
+    on_before_request: Any = None
+    """`module:attribute`: called before each request, returns headers for it."""
+    timeout: float = 120
+    """Seconds for which the peer may say nothing."""
+    connect_timeout: float = 10
+    """Seconds for a connection."""
+    tries: int = 3
+    """How often a request is sent that the peer has not taken."""
+    title: str = ""
+    """What people are shown."""
+    description: str = ""
+    """What it is for: people read it, and models that may hand over to it."""
+
+
+OptionsT = TypeVar("OptionsT", bound=Struct)
+
+
+def parse_options(kind: str, name: str, options: Mapping[str, Any], options_type: type[OptionsT]) -> OptionsT:
+    """Convert an options table to `options_type`; raises ConfigError for an unknown or wrong option."""
+    known = options_type.__struct_fields__
+    for key in options:
+        if key not in known:
+            hint = did_you_mean(key, known)
+            raise ConfigError(f"The agent {name!r} ({kind}) has no option {key!r}. {hint}", param=key)
+    try:
+        parsed = msgspec.convert(dict(options), options_type)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"The agent {name!r} ({kind}) has a wrong option: {error}") from error
+    for key in known:
+        value = getattr(parsed, key)
+        if isinstance(value, float | int) and not isinstance(value, bool) and value <= 0:
+            raise ConfigError(f"The agent {name!r} ({kind}) needs a {key} above 0.", param=key)
+    return parsed
+
+
+def make_client(name: str, options: AgentOptions) -> AgentClient:
+    return AgentClient(
+        name,
+        options.url,
+        headers=options.headers,
+        hook=load_request_hook(options.on_before_request),
+        connect_timeout=options.connect_timeout,
+        timeout=options.timeout,
+        tries=options.tries,
+    )

@@ -1,0 +1,264 @@
+"""A peer's interrupts as Interrupt events, and answers in the peer's dialect.
+
+Protocol 1.0 ends a run with the outcome `interrupt`, answered by `resume`. The legacy dialect sends a CUSTOM
+event `on_interrupt`, mostly with a JSON text, answered by `forwardedProps.command.resume` without an id.
+The id that we give an interrupt holds its dialect and thread.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import uuid
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightseat.errors import ContinuationGone
+from rightseat.types.events import Interrupt
+from rightseat.types.messages import Message
+from rightseat.types.tools import APPROVAL_SCHEMA, TEXT_SCHEMA
+from rightseat.types.turn import InterruptAnswer, Owner, Turn
+
+_INTERRUPT_ID = re.compile(r"agui-([0-9a-f]{32})-([01])-(.{1,300})", re.DOTALL)
+
+
+CANCELLED = {"cancelled": True}
+
+
+"""Resume value for a cancelled interrupt in the legacy dialect, which has no status for it."""
+
+
+# Keys of an interrupt's value that may hold the question.
+_TEXT_KEYS = ("message", "question", "prompt", "text", "title")
+
+
+_APPROVAL_REASONS = ("confirmation", "tool_call", "approval", "confirm")
+
+
+class AGUIInterruptId(Struct, frozen=True):
+    """The parts of our interrupt id."""
+
+    thread: uuid.UUID
+    is_legacy: bool
+    id: str
+    """The peer's own id."""
+
+
+def parse_interrupt_id(interrupt: str) -> AGUIInterruptId | None:
+    match = _INTERRUPT_ID.fullmatch(interrupt)
+    return AGUIInterruptId(uuid.UUID(match[1]), match[2] == "0", match[3]) if match else None
+
+
+def thread_of_interrupt(interrupt: str) -> uuid.UUID | None:
+    parsed = parse_interrupt_id(interrupt)
+    return parsed.thread if parsed else None
+
+
+def interrupt_from_outcome(item: Any, thread: uuid.UUID) -> Interrupt | None:
+    """Convert one interrupt of a run's outcome; None if it has no id."""
+    if not isinstance(item, dict) or not isinstance(item.get("id"), str) or not item["id"]:
+        return None
+    reason = item.get("reason")
+    kind, schema = select_answer_form(item.get("responseSchema"), reason in _APPROVAL_REASONS)
+    metadata = item.get("metadata")
+    value = metadata if isinstance(metadata, dict) and not item.get("message") else item
+    call = item.get("toolCallId")
+    return Interrupt(
+        f"agui-{thread.hex}-1-{item['id']}",
+        kind,
+        extract_question_text(value) or str(reason or "") or "Please answer.",
+        schema,
+        call if isinstance(call, str) else None,
+        parse_timestamp(item.get("expiresAt")),
+        item,
+    )
+
+
+def interrupt_from_custom(value: Any, thread: uuid.UUID) -> Interrupt:
+    """Convert the value of a legacy CUSTOM event, which has no reliable id: one is generated."""
+    content = decode_json_or_text(value) if isinstance(value, str) else value
+    schema = (
+        content.get("responseSchema") or content.get("response_schema") if isinstance(content, dict) else None
+    )
+    reason = content.get("reason") if isinstance(content, dict) else None
+    kind, answer_schema = select_answer_form(schema, reason in _APPROVAL_REASONS)
+    message = extract_question_text(content) or (
+        value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    )
+    return Interrupt(
+        f"agui-{thread.hex}-0-{secrets.token_hex(8)}", kind, message, answer_schema, value=content
+    )
+
+
+def select_answer_form(
+    schema: Any, approval: bool
+) -> tuple[Literal["ask", "confirm", "form"], dict[str, Any]]:
+    """Return the interrupt kind (text, confirmation or form) and the answer's schema."""
+    if not isinstance(schema, dict) or not schema:
+        return ("confirm", APPROVAL_SCHEMA) if approval else ("ask", TEXT_SCHEMA)
+    if schema.get("type") == "string":
+        return "ask", schema
+    required = schema.get("required")
+    return ("confirm" if required == ["approved"] else "form"), schema
+
+
+def extract_question_text(value: Any) -> str:
+    """Return the text of an interrupt's value that a person can read, or an empty one."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, dict):
+        return ""
+    return next((value[key] for key in _TEXT_KEYS if isinstance(value.get(key), str) and value[key]), "")
+
+
+def parse_timestamp(text: Any) -> float | None:
+    try:
+        return datetime.fromisoformat(text).timestamp() if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
+def build_resume(answers: tuple[InterruptAnswer, ...]) -> list[dict[str, Any]]:
+    """Build `resume` from the answers to protocol 1.0 interrupts."""
+    resumable = [
+        (answer, at)
+        for answer in answers
+        if (at := parse_interrupt_id(answer.interrupt)) and not at.is_legacy
+    ]
+    return [
+        {"interruptId": at.id, "status": "cancelled"}
+        if answer.status == "cancelled"
+        else {"interruptId": at.id, "status": "resolved", "payload": decode_answer(answer)}
+        for answer, at in resumable
+    ]
+
+
+def build_command(answers: tuple[InterruptAnswer, ...]) -> dict[str, Any] | None:
+    """Build `forwardedProps.command` from the answer to a legacy interrupt, or return None."""
+    for answer in answers:
+        if (at := parse_interrupt_id(answer.interrupt)) and at.is_legacy:
+            return {"resume": CANCELLED if answer.status == "cancelled" else decode_answer(answer)}
+    return None
+
+
+def decode_answer(answer: InterruptAnswer) -> Any:
+    """Return an answer's payload, or its text, decoded if that is a JSON object, array or boolean."""
+    if answer.payload is not None or answer.text is None:
+        return answer.payload
+    value = decode_json_or_text(answer.text)
+    return value if isinstance(value, dict | list | bool) else answer.text
+
+
+def decode_json_or_text(text: str) -> Any:
+    """Decode JSON; return the text itself if it is none."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return text
+
+
+_OWNER_BYTES = 8
+
+
+def make_peer_thread_id(owner: Owner, thread: str) -> uuid.UUID:
+    digest = _digest("owner", owner.name) + _digest("thread", owner.name, thread)
+    return uuid.UUID(bytes=digest, version=5)
+
+
+def is_owned_by(thread: uuid.UUID, owner: Owner) -> bool:
+    return thread.bytes[:_OWNER_BYTES] == make_peer_thread_id(owner, "").bytes[:_OWNER_BYTES]
+
+
+def _digest(*parts: str) -> bytes:
+    text = "\n".join(f"{len(part)}:{part}" for part in parts)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:_OWNER_BYTES]
+
+
+# How many open interrupts (with their history) and answered ones are remembered.
+_MAX_OPEN = 200
+
+
+_MAX_ANSWERED = 5000
+
+
+GONE = "This question was answered before, or it has expired. Please ask again."
+
+
+ThreadLookup = Callable[[str], uuid.UUID | None]
+
+
+class PendingInterrupts:
+    """Open and answered interrupts. `thread_of` extracts the thread from an interrupt's id."""
+
+    def __init__(self, thread_of: ThreadLookup) -> None:
+        self._thread_of = thread_of
+        self._history: dict[str, tuple[Message, ...]] = {}
+        self._answered: dict[str, None] = {}
+        self._latest: dict[uuid.UUID, str] = {}
+
+    def resolve_turn(self, turn: Turn) -> tuple[uuid.UUID, Turn]:
+        """Return the peer's thread of a turn, and the turn with the messages that the peer needs again.
+        Raises ContinuationGone if an answered interrupt has another owner or is not open."""
+        thread = make_peer_thread_id(turn.owner, turn.thread)
+        turn = replace(
+            turn, answers=tuple(self._with_interrupt_id(answer, thread) for answer in turn.answers)
+        )
+        for answer in turn.answers:
+            interrupt_thread = self._thread_of(answer.interrupt)
+            if (
+                interrupt_thread is None
+                or not is_owned_by(interrupt_thread, turn.owner)
+                or answer.interrupt in self._answered
+            ):
+                raise ContinuationGone(GONE)
+            thread = interrupt_thread
+        return thread, self._with_missing_messages(turn)
+
+    def _with_interrupt_id(self, answer: InterruptAnswer, thread: uuid.UUID) -> InterruptAnswer:
+        """Assign an answer without an id to the thread's latest interrupt. If that is unknown, after a
+        restart, the peer decides."""
+        if answer.interrupt:
+            return answer
+        return replace(answer, interrupt=self._latest.get(thread, f"agui-{thread.hex}-0-unknown"))
+
+    def _with_missing_messages(self, turn: Turn) -> Turn:
+        history = next((self._history[a.interrupt] for a in turn.answers if a.interrupt in self._history), ())
+        known = {message.id for message in turn.messages}
+        missing = any(message.calls and message.id not in known for message in history)
+        return replace(turn, messages=history) if missing else turn
+
+    def earlier_message_ids(self, turn: Turn) -> list[str]:
+        """Return the peer's ids of the messages before the interrupts that this turn answers."""
+        before = (self._history.get(answer.interrupt, ()) for answer in turn.answers)
+        return [message.id for said in before for message in said if message.id]
+
+    def mark_answered(self, turn: Turn) -> None:
+        for answer in turn.answers:
+            self._answered[answer.interrupt] = None
+        while len(self._answered) > _MAX_ANSWERED:
+            del self._answered[next(iter(self._answered))]
+
+    def finish_turn(self, turn: Turn, thread: uuid.UUID, interrupt_ids: list[str]) -> None:
+        """Record the end of a run and the interrupts that it raised."""
+        for answer in turn.answers:
+            self._history.pop(answer.interrupt, None)
+        self._latest[thread] = interrupt_ids[0] if interrupt_ids else "nothing"
+        while len(self._latest) > _MAX_ANSWERED:
+            del self._latest[next(iter(self._latest))]
+
+    def reopen(self, turn: Turn) -> None:
+        """Open the turn's interrupts again: the answer did not reach the peer."""
+        for answer in turn.answers:
+            self._answered.pop(answer.interrupt, None)
+
+    def remember_history(self, interrupt_ids: list[str], history: tuple[Message, ...]) -> None:
+        for id in interrupt_ids:
+            self._history[id] = history
+        while len(self._history) > _MAX_OPEN:
+            del self._history[next(iter(self._history))]

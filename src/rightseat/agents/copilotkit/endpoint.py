@@ -1,0 +1,175 @@
+"""`[agents.NAME] kind = "copilotkit"`: all the agents and actions of one remote endpoint."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any
+
+from rightseat.agents._peer.client import AgentClient, AgentOptions, make_client, parse_options
+from rightseat.agents._peer.health import HealthMonitor
+from rightseat.agents.copilotkit.agent import CopilotKitAgent
+from rightseat.errors import (
+    DiscoveryFailed,
+    RightseatError,
+    UpstreamDenied,
+    UpstreamGarbled,
+    UpstreamRefused,
+    UpstreamRejected,
+)
+from rightseat.http.client import parse_base_url
+from rightseat.types.agents import Agent
+from rightseat.types.events import Event
+from rightseat.types.tools import Pause, Result, Tool, ToolContext, error_result
+
+log = logging.getLogger(__name__)
+
+
+_ACTION_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+_JSON_TYPES = ("string", "number", "boolean", "object")
+
+
+def parse_actions(items: Any, client: AgentClient) -> Iterator[Tool]:
+    for item in items if isinstance(items, list) else ():
+        match item:
+            case {"name": str(name)} if _ACTION_NAME.fullmatch(name):
+                description = item.get("description")
+                yield make_action_tool(
+                    name, description if isinstance(description, str) else "", item.get("parameters"), client
+                )
+            case _:
+                log.warning("a remote action is left out: its name is not one that a model can call")
+
+
+def make_action_tool(name: str, description: str, parameters: Any, client: AgentClient) -> Tool:
+    async def call(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
+        body = {"name": name, "arguments": args, "properties": ctx.turn.forwarded.properties}
+        path = ("actions", "execute")
+        try:
+            response = await client.request_json("POST", path, body, turn=ctx.turn, idempotent=False)
+        except UpstreamRejected:
+            yield error_result(
+                "tool_failed", f"The endpoint does not take this call of {name}, or has it no more."
+            )
+        except RightseatError as error:
+            yield error_result("tool_failed", error.message)
+        else:
+            yield Result(response.get("result") if isinstance(response, dict) else response)
+
+    return Tool(name, description, build_parameters_schema(parameters), call)
+
+
+def build_parameters_schema(parameters: Any) -> dict[str, Any]:
+    """Convert CopilotKit's parameter list to JSON Schema. Parameters are required by default."""
+    items = parameters if isinstance(parameters, list) else []
+    named = [item for item in items if isinstance(item, dict) and isinstance(item.get("name"), str)]
+    return {
+        "type": "object",
+        "properties": {item["name"]: build_parameter_schema(item) for item in named},
+        "required": [item["name"] for item in named if item.get("required") is not False],
+    }
+
+
+def build_parameter_schema(item: dict[str, Any]) -> dict[str, Any]:
+    kind = item.get("type") or "string"
+    is_array = isinstance(kind, str) and kind.endswith("[]")
+    item_type = kind.removesuffix("[]") if isinstance(kind, str) else "string"
+    parameter: dict[str, Any] = {"type": item_type if item_type in _JSON_TYPES else "string"}
+    if item_type == "object" and item.get("attributes"):
+        parameter = build_parameters_schema(item["attributes"])
+    if isinstance(item.get("enum"), list) and item["enum"]:
+        parameter["enum"] = item["enum"]
+    if is_array:
+        parameter = {"type": "array", "items": parameter}
+    if isinstance(item.get("description"), str) and item["description"]:
+        parameter["description"] = item["description"]
+    return parameter
+
+
+class CopilotKitOptions(AgentOptions, frozen=True, kw_only=True):
+    agents: tuple[str, ...] = ()
+    """Only these of the endpoint's agents; none: all of them."""
+    refresh: float = 60
+    """Seconds after which the endpoint is asked again what it has."""
+
+
+class CopilotKitEndpoint:
+    """An AgentSource of one remote endpoint. Until discovery succeeds it lists the configured agents, or one
+    named like the endpoint, as down."""
+
+    def __init__(self, name: str, options: CopilotKitOptions) -> None:
+        self._name = name
+        self._options = options
+        self._path = parse_base_url(options.url, f"The url of agent {name!r}").path.rstrip("/") + "/info"
+        self._client = make_client(name, options)
+        self._health = HealthMonitor(name, self._probe, interval=options.refresh)
+        self.tools: tuple[Tool, ...] = ()
+        self.agents: Mapping[str, Agent] = {
+            known: self._make_agent(known, options.description) for known in options.agents or (name,)
+        }
+
+    def _make_agent(self, name: str, description: str) -> CopilotKitAgent:
+        title = self._options.title if name == self._name else ""
+        connection = (self._client, self._health, lambda: self.agents)
+        return CopilotKitAgent(name, *connection, description=description, title=title or name)
+
+    async def start(self) -> None:
+        await self._health.start()
+
+    async def close(self) -> None:
+        await self._health.close()
+        self._client.close()
+
+    async def _probe(self) -> None:
+        try:
+            info = await self._client.request_json("POST", ("info",), {"properties": {}, "frontendUrl": None})
+        except RightseatError as error:
+            raise self._make_discovery_error(error) from error
+        if not isinstance(info, dict) or not isinstance(info.get("agents"), list):
+            raise DiscoveryFailed(self._format_problem("its answer is not a list of agents"))
+        self.tools = tuple(parse_actions(info.get("actions"), self._client))
+        self.agents = self._build_agents(info["agents"])
+
+    def _build_agents(self, items: list[Any]) -> dict[str, Agent]:
+        wanted = self._options.agents
+        agents: dict[str, Agent] = {}
+        for item in items:
+            match item:
+                case {"name": str(name)} if not wanted or name in wanted:
+                    text = item.get("description")
+                    description = text if isinstance(text, str) and text else self._options.description
+                    # Keep the existing agent: it remembers where its threads stopped.
+                    existing = self.agents.get(name)
+                    if isinstance(existing, CopilotKitAgent):
+                        existing.description = description
+                    agents[name] = existing or self._make_agent(name, description)
+                case _:
+                    pass
+        return agents
+
+    def _make_discovery_error(self, error: RightseatError) -> DiscoveryFailed:
+        match error:
+            case UpstreamRefused():
+                why = "nobody answers there"
+            case UpstreamDenied():
+                why = "it refuses our key: check headers"
+            case UpstreamRejected():
+                why = "there is no such path"
+            case UpstreamGarbled():
+                why = "its answer is no JSON, so another server may be there"
+            case _:
+                why = error.message
+        return DiscoveryFailed(self._format_problem(why))
+
+    def _format_problem(self, why: str) -> str:
+        return (
+            f"The endpoint of agent {self._name!r} does not say what it has ({self._path}): {why}. Check "
+            "that it runs, and that url is CopilotKit's endpoint, such as http://127.0.0.1:8000/copilotkit."
+        )
+
+
+def copilotkit(name: str, options: Mapping[str, Any]) -> CopilotKitEndpoint:
+    return CopilotKitEndpoint(name, parse_options("copilotkit", name, options, CopilotKitOptions))

@@ -1,0 +1,232 @@
+"""Splitter of JSON lines, independent of the content type."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from rightseat.agents._peer.errors import PeerErrors
+from rightseat.agents.agui.event_mapper import AGUIEventMapper
+from rightseat.agents.agui.request import select_client_tools
+from rightseat.agents.langgraph import wire
+from rightseat.agents.langgraph.event_mapper import LangGraphEventMapper
+from rightseat.agents.langgraph.interrupts import COPILOTKIT_MESSAGES, COPILOTKIT_VALUE
+from rightseat.types.events import Event
+from rightseat.types.turn import Turn
+
+# One line may hold the whole state of an agent with all its messages.
+LINE_LIMIT = 32 << 20
+
+
+class JSONLineSplitter:
+    """Splits a byte stream into non-blank lines, independent of how the bytes are chunked."""
+
+    def __init__(self, errors: PeerErrors) -> None:
+        self._errors = errors
+        self._buffer = b""
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        *lines, self._buffer = (self._buffer + chunk).split(b"\n")
+        if len(self._buffer) > LINE_LIMIT:
+            raise self._errors.response_too_large(LINE_LIMIT)
+        return [line for line in lines if line.strip()]
+
+    def close(self) -> list[bytes]:
+        rest, self._buffer = self._buffer, b""
+        return [rest] if rest.strip() else []
+
+
+END_NODE = "__end__"
+
+
+class StateSyncLine(Struct, frozen=True):
+    """`on_copilotkit_state_sync`. Its run_id is LangChain's and changes with each line."""
+
+    node_name: str | None = None
+    state: Any = None
+
+
+class InterruptLine(Struct, frozen=True):
+    """`on_interrupt` and `on_copilotkit_interrupt`."""
+
+    value: Any = None
+    data: Any = None
+
+
+class SerializedObject(Struct, frozen=True):
+    kwargs: Raw
+
+
+class SerializedChunk(Struct, frozen=True):
+    chunk: SerializedObject
+
+
+_decode_state_sync = msgspec.json.Decoder(StateSyncLine).decode
+
+
+_decode_interrupt = msgspec.json.Decoder(InterruptLine).decode
+
+
+_decode_chunk = msgspec.json.Decoder(SerializedChunk).decode
+
+
+class LangGraphLineMapper:
+    def __init__(self, turn: Turn, thread: uuid.UUID, ids: list[str], errors: PeerErrors) -> None:
+        called_ids = {call.id for message in turn.messages for call in message.calls}
+        self.node: str | None = None
+        """The node where the agent stopped; None if it finished or is interrupted."""
+        self.result_message_ids: dict[str, str] = {}
+        """The endpoint's message ids of tool results, by call."""
+        self.mapper = LangGraphEventMapper(
+            errors,
+            thread,
+            client_tools={tool.name for tool in select_client_tools(turn)},
+            known_ids=ids,
+            open_calls=called_ids - {message.call_id for message in turn.messages},
+        )
+
+    def feed(self, line: bytes) -> Iterable[Event]:
+        event = wire.decode_event(line)
+        match event.event:
+            case "on_chat_model_stream":
+                data = Raw(b'{"chunk":' + bytes(_decode_chunk(event.data).chunk.kwargs) + b"}")
+                return self.mapper.on_event(msgspec.structs.replace(event, data=data))
+            case "on_chat_model_end" | "on_tool_end":
+                data = Raw(msgspec.json.encode(unwrap_serialized(wire.decode_json(event.data))))
+                return self.mapper.on_event(msgspec.structs.replace(event, data=data))
+            case "on_chain_stream" if event.parent_ids == []:
+                # The update of a node of the top-level graph.
+                chunk = unwrap_serialized(wire.decode_json(event.data))
+                return self.mapper.on_updates(chunk.get("chunk") if isinstance(chunk, dict) else None)
+            case "on_copilotkit_state_sync":
+                return self.on_state_sync(_decode_state_sync(line))
+            case "on_interrupt" | "on_copilotkit_interrupt":
+                self.on_interrupt(_decode_interrupt(line))
+                return ()
+            case _:
+                return self.mapper.on_event(event)
+
+    def on_state_sync(self, sync: StateSyncLine) -> Iterable[Event]:
+        self.node = None if sync.node_name == END_NODE else sync.node_name
+        messages = sync.state.get("messages") if isinstance(sync.state, dict) else None
+        for message in messages if isinstance(messages, list) else ():
+            match message:
+                case {"actionExecutionId": str(call), "id": str(id)}:
+                    self.result_message_ids[call] = id
+        return self.mapper.on_values(sync.state)
+
+    def on_interrupt(self, line: InterruptLine) -> None:
+        """Add the interrupt in LangGraph's form. It has no id: only one can be open."""
+        value = decode_json_container(line.value)
+        if isinstance(line.data, dict):
+            calls = [to_tool_call(item) for item in line.data.get("messages") or () if "arguments" in item]
+            value = {
+                COPILOTKIT_VALUE: decode_json_container(line.data.get("value")),
+                COPILOTKIT_MESSAGES: [{"tool_calls": calls}],
+            }
+        self.mapper.add_interrupts([{"id": "0", "value": value}])
+
+    def finish(self) -> Iterable[Event]:
+        if self.mapper.interrupts:
+            # The answer goes to the interrupted node, not to the one after it.
+            self.node = None
+        return self.mapper.finish()
+
+
+def to_tool_call(item: dict[str, Any]) -> dict[str, Any]:
+    return {"id": item.get("id"), "name": item.get("name"), "args": item.get("arguments")}
+
+
+def unwrap_serialized(value: Any) -> Any:
+    """Replace LangChain's serialized objects by their constructor arguments, recursively."""
+    match value:
+        case {"lc": 1, "kwargs": dict(inner)}:
+            return unwrap_serialized(inner)
+        case dict():
+            return {key: unwrap_serialized(item) for key, item in value.items()}
+        case list():
+            return [unwrap_serialized(item) for item in value]
+        case _:
+            return value
+
+
+def decode_json_container(value: Any) -> Any:
+    """Decode an interrupt's value: the endpoint sends objects and arrays as JSON text."""
+    if not isinstance(value, str):
+        return value
+    try:
+        content = msgspec.json.decode(value)
+    except (msgspec.DecodeError, RecursionError):
+        return value
+    return content if isinstance(content, dict | list) else value
+
+
+# Runtime event → AG-UI event and its renamed fields.
+_AGUI_EVENTS: dict[str, tuple[str, dict[str, str]]] = {
+    "TextMessageStart": ("TEXT_MESSAGE_START", {}),
+    "TextMessageContent": ("TEXT_MESSAGE_CONTENT", {"content": "delta"}),
+    "TextMessageEnd": ("TEXT_MESSAGE_END", {}),
+    "ActionExecutionStart": (
+        "TOOL_CALL_START",
+        {"actionExecutionId": "toolCallId", "actionName": "toolCallName"},
+    ),
+    "ActionExecutionArgs": ("TOOL_CALL_ARGS", {"actionExecutionId": "toolCallId", "args": "delta"}),
+    "ActionExecutionEnd": ("TOOL_CALL_END", {"actionExecutionId": "toolCallId"}),
+    "ActionExecutionResult": ("TOOL_CALL_RESULT", {"actionExecutionId": "toolCallId", "result": "content"}),
+    "RunError": ("RUN_ERROR", {}),
+}
+
+
+class RuntimeLineMapper:
+    def __init__(self, turn: Turn, thread: uuid.UUID, ids: list[str], errors: PeerErrors) -> None:
+        self.mapper = AGUIEventMapper(turn, thread, ids, errors)
+        self.node: str | None = None
+        """Always None: flows cannot resume at a node."""
+        self.open_step = ""
+
+    @property
+    def result_message_ids(self) -> dict[str, str]:
+        return self.mapper.result_message_ids
+
+    def feed(self, line: bytes) -> Iterator[Event]:
+        event = msgspec.json.decode(line, type=dict[str, Any])
+        match event.get("type"):
+            case "AgentStateMessage":
+                yield from self.on_state(event)
+            case "MetaEvent":
+                is_interrupt = event.get("name") == "LangGraphInterruptEvent"
+                event_name = "on_interrupt" if is_interrupt else event.get("name")
+                yield from self.mapper.feed({**event, "type": "CUSTOM", "name": event_name})
+            case str(kind) if kind in _AGUI_EVENTS:
+                agui_type, fields = _AGUI_EVENTS[kind]
+                agui_event = {fields.get(key, key): value for key, value in event.items()}
+                yield from self.mapper.feed({**agui_event, "type": agui_type})
+            case _:
+                pass
+
+    def on_state(self, event: dict[str, Any]) -> Iterator[Event]:
+        """Map a node's state; an inactive state ends the node's step."""
+        node, active = event.get("nodeName"), event.get("active") is True
+        if isinstance(node, str) and node and active and node != self.open_step:
+            yield from self.end_step()
+            self.open_step = node
+            yield from self.mapper.feed({"type": "STEP_STARTED", "stepName": node})
+        state = event.get("state")
+        if isinstance(state, str):
+            state = msgspec.json.decode(state)
+        yield from self.mapper.feed({"type": "STATE_SNAPSHOT", "snapshot": state})
+        if not active:
+            yield from self.end_step()
+
+    def end_step(self) -> Iterator[Event]:
+        if self.open_step:
+            yield from self.mapper.feed({"type": "STEP_FINISHED", "stepName": self.open_step})
+            self.open_step = ""
+
+    def finish(self) -> list[Event]:
+        self.mapper.feed({"type": "RUN_FINISHED"})
+        return self.mapper.finish()

@@ -1,0 +1,283 @@
+"""Subprocess of a crew: started on demand, reached at the port that it prints, stopped with this process.
+
+Importing crewai takes seconds and needs other versions of our dependencies, so it never runs in our process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from rightseat.agents._peer.client import AgentClient, parse_options
+from rightseat.agents._peer.health import HealthMonitor
+from rightseat.agents.agui.agent import AguiAgent
+from rightseat.errors import ConfigError, Misused, RightseatError, UpstreamRefused, UpstreamTimeout
+from rightseat.tools.subprocess import INHERITED_VARIABLES, kill_session, log_output
+from rightseat.types.agents import Agent, AgentThreadState
+from rightseat.types.events import Event
+from rightseat.types.streams import closing
+from rightseat.types.tools import Tool
+from rightseat.types.turn import Owner, Turn
+
+PROGRAM = Path(__file__).with_name("program.py")
+
+
+# No telemetry, and no downloads at start.
+QUIET_ENVIRONMENT = {
+    "OTEL_SDK_DISABLED": "true",
+    "CREWAI_DISABLE_TELEMETRY": "true",
+    "CREWAI_TRACING_ENABLED": "false",
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "PYTHONUNBUFFERED": "1",
+}
+
+
+class CrewStartupMessage(Struct, frozen=True):
+    port: int = 0
+    error: str = ""
+    module: str | None = None
+
+
+class CrewProcess:
+    """A crew's subprocess. `on_exit` is called if it exits by itself."""
+
+    def __init__(
+        self,
+        name: str,
+        command: tuple[str, str],
+        *,
+        folder: str,
+        environment: Mapping[str, str],
+        start_timeout: float,
+        timeout: float,
+        on_exit: Callable[[RightseatError], None],
+    ) -> None:
+        self._name = name
+        self._python, self._crew = command
+        self._folder = folder
+        inherited = {key: os.environ[key] for key in (*INHERITED_VARIABLES, "HOME") if key in os.environ}
+        self._environment = {**inherited, **QUIET_ENVIRONMENT, **environment}
+        self._start_timeout = start_timeout
+        self._timeout = timeout
+        self._on_exit = on_exit
+        self._lock = asyncio.Lock()
+        self._client: AgentClient | None = None
+        self._process: asyncio.subprocess.Process | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def is_starting(self) -> bool:
+        return self._lock.locked()
+
+    async def connect(self) -> AgentClient:
+        """Return a client of the subprocess, which is started if needed; callers share one start."""
+        async with self._lock:
+            if self._client is not None:
+                return self._client
+            await self._stop()
+            try:
+                self._client = await self._start()
+            finally:
+                if self._client is None:
+                    await self._stop()
+            return self._client
+
+    def discard_client(self, client: AgentClient) -> None:
+        """Drop a client that cannot connect; the next `connect` restarts the subprocess."""
+        if self._client is client:
+            client.close()
+            self._client = None
+
+    async def close(self) -> None:
+        async with self._lock:
+            await self._stop()
+
+    async def _stop(self) -> None:
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+        tasks, self._tasks = self._tasks, []
+        for task in tasks[1:]:
+            task.cancel()
+        process, self._process = self._process, None
+        if process is not None:
+            await kill_session(process)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _start(self) -> AgentClient:
+        key = secrets.token_urlsafe(32)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                # -P: modules in our program's folder must not shadow the crew's.
+                *(self._python, "-P", str(PROGRAM), self._crew),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                cwd=self._folder,
+                env=self._environment,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise Misused(
+                f"Agent {self._name!r}: {self._python} cannot be run. Set python to the one of an "
+                "environment that has crewai, and folder to where the crew lives."
+            ) from error
+        self._process = process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._tasks = [asyncio.create_task(log_output(process.stderr, f"agent {self._name}"))]
+        # The key goes through the pipe: other users can read command lines and environments.
+        process.stdin.write(f"{key}\n".encode())
+        port = await self._read_port(process.stdout)
+        self._tasks.append(asyncio.create_task(self._watch(process)))
+        url = f"http://127.0.0.1:{port}"
+        headers = {"Authorization": f"Bearer {key}"}
+        return AgentClient(self._name, url, headers=headers, timeout=self._timeout, tries=1)
+
+    async def _read_port(self, stdout: asyncio.StreamReader) -> int:
+        try:
+            async with asyncio.timeout(self._start_timeout):
+                line = await stdout.readline()
+        except TimeoutError as error:
+            raise UpstreamTimeout(
+                f"The crew of agent {self._name!r} did not start within {self._start_timeout:g} s: see its "
+                "log, or raise start_timeout."
+            ) from error
+        try:
+            message = msgspec.json.decode(line, type=CrewStartupMessage)
+        except msgspec.MsgspecError:
+            message = CrewStartupMessage()
+        if message.port:
+            return message.port
+        if message.module and message.module.partition(".")[0] == "crewai":
+            raise Misused(
+                f"Agent {self._name!r}: the environment of {self._python} has no crewai, or one before 1.15. "
+                "Install it there."
+            )
+        named = f" ({message.error})" if message.error.isidentifier() else ""
+        raise Misused(
+            f"The crew of agent {self._name!r} cannot be loaded{named}: check that {self._crew} can be "
+            "imported in its folder; the log has the reason."
+        )
+
+    async def _watch(self, process: asyncio.subprocess.Process) -> None:
+        await process.wait()
+        if self._process is process:
+            self._client = None
+            self._on_exit(UpstreamRefused(f"The process of agent {self._name!r} has died; its log says why."))
+
+
+class CrewOptions(Struct, frozen=True, kw_only=True):
+    crew: str
+    """`module:attribute` of a Crew, a Flow class, or a function that makes one."""
+    python: str
+    """The Python of the environment that has crewai, such as `crew/.venv/bin/python`."""
+    folder: str = "."
+    """Where the crew runs, and its module is found."""
+    env: dict[str, str] = {}
+    """Its environment besides what Python needs: keys of its models. A value may be a reference."""
+    start_timeout: float = 120
+    """Seconds for the start."""
+    timeout: float = 600
+    """Seconds for which it may say nothing."""
+    title: str = ""
+    """What people are shown."""
+    description: str = ""
+    """What it is for: people read it, and models that may hand over to it."""
+
+
+class CrewAgent:
+    can_ask = False
+
+    def __init__(self, name: str, process: CrewProcess, health: HealthMonitor, options: CrewOptions) -> None:
+        self.name = name
+        self.title = options.title or name
+        self.description = options.description
+        self._process = process
+        self._health = health
+
+    @property
+    def unavailable_reason(self) -> str:
+        if self._process.is_starting and not self._health.down:
+            return "The crew is starting."
+        return self._health.down
+
+    async def get_thread_state(self, owner: Owner, thread: str, /) -> AgentThreadState | None:
+        """Return None: a crew remembers no threads."""
+        return None
+
+    async def __call__(self, turn: Turn, /) -> AsyncIterator[Event]:
+        begun = False
+        for last in (False, True):
+            client = await self._connect()
+            agent = AguiAgent(self.name, client, self._health, title=self.title, description=self.description)
+            try:
+                async with closing(agent(turn)) as events:
+                    async for event in events:
+                        begun = True
+                        yield event
+                return
+            except UpstreamRefused:
+                # The subprocess died unnoticed and did not accept the request: retry once.
+                self._process.discard_client(client)
+                if begun or last:
+                    raise
+
+    async def _connect(self) -> AgentClient:
+        try:
+            return await self._process.connect()
+        except RightseatError as error:
+            self._health.mark_down(error)
+            raise
+
+
+class CrewSource:
+    tools: tuple[Tool, ...] = ()
+
+    def __init__(self, name: str, options: CrewOptions) -> None:
+        self._health = HealthMonitor(name, self._probe)
+        self._process = CrewProcess(
+            name,
+            (resolve_python(options.python), options.crew),
+            folder=os.path.abspath(options.folder),
+            environment=options.env,
+            start_timeout=options.start_timeout,
+            timeout=options.timeout,
+            on_exit=self._health.mark_down,
+        )
+        agent = CrewAgent(name, self._process, self._health, options)
+        self.agents: Mapping[str, Agent] = {name: agent}
+
+    async def start(self) -> None:
+        """Start the subprocess; after a few seconds the start goes on in the background."""
+        await self._health.start()
+
+    async def close(self) -> None:
+        await self._health.close()
+        await self._process.close()
+
+    async def _probe(self) -> None:
+        await self._process.connect()
+
+
+def resolve_python(python: str) -> str:
+    """Make a path absolute, relative to our folder and not the crew's. A bare name is searched on PATH."""
+    return os.path.abspath(python) if os.sep in python else python
+
+
+def crewai(name: str, options: Mapping[str, Any]) -> CrewSource:
+    parsed = parse_options("crewai", name, options, CrewOptions)
+    module, colon, attribute = parsed.crew.partition(":")
+    if not (module and colon and attribute):
+        raise ConfigError(f"The agent {name!r}: crew is not of the form module:attribute.", param="crew")
+    return CrewSource(name, parsed)

@@ -1,0 +1,322 @@
+"""LangGraph's stream → our events, without I/O: for a server, a graph in this process, and CopilotKit's
+remote endpoints, which send the same events (`on_event`)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from rightseat.agents._peer.errors import PeerErrors
+from rightseat.agents.langgraph import wire
+from rightseat.agents.langgraph.interrupts import (
+    GraphInterrupt,
+    format_question,
+    parse_interrupts,
+    to_interrupt_event,
+)
+from rightseat.agents.langgraph.model_outputs import ModelOutput, ModelOutputs
+from rightseat.agents.langgraph.wire import LangChainEvent
+from rightseat.errors import RightseatError
+from rightseat.types.events import (
+    Custom,
+    Event,
+    RunFinished,
+    RunFinishReason,
+    StateDelta,
+    StateSnapshot,
+    StepEnd,
+    StepStart,
+    TextDelta,
+)
+
+_CONTENT_KEY = b'"content":'
+
+
+_decode_string = msgspec.json.Decoder(str).decode
+
+
+_encode = msgspec.json.encode
+
+
+class LangGraphDeltaFastPath:
+    """The bytes before and after the delta of the last event, valid while its text is open."""
+
+    __slots__ = ("_after", "_before", "_text", "_utterance")
+
+    def __init__(self) -> None:
+        self._before = b""
+        self._after = b""
+        self._text = ""
+        self._utterance: ModelOutput | None = None
+
+    def learn_template(self, data: bytes, word: str, output: ModelOutput) -> None:
+        self._utterance = None
+        before, found, after = data.partition(_CONTENT_KEY + _encode(word))
+        # The key must be unique, so that no other part of the event can match.
+        if found and word and data.count(_CONTENT_KEY) == 1:
+            self._before, self._after = before + _CONTENT_KEY, after
+            self._text, self._utterance = output.open_text_id, output
+
+    def match_delta(self, data: bytes) -> list[Event] | None:
+        """Return the event's text delta, or None if the event does not match the template."""
+        output = self._utterance
+        if output is None or output.open_text_id != self._text:
+            return None
+        before, after = self._before, self._after
+        if not (data.startswith(before) and data.endswith(after)):
+            return None
+        try:
+            word = _decode_string(data[len(before) : len(data) - len(after)])
+        except msgspec.DecodeError:
+            # Not a single string.
+            return None
+        output.text_parts.append(word)
+        return [TextDelta(self._text, word)] if word else []
+
+
+# Messages have their own events; the other keys are the client's own input.
+HIDDEN_KEYS = frozenset(("messages", "copilotkit", "tools", "ag-ui", "__interrupt__"))
+
+
+_NEVER_EMITTED = object()
+
+
+class GraphStateTracker:
+    """Tracks steps and state. `output_keys` are the keys of the graph's output schema; None shows all keys.
+    `stream_subgraphs` also shows the nodes of subgraphs."""
+
+    def __init__(self, output_keys: Collection[str] | None = None, *, stream_subgraphs: bool = False) -> None:
+        self.output_keys = None if output_keys is None else frozenset(output_keys)
+        self.stream_subgraphs = stream_subgraphs
+        self.last_emitted: Any = _NEVER_EMITTED
+        self.current: dict[str, Any] = {}
+        """The graph's last complete state."""
+        self.running_steps: dict[str, str] = {}
+        """Names of running nodes, by run id."""
+        self.ending_steps: list[str] = []
+        self.has_started = False
+
+    def select_visible(self, state: Any) -> dict[str, Any]:
+        if not isinstance(state, Mapping):
+            return {}
+        output_keys = self.output_keys
+        return {
+            k: v
+            for k, v in state.items()
+            if k not in HIDDEN_KEYS and (output_keys is None or k in output_keys)
+        }
+
+    def on_node_start(self, event: LangChainEvent) -> Iterator[Event]:
+        if event.name and (self.stream_subgraphs or not event.metadata.is_nested):
+            yield from self.end_steps()
+            self.running_steps[event.run_id] = event.name
+            yield StepStart(event.name)
+            if not self.has_started:
+                self.has_started = True
+                yield from self.emit_snapshot(self.current)
+
+    def on_node_end(self, event: LangChainEvent) -> None:
+        if event.run_id in self.running_steps:
+            self.ending_steps.append(event.run_id)
+
+    def on_values(self, state: Any) -> Iterator[Event]:
+        """Take the top-level state between steps; it is emitted only after the first node has started."""
+        self.current = self.select_visible(state)
+        if self.has_started:
+            yield from self.emit_snapshot(self.current)
+        yield from self.end_steps()
+
+    def on_emitted_state(self, state: Any) -> Iterator[Event]:
+        """Emit a state that the graph sends explicitly; the next complete state replaces it."""
+        yield from self.emit_snapshot({**self.current, **self.select_visible(state)})
+
+    def emit_prediction(self, parts: Mapping[str, Any]) -> Iterator[Event]:
+        """Emit state that is predicted from partial call arguments."""
+        if self.last_emitted is _NEVER_EMITTED:
+            yield from self.emit_snapshot(self.current, even_empty=True)
+        patch = []
+        for key, value in parts.items():
+            if key not in self.last_emitted or self.last_emitted[key] != value:
+                self.last_emitted = {**self.last_emitted, key: value}
+                path = key.replace("~", "~0").replace("/", "~1")
+                patch.append({"op": "add", "path": f"/{path}", "value": value})
+        if patch:
+            yield StateDelta(patch)
+
+    def emit_snapshot(self, state: dict[str, Any], *, even_empty: bool = False) -> Iterator[Event]:
+        if state != self.last_emitted and (state or even_empty or self.last_emitted is not _NEVER_EMITTED):
+            self.last_emitted = state
+            yield StateSnapshot(state)
+
+    def end_steps(self) -> Iterator[Event]:
+        for run in self.ending_steps:
+            yield StepEnd(self.running_steps.pop(run))
+        self.ending_steps.clear()
+
+    def close(self) -> Iterator[Event]:
+        if not self.has_started and self.last_emitted is _NEVER_EMITTED:
+            yield from self.emit_snapshot(self.current)
+        yield from self.end_steps()
+        for run in list(self.running_steps):
+            yield StepEnd(self.running_steps.pop(run))
+
+
+INTERRUPT_KEY = "__interrupt__"
+
+
+class LangGraphEventMapper:
+    """Mapper of one run: `feed` each event, then `finish`. Raises the errors that the graph reports."""
+
+    def __init__(
+        self,
+        errors: PeerErrors,
+        thread: uuid.UUID,
+        *,
+        client_tools: Collection[str] = (),
+        known_ids: Collection[str] = (),
+        open_calls: Collection[str] = (),
+        output_keys: Collection[str] | None = None,
+        stream_subgraphs: bool = False,
+        asks_in_chat: bool = False,
+        is_delegated: bool = False,
+    ) -> None:
+        """`asks_in_chat`: CopilotKit interrupts are chat texts, and the next message is the answer.
+        `is_delegated`: another assistant started this run."""
+        self.errors = errors
+        self.thread = thread
+        self.outputs = ModelOutputs(client_tools, known_ids, open_calls)
+        self.state = GraphStateTracker(output_keys, stream_subgraphs=stream_subgraphs)
+        self.fast_path = LangGraphDeltaFastPath()
+        self.interrupts: dict[str, GraphInterrupt] = {}
+        self.asks_in_chat = asks_in_chat and not is_delegated
+        self.is_delegated = is_delegated
+        self.graph_finished = False
+        """The graph has ended, not only its stream."""
+        self.at_breakpoint = False
+        """The graph waits at a breakpoint."""
+
+    def feed(self, event: str, data: bytes) -> Iterable[Event]:
+        try:
+            match event:
+                case "events":
+                    if (deltas := self.fast_path.match_delta(data)) is not None:
+                        return deltas
+                    return self.on_event(wire.decode_event(data), data)
+                case "values":
+                    return self.on_values(wire.decode_json(data))
+                case "updates":
+                    return self.on_updates(wire.decode_json(data))
+                case "error":
+                    raise self.make_error(wire.decode_json(data))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, AttributeError) as error:
+            raise self.errors.invalid_response(
+                f"an event {event[:20]!r} that is none of LangGraph's"
+            ) from error
+        return ()
+
+    def make_error(self, data: Any) -> RightseatError:
+        kind = data.get("error") if isinstance(data, dict) else None
+        return self.errors.run_failed(kind if isinstance(kind, str) else "")
+
+    # Events.
+
+    def on_event(self, event: LangChainEvent, data: bytes = b"") -> Iterable[Event]:
+        """Map one LangChain event. `data` is its encoded form, from which the fast path learns."""
+        match event.event:
+            case "on_chat_model_stream":
+                return self.on_model_chunk(event, data)
+            case "on_chat_model_start":
+                self.outputs.start_output(event.run_id, event.metadata)
+            case "on_chat_model_end":
+                return self.on_model_end(event)
+            case "on_chain_start" if event.is_node:
+                return self.state.on_node_start(event)
+            case "on_chain_end":
+                self.graph_finished = self.graph_finished or event.parent_ids == []
+                self.state.on_node_end(event)
+            case "on_tool_end":
+                return self.outputs.emit_result(wire.decode_end_data(event.data).output)
+            case "on_custom_event":
+                return self.on_custom(event.name or "", wire.decode_json(event.data))
+        return ()
+
+    def on_model_chunk(self, event: LangChainEvent, data: bytes) -> Iterable[Event]:
+        if event.tags and any(tag in wire.SILENT_TAGS for tag in event.tags):
+            return ()
+        chunk = wire.decode_stream_data(event.data).chunk
+        events = self.outputs.on_chunk(event.run_id, event.metadata, chunk)
+        output = self.outputs.running[event.run_id]
+        if output.open_text_id and type(chunk.content) is str and not chunk.tool_call_chunks:
+            self.fast_path.learn_template(data, chunk.content, output)
+        if output.predicted_state:
+            parts, output.predicted_state = output.predicted_state, {}
+            events += self.state.emit_prediction(parts)
+        return events
+
+    def on_model_end(self, event: LangChainEvent) -> Iterable[Event]:
+        if any(tag in wire.SILENT_TAGS for tag in event.tags):
+            return ()
+        return self.outputs.end_output(event.run_id, event.metadata, wire.decode_end_data(event.data).output)
+
+    def on_custom(self, name: str, data: Any) -> Iterable[Event]:
+        """Map a custom event; three names belong to CopilotKit's helpers."""
+        match name, data:
+            case "copilotkit_manually_emit_message", {"message": str(text)}:
+                return self.outputs.emit_text(str(data.get("message_id") or uuid.uuid4()), text)
+            case "copilotkit_manually_emit_tool_call", {"name": str(called)}:
+                id = str(data.get("id") or uuid.uuid4())
+                return self.outputs.emit_call(id, called, data.get("args"), id)
+            case "copilotkit_manually_emit_intermediate_state", _:
+                return self.state.on_emitted_state(data)
+            case _:
+                return (Custom(name, data),)
+
+    # State.
+
+    def on_values(self, values: Any) -> Iterator[Event]:
+        if isinstance(values, dict):
+            self.add_interrupts(values.get(INTERRUPT_KEY))
+        return self.state.on_values(values)
+
+    def on_updates(self, updates: Any) -> Iterator[Event]:
+        for node, update in updates.items() if isinstance(updates, dict) else ():
+            if node == INTERRUPT_KEY:
+                self.add_interrupts(update)
+                continue
+            # A node may return several updates as a list.
+            for part in update if isinstance(update, list) else (update,):
+                messages = part.get("messages") if isinstance(part, dict) else None
+                for message in messages if isinstance(messages, list) else (messages,):
+                    yield from self.outputs.on_state_message(message)
+
+    def add_interrupts(self, items: Any) -> None:
+        self.at_breakpoint = self.at_breakpoint or items == []
+        for item in parse_interrupts(items):
+            self.interrupts.setdefault(item.id, item)
+
+    def finish(self) -> Iterator[Event]:
+        yield from self.outputs.close()
+        if not self.interrupts:
+            yield from self.outputs.emit_missing_results()
+        yield from self.state.close()
+        asked = False
+        for item in self.interrupts.values():
+            calls = list(item.calls)
+            for call in calls:
+                # A call to one of the page's tools asks; its result is the answer.
+                self.outputs.client_tools |= {str(call.get("name"))}
+                yield from self.outputs.emit_call(
+                    call["id"], str(call.get("name")), call.get("args"), call["id"]
+                )
+            if item.is_copilotkit and self.asks_in_chat and not calls:
+                # The question is a chat text, and the next message is the answer.
+                yield from self.outputs.emit_text(f"question-{item.id}", format_question(item.question))
+            elif not calls:
+                asked = True
+                yield to_interrupt_event(item, self.thread, text_only=self.is_delegated)
+        pending = self.outputs.pending_call_ids
+        reason: RunFinishReason = "interrupt" if asked else "calls" if pending else "stop"
+        yield RunFinished(reason, self.outputs.usage, pending)

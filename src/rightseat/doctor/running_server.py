@@ -1,0 +1,266 @@
+"""Check a running server: health, readiness, keep-alive, request ids."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from rightseat.doctor.client import REACH_SECONDS, ProbeClient, ProbeReply, Unreachable
+from rightseat.doctor.result import CheckResult, broken, good, skipped
+from rightseat.errors import Unauthorized
+from rightseat.http.endpoint import Door, Probe, collect_body
+from rightseat.http.security import is_loopback
+
+
+def check_health(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
+    return None if read_field(body, "status") == "ok" else f"HTTP {status}, and not what rightseat says"
+
+
+def check_ready(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
+    if status == 200 and read_field(body, "ready") is True:
+        return None
+    return f"HTTP {status}: it takes no work now; it may be stopping"
+
+
+def check_metrics(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
+    plain = headers.get("content-type", "").startswith(("text/plain", "application/openmetrics-text"))
+    return None if status == 200 and plain else f"HTTP {status}, and no Prometheus text"
+
+
+def check_openapi(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
+    return (
+        None if status == 200 and read_field(body, "openapi") else f"HTTP {status}, and no OpenAPI document"
+    )
+
+
+SERVER_PROBES = (
+    Probe("health", "GET", "/health", check_health, public=True),
+    Probe("ready", "GET", "/ready", check_ready, public=True),
+    Probe("metrics", "GET", "/metrics", check_metrics, public=True, optional=True),
+    Probe("openapi", "GET", "/openapi.json", check_openapi, public=True, optional=True),
+)
+
+
+def read_field(body: bytes, name: str) -> Any:
+    try:
+        return msgspec.json.decode(body, type=dict[str, Any]).get(name)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+async def is_rightseat(client: ProbeClient) -> bool:
+    """Whether a rightseat server answers; raises Unreachable if nothing does."""
+    reply = await client.send("GET", "/health", anonymous=True, seconds=REACH_SECONDS)
+    return bool(read_field(reply.body, "status") == "ok")
+
+
+async def check_connection(client: ProbeClient) -> AsyncIterator[CheckResult]:
+    request_id = f"doctor-{secrets.token_hex(4)}"
+    before = client.reused_connections
+    try:
+        await client.send("GET", "/health")
+        reply = await client.send("GET", "/health", headers={"X-Request-Id": request_id})
+    except Unreachable as error:
+        yield broken("connection", str(error), "see the server's log")
+        return
+    if reply.headers.get("x-request-id") == request_id:
+        yield good("request id", "comes back in X-Request-Id")
+    else:
+        yield broken(
+            "request id", "X-Request-Id does not come back", "let the proxy pass X-Request-Id through"
+        )
+    if client.reused_connections > before:
+        yield good("keep-alive", "one connection carries several requests")
+    else:
+        yield broken(
+            "keep-alive", "each request needs a new connection", "allow HTTP/1.1 keep-alive in the proxy"
+        )
+
+
+# Faster replies do not show whether the stream is buffered.
+MIN_STREAM_SECONDS = 0.3
+
+
+# Minimum share of the total time between first and last byte; below it the stream was buffered.
+MIN_SPREAD = 0.02
+
+
+LOG_FIX = "see the server's log; rightseat doctor without a server checks the model"
+
+
+async def run_probes(
+    client: ProbeClient, door: str, door_probes: Sequence[Probe]
+) -> AsyncIterator[CheckResult]:
+    for probe in door_probes:
+        what = f"{door}: {probe.name}"
+        try:
+            reply = await client.send(probe.method, probe.path, probe.body)
+        except Unreachable as error:
+            yield broken(what, f"{probe.path}: {error}", LOG_FIX)
+            continue
+        yield judge_reply(what, probe, reply, has_key=client.key is not None)
+        if is_event_stream(reply):
+            yield check_streaming(what, reply)
+
+
+def judge_reply(what: str, probe: Probe, reply: ProbeReply, *, has_key: bool) -> CheckResult:
+    if probe.optional and reply.status == 404:
+        return skipped(what, f"{probe.path} is not there")
+    if reply.status == 401 and not has_key:
+        return skipped(what, "needs a key", "give one: --key env:NAME")
+    if reply.status == 401:
+        return broken(what, "the key is refused", "give one of the server's [auth.keys]: --key env:NAME")
+    if problem := probe.check(reply.status, reply.headers, reply.body):
+        return broken(what, f"{probe.method} {probe.path}: {problem}", LOG_FIX)
+    return good(what, f"{probe.method} {probe.path} in {reply.last_byte_seconds:.2f} s")
+
+
+def is_event_stream(reply: ProbeReply) -> bool:
+    return reply.status == 200 and reply.headers.get("content-type", "").startswith("text/event-stream")
+
+
+def check_streaming(what: str, reply: ProbeReply) -> CheckResult:
+    """Check that the reply streamed: the first byte must arrive well before the last."""
+    what = f"{what}, flows"
+    gap = reply.last_byte_seconds - reply.first_byte_seconds
+    times = f"first byte after {reply.first_byte_seconds:.2f} s, last after {reply.last_byte_seconds:.2f} s"
+    if reply.last_byte_seconds < MIN_STREAM_SECONDS:
+        return skipped(what, f"{times}: too quick to tell")
+    if gap < MIN_SPREAD * reply.last_byte_seconds:
+        fix = "switch buffering off in the proxy (nginx: proxy_buffering off) or at the model's server"
+        return broken(what, f"{times}: the whole answer came at once", fix)
+    return good(what, times)
+
+
+async def check_keys(
+    client: ProbeClient, doors: Sequence[Door], *, required: bool | None
+) -> AsyncIterator[CheckResult]:
+    """Check each door without a key. `required`: what the config says; None if it is unknown."""
+    for door in doors:
+        probe = next((probe for probe in door.probes if not probe.public), None)
+        if probe is None:
+            continue
+        try:
+            # An unparsable body: without a key the door must answer 401 before it reads it.
+            method, path = probe.method, probe.path
+            reply = await client.send(method, path, b"0" if probe.body else b"", anonymous=True)
+        except Unreachable as error:
+            yield broken(f"{door.name}: keys", str(error), LOG_FIX)
+            continue
+        yield await judge_keyless_reply(door, reply, required)
+
+
+async def judge_keyless_reply(door: Door, reply: ProbeReply, required: bool | None) -> CheckResult:
+    what = f"{door.name}: keys"
+    if reply.status != 401:
+        if required:
+            fix = "restart the server, so that it reads [auth]"
+            return broken(what, f"HTTP {reply.status} without a key, though [auth] asks for one", fix)
+        return good(what, "none needed")
+    if extract_shape(decode_json(reply.body)) != extract_shape(await render_unauthorized(door)):
+        return broken(what, "401 without a key, but not in this door's shape", "ask whatever proxy answered")
+    return good(what, "401 without a key, in this door's shape")
+
+
+async def render_unauthorized(door: Door) -> Any:
+    return decode_json(await collect_body(door.format_error(Unauthorized(""))))
+
+
+def decode_json(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def extract_shape(value: Any) -> Any:
+    return {name: extract_shape(item) for name, item in value.items()} if isinstance(value, Mapping) else ...
+
+
+LOCAL_ORIGIN = "http://localhost:3000"
+
+
+# .invalid is reserved: nobody can own this name.
+FOREIGN_ORIGIN = "https://rightseat-doctor.invalid"
+
+
+REQUESTED_HEADERS = "authorization, content-type"
+
+
+PROXY_FIX = "let the proxy pass OPTIONS and the access-control headers through"
+
+
+async def check_origins(
+    client: ProbeClient, path: str, configured: Iterable[str]
+) -> AsyncIterator[CheckResult]:
+    for origin in dict.fromkeys((LOCAL_ORIGIN, *(origin.rstrip("/") for origin in configured))):
+        what = f"page at {urlsplit(origin).netloc}"
+        try:
+            reply = await send_preflight(client, path, origin)
+            get_reply = await client.send("GET", "/health", headers={"Origin": origin}, anonymous=True)
+        except Unreachable as error:
+            yield broken(what, str(error), PROXY_FIX)
+            continue
+        local = is_loopback(urlsplit(origin).hostname or "")
+        fix = PROXY_FIX if local else f'add it: [server] cors = ["{origin}"], or {PROXY_FIX}'
+        problem = find_preflight_problem(reply, origin) or find_read_problem(get_reply, origin)
+        yield broken(what, problem, fix) if problem else good(what, "may call and read (CORS)")
+        if not problem:
+            yield check_private_network(what, reply)
+    yield await check_foreign_origin(client, path)
+
+
+async def send_preflight(client: ProbeClient, path: str, origin: str) -> ProbeReply:
+    headers = {
+        "Origin": origin,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": REQUESTED_HEADERS,
+        "Access-Control-Request-Private-Network": "true",
+    }
+    return await client.send("OPTIONS", path, headers=headers, anonymous=True)
+
+
+def find_preflight_problem(reply: ProbeReply, origin: str) -> str | None:
+    if not 200 <= reply.status < 300:
+        return f"the preflight is answered with HTTP {reply.status}"
+    if reply.headers.get("access-control-allow-origin") != origin:
+        return "the preflight's answer does not name the origin"
+    allowed = {name.strip().lower() for name in split_header(reply, "access-control-allow-headers")}
+    missing = {name.strip() for name in REQUESTED_HEADERS.split(",")} - allowed
+    if missing:
+        return f"the preflight does not allow the header {', '.join(sorted(missing))}"
+    return None if "POST" in split_header(reply, "access-control-allow-methods") else "POST is not allowed"
+
+
+def find_read_problem(reply: ProbeReply, origin: str) -> str | None:
+    if reply.headers.get("access-control-allow-origin") == origin:
+        return None
+    return "the answer itself does not name the origin, so that the page may not read it"
+
+
+def split_header(reply: ProbeReply, name: str) -> list[str]:
+    return [item.strip() for item in reply.headers.get(name, "").split(",")]
+
+
+def check_private_network(what: str, reply: ProbeReply) -> CheckResult:
+    if reply.headers.get("access-control-allow-private-network") == "true":
+        return good(what, "may call a private network (PNA)")
+    return broken(what, "a public page may not call this private address (PNA)", PROXY_FIX)
+
+
+async def check_foreign_origin(client: ProbeClient, path: str) -> CheckResult:
+    what = "page of a stranger"
+    try:
+        preflight_reply = await send_preflight(client, path, FOREIGN_ORIGIN)
+        get_reply = await client.send("GET", "/health", headers={"Origin": FOREIGN_ORIGIN}, anonymous=True)
+    except Unreachable as error:
+        return broken(what, str(error), PROXY_FIX)
+    for reply in (preflight_reply, get_reply):
+        if "access-control-allow-origin" in reply.headers or reply.status < 400:
+            fix = "let no proxy answer OPTIONS or add access-control headers by itself"
+            return broken(what, "any page on the web may call this server", fix)
+    return good(what, "is refused")

@@ -1,0 +1,132 @@
+"""Answer GraphQL requests: documents of CopilotKit's clients by a ResponsePlan, any other by graphql-core."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from rightseat.doors.copilotkit.failures import format_error, make_invalid_request_body
+from rightseat.doors.copilotkit.framing import JSON_TYPE, AcceptedTypes, StreamFraming
+from rightseat.doors.copilotkit.read import CopilotKitRequest, read_request
+from rightseat.doors.copilotkit.response import ResponseBuilder
+from rightseat.doors.copilotkit.wire import CopilotKitBody
+from rightseat.errors import CallerError, MethodNotAllowed
+from rightseat.http.endpoint import Host, Request, make_reply
+from rightseat.http.reply import Reply
+from rightseat.types.events import TextDelta
+from rightseat.types.streams import closing
+
+if TYPE_CHECKING:
+    from rightseat.doors.copilotkit.document import PreparedDocument
+    from rightseat.doors.copilotkit.plan import ResponsePlan
+
+encode = msgspec.json.Encoder().encode
+CLIENT_HEADER = "x-copilotkit-runtime-client-gql-version"
+UTF8 = b"; charset=utf-8"
+
+
+def answer_request(body: CopilotKitBody, request: Request, host: Host) -> Reply:
+    # Imported here: graphql-core is large, and only clients up to 1.10 need it.
+    from rightseat.doors.copilotkit.document import InvalidDocument, prepare_document
+
+    accepted = AcceptedTypes(request.headers.get("accept"))
+    invalid_status = get_invalid_status(request, accepted)
+    content_type = (accepted.json_type or JSON_TYPE).encode() + UTF8
+    if not isinstance(body.query, str) or not body.query.strip():
+        request.count(400)
+        return reply_errors([{"message": "Must provide query string."}], invalid_status, content_type)
+    try:
+        name = body.operation_name or None
+        prepared = prepare_document(body.query, name, request.introspection, request.graphql)
+    except InvalidDocument as error:
+        request.count(400)
+        return reply_errors(error.errors, invalid_status, content_type)
+    if not prepared.is_query and request.method != "POST":
+        raise MethodNotAllowed("A mutation is taken by POST only.", allow="POST")
+    stream_format = accepted.stream_format
+    incremental = prepared.streaming.is_enabled(body.variables)
+    if incremental and stream_format is None:
+        problem = "This document streams its answer: accept multipart/mixed or text/event-stream."
+        return reply_errors([{"message": problem}], 406, content_type)
+    if not incremental and accepted.json_type is not None:
+        stream_format = None
+    elif stream_format is None:
+        return reply_errors([{"message": "Accept application/json."}], 406, content_type)
+    return start_execution(
+        prepared,
+        body,
+        request,
+        host,
+        StreamFraming(stream_format) if stream_format else None,
+        content_type,
+        invalid_status,
+    )
+
+
+def start_execution(
+    prepared: PreparedDocument,
+    body: CopilotKitBody,
+    request: Request,
+    host: Host,
+    framing: StreamFraming | None,
+    content_type: bytes,
+    invalid_status: int,
+) -> Reply:
+    from rightseat.doors.copilotkit.document import decode_planned_input, decode_variables
+    from rightseat.doors.copilotkit.execute import DocumentExecution, ExecutionContext, stream_execution
+
+    try:
+        if prepared.plan is not None and framing is not None:
+            data, properties = decode_planned_input(prepared.plan, body.variables)
+            copilot_request = read_request(
+                data, properties, request, host, supports_interrupts=prepared.selects_meta_events
+            )
+            return stream_planned(prepared.plan, copilot_request, host, framing)
+        execution = DocumentExecution(
+            prepared,
+            ExecutionContext(request, host, supports_interrupts=prepared.selects_meta_events),
+            framing,
+        )
+        return stream_execution(execution, decode_variables(body.variables), content_type, invalid_status)
+    except CallerError as error:
+        request.count(error.status)
+        return reply_errors([format_error(error, ["generateCopilotResponse"])], 200, content_type)
+
+
+def get_invalid_status(request: Request, accepted: AcceptedTypes) -> int:
+    """Return the status for an invalid document or variables. Clients show a 400 only as "not found"."""
+    return 200 if CLIENT_HEADER in request.headers or accepted.json_type == JSON_TYPE else 400
+
+
+def reply_errors(entries: list[dict[str, Any]], status: int, content_type: bytes) -> Reply:
+    body = {"errors": entries, "data": None} if status == 200 else make_invalid_request_body(entries)
+    return make_reply(status, encode(body), content_type=content_type)
+
+
+async def stream_planned(
+    plan: ResponsePlan, copilot_request: CopilotKitRequest, host: Host, framing: StreamFraming
+) -> Reply:
+    from rightseat.doors.copilotkit.plan import PlannedResponseWriter
+
+    writer = PlannedResponseWriter(plan, copilot_request, sized=framing.multipart)
+    builder = ResponseBuilder(copilot_request, writer)
+    frame, add_event, entries = framing.encode_frame, builder.add_event, writer.entries
+    text_id, chunks = "", None
+    yield framing.head
+    yield framing.opening + frame(writer.encode_first())
+    async with closing(host.run(copilot_request.turn)) as events:
+        async for event in events:
+            if type(event) is TextDelta:
+                # Hot path: `add_event` and `take_frame` in one step.
+                if event.id != text_id:
+                    text_id = event.id
+                    chunks = writer.chunks.get(builder.open_texts[text_id])
+                if chunks is not None and event.text:
+                    yield chunks.encode_next(encode(event.text))
+                continue
+            add_event(event)
+            if writer.finished:
+                yield frame(writer.take_frame()) + framing.closing
+            elif entries:
+                yield frame(writer.take_frame())

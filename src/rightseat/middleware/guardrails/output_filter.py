@@ -1,0 +1,240 @@
+"""Output filter: checks the texts, reasoning and calls of an answer while it streams."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from rightseat.engine.assembler import OpenMessageTracker, text_events
+from rightseat.errors import OutputGuarded
+from rightseat.middleware.guardrails.matchers import RuleViolation
+from rightseat.middleware.guardrails.personal_data import get_personal_data_finder
+from rightseat.middleware.guardrails.rules import (
+    UNCHECKED,
+    Check,
+    GuardrailPolicy,
+    Refuse,
+    Replace,
+    TextPiece,
+    TextStreamFilter,
+)
+from rightseat.types.events import (
+    CallArgs,
+    CallEnd,
+    CallResult,
+    CallStart,
+    Event,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    RunFinished,
+    SubRunEvent,
+    Suggestions,
+    TextDelta,
+    TextEnd,
+    TextStart,
+)
+from rightseat.types.stores import IdGenerator
+from rightseat.types.streams import closing
+from rightseat.types.turn import Turn
+
+log = logging.getLogger(__name__)
+PARAGRAPH = "\n\n"
+
+
+def has_output_rules(guard: GuardrailPolicy) -> bool:
+    """Whether the policy has rules for answers."""
+    checks = any("output" in check.directions for check in guard.checks)
+    return bool(guard.output) or checks or bool(guard.untrusted.redacted)
+
+
+async def stream_filtered(
+    events: AsyncIterator[Event], guard: GuardrailPolicy, turn: Turn
+) -> AsyncIterator[Event]:
+    output = OutputFilter(guard, turn)
+    async with closing(events):
+        async for event in events:
+            try:
+                if type(event) is TextDelta:
+                    for piece in output.filter_text(event):
+                        yield TextDelta(event.id, piece.text, piece.logprobs)
+                    continue
+                for part in await output.filter_other_event(event):
+                    yield part
+            except RuleViolation as found:
+                for part in output.stop_answer(found):
+                    yield part
+                return
+
+
+class OutputFilter:
+    """Filter of one run's events."""
+
+    def __init__(self, guard: GuardrailPolicy, turn: Turn) -> None:
+        self.guard = guard
+        self.turn = turn
+        self.checks: tuple[Check, ...] = tuple(c for c in guard.checks if "output" in c.directions)
+        self.filters: dict[str, TextStreamFilter] = {}
+        self.buffered: dict[str, list[str]] = {}
+        """Texts that a validator must check as a whole before any of them is emitted."""
+        self.calls: dict[str, list[Event]] = {}
+        self.open_items = OpenMessageTracker()
+        self.nested: dict[str, OutputFilter] = {}
+        """Filters of nested runs, by run id."""
+        self.current_text_id = ""
+        """The open text that was last continued; `has_output` tells whether any of it was emitted."""
+        self.has_output = False
+        self.reason = ""
+
+    def filter_text(self, event: TextDelta) -> list[TextPiece]:
+        self.current_text_id = event.id
+        if event.id not in self.filters:
+            self.start_text(event.id, self.checks)
+        pieces = self.filters[event.id].feed(TextPiece(event.text, event.logprobs))
+        if event.id in self.buffered:
+            self.buffered[event.id] += [piece.text for piece in pieces]
+            return []
+        self.has_output = self.has_output or bool(pieces)
+        return pieces
+
+    async def filter_event(self, event: Event) -> list[Event]:
+        if isinstance(event, TextDelta):
+            return [TextDelta(event.id, piece.text, piece.logprobs) for piece in self.filter_text(event)]
+        return await self.filter_other_event(event)
+
+    async def filter_other_event(self, event: Event) -> list[Event]:
+        match event:
+            case TextStart(id):
+                self.current_text_id, self.has_output = id, False
+                self.start_text(id, self.checks)
+            case ReasoningStart(id):
+                self.start_text(id, ())
+            case ReasoningDelta(id, text):
+                self.current_text_id = ""
+                if id not in self.filters:
+                    self.start_text(id, ())
+                return [ReasoningDelta(id, piece.text) for piece in self.filters[id].feed(TextPiece(text))]
+            case TextEnd(id) | ReasoningEnd(id):
+                rest = await self.end_text(id) if isinstance(event, TextEnd) else self.end_reasoning(id)
+                self.open_items.track(event)
+                return [*rest, event]
+            case RunFinished():
+                return [*await self.flush(), event]
+            case CallStart() | CallArgs() | CallEnd():
+                return self.hold_call(event)
+            case SubRunEvent(run, event=inside):
+                self.current_text_id = ""
+                answer = self.nested.setdefault(run, OutputFilter(self.guard, self.turn))
+                return [replace(event, event=part) for part in await answer.filter_event(inside)]
+            case Suggestions() | CallResult():
+                return self.filter_side_event(event)
+            case _:
+                pass
+        self.open_items.track(event)
+        return [event]
+
+    def filter_side_event(self, event: Suggestions | CallResult) -> list[Event]:
+        if isinstance(event, Suggestions):
+            # A model may have written suggestions: drop the denied ones.
+            prompts = tuple(prompt for prompt in event.prompts if not self.guard.output.find_denied(prompt))
+            return [Suggestions(prompts)] if prompts else []
+        if not (kinds := self.guard.untrusted.redacted):
+            return [event]
+        return [CallResult(event.id, get_personal_data_finder(kinds).redact(event.content), event.failed)]
+
+    def start_text(self, id: str, checks: tuple[Check, ...]) -> None:
+        self.filters[id] = self.guard.output.make_filter()
+        if checks:
+            self.buffered[id] = []
+
+    async def flush(self) -> list[Event]:
+        """Return what is held at the run's end: the rest of open texts, and the start of truncated calls."""
+        texts = [id for id, end in self.open_items.ids.items() if end is TextEnd]
+        rest = [part for id in texts for part in await self.end_text(id)]
+        return [*rest, *(held[0] for held in self.calls.values())]
+
+    def end_reasoning(self, id: str) -> list[Event]:
+        screen = self.filters.pop(id, None)
+        return [ReasoningDelta(id, piece.text) for piece in screen.close()] if screen else []
+
+    async def end_text(self, id: str) -> list[Event]:
+        """Return the held rest of a text, or the whole text after the validators have checked it."""
+        self.current_text_id = id
+        pieces = self.filters[id].close() if id in self.filters else []
+        if id not in self.buffered:
+            self.filters.pop(id, None)
+            return [TextDelta(id, piece.text, piece.logprobs) for piece in pieces]
+        text = "".join([*self.buffered.pop(id), *(piece.text for piece in pieces)])
+        for check in self.checks:
+            match await check.verdict(text, "output", self.turn):
+                case Refuse() as refusal:
+                    if refusal is UNCHECKED:
+                        raise RuleViolation("unchecked")
+                    self.reason = refusal.reason
+                    raise RuleViolation("validator")
+                case Replace(changed):
+                    text = changed
+                case None:
+                    pass
+        del self.filters[id]
+        return [TextDelta(id, text)] if text else []
+
+    def hold_call(self, event: CallStart | CallArgs | CallEnd) -> list[Event]:
+        """Hold a call until it is complete: JSON escapes could hide denied words."""
+        if not self.guard.output:
+            return [event]
+        held = self.calls.setdefault(event.id, [])
+        held.append(event)
+        if not isinstance(event, CallEnd):
+            return []
+        del self.calls[event.id]
+        arguments = "".join(part.json for part in held if isinstance(part, CallArgs))
+        for text in iterate_json_texts(arguments):
+            if problem := self.guard.output.find_denied(text):
+                raise RuleViolation(problem)
+        return held
+
+    def stop_answer(self, violation: RuleViolation) -> Iterator[Event]:
+        """Yield the end of a stopped answer, with the replacement text, or raise OutputGuarded."""
+        log.info("a guardrail stopped an answer: %s", violation.kind)
+        id = self.current_text_id
+        if id in self.filters and id not in self.buffered:
+            pieces = self.filters[id].release_before(violation)
+            yield from (TextDelta(id, piece.text) for piece in pieces)
+            self.has_output = self.has_output or bool(pieces)
+        if not self.guard.replacement:
+            raise OutputGuarded(self.guard.format_refusal("output", violation.kind, self.reason))
+        if id in self.filters:
+            yield TextDelta(id, (PARAGRAPH if self.has_output else "") + self.guard.replacement)
+            yield from self.open_items.end_events()
+        else:
+            yield from self.open_items.end_events()
+            yield from text_events(IdGenerator().new_message_id(), self.guard.replacement)
+        yield RunFinished("stop")
+
+
+def iterate_json_texts(text: str) -> Iterator[str]:
+    """Yield all texts, keys and numbers of a JSON text, or the text itself if it is no JSON."""
+    try:
+        value = msgspec.json.decode(text or "{}")
+    except (msgspec.DecodeError, RecursionError):
+        yield text
+        return
+    stack: list[Any] = [value]
+    while stack:
+        item = stack.pop()
+        match item:
+            case str():
+                yield item
+            case dict():
+                stack += [*item, *item.values()]
+            case list():
+                stack += item
+            case int() | float() if not isinstance(item, bool):
+                yield str(item)
+            case _:
+                pass

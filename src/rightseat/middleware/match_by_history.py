@@ -1,0 +1,188 @@
+"""Interrupts for text-only clients: the question is a text, and the next message is its answer.
+
+Such a client echoes no id, so the interrupt is found by the conversation: its thread, else a hash of the
+history up to and including our question. Without a match it is a normal new turn.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import AsyncIterator, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from rightseat.engine.answers import parse_consent
+from rightseat.engine.assembler import text_events
+from rightseat.types.agents import Layer, Responder
+from rightseat.types.events import CallStart, Event, Interrupt, RunFinished, TextDelta
+from rightseat.types.messages import Message, TextMessagePart, text_message
+from rightseat.types.stores import IdGenerator, PendingQuestion, Store, parse_resume_token
+from rightseat.types.streams import closing
+from rightseat.types.turn import InterruptAnswer, Turn
+
+
+def questions_as_text(store: Store) -> Layer:
+    def layer(inner: Responder) -> Responder:
+        if not getattr(inner, "can_ask", True):
+            return inner
+
+        def respond(turn: Turn) -> AsyncIterator[Event]:
+            return inner(turn) if turn.shows_interrupts else stream_questions_as_text(inner, turn, store)
+
+        return respond
+
+    return layer
+
+
+async def stream_questions_as_text(inner: Responder, turn: Turn, store: Store) -> AsyncIterator[Event]:
+    answered_turn = await restore_answer(turn, store)
+    texts = io.StringIO()
+    question: Interrupt | None = None
+    async with closing(inner(answered_turn)) as events:
+        async for event in events:
+            match event:
+                case TextDelta(text=text):
+                    texts.write(text)
+                    yield event
+                case Interrupt():
+                    # One at a time: the others follow after its answer.
+                    question = question or event
+                case RunFinished(reason="interrupt", pending=()) if question is not None:
+                    question_text = format_question(question)
+                    for part in text_events(IdGenerator().new_message_id(), question_text):
+                        yield part
+                    posted_answer = text_message("assistant", texts.getvalue() + question_text)
+                    key = make_conversation_key(turn, (*turn.messages, posted_answer))
+                    await store.save_pending_question(
+                        turn.owner,
+                        key,
+                        PendingQuestion(question.id, question.kind, remove_whitespace(question_text)),
+                    )
+                    yield replace(event, reason="stop")
+                case RunFinished(reason="interrupt"):
+                    # The client's calls come first; the question follows their results.
+                    yield replace(event, reason="calls")
+                case _:
+                    yield event
+
+
+async def restore_answer(turn: Turn, store: Store) -> Turn:
+    """Return the turn with its last message as the answer, if that directly follows our question."""
+    if turn.answers or not turn.messages or turn.messages[-1].role != "user":
+        return turn
+    bound = await store.take_pending_question(turn.owner, make_conversation_key(turn, turn.messages[:-1]))
+    if bound is None:
+        return turn
+    history = turn.messages[:-1]
+    # A thread id alone is not enough: the previous message must be the question.
+    if not history or not remove_whitespace(history[-1].text).endswith(bound.question):
+        return turn
+    text = turn.messages[-1].text
+    approved = parse_consent(text) if bound.kind == "confirm" else None
+    if bound.kind == "confirm" and approved is None:
+        return turn
+    answer = (
+        InterruptAnswer(bound.interrupt, text=text)
+        if approved is None
+        else InterruptAnswer(bound.interrupt, payload={"approved": approved})
+    )
+    # Keep attachments: they may be what the question asks for.
+    files = tuple(part for part in turn.messages[-1].parts if not isinstance(part, TextMessagePart))
+    messages = (*history[:-1], Message("user", files)) if files else history[:-1]
+    return replace(turn, answers=(answer,), messages=messages)
+
+
+def remove_whitespace(text: str) -> str:
+    """Remove white space: clients trim texts, and a door may add a line between two."""
+    return "".join(text.split())
+
+
+def make_conversation_key(turn: Turn, messages: tuple[Message, ...]) -> str:
+    if turn.conversation:
+        return f"thread:{turn.conversation}"
+    history = [
+        (m.role, remove_whitespace(m.text), [(c.name, c.id) for c in m.calls], m.call_id) for m in messages
+    ]
+    return "history:" + hashlib.sha256(msgspec.json.encode([turn.assistant, history])).hexdigest()
+
+
+def format_question(question: Interrupt) -> str:
+    """Format the question with a hint on how to answer, in Chinese if the question is Chinese."""
+    chinese = any("\u4e00" <= char <= "\u9fff" for char in question.message)
+    if question.kind == "confirm":
+        return question.message + ("\n\n请回复“是”或“否”。" if chinese else "\n\nReply yes or no.")
+    fields = question.schema.get("properties") or {}
+    if question.kind == "form" and len(fields) > 1:
+        names = (f"- {name}{format_field_note(field)}" for name, field in fields.items())
+        return f"{question.message}\n\n" + "\n".join(names)
+    for field in fields.values():
+        if options := list_choices(field):
+            return f"{question.message}\n\n" + "\n".join(f"- {option}" for option in options)
+    return question.message
+
+
+def format_field_note(field: object) -> str:
+    text = field.get("description") if isinstance(field, dict) else None
+    options = ", ".join(list_choices(field))
+    return (f": {text}" if text else "") + (f" ({options})" if options else "")
+
+
+def list_choices(field: object) -> list[str]:
+    """Return the values of a field's `enum`."""
+    options = field.get("enum") if isinstance(field, dict) else None
+    return [str(one) for one in options] if isinstance(options, list) else []
+
+
+def match_results_by_history(store: Store) -> Layer:
+    def layer(inner: Responder) -> Responder:
+        def respond(turn: Turn) -> AsyncIterator[Event]:
+            return inner(turn) if turn.returns_call_ids else stream_with_bound_calls(inner, turn, store)
+
+        return respond
+
+    return layer
+
+
+async def stream_with_bound_calls(inner: Responder, turn: Turn, store: Store) -> AsyncIterator[Event]:
+    turn = await restore_call_id(turn, store)
+    names: dict[str, str] = {}
+    async with closing(inner(turn)) as events:
+        async for event in events:
+            if isinstance(event, CallStart):
+                names[event.id] = event.name
+            elif isinstance(event, RunFinished) and event.pending:
+                # The client runs one call at a time; the next one follows its result.
+                first = event.pending[0]
+                key = make_call_key(turn, turn.messages, names.get(first, ""))
+                await store.save_pending_question(turn.owner, key, PendingQuestion(first, "call", ""))
+            yield event
+
+
+async def restore_call_id(turn: Turn, store: Store) -> Turn:
+    """Return the turn with our id in its last call and result, if the call is ours."""
+    if len(turn.messages) < 2:
+        return turn
+    *history, call_message, result = turn.messages
+    if result.role != "tool" or len(call_message.calls) != 1 or parse_resume_token(call_message.calls[0].id):
+        return turn
+    call = call_message.calls[0]
+    bound = await store.take_pending_question(turn.owner, make_call_key(turn, history, call.name))
+    if bound is None or bound.kind != "call":
+        return turn
+    restored = replace(call_message, calls=(replace(call, id=bound.interrupt),))
+    return replace(turn, messages=(*history, restored, replace(result, call_id=bound.interrupt)))
+
+
+def make_call_key(turn: Turn, messages: Sequence[Message], name: str) -> str:
+    """Hash the conversation at this call, without tool results, which clients truncate."""
+    history = [
+        (
+            m.role,
+            remove_whitespace(m.text) if not m.calls and m.role != "tool" else "",
+            [c.name for c in m.calls],
+        )
+        for m in messages
+    ]
+    return "call:" + hashlib.sha256(msgspec.json.encode([turn.assistant, history, name])).hexdigest()

@@ -1,0 +1,309 @@
+"""Assemble streamed tool calls by index, else by id, else by order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from msgspec import Struct
+
+from rightseat.errors import Misused
+from rightseat.models.langchain import faults
+from rightseat.types.chunks import (
+    FinishChunk,
+    ModelChunk,
+    ProviderDataChunk,
+    ReasoningChunk,
+    RefusalChunk,
+    TextChunk,
+    ToolCallArgs,
+    ToolCallStart,
+    UsageChunk,
+)
+from rightseat.types.events import Usage
+from rightseat.types.messages import Message
+
+
+class _OpenLangChainCall(Struct):
+    number: int
+    id: str | None
+    name: str | None = None
+    arguments: list[str] = []
+
+    @property
+    def is_complete(self) -> bool:
+        try:
+            msgspec.json.decode("".join(self.arguments))
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return False
+        return True
+
+
+class LangChainCallAssembler:
+    """Numbers calls in order of appearance. Emits each name once, before its arguments."""
+
+    def __init__(self) -> None:
+        self._open: list[_OpenLangChainCall] = []
+        self._by_index: dict[Any, _OpenLangChainCall] = {}
+        self._by_id: dict[str, _OpenLangChainCall] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._open)
+
+    @property
+    def has_nameless_call(self) -> bool:
+        return any(call.name is None for call in self._open)
+
+    def feed(self, piece: Mapping[str, Any]) -> list[ModelChunk]:
+        """Parse one of `tool_call_chunks`; every field may be missing or None."""
+        index, id, name, arguments = (piece.get(key) for key in ("index", "id", "name", "args"))
+        if not (name or arguments or id):
+            return []
+        call = self._find_call(index, id, name)
+        if call is None:
+            return []
+        call.id = call.id or id
+        text = arguments if isinstance(arguments, str) else ""
+        if text:
+            call.arguments.append(text)
+        if call.name is not None:
+            return [ToolCallArgs(call.number, text)] if text else []
+        if not name:
+            return []
+        call.name = name
+        early = "".join(call.arguments)
+        return [ToolCallStart(call.number, name), *([ToolCallArgs(call.number, early)] if early else [])]
+
+    def _find_call(self, index: Any, id: str | None, name: str | None) -> _OpenLangChainCall | None:
+        """Return the call that a piece belongs to; None for the repetition of a complete call."""
+        if index is not None:
+            call = self._by_index.get(index)
+            if call is None or (id and call.id and id != call.id):
+                call = self._by_index[index] = self._open_call(id)
+            return call
+        if id:
+            call = self._by_id.get(id)
+            if call is not None and call.is_complete:
+                return None
+            return call or self._open_call(id)
+        if not self._open or (
+            name and (self._open[-1].name not in (None, name) or self._open[-1].is_complete)
+        ):
+            return self._open_call(None)
+        return self._open[-1]
+
+    def _open_call(self, id: str | None) -> _OpenLangChainCall:
+        call = _OpenLangChainCall(len(self._open), id)
+        self._open.append(call)
+        if id:
+            self._by_id[id] = call
+        return call
+
+
+PROVIDER = "langchain"
+
+
+THINKING_TYPES = ("thinking", "redacted_thinking", "reasoning")
+
+
+_SIGNATURE_KEYS = ("signature", "data", "encrypted_content", "extras")
+
+
+class SignedThinkingBlocks:
+    def __init__(self) -> None:
+        self._blocks: dict[Any, dict[str, Any]] = {}
+
+    def add(self, block: dict[str, Any]) -> str:
+        """Merge a streamed block into its predecessor; return its text."""
+        key = block.get("index", len(self._blocks))
+        merged = self._blocks.setdefault(key, {})
+        for name, value in block.items():
+            previous = merged.get(name)
+            grows = (
+                name not in ("type", "id", "index") and isinstance(previous, str) and isinstance(value, str)
+            )
+            merged[name] = previous + value if grows and previous is not None else value
+        return _extract_text(block)
+
+    def make_blob(self, model: str) -> Any:
+        """Return the signed blocks for an opaque part, or None if none is signed."""
+        blocks = [
+            {name: value for name, value in block.items() if name != "index"}
+            for block in self._blocks.values()
+            if any(block.get(name) for name in _SIGNATURE_KEYS)
+        ]
+        return {"model": model, "blocks": blocks} if blocks else None
+
+
+def _extract_text(block: dict[str, Any]) -> str:
+    for name in ("thinking", "reasoning", "text"):
+        if isinstance(text := block.get(name), str):
+            return text
+    summary = block.get("summary")
+    parts = [one.get("text") for one in summary if isinstance(one, dict)] if isinstance(summary, list) else []
+    return "".join(part for part in parts if isinstance(part, str))
+
+
+def read_signed_blocks(message: Message, model: str) -> list[dict[str, Any]]:
+    """Return the signed blocks of a message, if `model` wrote it."""
+    for opaque in message.opaque:
+        blob = opaque.blob
+        if opaque.provider == PROVIDER and isinstance(blob, dict) and blob.get("model") == model:
+            blocks = blob.get("blocks")
+            return (
+                [dict(block) for block in blocks if isinstance(block, dict)]
+                if isinstance(blocks, list)
+                else []
+            )
+    return []
+
+
+FinishReason = Literal["stop", "length", "content_filter"]
+
+
+# Metadata fields that hold the finish reason; unknown reasons count as a normal end.
+_REASON_FIELDS = ("finish_reason", "stop_reason", "done_reason", "stopReason", "status")
+
+
+# Providers that always report a finish reason and name themselves in each chunk.
+_ALWAYS_REPORT_REASON = ("openai", "anthropic")
+
+
+_FINISH_REASONS: dict[str, FinishReason] = {
+    **dict.fromkeys(("length", "max_tokens", "model_length", "model_context_window_exceeded"), "length"),
+    **dict.fromkeys(
+        ("content_filter", "refusal", "safety", "blocklist", "prohibited_content"), "content_filter"
+    ),
+    **dict.fromkeys(("spii", "recitation", "guardrail_intervened", "content_filtered"), "content_filter"),
+}
+
+
+_TEXT_KEYS = ("content", "text", "output", "answer", "result")
+
+
+class LangChainStreamParser:
+    """Parses one answer: `feed` each value, then `finish`. `model` labels the signed thinking blocks."""
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._calls = LangChainCallAssembler()
+        self._thoughts = SignedThinkingBlocks()
+        self._usage: Usage | None = None
+        self._reason: FinishReason = "stop"
+        self._provider: object = None
+        self._has_reason = False
+
+    def feed(self, value: Any) -> list[ModelChunk]:
+        if isinstance(value, AIMessage):
+            return self._parse_message(value)
+        if isinstance(value, str):
+            return [TextChunk(_require_valid_text(value))] if value else []
+        if value is None or isinstance(value, BaseMessage):
+            # A chain may also yield its input or results of its own tools.
+            return []
+        message = getattr(value, "message", None)
+        if isinstance(message, AIMessage):
+            return self._parse_message(message)
+        if isinstance(value, Mapping):
+            return self._parse_mapping(value)
+        if isinstance(value, list | tuple):
+            return self.feed(value[-1]) if value else []
+        raise Misused(
+            f"The Runnable yields {type(value).__name__}, which is no answer: let it yield messages or text."
+        )
+
+    def finish(self) -> list[ModelChunk]:
+        if self._provider in _ALWAYS_REPORT_REASON and not self._has_reason:
+            # Their clients do not notice a stream that is cut between two chunks.
+            raise faults.incomplete_error()
+        if self._calls.has_nameless_call:
+            raise faults.garbled_error("a call without a name")
+        out: list[ModelChunk] = []
+        if (blob := self._thoughts.make_blob(self._model)) is not None:
+            out.append(ProviderDataChunk(PROVIDER, blob))
+        if self._usage is not None:
+            out.append(UsageChunk(self._usage))
+        out.append(FinishChunk("calls" if self._reason == "stop" and self._calls else self._reason))
+        return out
+
+    def _parse_mapping(self, value: Mapping[Any, Any]) -> list[ModelChunk]:
+        if isinstance(messages := value.get("messages"), list | tuple):
+            return self.feed(messages)
+        for key in _TEXT_KEYS:
+            item = value.get(key)
+            if isinstance(item, str | BaseMessage):
+                return self.feed(item)
+        return []
+
+    def _parse_message(self, message: AIMessage) -> list[ModelChunk]:
+        out: list[ModelChunk] = []
+        extra = message.additional_kwargs
+        if isinstance(thought := extra.get("reasoning_content"), str) and thought:
+            out.append(ReasoningChunk(_require_valid_text(thought)))
+        content = message.content
+        if isinstance(content, str):
+            out += [TextChunk(_require_valid_text(content))] if content else []
+        else:
+            for block in content:
+                out += self._parse_block(block)
+        if isinstance(refusal := extra.get("refusal"), str) and refusal:
+            out.append(RefusalChunk(_require_valid_text(refusal)))
+        for piece in _list_call_pieces(message):
+            out += self._calls.feed(piece)
+        if message.usage_metadata:
+            self._add_usage(message.usage_metadata)
+        if message.response_metadata:
+            self._read_metadata(message.response_metadata)
+        return out
+
+    def _parse_block(self, block: Any) -> list[ModelChunk]:
+        if isinstance(block, str):
+            return [TextChunk(_require_valid_text(block))] if block else []
+        kind = block.get("type")
+        if kind in THINKING_TYPES:
+            thought = self._thoughts.add(block)
+            return [ReasoningChunk(_require_valid_text(thought))] if thought else []
+        if kind == "refusal":
+            return [RefusalChunk(_require_valid_text(block["refusal"]))] if block.get("refusal") else []
+        text = block.get("text") if kind in ("text", "text_delta", "output_text") else None
+        return [TextChunk(_require_valid_text(text))] if isinstance(text, str) and text else []
+
+    def _add_usage(self, metadata: Mapping[str, Any]) -> None:
+        """Add the usage of a chunk; LangChain counts per chunk, not cumulatively."""
+        details = metadata.get("input_token_details") or {}
+        usage = Usage(
+            metadata.get("input_tokens") or 0,
+            metadata.get("output_tokens") or 0,
+            details.get("cache_read") or 0,
+        )
+        self._usage = usage if self._usage is None else self._usage + usage
+
+    def _read_metadata(self, metadata: Mapping[str, Any]) -> None:
+        self._provider = metadata.get("model_provider", self._provider)
+        for field in _REASON_FIELDS:
+            reason = metadata.get(field)
+            self._has_reason = self._has_reason or reason is not None
+            if isinstance(reason, str) and reason.lower() in _FINISH_REASONS:
+                self._reason = _FINISH_REASONS[reason.lower()]
+
+
+def _list_call_pieces(message: AIMessage) -> list[Mapping[str, Any]]:
+    if isinstance(message, AIMessageChunk):
+        return list(message.tool_call_chunks)
+    complete_calls = [
+        {**call, "args": json.dumps(call["args"], ensure_ascii=False)} for call in message.tool_calls
+    ]
+    return [*complete_calls, *message.invalid_tool_calls]
+
+
+def _require_valid_text(text: str) -> str:
+    """Return the text; raise UpstreamGarbled if it has a lone surrogate, which cannot be encoded."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise faults.garbled_error("half a character") from None
+    return text

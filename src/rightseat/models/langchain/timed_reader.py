@@ -1,0 +1,147 @@
+"""Track async generators started by foreign code, so that they can be closed when the reader stops.
+
+LangChain nests generators, also across tasks. Closing the outermost leaves the others to the garbage
+collector, and a vendor's connection would stay open until then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from typing import Any, Final
+
+from langsmith.run_helpers import tracing_context
+from langsmith.utils import tracing_is_enabled
+from msgspec import Struct
+
+from rightseat.errors import RightseatError
+from rightseat.models.langchain import faults
+
+Generator = AsyncGenerator[Any, Any]
+
+
+# Seconds to wait for a generator to close; a slower one is abandoned.
+_PATIENCE = 1.0
+
+
+# From this many on, finished generators are removed: a chain may start some per token.
+_PRUNE_THRESHOLD = 64
+
+
+class AsyncGeneratorTracker:
+    """Collects the async generators started inside `track`, including tasks created there."""
+
+    def __init__(self) -> None:
+        self._open: list[Generator] = []
+        self._prune_at = _PRUNE_THRESHOLD
+
+    def add(self, generator: Generator) -> None:
+        if len(self._open) >= self._prune_at:
+            self._open = [one for one in self._open if _is_open(one)]
+            self._prune_at = max(_PRUNE_THRESHOLD, 2 * len(self._open))
+        self._open.append(generator)
+
+    @contextmanager
+    def track(self) -> Iterator[None]:
+        hooks = sys.get_asyncgen_hooks()
+        if not isinstance(hooks.firstiter, _FirstIterHook):
+            # The loop resets the hooks when it stops.
+            sys.set_asyncgen_hooks(firstiter=_FirstIterHook(hooks.firstiter))
+        token = _current_tracker.set(self)
+        try:
+            yield
+        finally:
+            _current_tracker.reset(token)
+
+    async def close(self) -> None:
+        """Close all open generators, innermost first, since that one holds the connection."""
+        while self._open:
+            generator = self._open.pop()
+            if _is_open(generator):
+                task = asyncio.create_task(_close_generator(generator))
+                await asyncio.wait([task], timeout=_PATIENCE)
+                if task.done() and not task.cancelled():
+                    # Retrieve the exception, so that asyncio does not log it.
+                    task.exception()
+
+
+class _FirstIterHook:
+    def __init__(self, before: Callable[[Generator], Any] | None) -> None:
+        self._before = before
+
+    def __call__(self, generator: Generator) -> None:
+        tracker = _current_tracker.get()
+        if tracker is not None:
+            tracker.add(generator)
+        if self._before is not None:
+            self._before(generator)
+
+
+_current_tracker: ContextVar[AsyncGeneratorTracker | None] = ContextVar("langchain_begun", default=None)
+
+
+def _is_open(generator: Generator) -> bool:
+    return getattr(generator, "ag_frame", None) is not None
+
+
+async def _close_generator(generator: Generator) -> None:
+    await generator.aclose()
+
+
+class _EndOfStream:
+    pass
+
+
+END: Final = _EndOfStream()
+
+
+class LangChainTimeouts(Struct, frozen=True):
+    """Timeouts in seconds: first token, between two tokens."""
+
+    first_token: float
+    idle: float
+
+
+class TimedReader:
+    """Reads one answer. Only waits for a value count; `close` closes all generators it started."""
+
+    def __init__(self, timeouts: LangChainTimeouts) -> None:
+        self._timeouts = timeouts
+        self._tracker = AsyncGeneratorTracker()
+        self._deadline = asyncio.get_running_loop().time() + timeouts.first_token
+        self.started = False
+        """Set by the caller at the first chunk; from then on the idle timeout applies."""
+
+    async def read(self, stream: AsyncIterator[Any]) -> Any:
+        """Return the next value, or END."""
+        now = asyncio.get_running_loop().time()
+        limit = asyncio.timeout_at(now + self._timeouts.idle if self.started else self._deadline)
+        try:
+            with self._tracker.track(), _disable_tracing(), faults.translate_errors(self.started):
+                async with limit:
+                    return await anext(stream, END)
+        except RightseatError as error:
+            # Our own timeout arrives here too, as a translated TimeoutError.
+            if not limit.expired():
+                raise
+            if self.started:
+                raise faults.idle_timeout_error(self._timeouts.idle) from error
+            raise faults.first_token_timeout_error(self._timeouts.first_token) from error
+
+    async def close(self) -> None:
+        await self._tracker.close()
+
+
+async def iterate_in_thread(values: Iterator[Any]) -> AsyncIterator[Any]:
+    """Yield the values of a sync iterator, each computed in a thread."""
+    while (value := await asyncio.to_thread(next, values, END)) is not END:
+        yield value
+
+
+def _disable_tracing() -> AbstractContextManager[None]:
+    """Disable LangSmith tracing, whatever the environment says: it would send user messages."""
+    return tracing_context(enabled=False) if tracing_is_enabled() else contextlib.nullcontext()

@@ -1,0 +1,158 @@
+"""Build the body of llama-server's /completion from a PromptPlan and the caller's settings."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from rightseat.errors import CallerError, UpstreamGarbled
+from rightseat.models.llamacpp.client import CompletionChunk
+from rightseat.models.llamacpp.formats.format import PromptPlan
+from rightseat.tools.text_calls.reader import StopSequenceFilter, TextFormatError
+from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
+from rightseat.types.model import SamplingSettings
+
+_MAX_TOP_LOGPROBS = 20
+
+
+# Settings forwarded unchanged.
+_FORWARDED_SETTINGS = (
+    "frequency_penalty",
+    "presence_penalty",
+    "top_k",
+    "min_p",
+    "repeat_penalty",
+)
+
+
+def build_sampling(
+    settings: SamplingSettings, *, default_max_tokens: int, temperature: float | None = None
+) -> dict[str, Any]:
+    """Return sampling parameters; the arguments are defaults for what the caller leaves out."""
+    body: dict[str, Any] = {"n_predict": settings.max_tokens or default_max_tokens}
+    chosen_temperature = temperature if settings.temperature is None else settings.temperature
+    optional = {"temperature": chosen_temperature, "top_p": settings.top_p, "seed": settings.seed}
+    body |= {name: value for name, value in optional.items() if value is not None}
+    body |= {
+        name: settings.extra[name] for name in _FORWARDED_SETTINGS if settings.extra.get(name) is not None
+    }
+    top_logprobs = get_top_logprobs(settings)
+    if top_logprobs is not None:
+        # With top_logprobs = 0 the chosen token's own logprob is still wanted.
+        body["n_probs"] = max(1, top_logprobs)
+    if bias := settings.extra.get("logit_bias"):
+        body["logit_bias"] = _parse_logit_bias(bias)
+    return body
+
+
+def get_top_logprobs(settings: SamplingSettings) -> int | None:
+    """Return the requested `top_logprobs`; None if no logprobs are requested."""
+    if not settings.extra.get("logprobs"):
+        return None
+    top_logprobs = settings.extra.get("top_logprobs") or 0
+    if not isinstance(top_logprobs, int) or not 0 <= top_logprobs <= _MAX_TOP_LOGPROBS:
+        raise CallerError(f"top_logprobs is a number from 0 to {_MAX_TOP_LOGPROBS}.", param="top_logprobs")
+    return top_logprobs
+
+
+def _parse_logit_bias(bias: dict[str, Any]) -> list[list[Any]]:
+    try:
+        return [[int(token), weight] for token, weight in bias.items()]
+    except ValueError:
+        raise CallerError("logit_bias has numbers of tokens as its keys.", param="logit_bias") from None
+
+
+def build_request_body(
+    plan: PromptPlan,
+    prompt: str | list[int],
+    settings: SamplingSettings,
+    *,
+    default_max_tokens: int,
+    temperature: float | None = None,
+    has_adapter: bool = False,
+) -> dict[str, Any]:
+    """Build the request body. `has_adapter`: a LoRA adapter is loaded that the request must enable."""
+    stops = [*plan.stop_words, *(() if plan.filters_stop_words else settings.stop)]
+    request: dict[str, Any] = {"prompt": prompt, "cache_prompt": True}
+    request |= build_sampling(settings, default_max_tokens=default_max_tokens, temperature=temperature)
+    if stops:
+        request["stop"] = stops
+    if plan.preserved_tokens:
+        request["preserved_tokens"] = list(plan.preserved_tokens)
+    if plan.grammar:
+        request["grammar"] = plan.grammar
+    if plan.uses_adapter and has_adapter:
+        request["lora"] = [{"id": 0, "scale": 1.0}]
+    return request
+
+
+# OpenAI's value for an impossible token: JSON has no infinity.
+IMPOSSIBLE_LOGPROB = -9999.0
+
+
+def format_chat_logprobs(piece: CompletionChunk, most: int | None) -> dict[str, Any] | None:
+    """Return `{"content": […]}` with `most` top logprobs per token; None if `most` is None."""
+    return None if most is None else {"content": format_logprobs(piece, most)}
+
+
+def format_logprobs(chunk: CompletionChunk, top: int) -> list[dict[str, Any]]:
+    return [
+        _format_logprob(found)
+        | {"top_logprobs": [_format_logprob(one) for one in (found.get("top_logprobs") or [])[:top]]}
+        for found in chunk.completion_probabilities
+    ]
+
+
+def _format_logprob(probability: dict[str, Any]) -> dict[str, Any]:
+    logprob = probability.get("logprob")
+    return {
+        "token": probability.get("token", ""),
+        "logprob": IMPOSSIBLE_LOGPROB if logprob is None else logprob,
+        "bytes": probability.get("bytes"),
+    }
+
+
+class CompletionReader:
+    """Reads one completion. `finished`: no more chunks are needed, even if the engine would send more."""
+
+    def __init__(self, plan: PromptPlan, settings: SamplingSettings) -> None:
+        self._reader = plan.make_reader()
+        # Without an envelope the engine applies the stop words itself.
+        self._stops = StopSequenceFilter(settings.stop if plan.filters_stop_words else ())
+        self._top_logprobs = None if plan.filters_stop_words else get_top_logprobs(settings)
+        self._pending_logprobs: list[dict[str, Any]] = []
+        self.finished = False
+
+    def read_chunk(self, chunk: CompletionChunk) -> list[ModelChunk]:
+        out = self._stops.filter(self._parse_chunk(chunk), last=chunk.stop)
+        if self._top_logprobs is not None:
+            self._pending_logprobs += format_logprobs(chunk, self._top_logprobs)
+            out = [self._attach_logprobs(fragment) for fragment in out]
+        self.finished = chunk.stop or self._stops.stopped
+        if self.finished:
+            out += [UsageChunk(chunk.usage), FinishChunk(self._finish_reason(chunk))]
+        return out
+
+    def _parse_chunk(self, chunk: CompletionChunk) -> list[ModelChunk]:
+        try:
+            model_chunks = self._reader.feed(chunk.content)
+            if not chunk.stop:
+                return model_chunks
+            return model_chunks + self._reader.close(length_limited=chunk.stop_type == "limit")
+        except TextFormatError as error:
+            raise UpstreamGarbled(f"The local model broke its tool format ({error}): try again.") from error
+
+    def _attach_logprobs(self, model_chunk: ModelChunk) -> ModelChunk:
+        """Attach the pending logprobs to a text chunk; logprobs of thoughts and calls are dropped."""
+        logprobs, self._pending_logprobs = self._pending_logprobs, []
+        return (
+            TextChunk(model_chunk.text, {"content": logprobs})
+            if isinstance(model_chunk, TextChunk) and logprobs
+            else model_chunk
+        )
+
+    def _finish_reason(self, chunk: CompletionChunk) -> Literal["stop", "length", "calls"]:
+        if self._stops.stopped:
+            return "stop"
+        if self._reader.inside_call or chunk.stop_type == "limit":
+            return "length"
+        return "calls" if self._reader.calls else "stop"

@@ -1,0 +1,232 @@
+"""Responses API payloads → ModelChunks, without I/O."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from rightseat.errors import UpstreamGarbled
+from rightseat.models.openai import faults
+from rightseat.models.openai.chat_parser import FinishReason
+from rightseat.models.openai.request import RESPONSES_PROVIDER, make_reasoning_blob
+from rightseat.types.chunks import (
+    FinishChunk,
+    ModelChunk,
+    ProviderDataChunk,
+    ReasoningChunk,
+    RefusalChunk,
+    TextChunk,
+    ToolCallArgs,
+    ToolCallStart,
+    UsageChunk,
+)
+from rightseat.types.events import Usage
+
+_INCOMPLETE: dict[str, FinishReason] = {"max_output_tokens": "length", "content_filter": "content_filter"}
+
+
+class UpstreamTokenDetails(Struct, gc=False):
+    cached_tokens: int | None = None
+
+
+class UpstreamResponseUsage(Struct, gc=False):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    input_tokens_details: UpstreamTokenDetails | None = None
+
+
+class UpstreamResponse(Struct):
+    """The whole response, as in the last event."""
+
+    status: str | None = None
+    output: list[dict[str, Any]] | None = None
+    usage: UpstreamResponseUsage | None = None
+    error: Any = None
+    incomplete_details: dict[str, Any] | None = None
+
+
+class UpstreamResponseEvent(Struct, gc=False):
+    """Any stream event, distinguished by `type`; every other field may be missing."""
+
+    type: str | None = None
+    delta: Any = None
+    output_index: int | None = None
+    content_index: int | None = None
+    summary_index: int | None = None
+    arguments: str | None = None
+    item: dict[str, Any] | None = None
+    response: UpstreamResponse | None = None
+    error: Any = None
+    code: Any = None
+    object: str | None = None
+
+
+_EVENT_DECODER = msgspec.json.Decoder(UpstreamResponseEvent)
+_RESPONSE_DECODER = msgspec.json.Decoder(UpstreamResponse)
+
+
+class ResponsesStreamParser:
+    """Parses one answer. `enforced`: tools whose arguments the server guarantees to fit their schema."""
+
+    last_was_text = False
+    """Always False: each event has a sequence number, so the fast path cannot apply."""
+
+    def __init__(self, enforced: frozenset[str] = frozenset()) -> None:
+        self._enforced = enforced
+        self._calls: dict[int, int] = {}
+        self._indexes_with_arguments: set[int] = set()
+        self._indexes_with_text: set[int] = set()
+        self._reasoning_position: tuple[int | None, int | None] | None = None
+        self._finish: FinishReason | None = None
+        self._usage: Usage | None = None
+        self.done = False
+
+    @property
+    def finished(self) -> bool:
+        return self.done
+
+    def feed(self, payload: bytes) -> list[ModelChunk]:
+        if self.done:
+            return []
+        if payload == b"[DONE]":
+            return []
+        try:
+            event = _EVENT_DECODER.decode(payload)
+            if event.type is None and event.object == "response":
+                return self._parse_whole(_RESPONSE_DECODER.decode(payload))
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            if not payload.strip():
+                return []
+            raise faults.garbled_error("not the JSON of a response") from error
+        except RecursionError:
+            raise faults.garbled_error("JSON that is too deep") from None
+        return self._handle_event(event, payload)
+
+    def feed_tail(self, payload: bytes) -> list[ModelChunk]:
+        """Parse an event that the end of the stream left open; raise Incomplete if it is truncated."""
+        try:
+            return self.feed(payload)
+        except UpstreamGarbled as error:
+            raise faults.incomplete_error() from error
+
+    def finish(self) -> list[ModelChunk]:
+        """Return the closing chunks. Raises Incomplete unless the server has ended the response."""
+        if self._finish is None:
+            raise faults.incomplete_error()
+        used: list[ModelChunk] = [] if self._usage is None else [UsageChunk(self._usage)]
+        reason = self._finish
+        return [*used, FinishChunk("calls" if reason == "stop" and self._calls else reason)]
+
+    def _handle_event(self, event: UpstreamResponseEvent, payload: bytes) -> list[ModelChunk]:
+        match event.type:
+            case "response.output_text.delta" if isinstance(event.delta, str):
+                self._indexes_with_text.add(event.output_index or 0)
+                return [TextChunk(event.delta)] if event.delta else []
+            case "response.refusal.delta" if isinstance(event.delta, str):
+                self._indexes_with_text.add(event.output_index or 0)
+                return [RefusalChunk(event.delta)]
+            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+                return self._add_reasoning(event)
+            case "response.function_call_arguments.delta" | "response.function_call_arguments.done":
+                return self._add_arguments(event)
+            case "response.output_item.added" if event.item is not None:
+                return self._open_call(event.item, event.output_index or 0)
+            case "response.output_item.done" if event.item is not None:
+                return self._finish_item(event.item, event.output_index or 0)
+            case "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled":
+                return self._finish_response(event.response or UpstreamResponse())
+            case "error" | None:
+                raise faults.from_payload(event.error or faults.parse_error(payload))
+            case _:
+                return []
+
+    def _add_reasoning(self, event: UpstreamResponseEvent) -> list[ModelChunk]:
+        """Return a reasoning chunk; each summary part starts a new paragraph."""
+        position = (event.output_index, event.summary_index or event.content_index)
+        new_paragraph, self._reasoning_position = self._reasoning_position not in (None, position), position
+        if not isinstance(event.delta, str) or not event.delta:
+            return []
+        return [ReasoningChunk(f"\n\n{event.delta}" if new_paragraph else event.delta)]
+
+    def _open_call(self, item: dict[str, Any], index: int) -> list[ModelChunk]:
+        if item.get("type") != "function_call" or index in self._calls:
+            return []
+        name = item.get("name")
+        if not isinstance(name, str) or not name:
+            raise faults.garbled_error("a call without a name")
+        number = self._calls[index] = len(self._calls)
+        return [ToolCallStart(number, name, name in self._enforced)]
+
+    def _add_arguments(self, event: UpstreamResponseEvent) -> list[ModelChunk]:
+        index = event.output_index or 0
+        number = self._calls.get(index)
+        if number is None:
+            raise faults.garbled_error("arguments of no call")
+        if event.type == "response.function_call_arguments.delta":
+            piece = event.delta if isinstance(event.delta, str) else ""
+        else:
+            # `done` repeats the whole arguments: use them only if no delta came.
+            piece = "" if index in self._indexes_with_arguments else event.arguments or ""
+        if not piece:
+            return []
+        self._indexes_with_arguments.add(index)
+        return [ToolCallArgs(number, piece)]
+
+    def _finish_item(self, item: dict[str, Any], index: int) -> list[ModelChunk]:
+        """Return the chunks of a finished item that were not streamed as deltas."""
+        match item.get("type"):
+            case "reasoning":
+                blob = make_reasoning_blob(item, said=bool(self._indexes_with_text), calls=len(self._calls))
+                return [] if blob is None else [ProviderDataChunk(RESPONSES_PROVIDER, blob)]
+            case "function_call":
+                out = self._open_call(item, index)
+                arguments = item.get("arguments")
+                if index not in self._indexes_with_arguments and isinstance(arguments, str) and arguments:
+                    self._indexes_with_arguments.add(index)
+                    out.append(ToolCallArgs(self._calls[index], arguments))
+                return out
+            case "message" if index not in self._indexes_with_text:
+                self._indexes_with_text.add(index)
+                return _parse_message_item(item)
+            case _:
+                return []
+
+    def _finish_response(self, response: UpstreamResponse) -> list[ModelChunk]:
+        self.done = True
+        if response.error or response.status in ("failed", "cancelled"):
+            raise faults.from_payload(response.error or {})
+        if (usage := response.usage) is not None:
+            details = usage.input_tokens_details
+            cached = (details.cached_tokens if details else None) or 0
+            self._usage = Usage(usage.input_tokens or 0, usage.output_tokens or 0, cached)
+        reason = (response.incomplete_details or {}).get("reason")
+        if reason is not None or response.status == "incomplete":
+            self._finish = _INCOMPLETE.get(str(reason), "length")
+        else:
+            self._finish = "stop"
+        return []
+
+    def _parse_whole(self, response: UpstreamResponse) -> list[ModelChunk]:
+        """Parse the response of a server that does not stream."""
+        out = [
+            fragment
+            for index, item in enumerate(response.output or [])
+            for fragment in self._finish_item(item, index)
+        ]
+        return out + self._finish_response(response)
+
+
+def _parse_message_item(item: dict[str, Any]) -> list[ModelChunk]:
+    out: list[ModelChunk] = []
+    content = item.get("content")
+    for part in content if isinstance(content, list) else ():
+        match part:
+            case {"type": "output_text", "text": str(text)} if text:
+                out.append(TextChunk(text))
+            case {"type": "refusal", "refusal": str(text)} if text:
+                out.append(RefusalChunk(text))
+            case _:
+                pass
+    return out

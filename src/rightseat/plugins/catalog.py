@@ -1,0 +1,186 @@
+"""Catalog of all loaded plugins and their tools, by name, by plugin and by search."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import zip_longest
+
+import msgspec
+
+from rightseat.engine.loop import Assistant
+from rightseat.errors import CallerError
+from rightseat.plugins.flows.registry import EmptyToolSource, FlowRegistry
+from rightseat.plugins.plugin import Plugin, make_tool_name
+from rightseat.plugins.search import Embed, SearchField, SearchIndex, VectorIndex
+from rightseat.types.agents import Responder
+from rightseat.types.stores import Store
+from rightseat.types.text import closest_match, estimate_tokens
+from rightseat.types.tools import Tool
+
+log = logging.getLogger(__name__)
+# Search weights of names, tool descriptions and plugin descriptions.
+NAME_WEIGHT, DESCRIPTION_WEIGHT, PLUGIN_WEIGHT = 3.0, 1.0, 0.5
+FIND_TOOLS = "find_tools"
+FileStamps = tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedPlugin:
+    """A plugin with its tools. `fingerprint` changes when the plugin or its settings do."""
+
+    plugin: Plugin
+    tools: tuple[Tool, ...]
+    fingerprint: str = ""
+    file_stamps: FileStamps = ()
+    """Path, mtime and size of its files when it was read."""
+
+
+@dataclass(frozen=True, eq=False)
+class CatalogEntry:
+    number: int
+    tool: Tool
+    loaded: LoadedPlugin
+
+    @cached_property
+    def tokens(self) -> int:
+        """Estimated tokens of the tool's description and schema."""
+        return estimate_tokens(self.tool.description + str(self.tool.parameters))
+
+    @property
+    def text(self) -> str:
+        return f"{self.loaded.plugin.name}: {self.tool.name.replace('_', ' ')}. {self.tool.description}"
+
+    @property
+    def fields(self) -> tuple[SearchField, ...]:
+        plugin = self.loaded.plugin
+        return (
+            SearchField(self.tool.name.replace("_", " "), NAME_WEIGHT),
+            SearchField(self.tool.description, DESCRIPTION_WEIGHT),
+            SearchField(f"{plugin.name} {plugin.id}", NAME_WEIGHT),
+            SearchField(plugin.description, PLUGIN_WEIGHT),
+        )
+
+
+class PluginCatalog:
+    """Immutable: a file change builds a new catalog, and running turns keep theirs."""
+
+    def __init__(
+        self,
+        loaded: Iterable[LoadedPlugin],
+        embed: Embed | None = None,
+        previous: PluginCatalog | None = None,
+        flows: FlowRegistry | None = None,
+    ) -> None:
+        self.flows = flows
+        self.loaded: dict[str, LoadedPlugin] = {}
+        for one in loaded:
+            if one.plugin.id in self.loaded:
+                other = self.loaded[one.plugin.id].plugin.folder
+                log.error("Plugin %s is left out: %s is called so too.", one.plugin.folder, other)
+            else:
+                self.loaded[one.plugin.id] = one
+        self.entries = tuple(self._iter_entries())
+        self.by_name = {entry.tool.name: entry for entry in self.entries}
+        self.by_plugin: dict[str, list[CatalogEntry]] = {id: [] for id in self.loaded}
+        for entry in self.entries:
+            self.by_plugin[entry.loaded.plugin.id].append(entry)
+        known = previous.vectors if previous else None
+        self.subsets: list[PluginCatalog] = []
+        self.vectors: VectorIndex | None
+        self.vectors = VectorIndex(embed, [entry.text for entry in self.entries], known) if embed else None
+        self.aliases = {one.plugin.alias: id for id, one in reversed(self.loaded.items()) if one.plugin.alias}
+
+    def _iter_entries(self) -> Iterator[CatalogEntry]:
+        taken: set[str] = set()
+        number = 0
+        for one in self.loaded.values():
+            for tool in one.tools:
+                if tool.name in taken:
+                    tool = replace(tool, name=make_tool_name(one.plugin.id, tool.name, taken))
+                taken.add(tool.name)
+                yield CatalogEntry(number, tool, one)
+                number += 1
+
+    @cached_property
+    def index(self) -> SearchIndex:
+        return SearchIndex([entry.fields for entry in self.entries])
+
+    @cached_property
+    def interleaved(self) -> tuple[CatalogEntry, ...]:
+        """All entries round-robin: the first of each plugin before the second of any."""
+        rows = zip_longest(*self.by_plugin.values())
+        return tuple(entry for row in rows for entry in row if entry is not None)
+
+    def make_subset(self, plugins: Sequence[str]) -> PluginCatalog:
+        """Return a catalog of these plugins alone."""
+        embed = self.vectors.embed if self.vectors else None
+        subset = PluginCatalog((self.loaded[self.resolve_plugin_id(name)] for name in plugins), embed)
+        self.subsets.append(subset)
+        return subset
+
+    def resolve_plugin_id(self, name: str) -> str:
+        """Return a plugin's id by id or alias; raise CallerError if there is none."""
+        if name in self.loaded:
+            return name
+        if name in self.aliases:
+            return self.aliases[name]
+        near = closest_match(name, (*self.loaded, *self.aliases))
+        hint = (
+            f"Did you mean {near!r}?" if near else f"Those that exist: {', '.join(list(self.loaded)[:20])}."
+        )
+        raise CallerError(f"plugins: there is no plugin {name[:64]!r}. {hint}", param="plugins")
+
+    @property
+    def names(self) -> set[str]:
+        """Names of all callable tools."""
+        return {*self.by_name, FIND_TOOLS}
+
+    @cached_property
+    def questions(self) -> tuple[str, ...]:
+        stripped = (one.plugin.question.strip() for one in self.loaded.values())
+        return tuple(dict.fromkeys(question for question in stripped if question))
+
+    def digest(self, names: Iterable[str]) -> str:
+        known = [self.by_name[name] for name in names if name in self.by_name]
+        hashed = [(entry.tool.spec, entry.tool.confirm, entry.loaded.fingerprint) for entry in known]
+        return hashlib.sha256(msgspec.json.encode(hashed)).hexdigest()[:16] if hashed else ""
+
+    def bind_flows(self, assistants: Sequence[Assistant], store: Store) -> dict[str, Responder]:
+        """Return the flows as Responders that use the models of these assistants."""
+        return dict(self.flows.bind(assistants, store)) if self.flows else {}
+
+    def describe_flows(self, assistants: Sequence[Assistant]) -> list[Assistant]:
+        """Return the listed flows as assistants for doors to show."""
+        flows = self.flows.list_visible_flows() if self.flows and assistants else {}
+        return [
+            replace(
+                assistants[0],
+                name=name,
+                title=flow.name,
+                description=flow.description,
+                system="",
+                tools=(),
+                image="",
+                toolset=EmptyToolSource(),
+            )
+            for name, flow in flows.items()
+        ]
+
+    async def start(self) -> None:
+        """Fetch embeddings before the first turn."""
+        if self.vectors is None:
+            return
+        await self.vectors.start()
+        for part in self.subsets:
+            if part.vectors is not None:
+                part.vectors.known = self.vectors.known
+            await part.start()
+
+    async def close(self) -> None:
+        closers = {entry.tool.close for entry in self.entries if entry.tool.close is not None}
+        await asyncio.gather(*(close() for close in closers))

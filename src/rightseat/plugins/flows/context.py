@@ -1,0 +1,146 @@
+"""Current time in the user's time zone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from msgspec import Struct
+
+from rightseat.plugins.flows.flow import Flow, Step
+from rightseat.plugins.plugin import Gravity, Problem
+from rightseat.types.events import Event
+from rightseat.types.model import Model
+from rightseat.types.text import closest_match
+from rightseat.types.tools import Pause, Tool
+from rightseat.types.turn import Turn
+
+_ZONE = re.compile(r"time[ _-]?zone|时区", re.IGNORECASE)
+
+
+MAX_ZONE_LENGTH = 64
+
+
+def current_time(turn: Turn) -> datetime:
+    """Return the time in the zone that the application names, else in the server's."""
+    for name in iter_zone_names(turn):
+        try:
+            return datetime.now(ZoneInfo(name))
+        except (ValueError, OSError, LookupError):
+            # Not a zone known to this machine.
+            continue
+    return datetime.now().astimezone()
+
+
+def iter_zone_names(turn: Turn) -> Iterator[str]:
+    """Yield possible zone names from the application's properties, config and context."""
+    pairs: list[tuple[str, Any]] = [
+        *turn.forwarded.properties.items(),
+        *turn.forwarded.config.items(),
+        *((one.description, one.value) for one in turn.context),
+    ]
+    for key, value in pairs:
+        if isinstance(value, str) and 0 < len(value) <= MAX_ZONE_LENGTH and _ZONE.search(key):
+            yield value.strip().strip('"')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowReferences:
+    """Names that a step may reference. None means unknown, so it is not checked."""
+
+    endpoints: Collection[str] = ()
+    scripts: Collection[str] = ()
+    flows: Collection[str] = ()
+    """Names within the plugin. "plugin/name" of another plugin is not checked."""
+    databases: Collection[str] | None = None
+
+
+def make_step_problem(
+    flow: Flow, step: Step, key: str, what: str, fix: str, gravity: Gravity = "error"
+) -> Problem:
+    """Return a problem of a step. `key` is the path within the step, such as `params.endpoint`."""
+    place = f"steps.{step.name}.{key}" if key else f"steps.{step.name}"
+    return Problem(flow.file, place, what, fix, step.line, gravity)
+
+
+def format_hint(name: str, known: Iterable[str]) -> str:
+    """Return a hint for an unknown name: the nearest known name, or a list."""
+    listed = sorted(known)
+    near = closest_match(name, listed)
+    if near:
+        return f"Did you mean {near!r}?"
+    return f"There are: {', '.join(listed[:10])}." if listed else "There are none."
+
+
+class StepError(Exception):
+    """A step failed. The message is `{data}` in on_error."""
+
+
+class StepOutput(Struct, frozen=True):
+    """Result of a step: plain JSON, because it is saved."""
+
+    data: Any = None
+    """A value or text: `{data}` and `{step name}` in prompts, and the input of the next step."""
+    message: str = ""
+    """One sentence for users: what was done."""
+    jump: str | None = None
+    """The step to continue with instead of `next`. A jumping step has no data: the next step's `previous`
+    is the output before it."""
+    spoken: bool = False
+    """It was streamed to the user already, as the flow's answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowServices:
+    """What a plugin's flows may use. `operations` are tools by operation id ("GET /hosts"), `scripts` are
+    lib/ tools by name, `flows` are keyed by "plugin/name" and, within the plugin, by name."""
+
+    model: Model
+    operations: Mapping[str, Tool]
+    scripts: Mapping[str, Tool]
+    flows: Mapping[str, Flow]
+    databases: Mapping[str, Any]
+    """Configured databases by name."""
+    context: int | None = None
+    """Context window of the model in tokens; prompts use at most 80 % of it."""
+    now: Callable[[Turn], datetime] = current_time
+    repeatable: Collection[str] = ()
+    """Operations that may be sent twice: they only read, or carry an idempotency key."""
+    get_plugin_services: Callable[[str], FlowServices] | None = None
+    """Returns the services of another plugin by its id."""
+
+
+async def discard_state(state: Any) -> None:
+    """Save nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepContext:
+    flow: Flow
+    step: Step
+    services: FlowServices
+    turn: Turn
+    question: str
+    outputs: Mapping[str, StepOutput]
+    """Outputs of finished steps by name, in the order they ran."""
+    previous: StepOutput | None = None
+    """Output of the step before."""
+    failure: str = ""
+    """In an on_error step: the error message."""
+    last: bool = False
+    """No step follows: its text is the answer."""
+    key: str = ""
+    """Idempotency key: the same for every attempt of this step in this run."""
+    state: Any = None
+    """State from the step's Pause, or from `save_state`."""
+    answers: tuple[Any, ...] = ()
+    """Answers to all its questions so far, in order."""
+    save_state: Callable[[Any], Awaitable[None]] = discard_state
+    """Saves `state` in the middle of a step with nested steps, so that a crash loses no finished one."""
+
+
+StepRunner = Callable[[StepContext], AsyncIterator[Event | StepOutput | Pause]]

@@ -1,0 +1,501 @@
+"""One attempt of one step. The last item is always a StepOutput, a Pause or a StepFailure."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct, json, to_builtins
+from msgspec.structs import replace
+
+from rightseat.config.secret import mask
+from rightseat.engine.assembler import OpenMessageTracker
+from rightseat.errors import ContinuationGone, FlowFailed, FlowStopped, RightseatError
+from rightseat.plugins.flows.checkpoint import (
+    FlowProgress,
+    resolve_next_step,
+    restore_progress,
+    start_progress,
+)
+from rightseat.plugins.flows.context import FlowServices, StepContext, StepError, StepOutput, StepRunner
+from rightseat.plugins.flows.flow import END, Flow, Step
+from rightseat.plugins.flows.steps import LLM, NONE, get_kind
+from rightseat.types.chunks import ModelChunk, UsageChunk
+from rightseat.types.events import Custom, Event, StepEnd, StepStart, Usage
+from rightseat.types.model import Model, Prompt
+from rightseat.types.streams import closing, with_timeout
+from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, encode_fallback, is_approved
+from rightseat.types.turn import Turn
+
+log = logging.getLogger(__name__)
+
+
+MAX_ERROR_LENGTH = 4000
+
+
+class StepFailure(Struct, frozen=True):
+    text: str
+
+
+async def stream_attempt(
+    run: StepRunner, ctx: StepContext
+) -> AsyncIterator[Event | StepOutput | Pause | StepFailure]:
+    """Run the step and turn whatever it raises into a StepFailure: another package may have written it."""
+    open_items = OpenMessageTracker()
+    outcome: StepOutput | Pause | StepFailure = StepFailure("The step ended without an output.")
+    try:
+        async with closing(with_timeout(run(ctx), ctx.step.timeout)) as items:
+            async for item in items:
+                if isinstance(item, StepOutput | Pause):
+                    outcome = item
+                else:
+                    open_items.track(item)
+                    yield item
+        # Inside the try: a result that cannot be stored is the step's failure.
+        outcome = make_storable(outcome)
+    except (FlowStopped, ContinuationGone):
+        # Not failures of the step: a person stopped the flow, or the continuation is gone.
+        raise
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        outcome = StepFailure("It was cancelled from inside.")
+    except (TimeoutError, StepError, RightseatError) as error:
+        outcome = failure_from_error(error, ctx.step.timeout)
+    except Exception as error:
+        log.warning("step %s of %s failed", ctx.step.name, ctx.flow.id, exc_info=error)
+        outcome = StepFailure(mask(f"{type(error).__name__}: {error}")[:MAX_ERROR_LENGTH])
+    for event in open_items.end_events():
+        yield event
+    yield outcome
+
+
+def failure_from_error(
+    error: TimeoutError | StepError | RightseatError, seconds: float | None
+) -> StepFailure:
+    """Return the failure with a message for users and for on_error."""
+    if isinstance(error, TimeoutError):
+        return StepFailure(
+            f"It took longer than {seconds:g} s and was stopped." if seconds else "It took too long."
+        )
+    if isinstance(error, RightseatError):
+        return StepFailure(error.message[:MAX_ERROR_LENGTH])
+    return StepFailure(mask(str(error))[:MAX_ERROR_LENGTH])
+
+
+def make_storable(outcome: StepOutput | Pause | StepFailure) -> StepOutput | Pause | StepFailure:
+    """Convert the outcome to plain JSON values; raise where it cannot be encoded (a lone surrogate, say)."""
+    if isinstance(outcome, StepOutput):
+        output = msgspec.structs.replace(
+            outcome, data=msgspec.to_builtins(outcome.data, enc_hook=encode_fallback)
+        )
+        msgspec.json.encode(output)
+        return output
+    if isinstance(outcome, Pause):
+        if not outcome.asks:
+            return StepFailure("The step stopped to ask, and asked nothing.")
+        state = msgspec.to_builtins(outcome.state, enc_hook=encode_fallback)
+        msgspec.json.encode((state, outcome.asks))
+        return msgspec.structs.replace(outcome, state=state)
+    return outcome
+
+
+class UsageTrackingModel:
+    """Wraps a model and sums up the token usage of its calls."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.usage: Usage | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.model, name)
+
+    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
+        async with closing(self.model.stream(prompt)) as fragments:
+            async for fragment in fragments:
+                if isinstance(fragment, UsageChunk):
+                    self.usage = fragment.usage + (self.usage or Usage())
+                yield fragment
+
+
+ACTION, RETRY, SKIP, STOP = "then", "retry", "skip", "stop"
+
+
+RERUN_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        ACTION: {
+            "type": "string",
+            "enum": [RETRY, SKIP, STOP],
+            "description": "retry runs the step again, skip goes on without it, stop ends the flow",
+        }
+    },
+    "required": [ACTION],
+}
+
+
+def make_confirmation(flow: Flow, step: Step) -> Ask:
+    return Ask(
+        escape_unprintable(f"Allow the step {describe_step(step)} of {flow.id}?"), "confirm", APPROVAL_SCHEMA
+    )
+
+
+def make_rerun_question(flow: Flow, step: Step) -> Ask:
+    text = (
+        f"The server stopped in the middle of the step {describe_step(step)} of {flow.id}: it may have run. "
+        "Shall it be run again (retry), left out (skip), or shall the flow end here (stop)?"
+    )
+    return Ask(escape_unprintable(text), "form", RERUN_SCHEMA)
+
+
+def describe_step(step: Step) -> str:
+    """Return the step's name, kind and target."""
+    target = step.params.get("endpoint") or step.params.get("tool") or step.params.get("flow")
+    called = f"{step.kind} {target}" if isinstance(target, str) else step.kind
+    return f"{step.name!r} ({called})"
+
+
+def escape_unprintable(text: str) -> str:
+    """Escape unprintable characters and those that change the display order."""
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
+
+
+STEP_EVENT = "flow_step"
+
+
+MAX_SHOWN_BYTES = 4000
+
+
+def make_step_event(
+    flow: Flow,
+    progress: FlowProgress,
+    step: Step,
+    outcome: StepOutput | StepFailure | None = None,
+    usage: Usage | None = None,
+    **more: Any,
+) -> Custom:
+    total = sum(one.kind != NONE for one in flow.steps.values())
+    number = progress.done + 1
+    value = {
+        "flow": flow.id,
+        "step": step.name,
+        "kind": step.kind,
+        "progress": f"{number}/{max(total, number)}",
+        **more,
+    }
+    if isinstance(outcome, StepOutput):
+        value |= {"output": truncate_data(outcome.data), "message": outcome.message}
+    elif isinstance(outcome, StepFailure):
+        value["error"] = outcome.text
+    if usage is not None:
+        value["usage"] = to_builtins(usage)
+    return Custom(STEP_EVENT, value)
+
+
+def truncate_data(data: Any) -> Any:
+    """Return the data, or the start of its JSON where it is long."""
+    encoded = json.encode(data)
+    return (
+        data if len(encoded) <= MAX_SHOWN_BYTES else encoded[:MAX_SHOWN_BYTES].decode(errors="ignore") + "…"
+    )
+
+
+SaveProgress = Callable[[FlowProgress], Awaitable[None]]
+
+
+INITIAL_BACKOFF, MAX_BACKOFF = 0.2, 5.0
+
+
+class FlowFinished(Struct, frozen=True):
+    """All steps are done. `output` is the last step's."""
+
+    progress: FlowProgress
+    output: StepOutput
+
+
+async def stream_flow(
+    flow: Flow,
+    services: FlowServices,
+    turn: Turn,
+    progress: FlowProgress,
+    save_progress: SaveProgress,
+    *,
+    outer_outputs: Mapping[str, StepOutput] | None = None,
+    previous: StepOutput | None = None,
+    final: bool = True,
+) -> AsyncIterator[Event | Pause | FlowFinished]:
+    """Run the flow from its progress. A Pause holds the FlowProgress to resume with (`with_answers`).
+
+    `outer_outputs` are outputs that its steps may name too, `previous` is the input of its first step.
+    With `final` the text of its last step is streamed to the user.
+    """
+    run = FlowRun(flow, services, turn, progress, save_progress, outer_outputs or {}, previous, final)
+    try:
+        async with closing(with_timeout(run.run(), flow.timeout)) as items:
+            async for item in items:
+                yield item
+    except TimeoutError:
+        at = f" It was at step {run.progress.at!r}." if run.progress.at else ""
+        raise FlowFailed(
+            f"The flow {flow.id} took longer than {flow.timeout:g} s and was stopped.{at}"
+        ) from None
+
+
+class FlowRun:
+    def __init__(
+        self,
+        flow: Flow,
+        services: FlowServices,
+        turn: Turn,
+        progress: FlowProgress,
+        save_progress: SaveProgress,
+        outer_outputs: Mapping[str, StepOutput],
+        previous: StepOutput | None,
+        is_final: bool,
+    ) -> None:
+        self.flow = flow
+        self.services = services
+        self.turn = turn
+        self.progress = progress
+        self.save_progress = save_progress
+        self.outer_outputs = outer_outputs
+        self.initial_output = previous
+        self.is_final = is_final
+
+    async def run(self) -> AsyncIterator[Event | Pause | FlowFinished]:
+        while (step := self.current_step) is not None:
+            if self.progress.done >= self.flow.max_steps:
+                raise FlowFailed(
+                    f"The flow {self.flow.id} was stopped after {self.progress.done} steps, before "
+                    f"{step.name!r}. Raise its max_steps if it needs more."
+                )
+            async with closing(self.stream_step(step)) as items:
+                async for item in items:
+                    yield item
+                    if isinstance(item, Pause):
+                        return
+        progress = self.progress
+        yield FlowFinished(progress, progress.outputs.get(progress.previous, StepOutput()))
+
+    @property
+    def current_step(self) -> Step | None:
+        progress = self.progress
+        if progress.handler == "flow":
+            return self.flow.on_error
+        if progress.at is None:
+            return None
+        step = self.flow.steps[progress.at]
+        return step.on_error if progress.handler else step
+
+    async def save(self, **changes: Any) -> None:
+        self.progress = replace(self.progress, **changes)
+        await self.save_progress(self.progress)
+
+    # One step
+
+    async def stream_step(self, step: Step) -> AsyncIterator[Event | Pause]:
+        yield StepStart(step.name)
+        yield make_step_event(self.flow, self.progress, step, input=step.params)
+        shortcut = await self.check_preconditions(step)
+        if isinstance(shortcut, Pause):
+            yield StepEnd(step.name)
+            yield shortcut
+            return
+        model = UsageTrackingModel(self.services.model)
+        result: StepOutput | Pause | StepFailure = shortcut or StepFailure("")
+        if shortcut is None:
+            async with closing(self.stream_attempts(step, model)) as items:
+                async for item in items:
+                    if isinstance(item, StepOutput | Pause | StepFailure):
+                        result = item
+                    else:
+                        yield item
+        if model.usage is not None:
+            self.progress = replace(self.progress, usage=model.usage + (self.progress.usage or Usage()))
+        if isinstance(result, Pause):
+            await self.save(begun=False, asking="step", asks=result.asks, state=result.state)
+            yield StepEnd(step.name)
+            yield self.make_pause()
+            return
+        outcome_event = make_step_event(self.flow, self.progress, step, result, model.usage)
+        if isinstance(result, StepOutput):
+            # Saved before the event is sent: a client that disconnects now does not undo the step.
+            await self.advance(step, result)
+        yield outcome_event
+        yield StepEnd(step.name)
+        if isinstance(result, StepFailure):
+            await self.handle_failure(step, result)
+
+    async def check_preconditions(self, step: Step) -> StepOutput | Pause | None:
+        """Return a question to ask first, an output that replaces the run, or None to run the step."""
+        progress = self.progress
+        if progress.asks:
+            return self.make_pause()
+        if progress.asking == "again":
+            chosen = progress.verdict.get(ACTION) if isinstance(progress.verdict, dict) else None
+            if chosen == SKIP:
+                return StepOutput(None, "It was left out: it may have run before.")
+            if chosen != RETRY:
+                raise FlowStopped(f"The flow {self.flow.id} was stopped at step {step.name!r}.")
+            self.progress = replace(progress, begun=False, asking="", verdict=None)
+        elif progress.begun and not self.is_repeatable(step):
+            return await self.ask("again", make_rerun_question(self.flow, step))
+        if not step.confirm or self.progress.agreed:
+            return None
+        if progress.asking != "confirm":
+            return await self.ask("confirm", make_confirmation(self.flow, step))
+        if not is_approved(progress.verdict):
+            raise FlowStopped(
+                f"The step {step.name!r} was not allowed, so the flow {self.flow.id} ends here."
+            )
+        self.progress = replace(progress, agreed=True, asking="", verdict=None)
+        return None
+
+    async def ask(self, asking: Literal["confirm", "again"], ask: Ask) -> Pause:
+        await self.save(asking=asking, asks=(ask,))
+        return self.make_pause()
+
+    def make_pause(self) -> Pause:
+        return Pause(self.progress.asks, self.progress.as_dict)
+
+    async def stream_attempts(
+        self, step: Step, model: UsageTrackingModel
+    ) -> AsyncIterator[Event | StepOutput | Pause | StepFailure]:
+        """Run the step with its retries; the last item is the final outcome."""
+        if not self.is_repeatable(step):
+            await self.save(begun=True)
+        outcome: StepOutput | Pause | StepFailure = StepFailure("")
+        for number in range(step.retry + 1):
+            if number:
+                await asyncio.sleep(min(INITIAL_BACKOFF * 2 ** (number - 1), MAX_BACKOFF))
+            attempt = stream_attempt(run_step_kind, self.make_context(step, model))
+            async with closing(attempt) as items:
+                async for item in items:
+                    if isinstance(item, StepOutput | Pause | StepFailure):
+                        outcome = self.validate_jump(item)
+                    else:
+                        yield item
+            if not isinstance(outcome, StepFailure):
+                break
+        yield outcome
+
+    def make_context(self, step: Step, model: UsageTrackingModel) -> StepContext:
+        async def save_state(state: Any) -> None:
+            # The state includes the answers now.
+            await self.save(state=state, answers=())
+
+        progress = self.progress
+        return StepContext(
+            flow=self.flow,
+            step=step,
+            services=dataclasses.replace(self.services, model=model),
+            turn=self.turn,
+            question=progress.question,
+            outputs={**self.outer_outputs, **progress.outputs},
+            previous=progress.outputs.get(progress.previous, self.initial_output),
+            failure=progress.failure,
+            last=self.is_final and self.is_last_step(step),
+            key=progress.make_step_key(step),
+            state=progress.state,
+            answers=progress.answers,
+            save_state=save_state,
+        )
+
+    def is_repeatable(self, step: Step) -> bool:
+        if step.repeatable is not None:
+            return step.repeatable
+        return get_kind(step.kind).repeatable(step, self.services)
+
+    def is_last_step(self, step: Step) -> bool:
+        return resolve_next_step(self.flow, step.next) is None and not tuple(get_kind(step.kind).jumps(step))
+
+    def validate_jump(self, outcome: StepOutput | Pause | StepFailure) -> StepOutput | Pause | StepFailure:
+        jump = outcome.jump if isinstance(outcome, StepOutput) else None
+        if jump is None or jump == END or jump in self.flow.steps:
+            return outcome
+        return StepFailure(f"It chose the step {jump[:80]!r}, and there is none of that name.")
+
+    async def advance(self, step: Step, output: StepOutput) -> None:
+        spoken = output.spoken or (step.kind == LLM and self.is_final and self.is_last_step(step))
+        self.progress = self.progress.after_step(
+            step, output, resolve_next_step(self.flow, output.jump or step.next)
+        )
+        await self.save(spoken=spoken)
+
+    async def handle_failure(self, step: Step, failure: StepFailure) -> None:
+        """Continue with on_error, or raise FlowFailed."""
+        progress = self.progress
+        if progress.handler:
+            raise FlowFailed(
+                f"The flow {self.flow.id} failed at step {progress.at!r}: {progress.failure} "
+                f"Its on_error failed too: {failure.text}"
+            )
+        if step.on_error is None and self.flow.on_error is None:
+            raise FlowFailed(f"The flow {self.flow.id} failed at step {step.name!r}: {failure.text}")
+        self.progress = progress.after_failure("step" if step.on_error else "flow", failure.text)
+        await self.save()
+
+
+def run_step_kind(ctx: StepContext) -> AsyncIterator[Event | StepOutput | Pause]:
+    return get_kind(ctx.step.kind).run(ctx)
+
+
+@dataclass(frozen=True, slots=True)
+class SubflowState:
+    """State left by a Pause or crash, the answers since, and the function that saves new state."""
+
+    state: Any
+    answers: tuple[Any, ...]
+    save: Callable[[Any], Awaitable[None]]
+
+
+async def stream_subflow(
+    ctx: StepContext,
+    flow: Flow,
+    *,
+    services: FlowServices | None = None,
+    turn: Turn | None = None,
+    question: str | None = None,
+    outer_outputs: Mapping[str, StepOutput] | None = None,
+    previous: StepOutput | None = None,
+    final: bool = False,
+    key_suffix: str = "",
+    saved: SubflowState | None = None,
+) -> AsyncIterator[Event | StepOutput | Pause]:
+    """Run a flow inside a step. `outer_outputs` and `previous` are visible to its steps; `key_suffix`
+    distinguishes several flows in one step; `saved` is their state, by default the step's own."""
+    saved = saved or SubflowState(ctx.state, ctx.answers, ctx.save_state)
+    run_id = f"{ctx.key}{key_suffix}"
+    progress = start_progress(flow, ctx.question if question is None else question, run_id)
+    if saved.state is not None:
+        progress = restore_progress(saved.state, flow)
+        if saved.answers:
+            # Saved at once: after a crash the answers must not be applied twice.
+            progress = progress.with_answers(saved.answers)
+            await saved.save(progress.as_dict)
+
+    async def save_progress(progress: FlowProgress) -> None:
+        await saved.save(progress.as_dict)
+
+    stream = stream_flow(
+        flow,
+        services or ctx.services,
+        turn or ctx.turn,
+        progress,
+        save_progress,
+        outer_outputs=outer_outputs,
+        previous=previous,
+        final=final,
+    )
+    async with closing(stream) as items:
+        async for item in items:
+            if isinstance(item, FlowFinished):
+                yield replace(item.output, jump=None, spoken=item.progress.spoken)
+            else:
+                yield item

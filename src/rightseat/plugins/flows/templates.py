@@ -1,0 +1,331 @@
+"""Templates with placeholders: `{question}`, `{data}`, `{start.hosts[0].name}`.
+
+Only known names are filled in, once: other braces are text, and so are braces within values.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from rightseat.documents.json import JsonCutter, encode_json
+from rightseat.documents.truncate import cut_middle, fits_budget, share_budget
+from rightseat.engine.history import MESSAGE_TOKENS
+from rightseat.engine.structured import SCHEMA_INSTRUCTION
+from rightseat.errors import ContextTooLong
+from rightseat.plugins.flows.context import StepContext, StepOutput
+from rightseat.plugins.flows.flow import END, Flow, Step
+from rightseat.plugins.flows.paths import decode_json_text, parse_path, resolve_path
+from rightseat.types.messages import text_message
+from rightseat.types.model import Prompt, SamplingSettings
+from rightseat.types.text import estimate_tokens
+from rightseat.types.turn import Turn
+
+VariableLookup = Callable[[str], Any]
+
+
+"""Returns the value of a name, or raises UnknownVariable."""
+
+
+# Later versions of the original format use doubled braces.
+_PLACEHOLDER = re.compile(r"\{\{\s*([^{}\n]{1,200}?)\s*\}\}|\{([^{}\n]{1,200})\}")
+
+
+class UnknownVariable(LookupError):
+    """No variable has this name: the braces are text."""
+
+
+def iter_placeholders(text: str) -> Iterator[str]:
+    """Yield the content of all braces, known or not."""
+    for hole in _PLACEHOLDER.finditer(text):
+        yield hole[1] or hole[2]
+
+
+def split_template(text: str, find: VariableLookup) -> list[str | tuple[str, Any]]:
+    """Split the template into literal text and (name, value) pairs."""
+    parts: list[str | tuple[str, Any]] = []
+    place = 0
+    for hole in _PLACEHOLDER.finditer(text):
+        name = hole[1] or hole[2]
+        try:
+            value = find(name)
+        except UnknownVariable:
+            continue
+        parts += [text[place : hole.start()], (name, value)]
+        place = hole.end()
+    return [*parts, text[place:]]
+
+
+def fill_template(text: str, find: VariableLookup) -> str:
+    return "".join(
+        piece if isinstance(piece, str) else as_text(piece[1]) for piece in split_template(text, find)
+    )
+
+
+def fill_value(template: Any, find: VariableLookup) -> Any:
+    """Fill all strings within a value. A string that is one placeholder becomes the value itself: a number
+    stays a number."""
+    match template:
+        case str():
+            placeholder = _PLACEHOLDER.fullmatch(template)
+            if placeholder is None:
+                return fill_template(template, find)
+            try:
+                return find(placeholder[1] or placeholder[2])
+            except UnknownVariable:
+                return template
+        case dict():
+            return {name: fill_value(inner, find) for name, inner in template.items()}
+        case list():
+            return [fill_value(inner, find) for inner in template]
+        case _:
+            return template
+
+
+def as_text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else encode_json(value)
+
+
+QUESTION, DATA, CONTEXT, TIME = "question", "data", "context", "time"
+
+
+DESCRIPTION, STEPS = "description", "steps"
+
+
+BUILT_IN = (QUESTION, DATA, CONTEXT, TIME, DESCRIPTION, STEPS)
+
+
+MIN_SIMILARITY = 0.75
+
+
+MAX_MESSAGES = 20
+
+
+# Tokens of one message and of one step's output in {context}; {step name} is not shortened.
+MESSAGE_BUDGET, STEP_BUDGET = 500, 300
+
+
+class StepVariables:
+    """Resolves a variable, or a path that begins with one; raises UnknownVariable for other names."""
+
+    def __init__(self, ctx: StepContext) -> None:
+        self.ctx = ctx
+
+    def __call__(self, path: str) -> Any:
+        name = match_variable(path, (*BUILT_IN, *self.ctx.flow.steps, *self.ctx.outputs))
+        if name is None:
+            raise UnknownVariable(path)
+        value = self.value(name)
+        rest = path[len(name) :]
+        return resolve_path(value, parse_path(rest), name) if rest else value
+
+    def value(self, name: str) -> Any:
+        ctx = self.ctx
+        match name:
+            case "question":
+                return ctx.question
+            case "data":
+                return get_input_data(ctx)
+            case "context":
+                return build_context(ctx)
+            case "time":
+                return ctx.services.now(ctx.turn).strftime("%Y-%m-%d %H:%M:%S %Z").strip()
+            case "description":
+                return ctx.flow.description
+            case "steps":
+                return {name: output.data for name, output in iter_finished_steps(ctx)}
+            case _:
+                # A step that was skipped by a choice has no output.
+                return ctx.outputs[name].data if name in ctx.outputs else None
+
+
+def match_variable(path: str, names: Iterable[str]) -> str | None:
+    """Return the name that a path begins with; the longest, because names may contain dots."""
+    fits = [name for name in names if path == name or path.startswith((f"{name}.", f"{name}["))]
+    return max(fits, key=len, default=None)
+
+
+def is_known_variable(path: str, flow: Flow) -> bool:
+    """Whether the path begins with a built-in variable or a step's name."""
+    return match_variable(path, (*BUILT_IN, *flow.steps)) is not None
+
+
+def find_misspelt_variables(template: Any, flow: Flow) -> Iterator[tuple[str, str]]:
+    """Yield (placeholder, nearest name) for placeholders that resemble a known name."""
+    match template:
+        case str():
+            for hole in iter_placeholders(template):
+                word = hole.partition(".")[0].partition("[")[0]
+                near = difflib.get_close_matches(word, (*BUILT_IN, *flow.steps), 1, MIN_SIMILARITY)
+                if near and not is_known_variable(hole, flow):
+                    yield hole, near[0]
+        case dict() | list():
+            for inner in template.values() if isinstance(template, dict) else template:
+                yield from find_misspelt_variables(inner, flow)
+        case _:
+            pass
+
+
+def get_input_data(ctx: StepContext) -> Any:
+    """Return the previous output's data; in an on_error step, the error message."""
+    return ctx.failure or (before.data if (before := get_previous_output(ctx)) else None)
+
+
+def get_previous_output(ctx: StepContext) -> StepOutput | None:
+    """Return the previous output, skipping choices: they produce no data."""
+    if ctx.previous is None or ctx.previous.jump is None:
+        return ctx.previous
+    return next((output for output in reversed(list(ctx.outputs.values())) if output.jump is None), None)
+
+
+def iter_finished_steps(ctx: StepContext) -> Iterator[tuple[str, StepOutput]]:
+    """Yield the steps that produced data."""
+    for name, output in ctx.outputs.items():
+        step = ctx.flow.steps.get(name)
+        if output.jump is None and output.data is not None and (step is None or step.kind != "none"):
+            yield name, output
+
+
+def build_context(ctx: StepContext) -> str:
+    """Return the conversation and the step outputs, shortened, without a model call."""
+    parts = [
+        format_section("Conversation", format_conversation(ctx.turn, ctx.question)),
+        format_section(
+            "The application says", [f"{one.description}: {one.value}" for one in ctx.turn.context]
+        ),
+        format_section(
+            "Finished steps",
+            [f"{name}: {summarize_output(output)}" for name, output in iter_finished_steps(ctx)],
+        ),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def format_section(title: str, lines: list[str]) -> str:
+    return "\n".join([f"{title}:", *lines]) if lines else ""
+
+
+def format_conversation(turn: Turn, question: str) -> list[str]:
+    messages = [one for one in turn.messages if one.role in ("user", "assistant") and one.text.strip()]
+    if messages and messages[-1].role == "user" and messages[-1].text.strip() == question.strip():
+        messages.pop()
+    return [f"{one.role}: {cut_middle(one.text, MESSAGE_BUDGET)}" for one in messages[-MAX_MESSAGES:]]
+
+
+def summarize_output(output: StepOutput) -> str:
+    data = output.data
+    shown = (
+        cut_middle(as_text(data), STEP_BUDGET)
+        if isinstance(data, str)
+        else JsonCutter().cut(data, STEP_BUDGET)
+    )
+    return f"{output.message} {shown}".strip()
+
+
+DEFAULT_BUDGET = 32_000
+
+
+"""Tokens of a prompt where the model's context window is unknown."""
+
+
+MIN_VALUE_TOKENS = 16
+
+
+DEFAULT_SYSTEM_PROMPT = "You are a helpful assistant. Answer in the language of the question."
+
+
+DEFAULT_USER_PROMPT = (
+    "Question:\n{question}\n\nData:\n{data}\n\nBackground:\n{context}\n\nThe time is {time}."
+)
+
+
+ANSWER_PROMPT = """\
+A workflow has run to answer a question. What it is for:
+{description}
+
+What its steps gave:
+{steps}
+
+Question:
+{question}
+
+Answer the question from what the steps gave. If they did not give it, say so."""
+
+
+class RenderedPrompts(Struct, frozen=True):
+    """Filled templates. `cut` names the variables whose values were shortened."""
+
+    texts: tuple[str, ...]
+    cut: tuple[str, ...] = ()
+
+
+def make_answer_step(flow: Flow) -> Step:
+    """Return the `llm` step that writes the answer where the flow's last step does not."""
+    return Step(
+        name=f"{END}_answer",
+        kind="llm",
+        params={"system_prompt": DEFAULT_SYSTEM_PROMPT, "user_prompt": ANSWER_PROMPT},
+    )
+
+
+def prompt_budget(context: int | None) -> int:
+    """Return the tokens a prompt may have: 80 % of the context window."""
+    return DEFAULT_BUDGET if context is None else context * 4 // 5
+
+
+async def render_prompts(ctx: StepContext, *templates: str, reserved: int = 0) -> RenderedPrompts:
+    """Fill the templates, together within the prompt budget less `reserved`."""
+    # In a thread, because data may be large.
+    budget = prompt_budget(ctx.services.context) - reserved
+    return await asyncio.to_thread(fit_templates, templates, StepVariables(ctx), budget)
+
+
+def fit_templates(templates: Sequence[str], variables: StepVariables, budget: int) -> RenderedPrompts:
+    all_pieces = [split_template(template, variables) for template in templates]
+    holes = [piece for made in all_pieces for piece in made if not isinstance(piece, str)]
+    fixed = sum(estimate_tokens(piece) for made in all_pieces for piece in made if isinstance(piece, str))
+    sizes = [estimate_tokens(as_text(value)) for _, value in holes]
+    free = budget - fixed - MESSAGE_TOKENS * len(templates)
+    needed = sum(min(size, MIN_VALUE_TOKENS) for size in sizes)
+    if free < needed:
+        raise ContextTooLong(
+            f"A prompt of this step takes about {budget - free + needed} tokens without its data, and there is "
+            f"room for {budget}. Shorten it, or use a model with a larger context."
+        )
+    parts = sizes if sum(sizes) <= free else share_budget(sizes, free)
+    shown = iter([shorten_value(*hole, part) for hole, part in zip(holes, parts, strict=True)])
+    shortened_names = (name for (name, _), size, part in zip(holes, sizes, parts, strict=True) if part < size)
+    texts = ("".join(one if isinstance(one, str) else next(shown) for one in made) for made in all_pieces)
+    return RenderedPrompts(tuple(texts), tuple(dict.fromkeys(shortened_names)))
+
+
+def shorten_value(name: str, value: Any, budget: int) -> str:
+    """Shorten a value to the budget. JSON stays JSON, and omissions are marked in place."""
+    text = as_text(value)
+    if fits_budget(text, budget):
+        return text
+    inner = decode_json_text(value)
+    if isinstance(inner, dict | list):
+        return JsonCutter().cut(inner, budget)
+    # The end of a conversation matters more than its beginning.
+    return cut_middle(text, budget, front=0.25 if name == CONTEXT else 0.5)
+
+
+def estimate_overhead(schema: dict[str, Any], *texts: str) -> int:
+    """Return the tokens of a structured question besides the filled template."""
+    return sum(map(estimate_tokens, (SCHEMA_INSTRUCTION, encode_json(schema), *texts))) + 2 * MESSAGE_TOKENS
+
+
+def build_prompt(
+    texts: Sequence[str], settings: SamplingSettings, schema: dict[str, Any] | None = None
+) -> Prompt:
+    system, user = texts
+    messages = ([text_message("system", system)] if system else []) + [text_message("user", user)]
+    return Prompt(messages=tuple(messages), settings=settings, output_schema=schema)

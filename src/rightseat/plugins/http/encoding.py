@@ -1,0 +1,329 @@
+"""Parameter encoding for path, query, header and cookie by OpenAPI style."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote, quote_plus
+from xml.sax.saxutils import escape, quoteattr
+
+import msgspec
+from msgspec import Struct
+
+from rightseat.errors import CallerError
+from rightseat.plugins.http.files import Attachment
+from rightseat.plugins.plugin import Encoding, Parameter, RequestBody
+
+Encode = Callable[[str], str]
+
+
+DELIMITERS = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
+
+
+# `&`, `#`, `+` and `%` would end or change the value: they are escaped even with `allowReserved`.
+RESERVED_CHARS = ":/?[]@!$'()*,;="
+
+
+# RFC 6265 cookie-octets, except those that some servers split at.
+COOKIE_CHARS = "!#$&'()*+-./:<=>?@[]^_`{|}~"
+
+
+MAX_NESTING = 16
+
+
+def quote_all(text: str) -> str:
+    return quote(text, safe="", errors="replace")
+
+
+def quote_allowing_reserved(text: str) -> str:
+    return quote(text, safe=RESERVED_CHARS, errors="replace")
+
+
+def quote_form(text: str) -> str:
+    return quote_plus(text, errors="replace")
+
+
+def no_quoting(text: str) -> str:
+    return text
+
+
+def quote_cookie(text: str) -> str:
+    return quote(text, safe=COOKIE_CHARS, errors="replace")
+
+
+def to_text(value: Any) -> str:
+    """Return a string unchanged, any other value as JSON."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def encode_by_media(value: Any, media: str) -> str:
+    """Encode a parameter with a media type: as JSON unless it is text."""
+    return to_text(value) if media.startswith("text/") else msgspec.json.encode(value).decode()
+
+
+def drop_nulls(value: Any) -> Any:
+    """Drop nulls of a list or object: no style can encode them."""
+    match value:
+        case list():
+            return [item for item in value if item is not None]
+        case dict():
+            return {key: item for key, item in value.items() if item is not None}
+        case _:
+            return value
+
+
+def flatten(value: list[Any] | dict[str, Any]) -> list[str]:
+    if isinstance(value, list):
+        return [to_text(item) for item in value]
+    return [text for key, item in value.items() for text in (key, to_text(item))]
+
+
+def encode_pairs(name: str, value: Any, style: str, explode: bool, encode: Encode) -> list[str]:
+    """Encode a value as `name=value` pairs for a query, a urlencoded form or a cookie."""
+    value = drop_nulls(value)
+    key = quote_all(name) if encode is not quote_form else quote_form(name)
+    match value:
+        case None:
+            return []
+        case dict() if style == "deepObject":
+            return [
+                f"{quote_all(path)}={encode(to_text(item))}"
+                for path, item in flatten_deep_object(name, value)
+            ]
+        case dict() if explode:
+            return [f"{quote_all(part)}={encode(to_text(item))}" for part, item in value.items()]
+        case list() if explode or style == "deepObject":
+            return [f"{key}={encode(to_text(item))}" for item in value]
+        case dict() | list():
+            joined = DELIMITERS.get(style, ",").join(encode(text) for text in flatten(value))
+            return [f"{key}={joined}"] if value else []
+        case _:
+            return [f"{key}={encode(to_text(value))}"]
+
+
+def flatten_deep_object(name: str, value: Any, level: int = 0) -> Iterator[tuple[str, Any]]:
+    """Yield `name[key][key]` and value for every leaf; lists repeat their name."""
+    if isinstance(value, dict) and level < MAX_NESTING:
+        for key, item in value.items():
+            if item is not None:
+                yield from flatten_deep_object(f"{name}[{key}]", item, level + 1)
+    elif isinstance(value, list):
+        yield from ((name, item) for item in value if item is not None)
+    else:
+        yield name, value
+
+
+def encode_path(parameter: Parameter, value: Any) -> str:
+    """Encode the value that replaces `{name}`."""
+    if parameter.media:
+        return quote_all(encode_by_media(value, parameter.media))
+    value = drop_nulls(value)
+    match parameter.style:
+        case "label":
+            separator = "." if parameter.explode else ","
+            return "." + separator.join(encode_items(value, parameter.explode, quote_all))
+        case "matrix":
+            return encode_matrix(parameter, value)
+        case _:
+            return ",".join(encode_items(value, parameter.explode, quote_all))
+
+
+def encode_items(value: Any, explode: bool, encode: Encode) -> list[str]:
+    if isinstance(value, dict) and explode:
+        return [f"{encode(key)}={encode(to_text(item))}" for key, item in value.items()]
+    if isinstance(value, dict | list):
+        return [encode(text) for text in flatten(value)]
+    return [encode(to_text(value))]
+
+
+def encode_matrix(parameter: Parameter, value: Any) -> str:
+    if isinstance(value, dict | list) and not parameter.explode:
+        return f";{quote_all(parameter.name)}={','.join(map(quote_all, flatten(value)))}"
+    return "".join(f";{pair}" for pair in encode_pairs(parameter.name, value, "form", True, quote_all))
+
+
+def encode_header(parameter: Parameter, value: Any) -> str:
+    if parameter.media:
+        return encode_by_media(value, parameter.media)
+    return ",".join(encode_items(drop_nulls(value), parameter.explode, no_quoting))
+
+
+def encode_query(parameter: Parameter, value: Any) -> list[str]:
+    encode = quote_allowing_reserved if parameter.reserved else quote_all
+    if parameter.media:
+        return [f"{quote_all(parameter.name)}={encode(encode_by_media(value, parameter.media))}"]
+    return encode_pairs(parameter.name, value, parameter.style, parameter.explode, encode)
+
+
+def encode_cookie(parameter: Parameter, value: Any) -> list[str]:
+    if parameter.media:
+        return [f"{parameter.name}={quote_cookie(encode_by_media(value, parameter.media))}"]
+    return encode_pairs(parameter.name, value, "form", parameter.explode, quote_cookie)
+
+
+QUOTE_ESCAPES = {ord('"'): "%22", ord("\r"): "%0D", ord("\n"): "%0A"}
+
+
+class FormPart(Struct, frozen=True):
+    name: str
+    data: bytes
+    media: str = ""
+    file: str | None = None
+    headers: Mapping[str, str] = {}
+
+    @property
+    def header_text(self) -> str:
+        disposition = f'form-data; name="{self.name.translate(QUOTE_ESCAPES)}"'
+        if self.file is not None:
+            disposition += f'; filename="{self.file.translate(QUOTE_ESCAPES)}"'
+        lines = {"Content-Disposition": disposition, **({"Content-Type": self.media} if self.media else {})}
+        ours = ("content-disposition", "content-type")
+        lines |= {key: value for key, value in self.headers.items() if key.lower() not in ours}
+        text = "".join(f"{key}: {value}\r\n" for key, value in lines.items())
+        if text.count("\n") != len(lines) or text.count("\r") != len(lines) or "\0" in text:
+            raise CallerError(f"A header of the form's part {self.name[:60]!r} has a line break in it.")
+        return text
+
+
+def encode_multipart(parts: list[FormPart], media: str = "multipart/form-data") -> tuple[bytes, str]:
+    """Return the encoded body and its content type with the boundary."""
+    boundary = f"rightseat-{secrets.token_hex(16)}"
+    body = bytearray()
+    for part in parts:
+        body += f"--{boundary}\r\n{part.header_text}\r\n".encode("utf-8", "replace")
+        body += part.data + b"\r\n"
+    body += f"--{boundary}--\r\n".encode()
+    return bytes(body), f"{media}; boundary={boundary}"
+
+
+FilesByArgument = Mapping[str, list[Attachment]]
+
+
+URLENCODED = "application/x-www-form-urlencoded"
+
+
+JSON = "application/json"
+
+
+BODY_METHODS = ("POST", "PUT", "PATCH")
+
+
+class EncodedBody:
+    """Encoded body and its content type."""
+
+    def __init__(self, data: bytes, media: str) -> None:
+        self.data = data
+        self.media = media
+
+
+def is_json(media: str) -> bool:
+    kind = media.partition(";")[0].strip().lower()
+    return kind.endswith(("/json", "+json")) or kind in ("*/*", "json", "")
+
+
+def encode_body(
+    body: RequestBody, arguments: Mapping[str, Any], files: FilesByArgument, *, method: str, limit: int
+) -> EncodedBody | None:
+    """Encode the body from the arguments; None if there is nothing to send."""
+    media = body.media.partition(";")[0].strip().lower()
+    if media.endswith("x-www-form-urlencoded"):
+        value = body_fields(body, arguments)
+        return EncodedBody(encode_form(body, value).encode(), URLENCODED) if value or body.required else None
+    if media.startswith("multipart/"):
+        parts = make_form_parts(body, arguments, files, limit)
+        return EncodedBody(*encode_multipart(parts, media)) if parts or body.required else None
+    if body.fields:
+        fields = body_fields(body, arguments)
+        if not fields and not body.required and (method not in BODY_METHODS or not is_json(media)):
+            return None
+        return EncodedBody(*encode_whole(body, media, fields))
+    if attachments := files.get(body.argument):
+        return EncodedBody(attachments[0].decode(limit), attachments[0].media if "*" in media else body.media)
+    if body.argument not in arguments:
+        return None
+    return EncodedBody(*encode_whole(body, media, arguments[body.argument]))
+
+
+def body_fields(body: RequestBody, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    if not body.fields:
+        value = arguments.get(body.argument)
+        return value if isinstance(value, dict) else {}
+    return {name: arguments[key] for name, key in body.fields.items() if key in arguments}
+
+
+def encode_whole(body: RequestBody, media: str, value: Any) -> tuple[bytes, str]:
+    if is_json(media):
+        return msgspec.json.encode(value), body.media if "*" not in media and "/" in media else JSON
+    if media.endswith(("/xml", "+xml")) and not isinstance(value, str):
+        return encode_xml(body, value).encode(), body.media
+    return to_text(value).encode("utf-8", "replace"), body.media if "*" not in media else "text/plain"
+
+
+def encode_form(body: RequestBody, value: Mapping[str, Any]) -> str:
+    encoded_pairs: list[str] = []
+    for name, item in value.items():
+        encoding = body.encodings.get(name)
+        if encoding is not None and encoding.media:
+            item = encode_by_media(item, encoding.media)
+        elif isinstance(item, dict) and encoding is None:
+            item = encode_by_media(item, JSON)
+        effective = encoding or Encoding()
+        encoded_pairs += encode_pairs(name, item, effective.style, effective.explode, quote_form)
+    return "&".join(encoded_pairs)
+
+
+def make_form_parts(
+    body: RequestBody, arguments: Mapping[str, Any], files: FilesByArgument, limit: int
+) -> list[FormPart]:
+    parts: list[FormPart] = []
+    for name, item in body_fields(body, arguments).items():
+        encoding = body.encodings.get(name) or Encoding()
+        key = body.fields.get(name, "")
+        if key in files:
+            parts += [
+                FormPart(
+                    name,
+                    file.decode(limit),
+                    choose_file_media(file, encoding.media),
+                    file.name,
+                    encoding.headers,
+                )
+                for file in files[key]
+            ]
+            continue
+        item = drop_nulls(item)
+        # A list becomes one part per element, unless the encoding gives a media type.
+        for value in item if isinstance(item, list) and not encoding.media else [item]:
+            if value is not None:
+                parts.append(make_field_part(name, value, encoding))
+    return parts
+
+
+def choose_file_media(file: Attachment, documented: str) -> str:
+    """Return the documented media type if it is a single one, else the file's own."""
+    return documented if documented and "*" not in documented and "," not in documented else file.media
+
+
+def make_field_part(name: str, value: Any, encoding: Encoding) -> FormPart:
+    media = encoding.media.partition(",")[0].strip() or (JSON if isinstance(value, dict | list) else "")
+    text = encode_by_media(value, media) if is_json(media) and media else to_text(value)
+    return FormPart(name, text.encode("utf-8", "replace"), media, None, encoding.headers)
+
+
+def encode_xml(body: RequestBody, value: Any) -> str:
+    root = (body.schema.get("xml") or {}).get("name") or body.schema.get("title") or "request"
+    return f'<?xml version="1.0" encoding="UTF-8"?>{encode_element(str(root), value)}'
+
+
+def encode_element(name: str, value: Any) -> str:
+    # A key that is not a valid XML name becomes an attribute, so that it cannot break the tag.
+    tag = name if name.replace("_", "a").replace("-", "a").isalnum() and not name[0].isdigit() else ""
+    head, tail = (tag, tag) if tag else (f"item name={quoteattr(name)}", "item")
+    if isinstance(value, list):
+        return "".join(encode_element(name, item) for item in value)
+    if isinstance(value, dict):
+        inner = "".join(encode_element(key, item) for key, item in value.items() if item is not None)
+    else:
+        inner = escape(to_text(value))
+    return f"<{head}>{inner}</{tail}>"

@@ -1,0 +1,158 @@
+"""Overview for the playground: assistants, examples, doors."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from rightseat.http.endpoint import Door, Request
+from rightseat.server.playground.responses import PLAYGROUND_DIR
+from rightseat.wiring.layered_runtime import Runtime
+
+if TYPE_CHECKING:
+    from rightseat.doctor.result import CheckResult
+
+
+BUILTIN_MODELS = (("local", "local"), ("scripted", "demo"))
+
+
+CLOCK = {"title": {"en": "A tool call", "zh": "调用工具"}, "en": "What time is it?", "zh": "现在几点？"}
+
+
+CHART = {
+    "title": {"en": "A flow with a chart", "zh": "带图表的流程"},
+    "en": "Show the sales of this year.",
+    "zh": "显示今年的销售额。",
+    "assistant": "demo.sales",
+}
+
+
+APPROVAL = {
+    "title": {"en": "An approval", "zh": "需要批准的操作"},
+    "en": "Book a table for two people.",
+    "zh": "预订两个人的桌子。",
+}
+
+
+async def describe_server(runtime: Runtime, doors: Sequence[Door], request: Request) -> dict[str, Any]:
+    return {
+        "version": version("rightseat"),
+        "tiny": uses_builtin_model(runtime),
+        "charts": (PLAYGROUND_DIR / "vendor" / "echarts.js").is_file(),
+        "assistants": list(list_assistants(runtime)),
+        "examples": list(list_examples(runtime)),
+        "doors": [{"name": door.name, "hint": door.hint(request.base)} for door in doors],
+    }
+
+
+def uses_builtin_model(runtime: Runtime) -> bool:
+    """Whether the default assistant uses the built-in model, or the script in its place."""
+    assistant = runtime.get_assistant(None)
+    source = getattr(assistant.model, "info", None) if assistant else None
+    return source is not None and (source.provider, source.model) in BUILTIN_MODELS
+
+
+def list_assistants(runtime: Runtime) -> Iterator[dict[str, Any]]:
+    for name in runtime.responders:
+        about = runtime.describe(name)
+        agent = runtime.responders.find_agent(name)
+        kind = "agent" if agent else "flow" if name in runtime.flows else "assistant"
+        yield {
+            "name": name,
+            "title": about.title if about else "",
+            "description": about.description if about else "",
+            "kind": kind,
+            "down": agent.unavailable_reason if agent else "",
+            "suggestions": about.suggestions if about else (),
+            "models": list(getattr(about, "models", {}) or {}),
+        }
+
+
+def list_examples(runtime: Runtime) -> Iterator[dict[str, Any]]:
+    """Yield examples that work with the built-in model, and the plugins' suggestions."""
+    assistant = runtime.get_assistant(None)
+    tools = {tool.name for tool in assistant.tools} if assistant else set()
+    if "demo_clock" in tools:
+        yield CLOCK
+    if CHART["assistant"] in runtime.responders:
+        yield CHART
+    if "demo_book" in tools:
+        yield APPROVAL
+    for question in assistant.suggestions[:3] if assistant else ():
+        yield {"title": {"en": "From a plugin", "zh": "来自插件"}, "en": question, "zh": question}
+
+
+async def report_setup(runtime: Runtime, doors: Sequence[Door], request: Request) -> dict[str, Any]:
+    """Return checks and client snippets; with `doors` in the query, every door is probed too (slow)."""
+    lines = list(check_runtime(runtime))
+    if "doors" in request.query:
+        lines += [line async for line in probe_doors(doors, request)]
+    return {
+        "lines": [line.to_dict() for line in lines],
+        "clients": list(list_client_snippets(request.base, bool(request.headers.get("authorization")))),
+    }
+
+
+def check_runtime(runtime: Runtime) -> Iterator[CheckResult]:
+    # Lazy: the doctor's imports are heavy.
+    from rightseat.doctor.result import broken, good, skipped
+    from rightseat.doctor.setup import check_extras, check_python
+
+    yield check_python()
+    if runtime.ready:
+        yield good("ready", "new questions are answered")
+    else:
+        yield broken("ready", "a model is not there yet", "look at the server's log")
+    yield good("assistants", ", ".join(runtime.responders))
+    for name in runtime.responders:
+        agent = runtime.responders.find_agent(name)
+        if agent is not None and agent.unavailable_reason:
+            yield broken(f"agent {name}", agent.unavailable_reason, f"start it, or change [agents.{name}]")
+    for one in runtime.plugins.loaded.values() if runtime.plugins else ():
+        errors = [found for found in one.plugin.problems if found.gravity == "error"]
+        if errors:
+            yield broken(
+                f"plugin {one.plugin.id}", str(errors[0]), f"rightseat plugins check {one.plugin.id}"
+            )
+        else:
+            yield good(f"plugin {one.plugin.id}", f"{len(one.tools)} tools")
+    if (PLAYGROUND_DIR / "vendor" / "echarts.js").is_file():
+        yield good("charts", "ECharts is here")
+    else:
+        yield skipped("charts", "ECharts is not here: charts are shown as tables", "make assets")
+    yield from check_extras(None)
+
+
+async def probe_doors(doors: Sequence[Door], request: Request) -> AsyncIterator[CheckResult]:
+    from rightseat.doctor.client import ProbeClient
+    from rightseat.doctor.running_server import run_probes
+
+    key = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
+    async with ProbeClient(request.base, key or None) as client:
+        for door in doors:
+            async for line in run_probes(client, door.name, door.probes):
+                yield line
+
+
+def list_client_snippets(base: str, needs_key: bool) -> Iterator[dict[str, str]]:
+    """Yield snippets with this server's URL; the key appears as an environment variable."""
+    key = "$RIGHTSEAT_KEY"
+    header = f' headers={{{{ Authorization: "Bearer {key}" }}}}' if needs_key else ""
+    yield {"name": "CopilotKit (React)", "line": f'<CopilotKit runtimeUrl="{base}/copilotkit"{header}>'}
+    yield {"name": "OpenBB Workspace", "line": f"Agents → Add Agent → {base}"}
+    yield {
+        "name": "OpenAI (Python)",
+        "line": f'OpenAI(base_url="{base}/v1", api_key="{key if needs_key else "none"}")',
+    }
+    more = f', headers: {{ Authorization: "Bearer {key}" }}' if needs_key else ""
+    yield {"name": "AG-UI (JavaScript)", "line": f'new HttpAgent({{ url: "{base}/agui/default"{more} }})'}
+    bearer = f' --header "Authorization: Bearer {key}"' if needs_key else ""
+    yield {
+        "name": "MCP (Claude Code)",
+        "line": f"claude mcp add --transport http rightseat {base}/mcp{bearer}",
+    }
+    authorization = f" -H 'Authorization: Bearer {key}'" if needs_key else ""
+    body = '{"messages":[{"role":"user","content":"Hello"}]}'
+    posted = f"-H 'content-type: application/json' -d '{body}'"
+    yield {"name": "curl", "line": f"curl {base}/v1/chat/completions{authorization} {posted}"}

@@ -1,0 +1,24 @@
+"""Suggestions for misspelled names."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def closest_match(word: str, known: Iterable[str]) -> str | None:
+    matches = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return matches[0] if matches else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return a sentence that suggests the closest name, or lists all names if none is close."""
+    names = list(known)
+    match = closest_match(word, names)
+    return f"Did you mean {match!r}?" if match else f"Known: {', '.join(names)}."
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate the tokens of a text, rather too many: one per 4 characters, one per CJK character."""
+    wide = sum(char > "\u2e7f" for char in text) if not text.isascii() else 0
+    return wide + (len(text) - wide + 3) // 4

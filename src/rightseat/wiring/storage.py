@@ -1,0 +1,85 @@
+"""Storage from [store]: data folder, store and thread runs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from rightseat.config.settings import Config
+from rightseat.runtime.threads import RunLimits, ThreadRuns
+from rightseat.types.stores import Store
+from rightseat.types.threads import Retention, ThreadStore
+from rightseat.wiring.registry import find
+
+SQLITE = "sqlite"
+
+
+def data_folder(config: Config, env: Mapping[str, str] | None = None, platform: str = sys.platform) -> Path:
+    """Return the data folder: [store] path, RIGHTSEAT_DATA, systemd's StateDirectory, else a folder per
+    configuration file in the platform's user data, so that two servers never share one."""
+    env = os.environ if env is None else env
+    if config.store.path:
+        return config.folder.resolve() / Path(config.store.path).expanduser()
+    for variable in ("RIGHTSEAT_DATA", "STATE_DIRECTORY"):
+        # systemd separates several folders by colons.
+        if named := env.get(variable, "").split(":" if variable == "STATE_DIRECTORY" else "\0")[0]:
+            return Path(named).expanduser().absolute()
+    return user_data_folder(env, platform) / "rightseat" / config_label(config)
+
+
+def user_data_folder(env: Mapping[str, str], platform: str) -> Path:
+    if platform == "win32":
+        return Path(env.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if platform == "darwin":
+        return Path.home() / "Library" / "Application Support"
+    shared = env.get("XDG_DATA_HOME", "")
+    # XDG: a relative path is ignored.
+    return Path(shared) if Path(shared).is_absolute() else Path.home() / ".local" / "share"
+
+
+def config_label(config: Config) -> str:
+    if config.path is None:
+        return "default"
+    path = config.path.resolve()
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", path.parent.name).strip("-")[:40]
+    return f"{name or 'root'}-{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+
+
+def make_retention(config: Config) -> Retention:
+    settings = config.store
+    return Retention(
+        settings.keep_days, settings.max_threads, settings.max_thread_mb << 20, settings.max_mb << 20
+    )
+
+
+def open_store(config: Config, env: Mapping[str, str] | None = None) -> Store:
+    """Open the configured store."""
+    store_class = find("stores", config.store.kind)
+    if config.store.kind == SQLITE:
+        opened: Store = store_class(data_folder(config, env), retention=make_retention(config))
+    elif config.store.kind == "memory":
+        opened = store_class(retention=make_retention(config))
+    else:
+        opened = store_class()
+    return opened
+
+
+def make_thread_runs(config: Config, store: Store) -> ThreadRuns:
+    """Make the thread runs on the store; in memory if the store keeps no threads."""
+    journal = (
+        store
+        if isinstance(store, ThreadStore)
+        else find("stores", "memory")(retention=make_retention(config))
+    )
+    return ThreadRuns(journal, RunLimits(orphan_seconds=config.store.orphan_seconds))
+
+
+def describe_store_location(config: Config, env: Mapping[str, str] | None = None) -> str:
+    """Describe where data is stored, for the start-up card."""
+    if config.store.kind == SQLITE:
+        return str(data_folder(config, env))
+    return "in memory: gone with this process" if config.store.kind == "memory" else config.store.kind
