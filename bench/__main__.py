@@ -50,9 +50,7 @@ def choose(names: Sequence[str] | None, foreign: Sequence[str]) -> list[Peer]:
 
 def parse() -> argparse.Namespace:
     peers = all_peers().values()
-    parser = argparse.ArgumentParser(
-        prog="python -m bench", description="What the doors cost, with peers beside them."
-    )
+    parser = argparse.ArgumentParser(prog="python -m bench", description="What the doors cost, with peers beside them.")
     parser.add_argument("--short", action="store_true", help="a minute and a half, with looser limits")
     parser.add_argument("--peer", action="append", choices=[p.name for p in peers if not p.foreign])
     parser.add_argument(

@@ -96,8 +96,7 @@ def _openbb_heard(frame: Json) -> str:
 
 # As the clients name them; they read parts.
 PARTS = (
-    "application/graphql-response+json, application/graphql+json, application/json, "
-    "text/event-stream, multipart/mixed"
+    "application/graphql-response+json, application/graphql+json, application/json, text/event-stream, multipart/mixed"
 )
 
 
@@ -108,11 +107,7 @@ def document() -> str:
 
 
 def _graphql_ask(prompt: str, streamed: bool) -> Json:
-    message = {
-        "id": "1",
-        "createdAt": "2026-11-15T00:02:24.520Z",
-        "textMessage": {"content": prompt, "role": "user"},
-    }
+    message = {"id": "1", "createdAt": "2026-11-15T00:02:24.520Z", "textMessage": {"content": prompt, "role": "user"}}
     data = {
         "agentStates": [],
         "context": [],
@@ -142,7 +137,5 @@ OPENAI = Door("openai", "/v1/chat/completions", _openai_ask, _openai_heard, whol
 AGUI = Door("agui", "/agui/default", _agui_ask, _agui_heard, whole=False)
 OPENBB = Door("openbb", "/v1/query", _openbb_ask, _openbb_heard, whole=False)
 GRAPHQL = Door("graphql", "/copilotkit", _graphql_ask, _graphql_heard, whole=False, accept=PARTS)
-COPILOTKIT = Door(
-    "copilotkit", "/copilotkit/agent/default/run", _agui_ask, _agui_heard, whole=False, detached=True
-)
+COPILOTKIT = Door("copilotkit", "/copilotkit/agent/default/run", _agui_ask, _agui_heard, whole=False, detached=True)
 DOORS = {door.name: door for door in (OPENAI, AGUI, OPENBB, GRAPHQL, COPILOTKIT)}

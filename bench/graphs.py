@@ -22,8 +22,7 @@ ASKED, SAID, WORD = "hello", "You said hello.", " said"
 RUN = RECORDED["frames"][0][1]["run_id"]
 JSON_HEAD = "HTTP/1.1 {} Status\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n"
 HEAD = (
-    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Location: {}\r\n"
-    "Transfer-Encoding: chunked\r\n\r\n"
+    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Location: {}\r\nTransfer-Encoding: chunked\r\n\r\n"
 )
 THREAD = re.compile(r"/threads/([0-9a-f-]{36})(/state|/history|/runs/stream)?")
 
@@ -31,9 +30,7 @@ THREAD = re.compile(r"/threads/([0-9a-f-]{36})(/state|/history|/runs/stream)?")
 def told(value: Any, order: Order) -> str:
     """What was recorded, with the ordered words in the place of those that were said then."""
     text = json.dumps(value, separators=(",", ":"))
-    return text.replace(json.dumps(SAID), json.dumps(order.text)).replace(
-        json.dumps(ASKED), json.dumps(order.prompt)
-    )
+    return text.replace(json.dumps(SAID), json.dumps(order.text)).replace(json.dumps(ASKED), json.dumps(order.prompt))
 
 
 @cache

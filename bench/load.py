@@ -34,9 +34,7 @@ class Order:
     def check(self, text: str) -> None:
         """Raises Wrong unless every token is there once and in its place."""
         if text != self.text:
-            raise Wrong(
-                f"stream {self.stream}: {len(text)} characters instead of {len(self.text)}: {text[-200:]!r}"
-            )
+            raise Wrong(f"stream {self.stream}: {len(text)} characters instead of {len(self.text)}: {text[-200:]!r}")
 
 
 def token(i: int) -> str:

@@ -54,9 +54,7 @@ def anthropic(url: str) -> Ask:
 
     async def ask() -> int:
         asked = [{"role": "user", "content": [{"type": "text", "text": "Hello"}]}]
-        stream = await client.messages.create(
-            model="claude-opus-5-5", messages=asked, max_tokens=1000, stream=True
-        )
+        stream = await client.messages.create(model="claude-opus-5-5", messages=asked, max_tokens=1000, stream=True)
         kind = "content_block_delta"
         return sum([found.delta.text.count("w") async for found in stream if found.type == kind])
 

@@ -41,9 +41,7 @@ HEADS = ("measure", "peer", "unit", "rounds", "median", "× floor", "limit", "")
 def table(rows: Sequence[Row]) -> str:
     lines = [HEADS, *(cells(row) for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(HEADS))]
-    return "\n".join(
-        "  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines
-    )
+    return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
 
 
 def cells(row: Row) -> tuple[str, ...]:

@@ -60,9 +60,7 @@ async def main() -> None:
     host, port = to.hostname, to.port
     assert host is not None
     assert port is not None
-    server = await asyncio.get_running_loop().create_server(
-        lambda: Front(host, port), "127.0.0.1", 0, backlog=1024
-    )
+    server = await asyncio.get_running_loop().create_server(lambda: Front(host, port), "127.0.0.1", 0, backlog=1024)
     await announce(server)
 
 

@@ -36,13 +36,7 @@ class Stage:
         return make_server(peer, self.upstream, self.peer_cores)
 
     async def drive(
-        self,
-        scenario: str,
-        peer: Peer,
-        door: Door,
-        patience: float,
-        server: Server | None = None,
-        **more: Any,
+        self, scenario: str, peer: Peer, door: Door, patience: float, server: Server | None = None, **more: Any
     ) -> Any:
         """Runs the scenario's `drive` in a process of its own, and gives back what it found."""
         server = server or self.servers[peer.name]
@@ -86,9 +80,7 @@ def label(peer: Peer, door: Door) -> str:
 
 
 def make_server(peer: Peer, upstream: str, peer_cores: set[int] | None) -> Server:
-    return Server(
-        command=peer.command(upstream), env=peer.env(upstream), cores=peer_cores, patience=peer.patience
-    )
+    return Server(command=peer.command(upstream), env=peer.env(upstream), cores=peer_cores, patience=peer.patience)
 
 
 @contextlib.asynccontextmanager
@@ -102,7 +94,6 @@ async def open_stage(peers: Sequence[Peer], *, short: bool) -> AsyncIterator[Sta
         line = [sys.executable, "-m", "bench.upstream"]
         upstream = await stack.enter_async_context(Server(command=line, env=OWN_ENV, cores=own))
         servers = {
-            peer.name: await stack.enter_async_context(make_server(peer, upstream.url, theirs))
-            for peer in peers
+            peer.name: await stack.enter_async_context(make_server(peer, upstream.url, theirs)) for peer in peers
         }
         yield Stage(short, upstream.url, peers, servers, theirs)

@@ -62,13 +62,7 @@ def batches(tokens: int) -> list[bytes]:
 def whole(order: Order) -> bytes:
     message = {"role": "assistant", "content": order.text}
     choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
-    value = {
-        "id": "chatcmpl-bench",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "bench",
-        "choices": choices,
-    }
+    value = {"id": "chatcmpl-bench", "object": "chat.completion", "created": 1, "model": "bench", "choices": choices}
     body = json.dumps(value).encode()
     return JSON_HEAD % len(body) + body
 

@@ -42,9 +42,7 @@ def find_marks(folder: Path) -> Iterator[Mark]:
                 for decorator in node.decorator_list:
                     place = f"{path.relative_to(folder.parent).as_posix()}:{decorator.lineno}"
                     for demand in marked_demands(decorator):
-                        yield Mark(
-                            demand, place if node.name.lower().startswith("test") else f"{place} (no test)"
-                        )
+                        yield Mark(demand, place if node.name.lower().startswith("test") else f"{place} (no test)")
 
 
 def marked_demands(decorator: ast.expr) -> list[str]:
@@ -52,8 +50,7 @@ def marked_demands(decorator: ast.expr) -> list[str]:
     if not isinstance(decorator, ast.Call) or ast.unparse(decorator.func) != "pytest.mark.demand":
         return []
     return [
-        arg.value if isinstance(arg, ast.Constant) and isinstance(arg.value, str) else ""
-        for arg in decorator.args
+        arg.value if isinstance(arg, ast.Constant) and isinstance(arg.value, str) else "" for arg in decorator.args
     ] or [""]
 
 

@@ -75,9 +75,7 @@ def problems(
     yield from stale(root, declared, used, families, unimported)
 
 
-def undeclared(
-    name: str, uses: list[Import], declared: Declared, families: Mapping[str, str]
-) -> Iterator[str]:
+def undeclared(name: str, uses: list[Import], declared: Declared, families: Mapping[str, str]) -> Iterator[str]:
     if name not in declared.all:
         yield f"{name} is not declared, but imported by {places(uses)}: add it to pyproject.toml"
         return
@@ -94,10 +92,7 @@ def undeclared(
 
 
 def unused(
-    declared: Declared,
-    used: Mapping[str, list[Import]],
-    families: Mapping[str, str],
-    unimported: Mapping[str, str],
+    declared: Declared, used: Mapping[str, list[Import]], families: Mapping[str, str], unimported: Mapping[str, str]
 ) -> Iterator[str]:
     advice = "imports it: delete it, or add to UNIMPORTED in checks/dependencies.py what uses it"
     for name in sorted(declared.main - used.keys() - unimported.keys()):

@@ -22,9 +22,7 @@ COLOURS = "colours.css"
 ICON = "icon.svg"
 PLAYGROUND = ROOT / "src" / "rightseat" / "server" / "playground" / "page"
 LINK = re.compile(r"(?<=\]\()(?P<path>[^()\s#:]+)(?P<anchor>#[^()\s]*)?(?=\))")
-LOADED = re.compile(
-    r"<(?:script|link|img|iframe|source)\b[^>]*?\b(?:src|href)=[\"']?((?:https?:)?//[^\s\"'>]+)"
-)
+LOADED = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*?\b(?:src|href)=[\"']?((?:https?:)?//[^\s\"'>]+)")
 NOTE = re.compile(r"\A<!--.*?-->\s*", re.DOTALL)
 TOKENS = re.compile(r'^:root(?P<dark>\[data-theme="dark"\])? \{\n(?P<lines>.*?)^\}', re.MULTILINE | re.DOTALL)
 
@@ -128,9 +126,7 @@ def on_files(files: Any, config: Any) -> Any:
     for path in sorted({*find_outside(named), *(name for name in named if not name.startswith(DOCS))}):
         if path != LLMS:
             level = InclusionLevel.NOT_IN_NAV
-            files.append(
-                File.generated(config, to_site(path), abs_src_path=str(ROOT / path), inclusion=level)
-            )
+            files.append(File.generated(config, to_site(path), abs_src_path=str(ROOT / path), inclusion=level))
     files.append(File.generated(config, ICON, abs_src_path=str(PLAYGROUND / ICON)))
     colours = read_colours((PLAYGROUND / "style.css").read_text(encoding="utf-8"))
     files.append(File.generated(config, COLOURS, content=colours))

@@ -56,9 +56,7 @@ class Undocumented(Exception):
 
 
 def kinds() -> list[type[RightseatError]]:
-    found = [
-        kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, RightseatError)
-    ]
+    found = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, RightseatError)]
     twice = [code for code, count in Counter(kind.code for kind in found).items() if count > 1]
     missing = [f"{kind.__name__} {kind.status}" for kind in found if not operations.get_meaning(kind)]
     if twice:
@@ -94,9 +92,7 @@ def page(kind: type[RightseatError]) -> str:
     ]
     lines = [f"| {' | '.join(row)} |" for row in rows]
     table = ["| door | before an answer begins | in the middle of one |", "|---|---|---|", *lines]
-    return "\n".join(
-        [operations.format_error_page(kind), "## How each door shows it", "", *table, "", ALL, ""]
-    )
+    return "\n".join([operations.format_error_page(kind), "## How each door shows it", "", *table, "", ALL, ""])
 
 
 ALL = "[All errors](../errors.md)"

@@ -58,9 +58,7 @@ def indexes() -> dict[str, str]:
 
 def cache_options() -> tuple[str, ...]:
     """Return uv's option for a home whose cache cannot be written: uv would not install anything."""
-    folder = Path(
-        os.environ.get("UV_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    )
+    folder = Path(os.environ.get("UV_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:

@@ -44,8 +44,7 @@ def tables(kind: type[Struct] = settings.Config, prefix: str = "") -> Iterator[T
     """Every table that a file may have, in the order of the settings."""
     for name, hint in get_type_hints(kind).items():
         found = next(
-            (one for one in (hint, *get_args(hint)) if isinstance(one, type) and issubclass(one, Struct)),
-            None,
+            (one for one in (hint, *get_args(hint)) if isinstance(one, type) and issubclass(one, Struct)), None
         )
         if found is None:
             continue
@@ -88,9 +87,7 @@ def word(kind: Any) -> str:
 
 def bounds(meta: Meta) -> str:
     named = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
-    return ", ".join(
-        f"{text} {getattr(meta, name)}" for name, text in named.items() if getattr(meta, name) is not None
-    )
+    return ", ".join(f"{text} {getattr(meta, name)}" for name, text in named.items() if getattr(meta, name) is not None)
 
 
 def default(field: msgspec.structs.FieldInfo) -> str:
@@ -127,9 +124,7 @@ def config_page() -> str:
 def cli_page() -> str:
     command = typer.main.get_command(cli.app)
     parts = [f"{NOTE}\n# The commands\n"]
-    root = command.make_context(
-        "rightseat", [], resilient_parsing=True, max_content_width=WIDTH, terminal_width=WIDTH
-    )
+    root = command.make_context("rightseat", [], resilient_parsing=True, max_content_width=WIDTH, terminal_width=WIDTH)
     assert hasattr(command, "commands")
     parts.append(f"```text\n{command.get_help(root).strip()}\n```\n")
     parts += commands(command, root)
@@ -188,9 +183,7 @@ def main(arguments: list[str]) -> int:
                 place.unlink()
         print(f"{len(old)} of {len(pages)} pages written anew")
         return 0
-    print(
-        f"stale: {', '.join(old)}. Run: make reference" if old else f"{len(pages)} pages are as the code is"
-    )
+    print(f"stale: {', '.join(old)}. Run: make reference" if old else f"{len(pages)} pages are as the code is")
     return 1 if old else 0
 
 

@@ -30,9 +30,7 @@ from rightseat.config import secret
 from tests.kit import embedded
 from tests.kit.rounds import rounds
 
-settings.register_profile(
-    "rightseat", derandomize=True, deadline=None, database=None, max_examples=rounds(100)
-)
+settings.register_profile("rightseat", derandomize=True, deadline=None, database=None, max_examples=rounds(100))
 settings.load_profile("rightseat")
 
 # Transports and servers that were told to stop may need a few turns of the loop to do so.

@@ -74,9 +74,7 @@ class Calls:
         wording = draw.one(list(wishes))
         asked = fill(wording if zh else imperative(draw, wording), filled)
         shown = Shown(draw, tools, zh)
-        made = [
-            call(shown.name(tool), shown.arguments(tool, v), n) for n, v in enumerate((filled.values, other))
-        ]
+        made = [call(shown.name(tool), shown.arguments(tool, v), n) for n, v in enumerate((filled.values, other))]
         return self._example("calls", shown, (text_message("user", asked),), zh=zh, calls=tuple(made))
 
     def two(self, language: str) -> Example | None:
@@ -112,17 +110,13 @@ class Calls:
         made = call(shown.name(tool), shown.arguments(tool, filled.values))
         messages = (
             *exchange(asked, [made], [draw.one(['{"status": "ok"}', "OK", '{"result": "done"}'])]),
-            text_message(
-                "assistant", "好的，已完成。" if zh else draw.one(["Done.", "That is done.", "Here it is."])
-            ),
+            text_message("assistant", "好的，已完成。" if zh else draw.one(["Done.", "That is done.", "Here it is."])),
             text_message("user", draw.one(AGAIN_ZH if zh else AGAIN).format(words)),
         )
         more = call(shown.name(tool), shown.arguments(tool, {**filled.values, index: value}), 1)
         return self._example("again", shown, messages, zh=zh, calls=(more,))
 
-    def _example(
-        self, skill: str, shown: Shown, messages: tuple[Message, ...], *, zh: bool, **answer: Any
-    ) -> Example:
+    def _example(self, skill: str, shown: Shown, messages: tuple[Message, ...], *, zh: bool, **answer: Any) -> Example:
         return Example(skill, tuple(shown.specs), messages, zh=zh, **answer)
 
 

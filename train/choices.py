@@ -76,9 +76,7 @@ class Choices:
         names = self._named(steps)
         specs = tuple(ToolSpec(names[id(one)], draw.one(one.descriptions), NOTHING) for one in steps)
         text = ("" if zh else draw.one(LEADS)) + draw.one(step.texts)
-        return Example(
-            "choice", specs, (text_message("user", text),), calls=(call(names[id(step)], {}),), zh=zh
-        )
+        return Example("choice", specs, (text_message("user", text),), calls=(call(names[id(step)], {}),), zh=zh)
 
     def by_schema(self, zh: bool) -> Example:
         """The same as a question whose answer is one of the names: as structured output asks it."""
@@ -102,9 +100,7 @@ class Choices:
         shown = Shown(draw, tools, zh)
         steps = tuple(ToolSpec(spec.name, spec.description or spec.name, NOTHING) for spec in shown.specs)
         text = question(draw, tool, values(draw, tool, zh), language)
-        return Example(
-            "choice", steps, (text_message("user", text),), calls=(call(shown.name(tool), {}),), zh=zh
-        )
+        return Example("choice", steps, (text_message("user", text),), calls=(call(shown.name(tool), {}),), zh=zh)
 
     def _steps(self, zh: bool) -> tuple[list[Step], Step]:
         draw, known = self.draw, self.zh if zh else self.en

@@ -12,9 +12,7 @@ HERE = Path(__file__).parent
 DATA = HERE / "data"
 T = TypeVar("T")
 LETTERS = "ABCDEFGHIJKLMNOPRSTUVWXYZ"
-COMMON = "".join(
-    bytes((row, cell)).decode("gb2312") for row in range(0xB0, 0xD7) for cell in range(0xA1, 0xFF)
-)
+COMMON = "".join(bytes((row, cell)).decode("gb2312") for row in range(0xB0, 0xD7) for cell in range(0xA1, 0xFF))
 """The Chinese characters in daily use, by the first level of GB 2312."""
 
 

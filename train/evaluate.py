@@ -61,11 +61,7 @@ class Seen:
         """Words with all that was wanted, and no call. The result itself, written out again, is no answer."""
         text = self.text.lower()
         echoed = "tool_response" in text or text.lstrip().startswith(("{", "[", "|"))
-        return (
-            not self.calls
-            and not echoed
-            and all(any(_in(w.lower(), text) for w in one) for one in self.item.words)
-        )
+        return not self.calls and not echoed and all(any(_in(w.lower(), text) for w in one) for one in self.item.words)
 
     @property
     def right(self) -> bool:
@@ -76,9 +72,7 @@ class Seen:
 
 def _in(word: str, text: str) -> bool:
     """A number must not be a part of another one."""
-    return (
-        bool(re.search(rf"(?<![\d.]){re.escape(word)}(?![\d])", text)) if word[0].isdigit() else word in text
-    )
+    return bool(re.search(rf"(?<![\d.]){re.escape(word)}(?![\d])", text)) if word[0].isdigit() else word in text
 
 
 def _key(call: tuple[str, Any]) -> str:
@@ -133,11 +127,7 @@ def _take(seen: Seen, made: Sequence[tuple[str, str]]) -> None:
         except ValueError:
             value = None
         seen.calls.append((name, value))
-        if (
-            name not in schemas
-            or value is None
-            or get_validator(schemas[name]).find_problem(value) is not None
-        ):
+        if name not in schemas or value is None or get_validator(schemas[name]).find_problem(value) is not None:
             seen.valid = False
 
 
@@ -237,9 +227,7 @@ HEADS = [
 def missed(one: Seen) -> str:
     made = "; ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in one.calls)
     words = " ".join(one.text.split())
-    return (
-        f"{one.item.skill} [{one.item.set}] {one.item.question} | wanted {one.item.wanted} | {made or words}"
-    )
+    return f"{one.item.skill} [{one.item.set}] {one.item.question} | wanted {one.item.wanted} | {made or words}"
 
 
 def main() -> None:

@@ -37,7 +37,5 @@ def call(name: str, arguments: dict[str, Any], number: int = 0) -> ToolCall:
 
 def exchange(question: str, calls: Sequence[ToolCall], results: Sequence[str]) -> tuple[Message, ...]:
     """A question with the calls it led to and what they gave."""
-    told = (
-        text_message("tool", result, call_id=made.id) for made, result in zip(calls, results, strict=True)
-    )
+    told = (text_message("tool", result, call_id=made.id) for made, result in zip(calls, results, strict=True))
     return (text_message("user", question), text_message("assistant", "", calls=tuple(calls)), *told)

@@ -57,9 +57,7 @@ class Data:
 
 def checked(net: Net, data: Data, device: str) -> float:
     with torch.no_grad():
-        losses = [
-            net.loss(*data.tensors(batch, device)).item() for batch in data.batches(data.checked, 32768)
-        ]
+        losses = [net.loss(*data.tensors(batch, device)).item() for batch in data.batches(data.checked, 32768)]
     return float(sum(losses)) / len(losses)
 
 
@@ -103,9 +101,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--start", type=Path, help="go on from what was fitted before, or from an adapter")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument(
-        "--compile", action="store_true", help="compile the layers; pays from some minutes on"
-    )
+    parser.add_argument("--compile", action="store_true", help="compile the layers; pays from some minutes on")
     given = parser.parse_args()
     torch.manual_seed(given.seed)
     torch.backends.cuda.matmul.allow_tf32 = True

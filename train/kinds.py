@@ -29,12 +29,7 @@ SPANS = {
     30: ("the next month", "the coming month", "the next 30 days"),
     3: ("the next three days", "the long weekend"),
 }
-SPANS_ZH = {
-    7: ("未来一周", "下周", "接下来七天"),
-    14: ("未来两周", "接下来半个月"),
-    1: ("明天",),
-    2: ("这两天",),
-}
+SPANS_ZH = {7: ("未来一周", "下周", "接下来七天"), 14: ("未来两周", "接下来半个月"), 1: ("明天",), 2: ("这两天",)}
 
 
 def whole(draw: Draw, given: str, zh: bool) -> Valued:
@@ -93,9 +88,7 @@ def free(draw: Draw, given: str, zh: bool) -> Valued:
 
 
 def several(draw: Draw, given: str, zh: bool) -> Valued:
-    found = [
-        simple(draw, given, zh).replace("{", "") for _ in range(draw.whole(2, 4) if draw.chance(0.85) else 1)
-    ]
+    found = [simple(draw, given, zh).replace("{", "") for _ in range(draw.whole(2, 4) if draw.chance(0.85) else 1)]
     values = list(dict.fromkeys(found))
     if zh:
         return values, "、".join(values)
@@ -136,9 +129,7 @@ def dates(draw: Draw, given: str, zh: bool) -> Valued:
 def lines(draw: Draw, given: str, zh: bool) -> Valued:
     """An array of objects: articles and how many of each."""
     items = [{"sku": sku(draw, zh), "quantity": draw.whole(1, 20)} for _ in range(draw.whole(1, 3))]
-    said = [
-        f"{item['quantity']}{'件' if zh else draw.one([' x ', ' of ', ' '])}{item['sku']}" for item in items
-    ]
+    said = [f"{item['quantity']}{'件' if zh else draw.one([' x ', ' of ', ' '])}{item['sku']}" for item in items]
     return items, ("和" if zh else " and ").join(said)
 
 

@@ -28,13 +28,7 @@ VAGUE = {
     "time": ["some time", "later", "then"],
     "int num amount money days": ["some", "a few", "several", "a certain number of", "a number of"],
     "text title query song task topic": ["something", "a few words", "this"],
-    "code id sku slug first enum_free service flightno": [
-        "it",
-        "that one",
-        "one of them",
-        "this one",
-        "mine",
-    ],
+    "code id sku slug first enum_free service flightno": ["it", "that one", "one of them", "this one", "mine"],
 }
 VAGUE_ZH = {
     "person email phone object_contact": ["某人", "他", "有人"],
@@ -91,9 +85,7 @@ class Missing:
             hint = self._hint(tool.parameters[lacks].kind, VAGUE_ZH)
             if not wordings or not hint:
                 return None
-            return draw.one(["", "", "请", "麻烦", "帮忙"]) + fill(
-                draw.one(wordings).replace(gap, hint), filled
-            )
+            return draw.one(["", "", "请", "麻烦", "帮忙"]) + fill(draw.one(wordings).replace(gap, hint), filled)
         asks = [(mark, one) for mark, one in tool.asks if gap in one]
         if not asks:
             return None

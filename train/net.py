@@ -53,9 +53,7 @@ class Layer(nn.Module):
             self.register_buffer(name, weight)
             if name not in ADAPTED:
                 continue
-            self.down[name] = nn.Parameter(
-                torch.randn(rank, columns, device=weight.device) / math.sqrt(columns)
-            )
+            self.down[name] = nn.Parameter(torch.randn(rank, columns, device=weight.device) / math.sqrt(columns))
             self.up[name] = nn.Parameter(torch.zeros(rows, rank, device=weight.device))
         self.register_buffer("attn_norm", base[f"blk.{index}.attn_norm.weight"])
         self.register_buffer("ffn_norm", base[f"blk.{index}.ffn_norm.weight"])

@@ -11,11 +11,7 @@ from train.records import Asked
 
 # What tells the keys apart, with the words people have for it.
 SIDES = [
-    [
-        ("morning", "in the morning", "早上"),
-        ("evening", "in the evening", "晚上"),
-        ("noon", "at noon", "中午"),
-    ],
+    [("morning", "in the morning", "早上"), ("evening", "in the evening", "晚上"), ("noon", "at noon", "中午")],
     [("inside", "inside", "里面"), ("outside", "outside", "外面")],
     [("left", "on the left", "左边"), ("right", "on the right", "右边")],
     [("men", "for men", "男士"), ("women", "for women", "女士"), ("children", "for children", "儿童")],

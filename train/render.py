@@ -30,11 +30,7 @@ class Renderer:
     def prompt(self, example: Example) -> str:
         ask = self._ask(example)
         schema = example.schema
-        told = (
-            self.format.describe_tools(ask)
-            if schema is None
-            else self.format.describe_output_schema(schema, ask)
-        )
+        told = self.format.describe_tools(ask) if schema is None else self.format.describe_output_schema(schema, ask)
         messages = self.format.insert_instructions([told], ask)
         rendered: str = self.template.render(messages, control_tokens=ControlTokens(()))
         return rendered

@@ -91,16 +91,9 @@ class Results:
         draw, names = self.draw, [str(row[key]) for row in rows]
         noun = asked.noun or ("项" if zh else "entry")
         if zh:
-            return _asking(
-                asked, draw.one([f"有哪些{noun}？", f"列出{noun}"])
-            ), f"{noun}有：{'、'.join(names)}。"
+            return _asking(asked, draw.one([f"有哪些{noun}？", f"列出{noun}"])), f"{noun}有：{'、'.join(names)}。"
         many = _plural(noun)
-        words = [
-            f"Which {many} are there?",
-            f"list the {many}",
-            f"What {many} have we got?",
-            "Who is on the list?",
-        ]
+        words = [f"Which {many} are there?", f"list the {many}", f"What {many} have we got?", "Who is on the list?"]
         return _asking(asked, draw.one(words)), f"The {many} are {', '.join(names[:-1])} and {names[-1]}."
 
     def _over_all(self, asked: Asked, rows: list[layouts.Row], key: str, zh: bool) -> tuple[Asked, str]:
@@ -108,14 +101,8 @@ class Results:
         numbers = all(isinstance(row[asked.field], int | float) for row in rows)
         if not numbers or draw.chance(0.25):
             plural = _plural(noun)
-            words = (
-                f"有多少{noun}？"
-                if zh
-                else draw.one([f"How many {plural} are there?", f"count the {plural}"])
-            )
-            return _asking(
-                asked, words
-            ), f"共有{len(rows)}个{noun}。" if zh else f"There are {len(rows)} {plural}."
+            words = f"有多少{noun}？" if zh else draw.one([f"How many {plural} are there?", f"count the {plural}"])
+            return _asking(asked, words), f"共有{len(rows)}个{noun}。" if zh else f"There are {len(rows)} {plural}."
         most = draw.chance(0.5)
         best = (max if most else min)(rows, key=lambda row: row[asked.field])
         name, value = best[key], best[asked.field]
@@ -136,9 +123,7 @@ class Results:
         draw = self.draw
         asked = [self.records.asked(zh), self.records.asked(zh)]
         results = [layouts.single(draw, layouts.keyed(draw, one.row, False)) for one in asked]
-        return self._example(
-            "results", asked, results, ("" if zh else " ").join(one.answer for one in asked), zh
-        )
+        return self._example("results", asked, results, ("" if zh else " ").join(one.answer for one in asked), zh)
 
     def compared(self, zh: bool) -> Example | None:
         """The same value of two things, one result each: which is more, or both."""
@@ -161,9 +146,7 @@ class Results:
                 text = draw.one([f"{mine}和{theirs}的{label}各是多少？", f"查{mine}和{theirs}的{label}"])
                 reply = f"{mine}的{label}是{values[0]}，{theirs}的是{values[1]}。"
         elif draw.chance(0.3):
-            text = draw.one(
-                [f"What {label} do {mine} and {theirs} have?", f"{label} of {mine} and of {theirs}?"]
-            )
+            text = draw.one([f"What {label} do {mine} and {theirs} have?", f"{label} of {mine} and of {theirs}?"])
             reply = f"The {label} of {mine} is {values[0]}, that of {theirs} is {values[1]}."
         else:
             words = [
@@ -172,10 +155,7 @@ class Results:
                 f"compare the {label} of {mine} and {theirs}",
             ]
             text, reply = draw.one(words), f"{best} has the higher {label}: {most}."
-        pair = [
-            _asking(asked, text),
-            Asked(**{**asked.__dict__, "subject": theirs, "row": other, "question": ""}),
-        ]
+        pair = [_asking(asked, text), Asked(**{**asked.__dict__, "subject": theirs, "row": other, "question": ""})]
         order = draw.some(list(asked.row), len(asked.row))
         results = [
             layouts.spaced({"name": one.subject} | {key: one.row[key] for key in order if key in one.row})
@@ -190,9 +170,7 @@ class Results:
         if not zh and asked.subject and draw.chance(0.3):
             message = f"{message}: {asked.subject}"
         result = layouts.failed(draw, message)
-        return self._example(
-            "error", [asked], [result], draw.one(SORRY_ZH if zh else SORRY).format(message), zh
-        )
+        return self._example("error", [asked], [result], draw.one(SORRY_ZH if zh else SORRY).format(message), zh)
 
     def nothing(self, zh: bool) -> Example:
         draw, asked = self.draw, self.records.asked(zh)
@@ -216,9 +194,7 @@ class Results:
         plain = draw.chance(0.4)
         row: dict[str, Any] = draw.one([{"status": "ok"}, {"success": True}, {"state": "done"}])
         result = (
-            draw.one(["OK", "Done.", layouts.spaced(row)])
-            if plain
-            else layouts.dumped(draw, {**row, key: reference})
+            draw.one(["OK", "Done.", layouts.spaced(row)]) if plain else layouts.dumped(draw, {**row, key: reference})
         )
         reply = (
             ("好的，已完成。" if zh else "Done.")
@@ -259,9 +235,7 @@ class Results:
             takes = bool(one.argument) and not (listed and draw.chance(0.6))
             properties = {one.argument: {"type": "string"}} if takes else {}
             spec = ToolSpec(
-                name,
-                one.description,
-                {"type": "object", "properties": properties, "required": list(properties)},
+                name, one.description, {"type": "object", "properties": properties, "required": list(properties)}
             )
             if all(other.name != name for other in specs):
                 specs.append(spec)

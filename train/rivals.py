@@ -16,12 +16,7 @@ from train.kinds import drawn
 from train.records import Asked
 
 SUBJECTS = ["code", "code", "first", "slug", "product", "company", "place", "title", "person"]
-ASKED = [
-    "What is the {l} of {s}?",
-    "{l} of {s}?",
-    "tell me the {l} of {s}",
-    "I'd like to know the {l} of {s}.",
-]
+ASKED = ["What is the {l} of {s}?", "{l} of {s}?", "tell me the {l} of {s}", "I'd like to know the {l} of {s}."]
 ASKED_ZH = ["{s}的{l}是多少？", "{s}的{l}？", "查一下{s}的{l}", "请问{s}的{l}是什么？"]
 
 

@@ -100,12 +100,7 @@ class Shown:
     def _obscure(self) -> str:
         draw = self.draw
         return draw.one(
-            [
-                f"fn_{draw.whole(1, 40)}",
-                f"tool_{draw.one('abcdefghij')}",
-                draw.made_up(2),
-                f"f{draw.whole(1, 99)}",
-            ]
+            [f"fn_{draw.whole(1, 40)}", f"tool_{draw.one('abcdefghij')}", draw.made_up(2), f"f{draw.whole(1, 99)}"]
         )
 
     def _styled(self, tool: Tool) -> str:

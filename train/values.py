@@ -8,21 +8,7 @@ from typing import Any
 from train.draw import Draw, plain
 
 Maker = Callable[[Draw, bool], str]
-NUMBERS = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-]
+NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 NUMBERS_ZH = "零一两三四五六七八九十"
 QUOTED = frozenset(["text", "title", "song", "query", "word", "sql", "scene"])
 
@@ -46,18 +32,12 @@ def person(draw: Draw, zh: bool) -> str:
 def host(draw: Draw, zh: bool) -> str:
     firm = f"{draw.word('company_a').lower()}-{draw.word('company_b').lower()}"
     name = draw.one([draw.made_up(2), firm, draw.word("word").lower()])
-    return (
-        draw.one(["", "www.", "shop.", "docs.", "api."])
-        + name
-        + draw.one([".com", ".org", ".io", ".net", ".dev"])
-    )
+    return draw.one(["", "www.", "shop.", "docs.", "api."]) + name + draw.one([".com", ".org", ".io", ".net", ".dev"])
 
 
 def email(draw: Draw, zh: bool) -> str:
     first, last = plain(draw.word("first")), plain(draw.word("last"))
-    who = draw.one(
-        [f"{first}.{last}", f"{first}_{last}", first + draw.digits(2), draw.one(["info", "sales", "hr"])]
-    )
+    who = draw.one([f"{first}.{last}", f"{first}_{last}", first + draw.digits(2), draw.one(["info", "sales", "hr"])])
     firm = f"{draw.word('company_a').lower()}{draw.word('company_b').lower()}.com"
     return f"{who}@{draw.one([firm, draw.made_up(2) + '.io', 'example.com'])}"
 
@@ -71,19 +51,7 @@ def url(draw: Draw, zh: bool) -> str:
 def folder(draw: Draw, zh: bool) -> str:
     root = draw.one(["/", "~/", "./", "", f"/home/{plain(draw.word('first'))}/", "C:\\work\\"])
     name = draw.one(
-        [
-            "src",
-            "docs",
-            "data",
-            "reports",
-            "tests",
-            "photos",
-            "var/log",
-            "projects",
-            "backup",
-            "lib",
-            "invoices",
-        ]
+        ["src", "docs", "data", "reports", "tests", "photos", "var/log", "projects", "backup", "lib", "invoices"]
     )
     return root + name + draw.one(["", f"/{draw.word('tag')}", f"/{draw.digits(4)}"])
 
@@ -182,10 +150,7 @@ def formula(draw: Draw, zh: bool) -> str:
 
 
 def sql(draw: Draw, zh: bool) -> str:
-    columns, table = (
-        draw.one(["*", "count(*)", "name", "id, email"]),
-        draw.one(["users", "orders", "events"]),
-    )
+    columns, table = (draw.one(["*", "count(*)", "name", "id, email"]), draw.one(["users", "orders", "events"]))
     tail = draw.one(["", f" WHERE id = {draw.digits(3)}", f" LIMIT {draw.digits(2)}"])
     return " ".join(["SELECT", columns, "FROM", table]) + tail
 
@@ -247,19 +212,13 @@ MAKERS: dict[str, Maker] = {
     "service": service,
     "version": lambda draw, zh: f"{draw.whole(0, 9)}.{draw.whole(0, 20)}.{draw.whole(0, 12)}",
     "repo": lambda draw, zh: f"{draw.word('company_a').lower()}/{service(draw, zh)}",
-    "branch": lambda draw, zh: (
-        f"{draw.one(['feature/', 'fix/', ''])}{draw.word('tag')}-{draw.word('title_b')}"
-    ),
+    "branch": lambda draw, zh: f"{draw.one(['feature/', 'fix/', ''])}{draw.word('tag')}-{draw.word('title_b')}",
     "dbname": lambda draw, zh: draw.word("service") + draw.one(["", "_db", "_prod"]),
-    "table": lambda draw, zh: (
-        draw.one(["users", "orders", "events", "payments", "logs"]) + draw.one(["", "_old"])
-    ),
+    "table": lambda draw, zh: draw.one(["users", "orders", "events", "payments", "logs"]) + draw.one(["", "_old"]),
     "sql": sql,
     "ip": lambda draw, zh: ".".join(str(draw.whole(1, 254)) for _ in range(4)),
     "phone": phone,
-    "channel": lambda draw, zh: (
-        f"#{draw.one([draw.word('tag'), draw.word('tag') + '-' + draw.word('title_b')])}"
-    ),
+    "channel": lambda draw, zh: f"#{draw.one([draw.word('tag'), draw.word('tag') + '-' + draw.word('title_b')])}",
     "slug": lambda draw, zh: draw.one([f"{draw.word('tag')}-{draw.word('title_b')}", draw.made_up(3)]),
     "flightno": lambda draw, zh: (
         draw.one(["LH", "BA", "AF", "UA", "DL", "EK", "QF", "SQ"]) + draw.digits(draw.whole(3, 4))

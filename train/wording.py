@@ -87,9 +87,7 @@ def question(draw: Draw, tool: Tool, filled: Filled, language: str) -> str:
     if mark == "!":
         text = imperative(draw, wording + "\0")
     elif mark == "?":
-        text = (
-            (capital(wording) if draw.chance(0.75) else wording) + "\0" + ("?" if draw.chance(0.85) else "")
-        )
+        text = (capital(wording) if draw.chance(0.75) else wording) + "\0" + ("?" if draw.chance(0.85) else "")
     else:
         text = capital(wording) + "\0" + draw.one([".", "", "."])
     text = around(draw, fill(text, filled).replace("\0", added))

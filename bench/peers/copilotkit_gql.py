@@ -17,10 +17,5 @@ PEER = Peer(
     lock=LOCK,
     version=partial(node.version, LOCK, "@copilotkit/runtime"),
     patience=60,
-    parts={
-        "CPU per paced token": 1 / 6,
-        "CPU per token, full speed": 1 / 15,
-        "start-up CPU": 1,
-        "idle RSS": 1,
-    },
+    parts={"CPU per paced token": 1 / 6, "CPU per token, full speed": 1 / 15, "start-up CPU": 1, "idle RSS": 1},
 )

@@ -12,12 +12,7 @@ from bench.scenarios import Scenario
 from bench.stage import Stage
 from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.grammar import build_grammar
-from rightseat.models.llamacpp.model import (
-    LlamaCppChatModel,
-    PromptOptions,
-    describe_from_file,
-    parse_template_choice,
-)
+from rightseat.models.llamacpp.model import LlamaCppChatModel, PromptOptions, describe_from_file, parse_template_choice
 from rightseat.models.llamacpp.process import LaunchOptions
 from rightseat.models.llamacpp.servers import ManagedServer
 from rightseat.types.chunks import TextChunk, UsageChunk
@@ -69,9 +64,7 @@ async def drive(job: dict[str, Any]) -> dict[str, list[float]]:
     for number in range(ROUNDS):
         _grammars(found, number)
         with tempfile.TemporaryDirectory() as folder:
-            await _round(
-                LaunchOptions(weights.require_weights(), context=2048, slot_save_path=Path(folder)), found
-            )
+            await _round(LaunchOptions(weights.require_weights(), context=2048, slot_save_path=Path(folder)), found)
     return found
 
 
@@ -95,10 +88,7 @@ async def _round(launch: LaunchOptions, found: dict[str, list[float]]) -> None:
 async def _model(launch: LaunchOptions, *precached: str) -> AsyncIterator[LlamaCppChatModel]:
     manner = PromptOptions(precached_prompts=precached)
     made = LlamaCppChatModel(
-        "local",
-        ManagedServer(launch),
-        describe_from_file(launch.model, parse_template_choice(None)),
-        options=manner,
+        "local", ManagedServer(launch), describe_from_file(launch.model, parse_template_choice(None)), options=manner
     )
     await made.start()
     try:
@@ -120,8 +110,7 @@ async def _added(llama: LlamaCppChatModel) -> float:
     """µs of CPU in this process for a token of an answer, less what reading the engine's own answer takes."""
     question = "Tell a very long story about a pilot, a mountain and a storm."
     prompt = Prompt(
-        messages=(text_message("user", question),),
-        settings=SamplingSettings(max_tokens=TOKENS, temperature=0),
+        messages=(text_message("user", question),), settings=SamplingSettings(max_tokens=TOKENS, temperature=0)
     )
     begun, tokens = time.process_time(), 0
     async for fragment in llama.stream(prompt):
@@ -130,9 +119,7 @@ async def _added(llama: LlamaCppChatModel) -> float:
     _, text = await llama._plan_prompt(prompt)
     engine: Any = llama._server
     begun = time.process_time()
-    async for piece in engine.completion(
-        {"prompt": text, "n_predict": TOKENS, "temperature": 0, "id_slot": 0}
-    ):
+    async for piece in engine.completion({"prompt": text, "n_predict": TOKENS, "temperature": 0, "id_slot": 0}):
         tokens = piece.tokens_predicted
     return (ours - (time.process_time() - begun) / tokens) * 1e6
 
@@ -142,18 +129,14 @@ async def _prompts(llama: LlamaCppChatModel, found: dict[str, list[float]]) -> N
     found["first token, new prompt"].append(await _first(llama, question))
     more = (question, text_message("assistant", "Over the sea."), text_message("user", "How high?"))
     found["first token, next turn"].append(await _first(llama, *more))
-    found["first token, other conversation"].append(
-        await _first(llama, text_message("user", "How much fuel is left?"))
-    )
+    found["first token, other conversation"].append(await _first(llama, text_message("user", "How much fuel is left?")))
 
 
 async def _first(llama: LlamaCppChatModel, *messages: Any, system: str = SYSTEM) -> float:
     """ms until there is text."""
     settings = SamplingSettings(max_tokens=2, temperature=0)
     begun, first = time.perf_counter(), 0.0
-    async for fragment in llama.stream(
-        Prompt(messages=(text_message("system", system), *messages), settings=settings)
-    ):
+    async for fragment in llama.stream(Prompt(messages=(text_message("system", system), *messages), settings=settings)):
         if isinstance(fragment, TextChunk) and not first:
             first = (time.perf_counter() - begun) * 1e3
     return first

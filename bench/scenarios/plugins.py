@@ -65,9 +65,7 @@ async def drive(job: dict[str, Any]) -> list[list[float]]:
     They are asked by turns, a few questions at a time: what else happens on the machine meets both alike.
     """
     few = Asked(job["url"], job["pid"], [await Kept.to(job["url"]) for _ in range(CONNECTIONS)])
-    many = Asked(
-        job["many_url"], job["many_pid"], [await Kept.to(job["many_url"]) for _ in range(CONNECTIONS)]
-    )
+    many = Asked(job["many_url"], job["many_pid"], [await Kept.to(job["many_url"]) for _ in range(CONNECTIONS)])
     try:
         for server in (few, many):
             await server.ask(5, job)

@@ -39,9 +39,7 @@ async def desk() -> AsyncIterator[tuple[Server, Api]]:
     with tempfile.TemporaryDirectory() as folder:
         async with api() as made:
             plugins = written(Path(folder) / "plugins", made.url)
-            config = (
-                f'[models.default]\nspec = "local"\n[[plugins]]\npath = "{plugins}"\nallow = ["127.0.0.1"]\n'
-            )
+            config = f'[models.default]\nspec = "local"\n[[plugins]]\npath = "{plugins}"\nallow = ["127.0.0.1"]\n'
             env = {"RIGHTSEAT_CACHE": str(weights.cache_folder())}
             async with Server(config=config, env=env, patience=5 * STUCK) as server:
                 yield server, made
@@ -49,11 +47,7 @@ async def desk() -> AsyncIterator[tuple[Server, Api]]:
 
 async def ask(server: Server, made: Api, question: Question) -> Seen:
     made.asked.clear()
-    body = {
-        "messages": [{"role": "user", "content": question.text}],
-        "temperature": 0,
-        "max_tokens": 160,
-    }
+    body = {"messages": [{"role": "user", "content": question.text}], "temperature": 0, "max_tokens": 160}
     async with Client(server.url, patience=5 * STUCK) as client:
         await client.post("/v1/chat/completions", body)
         await client.head()

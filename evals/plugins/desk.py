@@ -44,13 +44,7 @@ def get(description: str, name: str, place: str, about: str, example: str) -> di
         "description": about,
         "schema": {"type": "string", "minLength": 1, "maxLength": 40, "example": example},
     }
-    return {
-        "get": {
-            "description": description,
-            "parameters": [parameter],
-            "responses": {"200": {"description": ""}},
-        }
-    }
+    return {"get": {"description": description, "parameters": [parameter], "responses": {"200": {"description": ""}}}}
 
 
 PLUGINS: dict[str, dict[str, Any]] = {
@@ -103,9 +97,7 @@ async def api() -> AsyncIterator[Api]:
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         query = scope["query_string"].decode()
-        made.asked.append(
-            f"{scope['method']} {unquote(scope['path'])}{'?' + unquote(query) if query else ''}"
-        )
+        made.asked.append(f"{scope['method']} {unquote(scope['path'])}{'?' + unquote(query) if query else ''}")
         found = answer(scope["path"], parse_qs(query))
         status = 200 if found is not None else 404
         body = json.dumps(found if found is not None else {"detail": "There is none of that name."}).encode()

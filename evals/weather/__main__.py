@@ -16,17 +16,7 @@ from evals.weather.cases import CURRENT, FORECAST, QUESTIONS, SEED, WORDS, Quest
 
 PAGE = Path(__file__).resolve().parents[2] / "evals" / "local.md"
 BEGIN = "<!-- figures: written by make eval -->"
-HEADINGS = (
-    "asked",
-    "answers",
-    "calls",
-    "valid",
-    "right tool",
-    "and arguments",
-    "words",
-    "broken",
-    "median s",
-)
+HEADINGS = ("asked", "answers", "calls", "valid", "right tool", "and arguments", "words", "broken", "median s")
 TIGHT = (8, 16, 24, 32, 48, 64)
 
 
@@ -96,9 +86,7 @@ async def others(ask: Ask) -> list[Row]:
     tight = Row(f"required, max_tokens {TIGHT[0]} to {TIGHT[-1]}")
     for number, question in enumerate(QUESTIONS):
         most = TIGHT[number % len(TIGHT)]
-        await tight.ask(
-            ask, {**asked(question.text, "required"), "max_tokens": most, "stream": bool(number % 2)}
-        )
+        await tight.ask(ask, {**asked(question.text, "required"), "max_tokens": most, "stream": bool(number % 2)})
     return [words, tight]
 
 
@@ -107,9 +95,7 @@ async def seed(ask: Ask) -> tuple[Row, list[str]]:
     for request in SEED:
         seen = await row.ask(ask, request)
         said = "; ".join(f"{name} {arguments}" for name, arguments in seen.calls) or seen.content
-        lines.append(
-            f"- {request['messages'][-1]['content']} → {seen.finish}: {' '.join(said.split())[:300]}"
-        )
+        lines.append(f"- {request['messages'][-1]['content']} → {seen.finish}: {' '.join(said.split())[:300]}")
     return row, lines
 
 

@@ -18,10 +18,7 @@ _DAYS: Json = {"num_days": {"type": "integer", "description": "The number of day
 
 def function(name: str, description: str, properties: Json) -> Json:
     schema = {"type": "object", "properties": properties, "required": [*properties]}
-    return {
-        "type": "function",
-        "function": {"name": name, "description": description, "parameters": schema},
-    }
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
 
 
 TOOLS = [
@@ -85,10 +82,7 @@ _CAREFUL = (
 SEED: tuple[Json, ...] = (
     {
         "tools": TOOLS,
-        "messages": [
-            {"role": "system", "content": _CAREFUL},
-            {"role": "user", "content": QUESTIONS[10].text},
-        ],
+        "messages": [{"role": "system", "content": _CAREFUL}, {"role": "user", "content": QUESTIONS[10].text}],
     },
     {
         "messages": [{"role": "user", "content": "What is 15315*3/55 ?"}],

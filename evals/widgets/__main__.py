@@ -35,9 +35,7 @@ async def added(url: str) -> list[str]:
         seen = await ask_over(url, one)
         found.append((seen.calls, says(seen.text, one.number)))
         said = " ".join(seen.text.split())[:120].replace("|", "/")
-        rows.append(
-            f"| {one.text} | {one.name} | {seen.calls} | {'yes' if found[-1][1] else 'no'} | {said} |"
-        )
+        rows.append(f"| {one.text} | {one.name} | {seen.calls} | {'yes' if found[-1][1] else 'no'} | {said} |")
     rates = (
         f"Of {len(found)} questions over data that was added to them: {sum(calls for calls, _ in found)} "
         f"made a function call, {sum(right for _, right in found)} answers hold the number."

@@ -18,12 +18,7 @@ TABLES = {"prices": PRICES, "balance": BALANCE, "weather": WEATHER}
 
 
 def widget(number: int, id: str, name: str, about: str, columns: list[str]) -> dict[str, Any]:
-    symbol = {
-        "name": "symbol",
-        "type": "ticker",
-        "description": "The share's ticker",
-        "current_value": "AAPL",
-    }
+    symbol = {"name": "symbol", "type": "ticker", "description": "The share's ticker", "current_value": "AAPL"}
     return {
         "uuid": f"38181a68-9650-4940-84fb-a3f29c8869f{number}",
         "origin": "OpenBB API",

@@ -359,9 +359,7 @@ class TimedOut(RightseatError):
 @functools.cache
 def errors_by_code() -> dict[str, type[RightseatError]]:
     return {
-        kind.code: kind
-        for kind in globals().values()
-        if isinstance(kind, type) and issubclass(kind, RightseatError)
+        kind.code: kind for kind in globals().values() if isinstance(kind, type) and issubclass(kind, RightseatError)
     }
 
 

@@ -33,9 +33,7 @@ def test_function_cap(tmp_path: Path) -> None:
     assert "long has 61 lines" in found(tmp_path, function(61))[0]
 
 
-@pytest.mark.parametrize(
-    "caught", ["", " Exception", " (ValueError, Exception)", " builtins.BaseException as e"]
-)
+@pytest.mark.parametrize("caught", ["", " Exception", " (ValueError, Exception)", " builtins.BaseException as e"])
 def test_broad_except_is_red_outside_the_boundaries(tmp_path: Path, caught: str) -> None:
     problems = found(tmp_path, guarded(caught))
     assert len(problems) == 1
@@ -44,10 +42,7 @@ def test_broad_except_is_red_outside_the_boundaries(tmp_path: Path, caught: str)
 
 def test_narrow_except_and_boundary_are_fine(tmp_path: Path) -> None:
     assert found(tmp_path, guarded(" ValueError")) == []
-    assert (
-        found(tmp_path, guarded(" Exception").replace("run", "handle_line"), "src/rightseat/tools/child.py")
-        == []
-    )
+    assert found(tmp_path, guarded(" Exception").replace("run", "handle_line"), "src/rightseat/tools/child.py") == []
 
 
 def test_broad_except_in_a_method_is_named_by_its_class(tmp_path: Path) -> None:
@@ -82,8 +77,7 @@ def test_a_listed_function_that_does_not_exist_or_catches_nothing_is_red(
 
 
 @pytest.mark.parametrize(
-    "waiver",
-    ["noqa", "noqa: C901", "noqa: E501, PLR0915", "ruff: noqa", "type: ignore", "mypy: ignore-errors"],
+    "waiver", ["noqa", "noqa: C901", "noqa: E501, PLR0915", "ruff: noqa", "type: ignore", "mypy: ignore-errors"]
 )
 def test_waiver_is_red(tmp_path: Path, waiver: str) -> None:
     assert len(found(tmp_path, f"x = 1  # {waiver}\n")) == 1

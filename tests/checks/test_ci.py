@@ -39,9 +39,7 @@ def sabotaged(tmp_path: Path) -> dict[str, str]:
 
 
 def run_ci(env: dict[str, str], *command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["sh", ".ci/run", *command], cwd=ROOT, env=env, capture_output=True, text=True, check=False
-    )
+    return subprocess.run(["sh", ".ci/run", *command], cwd=ROOT, env=env, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.demand("tests.ci_run_starts_nothing")

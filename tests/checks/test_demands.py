@@ -32,11 +32,7 @@ def folder(tmp_path: Path) -> Path:
 def list_problems(toml: str, path: Path, *marked: str) -> list[str]:
     file = path / "demands.toml"
     file.write_text(toml, encoding="utf-8")
-    return list(
-        demands.find_problems(
-            demands.read_demands(file), [Mark(name, "tests/test_x.py:1") for name in marked]
-        )
-    )
+    return list(demands.find_problems(demands.read_demands(file), [Mark(name, "tests/test_x.py:1") for name in marked]))
 
 
 def test_marks_are_found_on_functions_and_methods(folder: Path) -> None:

@@ -32,8 +32,7 @@ def test_finding(tmp_path: Path, halves: tuple[str, str], what: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["http://127.0.0.1:7777/v1/work/item", "https://a.example/home/page", "sk-test", "./work/x", "~/code"],
+    "text", ["http://127.0.0.1:7777/v1/work/item", "https://a.example/home/page", "sk-test", "./work/x", "~/code"]
 )
 def test_innocent_text(tmp_path: Path, text: str) -> None:
     assert found(tmp_path, text) == []

@@ -49,9 +49,7 @@ def test_what_cannot_be_installed_is_told_apart(
 
 
 @pytest.mark.demand("tests.test_needs_python_package")
-def test_a_cache_that_cannot_be_written_is_done_without(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
     assert packages.cache_options() == ()
     (tmp_path / "file").touch()

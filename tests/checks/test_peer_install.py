@@ -80,9 +80,7 @@ def test_failure_is_retried_and_told_apart(
     assert last.endswith("the index is away")
 
 
-def test_stamp_spares_the_second_install_until_the_lock_changes(
-    peers: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stamp_spares_the_second_install_until_the_lock_changes(peers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, peers / "log", SIGN)
     assert [install.main([]), install.main([])] == [0, 0]
     assert (peers / "log").read_text(encoding="utf-8") == "x"
@@ -139,15 +137,12 @@ def test_what_is_there_is_given(peers: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_what_is_missing_is_a_skip_that_says_how_to_get_it() -> None:
     assert skipped(lambda: need.require(BAG)) == f"Bagpipe is missing: install it {WAY}"
     node = (
-        "Node.js is missing: install it (apt-get install nodejs npm, or your package manager), "
-        "then `make test-peers`"
+        "Node.js is missing: install it (apt-get install nodejs npm, or your package manager), then `make test-peers`"
     )
     assert skipped(lambda: need.require("shiny-js")) == node
 
 
-def test_an_installed_peer_is_of_no_use_without_its_program(
-    peers: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_installed_peer_is_of_no_use_without_its_program(peers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as there:
         use(there, peers / "log", SIGN)
         need.require("shiny-js")
@@ -170,10 +165,7 @@ def test_root_needs_not_ask(root: list[str]) -> None:
     found: list[Path | None] = [None, None, Path("/usr/bin/bagpipe")]
     bag = Program("Bagpipe", ("bagpipe",), lambda: found.pop(0))
     assert need.require(bag) == Path("/usr/bin/bagpipe")
-    assert root == [
-        "apt-get update -qq",
-        "apt-get install -y -qq --no-install-recommends bagpipe",
-    ]
+    assert root == ["apt-get update -qq", "apt-get install -y -qq --no-install-recommends bagpipe"]
     assert skipped(lambda: need.require(BAG)).startswith("Bagpipe is missing: ")
 
 
@@ -203,9 +195,7 @@ def test_an_index_that_is_away_is_said_and_tried_once_for_all_tests(
     for _ in range(2):
         said = skipped(lambda: need.require("shiny-js"))
         assert said.startswith("could not install shiny-js: ")
-        assert said.endswith(
-            "the index is away; look whether its packages can be reached, then `make test-peers`"
-        )
+        assert said.endswith("the index is away; look whether its packages can be reached, then `make test-peers`")
         assert "\n" not in said
     assert (peers / "log").read_text(encoding="utf-8") == "xxx"
 

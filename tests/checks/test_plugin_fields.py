@@ -18,20 +18,9 @@ def rows(language: str) -> list[str]:
 @pytest.mark.demand("plugins.docs_plugins_md_english")
 def test_every_field_is_told_in_both_languages() -> None:
     assert rows("en") == rows("zh")
-    for name in (
-        "id",
-        "name",
-        "description",
-        "predefined_question",
-        "automatic_flow",
-        "auth",
-        "type",
-        "args",
-    ):
+    for name in ("id", "name", "description", "predefined_question", "automatic_flow", "auth", "type", "args"):
         assert name in rows("en")
-    assert {"servers", "paths", "dangerous", "requestBody", "in", "explode", "pattern", "$ref"} <= set(
-        rows("en")
-    )
+    assert {"servers", "paths", "dangerous", "requestBody", "in", "explode", "pattern", "$ref"} <= set(rows("en"))
     assert set(OIDC_KEYS) - set(rows("en")) == {"expires_minutes", "access_token"}
 
 

@@ -12,18 +12,7 @@ import pytest
 from checks import quick
 
 ROOT = Path(__file__).parents[2]
-COPIED = (
-    "src",
-    "tests",
-    "evals",
-    "checks",
-    "bench",
-    "train",
-    "docs",
-    "examples",
-    "pyproject.toml",
-    "README.md",
-)
+COPIED = ("src", "tests", "evals", "checks", "bench", "train", "docs", "examples", "pyproject.toml", "README.md")
 ENGINE = Path("src") / "rightseat" / "engine" / "loop.py"
 
 

@@ -133,8 +133,6 @@ def test_each_test_is_selected_by_one_target(marks: tuple[bool, ...]) -> None:
 
 @pytest.mark.demand("tests.test_test_peers_test")
 def test_the_makefile_and_the_program_have_the_same_targets() -> None:
-    dry = subprocess.run(
-        ["make", "--dry-run", "test-all"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
+    dry = subprocess.run(["make", "--dry-run", "test-all"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     line = next(line for line in dry.splitlines() if "targets.py" in line)
     assert line.split("targets.py ")[1].split() == list(targets.TARGETS)

@@ -52,9 +52,7 @@ def scripts() -> list[Any]:
     return [block for block in all_blocks("python") if not str(block.values[1]).startswith("# src/")]
 
 
-@pytest.mark.demand(
-    "agents.docs_agents_md_docs", "doctor.docs_reader_say_run", "engine.readme_whose_first_screen"
-)
+@pytest.mark.demand("agents.docs_agents_md_docs", "doctor.docs_reader_say_run", "engine.readme_whose_first_screen")
 @pytest.mark.parametrize(("page", "code"), scripts())
 def test_python_runs(page: Path, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = re.match(r"# (\w+)\.py\n", code)
@@ -94,9 +92,7 @@ def configurations() -> list[Any]:
     "openbb.docs_openbb_md_zero",
 )
 @pytest.mark.parametrize(("page", "text"), configurations())
-async def test_configuration_is_valid(
-    page: Path, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_configuration_is_valid(page: Path, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in {"OPENAI_API_KEY", *re.findall(r"env:(\w+)", text)}:
         monkeypatch.setenv(name, "unused")
     (tmp_path / "rightseat.toml").write_text(text, encoding="utf-8")

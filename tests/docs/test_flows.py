@@ -172,11 +172,7 @@ async def test_open_ticket(language: str, tmp_path: Path, api: Target) -> None:
 
 @pytest.mark.demand("flows.docs_flows_md_english")
 async def test_open_ticket_that_fails(language: str, tmp_path: Path, api: Target) -> None:
-    lines = (
-        says('{"id": "h-003", "summary": "No light."}'),
-        says("Nobody is there."),
-        says('{"question_1": "?"}'),
-    )
+    lines = (says('{"id": "h-003", "summary": "No light."}'), says("Nobody is there."), says('{"question_1": "?"}'))
     async with scene(inventory(language, tmp_path), "open_ticket", api, *lines) as play:
         (agree,) = await play.ask("A ticket for h-003: no light.")
         api.replies = [said({"detail": "no technician on duty"}, 409)]
@@ -256,9 +252,7 @@ async def test_ticket_chart(language: str, tmp_path: Path, api: Target) -> None:
 
 @pytest.mark.demand("flows.docs_flows_md_english")
 def test_both_languages_have_the_same_parts(language: str) -> None:
-    marks = [
-        re.findall(r"^(#+|-|\||```\w*|!)", page.read_text("utf-8"), re.MULTILINE) for page in PAGES.values()
-    ]
+    marks = [re.findall(r"^(#+|-|\||```\w*|!)", page.read_text("utf-8"), re.MULTILINE) for page in PAGES.values()]
     assert marks[0] == marks[1]
 
 

@@ -44,9 +44,7 @@ def test_every_page_is_in_it_and_says_what_it_is() -> None:
 
 def test_every_page_is_in_the_index() -> None:
     index = (ROOT / "docs/index.md").read_text(encoding="utf-8")
-    pages = {
-        page.relative_to(ROOT / "docs").as_posix() for page in LISTED if page.is_relative_to(ROOT / "docs")
-    }
+    pages = {page.relative_to(ROOT / "docs").as_posix() for page in LISTED if page.is_relative_to(ROOT / "docs")}
     assert {page for page in pages - {"index.md"} if f"({page})" not in index} == set()
 
 

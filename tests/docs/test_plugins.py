@@ -44,9 +44,7 @@ def test_the_pages_plugin_passes_the_strict_check(page: Path, tmp_path: Path) ->
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_model_sees_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     shown = json.loads(blocks(page, "json")[1])
-    tool = {tool.name: tool for tool in make_operation_tools(written(page, tmp_path), PluginPolicy())}[
-        shown["name"]
-    ]
+    tool = {tool.name: tool for tool in make_operation_tools(written(page, tmp_path), PluginPolicy())}[shown["name"]]
     assert {"name": tool.name, "description": tool.description, "parameters": tool.parameters} == shown
 
 

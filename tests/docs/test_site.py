@@ -43,11 +43,7 @@ def test_warnings_are_errors_and_no_font_is_loaded() -> None:
         ("reference/cli.md", "[a](../config.md)", "[a](../config.md)"),
         ("project/README.md", "![a](docs/img/chart.png)", "![a](../img/chart.png)"),
         ("project/examples/openbb/README.md", "[a](../../docs/openbb.md)", "[a](../../../openbb.md)"),
-        (
-            "index.md",
-            "[a](nowhere.md) [b](http://127.0.0.1/x.md)",
-            "[a](nowhere.md) [b](http://127.0.0.1/x.md)",
-        ),
+        ("index.md", "[a](nowhere.md) [b](http://127.0.0.1/x.md)", "[a](nowhere.md) [b](http://127.0.0.1/x.md)"),
         ("errors.md", "<!-- Written. -->\n\n# Errors", "# Errors"),
     ],
 )
@@ -81,9 +77,7 @@ def test_the_colours_are_the_playgrounds() -> None:
 @pytest.mark.parametrize(
     "loaded", ['<script src="https://cdn.test/a.js">', "<link rel=stylesheet href=//fonts.test/a.css>"]
 )
-def test_a_page_that_loads_from_another_host_is_a_warning(
-    loaded: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_page_that_loads_from_another_host_is_a_warning(loaded: str, caplog: pytest.LogCaptureFixture) -> None:
     page = SimpleNamespace(file=SimpleNamespace(src_uri="index.md"))
     docs_site.on_post_page('<a href="https://x.test/">', page, None)
     assert caplog.text == ""

@@ -208,11 +208,7 @@ def said(frame: Frame) -> str:
     if "choices" in value:
         return "".join(choice["delta"].get("content") or "" for choice in value["choices"])
     # OpenBB's have no type.
-    return (
-        str(value.get("delta", ""))
-        if value.get("type", "TEXT_MESSAGE_CONTENT") == "TEXT_MESSAGE_CONTENT"
-        else ""
-    )
+    return str(value.get("delta", "")) if value.get("type", "TEXT_MESSAGE_CONTENT") == "TEXT_MESSAGE_CONTENT" else ""
 
 
 async def until(true: Callable[[], bool], within: float = STUCK, what: Callable[[], object] = str) -> None:

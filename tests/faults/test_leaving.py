@@ -196,9 +196,7 @@ async def test_a_client_leaves_while_a_child_is_born(stage: Stage, tmp_path: Pat
         stage.upstream.queue(tool("hibernate", f'{{"folder": "{tmp_path}"}}'))
         before = len(stage.upstream.requests)
         async with crowd(stage, STREAMED, "hello", 1) as clients:
-            await until(
-                lambda: len(stage.upstream.requests) > before and stage.upstream.requests[-1].answered
-            )
+            await until(lambda: len(stage.upstream.requests) > before and stage.upstream.requests[-1].answered)
             await asyncio.sleep(delay)
             leave(clients)
         await until(lambda: stage.server.children == [], what=lambda: stage.server.children)

@@ -59,10 +59,7 @@ def held(go: asyncio.Event) -> Reply:
 
 @contextlib.asynccontextmanager
 async def running(grace: float = GRACE) -> AsyncIterator[tuple[Server, Upstream]]:
-    async with (
-        Upstream() as upstream,
-        Server(config=CONFIG.format(up=upstream.url, grace=grace)) as server,
-    ):
+    async with Upstream() as upstream, Server(config=CONFIG.format(up=upstream.url, grace=grace)) as server:
         yield server, upstream
 
 

@@ -297,17 +297,12 @@ async def drained(client: Client) -> bytes:
 @pytest.mark.demand("engine.upstream_rows_fault_matrix")
 @each_face
 @pytest.mark.parametrize(
-    "piece",
-    [frame(chunk({"content": "x" * 500_000})), b": " + b"x" * 500_000 + b"\n\n"],
-    ids=["text", "comments"],
+    "piece", [frame(chunk({"content": "x" * 500_000})), b": " + b"x" * 500_000 + b"\n\n"], ids=["text", "comments"]
 )
 async def test_an_answer_without_end_is_ended(stage: Stage, face: Face, piece: bytes) -> None:
     stage.upstream.reply = endless(piece)
     asked = len(stage.upstream.requests)
-    async with (
-        Peak(lambda: stage.server.rss).watched() as rss,
-        Client(stage.server.url) as client,
-    ):
+    async with Peak(lambda: stage.server.rss).watched() as rss, Client(stage.server.url) as client:
         await face.send(client, "hello")
         await client.head()
         tail = await drained(client)

@@ -52,18 +52,7 @@ NAMES: tuple[str, ...] = (
     "http://127.0.0.1:9/",
 )
 NUMBERS: tuple[float, ...] = (0, -1, 1, 2, 9, 2**31, 2**63, -(2**63) - 1, 2**70, 0.5, -0.0, 1e308, 5e-324)
-OTHERS: tuple[Any, ...] = (
-    None,
-    True,
-    False,
-    [],
-    {},
-    [[]],
-    [None],
-    {"": None},
-    {"type": "text"},
-    {"$ref": "#"},
-)
+OTHERS: tuple[Any, ...] = (None, True, False, [], {}, [[]], [None], {"": None}, {"type": "text"}, {"$ref": "#"})
 HEADERS: tuple[tuple[str, str], ...] = (
     ("Content-Type", "text/plain"),
     ("Content-Type", "application/json; charset=utf-16"),

@@ -29,20 +29,14 @@ WORDS = "add look default user tool function yes {user} ^(a+)+$ #/ http://127.0.
 ODD = ["", "\0", "\r\n\r\n", "a" * 3000, "call_" + "0" * 32 + "_1"]
 TEXTS = st.text(max_size=8) | st.sampled_from([*ODD, *WORDS.split()])
 SCALARS = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-(2**70), 2**70),
-    st.floats(allow_nan=False, allow_infinity=False),
-    TEXTS,
+    st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(allow_nan=False, allow_infinity=False), TEXTS
 )
 FIELDS = """type text role content messages id name function arguments tool_calls toolCalls parameters
 properties $ref pattern enum url source value mimeType resume payload interruptId status tool_call_id
 toolCallId stream model tools tool_choice state"""
 KEYS = st.sampled_from(FIELDS.split()) | TEXTS
 VALUES = st.recursive(
-    SCALARS,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4),
-    max_leaves=12,
+    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=12
 )
 
 
@@ -100,8 +94,7 @@ def bench() -> Iterator[Bench]:
 
 
 many = settings(
-    max_examples=rounds(150),
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=rounds(150), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 paths = pytest.mark.parametrize("path", [CHAT, RUN])
 
@@ -134,9 +127,7 @@ def test_a_valid_request_that_was_mutated(bench: Bench, path: str, data: st.Data
 @paths
 @many
 @given(cut=st.integers(0, 2000), junk=st.binary(max_size=6), length=st.integers(0, 8))
-def test_a_valid_request_with_broken_bytes(
-    bench: Bench, path: str, cut: int, junk: bytes, length: int
-) -> None:
+def test_a_valid_request_with_broken_bytes(bench: Bench, path: str, cut: int, junk: bytes, length: int) -> None:
     whole = json.dumps(VALID_CHAT if path == CHAT else VALID_RUN).encode()
     at = cut % len(whole)
     bench.check(path, whole[:at] + junk + whole[at + length :])
@@ -155,9 +146,7 @@ def test_any_schema_of_a_tool(bench: Bench, path: str, schema: Any) -> None:
 @paths
 @many
 @given(
-    name=st.sampled_from(
-        ["x_thread_id", "x_request_id", "content_type", "origin", "content_encoding", "cookie"]
-    ),
+    name=st.sampled_from(["x_thread_id", "x_request_id", "content_type", "origin", "content_encoding", "cookie"]),
     value=st.text(st.characters(max_codepoint=255), max_size=30),
 )
 def test_any_header(bench: Bench, path: str, name: str, value: str) -> None:

@@ -12,11 +12,7 @@ SCRIPT = {
         {"when": {}, "say": "You said {user}"},
     ]
 }
-TOOL: dict[str, Any] = {
-    "type": "object",
-    "properties": {"a": {"type": "integer", "minimum": 0}},
-    "required": ["a"],
-}
+TOOL: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 0}}, "required": ["a"]}
 VALID_CHAT: dict[str, Any] = {
     "model": "default",
     "stream": True,

@@ -5,19 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from tests.kit.chunks import (
-    DONE,
-    Json,
-    call,
-    call_delta,
-    chunk,
-    dump,
-    frame,
-    text_chunks,
-    usage_chunk,
-    whole,
-    words,
-)
+from tests.kit.chunks import DONE, Json, call, call_delta, chunk, dump, frame, text_chunks, usage_chunk, whole, words
 from tests.kit.connection import Connection, Received
 
 Reply = Callable[[Connection, Received], Awaitable[None]]
@@ -54,9 +42,7 @@ class Answer:
         await connection.chunk(b"")
 
     def frames(self, request: Received | None = None) -> list[bytes]:
-        asked = (
-            request is not None and (request.json.get("stream_options") or {}).get("include_usage") is True
-        )
+        asked = request is not None and (request.json.get("stream_options") or {}).get("include_usage") is True
         frames = [frame(c) for c in self.chunks]
         if self.finish is not None:
             frames.append(frame(chunk({}, self.finish)))
@@ -67,9 +53,7 @@ class Answer:
 
 async def write_json(connection: Connection, status: int, value: object, **headers: str) -> None:
     body = dump(value)
-    await connection.head(
-        status, {"Content-Type": "application/json", "Content-Length": str(len(body)), **headers}
-    )
+    await connection.head(status, {"Content-Type": "application/json", "Content-Length": str(len(body)), **headers})
     await connection.write(body)
 
 
@@ -109,9 +93,7 @@ def _answer(chunks: Sequence[Json], calls: Sequence[Json]) -> Answer:
     return Answer([start, *chunks], {"content": None, "tool_calls": list(calls)}, "tool_calls")
 
 
-def tool(
-    name: str = "add", arguments: str = '{"a": 2, "b": 3}', id: str = "up_1", preface: str = ""
-) -> Answer:
+def tool(name: str = "add", arguments: str = '{"a": 2, "b": 3}', id: str = "up_1", preface: str = "") -> Answer:
     """One call, its arguments in pieces of four characters; `preface` is text before it."""
     pieces = [arguments[i : i + 4] for i in range(0, len(arguments), 4)]
     opening = [chunk({"content": preface})] if preface else []
@@ -133,9 +115,7 @@ TWO = (("add", '{"a": 2, "b": 3}'), ("add", '{"a": 40, "b": 2}'))
 
 def tools_one_chunk() -> Answer:
     (n1, a1), (n2, a2) = TWO
-    both = _calls(
-        call_delta(0, id="up_1", name=n1, arguments=a1), call_delta(1, id="up_2", name=n2, arguments=a2)
-    )
+    both = _calls(call_delta(0, id="up_1", name=n1, arguments=a1), call_delta(1, id="up_2", name=n2, arguments=a2))
     return _answer([both], cast(list[Json], tools().message["tool_calls"]))
 
 
@@ -155,9 +135,7 @@ def tools_interleaved() -> Answer:
 def tool_repeated_name() -> Answer:
     """Some servers send id and name again with every piece of the arguments."""
     name, arguments = TWO[0]
-    chunks = [
-        _calls(call_delta(0, id="up_1", name=name, arguments=a)) for a in (arguments[:6], arguments[6:])
-    ]
+    chunks = [_calls(call_delta(0, id="up_1", name=name, arguments=a)) for a in (arguments[:6], arguments[6:])]
     return _answer(chunks, [call("up_1", name, arguments)])
 
 
@@ -202,9 +180,5 @@ def reasoning_short() -> Answer:
 
 
 def refusal() -> Answer:
-    chunks = [
-        chunk({"role": "assistant", "content": None}),
-        chunk({"refusal": "I will "}),
-        chunk({"refusal": "not."}),
-    ]
+    chunks = [chunk({"role": "assistant", "content": None}), chunk({"refusal": "I will "}), chunk({"refusal": "not."})]
     return Answer(chunks, {"content": None, "refusal": "I will not."})

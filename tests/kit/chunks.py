@@ -58,9 +58,7 @@ def text_chunks(tokens: Iterable[str]) -> list[Json]:
     return [chunk({"role": "assistant", "content": ""}), *(chunk({"content": t}) for t in tokens)]
 
 
-def call_delta(
-    index: int, *, id: str | None = None, name: str | None = None, arguments: str | None = None
-) -> Json:
+def call_delta(index: int, *, id: str | None = None, name: str | None = None, arguments: str | None = None) -> Json:
     """One entry of `delta.tool_calls`; what is None is left out, as real servers do."""
     function = {k: v for k, v in (("name", name), ("arguments", arguments)) if v is not None}
     opening = {"id": id, "type": "function"} if id is not None else {}

@@ -43,11 +43,7 @@ class Frame:
 
 
 def request(
-    method: str,
-    target: str,
-    body: bytes = b"",
-    headers: Mapping[str, str] | None = None,
-    host: str = "127.0.0.1",
+    method: str, target: str, body: bytes = b"", headers: Mapping[str, str] | None = None, host: str = "127.0.0.1"
 ) -> bytes:
     """A plain request; a test that wants a crooked one writes its bytes itself."""
     fields = {"Host": host, "Content-Length": str(len(body)), **(headers or {})}

@@ -151,10 +151,7 @@ class Connection(asyncio.Protocol):
             self.current.sent += len(data)
 
     async def head(self, status: int, headers: Mapping[str, str]) -> None:
-        lines = [
-            f"HTTP/1.1 {status} {REASONS.get(status, 'Status')}",
-            *(f"{k}: {v}" for k, v in headers.items()),
-        ]
+        lines = [f"HTTP/1.1 {status} {REASONS.get(status, 'Status')}", *(f"{k}: {v}" for k, v in headers.items())]
         await self.write("\r\n".join(lines).encode("latin-1") + b"\r\n\r\n")
 
     async def chunk(self, data: bytes) -> None:

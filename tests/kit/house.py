@@ -99,9 +99,7 @@ async def shut(server: uvicorn.Server) -> None:
 
 @asynccontextmanager
 async def house(
-    runtime: Runtime,
-    settings: ServerSettings | None = None,
-    authenticate: Authenticator | None = None,
+    runtime: Runtime, settings: ServerSettings | None = None, authenticate: Authenticator | None = None
 ) -> AsyncIterator[House]:
     settings = settings or ServerSettings(port=0)
     app = App(runtime, settings, load_all("doors"), authenticate=authenticate)

@@ -4,9 +4,7 @@ import asyncio
 from types import TracebackType
 from typing import Self
 
-ANSWER = (
-    b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
-)
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
 
 
 class Sink:
@@ -45,9 +43,7 @@ class Sink:
         return secret.encode() in self.everything
 
     def assert_untouched(self) -> None:
-        assert not self.touches, (
-            f"{len(self.touches)} connections reached the sink: {self.everything[:500]!r}"
-        )
+        assert not self.touches, f"{len(self.touches)} connections reached the sink: {self.everything[:500]!r}"
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.create_task(self._record(reader, writer))

@@ -69,9 +69,7 @@ async def test_an_error_status_ends_the_stream() -> None:
 
 
 @pytest.mark.demand(
-    "cost.bench_peers_litellm_measures",
-    "flows.bench_engine_overhead_per",
-    "llamacpp.bench_schema_grammar_added",
+    "cost.bench_peers_litellm_measures", "flows.bench_engine_overhead_per", "llamacpp.bench_schema_grammar_added"
 )
 def test_peers_and_scenarios_are_found() -> None:
     foreign = {"litellm", "openbb", "copilotkit", "copilotkit-gql"}
@@ -127,9 +125,7 @@ def test_a_foreign_peer_runs_only_when_asked_for(monkeypatch: pytest.MonkeyPatch
     assert installed == ["far-lock"]
 
 
-@pytest.mark.demand(
-    "copilotkit.bench_run_copilotkit_runtime", "cost.litellm_cpu_most_1", "openbb.bench_cpu_per_paced"
-)
+@pytest.mark.demand("copilotkit.bench_run_copilotkit_runtime", "cost.litellm_cpu_most_1", "openbb.bench_cpu_per_paced")
 def test_ours_is_compared_round_by_round_at_the_same_door() -> None:
     ours = Peer("ours", lambda _: [], (OPENAI, AGUI), ours=True)
     theirs = Peer("far", lambda _: [], (OPENAI,), lock="far-lock")
@@ -170,10 +166,7 @@ def test_the_node_runtimes_have_the_limits_that_were_asked_for() -> None:
 def test_parts_are_heard_token_by_token() -> None:
     def part(value: object) -> bytes:
         payload = json.dumps(value).encode()
-        return b"\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b\r\n---" % (
-            len(payload),
-            payload,
-        )
+        return b"\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b\r\n---" % (len(payload), payload)
 
     message = {"__typename": "TextMessageOutput", "id": "m", "content": []}
     frames: list[object] = [

@@ -58,9 +58,7 @@ def test_in_the_end_it_is_said(
     def pull(**arguments: Any) -> Path:
         raise WeightsError("No network.")
 
-    with pytest.raises(
-        NotFetchedError, match=r"^could not fetch the embedded model's weights: No network\.$"
-    ):
+    with pytest.raises(NotFetchedError, match=r"^could not fetch the embedded model's weights: No network\.$"):
         fetch(tmp_path, pull, pause=0)
     monkeypatch.setattr(embedded, "FOLDER", tmp_path)
     monkeypatch.setattr(embedded, "fetch", lambda folder: fetch(folder, pull, pause=0))

@@ -7,8 +7,7 @@ from tests.kit.rounds import rounds, spread
 
 @pytest.mark.demand("tests.repeated_work_takes_number")
 @pytest.mark.parametrize(
-    ("setting", "full", "expected"),
-    [(None, 200, 10), ("", 200, 10), (None, 4, 4), ("3", 200, 3), ("full", 200, 200)],
+    ("setting", "full", "expected"), [(None, 200, 10), ("", 200, 10), (None, 4, 4), ("3", 200, 3), ("full", 200, 200)]
 )
 def test_rounds(setting: str | None, full: int, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ROUNDS", raising=False)

@@ -88,16 +88,12 @@ class Upstream:
 
     async def received(self, n: int, within: float = STUCK) -> list[Received]:
         """The requests so far, once there are n."""
-        await self._until(
-            lambda: len(self.requests) >= n, within, lambda: f"{len(self.requests)} of {n} requests came"
-        )
+        await self._until(lambda: len(self.requests) >= n, within, lambda: f"{len(self.requests)} of {n} requests came")
         return self.requests
 
     async def quiet(self, within: float = STUCK) -> None:
         """Until no answer is under way (pooled idle connections may stay open)."""
-        await self._until(
-            lambda: not self._answers, within, lambda: f"{len(self._answers)} answers under way"
-        )
+        await self._until(lambda: not self._answers, within, lambda: f"{len(self._answers)} answers under way")
 
     async def _until(self, true: Callable[[], bool], within: float, what: Callable[[], str]) -> None:
         try:

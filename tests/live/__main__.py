@@ -36,14 +36,7 @@ OPENAI = ("OPENAI_API_KEY",)
 VENDORS = (
     Vendor("openai", OPENAI, "openai", "gpt-4o-mini", "OPENAI_MODEL"),
     Vendor("openai, reasoning", OPENAI, "openai", "gpt-5-mini", "OPENAI_REASONING_MODEL"),
-    Vendor(
-        "openai by responses",
-        OPENAI,
-        "openai",
-        "gpt-5-mini",
-        "OPENAI_REASONING_MODEL",
-        {"api": "responses"},
-    ),
+    Vendor("openai by responses", OPENAI, "openai", "gpt-5-mini", "OPENAI_REASONING_MODEL", {"api": "responses"}),
     Vendor("azure", ("AZURE_OPENAI_ENDPOINT",), "openai", "gpt-4o-mini", "AZURE_OPENAI_DEPLOYMENT"),
     Vendor("anthropic", ("ANTHROPIC_API_KEY",), "anthropic", "claude-haiku-5-5", "ANTHROPIC_MODEL"),
     Vendor("google", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "google", "gemini-3.8-flash", "GEMINI_MODEL"),

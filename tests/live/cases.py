@@ -55,9 +55,7 @@ def message(fragments: list[ModelChunk]) -> Message:
 
 async def text(model: Model) -> None:
     found = await heard(
-        model,
-        text_message("system", "Answer in one word."),
-        text_message("user", "What is the capital of France?"),
+        model, text_message("system", "Answer in one word."), text_message("user", "What is the capital of France?")
     )
     need("paris" in words(found).lower(), "no Paris")
     need(found[-1] == FinishChunk("stop"), "no end")
@@ -104,9 +102,7 @@ async def picture(model: Model) -> None:
 
 async def leaving(model: Model) -> None:
     """Whoever leaves in the middle has left, and does not wait for the rest."""
-    prompt = Prompt(
-        messages=(text_message("user", "Count from 1 to 500, one number a line."),), settings=SHORT
-    )
+    prompt = Prompt(messages=(text_message("user", "Count from 1 to 500, one number a line."),), settings=SHORT)
     async with asyncio.timeout(STUCK):
         stream = model.stream(prompt)
         await anext(stream)
@@ -115,9 +111,7 @@ async def leaving(model: Model) -> None:
 
 
 async def length(model: Model) -> None:
-    prompt = Prompt(
-        messages=(text_message("user", "Count from 1 to 500."),), settings=SamplingSettings(max_tokens=20)
-    )
+    prompt = Prompt(messages=(text_message("user", "Count from 1 to 500."),), settings=SamplingSettings(max_tokens=20))
     async with closing(model.stream(prompt)) as fragments:
         found = [fragment async for fragment in fragments]
     need(found[-1] == FinishChunk("length"), "no end by length")

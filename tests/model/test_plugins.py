@@ -9,11 +9,7 @@ from evals.plugins.desk import QUESTIONS
 @pytest.mark.demand("plugins.embedded_model_question_ends")
 def test_what_counts_as_right() -> None:
     seen = Seen(("GET /hosts/db-02",), "It is 10.0.4.17.")
-    assert (seen.right(QUESTIONS[0]), seen.exact(QUESTIONS[0]), seen.answered(QUESTIONS[0])) == (
-        True,
-        False,
-        True,
-    )
+    assert (seen.right(QUESTIONS[0]), seen.exact(QUESTIONS[0]), seen.answered(QUESTIONS[0])) == (True, False, True)
     assert not seen.right(QUESTIONS[2])
     assert Seen(("GET /temperature?city=Oslo",), "").exact(QUESTIONS[2])
 

@@ -21,9 +21,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(tmp_path_factory.mktemp("wheel"))
 
 
-@pytest.mark.demand(
-    "copilotkit.graphiql_browser_introspection_switchable", "playground.readable_es_modules_without"
-)
+@pytest.mark.demand("copilotkit.graphiql_browser_introspection_switchable", "playground.readable_es_modules_without")
 def test_the_wheel_holds_the_playground_and_what_others_made_with_their_licences(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     page = (ROOT / "src" / "rightseat" / "server" / "playground" / "page").iterdir()

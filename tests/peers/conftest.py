@@ -12,9 +12,7 @@ from tests.peers.openai_cases import MODES, NODE, PYTHON, Peer, cases
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    call: pytest.CallInfo[None],
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Counts what is skipped for the same reason in one line, wherever it stands."""
     report = yield
     if report.skipped and call.excinfo is not None and str(call.excinfo.value) in need.reasons.values():

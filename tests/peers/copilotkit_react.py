@@ -66,9 +66,7 @@ async def see(cases: tuple[str, ...]) -> dict[str, Seen]:
             for page in pages:
                 await page.drive(LEAVING, leaving)
             ledger = tuple((server.folder / "ledger").read_text("utf-8").splitlines())
-            return {
-                page.generation: Seen(page.version, page.cases, ledger, page.client.said) for page in pages
-            }
+            return {page.generation: Seen(page.version, page.cases, ledger, page.client.said) for page in pages}
 
 
 @contextlib.asynccontextmanager

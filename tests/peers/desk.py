@@ -68,16 +68,12 @@ def version_of(package: Path) -> str:
 def bundled(folder: Path) -> Path:
     """The folder with the page, made by the example's own command."""
     require(PEER)
-    shutil.copytree(
-        EXAMPLE, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("node_modules", "build")
-    )
+    shutil.copytree(EXAMPLE, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("node_modules", "build"))
     linked(folder)
     scripts: dict[str, str] = json.loads((EXAMPLE / "package.json").read_text("utf-8"))["scripts"]
     program, *options = shlex.split(scripts["bundle"])
     program = str(folder / "node_modules" / program / "bin" / program)
-    done = subprocess.run(
-        [program, *options, "--minify"], cwd=folder, capture_output=True, text=True, timeout=STUCK
-    )
+    done = subprocess.run([program, *options, "--minify"], cwd=folder, capture_output=True, text=True, timeout=STUCK)
     assert done.returncode == 0, done.stderr[-2000:]
     return folder / "site"
 

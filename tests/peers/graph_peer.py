@@ -82,9 +82,7 @@ async def draft(state: State) -> State:
 
 
 async def review(state: State) -> State:
-    if state["messages"][-2:] and any(
-        m.type == "human" and m.content == "ask" for m in state["messages"][-2:]
-    ):
+    if state["messages"][-2:] and any(m.type == "human" and m.content == "ask" for m in state["messages"][-2:]):
         answer = interrupt({"question": "Approve?", "document": state["document"]})
         return {"messages": [AIMessage(f"Got {answer}.")], "document": "reviewed"}
     return {"document": state["document"] + ", reviewed"}

@@ -6,16 +6,7 @@ from pathlib import Path
 
 from rightseat.tools.delegate import make_responder_tool
 from rightseat.tools.function import tool
-from rightseat.types.events import (
-    Event,
-    RunFinished,
-    StateSnapshot,
-    StepEnd,
-    StepStart,
-    TextDelta,
-    TextEnd,
-    TextStart,
-)
+from rightseat.types.events import Event, RunFinished, StateSnapshot, StepEnd, StepStart, TextDelta, TextEnd, TextStart
 from rightseat.types.tools import Ask, Pause, Result, ToolContext
 from rightseat.types.turn import Turn
 

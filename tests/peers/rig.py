@@ -124,9 +124,7 @@ def put(program: Path, place: Path) -> None:
 async def see(name: str, cases: Iterable[str]) -> Seen:
     async with Upstream() as mirror, Upstream() as faulty, Upstream() as leaving:
         mirror.reply, leaving.reply = Mirror(), go_or_wait
-        config = CONFIG.format(
-            script=HERE / "script.json", mirror=mirror.url, faulty=faulty.url, endless=leaving.url
-        )
+        config = CONFIG.format(script=HERE / "script.json", mirror=mirror.url, faulty=faulty.url, endless=leaving.url)
         env = {"ADA_KEY": "ada-key", "BOB_KEY": "bob-key", "PYTHONPATH": str(HERE)}
         model = f"scripted:{HERE / 'script.json'}"
         alone, hurried = Server(model=model), Server(model=model, config=HURRIED)

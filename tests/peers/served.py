@@ -22,9 +22,7 @@ def python_of(name: str) -> str:
 
 
 @asynccontextmanager
-async def served(
-    name: str, program: str, notes: Path, driven: Callable[[str, str], None]
-) -> AsyncIterator[str]:
+async def served(name: str, program: str, notes: Path, driven: Callable[[str, str], None]) -> AsyncIterator[str]:
     """The address of a peer, until its input ends. What it says besides is in `notes`."""
     kept = {key: os.environ[key] for key in KEPT if key in os.environ}
     env = {**kept, "LANGSMITH_TRACING": "false"}

@@ -70,9 +70,7 @@ async def papers(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event 
     """Everything that stands beside words."""
     yield Artifact("f1", "file", "notes.txt", {"media_type": "text/plain", "data": "aGVsbG8=", "size": 5})
     yield Artifact("t1", "text", "Memo", "Some **bold** words")
-    yield Citations(
-        [{"source_info": {"name": "The law", "url": "https://law.example/1", "description": "§ 1"}}]
-    )
+    yield Citations([{"source_info": {"name": "The law", "url": "https://law.example/1", "description": "§ 1"}}])
     yield Suggestions(("orders", "prose"))
     yield Result("there")
 

@@ -15,11 +15,7 @@ from rightseat.types.turn import InterruptAnswer
 from tests.contract.agents.talk import Talk
 from tests.peers.served import served
 
-pytestmark = [
-    pytest.mark.peers,
-    pytest.mark.timeout(600),
-    pytest.mark.asyncio(loop_scope="module"),
-]
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(600), pytest.mark.asyncio(loop_scope="module")]
 CARD = ToolSpec("show_card", "Shows a card.", {"type": "object", "properties": {"title": {"type": "string"}}})
 BOTH = pytest.mark.parametrize("name", ["pydantic", "graph"])
 
@@ -111,9 +107,7 @@ async def test_an_approval_of_pydantic_ai(runtime: Runtime, approved: bool) -> N
     assert "wipe" in question.message
     seen = await person.run(answers=(InterruptAnswer(question.id, payload={"approved": approved}),))
     assert ("all gone" in seen.text) == approved
-    assert (
-        await person.run(answers=(InterruptAnswer(question.id, payload={}),))
-    ).error.code == "already_answered"
+    assert (await person.run(answers=(InterruptAnswer(question.id, payload={}),))).error.code == "already_answered"
 
 
 async def test_an_approval_from_a_client_that_has_only_text(runtime: Runtime) -> None:

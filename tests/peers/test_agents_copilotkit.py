@@ -17,11 +17,7 @@ from rightseat.types.turn import Owner, Turn
 from tests.contract.agents.talk import Talk
 from tests.peers.served import served
 
-pytestmark = [
-    pytest.mark.peers,
-    pytest.mark.timeout(600),
-    pytest.mark.asyncio(loop_scope="module"),
-]
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(600), pytest.mark.asyncio(loop_scope="module")]
 CARD = ToolSpec("show_card", "Shows a card.", {"type": "object", "properties": {"title": {"type": "string"}}})
 
 

@@ -15,11 +15,7 @@ from tests.contract.agents.talk import Talk
 from tests.peers.install import PLACE
 from tests.peers.served import HERE, python_of
 
-pytestmark = [
-    pytest.mark.peers,
-    pytest.mark.timeout(600),
-    pytest.mark.asyncio(loop_scope="module"),
-]
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(600), pytest.mark.asyncio(loop_scope="module")]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -72,8 +68,5 @@ async def test_an_error_and_the_crew_after_it(runtime: Runtime) -> None:
 async def test_the_state_of_a_flow(runtime: Runtime) -> None:
     seen = await Talk(runtime, "flow").say("an essay")
     assert seen.steps == ["draft", "review"]
-    assert [state["document"] for state in seen.states] == [
-        "Draft of an essay",
-        "Draft of an essay, reviewed",
-    ]
+    assert [state["document"] for state in seen.states] == ["Draft of an essay", "Draft of an essay, reviewed"]
     assert seen.text == "Done."

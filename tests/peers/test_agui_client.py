@@ -113,11 +113,7 @@ def test_server_and_client_call_in_one_model_turn(seen: Seen) -> None:
     assert len(asked["finished"]["pending"]) == 1
     assert asked["new"][1:] == [["tool", "5"]]
     saw = json.loads(answered["new"][0][1])
-    assert saw["messages"][2:] == [
-        ["assistant", None, None],
-        ["tool", "5", "add"],
-        ["tool", "Oslo", "locate"],
-    ]
+    assert saw["messages"][2:] == [["assistant", None, None], ["tool", "5", "add"], ["tool", "Oslo", "locate"]]
 
 
 def test_a_result_that_the_client_leaves_out_is_said_to_be_missing(seen: Seen) -> None:
@@ -167,9 +163,7 @@ def test_two_flows_in_the_same_step_are_one_step_to_the_client(seen: Seen) -> No
 
 
 @pytest.mark.demand("agents.hand_off_agent_flow")
-@pytest.mark.parametrize(
-    ("case", "end"), [("handed", "SUBAGENT_FINISHED"), ("handed_badly", "SUBAGENT_ERROR")]
-)
+@pytest.mark.parametrize(("case", "end"), [("handed", "SUBAGENT_FINISHED"), ("handed_badly", "SUBAGENT_ERROR")])
 def test_a_run_inside_is_seen_and_ended(seen: Seen, case: str, end: str) -> None:
     """The client refuses the end of a run in which another is still open."""
     events = seen.turns(case)[-1]["events"]

@@ -67,9 +67,7 @@ EVERY = {
 def ask(driven: Callable[[str, str], None]) -> Iterator[Ask]:
     require(NAME)
     kept = {key: os.environ[key] for key in ("PATH", "LANG") if key in os.environ}
-    with subprocess.Popen(
-        command(NAME), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=kept
-    ) as child:
+    with subprocess.Popen(command(NAME), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=kept) as child:
         assert child.stdin is not None
         assert child.stdout is not None
         driven(NAME, json.loads(child.stdout.readline())["version"])

@@ -28,9 +28,7 @@ FAILURE = '[role="alert"]'
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def desk(
-    tmp_path_factory: pytest.TempPathFactory, driven: Callable[[str, str], None]
-) -> AsyncIterator[Desk]:
+async def desk(tmp_path_factory: pytest.TempPathFactory, driven: Callable[[str, str], None]) -> AsyncIterator[Desk]:
     site = example.bundled(tmp_path_factory.mktemp("desk"))
     async with example.opened(site) as found:
         driven("copilotkit-example", example.wanted()[CLIENT])
@@ -145,9 +143,7 @@ async def test_stop_ends_the_model_and_the_talk_goes_on(tab: Tab, desk: Desk) ->
 
 @pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 @pytest.mark.parametrize("broken", [status(401), status(500), cut(after=2)], ids=["401", "500", "cut"])
-async def test_a_failure_of_the_model_is_shown_and_the_talk_goes_on(
-    tab: Tab, desk: Desk, broken: Any
-) -> None:
+async def test_a_failure_of_the_model_is_shown_and_the_talk_goes_on(tab: Tab, desk: Desk, broken: Any) -> None:
     desk.upstream.reply = broken
     await ask(tab, "Hi")
     await tab.see(FAILURE, "model")
@@ -191,9 +187,7 @@ async def test_a_reload_in_the_middle_of_an_answer_misses_nothing(tab: Tab, desk
 
 
 @pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
-async def test_a_second_window_follows_the_answer_and_may_stop_it(
-    tab: Tab, desk: Desk, chromium: Chromium
-) -> None:
+async def test_a_second_window_follows_the_answer_and_may_stop_it(tab: Tab, desk: Desk, chromium: Chromium) -> None:
     desk.upstream.queue(endless(rate=50))
     closed = desk.upstream.closed
     await ask(tab, "Tell me everything.")

@@ -40,11 +40,7 @@ DATA = {
     "metadata": {"requestType": "Chat"},
     "frontend": {"actions": []},
     "messages": [
-        {
-            "id": "1",
-            "createdAt": "2026-01-01T00:00:00.000Z",
-            "textMessage": {"role": "user", "content": "Hello"},
-        }
+        {"id": "1", "createdAt": "2026-01-01T00:00:00.000Z", "textMessage": {"role": "user", "content": "Hello"}}
     ],
 }
 EDITORS = (".graphiql-query-editor .CodeMirror", f"{RESULT} .CodeMirror")

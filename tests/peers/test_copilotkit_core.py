@@ -9,9 +9,7 @@ from tests.peers.rig import Seen
 
 MODES = ("single", "rest", "auto")
 CASES = tuple(
-    f"{name} {mode}"
-    for name in ("talk", "thoughts", "question", "threads", "busy", "reload")
-    for mode in MODES
+    f"{name} {mode}" for name in ("talk", "thoughts", "question", "threads", "busy", "reload") for mode in MODES
 )
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600), pytest.mark.parametrize("mode", MODES)]
 SUM = [["user", "sum"], ["assistant", "Let me see."], ["tool", "5"], ["assistant", "That makes 5."]]

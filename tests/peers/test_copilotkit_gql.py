@@ -44,21 +44,13 @@ SHOWN: dict[str, tuple[int, list[Any]]] = {
     ),
     "void_result": (
         1,
-        [
-            ["user", "void"],
-            ["call", "forget", {}, "Success"],
-            ["result", "forget", ""],
-            ["assistant", "Forgotten."],
-        ],
+        [["user", "void"], ["call", "forget", {}, "Success"], ["result", "forget", ""], ["assistant", "Forgotten."]],
     ),
     "client_tool": (
         2,
         [["user", "where am i"], LOCATE, ["result", "locate", "Oslo"], ["assistant", "You are in Oslo."]],
     ),
-    "client_number": (
-        2,
-        [["user", "where am i"], LOCATE, ["result", "locate", "42"], ["assistant", "You are in 42."]],
-    ),
+    "client_number": (2, [["user", "where am i"], LOCATE, ["result", "locate", "42"], ["assistant", "You are in 42."]]),
     "client_object": (
         2,
         [
@@ -68,10 +60,7 @@ SHOWN: dict[str, tuple[int, list[Any]]] = {
             ["assistant", 'You are in {"city":"Oslo"}.'],
         ],
     ),
-    "client_void": (
-        2,
-        [["user", "where am i"], LOCATE, ["result", "locate", ""], ["assistant", "You are in ."]],
-    ),
+    "client_void": (2, [["user", "where am i"], LOCATE, ["result", "locate", ""], ["assistant", "You are in ."]]),
     "two_calls": (
         2,
         [
@@ -174,12 +163,8 @@ def test_text_comes_as_it_is_said(seen: Seen) -> None:
 
 
 @pytest.mark.demand("copilotkit.graphql_door_results_encoded", "copilotkit.npm_client_copilotkit_runtime")
-@pytest.mark.parametrize(
-    ("case", "code"), [("failing_tool", "HANDLER_ERROR"), ("wrong_json", "INVALID_ARGUMENTS")]
-)
-def test_a_failed_action_has_an_error_and_an_empty_result_and_the_run_ends(
-    seen: Seen, case: str, code: str
-) -> None:
+@pytest.mark.parametrize(("case", "code"), [("failing_tool", "HANDLER_ERROR"), ("wrong_json", "INVALID_ARGUMENTS")])
+def test_a_failed_action_has_an_error_and_an_empty_result_and_the_run_ends(seen: Seen, case: str, code: str) -> None:
     [turn] = seen.turns(case)
     [result] = [message for message in turn["messages"] if message[0] == "result"]
     told = json.loads(result[2])
@@ -226,9 +211,7 @@ def test_a_request_that_is_refused_is_shown_with_its_words(seen: Seen, case: str
 
 
 @pytest.mark.demand("copilotkit.npm_client_copilotkit_runtime")
-@pytest.mark.parametrize(
-    ("case", "kind"), [("question", "ask"), ("approved", "confirm"), ("both", "confirm")]
-)
+@pytest.mark.parametrize(("case", "kind"), [("question", "ask"), ("approved", "confirm"), ("both", "confirm")])
 def test_a_question_is_a_meta_event(seen: Seen, case: str, kind: str) -> None:
     [event] = seen.turns(case)[0]["meta"]
     assert (event["type"], event["name"]) == ("MetaEvent", "LangGraphInterruptEvent")

@@ -118,9 +118,7 @@ def test_what_the_person_sees(seen: Seen, generation: str, case: str) -> None:
     assert [turn["beside"] for turn in seen.turns(case)] == [""] * len(seen.turns(case))
 
 
-@pytest.mark.demand(
-    "copilotkit.copilottask_suggestions_textarea_requests", "copilotkit.react_apps_jsdom_headless"
-)
+@pytest.mark.demand("copilotkit.copilottask_suggestions_textarea_requests", "copilotkit.react_apps_jsdom_headless")
 @pytest.mark.parametrize("case", RAN)
 def test_the_pages_actions_run_once_with_what_the_model_gave(seen: Seen, case: str) -> None:
     assert seen.cases[f"{case} stream"]["log"] == RAN[case]
@@ -283,9 +281,7 @@ def test_a_reload_shows_the_thread_and_goes_on(seen: Seen, case: str) -> None:
 
 @pytest.mark.demand("copilotkit.after_reload_user_sees")
 @pytest.mark.parametrize("generation", ["1.10", "newest"])
-def test_after_a_reload_an_answer_that_was_made_anew_stands_alone(
-    pages: dict[str, Seen], generation: str
-) -> None:
+def test_after_a_reload_an_answer_that_was_made_anew_stands_alone(pages: dict[str, Seen], generation: str) -> None:
     _, first, again, reloaded, last = pages[generation].turns("regenerated")
     assert again["messages"] == first["messages"] == [*GREETED, *SUMMED]
     assert (reloaded["messages"], reloaded["cards"]) == (again["messages"], again["cards"])
@@ -293,9 +289,7 @@ def test_after_a_reload_an_answer_that_was_made_anew_stands_alone(
     assert {turn["beside"] for turn in (again, reloaded, last)} == {""}
 
 
-@pytest.mark.demand(
-    "copilotkit.copilottask_suggestions_textarea_requests", "copilotkit.react_apps_jsdom_headless"
-)
+@pytest.mark.demand("copilotkit.copilottask_suggestions_textarea_requests", "copilotkit.react_apps_jsdom_headless")
 def test_a_task_suggestions_and_a_textarea(pages: dict[str, Seen]) -> None:
     for seen in pages.values():
         suggested = seen.turns("suggestions")[0]["suggested"]
@@ -315,9 +309,7 @@ def test_stop_ends_the_model(seen: Seen, case: str) -> None:
 
 @pytest.mark.demand("copilotkit.react_apps_jsdom_headless")
 @pytest.mark.parametrize("generation", GENERATIONS[1:])
-def test_a_page_that_comes_back_follows_the_answer_and_can_stop_it(
-    pages: dict[str, Seen], generation: str
-) -> None:
+def test_a_page_that_comes_back_follows_the_answer_and_can_stop_it(pages: dict[str, Seen], generation: str) -> None:
     running, stopped, reloaded = pages[generation].turns("leave_rejoined")
     assert (running["busy"], stopped["busy"]) == (True, False)
     assert pages[generation].cases["leave_rejoined stream"]["closed"]

@@ -34,10 +34,7 @@ SCRIPT = {
                 for city in ("San Francisco, CA", "Glasgow")
             ],
         },
-        {
-            "when": {"user": "15315"},
-            "calls": [{"name": "eval_python", "arguments": {"expression": "15315*3/55"}}],
-        },
+        {"when": {"user": "15315"}, "calls": [{"name": "eval_python", "arguments": {"expression": "15315*3/55"}}]},
         {"when": {}, "say": "You asked: {user}"},
     ]
 }
@@ -63,9 +60,7 @@ async def paste(line: str, server: Server) -> tuple[int, Any]:
     """What the shell does with it; the status is asked for besides."""
     assert PLACE in line
     line = line.replace(PLACE, f"http://localhost:{server.port}")
-    process = await asyncio.create_subprocess_shell(
-        f"{line} -sS -w '\\n%{{http_code}}'", stdout=PIPE, stderr=PIPE
-    )
+    process = await asyncio.create_subprocess_shell(f"{line} -sS -w '\\n%{{http_code}}'", stdout=PIPE, stderr=PIPE)
     out, err = await asyncio.wait_for(process.communicate(), STUCK)
     assert (process.returncode, err) == (0, b"")
     text, _, status = out.decode().rpartition("\n")
@@ -93,9 +88,7 @@ async def test_the_weather_of_two_cities(server: Server) -> None:
 
 
 @pytest.mark.demand(
-    "openai.server_model_answers_model",
-    "openai.seed_curl_lines_verbatim",
-    "openai.without_origin_header_body",
+    "openai.server_model_answers_model", "openai.seed_curl_lines_verbatim", "openai.without_origin_header_body"
 )
 async def test_no_model_and_no_content_type(server: Server) -> None:
     status, answer = await paste(lines()[1], server)
@@ -112,11 +105,7 @@ async def test_a_page_must_say_that_it_sends_json(server: Server, number: int) -
     line = lines()[number]
     plain = line.replace(JSON, '-H "Content-Type: text/plain"')
     status, answer = await paste(plain + ORIGIN, server)
-    assert (status, answer["error"]["code"], answer["error"]["type"]) == (
-        415,
-        "not_json",
-        "invalid_request_error",
-    )
+    assert (status, answer["error"]["code"], answer["error"]["type"]) == (415, "not_json", "invalid_request_error")
     status, _ = await paste(plain, server)
     assert status == 200
     said = line if JSON in line else f"{line} {JSON}"

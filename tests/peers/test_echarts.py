@@ -56,13 +56,9 @@ def shown(made: Plot) -> int:
 def seen(draw: Draw, made: Plot) -> dict[str, Any]:
     found = draw(build_option(made))
     assert found["said"] == []
-    assert [one["type"] for one in found["series"]] == [TYPES.get(made.kind, made.kind)] * len(
-        found["series"]
-    )
+    assert [one["type"] for one in found["series"]] == [TYPES.get(made.kind, made.kind)] * len(found["series"])
     if shown(made):
-        assert all(
-            one["marks"] for one, given in zip(found["series"], made.series, strict=False) if full(given)
-        )
+        assert all(one["marks"] for one, given in zip(found["series"], made.series, strict=False) if full(given))
     return found
 
 
@@ -92,17 +88,13 @@ def test_every_table_as_anything(draw: Draw, sample: Sample, kind: ChartKind) ->
 @pytest.mark.parametrize(("kind", "marks"), [("bar", 12), ("stacked", 12), ("heatmap", 12)])
 def test_each_number_has_its_mark(draw: Draw, kind: ChartKind, marks: int) -> None:
     found = parse_table(LONG)
-    made = build_plot(
-        fit_to_table(ChartSpec(kind=kind, x="month", y=("sales",), series="region"), found), found
-    )
+    made = build_plot(fit_to_table(ChartSpec(kind=kind, x="month", y=("sales",), series="region"), found), found)
     assert sum(one["marks"] for one in seen(draw, made)["series"]) == marks
 
 
 def test_names_and_title_are_written(draw: Draw) -> None:
     found = parse_table(LONG)
-    made = build_plot(
-        ChartSpec(kind="bar", x="month", y=("sales",), series="region", title="Sales 销售"), found
-    )
+    made = build_plot(ChartSpec(kind="bar", x="month", y=("sales",), series="region", title="Sales 销售"), found)
     picture = seen(draw, made)["svg"]
     for word in ("Sales 销售", "2026-01", "north", "south", "east"):
         assert word in picture

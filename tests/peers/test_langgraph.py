@@ -23,14 +23,7 @@ from rightseat.agents.langgraph import langgraph
 from rightseat.config.settings import ServerSettings
 from rightseat.server.app import App
 from rightseat.stores.memory import MemoryStore
-from rightseat.types.events import (
-    Event,
-    Interrupt,
-    ReasoningDelta,
-    RunStarted,
-    StateDelta,
-    TextDelta,
-)
+from rightseat.types.events import Event, Interrupt, ReasoningDelta, RunStarted, StateDelta, TextDelta
 from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
 from rightseat.types.turn import AppContext, InterruptAnswer, Owner, Turn
@@ -52,9 +45,7 @@ Found = dict[str, Any]
 
 @contextlib.asynccontextmanager
 async def hosting(url: str) -> AsyncIterator[Runtime]:
-    runtime = Runtime(
-        remote=[langgraph("lg", {"url": url, "agents": ["desk", "stops"]})], store=MemoryStore()
-    )
+    runtime = Runtime(remote=[langgraph("lg", {"url": url, "agents": ["desk", "stops"]})], store=MemoryStore())
     await runtime.start()
     try:
         yield runtime
@@ -115,10 +106,7 @@ async def leaving(url: str) -> tuple[str, Seen]:
 
 async def left(runtime: Runtime) -> None:
     turn = Turn(
-        messages=(text_message("user", "slow for ever", id="s"),),
-        assistant="desk",
-        thread="t-left",
-        owner=Owner("ada"),
+        messages=(text_message("user", "slow for ever", id="s"),), assistant="desk", thread="t-left", owner=Owner("ada")
     )
     async with closing(runtime.run(turn)) as events:
         async for event in events:
@@ -165,26 +153,14 @@ async def inside(folder: Path) -> dict[str, list[Event]]:
     python = HOME / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     with (folder / "inside").open("wb") as noted:
         process = await asyncio.create_subprocess_exec(
-            str(python),
-            str(HERE / "inside_graph.py"),
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=noted,
-            env=env,
-            limit=1 << 22,
+            str(python), str(HERE / "inside_graph.py"), stdin=PIPE, stdout=PIPE, stderr=noted, env=env, limit=1 << 22
         )
     assert process.stdin is not None
     assert process.stdout is not None
     found: dict[str, list[Event]] = {}
     answer: Any = None
     try:
-        for name, text in (
-            ("hello", "hello"),
-            ("both", "both"),
-            ("paint", "paint"),
-            ("ask", "ask"),
-            ("yes", "ask"),
-        ):
+        for name, text in (("hello", "hello"), ("both", "both"), ("paint", "paint"), ("ask", "ask"), ("yes", "ask")):
             given = {"text": text, "thread": text, "answer": answer if name == "yes" else None}
             process.stdin.write(msgspec.json.encode(given) + b"\n")
             line = await asyncio.wait_for(process.stdout.readline(), STUCK)
@@ -200,9 +176,7 @@ async def inside(folder: Path) -> dict[str, list[Event]]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def seen(
-    driven: Callable[[str, str], None], tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Found]:
+async def seen(driven: Callable[[str, str], None], tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Found]:
     for name in ("langgraph-server", "copilotkit-gql"):
         require(name)
     folder = tmp_path_factory.mktemp("langgraph")
@@ -326,12 +300,7 @@ async def test_a_breakpoint(seen: Found) -> None:
 async def test_what_was_taken_back_is_gone(seen: Found) -> None:
     last, recalled = seen["back"]
     assert last.text == "You said third."
-    assert [message.text for message in recalled.messages] == [
-        "first",
-        "You said first.",
-        "third",
-        "You said third.",
-    ]
+    assert [message.text for message in recalled.messages] == ["first", "You said first.", "third", "You said third."]
 
 
 @pytest.mark.demand("agents.langgraph_parallel_tool_calls", "agents.real_langgraph_server_graph")

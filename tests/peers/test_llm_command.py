@@ -10,18 +10,7 @@ from tests.peers.rig import Seen
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
 
-STREAMED = (
-    "text",
-    "held",
-    "system",
-    "schema",
-    "tool",
-    "talk",
-    "usage",
-    "wrong_key",
-    "no_such_model",
-    "error_midway",
-)
+STREAMED = ("text", "held", "system", "schema", "tool", "talk", "usage", "wrong_key", "no_such_model", "error_midway")
 WHOLE = ("text", "tool")
 CASES = (*(f"{case} stream" for case in STREAMED), *(f"{case} whole" for case in WHOLE))
 
@@ -98,7 +87,4 @@ def test_errors_say_what_to_do(seen: Seen) -> None:
     said, told = failed(seen, "no_such_model")
     assert said == ""
     assert told.startswith("Error: Error code: 404 - There is no model 'nobody'. Those that exist: default,")
-    assert failed(seen, "error_midway") == (
-        "w0 w1 w2",
-        "Error: The model's server is overloaded: try later.\n",
-    )
+    assert failed(seen, "error_midway") == ("w0 w1 w2", "Error: The model's server is overloaded: try later.\n")

@@ -123,11 +123,7 @@ def test_embeddings(once: Peer) -> None:
     by_itself, floats, packed, missing = once.turns("embeddings")
     assert by_itself == floats == {"rows": [VECTOR, VECTOR], "model": "plain", "usage": 2}
     assert packed["rows"] == ["AAAAPwAAgD8AAADA"] * 2
-    assert (missing["class"], missing["status"], missing["code"]) == (
-        "InternalServerError",
-        503,
-        "not_configured",
-    )
+    assert (missing["class"], missing["status"], missing["code"]) == ("InternalServerError", 503, "not_configured")
 
 
 @pytest.mark.demand("openai.v1_audio_transcriptions_answers", "openai.errors_openai_shape_right")
@@ -140,12 +136,7 @@ def test_speech_is_not_configured(once: Peer) -> None:
 @pytest.mark.demand("openai.several_configured_name_full")
 def test_a_model_has_three_names_and_is_answered_by_the_one_used(peer: Peer) -> None:
     turns = peer.turns("names")
-    assert [turn["model"] for turn in turns] == [
-        "plain",
-        "openai:vendor/plain-1",
-        "vendor/plain-1",
-        "default",
-    ]
+    assert [turn["model"] for turn in turns] == ["plain", "openai:vendor/plain-1", "vendor/plain-1", "default"]
     mirrored = json.loads(turns[0]["content"])
     assert mirrored["messages"] == [["user", "hello", None]]
     assert [turn["content"] for turn in turns] == [turns[0]["content"]] * 3 + [HELLO]

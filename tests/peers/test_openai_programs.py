@@ -26,16 +26,10 @@ def test_client_tool(peer: Peer, case: str) -> None:
 @pytest.mark.demand("engine.official_openai_clients_python", "openai.configured_assistant_server_tools")
 def test_server_and_client_call_in_one_model_turn(peer: Peer) -> None:
     asked, answered = peer.turns("mixed")
-    assert [call["name"] for call in asked["calls"]] == ["locate"], (
-        "only the client's own call is its business"
-    )
+    assert [call["name"] for call in asked["calls"]] == ["locate"], "only the client's own call is its business"
     assert asked["finish"] == "tool_calls"
     saw = json.loads(answered["content"])
-    assert saw["messages"][2:] == [
-        ["assistant", None, None],
-        ["tool", "5", "add"],
-        ["tool", "Oslo", "locate"],
-    ]
+    assert saw["messages"][2:] == [["assistant", None, None], ["tool", "5", "add"], ["tool", "Oslo", "locate"]]
     assert saw["arguments"] == ['{"a":2,"b":3}', '{"detail":"low"}']
 
 

@@ -56,9 +56,7 @@ def test_failure_before_the_first_word(peer: Peer, case: str) -> None:
 
 
 @pytest.mark.demand(
-    "engine.official_openai_clients_python",
-    "openai.mid_stream_final_data",
-    "openai.official_openai_python_npm",
+    "engine.official_openai_clients_python", "openai.mid_stream_final_data", "openai.official_openai_python_npm"
 )
 @pytest.mark.parametrize("case", BROKEN)
 def test_failure_after_the_first_words(peer: Peer, case: str) -> None:

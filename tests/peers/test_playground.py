@@ -37,9 +37,7 @@ async def read(download: Any) -> str:
     return await asyncio.to_thread(Path(path).read_text)
 
 
-@pytest.mark.demand(
-    "playground.chat_streaming_markdown_sanitised", "playground.playwright_real_server_embedded"
-)
+@pytest.mark.demand("playground.chat_streaming_markdown_sanitised", "playground.playwright_real_server_embedded")
 async def test_markdown_is_drawn_and_code_coloured(tab: Tab) -> None:
     await say(tab, "prose")
     await tab.see(f"{ANSWER} table", "1")
@@ -256,13 +254,7 @@ async def test_the_inspector_tells_times_events_and_bytes(tab: Tab) -> None:
     names = await tab.texts(".door summary strong")
     assert names == ["openai", "agui", "openbb", "copilotkit", "mcp"]
     said = "\n".join(await tab.page.locator(".door .bytes").all_text_contents())
-    marks = (
-        "chat.completion.chunk",
-        "TEXT_MESSAGE_CONTENT",
-        "copilotMessageChunk",
-        "TextMessageOutput",
-        "jsonrpc",
-    )
+    marks = ("chat.completion.chunk", "TEXT_MESSAGE_CONTENT", "copilotMessageChunk", "TextMessageOutput", "jsonrpc")
     assert all(mark in said for mark in marks)
     lines = await tab.page.locator(".door pre:not(.bytes)").all_text_contents()
     assert len(lines) == 5

@@ -187,9 +187,7 @@ async def test_what_stands_beside_words(tab: Tab) -> None:
     await tab.see(".citations a[href='https://law.example/1']", "The law")
     await tab.see(".artifact.text strong", "bold")
     async with tab.page.expect_download() as pending:
-        await tab.page.locator(".artifact.file a").evaluate(
-            "a => { a.removeAttribute('target'); a.click(); }"
-        )
+        await tab.page.locator(".artifact.file a").evaluate("a => { a.removeAttribute('target'); a.click(); }")
     path = await (await pending.value).path()
     assert await asyncio.to_thread(Path(path).read_bytes) == b"hello"
     await tab.click(".chips .chip >> text=orders")

@@ -222,9 +222,7 @@ async def test_a_key_is_asked_for_and_kept_only_in_the_tab(chromium: Chromium) -
 async def test_nothing_inline_runs(tab: Tab) -> None:
     """The policy holds even where a hole in the page would let markup through."""
     tab.expect("Content Security Policy|404")
-    await tab.page.evaluate(
-        "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"hacked=1\">')"
-    )
+    await tab.page.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"hacked=1\">')")
     await tab.page.evaluate(
         "document.body.append(Object.assign(document.createElement('script'), {text: 'window.hacked=1'}))"
     )

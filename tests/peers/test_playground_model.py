@@ -11,12 +11,7 @@ from tests.peers.browser import Chromium, Tab
 from tests.peers.need import require_assets
 from tests.peers.playground import opened
 
-pytestmark = [
-    pytest.mark.model,
-    pytest.mark.peers,
-    pytest.mark.timeout(600),
-    pytest.mark.asyncio(loop_scope="module"),
-]
+pytestmark = [pytest.mark.model, pytest.mark.peers, pytest.mark.timeout(600), pytest.mark.asyncio(loop_scope="module")]
 ANSWER = ".message.assistant"
 
 

@@ -11,11 +11,7 @@ from tests.kit.server import Server
 from tests.kit.upstream import Upstream
 
 ALICE, BOB = "canary-alice-key-0001", "canary-bob-key-0002"
-UPSTREAM_KEY, UPSTREAM_HEADER, UPSTREAM_QUERY = (
-    "canary-up-key-03",
-    "canary-up-header-04",
-    "canary-up-query-05",
-)
+UPSTREAM_KEY, UPSTREAM_HEADER, UPSTREAM_QUERY = ("canary-up-key-03", "canary-up-header-04", "canary-up-query-05")
 WRONG, COOKIE, QUERY = "canary-wrong-key-06", "canary-cookie-07", "canary-query-08"
 CANARIES = (ALICE, BOB, UPSTREAM_KEY, UPSTREAM_HEADER, UPSTREAM_QUERY, WRONG, COOKIE, QUERY)
 
@@ -39,12 +35,7 @@ idle_timeout = 5
 [models.default.headers]
 X-Upstream-Secret = "env:UPSTREAM_HEADER"
 """
-ENV = {
-    "ALICE_KEY": ALICE,
-    "BOB_KEY": BOB,
-    "UPSTREAM_KEY": UPSTREAM_KEY,
-    "UPSTREAM_HEADER": UPSTREAM_HEADER,
-}
+ENV = {"ALICE_KEY": ALICE, "BOB_KEY": BOB, "UPSTREAM_KEY": UPSTREAM_KEY, "UPSTREAM_HEADER": UPSTREAM_HEADER}
 
 
 @dataclass

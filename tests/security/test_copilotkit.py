@@ -85,9 +85,7 @@ async def test_hostile_text_stays_text_in_a_thread_and_in_parts(stage: Stage) ->
         assert ended(events(answer)) == ["RUN_STARTED", "RUN_FINISHED"]
     async with Client(stage.server.url) as client:
         await client.post(
-            "/copilotkit",
-            body(data(text("hello"), threadId="g2")),
-            {"X-Api-Key": ALICE, "Accept": "multipart/mixed"},
+            "/copilotkit", body(data(text("hello"), threadId="g2")), {"X-Api-Key": ALICE, "Accept": "multipart/mixed"}
         )
         await client.head()
         found = parts(await client.body())

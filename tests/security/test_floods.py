@@ -111,9 +111,7 @@ BOMBS = {
 
 
 @pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
-@pytest.mark.parametrize(
-    "bomb", [pytest.param(name, marks=[pytest.mark.long] * (name == "objects")) for name in BOMBS]
-)
+@pytest.mark.parametrize("bomb", [pytest.param(name, marks=[pytest.mark.long] * (name == "objects")) for name in BOMBS])
 async def test_a_bomb_is_refused_or_harmless(stage: Stage, bomb: str) -> None:
     async with Peak(lambda: stage.server.rss).watched() as rss:
         for place, body in wrapped(BOMBS[bomb]).items():

@@ -26,17 +26,7 @@ FOREIGN_HOSTS = [
     "notlocalhost",
     "app.example.evil.com",
 ]
-BROKEN_HOSTS = [
-    "",
-    "a b",
-    "localhost,evil.com",
-    "localhost:port",
-    "[::1",
-    "localhost:80:80",
-    "é",
-    "a\tb",
-    "//x",
-]
+BROKEN_HOSTS = ["", "a b", "localhost,evil.com", "localhost:port", "[::1", "localhost:80:80", "é", "a\tb", "//x"]
 OUR_HOSTS = [
     "localhost",
     "LOCALHOST:7777",
@@ -152,8 +142,7 @@ async def test_a_preflight_repeats_no_header_that_is_none(stage: Stage) -> None:
 
 @pytest.mark.demand("engine.security_row_13_foreign")
 @pytest.mark.parametrize(
-    "kind",
-    ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "", "application/jsonx"],
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "", "application/jsonx"]
 )
 async def test_a_page_must_say_json(stage: Stage, kind: str) -> None:
     """What a browser sends without asking first is refused; curl, which sends no Origin, is not."""
@@ -180,9 +169,7 @@ async def test_a_key_does_not_help_a_foreign_page(stage: Stage) -> None:
 @pytest.mark.parametrize("guard", ["check_host", "check_origin"])
 async def test_without_the_guard_it_goes_red(monkeypatch: pytest.MonkeyPatch, guard: str) -> None:
     async def status() -> int:
-        host, origin = (
-            ("evil.com", "http://localhost") if guard == "check_host" else ("localhost", "http://evil.com")
-        )
+        host, origin = ("evil.com", "http://localhost") if guard == "check_host" else ("localhost", "http://evil.com")
         given = [("x-api-key", ALICE), ("content-type", "application/json"), ("origin", origin)]
         return (await inside.call(inside.app(), "POST", POSTS[0], given, CHAT, host)).status
 

@@ -77,9 +77,7 @@ async def test_hostile_names_and_arguments_of_calls(stage: Stage, odd: str) -> N
     kinds = [event["type"] for event in events]
     assert kinds[0] == "RUN_STARTED"
     assert kinds[-1] == "RUN_FINISHED"
-    assert (
-        kinds.count("TOOL_CALL_START") == kinds.count("TOOL_CALL_END") == kinds.count("TOOL_CALL_RESULT") == 1
-    )
+    assert kinds.count("TOOL_CALL_START") == kinds.count("TOOL_CALL_END") == kinds.count("TOOL_CALL_RESULT") == 1
     (start,) = [event for event in events if event["type"] == "TOOL_CALL_START"]
     assert start["toolCallName"] == f"add{odd}"
     assert start["toolCallId"].replace("_", "").isalnum(), "an id of the upstream's"
@@ -114,10 +112,7 @@ async def test_hostile_ids_names_and_errors(stage: Stage, odd: str) -> None:
 @pytest.mark.parametrize("name", ["a b", "a\n", "a\u2028", "", "x" * 129, 'a"b'])
 async def test_a_clients_tool_has_a_plain_name(stage: Stage, name: str) -> None:
     function = {"name": name, "parameters": {"type": "object"}}
-    asked = {
-        "messages": [{"role": "user", "content": "x"}],
-        "tools": [{"type": "function", "function": function}],
-    }
+    asked = {"messages": [{"role": "user", "content": "x"}], "tools": [{"type": "function", "function": function}]}
     headers = {**KEY, "Content-Type": "application/json"}
     assert (await stage.ask("POST", "/v1/chat/completions", headers, dump(asked)))[0].status == 400
     asked["tools"] = [function]

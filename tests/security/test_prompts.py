@@ -37,9 +37,7 @@ class Written(logging.Handler):
         self.words = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.lines += [
-            kind(foreign_text=self.words).format(record) for kind in (JsonFormatter, ConsoleFormatter)
-        ]
+        self.lines += [kind(foreign_text=self.words).format(record) for kind in (JsonFormatter, ConsoleFormatter)]
 
 
 @pytest.fixture

@@ -66,11 +66,7 @@ BAD: dict[str, Headers] = {
     "wrong, then right in one header": [("X-Api-Key", WRONG), ("X-Api-Key", ALICE)],
     "right, then wrong in one header": [("X-Api-Key", ALICE), ("X-Api-Key", WRONG)],
     "cookie": [("Cookie", f"key={ALICE}; session={COOKIE}")],
-    "proxy header": [
-        ("X-Forwarded-User", "alice"),
-        ("X-Forwarded-For", "127.0.0.1"),
-        ("Remote-User", "alice"),
-    ],
+    "proxy header": [("X-Forwarded-User", "alice"), ("X-Forwarded-For", "127.0.0.1"), ("Remote-User", "alice")],
     "sql": [("X-Api-Key", SQL)],
     "sql in a bearer": [("Authorization", f"Bearer {SQL}")],
     "name instead of key": [("X-Api-Key", "alice")],
@@ -92,9 +88,7 @@ def path_of(route: Route) -> str:
 
 
 def open_routes(table: RouteTable) -> set[tuple[str, str]]:
-    return {
-        (route.method, route.path) for _, route, _ in table.routes if route.public and not route.browser_only
-    }
+    return {(route.method, route.path) for _, route, _ in table.routes if route.public and not route.browser_only}
 
 
 async def problems(table: RouteTable, ask: Ask) -> list[str]:
@@ -174,9 +168,7 @@ async def test_a_route_added_without_auth_goes_red() -> None:
     def answer(request: Request, host: object) -> Reply:
         return make_reply(200, b"{}")
 
-    door = Door(
-        "new", (Route("GET", "/new", answer, public=True),), inside.app().table.doors[0].format_error, str
-    )
+    door = Door("new", (Route("GET", "/new", answer, public=True),), inside.app().table.doors[0].format_error, str)
     app = inside.app(doors=[door])
     assert open_routes(app.table) != OPEN
     assert await problems(app.table, asking(app))
@@ -191,15 +183,7 @@ async def test_a_key_in_the_query_is_none(stage: Stage, carrier: str) -> None:
 
 @pytest.mark.demand("copilotkit.abuse_depth_alias_batch", "engine.security_rows_2_14")
 @pytest.mark.parametrize(
-    "host",
-    [
-        "localhost/health?",
-        "localhost/health",
-        "x/health?",
-        "localhost#",
-        "localhost:80/ready?a=",
-        "a@localhost",
-    ],
+    "host", ["localhost/health?", "localhost/health", "x/health?", "localhost#", "localhost:80/ready?a=", "a@localhost"]
 )
 async def test_a_host_is_no_path(stage: Stage, host: str) -> None:
     for path in ("/v1/models", "/agui/default", "/v1/chat/completions", "/copilotkit"):
@@ -250,11 +234,7 @@ async def test_keys_that_http_does_not_take(stage: Stage, key: bytes) -> None:
 
 async def test_ids_in_bodies_are_only_data(stage: Stage) -> None:
     for odd in (SQL, "\0", "../../x", "x" * 200):
-        body = {
-            "threadId": odd,
-            "runId": odd,
-            "messages": [{"id": odd, "role": "user", "content": "hi", "name": odd}],
-        }
+        body = {"threadId": odd, "runId": odd, "messages": [{"id": odd, "role": "user", "content": "hi", "name": odd}]}
         async with Client(stage.server.url) as client:
             await client.post("/agui/default", body, {"X-Api-Key": ALICE})
             assert (await client.head()).status == 200

@@ -72,9 +72,7 @@ async def test_no_canary_is_seen_anywhere(stage: Stage) -> None:
         for target in (f"/v1/models?key={QUERY}", f"/agui/default?api_key={QUERY}", f"/nothing?key={QUERY}"):
             head, body = await stage.ask("GET", target, headers)
             said += [body, str(head.headers).encode()]
-    bad = (
-        b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: " + WRONG.encode() + b"\r\nbroken\r\n\r\n"
-    )
+    bad = b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: " + WRONG.encode() + b"\r\nbroken\r\n\r\n"
     said.append((await stage.raw(bad))[1])
     assert seen(stage, said) == []
     assert "Traceback" not in stage.server.stderr

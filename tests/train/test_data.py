@@ -46,9 +46,7 @@ async def test_answers_are_read_back_as_the_calls_they_are() -> None:
     renderer, format = Renderer(template), SignatureFormat()
     for example in Mix(9).examples(150):
         prompt = Prompt(messages=(text_message("user", "x"),), tools=example.tools)
-        reader = format.make_plan(
-            FormatContext(prompt=prompt, capabilities=template.capabilities)
-        ).make_reader()
+        reader = format.make_plan(FormatContext(prompt=prompt, capabilities=template.capabilities)).make_reader()
         fragments = [*reader.feed(renderer.answer(example).removesuffix(END)), *reader.close()]
         names = [fragment.name for fragment in fragments if hasattr(fragment, "name")]
         assert names == [made.name for made in example.calls]
@@ -79,9 +77,7 @@ def test_a_seed_gives_the_same_data() -> None:
 
 @pytest.mark.demand("adapter.all_four_skills_data")
 def test_values_that_nobody_wrote_are_refused() -> None:
-    tool = ToolSpec(
-        "find", "", {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
-    )
+    tool = ToolSpec("find", "", {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]})
     good = Example("call", (tool,), (text_message("user", "find tea"),), calls=(call("find", {"q": "tea"}),))
     bad = Example("call", (tool,), (text_message("user", "find tea"),), calls=(call("find", {"q": "milk"}),))
     assert not fault(good)

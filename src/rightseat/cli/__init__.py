@@ -30,16 +30,13 @@ def _print_help(context: typer.Context, wanted: bool) -> None:
 
 
 # typer's own --help has no default, and handling that imports pydantic (150 ms).
-Help = Annotated[
-    bool, typer.Option("--help", callback=_print_help, is_eager=True, help="Show this message and leave.")
-]
+Help = Annotated[bool, typer.Option("--help", callback=_print_help, is_eager=True, help="Show this message and leave.")]
 
 ConfigPath = Annotated[
     Path | None, typer.Option("--config", help="The configuration. Default: ./rightseat.toml if it exists.")
 ]
 ModelSpec = Annotated[
-    str | None,
-    typer.Option("--model", help="local, FILE.gguf, openai:NAME or the like, or a name from [models]."),
+    str | None, typer.Option("--model", help="local, FILE.gguf, openai:NAME or the like, or a name from [models].")
 ]
 LlamaServer = Annotated[
     Path | None, typer.Option("--llama-server", help="Run a local model by this llama-server program.")
@@ -48,16 +45,14 @@ ToolFormat = Annotated[
     str | None, typer.Option("--tool-format", help="How a local model calls tools. Default: as its template.")
 ]
 ChatTemplate = Annotated[
-    str | None,
-    typer.Option("--chat-template", help="A file or a name, instead of a local model's own template."),
+    str | None, typer.Option("--chat-template", help="A file or a name, instead of a local model's own template.")
 ]
 Precache = Annotated[
     list[Path] | None,
     typer.Option("--precache", help="A file with a long system prompt that a local model keeps as read."),
 ]
 PluginFolders = Annotated[
-    list[Path] | None,
-    typer.Option("--plugins", help="A folder of plugins, or one plugin. May be given several times."),
+    list[Path] | None, typer.Option("--plugins", help="A folder of plugins, or one plugin. May be given several times.")
 ]
 WeightsName = Annotated[str | None, typer.Argument(help="One of `rightseat models list`.")]
 
@@ -87,8 +82,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def root(
     version: Annotated[
-        bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and leave."),
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and leave.")
     ] = False,
     help: Help = False,
 ) -> None:
@@ -140,15 +134,7 @@ def chat(
     from rightseat.cli.chat import chat as run
 
     flags = _model_flags(llama_server, tool_format, chat_template, precache)
-    code = run(
-        question,
-        config,
-        model=model,
-        assistant=assistant,
-        flags=flags,
-        plugins=plugins or [],
-        files=file or [],
-    )
+    code = run(question, config, model=model, assistant=assistant, flags=flags, plugins=plugins or [], files=file or [])
     raise typer.Exit(code)
 
 
@@ -218,10 +204,7 @@ def models_path(name: WeightsName = None, help: Help = False) -> None:
 
 
 plugins_app = typer.Typer(
-    help="Folders that become tools.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    add_help_option=False,
+    help="Folders that become tools.", no_args_is_help=True, rich_markup_mode=None, add_help_option=False
 )
 app.add_typer(plugins_app, name="plugins")
 
@@ -233,12 +216,8 @@ def plugins_root(help: Help = False) -> None:
 
 @plugins_app.command("check", add_help_option=False)
 def plugins_check(
-    directories: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", help="A plugin, or a folder of them.")
-    ],
-    strict: Annotated[
-        bool, typer.Option("--strict", help="For authors: style too, and nothing passes over.")
-    ] = False,
+    directories: Annotated[list[Path], typer.Argument(metavar="DIR...", help="A plugin, or a folder of them.")],
+    strict: Annotated[bool, typer.Option("--strict", help="For authors: style too, and nothing passes over.")] = False,
     help: Help = False,
 ) -> None:
     """Tell every problem: where, what, and how to fix it. Runs nothing. Exit code 1: there is an error."""
@@ -268,10 +247,7 @@ def plugins_new(
 
 
 flows_app = typer.Typer(
-    help="Workflows of plugins.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    add_help_option=False,
+    help="Workflows of plugins.", no_args_is_help=True, rich_markup_mode=None, add_help_option=False
 )
 app.add_typer(flows_app, name="flows")
 

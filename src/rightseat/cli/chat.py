@@ -40,7 +40,6 @@ from rightseat.wiring.from_config import build_runtime
 
 WIDTH = 100
 
-
 # Text of a model or a tool must not control the terminal: only line breaks and tabs pass.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -134,12 +133,8 @@ def chat(
     """Run the chat; returns the exit code: 1 when a single question was not answered."""
     attachments = tuple(map(load_attachment, files))
     config = prepare_config(load_config(path, model=model, flags=flags, plugins=plugins))
-    log.configure_logging(
-        "console", "warning" if config.server.log_level == "info" else config.server.log_level
-    )
-    logging.getLogger("rightseat.runtime.runtime").setLevel(
-        logging.CRITICAL
-    )  # the failure is shown as an answer
+    log.configure_logging("console", "warning" if config.server.log_level == "info" else config.server.log_level)
+    logging.getLogger("rightseat.runtime.runtime").setLevel(logging.CRITICAL)  # the failure is shown as an answer
     runtime = build_runtime(config)
     if assistant is not None and assistant not in runtime.responders:
         known = ", ".join(runtime.assistants)
@@ -167,12 +162,7 @@ class ChatSession:
     """One conversation. One event loop serves all turns, because the models' connections belong to it."""
 
     def __init__(
-        self,
-        runtime: BaseRuntime,
-        assistant: str | None,
-        screen: Terminal,
-        runner: asyncio.Runner,
-        read_line: ReadLine,
+        self, runtime: BaseRuntime, assistant: str | None, screen: Terminal, runner: asyncio.Runner, read_line: ReadLine
     ) -> None:
         self.runtime = runtime
         self.assistant = assistant
@@ -227,9 +217,7 @@ class ChatSession:
 
     async def run_turn(self, answers: tuple[InterruptAnswer, ...]) -> list[Interrupt]:
         """Run one turn; return its interrupts."""
-        turn = Turn(
-            messages=tuple(self.messages), assistant=self.assistant, answers=answers, thread=self.thread
-        )
+        turn = Turn(messages=tuple(self.messages), assistant=self.assistant, answers=answers, thread=self.thread)
         interrupts: list[Interrupt] = []
         async with closing(self.runtime.run(turn)) as events:
             async for event in events:

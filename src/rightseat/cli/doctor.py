@@ -34,9 +34,7 @@ def run_openbb_doctor(url: str, headers: Sequence[str], *, as_json: bool) -> int
     """Check any OpenBB agent server; returns the exit code."""
     prepare_output()
     parsed = dict(map(parse_header, headers))
-    return print_verdict(
-        asyncio.run(print_lines(agents.examine(url, parsed), quiet=as_json)), as_json=as_json
-    )
+    return print_verdict(asyncio.run(print_lines(agents.examine(url, parsed), quiet=as_json)), as_json=as_json)
 
 
 def prepare_output() -> None:
@@ -71,9 +69,7 @@ def parse_key(key: str | None) -> Secret | None:
     return resolve_reference(key, "--key") if is_reference(key) else Secret(key)
 
 
-async def run_checks(
-    url: str | None, key: Secret | None, path: Path | None, *, quiet: bool
-) -> list[CheckResult]:
+async def run_checks(url: str | None, key: Secret | None, path: Path | None, *, quiet: bool) -> list[CheckResult]:
     return await print_lines(stream_checks(url, key, path), quiet=quiet)
 
 
@@ -107,12 +103,7 @@ async def stream_config_checks(config: Config) -> AsyncIterator[CheckResult]:
     yield setup.check_embedded_weights(config)
     config = setup.without_local_model(config)
     models, lines = setup.check_models(config)
-    for line in (
-        *lines,
-        *setup.check_model_files(models),
-        *setup.check_tools(config),
-        *setup.check_databases(config),
-    ):
+    for line in (*lines, *setup.check_model_files(models), *setup.check_tools(config), *setup.check_databases(config)):
         yield line
     built, line = setup.check_runtime(config)
     yield line
@@ -150,9 +141,7 @@ async def stream_server_checks(
                 yield line
 
 
-async def stream_door_checks(
-    client: ProbeClient, config: Config | None, *, local: bool
-) -> AsyncIterator[CheckResult]:
+async def stream_door_checks(client: ProbeClient, config: Config | None, *, local: bool) -> AsyncIterator[CheckResult]:
     all_doors = load_all("doors")
     required = config.auth.required if config and local else None
     path = next(probe.path for door in all_doors for probe in door.probes if probe.method == "POST")

@@ -29,9 +29,7 @@ from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.plugins import plugin_folders
 
 
-def draw_flow(
-    name: str, directories: Sequence[Path], path: Path | None, *, as_mermaid: bool, out: Path | None
-) -> None:
+def draw_flow(name: str, directories: Sequence[Path], path: Path | None, *, as_mermaid: bool, out: Path | None) -> None:
     prepare_output()
     flow = find_flow(name, load_plugins(directories, path))
     picture = render_mermaid(flow) if as_mermaid else render_flow_svg(flow)
@@ -61,9 +59,7 @@ def find_flow(name: str, plugins: Sequence[Plugin]) -> Flow:
     if len(matches) == 1:
         return matches[0]
     if not flows:
-        raise ConfigError(
-            "There are no flows. Name a folder by --plugins DIR, or see: rightseat plugins check"
-        )
+        raise ConfigError("There are no flows. Name a folder by --plugins DIR, or see: rightseat plugins check")
     raise ConfigError(f"There is no flow {name!r} that can run. {did_you_mean(name, flows)}")
 
 
@@ -77,9 +73,7 @@ def list_flows(directories: Sequence[Path], path: Path | None) -> None:
         typer.echo(to_one_line(flow.id))
         first = to_one_line(flow.description)
         if first:
-            typer.echo(
-                f"    {first if len(first) <= MAX_DESCRIPTION else first[: MAX_DESCRIPTION - 1] + '…'}"
-            )
+            typer.echo(f"    {first if len(first) <= MAX_DESCRIPTION else first[: MAX_DESCRIPTION - 1] + '…'}")
     if not flows:
         typer.echo("No flows. Name a folder by --plugins DIR, or see: rightseat plugins check")
 
@@ -96,12 +90,8 @@ def run_flow(
     """Run a flow; returns the exit code: 1 when it failed."""
     prepare_output()
     config = prepare_config(load_config(path, model=model, flags=flags, plugins=plugins))
-    log.configure_logging(
-        "console", "warning" if config.server.log_level == "info" else config.server.log_level
-    )
-    logging.getLogger("rightseat.runtime.runtime").setLevel(
-        logging.CRITICAL
-    )  # the failure is shown as an answer
+    log.configure_logging("console", "warning" if config.server.log_level == "info" else config.server.log_level)
+    logging.getLogger("rightseat.runtime.runtime").setLevel(logging.CRITICAL)  # the failure is shown as an answer
     runtime = build_runtime(config)
     catalog = runtime.plugins
     if catalog is None:

@@ -19,8 +19,6 @@ from rightseat.http.endpoint import REQUEST_ID
 from rightseat.runtime.incidents import current_thread_and_run
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-
-
 MAX_ID = 64
 # Loggers whose debug lines end with the text of a foreign server, as the last argument.
 FOREIGN_LOGGERS = ("rightseat.models.", "rightseat.agents.", "rightseat.mcp.")
@@ -50,16 +48,8 @@ def format_without_messages(error: BaseException | None) -> str:
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         frames = traceback.format_list(traceback.extract_tb(error.__traceback__))
-        summary = (
-            f"{type(error).__module__}.{type(error).__qualname__} (its words are not logged in production)"
-        )
-        lines = [
-            "Traceback (most recent call last):\n",
-            *frames,
-            summary,
-            *(["\n\n"] if lines else []),
-            *lines,
-        ]
+        summary = f"{type(error).__module__}.{type(error).__qualname__} (its words are not logged in production)"
+        lines = ["Traceback (most recent call last):\n", *frames, summary, *(["\n\n"] if lines else []), *lines]
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return "".join(lines)
 
@@ -106,9 +96,7 @@ def configure_logging(kind: str, level: str, *, foreign_text: bool = True) -> No
     """Set up the root logger. `foreign_text`: whether messages of foreign exceptions are logged."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
-        JsonFormatter(foreign_text=foreign_text)
-        if kind == "json"
-        else ConsoleFormatter(foreign_text=foreign_text)
+        JsonFormatter(foreign_text=foreign_text) if kind == "json" else ConsoleFormatter(foreign_text=foreign_text)
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]

@@ -16,11 +16,7 @@ from rightseat.plugins import load as skeleton
 from rightseat.plugins.load import read_plugin, read_plugins
 from rightseat.plugins.plugin import Gravity, Plugin, PluginAuth, Problem
 
-COLOURS: dict[Gravity, str] = {
-    "error": typer.colors.RED,
-    "warning": typer.colors.YELLOW,
-    "style": typer.colors.BLUE,
-}
+COLOURS: dict[Gravity, str] = {"error": typer.colors.RED, "warning": typer.colors.YELLOW, "style": typer.colors.BLUE}
 MAX_DESCRIPTION = 100
 
 
@@ -31,17 +27,13 @@ def check_plugins(directories: Sequence[Path], *, strict: bool) -> int:
     plugins = read_plugins(directories, strict=strict)
     if not plugins:
         names = ", ".join(map(str, directories))
-        raise ConfigError(
-            f"{names}: no plugin in there. A plugin is a folder with plugin.json or openapi.yaml."
-        )
+        raise ConfigError(f"{names}: no plugin in there. A plugin is a folder with plugin.json or openapi.yaml.")
     for plugin in plugins:
         typer.echo(f"{to_one_line(plugin.id)}: {summarize_parts([plugin])}")
         for problem in plugin.problems:
             print_problem(plugin, problem)
     counts = Counter(problem.gravity for plugin in plugins for problem in plugin.problems)
-    typer.echo(
-        f"\n{pluralize(len(plugins), 'plugin')} with {summarize_parts(plugins)}: {summarize_problems(counts)}"
-    )
+    typer.echo(f"\n{pluralize(len(plugins), 'plugin')} with {summarize_parts(plugins)}: {summarize_problems(counts)}")
     return 1 if counts["error"] or (strict and counts) else 0
 
 
@@ -86,9 +78,7 @@ def summarize_parts(plugins: Sequence[Plugin]) -> str:
     operations = sum(len(plugin.operations) for plugin in plugins)
     tools = sum(len(plugin.scripts) for plugin in plugins)
     flows = sum(len(plugin.flows) for plugin in plugins)
-    return (
-        f"{pluralize(operations, 'operation')}, {pluralize(tools, 'Python tool')}, {pluralize(flows, 'flow')}"
-    )
+    return f"{pluralize(operations, 'operation')}, {pluralize(tools, 'Python tool')}, {pluralize(flows, 'flow')}"
 
 
 def pluralize(number: int, noun: str) -> str:
@@ -111,19 +101,13 @@ def list_plugins(directories: Sequence[Path], path: Path | None) -> None:
         typer.echo(f"{'✗' if bad else '✓'} {to_one_line(plugin.id)}  {to_one_line(plugin.name)}")
         first = to_one_line(plugin.description)
         if first:
-            typer.echo(
-                f"    {first if len(first) <= MAX_DESCRIPTION else first[: MAX_DESCRIPTION - 1] + '…'}"
-            )
+            typer.echo(f"    {first if len(first) <= MAX_DESCRIPTION else first[: MAX_DESCRIPTION - 1] + '…'}")
         auth = f"; auth: {', '.join(map(describe_auth, plugin.auth))}" if plugin.auth else ""
         typer.echo(f"    {summarize_parts([plugin])}{auth}")
         if bad:
-            typer.echo(
-                f"    {pluralize(bad, 'error')}: rightseat plugins check {to_one_line(str(plugin.folder))}"
-            )
+            typer.echo(f"    {pluralize(bad, 'error')}: rightseat plugins check {to_one_line(str(plugin.folder))}")
     if not plugins:
-        typer.echo(
-            "No plugins. Name a folder by --plugins DIR or [[plugins]], or: rightseat plugins new NAME"
-        )
+        typer.echo("No plugins. Name a folder by --plugins DIR or [[plugins]], or: rightseat plugins new NAME")
 
 
 def create_plugin(name: str, where: Path) -> None:

@@ -27,26 +27,18 @@ if TYPE_CHECKING:
 
 
 EMBEDDED_LABEL = "local (SmolLM2-135M-Instruct, embedded)"
-
-
 Row = tuple[str, str]
 
 
 def list_startup_rows(
-    config: Config,
-    choice: ModelChoice,
-    base: str,
-    doors: Sequence[Door],
-    plugins: PluginCatalog | None = None,
+    config: Config, choice: ModelChoice, base: str, doors: Sequence[Door], plugins: PluginCatalog | None = None
 ) -> list[Row]:
     """Return the summary's lines as (label, text); an empty label continues the line before."""
     spec = config.models[choice.model].spec if choice.model in config.models else choice.model
     startup_rows = [("model", EMBEDDED_LABEL if spec == "local" else spec), ("", choice.why)]
     # Clients use the public URL; health checks run on this machine.
     public = config.server.public_url.rstrip("/") or base
-    startup_rows.append(
-        ("page", f"{public}/   open it in a browser: examples to try, and all that is set up here")
-    )
+    startup_rows.append(("page", f"{public}/   open it in a browser: examples to try, and all that is set up here"))
     for door in doors:
         post_path = next((route.path for route in door.routes if route.method == "POST"), "/")
         startup_rows += [(door.name, public + post_path), ("", door.hint(public))]
@@ -54,20 +46,14 @@ def list_startup_rows(
         startup_rows += _plugin_rows(plugins)
     startup_rows.append(("health", f"{base}/health   {base}/ready"))
     where = str(config.path.resolve()) if config.path else "no file: ./rightseat.toml is read if it exists"
-    startup_rows += [
-        ("config", where),
-        ("data", describe_store_location(config)),
-        ("keys", _describe_auth(config)),
-    ]
+    startup_rows += [("config", where), ("data", describe_store_location(config)), ("keys", _describe_auth(config))]
     return startup_rows
 
 
 def _plugin_rows(shelf: PluginCatalog) -> list[Row]:
     tools = len(shelf.entries)
     lines = [("plugins", f"{len(shelf.loaded)}, with {tools} tool{'' if tools == 1 else 's'}")]
-    broken = [
-        one.plugin for one in shelf.loaded.values() if any(p.gravity == "error" for p in one.plugin.problems)
-    ]
+    broken = [one.plugin for one in shelf.loaded.values() if any(p.gravity == "error" for p in one.plugin.problems)]
     lines += [("", f"{one.id} has errors: rightseat plugins check {one.folder}") for one in broken[:5]]
     return lines
 
@@ -89,13 +75,7 @@ def print_startup(startup_rows: list[Row], base: str, out: TextIO | None = None)
     if out.isatty():
         _print_startup_rich(startup_rows, title, base, footer, out)
         return
-    lines = [
-        f"{title} is ready on {base}",
-        "",
-        *(f"  {label:<11}{text}" for label, text in startup_rows),
-        "",
-        footer,
-    ]
+    lines = [f"{title} is ready on {base}", "", *(f"  {label:<11}{text}" for label, text in startup_rows), "", footer]
     print("\n".join(lines), file=out, flush=True)
 
 
@@ -122,9 +102,7 @@ def serve(
     flags: Mapping[str, Any],
     plugins: Sequence[Path] = (),
 ) -> None:
-    reload_config = partial(
-        load_config, path, host=host, port=port, model=model, flags=flags, plugins=tuple(plugins)
-    )
+    reload_config = partial(load_config, path, host=host, port=port, model=model, flags=flags, plugins=tuple(plugins))
     config = reload_config()
     settings = config.server
     log.configure_logging(settings.log, settings.log_level, foreign_text=not config.production)

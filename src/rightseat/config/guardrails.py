@@ -124,10 +124,7 @@ def find_guard_problems(guard: GuardSettings) -> Iterator[GuardProblem]:
         if bool(validator.target) == bool(validator.url):
             yield ("validators", name), "write either target, a function, or url, a service."
         elif validator.url and not re.fullmatch(r"https?://[^\s]+", validator.url):
-            yield (
-                ("validators", name, "url"),
-                "write a full address, such as https://host/guardrails/validate.",
-            )
+            yield (("validators", name, "url"), "write a full address, such as https://host/guardrails/validate.")
         elif validator.target and not re.fullmatch(r"[\w.]+:[\w.]+", validator.target):
             yield ("validators", name, "target"), f"{validator.target!r} is not of the form module:attribute."
 
@@ -142,9 +139,7 @@ def check_guard(table: Any, key: Key, folder: Path, problems: ConfigProblems) ->
     def opened(name: str, validator: ValidatorSettings) -> ValidatorSettings:
         if validator.key is None:
             return validator
-        secret_key = resolve_secret(
-            validator.key.reveal(), (*key, "validators", name, "key"), folder, problems
-        )
+        secret_key = resolve_secret(validator.key.reveal(), (*key, "validators", name, "key"), folder, problems)
         return msgspec.structs.replace(validator, key=secret_key)
 
     validators = {name: opened(name, validator) for name, validator in settings.validators.items()}

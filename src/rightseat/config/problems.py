@@ -16,20 +16,10 @@ from rightseat.errors import ConfigError
 from rightseat.types.text import closest_match
 
 Key = tuple[str, ...]
-
-
 _NAME = r"""(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')"""
-
-
 _DOTTED = rf"{_NAME}(?:\s*\.\s*{_NAME})*"
-
-
 _TABLE = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]")
-
-
 _ASSIGNMENT = re.compile(rf"\s*({_DOTTED})\s*=")
-
-
 _MULTILINE = re.compile(r"\"\"\"|'''")
 
 

@@ -57,16 +57,9 @@ TABLES = (
     "guardrails",
 )
 
-
 MODEL_KEYS = tuple(name for name in ModelSettings.__struct_fields__ if name != "options")
-
-
 AGENT_KEYS = ("kind", "title", "description")
-
-
 _URL_PASSWORD = re.compile(r"://[^/@]*:[^/@]+@")
-
-
 _SECRET_KEY = re.compile(r"(?i)(^|[_-])(key|token|secret|password|authorization|cookie)$")
 
 
@@ -89,13 +82,10 @@ def check_config(raw: dict[str, Any], path: Path, problems: ConfigProblems) -> C
         _check_owners(limits, auth, problems)
     model_tables = get_tables(raw, "models", problems)
     models = {
-        name: _check_model(table, ("models", name), path.parent, problems)
-        for name, table in model_tables.items()
+        name: _check_model(table, ("models", name), path.parent, problems) for name, table in model_tables.items()
     }
     for name, model in models.items():
-        _check_model_names(
-            model.fallbacks if model else (), ("models", name, "fallbacks"), model_tables, problems
-        )
+        _check_model_names(model.fallbacks if model else (), ("models", name, "fallbacks"), model_tables, problems)
     assistants = {
         name: _check_assistant(table, ("assistants", name), path.parent, model_tables, problems)
         for name, table in get_tables(raw, "assistants", problems).items()
@@ -126,9 +116,7 @@ def _check_auth(table: Any, folder: Path, problems: ConfigProblems) -> AuthSetti
     proxy_keys = set(table) & {"proxy_header", "proxy_addresses"} if isinstance(table, dict) else set()
     if proxy_keys == {"proxy_header"}:
         # Anyone can send the header: it counts only from a known proxy.
-        problems.add(
-            ("auth", "proxy_header"), 'proxy_addresses is missing. Name the proxy, such as ["10.0.0.5"].'
-        )
+        problems.add(("auth", "proxy_header"), 'proxy_addresses is missing. Name the proxy, such as ["10.0.0.5"].')
     if proxy_keys == {"proxy_addresses"}:
         problems.add(("auth", "proxy_addresses"), "proxy_header is missing.")
     if auth is None:
@@ -163,8 +151,7 @@ def _check_plugins(tables: Any, folder: Path, problems: ConfigProblems) -> list[
         problems.add_wrong_type(("plugins",), "tables, each begun by [[plugins]]", tables)
         return []
     return [
-        _check_plugin(table, (array_key("plugins", number),), folder, problems)
-        for number, table in enumerate(tables)
+        _check_plugin(table, (array_key("plugins", number),), folder, problems) for number, table in enumerate(tables)
     ]
 
 
@@ -292,15 +279,11 @@ def _check_assistant(
     return msgspec.structs.replace(assistant, system=system) if assistant else None
 
 
-def _check_model_names(
-    names: Iterable[str], key: Key, models: dict[str, Any], problems: ConfigProblems
-) -> None:
+def _check_model_names(names: Iterable[str], key: Key, models: dict[str, Any], problems: ConfigProblems) -> None:
     for name in names:
         if name not in models and not _is_spec(name):
             near = closest_match(name, (*models, "local"))
-            hint = (
-                f"Did you mean {near}?" if near else f"Write [models.{name}], or a spec like openai:{name}."
-            )
+            hint = f"Did you mean {near}?" if near else f"Write [models.{name}], or a spec like openai:{name}."
             problems.add(key, f"there is no model {name!r}. {hint}")
 
 

@@ -75,9 +75,7 @@ def resolve_reference(
     if kind == "file":
         return Secret(_from_file((folder or Path()) / Path(rest.strip()).expanduser(), key))
     # Without the value: more people read logs than files.
-    log.warning(
-        '%s holds its secret in plain text. Put it in the environment and write %s = "env:NAME".', key, key
-    )
+    log.warning('%s holds its secret in plain text. Put it in the environment and write %s = "env:NAME".', key, key)
     return Secret(reference)
 
 

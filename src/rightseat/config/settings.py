@@ -34,20 +34,10 @@ class GraphQLLimits(Struct, frozen=True, kw_only=True):
 
 
 DEFAULT_FORWARD_HEADERS = ("authorization", "x-*")
-
-
 Port = Annotated[int, Meta(ge=0, le=65535)]
-
-
 Seconds = Annotated[float, Meta(gt=0)]
-
-
 Amount = Annotated[float, Meta(ge=0)]
-
-
 Number = Annotated[int, Meta(ge=0)]
-
-
 Address = Annotated[str, Meta(pattern=r"^[0-9a-fA-F:.]+(/[0-9]{1,3})?$")]
 
 

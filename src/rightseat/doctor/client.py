@@ -90,9 +90,7 @@ class ProbeClient:
         last = time.monotonic()
         # Join repeated headers, as browsers do.
         joined_headers = {name.lower(): ", ".join(response.headers.getall(name)) for name in response.headers}
-        return ProbeReply(
-            response.status, joined_headers, b"".join(pieces), (first or last) - started, last - started
-        )
+        return ProbeReply(response.status, joined_headers, b"".join(pieces), (first or last) - started, last - started)
 
 
 def describe_error(error: Exception) -> str:

@@ -11,8 +11,6 @@ from msgspec import Struct
 from rightseat.config.secret import mask
 
 CheckState = Literal["good", "broken", "skipped"]
-
-
 STATE_MARKS: dict[CheckState, str] = {"good": "✓", "broken": "✗", "skipped": "–"}
 
 

@@ -32,9 +32,7 @@ def check_metrics(status: int, headers: Mapping[str, str], body: bytes) -> str |
 
 
 def check_openapi(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
-    return (
-        None if status == 200 and read_field(body, "openapi") else f"HTTP {status}, and no OpenAPI document"
-    )
+    return None if status == 200 and read_field(body, "openapi") else f"HTTP {status}, and no OpenAPI document"
 
 
 SERVER_PROBES = (
@@ -70,31 +68,22 @@ async def check_connection(client: ProbeClient) -> AsyncIterator[CheckResult]:
     if reply.headers.get("x-request-id") == request_id:
         yield good("request id", "comes back in X-Request-Id")
     else:
-        yield broken(
-            "request id", "X-Request-Id does not come back", "let the proxy pass X-Request-Id through"
-        )
+        yield broken("request id", "X-Request-Id does not come back", "let the proxy pass X-Request-Id through")
     if client.reused_connections > before:
         yield good("keep-alive", "one connection carries several requests")
     else:
-        yield broken(
-            "keep-alive", "each request needs a new connection", "allow HTTP/1.1 keep-alive in the proxy"
-        )
+        yield broken("keep-alive", "each request needs a new connection", "allow HTTP/1.1 keep-alive in the proxy")
 
 
 # Faster replies do not show whether the stream is buffered.
 MIN_STREAM_SECONDS = 0.3
 
-
 # Minimum share of the total time between first and last byte; below it the stream was buffered.
 MIN_SPREAD = 0.02
-
-
 LOG_FIX = "see the server's log; rightseat doctor without a server checks the model"
 
 
-async def run_probes(
-    client: ProbeClient, door: str, door_probes: Sequence[Probe]
-) -> AsyncIterator[CheckResult]:
+async def run_probes(client: ProbeClient, door: str, door_probes: Sequence[Probe]) -> AsyncIterator[CheckResult]:
     for probe in door_probes:
         what = f"{door}: {probe.name}"
         try:
@@ -183,20 +172,13 @@ def extract_shape(value: Any) -> Any:
 
 LOCAL_ORIGIN = "http://localhost:3000"
 
-
 # .invalid is reserved: nobody can own this name.
 FOREIGN_ORIGIN = "https://rightseat-doctor.invalid"
-
-
 REQUESTED_HEADERS = "authorization, content-type"
-
-
 PROXY_FIX = "let the proxy pass OPTIONS and the access-control headers through"
 
 
-async def check_origins(
-    client: ProbeClient, path: str, configured: Iterable[str]
-) -> AsyncIterator[CheckResult]:
+async def check_origins(client: ProbeClient, path: str, configured: Iterable[str]) -> AsyncIterator[CheckResult]:
     for origin in dict.fromkeys((LOCAL_ORIGIN, *(origin.rstrip("/") for origin in configured))):
         what = f"page at {urlsplit(origin).netloc}"
         try:

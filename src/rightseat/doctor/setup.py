@@ -36,7 +36,6 @@ from rightseat.wiring.storage import SQLITE, data_folder, describe_store_locatio
 
 MIN_PYTHON = (3, 11)
 
-
 EXTRAS = {
     "jwt": "signed tokens, [auth.jwt]",
     "sql": "databases, [databases], with SQLite",
@@ -48,7 +47,6 @@ EXTRAS = {
     "google": "models google:NAME",
     "langchain": "models langchain:MODULE:NAME",
 }
-
 
 # Modules whose presence shows that an extra is installed.
 EXTRA_MODULES = {
@@ -176,9 +174,7 @@ def check_plugins(runtime: Runtime) -> Iterator[CheckResult]:
     for id, loaded_plugin in runtime.plugins.loaded.items() if runtime.plugins else ():
         errors = [problem for problem in loaded_plugin.plugin.problems if problem.gravity == "error"]
         if errors:
-            yield broken(
-                f"plugin {id}", str(errors[0]), f"rightseat plugins check {loaded_plugin.plugin.folder}"
-            )
+            yield broken(f"plugin {id}", str(errors[0]), f"rightseat plugins check {loaded_plugin.plugin.folder}")
         else:
             yield good(f"plugin {id}", f"{len(loaded_plugin.tools)} tools")
 
@@ -193,8 +189,6 @@ def check_runtime(config: Config) -> tuple[Runtime | None, CheckResult]:
 
 
 OTHER_FOLDER_FIX = "name another folder in [store] path or RIGHTSEAT_DATA, or make room there"
-
-
 MOVE_FILE_FIX = "move the file away: a new one is made; or put back the copy beside it that ends with .bak"
 
 
@@ -212,13 +206,9 @@ def check_store(config: Config) -> CheckResult:
     except sqlite3.Error as error:
         return broken("store", f"{file} cannot be read: {error}", MOVE_FILE_FIX)
     if version > len(MIGRATIONS):
-        newer = (
-            f"{file} was written by a newer rightseat: version {version}, this one knows {len(MIGRATIONS)}"
-        )
+        newer = f"{file} was written by a newer rightseat: version {version}, this one knows {len(MIGRATIONS)}"
         return broken("store", newer, "use that one, or name another folder in [store] path")
-    older = (
-        f" (serve brings it to {len(MIGRATIONS)}, and copies it before)" if version < len(MIGRATIONS) else ""
-    )
+    older = f" (serve brings it to {len(MIGRATIONS)}, and copies it before)" if version < len(MIGRATIONS) else ""
     size = sum(one.stat().st_size for one in folder.glob(f"{DATABASE_FILE}*")) / 1e6
     return good("store", f"{folder}: {threads} threads, {size:.1f} MB, version {version}{older}")
 
@@ -254,9 +244,7 @@ def check_engine(config: Config) -> CheckResult:
     except PackageNotFoundError:
         make_result = broken if choice.is_requested(config) else skipped
         return make_result(
-            "local engine",
-            f"{choice.ENGINE_PACKAGE} is not installed",
-            f"pip install {choice.ENGINE_PACKAGE}",
+            "local engine", f"{choice.ENGINE_PACKAGE} is not installed", f"pip install {choice.ENGINE_PACKAGE}"
         )
 
 
@@ -315,15 +303,11 @@ async def check_address(address: str, names: str, *, versioned: bool) -> CheckRe
         async with ProbeClient(public_url) as client:
             reply = await client.send("GET", "/models", seconds=REACH_SECONDS)
     except Unreachable as error:
-        fix = (
-            f"start the server at {public_url}, or correct the address of {names}: base_url, or its variable"
-        )
+        fix = f"start the server at {public_url}, or correct the address of {names}: base_url, or its variable"
         return broken(what, f"{public_url}: {error}", fix)
     if reply.status >= 500:
         return broken(what, f"{public_url} answers HTTP {reply.status}", "look at that server's log")
     if reply.status == 404 and versioned:
-        fix = (
-            "" if url.path.rstrip("/").endswith("/v1") else f"if answers fail, try base_url = {public_url}/v1"
-        )
+        fix = "" if url.path.rstrip("/").endswith("/v1") else f"if answers fail, try base_url = {public_url}/v1"
         return skipped(what, f"{public_url} answers, but has no /models", fix)
     return good(what, f"{public_url} answers")

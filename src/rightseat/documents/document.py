@@ -67,11 +67,7 @@ class ReadRequest(Struct, frozen=True):
         return f"The file {self.name!r}" if self.name else "The document"
 
     def make_document(
-        self,
-        text: str,
-        *notes: str,
-        cut: bool = False,
-        images: tuple[ImageMessagePart, ...] = (),
+        self, text: str, *notes: str, cut: bool = False, images: tuple[ImageMessagePart, ...] = ()
     ) -> Document:
         return Document(text, join_notes(notes), cut, images, self.kind)
 

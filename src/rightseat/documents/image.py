@@ -20,15 +20,11 @@ def read_image(data: bytes, request: ReadRequest) -> Document:
     title = f"image {request.name}".strip()
     words = f"[{title}: {request.kind.upper()}, {width} × {height} pixels]"
     if not request.images:
-        return request.make_document(
-            words, "The model does not take images, so only its size is said.", cut=True
-        )
+        return request.make_document(words, "The model does not take images, so only its size is said.", cut=True)
     limits = request.limits
     if len(data) > limits.image_bytes or width * height > limits.pixels:
         largest = f"{limits.image_bytes >> 20} MB or {limits.pixels // 1_000_000} million pixels"
-        return request.make_document(
-            words, f"The image is larger than {largest}. Send a smaller one.", cut=True
-        )
+        return request.make_document(words, f"The image is larger than {largest}. Send a smaller one.", cut=True)
     url = f"data:image/{request.kind};base64,{base64.b64encode(data).decode()}"
     return request.make_document(words, images=(ImageMessagePart(url),))
 

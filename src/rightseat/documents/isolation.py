@@ -14,15 +14,7 @@ from rightseat.tools.subprocess import kill_session
 
 MAX_CHILDREN = max(2, (os.cpu_count() or 2) // 2)
 # Only what Python needs: a compromised parser finds no keys in its environment.
-KEPT_VARIABLES = (
-    "PATH",
-    "LANG",
-    "LC_ALL",
-    "SYSTEMROOT",
-    "LD_LIBRARY_PATH",
-    "PYTHONDONTWRITEBYTECODE",
-    "PYTHONHOME",
-)
+KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "LD_LIBRARY_PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONHOME")
 
 _semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
@@ -33,9 +25,7 @@ async def read_isolated(data: bytes, request: ReadRequest) -> Document:
         async with asyncio.timeout(request.limits.queue):
             await semaphore.acquire()
     except TimeoutError:
-        return request.make_failure(
-            "was not read, because too many others are being read. Try again in a minute."
-        )
+        return request.make_failure("was not read, because too many others are being read. Try again in a minute.")
     try:
         return await read_in_child(data, request)
     finally:

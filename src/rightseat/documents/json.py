@@ -17,20 +17,11 @@ from rightseat.types.text import estimate_tokens
 
 MAX_DEPTH = 32
 
-
 # With fewer tokens a value is only summarized.
 MIN_TOKENS = 8
-
-
 MIN_TABLE_ROWS = 5
-
-
 MAX_COLUMNS = 2000
-
-
 FEW_ITEMS = 20
-
-
 MAX_SPARSITY = 8
 
 
@@ -140,9 +131,7 @@ class JsonCutter:
         last: list[str] = []
         while len(first) + len(last) < len(value):
             side, item = (
-                (first, value[len(first)])
-                if len(first) <= 2 * len(last)
-                else (last, value[len(value) - 1 - len(last)])
+                (first, value[len(first)]) if len(first) <= 2 * len(last) else (last, value[len(value) - 1 - len(last)])
             )
             text = self.cut(item, max(budget // 4, MIN_TOKENS), depth + 1)
             room -= estimate_tokens(text) + 1

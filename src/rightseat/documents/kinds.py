@@ -128,9 +128,5 @@ def detect_kind(data: bytes, declared: str, name: str) -> str:
         return declared if declared in SHEET_KINDS and detected == "xls" else detected
     if declared in BINARY_KINDS or (not declared and kind_from_name(name) in BINARY_KINDS):
         # An error page in place of a file is common; a broken file is left to its reader.
-        return (
-            kind_from_text(data)
-            if kind_from_text(data) in ("html", "json")
-            else (declared or kind_from_name(name))
-        )
+        return kind_from_text(data) if kind_from_text(data) in ("html", "json") else (declared or kind_from_name(name))
     return declared or (kind_from_text(data) and (kind_from_name(name) or kind_from_text(data)))

@@ -16,7 +16,6 @@ from rightseat.types.text import estimate_tokens
 
 MAX_ENTRIES = 10_000
 
-
 # The compression ratio is checked only for larger entries.
 SMALL_ENTRY = 1 << 20
 
@@ -40,11 +39,7 @@ def open_archive(data: bytes, limits: ReadLimits) -> zipfile.ZipFile:
 
 
 MAIN_PART = "word/document.xml"
-
-
 NAMESPACE = "wordprocessingml"
-
-
 CHUNK = 64 << 10
 
 
@@ -150,27 +145,19 @@ def read_sheets(data: bytes, request: ReadRequest) -> Document:
     try:
         book = calamine.load_workbook(io.BytesIO(data))
         names = book.sheet_names
-        sheets = [
-            (name, read_rows(book.get_sheet_by_name(name), request.limits)) for name in names[:MAX_SHEETS]
-        ]
+        sheets = [(name, read_rows(book.get_sheet_by_name(name), request.limits)) for name in names[:MAX_SHEETS]]
     except calamine.PasswordError:
         raise DocumentUnreadable("is protected by a password. Send it without.") from None
     except (calamine.CalamineError, OSError, ValueError):
-        raise DocumentUnreadable(
-            "is broken, or not a spreadsheet. Save it again, as xlsx (a text as docx)."
-        ) from None
-    notes = (
-        [f"Only the first {MAX_SHEETS} of {len(names)} sheets are read."] if len(names) > MAX_SHEETS else []
-    )
+        raise DocumentUnreadable("is broken, or not a spreadsheet. Save it again, as xlsx (a text as docx).") from None
+    notes = [f"Only the first {MAX_SHEETS} of {len(names)} sheets are read."] if len(names) > MAX_SHEETS else []
     filled = [(name, rows) for name, rows in sheets if rows]
     if not filled:
         return request.make_document("", "The workbook has no cells with values.", *notes)
     return format_sheets(filled, request, notes)
 
 
-def format_sheets(
-    sheets: list[tuple[str, list[list[str]]]], request: ReadRequest, notes: list[str]
-) -> Document:
+def format_sheets(sheets: list[tuple[str, list[list[str]]]], request: ReadRequest, notes: list[str]) -> Document:
     titles = [f"## {take_head(name, 20)}" if len(sheets) > 1 else "" for name, _ in sheets]
     sizes = [sum(estimate_tokens(",".join(row)) + 2 for row in rows) + 8 for _, rows in sheets]
     room = request.budget - sum(estimate_tokens(title) + 2 for title in titles)

@@ -39,9 +39,7 @@ def read_pdf(data: bytes, request: ReadRequest) -> Document:
             raise DocumentUnreadable("is protected by a password. Send it without.")
         count = len(reader.pages)
     except DependencyError:
-        raise DocumentUnreadable(
-            "is encrypted in a way that is not read here. Save it without encryption."
-        ) from None
+        raise DocumentUnreadable("is encrypted in a way that is not read here. Save it without encryption.") from None
     except (PyPdfError, *PARSER_ERRORS):
         raise DocumentUnreadable("is broken, or not a PDF. Save it again.") from None
     return read_pages(PdfPages(reader, (PyPdfError, *PARSER_ERRORS)), count, request)

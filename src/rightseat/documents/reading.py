@@ -70,19 +70,10 @@ def dispatch_reader(data: bytes, request: ReadRequest) -> Document:
 
 # Larger text is read in the child process too, off the event loop.
 MAX_INLINE_BYTES = 32 << 10
-
-
 INLINE_KINDS = ("json", "csv", "text")
-
-
 BASE64_TEXT = re.compile(r"[A-Za-z0-9+/]+={0,2}")
-
-
 CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-
-
 DATA_URL = re.compile(r"data:([^,]{0,200}),", re.IGNORECASE)
-
 
 # A shorter word can be base64 by chance.
 MIN_BASE64 = 24
@@ -112,9 +103,7 @@ async def read(
         return request.make_failure(str(why))
     detected = kinds.detect_kind(raw, request.kind, name)
     if not detected:
-        return request.make_failure(
-            "is of a kind that is not read here. Send it as text, PDF, docx, xlsx or csv."
-        )
+        return request.make_failure("is of a kind that is not read here. Send it as text, PDF, docx, xlsx or csv.")
     final_request = ReadRequest(detected, budget, title, request.charset, images, limits)
     document = await read_here_or_isolated(raw, final_request)
     if declared.kind and detected != declared.kind and not document.failed:

@@ -16,24 +16,13 @@ from rightseat.documents.truncate import cut_middle, fits_budget, take_head
 from rightseat.types.text import estimate_tokens
 
 LONG_CELL = 50
-
-
 SHORT_CELL = 10
-
 
 # Rows that must fit before columns are dropped.
 SAMPLE_FIRST, SAMPLE_LAST = 3, 2
-
-
 MAX_NAMES = 12
-
-
 SPECIAL = re.compile(r'[,"\n\r]')
-
-
 BLANK = ("", "null", '""')
-
-
 Row = Sequence[str]
 
 
@@ -175,8 +164,6 @@ def fit_csv(columns: Row, rows: Sequence[Row], budget: int) -> tuple[str, list[s
 
 
 DELIMITERS = ",;\t|"
-
-
 SAMPLE_LINES = 20
 
 

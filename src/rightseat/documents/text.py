@@ -18,12 +18,8 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 
-
 # Only encodings of text: Python also knows zip, bz2 and rot13 by these names.
-TEXT_CHARSET = re.compile(
-    r"(?:utf-?(?:8|16|32)|iso-?8859|windows-?125|cp\d|latin|gb|big5|euc|shift|koi8|us-ascii).*"
-)
-
+TEXT_CHARSET = re.compile(r"(?:utf-?(?:8|16|32)|iso-?8859|windows-?125|cp\d|latin|gb|big5|euc|shift|koi8|us-ascii).*")
 
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
@@ -60,19 +56,7 @@ def cut_text(text: str, request: ReadRequest, *notes: str) -> Document:
     return request.make_document(shown, *notes, note, cut=True)
 
 
-SKIPPED_TAGS = (
-    "script",
-    "style",
-    "noscript",
-    "template",
-    "svg",
-    "iframe",
-    "object",
-    "canvas",
-    "select",
-    "math",
-)
-
+SKIPPED_TAGS = ("script", "style", "noscript", "template", "svg", "iframe", "object", "canvas", "select", "math")
 
 BLOCK_TAGS = frozenset(
     (
@@ -113,13 +97,8 @@ BLOCK_TAGS = frozenset(
     )
 )
 
-
 KEPT_TAGS = BLOCK_TAGS | {"img", "td", "th"}
-
-
 HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
-
-
 META_CHARSET = re.compile(rb"<meta[^>]{0,200}charset=[\"']?([\w.:-]{2,40})", re.IGNORECASE)
 
 
@@ -159,11 +138,7 @@ def sanitize_html(source: str) -> str:
     import nh3
 
     return nh3.clean(
-        source,
-        tags=set(KEPT_TAGS),
-        clean_content_tags=set(SKIPPED_TAGS),
-        attributes={"img": {"alt"}},
-        link_rel=None,
+        source, tags=set(KEPT_TAGS), clean_content_tags=set(SKIPPED_TAGS), attributes={"img": {"alt"}}, link_rel=None
     )
 
 
@@ -175,7 +150,5 @@ def read_html(data: bytes, request: ReadRequest) -> Document:
     parser.close()
     text = parser.text
     if not text:
-        return request.make_document(
-            "", note, "The page has no text; it may be made by scripts, which are not run."
-        )
+        return request.make_document("", note, "The page has no text; it may be made by scripts, which are not run.")
     return cut_text(text, request, note)

@@ -68,8 +68,7 @@ async def resolve_answer(
     problem = get_validator(ask.schema).find_problem(value)
     if problem is not None:
         raise AnswerInvalid(
-            describe_missing_fields(ask.schema, value) or problem,
-            valid_fields(ask.schema, value) or accepted_fields,
+            describe_missing_fields(ask.schema, value) or problem, valid_fields(ask.schema, value) or accepted_fields
         )
     return value
 

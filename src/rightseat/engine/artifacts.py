@@ -61,9 +61,7 @@ async def store_and_link_file(event: Artifact, turn: Turn, store: Store) -> Arti
     file = StoredFile(event.name, str(content.get("media_type") or "application/octet-stream"), data)
     await store.save_results(FILE_OWNER, {token: msgspec.json.encode(file).decode()})
     url = f"{turn.base_url}/files/{token}/{quote(event.name, safe='')}"
-    inline_content = (
-        content if len(data) <= MAX_INLINE_BYTES else {k: v for k, v in content.items() if k != "data"}
-    )
+    inline_content = content if len(data) <= MAX_INLINE_BYTES else {k: v for k, v in content.items() if k != "data"}
     return replace(event, content={**inline_content, "url": url})
 
 

@@ -159,8 +159,7 @@ class EventAssembler:
 
     def build_answer(self) -> ModelAnswer:
         calls = tuple(
-            ToolCall(call.id, call.name, "".join(self.arguments[index]))
-            for index, call in sorted(self.calls.items())
+            ToolCall(call.id, call.name, "".join(self.arguments[index])) for index, call in sorted(self.calls.items())
         )
         text = self.texts.getvalue()
         message = Message(

@@ -25,15 +25,10 @@ from rightseat.types.text import estimate_tokens
 from rightseat.types.tools import error_result
 
 UNANSWERED = error_result("not_answered", "This call was never answered.").text
-
-
 MESSAGE_TOKENS = 4
-
 
 # File types that models read themselves; a file without a type may be anything.
 MODEL_READABLE_TYPES = (None, "application/pdf", "text/plain")
-
-
 PART_TOKENS = 1000  # an image or a file: the real number is unknown
 
 
@@ -46,9 +41,7 @@ def pair_calls_with_results(messages: Iterable[Message]) -> list[Message]:
         if message.role == "tool":
             results[message.call_id] = message
             continue
-        calls = tuple(
-            whole for call in message.calls if (whole := _repair_arguments(call, call.id in results))
-        )
+        calls = tuple(whole for call in message.calls if (whole := _repair_arguments(call, call.id in results)))
         if message.calls and not calls and not message.parts:
             continue
         answers = [results.pop(call.id, text_message("tool", UNANSWERED, call_id=call.id)) for call in calls]
@@ -93,9 +86,7 @@ def name_unreadable_files(messages: Iterable[Message], *, text_only: bool) -> li
 
 def _name_unreadable_part(part: MessagePart, text_only: bool) -> MessagePart:
     match part:
-        case FileMessagePart(file_id=None) if (
-            text_only or part.read or part.media_type not in MODEL_READABLE_TYPES
-        ):
+        case FileMessagePart(file_id=None) if text_only or part.read or part.media_type not in MODEL_READABLE_TYPES:
             kind = f" ({part.media_type})" if part.media_type else ""
             return TextMessagePart(f"\n[attached file: {part.name or 'file'}{kind}]")
         case ImageMessagePart() if text_only:
@@ -140,9 +131,7 @@ def estimate_message_tokens(message: Message) -> int:
     return MESSAGE_TOKENS + estimate_tokens(message.text) + calls + others
 
 
-def trim_to_budget(
-    messages: list[Message], tools: Iterable[ToolSpec], limit: int | None
-) -> tuple[list[Message], int]:
+def trim_to_budget(messages: list[Message], tools: Iterable[ToolSpec], limit: int | None) -> tuple[list[Message], int]:
     """Return the messages that fit into `limit` tokens, and how many were dropped.
 
     Leading system messages and everything from the last user message on stay; older turns are dropped whole,
@@ -192,9 +181,7 @@ def _split_turns(messages: list[Message]) -> list[list[Message]]:
     return turns
 
 
-def fit_to_capabilities(
-    prompt: Prompt, capabilities: Capabilities, vision_models: Iterable[str] = ()
-) -> Prompt:
+def fit_to_capabilities(prompt: Prompt, capabilities: Capabilities, vision_models: Iterable[str] = ()) -> Prompt:
     """Return the prompt without what the model cannot take; raise CallerError for what cannot be left out.
     `vision_models` are suggested where it has an image."""
     if not capabilities.images and has_images(prompt):
@@ -206,9 +193,5 @@ def fit_to_capabilities(
             return prompt
         return replace(prompt, settings=replace(prompt.settings, parallel_calls=False))
     if prompt.requires_tool_call:
-        raise CallerError(
-            "This model calls no tools, and one was required. Ask another.", param="tool_choice"
-        )
-    return replace(
-        prompt, messages=tool_messages_as_text(prompt.messages), tools=(), tool_choice=ToolChoice()
-    )
+        raise CallerError("This model calls no tools, and one was required. Ask another.", param="tool_choice")
+    return replace(prompt, messages=tool_messages_as_text(prompt.messages), tools=(), tool_choice=ToolChoice())

@@ -146,9 +146,7 @@ class Engine:
 
     async def __call__(self, turn: Turn) -> AsyncIterator[Event]:
         if turn.depth > MAX_AGENT_DEPTH:
-            raise CallerError(
-                f"Assistants call each other more than {MAX_AGENT_DEPTH} deep. Break the circle."
-            )
+            raise CallerError(f"Assistants call each other more than {MAX_AGENT_DEPTH} deep. Break the circle.")
         state = await self.start_turn(turn)
         while not state.finished:
             if state.batch is not None:
@@ -180,9 +178,7 @@ class Engine:
         continuation = await self.take_continuation(turn, results)
         if continuation is None:
             if turn.answers:
-                raise ContinuationGone(
-                    "This question was answered before, or it has expired. Please ask again."
-                )
+                raise ContinuationGone("This question was answered before, or it has expired. Please ask again.")
             return TurnState(turn, bound_model, IdGenerator(), await self.collect_tools(turn), turn.messages)
         if turn.answers and continuation.digest != self.tools_fingerprint(continuation.added[-1].calls):
             raise ContinuationGone("The assistant has changed since it asked. Please ask again.")
@@ -193,9 +189,7 @@ class Engine:
             await self.collect_tools(turn, continuation.added),
             history=messages_before_run(turn.messages, continuation.ticket),
             turn_messages=list(continuation.added[:-1]),
-            later_messages=tuple(
-                m for m in messages_after_run(turn.messages, continuation.ticket) if m.role != "tool"
-            ),
+            later_messages=tuple(m for m in messages_after_run(turn.messages, continuation.ticket) if m.role != "tool"),
             rounds=continuation.rounds,
             rounds_before=continuation.rounds,
         )
@@ -245,15 +239,9 @@ class Engine:
             continuation = await self.store.take_continuation(turn.owner, token)
             if continuation is None:
                 continue
-            client_calls = {
-                id for id, call in continuation.calls.items() if call.client and call.result is None
-            }
-            open_questions = {
-                question.interrupt.id for call in continuation.calls.values() for question in call.open
-            }
-            if continuation.assistant == self.assistant.name and answered_ids & (
-                client_calls | open_questions
-            ):
+            client_calls = {id for id, call in continuation.calls.items() if call.client and call.result is None}
+            open_questions = {question.interrupt.id for call in continuation.calls.values() for question in call.open}
+            if continuation.assistant == self.assistant.name and answered_ids & (client_calls | open_questions):
                 return continuation
             await self.store.save_continuation(continuation)
         return None
@@ -276,12 +264,7 @@ class Engine:
         prompt_tokens = prompt_budget(context, state.turn)
         if context is None or prompt_tokens is None:
             return None
-        messages = [
-            *system_messages(self.assistant.system, state.turn),
-            *state.history,
-            *state.turn_messages,
-            message,
-        ]
+        messages = [*system_messages(self.assistant.system, state.turn), *state.history, *state.turn_messages, message]
         specs = (tool.spec for tool in state.tools.values())
         free_tokens = min(prompt_tokens, context * 4 // 5) - minimum_tokens(messages, specs)
         return max(free_tokens // max(len(message.calls), 1), MIN_RESULT_TOKENS)
@@ -336,11 +319,7 @@ class Engine:
             state.batch = self.make_batch(state, answer.message)
             return events + state.batch.begin(answer.streamed_calls)
         state.finished = True
-        return [
-            *events,
-            *self.make_suggestions(state),
-            RunFinished(cast(RunFinishReason, answer.reason), state.usage),
-        ]
+        return [*events, *self.make_suggestions(state), RunFinished(cast(RunFinishReason, answer.reason), state.usage)]
 
     def make_suggestions(self, state: TurnState) -> list[Event]:
         """Return suggested questions, with the first answer of a conversation only."""
@@ -371,9 +350,7 @@ class Engine:
         choice = turn.tool_choice if state.rounds == state.rounds_before else ToolChoice()
         specs = () if choice.mode == "none" else tuple(tool.spec for tool in state.tools.values())
         if self.assistant.toolset is not None:
-            messages = name_unreadable_files(
-                messages, text_only=getattr(state.bound_model.model, "text_only", False)
-            )
+            messages = name_unreadable_files(messages, text_only=getattr(state.bound_model.model, "text_only", False))
         fitting_messages, dropped = trim_to_budget(
             pair_calls_with_results(messages), specs, prompt_budget(state.bound_model.context, turn)
         )
@@ -386,9 +363,7 @@ class Engine:
             conversation=turn.conversation or turn.session or turn.thread or None,
             parent=turn.parent,
         )
-        return fit_to_capabilities(
-            prompt, state.bound_model.capabilities, self.assistant.vision_models
-        ), dropped
+        return fit_to_capabilities(prompt, state.bound_model.capabilities, self.assistant.vision_models), dropped
 
     async def history_with_stored_results(self, state: TurnState) -> list[Message]:
         """Return the posted history with the results of server calls from the store."""

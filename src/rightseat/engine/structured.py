@@ -75,9 +75,7 @@ class SchemaBufferedAssembler(EventAssembler):
     def buffer_text(self, events: list[Event]) -> list[Event]:
         passed: list[Event] = []
         for event in events:
-            (self.buffered_events if isinstance(event, TextStart | TextDelta | TextEnd) else passed).append(
-                event
-            )
+            (self.buffered_events if isinstance(event, TextStart | TextDelta | TextEnd) else passed).append(event)
         return passed
 
     def find_problem(self, answer: ModelAnswer) -> str | None:

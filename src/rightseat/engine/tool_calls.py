@@ -23,16 +23,7 @@ from rightseat.types.model import Model
 from rightseat.types.schema import get_validator
 from rightseat.types.stores import CONTINUATION_SECONDS, CallState, IdGenerator, OpenQuestion
 from rightseat.types.streams import closing, merge, with_timeout
-from rightseat.types.tools import (
-    APPROVAL_SCHEMA,
-    Ask,
-    Pause,
-    Result,
-    Tool,
-    ToolContext,
-    error_result,
-    is_approved,
-)
+from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, Result, Tool, ToolContext, error_result, is_approved
 from rightseat.types.turn import ConfirmAfterUntrusted, InterruptAnswer, Turn
 
 log = logging.getLogger(__name__)
@@ -158,9 +149,7 @@ class ToolCallBatch:
                     "no_answer", f"The person was asked three times: {invalid}"
                 )
             repeated = OpenQuestion(
-                self.make_interrupt(
-                    question.ask, question.interrupt.call, f"{question.ask.message}\n({invalid})"
-                ),
+                self.make_interrupt(question.ask, question.interrupt.call, f"{question.ask.message}\n({invalid})"),
                 question.ask,
                 question.place,
                 again,
@@ -175,9 +164,7 @@ class ToolCallBatch:
 
     def make_interrupt(self, ask: Ask, call_id: str | None, message: str | None = None) -> Interrupt:
         until = time.time() + CONTINUATION_SECONDS
-        return Interrupt(
-            self.ids.new_interrupt_id(), ask.kind, message or ask.message, ask.schema, call_id, until
-        )
+        return Interrupt(self.ids.new_interrupt_id(), ask.kind, message or ask.message, ask.schema, call_id, until)
 
     # Run.
 
@@ -195,9 +182,7 @@ class ToolCallBatch:
                     self.record_pause(calls[number], item)
                 else:
                     yield item
-                while next_number in done or (
-                    next_number < len(calls) and self.states[calls[next_number].id].open
-                ):
+                while next_number in done or (next_number < len(calls) and self.states[calls[next_number].id].open):
                     if next_number in done:
                         yield done[next_number]
                     next_number += 1
@@ -313,14 +298,11 @@ class ToolCallBatch:
         return tuple(question.interrupt for kept in self.states.values() for question in kept.open)
 
     def server_results(self) -> dict[str, str]:
-        return {
-            id: kept.result for id, kept in self.states.items() if kept.result is not None and not kept.client
-        }
+        return {id: kept.result for id, kept in self.states.items() if kept.result is not None and not kept.client}
 
     def to_messages(self) -> list[Message]:
         """Return the assistant message and all results, in call order."""
         results = [
-            text_message("tool", self.states[call.id].result or "", call_id=call.id)
-            for call in self.message.calls
+            text_message("tool", self.states[call.id].result or "", call_id=call.id) for call in self.message.calls
         ]
         return [self.message, *results]

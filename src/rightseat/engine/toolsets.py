@@ -47,9 +47,7 @@ class CombinedToolset:
             turn = source.with_default_question(turn)
         return turn
 
-    async def add_tools(
-        self, tools: dict[str, Tool], turn: Turn, turn_messages: Sequence[Message], /
-    ) -> None:
+    async def add_tools(self, tools: dict[str, Tool], turn: Turn, turn_messages: Sequence[Message], /) -> None:
         for source in self.toolsets:
             await source.add_tools(tools, turn, turn_messages)
 
@@ -80,9 +78,7 @@ class RemoteActions:
     def with_default_question(self, turn: Turn, /) -> Turn:
         return turn
 
-    async def add_tools(
-        self, tools: dict[str, Tool], turn: Turn, turn_messages: Sequence[Message], /
-    ) -> None:
+    async def add_tools(self, tools: dict[str, Tool], turn: Turn, turn_messages: Sequence[Message], /) -> None:
         for name, tool in self.tools.items():
             tools.setdefault(name, tool)
 
@@ -106,9 +102,7 @@ class DirectToolCall:
     async def __call__(self, turn: Turn) -> AsyncIterator[Event]:
         continuation = await self.take_continuation(turn)
         ids = IdGenerator(continuation.ticket, continuation.number) if continuation else IdGenerator()
-        batch = ToolCallBatch(
-            self.make_message(turn, continuation, ids), self.tools, turn, ids, timeout=CALL_TIMEOUT
-        )
+        batch = ToolCallBatch(self.make_message(turn, continuation, ids), self.tools, turn, ids, timeout=CALL_TIMEOUT)
         if continuation is None:
             for event in batch.begin(()):
                 yield event

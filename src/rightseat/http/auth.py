@@ -15,14 +15,9 @@ from rightseat.types.turn import Owner
 
 LOCAL_OWNER = Owner()
 
-
 # CopilotKit's clients send their `publicApiKey` in the last one.
 CREDENTIAL_HEADERS = ("authorization", "x-api-key", "x-copilotcloud-public-api-key")
-
-
 KEY_HINT = "Send the key as `Authorization: Bearer KEY` or `X-Api-Key: KEY`."
-
-
 VerifyToken = Callable[[str], Awaitable[Owner | None]]
 
 
@@ -56,9 +51,9 @@ class Authenticator:
             name = headers.get(self.proxy_header, "").strip()
             if name:
                 return Owner(f"proxy:{name}")
-        credentials = {
-            parse_credential(headers[carrier]) for carrier in CREDENTIAL_HEADERS if carrier in headers
-        } - {""}
+        credentials = {parse_credential(headers[carrier]) for carrier in CREDENTIAL_HEADERS if carrier in headers} - {
+            ""
+        }
         if not credentials:
             raise Unauthorized(f"This server needs a key. {KEY_HINT}")
         # Two different credentials name two owners: refuse the request.
@@ -97,11 +92,7 @@ def parse_credential(value: str) -> str:
 
 # Asymmetric only: with HS256 the issuer's public key would suffice to forge a token.
 ALGORITHMS = ["RS256", "RS384", "RS512", "ES256", "ES384", "PS256", "EdDSA"]
-
-
 REFRESH_SECONDS = 300.0
-
-
 RETRY_SECONDS = 10.0
 
 
@@ -182,10 +173,7 @@ async def fetch_jwks(url: str) -> bytes:
 
     timeout = aiohttp.ClientTimeout(total=5)
     try:
-        async with (
-            aiohttp.ClientSession(timeout=timeout) as session,
-            session.get(url, allow_redirects=False) as reply,
-        ):
+        async with aiohttp.ClientSession(timeout=timeout) as session, session.get(url, allow_redirects=False) as reply:
             if reply.status != 200:
                 raise OSError(f"{reply.status}")
             return await reply.content.read(1 << 20)

@@ -17,11 +17,8 @@ from rightseat.errors import ConfigError
 
 MAX_HEAD = 64 << 10
 
-
 # Untaken body bytes at which reading from the server pauses.
 MAX_BUFFERED = 128 << 10
-
-
 NEVER = math.inf
 
 
@@ -223,7 +220,6 @@ class Response(asyncio.Protocol):
 # Servers close idle connections after 5 s or more: one kept longer would often be gone.
 IDLE_SECONDS = 15.0
 
-
 # Delay before the next address of a host is tried in parallel (RFC 8305).
 _HAPPY_EYEBALLS_DELAY = 0.25
 
@@ -390,6 +386,4 @@ def parse_host(text: str) -> str:
 def check_headers(headers: Mapping[str, str]) -> None:
     for name, value in headers.items():
         if not (name + value).isascii() or not (name + value).isprintable():
-            raise ConfigError(
-                f"The header {name!r} (api_key, headers) has a character that HTTP does not take."
-            )
+            raise ConfigError(f"The header {name!r} (api_key, headers) has a character that HTTP does not take.")

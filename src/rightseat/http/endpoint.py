@@ -173,9 +173,7 @@ class Host(Protocol):
 
     async def embed(self, name: str | None, body: dict[str, Any], owner: Owner, /) -> dict[str, Any]: ...
 
-    async def tokenize(
-        self, name: str | None, text: str, /, *, add: bool, special: bool, pieces: bool
-    ) -> list[Any]:
+    async def tokenize(self, name: str | None, text: str, /, *, add: bool, special: bool, pieces: bool) -> list[Any]:
         """Return the model's token ids of a text, or with `pieces` objects of id and text."""
         ...
 
@@ -324,9 +322,7 @@ def _decode_json(body: bytes, type_: type[T]) -> T:
         raise CallerError("The body is not JSON that can be read: nested too deeply or not UTF-8.") from None
 
 
-def make_tool_spec(
-    name: str, description: str | None, parameters: dict[str, Any] | None, place: str
-) -> ToolSpec:
+def make_tool_spec(name: str, description: str | None, parameters: dict[str, Any] | None, place: str) -> ToolSpec:
     """Make the spec of a client's tool; a bad schema raises CallerError that names `place`."""
     schema = parameters or {"type": "object", "properties": {}}
     spec = with_builtin_schema(ToolSpec(name, description or "", schema))

@@ -22,8 +22,6 @@ Send = Callable[[Message], Awaitable[None]]
 WriteDirect = Callable[[bytes], bool]
 # The ASGI extension by which a server offers a WriteDirect, under `write`.
 DIRECT_EXTENSION = "rightseat.direct"
-
-
 Headers = tuple[tuple[bytes, bytes], ...]
 
 
@@ -98,9 +96,7 @@ class ReplyWriter:
                 self.keep_alive = part.keep_alive
                 headers = [*part.headers, *self.headers]
                 self.on_start(part.status)
-                await self.send_message(
-                    {"type": "http.response.start", "status": part.status, "headers": headers}
-                )
+                await self.send_message({"type": "http.response.start", "status": part.status, "headers": headers})
                 if part.direct_writer is not None and direct is not None:
                     part.direct_writer.write = self.write_direct
                 if part.body is not None:

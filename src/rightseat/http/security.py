@@ -88,8 +88,6 @@ def last_value(values: str) -> str:
 
 # Every character that HTTP allows in names: users configure these headers in their client.
 HEADER_NAMES_PATTERN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~, -]{0,1000}")
-
-
 ALLOWED_METHODS = b"GET, POST, PATCH, DELETE, OPTIONS"
 
 
@@ -140,9 +138,7 @@ class RequestGuard:
         if host is None:
             raise CallerError("The Host header is missing, doubled or malformed.")
         if not (self.any_host or is_loopback(host) or host in self.hosts):
-            raise Forbidden(
-                f"Host {host[:64]!r} is not served here. Add it to [server] hosts if it should be."
-            )
+            raise Forbidden(f"Host {host[:64]!r} is not served here. Add it to [server] hosts if it should be.")
 
     def check_origin(
         self, headers: Mapping[str, str], *, has_body: bool, extra_origins: Collection[str] = ()
@@ -175,9 +171,7 @@ class RequestGuard:
             return False
         return is_loopback(parts.hostname) or parts.netloc.lower() == host.lower()
 
-    def make_preflight_headers(
-        self, headers: Mapping[str, str], extra_origins: Collection[str] = ()
-    ) -> Headers:
+    def make_preflight_headers(self, headers: Mapping[str, str], extra_origins: Collection[str] = ()) -> Headers:
         """Return the headers that answer a CORS preflight; empty without an Origin."""
         allowed = self.check_origin(headers, has_body=False, extra_origins=extra_origins)
         requested = headers.get("access-control-request-headers", "")
@@ -227,7 +221,6 @@ DENIED_HEADERS = frozenset(
     ("x-cache", "x-client-ip", "x-cloud-trace-context", "x-real-ip", "x-request-id", "x-served-by")
 )
 
-
 DENIED_PREFIXES = (
     "x-amz-",
     "x-amzn-",
@@ -258,11 +251,7 @@ class HeaderForwarding:
     def allows(self, name: str) -> bool:
         if name in self.names:
             return True
-        return (
-            name.startswith(self.prefixes)
-            and name not in DENIED_HEADERS
-            and not name.startswith(DENIED_PREFIXES)
-        )
+        return name.startswith(self.prefixes) and name not in DENIED_HEADERS and not name.startswith(DENIED_PREFIXES)
 
 
 def merge_headers(ours: Mapping[str, str], theirs: Mapping[str, str]) -> dict[str, str]:

@@ -29,7 +29,6 @@ from rightseat.config.secret import mask
 
 ConfirmPolicy = Literal["dangerous", "writes", "all", "never"]
 
-
 # Environment variables that a child inherits; none of them is a secret.
 INHERITED_VARIABLES = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER")
 
@@ -58,8 +57,6 @@ class McpServerConfig(Struct, frozen=True, kw_only=True):
 
 
 log = logging.getLogger(__name__)
-
-
 MAX_LINES, MAX_LINE_LENGTH = 100, 500
 
 
@@ -112,15 +109,13 @@ class StderrLogger:
 
 
 READ_TIMEOUT = 300.0
-
-
 MAX_GARBAGE_LINES = 1000
 
 
 """Consecutive lines that are not MCP messages, after which the connection is given up."""
 
 
-PARENT_GUARD = Path(__file__).with_name("tether.py")
+PARENT_GUARD = Path(__file__).with_name("exec_with_parent.py")
 
 
 # These libraries log each request with address and session; our own log has what matters.

@@ -25,13 +25,8 @@ if TYPE_CHECKING:
 
 
 FinalResult = types.CallToolResult | types.InputRequiredResult
-
-
 RESULT_ADAPTER: TypeAdapter[FinalResult] = TypeAdapter(types.InputRequiredResult | types.CallToolResult)
-
-
 MAX_QUEUED_PROGRESS = 100
-
 
 # JSON-RPC error codes for a lost connection.
 CONNECTION_LOST_CODES = (-32000, -32001)
@@ -90,26 +85,20 @@ class RemoteToolCall:
         except MCPError as error:
             if error.code in CONNECTION_LOST_CODES or is_session_lost(error):
                 self.connection.mark_lost()
-                return UpstreamError(
-                    f"The connection to the MCP server {self.connection.server.name} was lost."
-                )
+                return UpstreamError(f"The connection to the MCP server {self.connection.server.name} was lost.")
             message = error.error.message[:300]
             return UpstreamError(f"The MCP server {self.connection.server.name} refused the call: {message}")
         except UpstreamError as error:
             return error
         except FAULTS as error:
             self.connection.mark_lost()
-            return UpstreamError(
-                f"The MCP server {self.connection.server.name} failed: {describe_fault(error)}"
-            )
+            return UpstreamError(f"The MCP server {self.connection.server.name} failed: {describe_fault(error)}")
 
     async def attempt(self) -> FinalResult:
         client = await self.connection.ready()
         async with self.connection.track_call(self):
             # Not by `call_tool`, whose validator a server's schema can stall.
-            return await client.session.send_request(
-                self.request, RESULT_ADAPTER, progress_callback=self.on_progress
-            )
+            return await client.session.send_request(self.request, RESULT_ADAPTER, progress_callback=self.on_progress)
 
     async def on_progress(self, progress: float, total: float | None, message: str | None) -> None:
         # Progress is dropped while the queue is full.
@@ -144,8 +133,6 @@ class RemoteToolCall:
 
 
 log = logging.getLogger(__name__)
-
-
 MAX_TOOLS = 1000
 
 
@@ -395,9 +382,7 @@ class McpConnection:
         loop = asyncio.get_running_loop()
         loop.call_later(ANSWER_TIMEOUT, self._expire_call, tool_call, tool_call.answer)
 
-    def _expire_call(
-        self, tool_call: RemoteToolCall, answer: asyncio.Future[types.ElicitResult] | None
-    ) -> None:
+    def _expire_call(self, tool_call: RemoteToolCall, answer: asyncio.Future[types.ElicitResult] | None) -> None:
         """Cancel a held call if it still waits for the same answer."""
         if self.held_calls.get(tool_call.id) is tool_call and tool_call.answer is answer:
             del self.held_calls[tool_call.id]

@@ -18,16 +18,7 @@ from rightseat.mcp.connection import CallProgress, FinalResult, McpConnection, R
 from rightseat.types.events import Artifact, Custom, Event
 from rightseat.types.schema import get_validator
 from rightseat.types.text import estimate_tokens
-from rightseat.types.tools import (
-    APPROVAL_SCHEMA,
-    Ask,
-    Pause,
-    Result,
-    Tool,
-    ToolContext,
-    error_result,
-    is_approved,
-)
+from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, Result, Tool, ToolContext, error_result, is_approved
 
 
 def convert_result(call: str, name: str, result: types.CallToolResult) -> tuple[list[Artifact], Result]:
@@ -98,11 +89,7 @@ def make_elicit_result(ask: Ask, value: Any) -> types.ElicitResult:
 
 
 MAX_NAME_LENGTH, HASH_LENGTH = 64, 6
-
-
 INVALID_CHARS = re.compile(r"[^a-zA-Z0-9_-]+")
-
-
 PROGRESS_EVENT = "progress"
 
 
@@ -208,22 +195,15 @@ def finish_call(
             return [error_result(error.code, error.message)]
 
 
-def start_call(
-    connection: McpConnection, name: str, args: dict[str, Any], ctx: ToolContext
-) -> RemoteToolCall:
+def start_call(connection: McpConnection, name: str, args: dict[str, Any], ctx: ToolContext) -> RemoteToolCall:
     """Start a call, or repeat it with the answers that a stateless server asked for."""
     state = ctx.state or {}
     if not state:
         return RemoteToolCall(connection, name, args, {})
     asks = [Ask(**ask) for ask in state["asks"]]
     values = ctx.answers[len(ctx.answers) - len(asks) :]
-    answers = {
-        key: make_elicit_result(ask, value)
-        for key, ask, value in zip(state["keys"], asks, values, strict=True)
-    }
-    return RemoteToolCall(
-        connection, name, args, {"input_responses": answers, "request_state": state["state"]}
-    )
+    answers = {key: make_elicit_result(ask, value) for key, ask, value in zip(state["keys"], asks, values, strict=True)}
+    return RemoteToolCall(connection, name, args, {"input_responses": answers, "request_state": state["state"]})
 
 
 def resume_call(connection: McpConnection, ctx: ToolContext) -> RemoteToolCall | None:
@@ -250,11 +230,7 @@ def pause_for_input(result: types.InputRequiredResult) -> Pause | Result:
     if not asks or None in asks:
         return error_result("unsupported", "The server wants something of its client that is no question.")
     questions = tuple(ask for ask in asks if ask is not None)
-    state = {
-        "asks": [ask_to_dict(ask) for ask in questions],
-        "keys": list(requests),
-        "state": result.request_state,
-    }
+    state = {"asks": [ask_to_dict(ask) for ask in questions], "keys": list(requests), "state": result.request_state}
     return Pause(questions, state)
 
 
@@ -277,9 +253,7 @@ def truncate_result(result: Result, budget: int | None) -> Result:
         return result
     text = result.text
     over_budget = budget is not None and estimate_tokens(text) > budget
-    max_characters = (
-        min(MAX_RESULT, budget * CHARS_PER_TOKEN) if over_budget and budget is not None else MAX_RESULT
-    )
+    max_characters = min(MAX_RESULT, budget * CHARS_PER_TOKEN) if over_budget and budget is not None else MAX_RESULT
     if len(text) <= max_characters:
         return result
     return Result(f"{text[:max_characters]}\n[cut: the result is too long for the model]")

@@ -22,8 +22,6 @@ from rightseat.types.tools import Tool, Toolset
 from rightseat.types.turn import Turn
 
 log = logging.getLogger(__name__)
-
-
 MAX_SHOWN_TOOLS = 128
 
 
@@ -78,18 +76,14 @@ class McpServers:
             previous_tools = previous.connections.get(server.name) if previous else None
             same = previous_tools is not None and previous_tools.connection.server == server
             self.connections[server.name] = (
-                previous_tools
-                if previous_tools is not None and same
-                else ConnectionTools(McpConnection(server))
+                previous_tools if previous_tools is not None and same else ConnectionTools(McpConnection(server))
             )
 
     @property
     def down(self) -> dict[str, str]:
         """Reasons of the servers that are down, by name."""
         return {
-            name: one.connection.down_reason
-            for name, one in self.connections.items()
-            if one.connection.down_reason
+            name: one.connection.down_reason for name, one in self.connections.items() if one.connection.down_reason
         }
 
     async def start(self) -> None:
@@ -109,9 +103,7 @@ class McpServers:
         await asyncio.gather(*closers)
 
     def select(self, names: Sequence[str] | None = None) -> McpToolSource:
-        return McpToolSource(
-            [one for name, one in self.connections.items() if names is None or name in names]
-        )
+        return McpToolSource([one for name, one in self.connections.items() if names is None or name in names])
 
 
 async def start_connections(connections: Iterable[ConnectionTools]) -> None:
@@ -150,17 +142,13 @@ class McpToolSource:
         all_tools = {name: tool for one in self.connections for name, tool in one.tools.items()}
         if len(all_tools) > MAX_SHOWN_TOOLS and not self.warned:
             self.warned = True
-            log.warning(
-                "MCP servers have %d tools: only the first %d are shown.", len(all_tools), MAX_SHOWN_TOOLS
-            )
+            log.warning("MCP servers have %d tools: only the first %d are shown.", len(all_tools), MAX_SHOWN_TOOLS)
         for name in list(all_tools)[:MAX_SHOWN_TOOLS]:
             tools.setdefault(name, all_tools[name])
 
     def fingerprint(self, names: Iterable[str], /) -> str:
         all_tools = {
-            name: (one.connection.server, tool)
-            for one in self.connections
-            for name, tool in one.tools.items()
+            name: (one.connection.server, tool) for one in self.connections for name, tool in one.tools.items()
         }
         described = [
             (tool.spec, tool.confirm, server.command, server.args, server.url)
@@ -170,8 +158,6 @@ class McpToolSource:
 
 
 REQUEST_KEYS = ("mcpServers", "mcpEndpoints")
-
-
 MAX_CONNECTIONS = 32
 
 
@@ -185,8 +171,6 @@ IDLE_TIMEOUT = 300.0
 
 
 CONNECT_TIMEOUT = 10.0
-
-
 ConnectionKey = tuple[str, str, str]
 
 
@@ -268,8 +252,6 @@ def parse_request_servers(properties: dict[str, Any]) -> Iterator[tuple[str, str
                     secret = item.get("apiKey")
                     yield url, secret if isinstance(secret, str) else ""
                 case {"command": _}:
-                    raise CallerError(
-                        f"{key}: a request cannot start a program. Write [mcp.NAME].", param=key
-                    )
+                    raise CallerError(f"{key}: a request cannot start a program. Write [mcp.NAME].", param=key)
                 case _:
                     raise CallerError(f"{key}: each needs an endpoint.", param=key)

@@ -74,8 +74,7 @@ class RequestAdditions(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 BeforeRequestHook = Callable[
-    [HookRequest],
-    RequestAdditions | Mapping[str, Any] | Awaitable[RequestAdditions | Mapping[str, Any] | None] | None,
+    [HookRequest], RequestAdditions | Mapping[str, Any] | Awaitable[RequestAdditions | Mapping[str, Any] | None] | None
 ]
 AfterRequestHook = Callable[[HookResponse], Any]
 ErrorHook = Callable[[Incident], Any]
@@ -126,9 +125,7 @@ class Hooks:
         try:
             result = await self.call_hook(hook, build_hook_request(turn))
         except TimeoutError:
-            log.error(
-                "the hook on_before_request took longer than %g s; the request is refused", self.timeout
-            )
+            log.error("the hook on_before_request took longer than %g s; the request is refused", self.timeout)
             raise Unavailable(TIMEOUT_MESSAGE, retry_after=1) from None
         try:
             return msgspec.convert(result or {}, RequestAdditions, from_attributes=True)
@@ -220,9 +217,7 @@ class OutputMessages:
                 self.calls[id][1].append(json)
             case CallEnd(id) if id in self.calls:
                 name, parts = self.calls.pop(id)
-                self.messages.append(
-                    Message("assistant", calls=(ToolCall(id, name, "".join(parts) or "{}"),))
-                )
+                self.messages.append(Message("assistant", calls=(ToolCall(id, name, "".join(parts) or "{}"),)))
             case CallResult(id, content):
                 self.messages.append(text_message("tool", content, call_id=id))
             case _:

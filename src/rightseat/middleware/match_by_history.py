@@ -56,9 +56,7 @@ async def stream_questions_as_text(inner: Responder, turn: Turn, store: Store) -
                     posted_answer = text_message("assistant", texts.getvalue() + question_text)
                     key = make_conversation_key(turn, (*turn.messages, posted_answer))
                     await store.save_pending_question(
-                        turn.owner,
-                        key,
-                        PendingQuestion(question.id, question.kind, remove_whitespace(question_text)),
+                        turn.owner, key, PendingQuestion(question.id, question.kind, remove_whitespace(question_text))
                     )
                     yield replace(event, reason="stop")
                 case RunFinished(reason="interrupt"):
@@ -102,9 +100,7 @@ def remove_whitespace(text: str) -> str:
 def make_conversation_key(turn: Turn, messages: tuple[Message, ...]) -> str:
     if turn.conversation:
         return f"thread:{turn.conversation}"
-    history = [
-        (m.role, remove_whitespace(m.text), [(c.name, c.id) for c in m.calls], m.call_id) for m in messages
-    ]
+    history = [(m.role, remove_whitespace(m.text), [(c.name, c.id) for c in m.calls], m.call_id) for m in messages]
     return "history:" + hashlib.sha256(msgspec.json.encode([turn.assistant, history])).hexdigest()
 
 
@@ -178,11 +174,7 @@ async def restore_call_id(turn: Turn, store: Store) -> Turn:
 def make_call_key(turn: Turn, messages: Sequence[Message], name: str) -> str:
     """Hash the conversation at this call, without tool results, which clients truncate."""
     history = [
-        (
-            m.role,
-            remove_whitespace(m.text) if not m.calls and m.role != "tool" else "",
-            [c.name for c in m.calls],
-        )
+        (m.role, remove_whitespace(m.text) if not m.calls and m.role != "tool" else "", [c.name for c in m.calls])
         for m in messages
     ]
     return "call:" + hashlib.sha256(msgspec.json.encode([turn.assistant, history, name])).hexdigest()

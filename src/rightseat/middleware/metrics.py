@@ -72,9 +72,7 @@ class RunMetrics:
 class MeteredModel(ModelProxy):
     """A model wrapper that counts calls, tokens, cost and seconds."""
 
-    def __init__(
-        self, model: Model, source: ModelInfo, meters: Metrics, clock: Clock = time.perf_counter
-    ) -> None:
+    def __init__(self, model: Model, source: ModelInfo, meters: Metrics, clock: Clock = time.perf_counter) -> None:
         super().__init__(model, source)
         self.meters = meters
         self.clock = clock

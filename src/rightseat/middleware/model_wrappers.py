@@ -68,8 +68,6 @@ class ModelProxy:
 
 
 log = logging.getLogger(__name__)
-
-
 DOWN_ERRORS = (UpstreamRefused, UpstreamBusy, UpstreamTimeout, UpstreamDenied, UpstreamGarbled, Incomplete)
 
 
@@ -176,11 +174,7 @@ class RateLimitedModel(ModelProxy):
     fallback model is called, or the client gets `retry_after`."""
 
     def __init__(
-        self,
-        model: Model,
-        info: ModelInfo,
-        limits: ModelLimits,
-        clock: Callable[[], float] = time.monotonic,
+        self, model: Model, info: ModelInfo, limits: ModelLimits, clock: Callable[[], float] = time.monotonic
     ) -> None:
         super().__init__(model, info)
         self.limits = limits
@@ -201,8 +195,7 @@ class RateLimitedModel(ModelProxy):
         limits, load, name = self.limits, self.load, self.info.model
         if limits.concurrent and load.running >= limits.concurrent:
             raise UpstreamBusy(
-                f"The model {name} gives {limits.concurrent} answers at a time, and does. Try again.",
-                retry_after=1,
+                f"The model {name} gives {limits.concurrent} answers at a time, and does. Try again.", retry_after=1
             )
         if not limits.requests_per_minute:
             return

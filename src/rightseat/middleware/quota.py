@@ -19,14 +19,7 @@ from rightseat.engine.history import estimate_message_tokens
 from rightseat.errors import RateLimited, SpendExceeded, StoreFailed, TooManyRuns, UpstreamError
 from rightseat.middleware.model_wrappers import ModelInfo, ModelProxy
 from rightseat.types.agents import Layer, Responder
-from rightseat.types.chunks import (
-    ModelChunk,
-    ReasoningChunk,
-    RefusalChunk,
-    TextChunk,
-    ToolCallArgs,
-    UsageChunk,
-)
+from rightseat.types.chunks import ModelChunk, ReasoningChunk, RefusalChunk, TextChunk, ToolCallArgs, UsageChunk
 from rightseat.types.events import Event, Usage
 from rightseat.types.model import Prompt
 from rightseat.types.stores import CheckpointStore
@@ -84,15 +77,12 @@ class UsageAccount:
             self.day_start, self.spent, self.tokens = now, 0.0, 0
         remaining = self.day_start + DAY - now
         if quota.spend_per_day and self.spent >= quota.spend_per_day:
-            raise SpendExceeded(
-                "What you may spend in a day is spent. Try again later.", retry_after=remaining
-            )
+            raise SpendExceeded("What you may spend in a day is spent. Try again later.", retry_after=remaining)
         if quota.tokens_per_day and self.tokens >= quota.tokens_per_day:
             raise SpendExceeded("Your tokens for a day are used. Try again later.", retry_after=remaining)
         if quota.concurrent_runs and self.running >= quota.concurrent_runs:
             raise TooManyRuns(
-                f"You have {self.running} answers under way, and no more are allowed at once. "
-                "Wait for one to end.",
+                f"You have {self.running} answers under way, and no more are allowed at once. Wait for one to end.",
                 retry_after=1,
             )
         if quota.requests_per_minute:
@@ -110,9 +100,7 @@ class UsageAccount:
         excess = self.request_level + 1 - max(1.0, per_minute)
         # Tolerance: a client that returns exactly after `retry_after` is admitted.
         if excess > 1e-6:
-            raise RateLimited(
-                f"More than {per_minute:g} requests in a minute. Slow down.", retry_after=excess / rate
-            )
+            raise RateLimited(f"More than {per_minute:g} requests in a minute. Slow down.", retry_after=excess / rate)
         self.request_level += 1
 
 
@@ -236,12 +224,7 @@ class BilledModel(ModelProxy):
             async with closing(self.model.stream(prompt)) as fragments:
                 async for fragment in fragments:
                     match fragment:
-                        case (
-                            TextChunk(text)
-                            | ReasoningChunk(text)
-                            | RefusalChunk(text)
-                            | ToolCallArgs(json=text)
-                        ):
+                        case TextChunk(text) | ReasoningChunk(text) | RefusalChunk(text) | ToolCallArgs(json=text):
                             texts.append(text)
                         case UsageChunk(usage):
                             used = usage

@@ -36,17 +36,13 @@ DELTAS_PER_ENTRY = 16
 """Deltas that are joined into one entry: the most that a killed process loses."""
 
 
-def record_runs(
-    journal: ThreadStore, mode: RecordingMode = "threads", max_chars: int = RunLimits().run_bytes
-) -> Layer:
+def record_runs(journal: ThreadStore, mode: RecordingMode = "threads", max_chars: int = RunLimits().run_bytes) -> Layer:
     """Layer that records runs. Mode `threads`: turns whose client may load them again. At most `max_chars`
     characters of a run are kept."""
 
     def layer(inner: Responder) -> Responder:
         def respond(turn: Turn) -> AsyncIterator[Event]:
-            return (
-                stream_recorded(inner, turn, journal, max_chars) if should_record(turn, mode) else inner(turn)
-            )
+            return stream_recorded(inner, turn, journal, max_chars) if should_record(turn, mode) else inner(turn)
 
         return respond
 
@@ -59,9 +55,7 @@ def should_record(turn: Turn, mode: RecordingMode) -> bool:
     return mode == "all" or turn.recording == "asked"
 
 
-async def stream_recorded(
-    inner: Responder, turn: Turn, journal: ThreadStore, max_chars: int
-) -> AsyncIterator[Event]:
+async def stream_recorded(inner: Responder, turn: Turn, journal: ThreadStore, max_chars: int) -> AsyncIterator[Event]:
     recorder: RunRecorder | None = None
     async with closing(inner(turn)) as events:
         try:
@@ -76,9 +70,7 @@ async def stream_recorded(
                 recorder.close()
 
 
-async def start_recording(
-    turn: Turn, started: RunStarted, journal: ThreadStore, max_chars: int
-) -> RunRecorder | None:
+async def start_recording(turn: Turn, started: RunStarted, journal: ThreadStore, max_chars: int) -> RunRecorder | None:
     """Lease the thread for the run and return its recorder; None if the store cannot record it."""
     thread = turn.conversation or started.thread
     thread_title = make_title(turn.messages)
@@ -101,9 +93,7 @@ async def start_recording(
 class RunRecorder:
     """Writes the entries of one run."""
 
-    def __init__(
-        self, journal: ThreadStore, turn: Turn, thread: str, last_number: int, max_chars: int
-    ) -> None:
+    def __init__(self, journal: ThreadStore, turn: Turn, thread: str, last_number: int, max_chars: int) -> None:
         self.journal = journal
         self.owner = turn.owner
         self.thread = thread

@@ -17,16 +17,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from rightseat.errors import RightseatError
 from rightseat.middleware.model_wrappers import ModelInfo
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallStart, UsageChunk
-from rightseat.types.events import (
-    Event,
-    RunFailed,
-    RunFinished,
-    RunStarted,
-    StepEnd,
-    StepStart,
-    TextDelta,
-    Usage,
-)
+from rightseat.types.events import Event, RunFailed, RunFinished, RunStarted, StepEnd, StepStart, TextDelta, Usage
 from rightseat.types.messages import Message
 from rightseat.types.model import Prompt
 from rightseat.types.tools import Result, Tool

@@ -96,9 +96,7 @@ class ScriptedModel:
         if finish == "cut":
             raise Incomplete("The model's answer ended before it was finished: try again.")
         if finish.startswith("raise:"):
-            raise _errors_by_code()[finish.removeprefix("raise:")](
-                "The script says that the model fails here."
-            )
+            raise _errors_by_code()[finish.removeprefix("raise:")]("The script says that the model fails here.")
         yield FinishChunk(cast(Literal["stop", "length", "calls", "content_filter"], finish))
 
     def _find_turn(self, user: str, tool: str | None) -> ScriptedTurn:
@@ -154,9 +152,7 @@ def _check_turn(turn: ScriptedTurn, location: str) -> None:
         raise ConfigError(f"{location}.when.user is not a regular expression: {error}") from error
     if turn.finish is not None:
         _check_keys(
-            (turn.finish,),
-            (*_FINISHES, *(f"raise:{code}" for code in _errors_by_code())),
-            f"{location}.finish",
+            (turn.finish,), (*_FINISHES, *(f"raise:{code}" for code in _errors_by_code())), f"{location}.finish"
         )
     if not 0 <= turn.pace_ms < 60_000:
         raise ConfigError(f"{location}.pace_ms is not between 0 and a minute.")

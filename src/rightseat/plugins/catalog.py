@@ -130,9 +130,7 @@ class PluginCatalog:
         if name in self.aliases:
             return self.aliases[name]
         near = closest_match(name, (*self.loaded, *self.aliases))
-        hint = (
-            f"Did you mean {near!r}?" if near else f"Those that exist: {', '.join(list(self.loaded)[:20])}."
-        )
+        hint = f"Did you mean {near!r}?" if near else f"Those that exist: {', '.join(list(self.loaded)[:20])}."
         raise CallerError(f"plugins: there is no plugin {name[:64]!r}. {hint}", param="plugins")
 
     @property

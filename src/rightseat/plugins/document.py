@@ -64,9 +64,7 @@ class PluginDocument:
     line_index: LineIndex
     problems: tuple[Problem, ...] = ()
 
-    def make_problem(
-        self, path: Sequence[PathKey], what: str, fix: str, gravity: Gravity = "error"
-    ) -> Problem:
+    def make_problem(self, path: Sequence[PathKey], what: str, fix: str, gravity: Gravity = "error") -> Problem:
         return Problem(self.name, format_path(path), what, fix, self.line_index.find_line(path), gravity)
 
 
@@ -128,9 +126,7 @@ def resolve_inside(folder: Path, name: str) -> Path:
     except (OSError, RuntimeError, ValueError):
         raise_unreadable(name, "Its path leads nowhere.", "Put a plain file there.")
     if not path.is_relative_to(root):
-        raise_unreadable(
-            name, "It lies outside the plugin's folder.", "Copy it into the folder; links do not help."
-        )
+        raise_unreadable(name, "It lies outside the plugin's folder.", "Copy it into the folder; links do not help.")
     return path
 
 
@@ -237,12 +233,8 @@ def parse_json_as_yaml(name: str, text: str, error: ValueError) -> PluginDocumen
     except InvalidYaml:
         composed = ComposedYaml()
     if not isinstance(composed.value, dict):
-        raise_unreadable(
-            name, f"It is no JSON: {message}.", "Check the line: quotes, commas, brackets.", line
-        )
-    problem = Problem(
-        name, "", f"It is no JSON, but can be read: {message}.", "Mend the line.", line, "warning"
-    )
+        raise_unreadable(name, f"It is no JSON: {message}.", "Check the line: quotes, commas, brackets.", line)
+    problem = Problem(name, "", f"It is no JSON, but can be read: {message}.", "Mend the line.", line, "warning")
     return PluginDocument(
         name, composed.value, LineIndex("", composed), (problem, *iter_remark_problems(name, composed))
     )

@@ -20,26 +20,12 @@ from rightseat.plugins.plugin import Gravity, Plugin, Problem
 from rightseat.plugins.python.find import find_scripts
 
 FLOWS = "flows"
-
-
 LIB = "lib"
-
-
 MAX_FLOWS = 500
-
-
 MAX_SCRIPTS = 200
-
-
 MAX_PLUGINS = 1_000
-
-
 MAX_NAME = 100
-
-
 _SKIPPED_FOLDERS = frozenset(("__pycache__", "node_modules"))
-
-
 _INVALID_NAME = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|\u202a-\u202e\u2066-\u2069]|^[-.\s]|\s$|\.\.')
 
 
@@ -78,11 +64,7 @@ def is_plugin_folder(folder: Path) -> bool:
     try:
         if not folder.is_dir():
             return False
-        return (
-            (folder / MANIFEST_FILE).exists()
-            or find_api_file(folder) is not None
-            or (folder / FLOWS).is_dir()
-        )
+        return (folder / MANIFEST_FILE).exists() or find_api_file(folder) is not None or (folder / FLOWS).is_dir()
     except OSError:
         return False
 
@@ -92,9 +74,7 @@ def reject_outside_link(folder: Path, directory: Path) -> Plugin | None:
     if folder == directory or folder.resolve().is_relative_to(directory.resolve()):
         return None
     fix = "Copy the folder, or name the other one by --plugins too."
-    return make_broken_plugin(
-        folder, make_folder_problem("", "It is a link to a folder outside; it is not read.", fix)
-    )
+    return make_broken_plugin(folder, make_folder_problem("", "It is a link to a folder outside; it is not read.", fix))
 
 
 def reject_duplicate(plugin: Plugin, first: Plugin) -> Plugin:
@@ -114,21 +94,15 @@ def make_folder_problem(file: str, what: str, fix: str, gravity: Gravity = "erro
 def _read_folder(folder: Path, strict: bool) -> Plugin:
     name = folder.absolute().name
     if not folder.is_dir():
-        return make_broken_plugin(
-            folder, make_folder_problem("", "There is no such folder.", "See to its path.")
-        )
+        return make_broken_plugin(folder, make_folder_problem("", "There is no such folder.", "See to its path."))
     if len(name) > MAX_NAME or _INVALID_NAME.search(name):
         fix = f"Use letters, digits, _ and -, at most {MAX_NAME} of them."
-        return make_broken_plugin(
-            folder, make_folder_problem("", f"A plugin cannot be called {name[:40]!r}.", fix)
-        )
+        return make_broken_plugin(folder, make_folder_problem("", f"A plugin cannot be called {name[:40]!r}.", fix))
     style_problems = () if ID_PATTERN.fullmatch(name) else (make_name_style_problem(name),)
     own = read_manifest(folder) if (folder / MANIFEST_FILE).exists() else None
     document = find_api_file(folder)
     api_document = (
-        ApiDocument()
-        if document is None
-        else read_api(folder, document, own.auth if own else (), strict=strict)
+        ApiDocument() if document is None else read_api(folder, document, own.auth if own else (), strict=strict)
     )
     tools, script_problems = reject_linked_folder(folder, LIB) or find_scripts(folder)
     flows, file_problems = find_flow_files(folder)
@@ -176,9 +150,7 @@ def make_missing_manifest_problem() -> Problem:
 
 
 def make_name_style_problem(name: str) -> Problem:
-    return make_folder_problem(
-        "", f"{name!r} is not in lower-case letters, digits, _ and -.", "Rename it.", "style"
-    )
+    return make_folder_problem("", f"{name!r} is not in lower-case letters, digits, _ and -.", "Rename it.", "style")
 
 
 def reject_linked_folder(folder: Path, name: str) -> tuple[tuple[()], tuple[Problem, ...]] | None:
@@ -198,9 +170,7 @@ def find_flow_files(folder: Path) -> tuple[tuple[Path, ...], tuple[Problem, ...]
     try:
         inner = sorted(one for one in home.iterdir() if one.suffix.lower() in (".yaml", ".yml"))
     except OSError as error:
-        return (), (
-            make_folder_problem(FLOWS, f"It cannot be read: {error.strerror}.", "See to its rights."),
-        )
+        return (), (make_folder_problem(FLOWS, f"It cannot be read: {error.strerror}.", "See to its rights."),)
     return tuple(one for one in inner if one.is_file())[:MAX_FLOWS], ()
 
 
@@ -213,11 +183,7 @@ def list_plugin_files(folder: Path, api_document: ApiDocument, flows: tuple[Path
 
 
 NEW_NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]{0,39}")
-
-
 MAX_TITLE_LENGTH = 14
-
-
 TEMPLATE_SUFFIX = ".txt"  # keeps the templates from being taken for modules of this package
 
 

@@ -108,10 +108,7 @@ class AuthFields(Struct, frozen=True, kw_only=True):
     scope: Annotated[str, describe_field("oidc: what is asked for.", "oidc：权限范围。")] = ""
     audience: Annotated[str, describe_field("oidc: for whom the token is.", "oidc：令牌的受众。")] = ""
     header: Annotated[
-        str,
-        describe_field(
-            "oidc: the header that carries the token. [Authorization]", "oidc：携带令牌的请求头。"
-        ),
+        str, describe_field("oidc: the header that carries the token. [Authorization]", "oidc：携带令牌的请求头。")
     ] = ""
     token_expire_time: Annotated[
         int,
@@ -134,22 +131,11 @@ AUTH_KINDS: dict[str, AuthKind] = {
     "oidc": "oidc",
 }
 
-
 AUTH_KIND_NAMES = "header, param, cookie, oidc"
-
-
 PLAIN_KEYS = ("type", "args")
-
-
 OIDC_KEYS = (*(field.name for field in msgspec.structs.fields(AuthFields)), "expires_minutes", "access_token")
-
-
 SECRET_KEYS = ("client_secret", "access_token", "refresh_token", "password", "token")
-
-
 OUTSIDE_FILE_HINT = "A file anywhere else is named in `auth` of [[plugins]] in rightseat.toml."
-
-
 AUTH_EXAMPLE = 'Write {"type": "header", "args": {"Authorization": "env:NAME"}}.'
 
 
@@ -164,12 +150,8 @@ class AuthReader:
         if value is None:
             return ()
         entries = value if isinstance(value, list) else [value]
-        paths: list[KeyPath] = [
-            ("auth", n) if isinstance(value, list) else ("auth",) for n in range(len(entries))
-        ]
-        return tuple(
-            auth for one, path in zip(entries, paths, strict=True) for auth in self.read_entry(one, path)
-        )
+        paths: list[KeyPath] = [("auth", n) if isinstance(value, list) else ("auth",) for n in range(len(entries))]
+        return tuple(auth for one, path in zip(entries, paths, strict=True) for auth in self.read_entry(one, path))
 
     def read_entry(self, entry: Any, path: KeyPath) -> Iterator[PluginAuth]:
         if not isinstance(entry, dict):
@@ -210,9 +192,7 @@ class AuthReader:
     def read_args(self, kind: AuthKind, value_or_list: Any, path: KeyPath) -> dict[str, Secret]:
         if isinstance(value_or_list, list):
             value_or_list = {
-                str(one.get("name", "")): one.get("value", "")
-                for one in value_or_list
-                if isinstance(one, dict)
+                str(one.get("name", "")): one.get("value", "") for one in value_or_list if isinstance(one, dict)
             }
         if value_or_list is not None and not isinstance(value_or_list, dict):
             self.add_problem(path, "It is no object of names and values.", AUTH_EXAMPLE)
@@ -238,9 +218,7 @@ class AuthReader:
             self.add_problem(path, message, 'Write "env:NAME" or "file:PATH".', "style")
 
         elif is_outside_folder(value, self.folder):
-            self.add_problem(
-                path, "The file is not in the plugin's folder, and is not read.", OUTSIDE_FILE_HINT
-            )
+            self.add_problem(path, "The file is not in the plugin's folder, and is not read.", OUTSIDE_FILE_HINT)
 
     def check_unknown_keys(self, kind: AuthKind, entry: dict[str, Any], path: KeyPath) -> None:
         known = OIDC_KEYS if kind == "oidc" else PLAIN_KEYS
@@ -274,23 +252,11 @@ def is_outside_folder(value: str, folder: files.Path) -> bool:
 
 
 MANIFEST_FILE = "plugin.json"
-
-
 MAX_NAME_LENGTH = 15
-
-
 MAX_TEXT_LENGTH = 4_000
-
-
 MAX_ALIAS_LENGTH = 100
-
-
 ALIAS_FIX = "Write the folder's name there, or leave `id` out."
-
-
 ID_PATTERN = re.compile(r"[a-z0-9_.-]+")
-
-
 _ALIAS_PATTERN = re.compile(r"[\w. -]+")
 
 
@@ -395,9 +361,7 @@ class ManifestReader:
         value: Any = self.document.value.get("automatic_flow", False)
         if isinstance(value, bool):
             return value
-        self.add_problem(
-            "automatic_flow", "It is neither true nor false.", "Write true or false, without quotes."
-        )
+        self.add_problem("automatic_flow", "It is neither true nor false.", "Write true or false, without quotes.")
         return str(value).strip().lower() == "true"
 
     def add_problem(self, key: str, what: str, fix: str, gravity: Gravity = "warning") -> None:

@@ -12,9 +12,7 @@ from typing import Any
 NUMBER_PATTERN = "x-pattern"
 MAX_DEPTH = 40
 MAX_DECIMALS = 9
-_ATOMS = re.compile(
-    r"(?:-|\\-|\\d|\\\.|\[(?:[-.0-9]|\\d)+\]|[0-9]|\(\?:|[()|])(?:[?*+]|\{\d{1,2}(?:,\d{0,2})?\})?"
-)
+_ATOMS = re.compile(r"(?:-|\\-|\\d|\\\.|\[(?:[-.0-9]|\\d)+\]|[0-9]|\(\?:|[()|])(?:[?*+]|\{\d{1,2}(?:,\d{0,2})?\})?")
 _QUANTIFIED_GROUP = re.compile(r"\)[*+{]")
 
 

@@ -38,11 +38,7 @@ class Problem(Struct, frozen=True):
 
 
 PathKey = str | int
-
-
 KeyPath = tuple[PathKey, ...]
-
-
 MAX_PATH_LENGTH = 200
 
 
@@ -53,11 +49,7 @@ def format_path(path: Sequence[PathKey]) -> str:
 
 
 ParameterLocation = Literal["path", "query", "header", "cookie"]
-
-
 ParameterStyle = Literal["simple", "label", "matrix", "form", "spaceDelimited", "pipeDelimited", "deepObject"]
-
-
 BINARY_FORMAT = "binary"
 
 
@@ -189,11 +181,7 @@ class Plugin(Struct, frozen=True, kw_only=True):
 
 
 MAX_TOOL_NAME_LENGTH = 64
-
-
 HASH_LENGTH = 6
-
-
 DISALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
 
 

@@ -22,30 +22,17 @@ from rightseat.errors import RightseatError
 
 # BM25's usual constants: k1 (saturation of repeated words) and b (penalty of long texts).
 SATURATION = 1.2
-
-
 LENGTH_PENALTY = 0.75
-
 
 # Best postings used of each word.
 MAX_POSTINGS = 24
 
-
 # Rarest words used of a long question.
 MAX_QUERY_WORDS = 24
-
-
 MAX_QUERY_LENGTH = 4000
-
-
 _RUN = re.compile(r"[^\W_]+")
-
-
 _CASES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-
-
 _HAN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]+")
-
 
 _STOP_WORDS = frozenset(
     re.findall(
@@ -109,9 +96,7 @@ class SearchIndex:
         """Return the numbers of matching texts, best first; only those in `among` if given."""
         scores: dict[int, float] = {}
         known = scores.get
-        postings = {
-            word: self.postings[word] for word in tokenize(query[:MAX_QUERY_LENGTH]) if word in self.postings
-        }
+        postings = {word: self.postings[word] for word in tokenize(query[:MAX_QUERY_LENGTH]) if word in self.postings}
         chosen = list(postings.values())
         if len(chosen) > MAX_QUERY_WORDS:
             chosen = sorted(chosen, key=_frequency)[:MAX_QUERY_WORDS]
@@ -127,16 +112,12 @@ class SearchIndex:
         return sorted(scores, key=scores.__getitem__)
 
 
-def _count_words(
-    fields: Iterable[SearchField], known: dict[SearchField, dict[str, float]]
-) -> dict[str, float]:
+def _count_words(fields: Iterable[SearchField], known: dict[SearchField, dict[str, float]]) -> dict[str, float]:
     """Return the weighted count of each word. `known` caches fields that several texts share."""
     total: dict[str, float] = {}
     for field in fields:
         if field not in known:
-            known[field] = {
-                word: often * field.weight for word, often in Counter(tokenize(field.text)).items()
-            }
+            known[field] = {word: often * field.weight for word, often in Counter(tokenize(field.text)).items()}
         for word, often in known[field].items():
             total[word] = total.get(word, 0.0) + often
     return total
@@ -153,20 +134,10 @@ def _make_posting(entries: list[tuple[float, int]], size: int) -> tuple[tuple[in
 
 
 log = logging.getLogger(__name__)
-
-
 Embed = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
-
-
 BATCH_SIZE = 64
-
-
 MAX_TEXT_LENGTH = 2000
-
-
 MAX_CANDIDATES = 48
-
-
 TIMEOUT_SECONDS = 5.0
 
 
@@ -237,9 +208,7 @@ class VectorIndex:
         distances = [(other ^ sign).bit_count() for other in self.sign_bits]
         numbers = range(len(distances)) if among is None else sorted(among)
         near = sorted(numbers, key=distances.__getitem__)[:MAX_CANDIDATES]
-        closeness = {
-            number: sum(map(operator.mul, query_vector, self.unit_vectors[number])) for number in near
-        }
+        closeness = {number: sum(map(operator.mul, query_vector, self.unit_vectors[number])) for number in near}
         return sorted(near, key=lambda number: -closeness[number])
 
 

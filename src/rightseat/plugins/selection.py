@@ -61,9 +61,7 @@ class ToolSelection:
         return self.catalog.digest(names)
 
     def with_default_question(self, turn: Turn) -> Turn:
-        blank_positions = [
-            place for place in range(len(turn.messages)) if _is_blank_question(turn.messages, place)
-        ]
+        blank_positions = [place for place in range(len(turn.messages)) if _is_blank_question(turn.messages, place)]
         question = self.get_default_question(turn) if blank_positions else ""
         if not question:
             return turn
@@ -87,9 +85,7 @@ class ToolSelection:
 
     async def add_tools(self, tools: dict[str, Tool], turn: Turn, said: Sequence[Message]) -> None:
         pinned = self.get_pinned_plugins(turn)
-        among = (
-            tuple(chain(*(self.catalog.by_plugin[id] for id in pinned))) if pinned else self.catalog.entries
-        )
+        among = tuple(chain(*(self.catalog.by_plugin[id] for id in pinned))) if pinned else self.catalog.entries
         if len(among) <= self.max_tools and self.fits_budget(among):
             add_tools(tools, among)
             return
@@ -112,9 +108,7 @@ class ToolSelection:
         called = {call.name for message in messages for call in message.calls} & self.catalog.by_name.keys()
         before = {self.catalog.by_name[name] for name in called}
         chosen = {entry for entry in before if allowed is None or entry.number in allowed}
-        budget = (
-            None if self.token_budget is None else self.token_budget - sum(entry.tokens for entry in chosen)
-        )
+        budget = None if self.token_budget is None else self.token_budget - sum(entry.tokens for entry in chosen)
         spread = (entry for entry in self.catalog.interleaved if allowed is None or entry.number in allowed)
         fresh = 0
         for entry in chain((self.catalog.entries[number] for number in ranking), spread):
@@ -167,9 +161,7 @@ def make_find_tool(catalog: PluginCatalog, tools: dict[str, Tool], among: set[in
             for entry in entries
             if tools.get(entry.tool.name) is entry.tool
         ]
-        yield Result(
-            {"tools": summaries} if summaries else {"tools": [], "note": "Nothing fits. Try other words."}
-        )
+        yield Result({"tools": summaries} if summaries else {"tools": [], "note": "Nothing fits. Try other words."})
 
     return Tool(FIND_TOOLS, FIND_DESCRIPTION, FIND_PARAMETERS, call, effect="reads")
 

@@ -15,26 +15,12 @@ import yaml
 from rightseat.plugins.plugin import KeyPath, PathKey
 
 _NULLS = frozenset(("", "~", "null", "Null", "NULL"))
-
-
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
-
-
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
-
-
 _HEX_OR_OCTAL = re.compile(r"0x[0-9a-fA-F]{1,15}|0o[0-7]{1,20}")
-
-
 _NUMBER = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-
-
 _FIRST = frozenset("+-.0123456789")
-
-
 _DIGITS = 18  # always fits 64 bits
-
-
 MAX_NUMBER_LENGTH = 40
 
 
@@ -66,29 +52,13 @@ def parse_float(text: str) -> float | str:
 
 # Without libyaml, the pure Python loader gives the same events, slower.
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
 _STANDARD = "tag:yaml.org,2002:"
-
-
 _PLAIN_TAGS = frozenset(f"{_STANDARD}{name}" for name in ("int", "float", "bool", "null"))
-
-
 _KNOWN_TAGS = _PLAIN_TAGS | {"!", *(f"{_STANDARD}{name}" for name in ("str", "map", "seq", "binary"))}
-
-
 MAX_NODES = 500_000
-
-
 MAX_DEPTH = 100
-
-
 MAX_REMARKS = 50
-
-
 SYNTAX_FIX = "Check the lines around it: indents, quotes, brackets."
-
-
 FLATTEN_FIX = "Write it flatter, and without aliases."
 
 
@@ -153,8 +123,7 @@ class YamlComposer:
             self.handle_scalar(event)
         elif isinstance(event, yaml.MappingStartEvent):
             self.open_container(
-                OpenContainer({}, {}, event.anchor, self.nodes, get_line(event), bool(event.flow_style)),
-                event,
+                OpenContainer({}, {}, event.anchor, self.nodes, get_line(event), bool(event.flow_style)), event
             )
         elif isinstance(event, yaml.SequenceStartEvent):
             self.open_container(OpenContainer([], [], event.anchor, self.nodes, get_line(event)), event)
@@ -215,9 +184,7 @@ class YamlComposer:
         line = get_line(event)
         anchored = self.anchors.get(event.anchor)
         if anchored is None:
-            raise InvalidYaml(
-                f"*{event.anchor} stands for nothing, or for something that it is a part of.", line
-            )
+            raise InvalidYaml(f"*{event.anchor} stands for nothing, or for something that it is a part of.", line)
         if self.stack and isinstance(self.stack[-1].value, dict) and self.stack[-1].key is None:
             self.count_nodes(1, line)
             self.start_key(self.stack[-1], str(anchored.value), line)
@@ -249,9 +216,7 @@ class YamlComposer:
         self.count_nodes(size, line)
         for one in value if isinstance(value, list) else [value]:
             if not isinstance(one, dict):
-                self.add_remark(
-                    "takes the keys of something that has none.", "Write an alias of a mapping.", line
-                )
+                self.add_remark("takes the keys of something that has none.", "Write an alias of a mapping.", line)
                 continue
             for key, item in one.items():
                 into.setdefault(key, item)
@@ -259,16 +224,12 @@ class YamlComposer:
     def count_nodes(self, size: int, line: int) -> None:
         self.nodes += size
         if self.nodes > MAX_NODES:
-            raise InvalidYaml(
-                f"It stands for more than {MAX_NODES:,} values, aliases counted.", line, FLATTEN_FIX
-            )
+            raise InvalidYaml(f"It stands for more than {MAX_NODES:,} values, aliases counted.", line, FLATTEN_FIX)
 
     def check_tag(self, tag: str | None, line: int) -> None:
         if tag is not None and tag not in _KNOWN_TAGS:
             self.add_remark(
-                f"has the tag {tag[:60]}, which is passed over.",
-                "Delete it: only plain values are read.",
-                line,
+                f"has the tag {tag[:60]}, which is passed over.", "Delete it: only plain values are read.", line
             )
 
     def add_remark(self, what: str, fix: str, line: int, key: str | None = None) -> None:
@@ -313,9 +274,7 @@ def make_invalid_yaml(error: yaml.YAMLError) -> InvalidYaml:
     message = str(getattr(error, "problem", None) or "")
     if mark is None:
         # A character that YAML does not allow.
-        return InvalidYaml(
-            "It is no YAML: it holds a character that no text has, such as a control character."
-        )
+        return InvalidYaml("It is no YAML: it holds a character that no text has, such as a control character.")
     escape = mark.index if "escape character" in message else None
     return InvalidYaml(f"It is no YAML: {message}.", mark.line + 1, escape=escape)
 
@@ -327,16 +286,9 @@ MAX_REPARSED = 16 << 20
 
 
 _LONE_BACKSLASH = r"\\(?![0abtnvfreN_LPxuU\"/\\ \t\n\r])"
-
-
 _ESCAPE = re.compile(_LONE_BACKSLASH + r'|\\.|"', re.DOTALL)
-
-
 _PATTERN = re.compile(r'(?<=\bpattern:) +"(?:[^"\\\n]|\\.)*"')
-
-
 _CONTROL = re.compile("[\x7f-\x84\x86-\x9f]")
-
 
 # A blank line with tabs: libyaml reports a wrong indent.
 _TABBED_BLANK_LINE = re.compile(r"^[ \t]*\t[ \t]*$", re.MULTILINE)

@@ -13,15 +13,7 @@ from msgspec.structs import replace
 
 from rightseat.engine.assembler import OpenMessageTracker
 from rightseat.engine.loop import Assistant, Engine
-from rightseat.errors import (
-    NotConfigured,
-    NotFound,
-    Restarting,
-    RightseatError,
-    TimedOut,
-    Unavailable,
-    UpstreamError,
-)
+from rightseat.errors import NotConfigured, NotFound, Restarting, RightseatError, TimedOut, Unavailable, UpstreamError
 from rightseat.http.endpoint import AssistantInfo
 from rightseat.runtime.directory import HandoffTools, ResponderDirectory
 from rightseat.runtime.incidents import Environment, Incident, RunContext
@@ -130,9 +122,7 @@ class BaseRuntime:
         responders |= {**self.flows, **self.agents}
         # A flow that is not described as an assistant is found by its name, and not listed.
         hidden = self.flows.keys() - self.assistants.keys() - self.agents.keys()
-        self.responders = handoff_tools.directory = ResponderDirectory(
-            responders, hidden, self.agent_sources, layers
-        )
+        self.responders = handoff_tools.directory = ResponderDirectory(responders, hidden, self.agent_sources, layers)
 
     @property
     def active_runs(self) -> int:
@@ -203,21 +193,15 @@ class BaseRuntime:
         assistant = self.get_assistant(name)
         return bool(getattr(assistant and assistant.model, "completes", False))
 
-    def require_model_method(
-        self, name: str | None, method: str, problem: str
-    ) -> Callable[..., Awaitable[Any]]:
+    def require_model_method(self, name: str | None, method: str, problem: str) -> Callable[..., Awaitable[Any]]:
         """Return an optional method of the assistant's model; raise NotConfigured if it has none."""
         assistant = self.get_assistant(name)
-        bound_method: Callable[..., Awaitable[Any]] | None = getattr(
-            assistant and assistant.model, method, None
-        )
+        bound_method: Callable[..., Awaitable[Any]] | None = getattr(assistant and assistant.model, method, None)
         if bound_method is None:
             raise NotConfigured(problem)
         return bound_method
 
-    async def tokenize(
-        self, name: str | None, text: str, *, add: bool, special: bool, pieces: bool
-    ) -> list[Any]:
+    async def tokenize(self, name: str | None, text: str, *, add: bool, special: bool, pieces: bool) -> list[Any]:
         tokenize = self.require_model_method(name, "tokenize", NO_TOKENIZER)
         tokens: list[Any] = await tokenize(text, add=add, special=special, pieces=pieces)
         return tokens
@@ -286,16 +270,12 @@ class BaseRuntime:
         elif isinstance(event, StepStart | StepEnd):
             context.on_step(event)
 
-    def report_failure(
-        self, context: RunContext, failed: RunFailed, error: RightseatError | None = None
-    ) -> None:
+    def report_failure(self, context: RunContext, failed: RunFailed, error: RightseatError | None = None) -> None:
         """Log a failed run and report the incident. The message is not logged: it may quote the client."""
         name = context.turn.assistant or DEFAULT_ASSISTANT
         remote = name in self.agents or self.responders.find_agent(name) is not None
         cause = error and (error.__cause__ or error)
-        incident = context.make_incident(
-            failed, name, "agent" if remote else "runtime", self.environment, cause
-        )
+        incident = context.make_incident(failed, name, "agent" if remote else "runtime", self.environment, cause)
         log.log(
             LOG_LEVELS[failed.fault],
             "run failed: %s (%s) at %s after %d ms",
@@ -328,9 +308,7 @@ class BaseRuntime:
         self.draining = True
         await self.wait_until_idle(grace)
         for run in tuple(self.runs):
-            run.abort(
-                Restarting("The server is restarting and stopped this answer. Try again.", retry_after=2)
-            )
+            run.abort(Restarting("The server is restarting and stopped this answer. Try again.", retry_after=2))
         await self.wait_until_idle(1)
 
     async def wait_until_idle(self, seconds: float) -> None:
@@ -341,9 +319,7 @@ class BaseRuntime:
 
     async def start(self) -> None:
         """Start models and agent sources. A model that is not started here starts with its first prompt."""
-        models = {
-            id(model): model for assistant in self.assistants.values() for model in assistant.all_models
-        }
+        models = {id(model): model for assistant in self.assistants.values() for model in assistant.all_models}
         for model in models.values():
             start = getattr(model, "start", None)
             if start is None:

@@ -21,14 +21,7 @@ from rightseat.runtime.runtime import new_id
 from rightseat.types.agents import Responder
 from rightseat.types.events import ReasoningDelta, RunFailed, TextDelta
 from rightseat.types.streams import PushStream, closing
-from rightseat.types.threads import (
-    NumberedEntry,
-    ThreadEntry,
-    ThreadStore,
-    extract_user_input,
-    is_run_end,
-    make_title,
-)
+from rightseat.types.threads import NumberedEntry, ThreadEntry, ThreadStore, extract_user_input, is_run_end, make_title
 from rightseat.types.turn import Owner, Turn
 
 log = logging.getLogger(__name__)
@@ -131,11 +124,7 @@ class ActiveRun:
         texts = [entry.text]
         while number < last:
             next_entry = ring[number - gone]
-            if (
-                type(next_entry) is not TextDelta
-                or next_entry.id != entry.id
-                or next_entry.logprobs is not None
-            ):
+            if type(next_entry) is not TextDelta or next_entry.id != entry.id or next_entry.logprobs is not None:
                 break
             texts.append(next_entry.text)
             number += 1
@@ -200,11 +189,7 @@ class ThreadRuns:
         """Lease the thread and append the user input. If the store fails, the run goes on unstored."""
         try:
             before = await self.store.begin_run(
-                turn.owner,
-                turn.thread,
-                turn.run,
-                assistant=turn.assistant or "",
-                name=make_title(turn.messages),
+                turn.owner, turn.thread, turn.run, assistant=turn.assistant or "", name=make_title(turn.messages)
             )
         except StoreFailed:
             log.warning("the answer in a thread is not kept: the store failed")

@@ -39,7 +39,6 @@ from rightseat.wiring.layered_runtime import Runtime
 
 log = logging.getLogger("rightseat.access")
 
-
 # The client left before a response (nginx's code).
 CLIENT_CLOSED = 499
 
@@ -91,14 +90,8 @@ class AccessLogEntry:
 
 
 Scope = dict[str, Any]
-
-
 RouteMatch = tuple[Door, Route, dict[str, str]]
-
-
 NO_ROUTE = "(none)"
-
-
 REQUEST_ID_PATTERN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -151,9 +144,7 @@ class App:
         all_doors = [
             make_operations_door(lambda: self.runtime, doors, metrics=settings.metrics),
             *doors,
-            make_playground_door(
-                lambda: self.runtime, doors, lambda request, host: make_index_reply(doors, request)
-            ),
+            make_playground_door(lambda: self.runtime, doors, lambda request, host: make_index_reply(doors, request)),
         ]
         self.table = RouteTable([*all_doors, make_openapi_door(all_doors)])
 
@@ -207,11 +198,7 @@ class App:
                     reply = route.handler(request, self.runtime)
             except RightseatError as error:
                 entry.set_error(error)
-                reply = (
-                    door.format_error_for(error, headers)
-                    if door.format_error_for
-                    else door.format_error(error)
-                )
+                reply = door.format_error_for(error, headers) if door.format_error_for else door.format_error(error)
                 if isinstance(error, MethodNotAllowed):
                     extra += ((b"allow", error.allow.encode()),)
             direct = scope.get("extensions", {}).get(DIRECT_EXTENSION, {}).get("write")
@@ -232,9 +219,7 @@ class App:
 
     def resolve_base_url(self, scope: Scope, headers: dict[str, str], entry: AccessLogEntry) -> str:
         """Check the Host (of a trusted proxy, if any) and return this server's URL as the client sees it."""
-        original = self.guard.proxies.read_forwarded(
-            get_peer(scope) or "", scope.get("scheme", "http"), headers
-        )
+        original = self.guard.proxies.read_forwarded(get_peer(scope) or "", scope.get("scheme", "http"), headers)
         entry.client = original.client or "-"
         if original.host is None:
             self.guard.check_host([v.decode("latin-1") for n, v in scope["headers"] if n == b"host"])
@@ -300,9 +285,7 @@ class RouteTable:
         for door, route, _ in self.match_path(path):
             return door, route.path
         first = path.split("/")[1:2]
-        same_prefix = (
-            (door, NO_ROUTE) for door, route, _ in self.routes if route.path.split("/")[1:2] == first
-        )
+        same_prefix = ((door, NO_ROUTE) for door, route, _ in self.routes if route.path.split("/")[1:2] == first)
         return next(same_prefix, (self.doors[0], NO_ROUTE))
 
     def find_route(self, method: str, path: str, *, browser: bool = False) -> tuple[Route, dict[str, str]]:

@@ -40,9 +40,7 @@ async def make_document_reply(doors: Sequence[Door], base: str) -> Reply:
 
 
 async def build_document(doors: Sequence[Door]) -> dict[str, Any]:
-    bodies = list(
-        dict.fromkeys(route.body_type for door in doors for route in door.routes if route.body_type)
-    )
+    bodies = list(dict.fromkeys(route.body_type for door in doors for route in door.routes if route.body_type))
     refs, schemas = msgspec.json.schema_components(bodies, ref_template="#/components/schemas/{name}")
     schema_refs = dict(zip(bodies, refs, strict=True))
     paths: dict[str, dict[str, Any]] = {}
@@ -60,13 +58,9 @@ async def build_document(doors: Sequence[Door]) -> dict[str, Any]:
     }
 
 
-def build_operation(
-    door: Door, route: Route, schema: dict[str, Any] | None, errors: dict[int, Any]
-) -> dict[str, Any]:
+def build_operation(door: Door, route: Route, schema: dict[str, Any] | None, errors: dict[int, Any]) -> dict[str, Any]:
     result: dict[str, Any] = {
-        "operationId": "_".join(
-            [door.name, route.method.lower(), *re.findall(r"\w+", format_path_template(route))]
-        ),
+        "operationId": "_".join([door.name, route.method.lower(), *re.findall(r"\w+", format_path_template(route))]),
         "tags": [door.name],
         "responses": {
             **build_success_responses(route),
@@ -83,9 +77,7 @@ def build_operation(
         result["security"] = []
     else:
         result["security"] = SECURITY
-        result["responses"]["401"] = build_error_response(
-            "No key, or a wrong one", errors[Unauthorized.status]
-        )
+        result["responses"]["401"] = build_error_response("No key, or a wrong one", errors[Unauthorized.status])
     return result
 
 

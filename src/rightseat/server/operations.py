@@ -19,10 +19,7 @@ from rightseat.http.reply import Reply
 from rightseat.runtime.metrics import CONTENT_TYPE, Metrics
 from rightseat.types.stores import Store
 
-TREE_LINE = re.compile(
-    r"^[ │├└─]*(\w+) +(\d{3})(?: +(?:ours|caller|upstream)(?= |$))? +(\S.*)$", re.MULTILINE
-)
-
+TREE_LINE = re.compile(r"^[ │├└─]*(\w+) +(\d{3})(?: +(?:ours|caller|upstream)(?= |$))? +(\S.*)$", re.MULTILINE)
 
 FAULTS = {
     "ours": "this server, or its set-up",
@@ -68,9 +65,7 @@ def serve_error_page(request: Request, host: object) -> Reply:
 
 
 # Public: the error for a missing key links to its page too.
-ERROR_PAGE_ROUTE = Route(
-    "GET", "/docs/errors/{code}", serve_error_page, public=True, summary="What an error means"
-)
+ERROR_PAGE_ROUTE = Route("GET", "/docs/errors/{code}", serve_error_page, public=True, summary="What an error means")
 
 
 class RuntimeStatus(Protocol):
@@ -84,9 +79,7 @@ class RuntimeStatus(Protocol):
     def store(self) -> Store: ...
 
 
-def make_operations_door(
-    runtime: Callable[[], RuntimeStatus], doors: Sequence[Door], *, metrics: str = "key"
-) -> Door:
+def make_operations_door(runtime: Callable[[], RuntimeStatus], doors: Sequence[Door], *, metrics: str = "key") -> Door:
     """Make the operators' door. `/health` and `/ready` need no key; `/metrics` needs one unless `metrics` is
     "open"."""
 
@@ -105,9 +98,7 @@ def make_operations_door(
     async def serve_file(request: Request, host: object) -> Reply:
         stored_file = await load_file(runtime().store, request.params["ticket"])
         if stored_file is None:
-            reply = make_error_reply(
-                NotFound("There is no such file, or it is no longer kept. Ask for it again.")
-            )
+            reply = make_error_reply(NotFound("There is no such file, or it is no longer kept. Ask for it again."))
         else:
             reply = make_reply(
                 200,
@@ -121,9 +112,7 @@ def make_operations_door(
     pages = {"/health": serve_health, "/ready": serve_readiness}
     routes = [Route("GET", path, page, public=True) for path, page in pages.items()]
     # Public: the link is the credential; a browser that follows it sends no key.
-    routes.append(
-        Route("GET", "/files/{ticket}/{name}", serve_file, public=True, summary="A file of an answer")
-    )
+    routes.append(Route("GET", "/files/{ticket}/{name}", serve_file, public=True, summary="A file of an answer"))
     routes.append(ERROR_PAGE_ROUTE)
     if metrics != "off":
         routes.append(Route("GET", "/metrics", serve_metrics, public=metrics == "open"))
@@ -140,9 +129,7 @@ def make_index_reply(doors: Sequence[Door], request: Request) -> Reply:
 def safe_content_type(media_type: str) -> bytes:
     """Return the media type as a header value; a malformed one becomes application/octet-stream."""
     return (
-        media_type.encode()
-        if re.fullmatch(r"[\w.+-]+/[\w.+-]+", media_type, re.ASCII)
-        else b"application/octet-stream"
+        media_type.encode() if re.fullmatch(r"[\w.+-]+/[\w.+-]+", media_type, re.ASCII) else b"application/octet-stream"
     )
 
 

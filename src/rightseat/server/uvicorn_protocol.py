@@ -242,6 +242,4 @@ def _format_refusal(refusal: HttpRefusal) -> bytes:
 
 def make_protocol(max_head: int, head_timeout: float) -> type[LimitedHttpProtocol]:
     """Return a protocol class with these limits: uvicorn makes the instances itself."""
-    return type(
-        "LimitedHttpProtocol", (LimitedHttpProtocol,), {"max_head": max_head, "head_timeout": head_timeout}
-    )
+    return type("LimitedHttpProtocol", (LimitedHttpProtocol,), {"max_head": max_head, "head_timeout": head_timeout})

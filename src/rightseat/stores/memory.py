@@ -94,11 +94,7 @@ class MemoryThreadStore:
         log = self.logs.get((owner.name, thread))
         if log is None:
             return
-        for row in (
-            merge_rows(enumerate(entries, first))
-            if len(entries) > 1
-            else (EntryRow(first, first, entries[0]),)
-        ):
+        for row in merge_rows(enumerate(entries, first)) if len(entries) > 1 else (EntryRow(first, first, entries[0]),):
             log.add(row)
         log.updated = self.clock()
         if is_run_end(entries[-1]):
@@ -129,13 +125,7 @@ class MemoryThreadStore:
         return page.thread if page else None
 
     async def list_threads(
-        self,
-        owner: Owner,
-        *,
-        assistant: str | None = None,
-        archived: bool = False,
-        limit: int = 100,
-        offset: int = 0,
+        self, owner: Owner, *, assistant: str | None = None, archived: bool = False, limit: int = 100, offset: int = 0
     ) -> list[Thread]:
         threads = [
             page.thread
@@ -243,9 +233,7 @@ class MemoryStore(MemoryThreadStore):
         # Monotonic: a changed system clock must not expire what waits for an answer.
         monotonic_clock = clock or time.monotonic
         self.continuations: ExpiringMap[Continuation] = ExpiringMap(capacity, lifetime, monotonic_clock)
-        self.pending_questions: ExpiringMap[PendingQuestion] = ExpiringMap(
-            capacity, lifetime, monotonic_clock
-        )
+        self.pending_questions: ExpiringMap[PendingQuestion] = ExpiringMap(capacity, lifetime, monotonic_clock)
         self.results: ExpiringMap[str] = ExpiringMap(capacity, lifetime, monotonic_clock)
         self.checkpoints: ExpiringMap[bytes] = ExpiringMap(capacity, lifetime, monotonic_clock)
 
@@ -269,9 +257,7 @@ class MemoryStore(MemoryThreadStore):
         results = {call_id: self.results.get(owner, call_id) for call_id in call_ids}
         return {call_id: text for call_id, text in results.items() if text is not None}
 
-    async def save_checkpoint(
-        self, owner: Owner, key: str, body: bytes, seconds: float | None = None
-    ) -> None:
+    async def save_checkpoint(self, owner: Owner, key: str, body: bytes, seconds: float | None = None) -> None:
         self.checkpoints.put(owner, key, body, seconds)
 
     async def get_checkpoint(self, owner: Owner, key: str) -> bytes | None:
@@ -282,15 +268,11 @@ class MemoryStore(MemoryThreadStore):
 
     async def delete_thread(self, owner: Owner, thread: str) -> bool:
         log = self.logs.get((owner.name, thread))
-        calls, tokens = (
-            collect_ids_and_tokens(log_row.row.entry for log_row in log.rows) if log else (set(), set())
-        )
+        calls, tokens = collect_ids_and_tokens(log_row.row.entry for log_row in log.rows) if log else (set(), set())
         for call in calls:
             self.results.drop((owner.name, call))
         for token in tokens:
             self.continuations.drop((owner.name, token))
-        for key in [
-            key for key in self.checkpoints.items if key[0] == owner.name and key[1].startswith(f"{thread}/")
-        ]:
+        for key in [key for key in self.checkpoints.items if key[0] == owner.name and key[1].startswith(f"{thread}/")]:
             self.checkpoints.drop(key)
         return await super().delete_thread(owner, thread)

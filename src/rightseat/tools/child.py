@@ -47,9 +47,7 @@ def install_lib_package(folder: Path) -> None:
     sys.path.append(str(folder))
     init = folder / "__init__.py"
     if init.is_file():
-        spec = importlib.util.spec_from_file_location(
-            LIB_PACKAGE, init, submodule_search_locations=[str(folder)]
-        )
+        spec = importlib.util.spec_from_file_location(LIB_PACKAGE, init, submodule_search_locations=[str(folder)])
     else:
         spec = importlib.machinery.ModuleSpec(LIB_PACKAGE, None, is_package=True)
         spec.submodule_search_locations = [str(folder)]
@@ -89,9 +87,7 @@ def handle_line(load: LoadFunction, line: bytes) -> bytes:
         result = value if isinstance(value, Result) else Result(value)
         return msgspec.json.encode(ChildReply(result.content, failed=result.failed), enc_hook=encode_fallback)
     except SystemExit as error:
-        return msgspec.json.encode(
-            ChildReply(error=f"The tool left by exit({error.code}) instead of returning.")
-        )
+        return msgspec.json.encode(ChildReply(error=f"The tool left by exit({error.code}) instead of returning."))
     except Exception as error:
         message = f"{type(error).__name__}: {error}".removesuffix(": ")
         return msgspec.json.encode(ChildReply(error=message[:500]))

@@ -67,9 +67,7 @@ NESTED_EVENTS = (
 )
 SUB_RUN_TIMEOUT = 24 * 3600.0
 """Sub-agent calls are bounded by the run's deadline, not by `tool_timeout`."""
-PassedThroughEvent = (
-    StepStart | StepEnd | StateSnapshot | StateDelta | Custom | Artifact | Citations | Suggestions
-)
+PassedThroughEvent = StepStart | StepEnd | StateSnapshot | StateDelta | Custom | Artifact | Citations | Suggestions
 
 
 def make_responder_tool(name: str, description: str, responder: Responder, agent: str = "") -> Tool:
@@ -174,9 +172,7 @@ def make_sub_turn(ctx: ToolContext, request: str) -> Turn:
         tools=(),
         tool_choice=ToolChoice(),
         settings=SamplingSettings(),
-        answers=tuple(
-            InterruptAnswer(id, payload=value) for id, value in zip(interrupt_ids, answers, strict=True)
-        ),
+        answers=tuple(InterruptAnswer(id, payload=value) for id, value in zip(interrupt_ids, answers, strict=True)),
         depth=ctx.turn.depth + 1,
         shows_interrupts=True,
         output_schema=None,

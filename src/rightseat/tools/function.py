@@ -21,8 +21,6 @@ from rightseat.types.streams import closing
 from rightseat.types.tools import AskSignal, Pause, Result, Tool, ToolContext, ToolHandler, error_result
 
 _PARAM_SECTION = r"(?:Args|Arguments|Parameters):\s*$"
-
-
 _VALUE_KEYS = ("default", "examples", "example", "const", "enum")
 
 
@@ -91,9 +89,7 @@ def strip_titles(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     return {
-        key: _strip_item(key, item)
-        for key, item in schema.items()
-        if not (key == "title" and isinstance(item, str))
+        key: _strip_item(key, item) for key, item in schema.items() if not (key == "title" and isinstance(item, str))
     }
 
 
@@ -160,11 +156,7 @@ class ToolThreadRunner:
 
 
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-
-
 _thread_runner = ToolThreadRunner()
-
-
 Function = Callable[..., Any]
 
 

@@ -27,16 +27,7 @@ MAX_LINE = 16 << 20
 # Bytes that one child may print into the log: a printing loop must not fill the disk.
 MAX_PRINTED = 64 << 10
 # Variables that Python needs; a plugin must not see the server's keys.
-INHERITED_VARIABLES = (
-    "PATH",
-    "LANG",
-    "LC_ALL",
-    "TZ",
-    "TMPDIR",
-    "SYSTEMROOT",
-    "LD_LIBRARY_PATH",
-    "PYTHONHOME",
-)
+INHERITED_VARIABLES = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "SYSTEMROOT", "LD_LIBRARY_PATH", "PYTHONHOME")
 
 
 class Confinement(Struct, frozen=True, kw_only=True):
@@ -123,9 +114,7 @@ class ToolProcesses:
         """Take an idle child that is alive and belongs to this event loop."""
         loop = asyncio.get_running_loop()
         processes = [
-            process
-            for process_loop, process in self.idle
-            if process_loop is loop and process.returncode is None
+            process for process_loop, process in self.idle if process_loop is loop and process.returncode is None
         ]
         self.idle = [(loop, process) for process in processes[:-1]]
         return processes[-1] if processes else None

@@ -88,6 +88,4 @@ class AgentSource(Protocol):
 
 
 Responder = Callable[[Turn], AsyncIterator[Event]]
-
-
 Layer = Callable[[Responder], Responder]

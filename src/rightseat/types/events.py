@@ -26,10 +26,7 @@ class Usage(Struct, frozen=True, gc=False):
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
-            self.input + other.input,
-            self.output + other.output,
-            self.cached + other.cached,
-            self.cost + other.cost,
+            self.input + other.input, self.output + other.output, self.cached + other.cached, self.cost + other.cost
         )
 
 

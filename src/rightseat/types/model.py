@@ -100,26 +100,14 @@ class Capabilities(Struct, frozen=True, kw_only=True):
 
 
 THOUSAND = 1000
-
-
 _TEXT = Capabilities(schema=False)
-
-
 _VISION = Capabilities(images=True)
-
-
 _VISION_REASONING = Capabilities(images=True, reasoning=True)
-
-
 _NO_TOOLS = Capabilities(tools=False, parallel=False, schema=False)
-
 
 _OPENAI = (
     (r"gpt-4\.1", replace(_VISION, context=1047 * THOUSAND)),
-    (
-        r"(gpt|chatgpt)-4o.*(audio|realtime|transcribe|tts)",
-        replace(_VISION, images=False, context=128 * THOUSAND),
-    ),
+    (r"(gpt|chatgpt)-4o.*(audio|realtime|transcribe|tts)", replace(_VISION, images=False, context=128 * THOUSAND)),
     (r"gpt-4o-mini-search|gpt-4o-search", replace(_NO_TOOLS, schema=True, context=128 * THOUSAND)),
     (r"chatgpt-4o", replace(_NO_TOOLS, images=True, context=128 * THOUSAND)),
     (r"gpt-4o", replace(_VISION, context=128 * THOUSAND)),
@@ -141,7 +129,6 @@ _OPENAI = (
     (r"gpt-oss", Capabilities(reasoning=True, context=131 * THOUSAND)),
 )
 
-
 # Open-weight families, served by an OpenAI-compatible server, Ollama or llama.cpp.
 _OPEN_WEIGHTS = (
     (r"gpt-oss", Capabilities(reasoning=True, context=131 * THOUSAND)),
@@ -151,7 +138,6 @@ _OPEN_WEIGHTS = (
     (r"qwen.*(vl|omni)|llava|pixtral|gemma-?3|llama-?4|llama-?3\.2-(11b|90b)|minicpm-v|internvl", _VISION),
     (r"qwen-?3(?!\.\d)", Capabilities(reasoning=True)),
 )
-
 
 _CLAUDE = (
     (r"claude-(2|instant)", replace(_NO_TOOLS, context=100 * THOUSAND)),
@@ -163,22 +149,17 @@ _CLAUDE = (
     (r"claude", _VISION_REASONING),
 )
 
-
 _GEMINI = (
     (r"gemini-1\.0|gemini-pro$", replace(_TEXT, context=32 * THOUSAND)),
     (r"gemini-1\.5-pro", replace(_VISION, context=2097 * THOUSAND)),
     (r"gemini-(1\.5|2\.0)-flash-lite", replace(_VISION, context=1048 * THOUSAND)),
-    (
-        r"gemini-2\.0.*thinking",
-        replace(_VISION_REASONING, tools=False, parallel=False, context=1048 * THOUSAND),
-    ),
+    (r"gemini-2\.0.*thinking", replace(_VISION_REASONING, tools=False, parallel=False, context=1048 * THOUSAND)),
     (r"gemini.*(-image|-tts|-transcribe)", replace(_NO_TOOLS, images=True, context=32 * THOUSAND)),
     (r"gemini-(1\.5|2\.0)", replace(_VISION, context=1048 * THOUSAND)),
     (r"gemini-[23]", replace(_VISION_REASONING, context=1048 * THOUSAND)),
     (r"gemini", _VISION_REASONING),
     (r"gemma", replace(_NO_TOOLS, images=True, context=128 * THOUSAND)),
 )
-
 
 _FAMILIES: dict[str, tuple[tuple[tuple[str, Capabilities], ...], Capabilities]] = {
     "openai": (_OPENAI, _VISION),
@@ -218,9 +199,7 @@ def base_model_name(name: str) -> str:
 
 def override_capabilities(capabilities: Capabilities, options: Mapping[str, Any]) -> Capabilities:
     """Return the capabilities with the values of a model's options over them."""
-    return replace(
-        capabilities, **{key: options[key] for key in CAPABILITY_KEYS if options.get(key) is not None}
-    )
+    return replace(capabilities, **{key: options[key] for key in CAPABILITY_KEYS if options.get(key) is not None})
 
 
 def capabilities_of(model: Any) -> Capabilities:

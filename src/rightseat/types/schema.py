@@ -30,9 +30,7 @@ class SchemaValidator:
             return None
         problems = []
         for error in self.validator.iter_errors(value):
-            path = "".join(
-                f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.instance_path
-            )
+            path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.instance_path)
             problems.append(f"{path.lstrip('.') or 'value'}: {str(error.message)[:200]}")
             if len(problems) == MAX_PROBLEMS:
                 break

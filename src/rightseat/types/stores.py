@@ -119,9 +119,7 @@ class Store(Protocol):
         """Remove and return the continuation; a second caller gets None."""
         ...
 
-    async def save_pending_question(
-        self, owner: Owner, conversation: str, question: PendingQuestion
-    ) -> None: ...
+    async def save_pending_question(self, owner: Owner, conversation: str, question: PendingQuestion) -> None: ...
 
     async def take_pending_question(self, owner: Owner, conversation: str) -> PendingQuestion | None: ...
 
@@ -137,9 +135,7 @@ class CheckpointStore(Protocol):
     """Keeps checkpoints that survive the process, such as a flow's after each step. Optional for a Store;
     both of ours implement it."""
 
-    async def save_checkpoint(
-        self, owner: Owner, key: str, body: bytes, seconds: float | None = None
-    ) -> None:
+    async def save_checkpoint(self, owner: Owner, key: str, body: bytes, seconds: float | None = None) -> None:
         """Keep or replace `body` under the key for `seconds`, else as long as a continuation. Keys that begin
         with a thread's id and a slash are deleted with the thread."""
         ...

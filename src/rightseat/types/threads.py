@@ -98,13 +98,7 @@ class ThreadStore(Protocol):
     async def get_thread(self, owner: Owner, thread: str) -> Thread | None: ...
 
     async def list_threads(
-        self,
-        owner: Owner,
-        *,
-        assistant: str | None = None,
-        archived: bool = False,
-        limit: int = 100,
-        offset: int = 0,
+        self, owner: Owner, *, assistant: str | None = None, archived: bool = False, limit: int = 100, offset: int = 0
     ) -> list[Thread]:
         """Return threads, the newest first."""
         ...
@@ -160,9 +154,7 @@ class EntryRow(Struct, frozen=True):
         if not self.offsets or not is_delta(self.entry):
             return last, self.entry
         start = self.offsets[after - self.first] if after >= self.first else 0
-        return last, with_delta_text(
-            self.entry, delta_text(self.entry)[start : self.offsets[last - self.first]]
-        )
+        return last, with_delta_text(self.entry, delta_text(self.entry)[start : self.offsets[last - self.first]])
 
 
 def merge_rows(numbered: Iterable[NumberedEntry]) -> list[EntryRow]:
@@ -209,9 +201,7 @@ def extract_user_input(turn: Turn, *, new: bool, results: bool = False) -> UserI
     messages = turn.messages
     start = 0
     if not new:
-        assistant_positions = [
-            number for number, message in enumerate(messages) if message.role == "assistant"
-        ]
+        assistant_positions = [number for number, message in enumerate(messages) if message.role == "assistant"]
         start = assistant_positions[-1] + 1 if assistant_positions else 0
     include_results = new or results
     before = [name for m in messages[start - 1 : start] for name in (m.id, *(c.id for c in m.calls)) if name]

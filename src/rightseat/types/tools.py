@@ -168,9 +168,7 @@ class Toolset(Protocol):
         """Return the turn, with a default question if the person sent none and only one fits."""
         ...
 
-    async def add_tools(
-        self, tools: dict[str, Tool], turn: Turn, turn_messages: Sequence[Message], /
-    ) -> None:
+    async def add_tools(self, tools: dict[str, Tool], turn: Turn, turn_messages: Sequence[Message], /) -> None:
         """Add the tools of a turn to `tools`, in a stable order. Later calls may add more, never remove."""
         ...
 

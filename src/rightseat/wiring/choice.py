@@ -13,11 +13,7 @@ from rightseat.config.settings import Config
 from rightseat.wiring.registry import LOCAL
 
 DEFAULT = "default"
-
-
 DEMO_MODEL = "scripted:demo"
-
-
 OPENAI_MODEL = "gpt-4o-mini"
 
 
@@ -45,16 +41,9 @@ class VendorPreset(Struct, frozen=True):
 VENDORS = (
     VendorPreset(("OPENAI_API_KEY", "OPENAI_BASE_URL"), "openai", OPENAI_MODEL, "OPENAI_MODEL"),
     VendorPreset(("AZURE_OPENAI_ENDPOINT",), "openai", OPENAI_MODEL, "AZURE_OPENAI_DEPLOYMENT"),
+    VendorPreset(("ANTHROPIC_API_KEY",), "anthropic", "claude-sonnet-5-5", "ANTHROPIC_MODEL", "anthropic", "anthropic"),
     VendorPreset(
-        ("ANTHROPIC_API_KEY",), "anthropic", "claude-sonnet-5-5", "ANTHROPIC_MODEL", "anthropic", "anthropic"
-    ),
-    VendorPreset(
-        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-        "google",
-        "gemini-3.8-flash",
-        "GEMINI_MODEL",
-        "google",
-        "google.genai",
+        ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "google", "gemini-3.8-flash", "GEMINI_MODEL", "google", "google.genai"
     ),
 )
 
@@ -124,6 +113,5 @@ def weights_problem() -> str:
 def with_demo_script(config: Config, reason: str) -> Config:
     """Return the configuration with the demo script in place of the embedded model."""
     return replace(
-        config,
-        without_local=f"The embedded model cannot answer, {reason}; or set OPENAI_API_KEY, or use --model.",
+        config, without_local=f"The embedded model cannot answer, {reason}; or set OPENAI_API_KEY, or use --model."
     )

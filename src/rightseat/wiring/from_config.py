@@ -81,12 +81,7 @@ def build_runtime(
 
 
 def _attach_plugins(
-    assistants: dict[str, Assistant],
-    config: Config,
-    models: ModelRegistry,
-    before: Runtime | None,
-    *,
-    demo: bool,
+    assistants: dict[str, Assistant], config: Config, models: ModelRegistry, before: Runtime | None, *, demo: bool
 ) -> tuple[dict[str, Assistant], PluginCatalog | None]:
     if not config.plugins:
         return assistants, None
@@ -112,9 +107,7 @@ def make_quotas(limits: LimitSettings) -> Quotas:
     return Quotas(Quota(**default), {name: owner_quota(owner) for name, owner in limits.owners.items()})
 
 
-def _assistants_from_models(
-    config: Config, choice: ModelChoice, models: ModelRegistry
-) -> dict[str, Assistant]:
+def _assistants_from_models(config: Config, choice: ModelChoice, models: ModelRegistry) -> dict[str, Assistant]:
     """Make an assistant of every model, the chosen one as default, if there is no [assistants]."""
     default = _plain_assistant(DEFAULT, choice.model, models)
     if choice.demo or choice.model == DEMO_MODEL:
@@ -145,9 +138,7 @@ def make_aliases(config: Config, choice: ModelChoice) -> dict[str, str]:
     return {**names, **specs}
 
 
-def _assistants_from_tables(
-    config: Config, choice: ModelChoice, models: ModelRegistry
-) -> dict[str, Assistant]:
+def _assistants_from_tables(config: Config, choice: ModelChoice, models: ModelRegistry) -> dict[str, Assistant]:
     configured = {
         name: _make_assistant(name, settings, next(iter(_model_names(settings)), choice.model), models)
         for name, settings in config.assistants.items()

@@ -183,9 +183,7 @@ class Runtime(Line):
         return response
 
 
-def make_default_assistant(
-    model: Model, system: str, tools: Iterable[Tool | Callable[..., Any]]
-) -> Assistant:
+def make_default_assistant(model: Model, system: str, tools: Iterable[Tool | Callable[..., Any]]) -> Assistant:
     return Assistant(DEFAULT_ASSISTANT, model, system, tuple(map(as_tool, tools)))
 
 
@@ -217,10 +215,7 @@ def instrument_assistants(
         model = watch(assistant.model, sources.get(assistant.name) or describe_model(assistant.model))
         chosen = {
             name: structs.replace(
-                seat,
-                model=watch(
-                    seat.model, sources.get(f"{assistant.name}/{name}") or describe_model(seat.model)
-                ),
+                seat, model=watch(seat.model, sources.get(f"{assistant.name}/{name}") or describe_model(seat.model))
             )
             for name, seat in assistant.models.items()
         }

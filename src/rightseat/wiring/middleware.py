@@ -13,22 +13,13 @@ from rightseat.middleware.guardrails.checks import FunctionCheck, RemoteCheck, T
 from rightseat.middleware.guardrails.layer import GuardrailPolicies
 from rightseat.middleware.guardrails.matchers import PatternList, WordList, is_anchored
 from rightseat.middleware.guardrails.personal_data import DATA_KINDS
-from rightseat.middleware.guardrails.rules import (
-    Check,
-    Direction,
-    GuardrailPolicy,
-    TextRules,
-    UntrustedResultRules,
-)
+from rightseat.middleware.guardrails.rules import Check, Direction, GuardrailPolicy, TextRules, UntrustedResultRules
 from rightseat.middleware.hooks import Hooks
 from rightseat.middleware.model_wrappers import FallbackMember
 from rightseat.types.schema import get_validator
 
 DEFAULT = "default"
-
-
 FindMember = Callable[[str], FallbackMember]
-
 
 DIRECTIONS: Mapping[str, tuple[Direction, ...]] = {
     "input": ("input",),
@@ -60,19 +51,14 @@ def make_guards(config: Config, model: FindMember) -> GuardrailPolicies:
 def make_guard(settings: GuardSettings, model: FindMember) -> GuardrailPolicy:
     input_settings, output_settings = settings.input, settings.output
     if wrong := next((one for one in output_settings.patterns if is_anchored(one)), None):
-        raise ConfigError(
-            f"output.patterns: {wrong!r}: an answer has no beginning or end yet. Leave out ^ and $."
-        )
+        raise ConfigError(f"output.patterns: {wrong!r}: an answer has no beginning or end yet. Leave out ^ and $.")
     topics = settings.topics
     return GuardrailPolicy(
         input=TextRules(
             deny=WordList(input_settings.deny),
             topics=topic_words(topics, input_settings.deny_topics),
             allow=WordList(
-                [
-                    *input_settings.allow,
-                    *(word for name in input_settings.allow_topics for word in topics[name]),
-                ]
+                [*input_settings.allow, *(word for name in input_settings.allow_topics for word in topics[name])]
             ),
             patterns=compile_patterns("input.patterns", input_settings.patterns),
             max_chars=input_settings.max_chars,
@@ -97,10 +83,7 @@ def make_guard(settings: GuardSettings, model: FindMember) -> GuardrailPolicy:
             redacted=expand_kinds(settings.redact_results),
             confirm=settings.confirm_after_untrusted,
         ),
-        checks=(
-            *make_judges(settings, model),
-            *(make_check(*one, settings) for one in settings.validators.items()),
-        ),
+        checks=(*make_judges(settings, model), *(make_check(*one, settings) for one in settings.validators.items())),
     )
 
 
@@ -161,9 +144,7 @@ def make_check(name: str, validator: ValidatorSettings, settings: GuardSettings)
         )
     function: Any = import_object(validator.target)
     if not callable(function):
-        raise ConfigError(
-            f"validators.{name}: {validator.target} is a {type(function).__name__}, no function."
-        )
+        raise ConfigError(f"validators.{name}: {validator.target} is a {type(function).__name__}, no function.")
     return FunctionCheck(
         name, function, directions=directions, seconds=validator.timeout, on_failure=validator.on_failure
     )
@@ -185,8 +166,6 @@ def load_hook(config: Config, name: str) -> Callable[[Any], Any] | None:
     except ConfigError as error:
         raise ConfigError(f"[hooks] in {config.path}: {name}: {error.message}") from error
     if not callable(hook):
-        raise ConfigError(
-            f"[hooks] in {config.path}: {name}: {target} is a {type(hook).__name__}, no function."
-        )
+        raise ConfigError(f"[hooks] in {config.path}: {name}: {target} is a {type(hook).__name__}, no function.")
     checked: Callable[[Any], Any] = hook
     return checked

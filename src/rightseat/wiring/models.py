@@ -27,7 +27,6 @@ from rightseat.wiring.registry import make_model as named
 LLAMACPP_KINDS = (LOCAL, "llama-server")
 FILE_OPTIONS = ("chat_template", "embedding", "llama_server", "lora", "precache")
 
-
 # By configuration file and name: a reload builds new models while the old ones still run.
 SHARED_LOADS: WeakValueDictionary[tuple[str, str], ModelLoad] = WeakValueDictionary()
 
@@ -58,8 +57,7 @@ class ModelRegistry:
                     f"[models.{name}] in {self.config.path}: fallbacks: `empty` answers nobody. Leave it out."
                 )
             members = [
-                FallbackMember(one, self.get_without_fallbacks(one), self.model_info(one))
-                for one in (name, *others)
+                FallbackMember(one, self.get_without_fallbacks(one), self.model_info(one)) for one in (name, *others)
             ]
             self.models[name] = FallbackModel(members) if others else members[0].model
         return self.models[name]
@@ -125,8 +123,7 @@ def make_configured_model(settings: ModelSettings, config: Config, flags: Mappin
             "Leave it out, or name one: --model local, --model FILE.gguf or --model llama-server:URL."
         )
     options = {
-        key: _resolve_beside(value, config) if key in FILE_OPTIONS else value
-        for key, value in settings.options.items()
+        key: _resolve_beside(value, config) if key in FILE_OPTIONS else value for key, value in settings.options.items()
     }
     if kind == LOCAL and settings.context is not None:
         options["context"] = settings.context

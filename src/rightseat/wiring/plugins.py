@@ -29,17 +29,11 @@ from rightseat.types.tools import Tool
 from rightseat.wiring.databases import open_databases
 
 log = logging.getLogger(__name__)
-
-
 MAX_LOGGED = 5
-
-
 MB = 1 << 20
 
 
-def load_catalog(
-    config: Config, previous: PluginCatalog | None = None, embed: Embed | None = None
-) -> PluginCatalog:
+def load_catalog(config: Config, previous: PluginCatalog | None = None, embed: Embed | None = None) -> PluginCatalog:
     """Load the configured plugins. A plugin unchanged since `previous` is not read again."""
     loaded_before = previous.loaded if previous else {}
     loaded = []
@@ -100,11 +94,7 @@ def _load_plugin(
 
 
 def make_plugin_flows(
-    plugin: Plugin,
-    calls: tuple[Tool, ...],
-    tools: tuple[Tool, ...],
-    fingerprint: str,
-    settings: PluginSettings,
+    plugin: Plugin, calls: tuple[Tool, ...], tools: tuple[Tool, ...], fingerprint: str, settings: PluginSettings
 ) -> PluginFlows:
     """Collect what the plugin's flows may use: operations by id, scripts by name."""
     by_name = {tool.name: tool for tool in tools}
@@ -176,9 +166,7 @@ def watched_paths(plugin: Plugin) -> tuple[Path, ...]:
 def all_watched_paths(config: Config, catalog: PluginCatalog | None) -> tuple[Path, ...]:
     """Return every path whose change alters or adds a plugin."""
     roots = [resolve_path(config, settings) for settings in config.plugins if settings.enabled]
-    plugins = [
-        path for one in (catalog.loaded.values() if catalog else ()) for path in watched_paths(one.plugin)
-    ]
+    plugins = [path for one in (catalog.loaded.values() if catalog else ()) for path in watched_paths(one.plugin)]
     # Folders that may become plugins later.
     others = [path for place in roots if place.is_dir() for path in sorted(place.iterdir()) if path.is_dir()]
     return tuple(dict.fromkeys((*roots, *others, *plugins)))
@@ -186,9 +174,7 @@ def all_watched_paths(config: Config, catalog: PluginCatalog | None) -> tuple[Pa
 
 def has_changed(catalog: PluginCatalog | None) -> bool:
     """Tell whether a plugin has changed since it was read."""
-    return catalog is not None and any(
-        one.file_stamps != plugin_stamp(one.plugin) for one in catalog.loaded.values()
-    )
+    return catalog is not None and any(one.file_stamps != plugin_stamp(one.plugin) for one in catalog.loaded.values())
 
 
 def _log_problems(plugin: Plugin, more: list[Problem]) -> None:
@@ -206,10 +192,7 @@ def _log_problems(plugin: Plugin, more: list[Problem]) -> None:
 
 
 assistants_log = logging.getLogger(__name__)
-
-
 DEFAULT_ASSISTANT = "default"
-
 
 # Context assumed for a local model without a configured one.
 LOCAL_CONTEXT = 4096
@@ -227,10 +210,7 @@ def make_embedder(config: Config, get: Callable[[str], Model]) -> Embed | None:
 
 
 def attach_plugins(
-    assistants: Mapping[str, Assistant],
-    catalog: PluginCatalog,
-    config: Config,
-    is_local: Callable[[Model], bool],
+    assistants: Mapping[str, Assistant], catalog: PluginCatalog, config: Config, is_local: Callable[[Model], bool]
 ) -> dict[str, Assistant]:
     """Attach plugins to assistants and add the plugins that are assistants themselves."""
     attached = {name: _attach_own_plugins(one, catalog, config, is_local) for name, one in assistants.items()}
@@ -264,9 +244,7 @@ def _with_catalog(
         return assistant
     for tool in assistant.tools:
         if tool.name in catalog.by_name:
-            assistants_log.warning(
-                "%s: its own tool %s hides a plugin's of that name.", assistant.name, tool.name
-            )
+            assistants_log.warning("%s: its own tool %s hides a plugin's of that name.", assistant.name, tool.name)
     # API results must fit a local model's context.
     context = assistant.context or (LOCAL_CONTEXT if is_local(assistant.model) else None)
     selection = ToolSelection(catalog, max_tools=config.tools.shown, context=context)
@@ -274,10 +252,7 @@ def _with_catalog(
 
 
 def _plugin_assistants(
-    assistants: Mapping[str, Assistant],
-    catalog: PluginCatalog,
-    config: Config,
-    is_local: Callable[[Model], bool],
+    assistants: Mapping[str, Assistant], catalog: PluginCatalog, config: Config, is_local: Callable[[Model], bool]
 ) -> dict[str, Assistant]:
     """Make an assistant of each plugin with `appears`, with its tools and the default's model."""
     default = assistants.get(DEFAULT_ASSISTANT) or next(iter(assistants.values()))
@@ -287,21 +262,11 @@ def _plugin_assistants(
         if not settings.appears or loaded is None:
             continue
         if folder.name in assistants:
-            assistants_log.error(
-                "Plugin %s does not appear: there is an assistant of that name.", folder.name
-            )
+            assistants_log.error("Plugin %s does not appear: there is an assistant of that name.", folder.name)
             continue
         plugin = loaded.plugin
         assistant = replace(
-            default,
-            name=plugin.id,
-            tools=(),
-            toolset=None,
-            title=plugin.name,
-            description=plugin.description,
-            image="",
+            default, name=plugin.id, tools=(), toolset=None, title=plugin.name, description=plugin.description, image=""
         )
-        plugin_assistants[plugin.id] = _with_catalog(
-            assistant, catalog.make_subset([plugin.id]), config, is_local
-        )
+        plugin_assistants[plugin.id] = _with_catalog(assistant, catalog.make_subset([plugin.id]), config, is_local)
     return plugin_assistants

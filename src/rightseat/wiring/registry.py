@@ -42,10 +42,7 @@ BUILTIN: dict[str, dict[str, str]] = {
         "agui": "rightseat.agents.agui:agui",
         "crewai": "rightseat.agents.crewai:crewai",
     },
-    "stores": {
-        "memory": "rightseat.stores.memory:MemoryStore",
-        "sqlite": "rightseat.stores.sqlite:SQLiteStore",
-    },
+    "stores": {"memory": "rightseat.stores.memory:MemoryStore", "sqlite": "rightseat.stores.sqlite:SQLiteStore"},
 }
 
 

@@ -87,9 +87,7 @@ def _attach_allowed_servers(assistant: Assistant, servers: McpServers, config: C
         tool_sources.append(servers.request_source)
     if not tool_sources:
         return assistant
-    return replace(
-        assistant, toolset=tool_sources[0] if len(tool_sources) == 1 else CombinedToolset(tool_sources)
-    )
+    return replace(assistant, toolset=tool_sources[0] if len(tool_sources) == 1 else CombinedToolset(tool_sources))
 
 
 COPILOTKIT_KIND = "copilotkit"

@@ -51,9 +51,7 @@ def config_label(config: Config) -> str:
 
 def make_retention(config: Config) -> Retention:
     settings = config.store
-    return Retention(
-        settings.keep_days, settings.max_threads, settings.max_thread_mb << 20, settings.max_mb << 20
-    )
+    return Retention(settings.keep_days, settings.max_threads, settings.max_thread_mb << 20, settings.max_mb << 20)
 
 
 def open_store(config: Config, env: Mapping[str, str] | None = None) -> Store:
@@ -70,11 +68,7 @@ def open_store(config: Config, env: Mapping[str, str] | None = None) -> Store:
 
 def make_thread_runs(config: Config, store: Store) -> ThreadRuns:
     """Make the thread runs on the store; in memory if the store keeps no threads."""
-    journal = (
-        store
-        if isinstance(store, ThreadStore)
-        else find("stores", "memory")(retention=make_retention(config))
-    )
+    journal = store if isinstance(store, ThreadStore) else find("stores", "memory")(retention=make_retention(config))
     return ThreadRuns(journal, RunLimits(orphan_seconds=config.store.orphan_seconds))
 
 

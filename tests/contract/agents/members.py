@@ -69,10 +69,7 @@ async def agui(older: bool = False) -> AsyncIterator[Runtime]:
 
 @asynccontextmanager
 async def copilotkit(kind: str = "langgraph") -> AsyncIterator[Runtime]:
-    async with (
-        RemoteEndpoint(kind) as remote,
-        hosted(copilotkit_source("ck", {"url": remote.url})) as runtime,
-    ):
+    async with RemoteEndpoint(kind) as remote, hosted(copilotkit_source("ck", {"url": remote.url})) as runtime:
         yield runtime
         await remote.upstream.quiet()
 

@@ -117,9 +117,7 @@ class Talk:
                 case TextStart(id):
                     made[id] = Message("assistant", id=id)
                 case TextDelta(id, text):
-                    made[id] = Message(
-                        "assistant", (TextMessagePart(made[id].text + text),), made[id].calls, id=id
-                    )
+                    made[id] = Message("assistant", (TextMessagePart(made[id].text + text),), made[id].calls, id=id)
                 case CallStart(id):
                     calls[id] = (event, [])
                     made.setdefault(event.message, Message("assistant", id=event.message))
@@ -129,9 +127,7 @@ class Talk:
                     start, pieces = calls[id]
                     parent = made[start.message]
                     call = ToolCall(id, start.name, "".join(pieces))
-                    made[start.message] = Message(
-                        "assistant", parent.parts, (*parent.calls, call), id=start.message
-                    )
+                    made[start.message] = Message("assistant", parent.parts, (*parent.calls, call), id=start.message)
                     self.unanswered.add(id)
                 case CallResult(id, content):
                     made[f"result-{id}"] = text_message("tool", content, call_id=id, id=f"result-{id}")

@@ -82,9 +82,7 @@ class Verifier:
                 assert event.message, "an error without words"
                 self.ended = True
 
-    def spoken(
-        self, event: TextStart | TextDelta | TextEnd | ReasoningStart | ReasoningDelta | ReasoningEnd
-    ) -> None:
+    def spoken(self, event: TextStart | TextDelta | TextEnd | ReasoningStart | ReasoningDelta | ReasoningEnd) -> None:
         match event:
             case TextStart(id) | ReasoningStart(id):
                 assert id, "no id"

@@ -20,12 +20,7 @@ class AgUi:
     def body(self) -> tuple[str, dict[str, Any]]:
         tools = [{"name": name, "description": name, "parameters": SCHEMA} for name in TOOLS]
         run = {"threadId": "t1", "runId": f"r{len(self.history)}", "messages": self.history, "tools": tools}
-        return "/agui/default", run | {
-            "context": [],
-            "state": {},
-            "forwardedProps": {},
-            "resume": self.resume,
-        }
+        return "/agui/default", run | {"context": [], "state": {}, "forwardedProps": {}, "resume": self.resume}
 
     async def say(self, text: str) -> Seen:
         self.history.append({"id": f"u{len(self.history)}", "role": "user", "content": text})
@@ -33,8 +28,7 @@ class AgUi:
 
     async def give(self, results: dict[str, str]) -> Seen:
         self.history += [
-            {"id": f"t-{id}", "role": "tool", "toolCallId": id, "content": text}
-            for id, text in results.items()
+            {"id": f"t-{id}", "role": "tool", "toolCallId": id, "content": text} for id, text in results.items()
         ]
         return await self.again()
 
@@ -64,12 +58,7 @@ class AgUi:
                 case {"type": "TEXT_MESSAGE_CONTENT", "delta": delta}:
                     self.history[-1]["content"] += delta
                     seen.text += delta
-                case {
-                    "type": "TOOL_CALL_START",
-                    "toolCallId": id,
-                    "toolCallName": name,
-                    "parentMessageId": parent,
-                }:
+                case {"type": "TOOL_CALL_START", "toolCallId": id, "toolCallName": name, "parentMessageId": parent}:
                     names[id], args[id] = name, ""
                     self.call_into(parent, id, name)
                 case {"type": "TOOL_CALL_ARGS", "toolCallId": id, "delta": delta}:

@@ -43,9 +43,7 @@ class OpenAI:
         return await self.again()
 
     async def give(self, results: dict[str, str]) -> Seen:
-        self.history += [
-            {"role": "tool", "tool_call_id": id, "content": text} for id, text in results.items()
-        ]
+        self.history += [{"role": "tool", "tool_call_id": id, "content": text} for id, text in results.items()]
         return await self.again()
 
     async def answer(self, value: Any) -> Seen:

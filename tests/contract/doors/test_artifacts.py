@@ -53,9 +53,7 @@ async def asked(visit: Callable[[str], Visit], url: str) -> str:
 
 
 @pytest.mark.demand("openbb.text_status_updates_server", "plugins.binary_answer_becomes_downloadable")
-async def test_a_file_is_led_to_by_a_link_that_needs_no_key(
-    visit: Callable[[str], Visit], member: str
-) -> None:
+async def test_a_file_is_led_to_by_a_link_that_needs_no_key(visit: Callable[[str], Visit], member: str) -> None:
     model = Lines(calls(("report", "{}")), says("Here."))
     async with house(Runtime(model=model, tools=[report])) as home:
         said = await asked(visit, home.url)

@@ -104,17 +104,11 @@ async def test_in_the_middle_of_an_answer(face: Face, what: str) -> None:
 @pytest.mark.demand("models.door_writes_error_client")
 @pytest.mark.parametrize("kind", FILTERED)
 @pytest.mark.parametrize("face", OPENAI, ids=lambda face: face.name)
-async def test_a_refusal_is_a_content_filters_to_openai_clients(
-    face: Face, kind: type[RightseatError]
-) -> None:
+async def test_a_refusal_is_a_content_filters_to_openai_clients(face: Face, kind: type[RightseatError]) -> None:
     """Not a 5xx, which they would send again; the name of ours goes along."""
     outcome = await shown(face, kind(SAID))
     error = json.loads(outcome.body)["error"]
-    assert (outcome.status, error["code"], error["innererror"]) == (
-        400,
-        "content_filter",
-        {"code": kind.code},
-    )
+    assert (outcome.status, error["code"], error["innererror"]) == (400, "content_filter", {"code": kind.code})
 
 
 @pytest.mark.demand("models.seed_tree_copilotkiterror_lowlevel")

@@ -205,9 +205,7 @@ async def test_the_answer_sent_twice_acts_once(visit: Door, member: str) -> None
 
 @pytest.mark.demand("engine.answer_sent_twice_acts")
 async def test_a_result_sent_twice_is_answered_twice_and_runs_nothing_again(visit: Door) -> None:
-    model = Lines(
-        calls(("add", '{"a": 1, "b": 1}'), ("show", '{"title": "t"}')), says("Once."), says("Twice.")
-    )
+    model = Lines(calls(("add", '{"a": 1, "b": 1}'), ("show", '{"title": "t"}')), says("Once."), says("Twice."))
     async with house(Runtime(model=model, tools=[add])) as server:
         visitor: Any = visit(server.url)
         [id] = (await visitor.say("both")).calls

@@ -68,9 +68,7 @@ async def test_a_flow_that_fails_is_a_failed_run(visit: Callable[[str], Visit]) 
 @pytest.mark.demand("flows.flow_tool_model_picks")
 async def test_a_model_calls_a_flow_that_asks(visit: Callable[[str], Visit]) -> None:
     done, store = acts(), MemoryStore()
-    model = Lines(
-        calls(("order_flow", '{"request": "one please"}')), says("It is ordered."), says("All right.")
-    )
+    model = Lines(calls(("order_flow", '{"request": "one please"}')), says("It is ordered."), says("All right."))
     tools = kit(model, done)
     tool = make_flow_tool("order_flow", flow(FLOW), lambda flow, turn: tools, lambda: store)
     runtime = Runtime(assistants=[Assistant("default", model, tools=(tool,))], store=store)

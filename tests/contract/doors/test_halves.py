@@ -14,9 +14,7 @@ pytestmark = pytest.mark.io
 async def test_half_of_an_emoji_is_a_sign_that_something_was_there(member: str) -> None:
     model = Lines(says("Yes."))
     async with house(Runtime(model=model)) as server:
-        seen = await MEMBERS[member](server.url).say(
-            "cut \ud83d, whole \ud83d\ude00, \\ud83d said \udc00\ud83d"
-        )
+        seen = await MEMBERS[member](server.url).say("cut \ud83d, whole \ud83d\ude00, \\ud83d said \udc00\ud83d")
     assert (seen.error, seen.text) == (None, "Yes.")
     expected = "cut \ufffd, whole \N{GRINNING FACE}, \\ud83d said \ufffd\ufffd"
     assert model.asked[0].messages[-1].text == expected

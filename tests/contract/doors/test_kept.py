@@ -50,9 +50,7 @@ async def test_a_run_is_kept_once_where_it_shall_be(
     there = detached or recorded == "all" or (recorded == "threads" and member in COMING_BACK)
     assert len(threads) == there
     for entries in threads:
-        posted = [
-            message.text for entry in entries if isinstance(entry, UserInput) for message in entry.messages
-        ]
+        posted = [message.text for entry in entries if isinstance(entry, UserInput) for message in entry.messages]
         assert posted == ["sum"]
         assert "".join(entry.text for entry in entries if isinstance(entry, TextDelta)) == "That is 5."
         assert [entry.content for entry in entries if isinstance(entry, CallResult)] == ["5"]

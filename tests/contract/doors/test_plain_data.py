@@ -55,9 +55,7 @@ def keep(value: dict[str, Any], ctx: ToolContext) -> dict[str, Any]:
 @pytest.mark.parametrize("member", MEMBERS)
 async def test_messages_arguments_and_results(member: str) -> None:
     model = Lines(
-        calls(("take", json.dumps({"value": FOREIGN}))),
-        calls(("show", json.dumps({"title": TEXT}))),
-        says(TEXT),
+        calls(("take", json.dumps({"value": FOREIGN}))), calls(("show", json.dumps({"title": TEXT}))), says(TEXT)
     )
     async with house(Runtime(model=model, tools=[take])) as server:
         visitor = MEMBERS[member](server.url)

@@ -35,9 +35,7 @@ def guarded() -> PluginCatalog:
 
 @pytest.mark.demand("plugins.selection_stable_order_prompt")
 async def test_a_tool_that_was_found_asks_and_goes_on(visit: Callable[[str], Visit]) -> None:
-    model = Lines(
-        calls(("find_tools", '{"query": "smoke the hive"}')), calls(("bees_smoke", "{}")), says("Done.")
-    )
+    model = Lines(calls(("find_tools", '{"query": "smoke the hive"}')), calls(("bees_smoke", "{}")), says("Done."))
     async with house(runtime(model, guarded())) as home:
         person = visit(home.url)
         seen = await person.say("records of kind 3")

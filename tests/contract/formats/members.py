@@ -65,8 +65,7 @@ def command_r7b(said: Said) -> str:
 
 def deepseek(said: Said) -> str:
     calls = "\n".join(
-        f"<｜tool▁call▁begin｜>function<｜tool▁sep｜>{n}\n```json\n{a}\n```<｜tool▁call▁end｜>"
-        for n, a in said.calls
+        f"<｜tool▁call▁begin｜>function<｜tool▁sep｜>{n}\n```json\n{a}\n```<｜tool▁call▁end｜>" for n, a in said.calls
     )
     return said.text + (f"<｜tool▁calls▁begin｜>{calls}<｜tool▁calls▁end｜>" if calls else "")
 

@@ -71,9 +71,7 @@ async def llama(case: Case) -> AsyncIterator[Model]:
     async def known(_server: LlamaServer) -> ModelDescription:
         return ModelDescription(TemplateSources(load_chatml() + THINKS), ControlTokens(()))
 
-    model = LlamaCppChatModel(
-        "standin", Writing(case.turn), known, options=PromptOptions(tool_format="hermes")
-    )
+    model = LlamaCppChatModel("standin", Writing(case.turn), known, options=PromptOptions(tool_format="hermes"))
     try:
         yield Offered(model)
     finally:

@@ -44,10 +44,7 @@ SERVERS: dict[str, tuple[Callable[[Upstream], Any], Callable[[int], Reply]]] = {
         lambda up: make_openai("m", {"base_url": up.url, "tries": 1, "api": "responses"}),
         faults.status,
     ),
-    "anthropic": (
-        lambda up: make_anthropic("claude-opus-5-5", {"base_url": up.origin, "tries": 1}),
-        anthropic.refused,
-    ),
+    "anthropic": (lambda up: make_anthropic("claude-opus-5-5", {"base_url": up.origin, "tries": 1}), anthropic.refused),
     "google": (lambda up: make_google("gemini-kit", {"base_url": up.origin, "tries": 1}), failed),
 }
 over_servers = pytest.mark.parametrize("name", SERVERS)
@@ -56,9 +53,7 @@ over_servers = pytest.mark.parametrize("name", SERVERS)
 @pytest.mark.demand("models.model_contract_suite_passes")
 @over_servers
 @pytest.mark.parametrize(("status", "kind"), STATUSES)
-async def test_a_status_is_the_same_error_at_every_vendor(
-    name: str, status: int, kind: type[RightseatError]
-) -> None:
+async def test_a_status_is_the_same_error_at_every_vendor(name: str, status: int, kind: type[RightseatError]) -> None:
     make, refused = SERVERS[name]
     async with Upstream() as upstream:
         upstream.reply = refused(status)
@@ -84,9 +79,7 @@ async def test_nobody_there_is_the_same_error_too(name: str) -> None:
         model = SERVERS[name][0](upstream)
     try:
         with pytest.raises(errors.UpstreamRefused):
-            async with closing(
-                model.stream(Prompt(messages=(Message("user", (TextMessagePart("hi"),)),)))
-            ) as found:
+            async with closing(model.stream(Prompt(messages=(Message("user", (TextMessagePart("hi"),)),)))) as found:
                 await anext(found)
     finally:
         await model.close()

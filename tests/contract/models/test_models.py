@@ -19,9 +19,7 @@ PROMPT = Prompt(messages=(text_message("system", "Be brief."), text_message("use
 over_members = pytest.mark.parametrize("member", MEMBERS.values(), ids=MEMBERS)
 
 
-async def collect(
-    model: Model, out: list[ModelChunk], begun: asyncio.Event | None = None
-) -> list[ModelChunk]:
+async def collect(model: Model, out: list[ModelChunk], begun: asyncio.Event | None = None) -> list[ModelChunk]:
     async with closing(model.stream(PROMPT)) as stream:
         async for fragment in stream:
             out.append(fragment)

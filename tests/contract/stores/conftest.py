@@ -21,9 +21,7 @@ def keep() -> Retention:
 
 
 @pytest.fixture(params=list(MEMBERS.values()), ids=list(MEMBERS))
-async def store(
-    request: pytest.FixtureRequest, tmp_path: Path, clock: Clock, keep: Retention
-) -> AsyncIterator[Keeper]:
+async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock, keep: Retention) -> AsyncIterator[Keeper]:
     store: Keeper = request.param(tmp_path, clock=clock, retention=keep)
     yield store
     await store.close()

@@ -24,9 +24,7 @@ from rightseat.types.turn import Owner
 
 ME, YOU = Owner("me"), Owner("you")
 ANSWER: list[ThreadEntry] = [
-    UserInput(
-        (text_message("user", "hi", id="u1"), Message("user", (ImageMessagePart("data:,x"),), id="u2"))
-    ),
+    UserInput((text_message("user", "hi", id="u1"), Message("user", (ImageMessagePart("data:,x"),), id="u2"))),
     RunStarted("t", "r"),
     TextStart("m1"),
     *(TextDelta("m1", text) for text in ("Hel", "lo ", "", "wörld 漢😀")),
@@ -71,9 +69,7 @@ async def run(
     return before
 
 
-async def every(
-    journal: ThreadStore, thread: str = "t", owner: Owner = ME, after: int = 0
-) -> list[NumberedEntry]:
+async def every(journal: ThreadStore, thread: str = "t", owner: Owner = ME, after: int = 0) -> list[NumberedEntry]:
     found: list[NumberedEntry] = []
     while page := await journal.read_entries(owner, thread, found[-1][0] if found else after):
         found += page

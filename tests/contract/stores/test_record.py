@@ -87,9 +87,7 @@ async def saying(turn: Turn) -> AsyncIterator[Event]:
         yield event
 
 
-async def heard(
-    journal: ThreadStore, asked: Turn, which: RecordingMode = "threads", **more: Any
-) -> list[Event]:
+async def heard(journal: ThreadStore, asked: Turn, which: RecordingMode = "threads", **more: Any) -> list[Event]:
     async with closing(record_runs(journal, which, **more)(saying)(asked)) as events:
         return [event async for event in events]
 
@@ -106,9 +104,7 @@ async def test_a_run_is_kept_as_it_was_said(store: Keeper) -> None:
     assert thread is not None
     assert (thread.name, thread.assistant, thread.run) == ("hi", "a", "")
     assert not store.has_thread(YOU, "t")
-    again = turn(
-        messages=(ASKED, text_message("assistant", "Hello", id="m1"), text_message("user", "more", id="u2"))
-    )
+    again = turn(messages=(ASKED, text_message("assistant", "Hello", id="m1"), text_message("user", "more", id="u2")))
     await heard(store, again)
     assert (await kept(store))[len(KEPT)] == UserInput((again.messages[-1],), {"n": 0}, "a", ("m1",))
 
@@ -146,9 +142,7 @@ async def test_a_long_text_is_written_while_it_is_said(store: Keeper) -> None:
         ("all", {"raw": RawPrompt("x")}, False),
     ],
 )
-async def test_what_is_kept_is_chosen(
-    store: Keeper, which: RecordingMode, more: dict[str, Any], there: bool
-) -> None:
+async def test_what_is_kept_is_chosen(store: Keeper, which: RecordingMode, more: dict[str, Any], there: bool) -> None:
     assert await heard(store, turn(**more), which) == SPOKEN
     assert store.has_thread(ME, "t") is there
 
@@ -214,9 +208,7 @@ async def test_beyond_its_size_it_is_answered_and_ends_in_the_log(store: Keeper)
 
 
 @pytest.mark.demand("copilotkit.record_layer_writes_attached")
-async def test_an_answer_is_given_although_the_store_fails(
-    store: Keeper, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_answer_is_given_although_the_store_fails(store: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
     async def broken(*args: Any, **more: Any) -> int:
         raise StoreFailed("no room")
 

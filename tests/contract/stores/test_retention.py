@@ -2,11 +2,7 @@
 
 import pytest
 
-from rightseat.types.events import (
-    CallResult,
-    RunFinished,
-    RunStarted,
-)
+from rightseat.types.events import CallResult, RunFinished, RunStarted
 from rightseat.types.threads import Retention, ThreadEntry
 from rightseat.types.turn import Owner
 from tests.contract.stores.members import Keeper

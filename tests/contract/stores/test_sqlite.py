@@ -14,15 +14,7 @@ from rightseat.errors import ConfigError, Conflict, StoreFailed
 from rightseat.stores.sqlite import SQLiteStore
 from rightseat.stores.sqlite.database import MIGRATIONS, open_database
 from rightseat.stores.sqlite.store import DATABASE_FILE, FLUSH_SECONDS
-from rightseat.types.events import (
-    CallStart,
-    RunFailed,
-    RunFinished,
-    RunStarted,
-    TextDelta,
-    TextEnd,
-    TextStart,
-)
+from rightseat.types.events import CallStart, RunFailed, RunFinished, RunStarted, TextDelta, TextEnd, TextStart
 from rightseat.types.messages import text_message
 from rightseat.types.stores import PendingQuestion
 from rightseat.types.threads import RUN_RESTARTED, ThreadEntry, UserInput
@@ -143,12 +135,7 @@ async def test_only_the_run_that_was_cut_is_ended_and_only_once(tmp_path: Path) 
     for recovered in (1, 0):
         store = SQLiteStore(tmp_path)
         assert store.recovered == recovered
-        assert (await entries(store))[2:] == [
-            TextStart("m"),
-            CallStart("c", "f", "m"),
-            TextEnd("m"),
-            RUN_RESTARTED,
-        ]
+        assert (await entries(store))[2:] == [TextStart("m"), CallStart("c", "f", "m"), TextEnd("m"), RUN_RESTARTED]
         assert len(await entries(store, "whole")) == 2
         await store.close()
 
@@ -274,25 +261,17 @@ async def test_rows_that_somebody_changed_are_left_out(tmp_path: Path) -> None:
     await store.close()
 
 
-async def test_a_disk_that_takes_nothing_fails_by_name_and_what_waits_is_written_later(
-    tmp_path: Path,
-) -> None:
+async def test_a_disk_that_takes_nothing_fails_by_name_and_what_waits_is_written_later(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path)
     await store.begin_run(ME, "t", "r", assistant="", name="")
-    (pages,) = await store.writer.run_outside_tx(
-        lambda: store.database.execute("PRAGMA page_count").fetchone()
-    )
-    await store.writer.run_outside_tx(
-        lambda: store.database.execute(f"PRAGMA max_page_count = {pages}").fetchone()
-    )
+    (pages,) = await store.writer.run_outside_tx(lambda: store.database.execute("PRAGMA page_count").fetchone())
+    await store.writer.run_outside_tx(lambda: store.database.execute(f"PRAGMA max_page_count = {pages}").fetchone())
     big = "x" * 50_000
     store.append_entries(ME, "t", 1, [TextStart("m"), TextDelta("m", big)])
     with pytest.raises(StoreFailed):
         await store.save_results(ME, {"c": big})
     assert await entries(store) == []
-    await store.writer.run_outside_tx(
-        lambda: store.database.execute("PRAGMA max_page_count = 1000000").fetchone()
-    )
+    await store.writer.run_outside_tx(lambda: store.database.execute("PRAGMA max_page_count = 1000000").fetchone())
     store.append_entries(ME, "t", 3, [RunFinished("stop")])
     assert await entries(store) == [TextStart("m"), TextDelta("m", big), RunFinished("stop")]
     await store.save_results(ME, {"c": big})
@@ -300,9 +279,7 @@ async def test_a_disk_that_takes_nothing_fails_by_name_and_what_waits_is_written
     await store.close()
 
 
-async def test_what_waits_at_the_same_time_is_one_transaction_and_each_has_its_own_end(
-    tmp_path: Path,
-) -> None:
+async def test_what_waits_at_the_same_time_is_one_transaction_and_each_has_its_own_end(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path)
     begun: list[str] = []
     store.database.set_trace_callback(lambda said: begun.append(said) if said.startswith("BEGIN") else None)
@@ -316,12 +293,8 @@ async def test_what_waits_at_the_same_time_is_one_transaction_and_each_has_its_o
     assert [type(outcome) for outcome in outcomes[:3]] == [int, Conflict, Conflict]
     assert await store.get_results(ME, ["first", "c"]) == {"first": "1", "c": "1"}
     # One that the file does not take spoils it for itself alone.
-    (pages,) = await store.writer.run_outside_tx(
-        lambda: store.database.execute("PRAGMA page_count").fetchone()
-    )
-    await store.writer.run_outside_tx(
-        lambda: store.database.execute(f"PRAGMA max_page_count = {pages}").fetchone()
-    )
+    (pages,) = await store.writer.run_outside_tx(lambda: store.database.execute("PRAGMA page_count").fetchone())
+    await store.writer.run_outside_tx(lambda: store.database.execute(f"PRAGMA max_page_count = {pages}").fetchone())
     tries = [store.save_results(ME, {key: text}) for key, text in (("a", "2"), ("b", big), ("c", "3"))]
     failed = await asyncio.gather(*tries, return_exceptions=True)
     assert [type(one) for one in failed] == [type(None), StoreFailed, type(None)]

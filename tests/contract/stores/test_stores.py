@@ -59,8 +59,7 @@ def continuation(ticket: str = TICKET, owner: Owner = ME, **more: Any) -> Contin
         "added": (text_message("assistant", "before"), message),
         "calls": {
             "c1": CallState(
-                open=(OpenQuestion(question, Ask("Which?", "form", {"type": "integer"}), 1),),
-                state={"n": [1]},
+                open=(OpenQuestion(question, Ask("Which?", "form", {"type": "integer"}), 1),), state={"n": [1]}
             ),
             "c2": CallState(result="r", failed=True, answers=("x", {"approved": True})),
         },

@@ -60,8 +60,7 @@ def test_rows_can_be_entered_at_any_number(data: st.DataObject) -> None:
     chosen = [data.draw(st.sampled_from(kinds)) for _ in texts]
     ids = [data.draw(st.sampled_from("ab")) for _ in texts]
     numbered: list[NumberedEntry] = [
-        (number, kind(id, text))
-        for number, (kind, id, text) in enumerate(zip(chosen, ids, texts, strict=True), 5)
+        (number, kind(id, text)) for number, (kind, id, text) in enumerate(zip(chosen, ids, texts, strict=True), 5)
     ]
     made = merge_rows(numbered)
     assert [row.first for row in made] == [5, *(row.last + 1 for row in made[:-1])]
@@ -175,11 +174,7 @@ async def test_another_owner_sees_and_breaks_nothing(store: Keeper) -> None:
 async def test_a_deleted_thread_is_gone_with_all_that_was_its_own(store: Keeper) -> None:
     ticket = "a" * 24
     call, ask = f"call_{ticket}_1", f"ask_{ticket}_2"
-    entries: list[ThreadEntry] = [
-        CallStart(call, "f", "m"),
-        Interrupt(ask, "ask", "?", {}),
-        RunFinished("interrupt"),
-    ]
+    entries: list[ThreadEntry] = [CallStart(call, "f", "m"), Interrupt(ask, "ask", "?", {}), RunFinished("interrupt")]
     await run(store, entries)
     await run(store, ANSWER, "other")
     await store.save_results(ME, {call: "secret", "call_other": "stays"})
@@ -259,12 +254,7 @@ async def test_a_big_thread_is_read_in_pages(store: Keeper) -> None:
 
 
 async def test_what_cannot_be_said_in_json_does_not_take_the_rest_with_it(store: Keeper) -> None:
-    entries: list[ThreadEntry] = [
-        RunStarted("t", "r"),
-        Custom("x", {1, 2}),
-        TextDelta("m", "a"),
-        RunFinished("stop"),
-    ]
+    entries: list[ThreadEntry] = [RunStarted("t", "r"), Custom("x", {1, 2}), TextDelta("m", "a"), RunFinished("stop")]
     await run(store, entries)
     kinds = [type(entry).__name__ for _, entry in await every(store)]
     assert kinds[0] == "RunStarted"
@@ -291,9 +281,7 @@ def test_what_is_new_in_a_posted_history() -> None:
     assert extract_user_input(told(user), new=False) == UserInput((user,))
     assert extract_user_input(told(user, answer), new=False) == UserInput((), after=("2",))
     called = Message("assistant", calls=(ToolCall("c1", "f", "{}"),), id="2")
-    assert extract_user_input(told(user, called, theirs), new=False) == UserInput(
-        (theirs,), after=("2", "c1")
-    )
+    assert extract_user_input(told(user, called, theirs), new=False) == UserInput((theirs,), after=("2", "c1"))
     asked = Turn(messages=(user,), state={"n": 1}, assistant="a")
     assert extract_user_input(asked, new=True) == UserInput((user,), {"n": 1}, "a")
 
@@ -302,9 +290,7 @@ def told(*messages: Message) -> Turn:
     return Turn(messages=messages)
 
 
-@pytest.mark.parametrize(
-    ("text", "name"), [("  Hello\n world ", "Hello world"), ("x" * 200, "x" * 79 + "…"), ("", "")]
-)
+@pytest.mark.parametrize(("text", "name"), [("  Hello\n world ", "Hello world"), ("x" * 200, "x" * 79 + "…"), ("", "")])
 def test_a_threads_first_name(text: str, name: str) -> None:
     assert make_title((text_message("system", "s"), text_message("user", text))) == name
     assert make_title(()) == ""

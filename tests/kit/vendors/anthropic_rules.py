@@ -93,13 +93,8 @@ def _messages(body: dict[str, Any]) -> None:
         kinds = [block["type"] == "tool_result" for block in content]
         need(kinds == sorted(kinds, reverse=True), "tool_result blocks must come first")
         open_calls = [block["id"] for block in content if block["type"] == "tool_use"]
-        need(
-            not open_calls or body.get("tools"), "Requests which include `tool_use` blocks must define tools"
-        )
-        need(
-            not seen & {*open_calls} and len({*open_calls}) == len(open_calls),
-            "`tool_use` ids must be unique",
-        )
+        need(not open_calls or body.get("tools"), "Requests which include `tool_use` blocks must define tools")
+        need(not seen & {*open_calls} and len({*open_calls}) == len(open_calls), "`tool_use` ids must be unique")
         seen |= {*open_calls}
         last = content[-1]["type"]
         need(last not in ("thinking", "redacted_thinking"), "The final block cannot be `thinking`")
@@ -114,9 +109,7 @@ def _last(body: dict[str, Any], last: dict[str, Any]) -> None:
     need(PREFILLS.match(body["model"]), "This model does not support assistant message prefill")
     final = blocks(last["content"])[-1]
     need(final["type"] == "text", "the last message may not end with a call")
-    need(
-        final["text"] == final["text"].rstrip(), "final assistant content cannot end with trailing whitespace"
-    )
+    need(final["text"] == final["text"].rstrip(), "final assistant content cannot end with trailing whitespace")
 
 
 def _block(role: str, block: dict[str, Any]) -> None:

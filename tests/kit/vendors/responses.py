@@ -67,11 +67,7 @@ def call(index: int, name: str, arguments: str) -> list[Json]:
         {"type": "response.output_item.added", "output_index": index, "item": {**item, "arguments": ""}},
         *({"type": "response.function_call_arguments.delta", **place, "delta": piece} for piece in pieces),
         {"type": "response.function_call_arguments.done", **place, "arguments": arguments},
-        {
-            "type": "response.output_item.done",
-            "output_index": index,
-            "item": {**item, "arguments": arguments},
-        },
+        {"type": "response.output_item.done", "output_index": index, "item": {**item, "arguments": arguments}},
     ]
 
 
@@ -96,9 +92,7 @@ class Streamed:
 
     def frames(self) -> list[bytes]:
         opening: Json = {"type": "response.created", "response": {"id": "resp_kit", "status": "in_progress"}}
-        numbered = (
-            {**event, "sequence_number": number} for number, event in enumerate([opening, *self.events])
-        )
+        numbered = ({**event, "sequence_number": number} for number, event in enumerate([opening, *self.events]))
         return [b"event: %b\ndata: %b\n\n" % (event["type"].encode(), dump(event)) for event in numbered]
 
     async def __call__(self, connection: Connection, request: Received) -> None:
@@ -139,12 +133,7 @@ def refusal(request: Received) -> str | None:
     body = request.json
     if not request.target.partition("?")[0].endswith("/responses"):
         return f"no such path: {request.target}"
-    if (
-        "messages" in body
-        or "stream_options" in body
-        or "max_tokens" in body
-        or body.get("store") is not False
-    ):
+    if "messages" in body or "stream_options" in body or "max_tokens" in body or body.get("store") is not False:
         return "not a request of this API"
     for tool in body.get("tools", ()):
         if tool.get("type") != "function" or not tool.get("name") or "function" in tool:

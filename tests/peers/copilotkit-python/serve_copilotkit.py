@@ -30,9 +30,7 @@ def boom() -> None:
 
 def main() -> None:
     city = {"name": "city", "type": "string", "description": "Where", "required": True}
-    weather = copilotkit.Action(
-        name="get_weather", description="The weather.", handler=get_weather, parameters=[city]
-    )
+    weather = copilotkit.Action(name="get_weather", description="The weather.", handler=get_weather, parameters=[city])
     broken = copilotkit.Action(name="boom", description="Fails.", handler=boom, parameters=[])
     writer = copilotkit.LangGraphAgent(name="writer", description="Writes.", graph=graph_peer.graph())
     endpoint = copilotkit.CopilotKitRemoteEndpoint(agents=[writer], actions=[weather, broken])

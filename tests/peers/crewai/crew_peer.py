@@ -56,9 +56,7 @@ def crew() -> Any:
         allow_delegation=False,
         max_retry_limit=0,
     )
-    task = crewai.Task(
-        name="reply", description="Answer this: {question}", expected_output="words", agent=writer
-    )
+    task = crewai.Task(name="reply", description="Answer this: {question}", expected_output="words", agent=writer)
     return crewai.Crew(agents=[writer], tasks=[task], verbose=False)
 
 
@@ -78,8 +76,6 @@ def review(self: Any) -> str:
 
 first: Any = flows.start()(draft)
 Writing: Any = type(
-    "Writing",
-    (flows.Flow[Draft],),
-    {"__module__": __name__, "draft": first, "review": flows.listen(first)(review)},
+    "Writing", (flows.Flow[Draft],), {"__module__": __name__, "draft": first, "review": flows.listen(first)(review)}
 )
 team = crew()

@@ -70,9 +70,7 @@ class Talk:
                     whole = chunk if whole is None else whole + chunk
         except openai.OpenAIError as error:
             status = getattr(error, "status_code", None)
-            self.turns.append(
-                {"class": type(error).__name__, "status": status, "message": str(error), "heard": heard}
-            )
+            self.turns.append({"class": type(error).__name__, "status": status, "message": str(error), "heard": heard})
             return None
         self.turns.append(seen(whole))
         return whole

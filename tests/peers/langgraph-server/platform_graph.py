@@ -43,9 +43,7 @@ async def add(a: int, b: int) -> str:
 def call(index: int, id: str, name: str, *pieces: str) -> Iterator[AIMessageChunk]:
     for number, args in enumerate(pieces):
         first = number == 0
-        chunk = tool_call_chunk(
-            name=name if first else None, id=id if first else None, args=args, index=index
-        )
+        chunk = tool_call_chunk(name=name if first else None, id=id if first else None, args=args, index=index)
         yield AIMessageChunk(content="", tool_call_chunks=[chunk])
 
 
@@ -124,9 +122,7 @@ async def desk(state: State, config: RunnableConfig) -> dict[str, Any]:
         await adispatch_custom_event(
             "copilotkit_manually_emit_message", {"message": "By hand.", "message_id": "hand-1"}, config=config
         )
-        await adispatch_custom_event(
-            "copilotkit_manually_emit_intermediate_state", {"document": "Half"}, config=config
-        )
+        await adispatch_custom_event("copilotkit_manually_emit_intermediate_state", {"document": "Half"}, config=config)
     quiet = {"copilotkit:emit-messages": False} if asked.startswith("quiet") else {}
     told: Any = {**config, "metadata": {"copilotkit:emit-intermediate-state": PREDICTED, **quiet}}
     return {"messages": [await Script().ainvoke(state["messages"], told)]}

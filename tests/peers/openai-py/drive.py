@@ -39,8 +39,7 @@ def seen(completion: Any) -> Json:
     choice = completion.choices[0]
     message = choice.message
     calls = [
-        {"name": c.function.name, "arguments": c.function.arguments, "type": c.type}
-        for c in message.tool_calls or ()
+        {"name": c.function.name, "arguments": c.function.arguments, "type": c.type} for c in message.tool_calls or ()
     ]
     usage = completion.usage
     return {
@@ -53,9 +52,7 @@ def seen(completion: Any) -> Json:
         "calls": calls,
         "finish": choice.finish_reason,
         "model": completion.model,
-        "usage": None
-        if usage is None
-        else [usage.prompt_tokens, usage.completion_tokens, usage.total_tokens],
+        "usage": None if usage is None else [usage.prompt_tokens, usage.completion_tokens, usage.total_tokens],
     }
 
 

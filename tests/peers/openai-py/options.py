@@ -103,9 +103,7 @@ def completion(talk: Any) -> None:
             texts[choice.index] = texts.get(choice.index, "") + choice.text
             ends += [choice.finish_reason] if choice.finish_reason else []
         kinds = {(chunk.object, chunk.model) for chunk in chunks}
-        talk.turns.append(
-            {"texts": [texts[i] for i in sorted(texts)], "ends": ends, "kinds": [list(k) for k in kinds]}
-        )
+        talk.turns.append({"texts": [texts[i] for i in sorted(texts)], "ends": ends, "kinds": [list(k) for k in kinds]})
 
     ask(model="default", prompt="hello")
     ask(model="plain", prompt=["sure", "raw"], max_tokens=5, stop=["x"], seed=3, temperature=0)

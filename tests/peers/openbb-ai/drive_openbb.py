@@ -115,9 +115,7 @@ class Maker:
     def object(self, schema: Json) -> Json:
         wanted = set(schema.get("required", ()))
         named = schema.get("properties", {})
-        made = {
-            name: self.make(one) for name, one in named.items() if name in wanted or self.dice.random() < 0.5
-        }
+        made = {name: self.make(one) for name, one in named.items() if name in wanted or self.dice.random() < 0.5}
         if not named:
             made = {self.string(None): self.plain({}) for _ in range(self.dice.randint(0, 2))}
         return made

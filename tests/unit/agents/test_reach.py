@@ -53,9 +53,7 @@ def answering(status: int, value: Any = None, **headers: str) -> Reply:
     return reply
 
 
-async def asked(
-    peer: Upstream, *, turn: Turn | None = TURN, path: tuple[str, ...] = ("x",), **more: Any
-) -> Any:
+async def asked(peer: Upstream, *, turn: Turn | None = TURN, path: tuple[str, ...] = ("x",), **more: Any) -> Any:
     options = {"timeout": STUCK, **more.pop("reach", {})}
     reach = AgentClient("desk", f"{peer.origin}/base?k=v", **options)
     try:
@@ -77,9 +75,7 @@ async def test_what_goes_along(peer: Upstream) -> None:
 
 @pytest.mark.demand("copilotkit.headers_forwarded_agents_allow")
 async def test_headers_of_a_connection_are_ours(peer: Upstream) -> None:
-    turn = Turn(
-        messages=(), headers={"content-length": "999", "transfer-encoding": "chunked", "host": "evil"}
-    )
+    turn = Turn(messages=(), headers={"content-length": "999", "transfer-encoding": "chunked", "host": "evil"})
     await asked(peer, turn=turn)
     (request,) = peer.requests
     assert request.headers["host"].startswith("127.0.0.1")
@@ -123,9 +119,7 @@ def test_a_hook_that_is_none() -> None:
 
 
 @pytest.mark.demand("agents.ids_never_reach_another")
-@pytest.mark.parametrize(
-    "id", ["", ".", "..", "a/b", "../threads", "a%2fb", "a b", "é", "a?b", "a#b", "x" * 301]
-)
+@pytest.mark.parametrize("id", ["", ".", "..", "a/b", "../threads", "a%2fb", "a b", "é", "a?b", "a#b", "x" * 301])
 async def test_an_id_leads_to_no_other_path(peer: Upstream, id: str) -> None:
     with pytest.raises(CallerError):
         await asked(peer, path=("threads", id, "state"))

@@ -57,9 +57,7 @@ def test_the_file_the_model_and_the_kinds_of_auth_are_named() -> None:
         proxy_header="X-User",
         jwt=JwtSettings(issuer="https://id.example", audience="a", jwks="j"),
     )
-    config = Config(
-        auth=auth, models={"big": ModelSettings(spec="openai:gpt-4o")}, path=Path("/etc/rightseat.toml")
-    )
+    config = Config(auth=auth, models={"big": ModelSettings(spec="openai:gpt-4o")}, path=Path("/etc/rightseat.toml"))
     text = shown(config)
     assert "openai:gpt-4o" in text
     assert "the first of [models] in /etc/rightseat.toml" in text

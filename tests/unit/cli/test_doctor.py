@@ -102,9 +102,7 @@ async def test_every_problem_of_a_file_is_a_line(folder: Path) -> None:
 
 
 @pytest.mark.demand("doctor.doctor_sees_whether_model")
-@pytest.mark.parametrize(
-    ("status", "state"), [(200, "good"), (401, "good"), (404, "skipped"), (503, "broken")]
-)
+@pytest.mark.parametrize(("status", "state"), [(200, "good"), (401, "good"), (404, "skipped"), (503, "broken")])
 async def test_the_models_server_is_asked(folder: Path, status: int, state: str) -> None:
     async with upstream(http(status)) as number:
         base = f"http://127.0.0.1:{number}/api?key=hidden-query"
@@ -170,9 +168,7 @@ def test_an_old_python() -> None:
 
 @pytest.mark.demand("doctor.without_server_doctor_checks")
 @pytest.mark.parametrize(("text", "state"), [("", "skipped"), ("[auth.jwt]", "broken")])
-def test_an_extra_that_is_not_installed(
-    folder: Path, text: str, state: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_extra_that_is_not_installed(folder: Path, text: str, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if text:
         text += '\nissuer = "a"\naudience = "b"\njwks = "https://a.example/k"\n'
     (folder / "rightseat.toml").write_text(text)
@@ -222,9 +218,7 @@ def test_a_terminal_without_check_marks(folder: Path) -> None:
     (folder / "rightseat.toml").write_text(DEMO)
     line = [sys.executable, "-m", "rightseat", "doctor"]
     env = {**os.environ, "PYTHONIOENCODING": "latin-1"}
-    done = subprocess.run(
-        line, cwd=folder, env=env, capture_output=True, text=True, timeout=STUCK, check=False
-    )
+    done = subprocess.run(line, cwd=folder, env=env, capture_output=True, text=True, timeout=STUCK, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "? Python" in done.stdout
 
@@ -235,10 +229,6 @@ def test_every_extra_of_the_project_is_looked_at() -> None:
 
 
 def test_an_address_of_every_interface_is_asked_on_this_machine() -> None:
-    hosts = {
-        "0.0.0.0": "http://127.0.0.1:7777",
-        "::": "http://[::1]:7777",
-        "10.0.0.1": "http://10.0.0.1:7777",
-    }
+    hosts = {"0.0.0.0": "http://127.0.0.1:7777", "::": "http://[::1]:7777", "10.0.0.1": "http://10.0.0.1:7777"}
     for host, expected in hosts.items():
         assert get_server_url(Config(server=ServerSettings(host=host))) == expected

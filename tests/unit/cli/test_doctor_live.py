@@ -42,9 +42,7 @@ PACE = 150
 
 def spec(pace_ms: int, folder: Path) -> str:
     file = folder / f"pace{pace_ms}.json"
-    file.write_text(
-        json.dumps({"turns": [{"when": {}, "say": ["one ", "two ", "three"], "pace_ms": pace_ms}]})
-    )
+    file.write_text(json.dumps({"turns": [{"when": {}, "say": ["one ", "two ", "three"], "pace_ms": pace_ms}]}))
     return f"scripted:{file}"
 
 
@@ -231,9 +229,7 @@ BREAKS: list[tuple[Callable[[], Change], set[str]]] = [
 
 @pytest.mark.demand("doctor.checks_keys_cors_private")
 @pytest.mark.parametrize(("change", "found"), BREAKS)
-async def test_what_a_proxy_breaks_is_found(
-    change: Callable[[], Change], found: set[str], tmp_path: Path
-) -> None:
+async def test_what_a_proxy_breaks_is_found(change: Callable[[], Change], found: set[str], tmp_path: Path) -> None:
     async with behind(changing(change), tmp_path) as url:
         lines = await examined(url, "alices-own-key")
     assert found == set(broken(lines))

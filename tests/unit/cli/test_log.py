@@ -116,9 +116,7 @@ def test_a_line_has_the_thread_and_the_run(capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize("kind", ["json", "console"])
-def test_in_production_an_exception_is_told_without_its_words(
-    kind: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_in_production_an_exception_is_told_without_its_words(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     log.configure_logging(kind, "info", foreign_text=False)
     # Not written out below: a traceback shows the lines of the code.
     inner, outer, around = (f"canary-{number}" for number in range(3))

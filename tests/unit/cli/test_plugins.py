@@ -33,10 +33,7 @@ def test_a_good_plugin_passes(tmp_path: Path) -> None:
 
 @pytest.mark.demand("plugins.rightseat_plugins_check_dir")
 def test_every_problem_has_its_place_and_its_fix(tmp_path: Path) -> None:
-    text = (
-        'openapi: 3.0.0\nservers:\n  - url: "/api"\npaths:\n  /hosts:\n'
-        '    get: {description: "Lists \\d hosts"}\n'
-    )
+    text = 'openapi: 3.0.0\nservers:\n  - url: "/api"\npaths:\n  /hosts:\n    get: {description: "Lists \\d hosts"}\n'
     made = folder(tmp_path, text)
     said = run("check", made)
     assert said.exit_code == 1

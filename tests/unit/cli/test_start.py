@@ -15,14 +15,7 @@ from tests.kit.patience import STUCK
 pytestmark = pytest.mark.io
 
 HEAVY = {"aiohttp", "asyncio", "hypothesis", "httptools", "jsonschema_rs", "msgspec", "pydantic", "rich"}
-HEAVY |= {
-    "rightseat.config",
-    "rightseat.models",
-    "rightseat.runtime.runtime",
-    "starlette",
-    "uvicorn",
-    "uvloop",
-}
+HEAVY |= {"rightseat.config", "rightseat.models", "rightseat.runtime.runtime", "starlette", "uvicorn", "uvloop"}
 
 
 def run(folder: Path, *args: str, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
@@ -45,9 +38,7 @@ def test_version(tmp_path: Path) -> None:
 
 
 @pytest.mark.demand("engine.cli_start_lazy_typos")
-@pytest.mark.parametrize(
-    "args", [["--version"], ["--help"], ["serv"], ["serve", "--help"], ["chat", "--hlep"]]
-)
+@pytest.mark.parametrize("args", [["--version"], ["--help"], ["serv"], ["serve", "--help"], ["chat", "--hlep"]])
 def test_what_is_quick_imports_nothing_heavy(tmp_path: Path, args: list[str]) -> None:
     code = (
         "import sys\nfrom rightseat.cli import main\n"
@@ -91,16 +82,10 @@ def test_a_typo_is_answered_with_the_nearest(tmp_path: Path, args: list[str], ne
         (["serve", "--host", "no.such.host.invalid"], {}, "no.such.host.invalid"),
         (["serve"], {"RIGHTSEAT_PORT": "x"}, "RIGHTSEAT_PORT"),
         (["serve", "--model", "openai:x"], {}, "OPENAI_API_KEY"),
-        (
-            ["chat", "--assistant", "x", "hi"],
-            {"RIGHTSEAT_MODEL": "scripted:demo"},
-            "Those that exist: default,",
-        ),
+        (["chat", "--assistant", "x", "hi"], {"RIGHTSEAT_MODEL": "scripted:demo"}, "Those that exist: default,"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_block(
-    tmp_path: Path, args: list[str], env: dict[str, str], said: str
-) -> None:
+def test_what_is_wrong_is_said_in_one_block(tmp_path: Path, args: list[str], env: dict[str, str], said: str) -> None:
     done = run(tmp_path, *args, **env)
     assert done.returncode == 1
     assert done.stderr.startswith("error: ")

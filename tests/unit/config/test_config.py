@@ -124,23 +124,11 @@ tools = ["clock"]
         ("[models.a]\nspec = 'x:y'\ncontext = 0", "FILE:3: models.a.context: expected a whole number >= 1."),
         ("[server]\ncors = [1]", "FILE:2: server.cors: expected text, got a whole number (at [0])."),
         ("[auth.keys]\nbob = 3", "FILE:2: auth.keys.bob: expected text, such as 'env:NAME'."),
-        (
-            "[auth.keys]\nbob = 'env:NO_SUCH'",
-            "FILE:2: auth.keys.bob: the environment variable NO_SUCH is",
-        ),
-        (
-            "[models.a]\nspec='x:y'\nh = {k = 'env:NO_SUCH'}",
-            "FILE:3: models.a.h.k: the environment variable",
-        ),
+        ("[auth.keys]\nbob = 'env:NO_SUCH'", "FILE:2: auth.keys.bob: the environment variable NO_SUCH is"),
+        ("[models.a]\nspec='x:y'\nh = {k = 'env:NO_SUCH'}", "FILE:3: models.a.h.k: the environment variable"),
         ("[auth]\nproxy_addresses = ['10.0.0.1']", "FILE:2: auth.proxy_addresses: proxy_header is missing."),
-        (
-            "[models.small]\nspec='x:y'\n[assistants.a]\nmodel='smal'",
-            "no model 'smal'. Did you mean small?",
-        ),
-        (
-            "[assistants.a]\nmodel = 'gpt'",
-            "no model 'gpt'. Write [models.gpt], or a spec like openai:gpt.",
-        ),
+        ("[models.small]\nspec='x:y'\n[assistants.a]\nmodel='smal'", "no model 'smal'. Did you mean small?"),
+        ("[assistants.a]\nmodel = 'gpt'", "no model 'gpt'. Write [models.gpt], or a spec like openai:gpt."),
         ("[assistants.a]\nsystem = 'x'\nsystem_file = 'gone.txt'", "cannot read"),
         ("[server]\nport = = 3", "FILE:2: not valid TOML: Invalid value (column 8)."),
         ("[server]\nhost = '''", "FILE:2: not valid TOML:"),

@@ -93,9 +93,7 @@ def test_a_hook_that_is_not_there(tmp_path: Path, target: str, words: str) -> No
         ('[server]\nenvironment = "development"\n[auth.keys]\nada = "env:ADA_KEY"', False),
     ],
 )
-def test_where_production_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, production: bool
-) -> None:
+def test_where_production_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, production: bool) -> None:
     monkeypatch.setenv("ADA_KEY", "ada-key-of-a-test")
     config = load_config(write(tmp_path, text, "hooks_unused"), model="scripted:demo")
     assert config.production is production

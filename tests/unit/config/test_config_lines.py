@@ -59,8 +59,7 @@ NAMES = st.text("abcdefgh_-", min_size=1, max_size=6)
 @given(st.dictionaries(NAMES, st.dictionaries(NAMES, st.integers(), max_size=4), max_size=4))
 def test_lines_point_at_their_keys(tables: dict[str, dict[str, Any]]) -> None:
     text = "".join(
-        f"[{table}]\n" + "".join(f"{key} = {value}\n" for key, value in keys.items())
-        for table, keys in tables.items()
+        f"[{table}]\n" + "".join(f"{key} = {value}\n" for key, value in keys.items()) for table, keys in tables.items()
     )
     lines = find_key_lines(text)
     for table, keys in tables.items():

@@ -16,9 +16,7 @@ def zipped(**parts: str | bytes) -> bytes:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in parts.items():
-            archive.writestr(
-                name.replace("__", "/").replace("_xml", ".xml").replace("_rels", ".rels"), content
-            )
+            archive.writestr(name.replace("__", "/").replace("_xml", ".xml").replace("_rels", ".rels"), content)
     return made.getvalue()
 
 
@@ -62,12 +60,8 @@ def xlsx(**sheets: str) -> bytes:
         )
         main = f'<Relationship Id="r1" Type="{R}/officeDocument" Target="xl/workbook.xml"/>'
         archive.writestr("_rels/.rels", f'<Relationships xmlns="{P}">{main}</Relationships>')
-        archive.writestr(
-            "xl/workbook.xml", f'<workbook xmlns="{S}" xmlns:r="{R}"><sheets>{listed}</sheets></workbook>'
-        )
-        archive.writestr(
-            "xl/_rels/workbook.xml.rels", f'<Relationships xmlns="{P}">{related}</Relationships>'
-        )
+        archive.writestr("xl/workbook.xml", f'<workbook xmlns="{S}" xmlns:r="{R}"><sheets>{listed}</sheets></workbook>')
+        archive.writestr("xl/_rels/workbook.xml.rels", f'<Relationships xmlns="{P}">{related}</Relationships>')
         for number, name in enumerate(names, 1):
             archive.writestr(f"xl/worksheets/s{number}.xml", sheets[name])
     return made.getvalue()

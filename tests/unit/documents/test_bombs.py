@@ -146,8 +146,7 @@ async def test_many_at_once_wait_for_each_other() -> None:
     assert [(await task).text for task in tasks] == [f"number {n}" for n in range(6)]
     assert 0 < most <= max(2, (os.cpu_count() or 2) // 2)
     full = await asyncio.gather(
-        *(read(made.pdf("x"), budget=50, limits=ReadLimits(queue=0.0)) for _ in range(64)),
-        return_exceptions=True,
+        *(read(made.pdf("x"), budget=50, limits=ReadLimits(queue=0.0)) for _ in range(64)), return_exceptions=True
     )
     assert any("too many others" in str(one) for one in full)
 

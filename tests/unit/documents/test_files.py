@@ -128,9 +128,7 @@ async def test_html_nested_too_deeply_is_given_up() -> None:
 async def test_the_charset_is_the_declared_one_or_the_pages_own() -> None:
     chinese = "<html><meta charset='gbk'><p>价格".encode("gbk")
     assert (await read(chinese, budget=50)).text == "价格"
-    assert (
-        await read("价格".encode("gb18030"), kind="text/plain; charset=GB18030", budget=50)
-    ).text == "价格"
+    assert (await read("价格".encode("gb18030"), kind="text/plain; charset=GB18030", budget=50)).text == "价格"
     assert (await read("ü".encode("utf-16"), kind="txt", budget=50)).text == "ü"
     assert (await read(b"\xef\xbb\xbfa,b", kind="csv", budget=50)).text == "a,b"
     guess = await read(b"caf\xe9", kind="txt", budget=50)
@@ -172,9 +170,7 @@ async def test_an_image_is_passed_on_or_said(kind: str, data: bytes) -> None:
     assert (passed.note, passed.cut) == ("", False)
 
 
-@pytest.mark.parametrize(
-    "data", [made.png(9000, 9000), made.png(10, 10) + bytes(9 << 20)], ids=["wide", "heavy"]
-)
+@pytest.mark.parametrize("data", [made.png(9000, 9000), made.png(10, 10) + bytes(9 << 20)], ids=["wide", "heavy"])
 async def test_an_image_that_is_too_large_is_only_said(data: bytes) -> None:
     found = await read(data, budget=50, images=True)
     assert found.images == ()

@@ -69,9 +69,7 @@ async def test_text_in_base64_is_found_too() -> None:
     assert (await read("name", kind="csv", budget=99)).text == "name"
 
 
-@pytest.mark.parametrize(
-    "text", ["helloworldhelloworldhell", "AAAA" * 10, "deadbeef" * 8, "word", "12345678" * 4]
-)
+@pytest.mark.parametrize("text", ["helloworldhelloworldhell", "AAAA" * 10, "deadbeef" * 8, "word", "12345678" * 4])
 async def test_words_are_not_taken_for_base64(text: str) -> None:
     assert (await read(text, kind="txt", budget=99)).text == text
 

@@ -88,12 +88,7 @@ async def test_an_object_of_lists_is_a_table_too() -> None:
 
 @pytest.mark.io
 async def test_a_nested_value_stays_json() -> None:
-    value = {
-        "status": "ok",
-        "results": PRICES,
-        "deep": {"a": {"b": {"c": list(range(900))}}},
-        "text": "x" * 9000,
-    }
+    value = {"status": "ok", "results": PRICES, "deep": {"a": {"b": {"c": list(range(900))}}}, "text": "x" * 9000}
     found = await of(value, 400)
     shown = json.loads(found.text)
     assert shown["status"] == "ok"
@@ -130,18 +125,7 @@ async def test_what_nearly_is_json_is_read() -> None:
 @pytest.mark.io
 @pytest.mark.parametrize(
     "text",
-    [
-        "{",
-        '{"a":',
-        "[1,2",
-        "[" * 200_000,
-        "1" * 100_000,
-        '"\\ud800"',
-        '{"a": "\\ud800"}',
-        "{'a': 1}",
-        "nope",
-        "[",
-    ],
+    ["{", '{"a":', "[1,2", "[" * 200_000, "1" * 100_000, '"\\ud800"', '{"a": "\\ud800"}', "{'a': 1}", "nope", "["],
     ids=lambda text: text[:10],
 )
 async def test_what_is_not_json_is_text(text: str) -> None:

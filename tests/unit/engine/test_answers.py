@@ -34,9 +34,7 @@ async def read(schema: dict[str, Any], text: str, *lines: str, kind: Any = "form
         assert len(model.asked) == len(lines)
 
 
-@pytest.mark.parametrize(
-    "text", ["yes", "YES", " Yes. ", "ok!", "go ahead", "是", "好的。", "可以！", "同意"]
-)
+@pytest.mark.parametrize("text", ["yes", "YES", " Yes. ", "ok!", "go ahead", "是", "好的。", "可以！", "同意"])
 def test_yes(text: str) -> None:
     assert parse_consent(text) is True
 
@@ -48,19 +46,7 @@ def test_no(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        "yes please",
-        "yes, but not today",
-        "yes no",
-        "not yes",
-        "maybe",
-        "1",
-        "true",
-        "是吗",
-        "不好的",
-        "yes?",
-    ],
+    ["", "yes please", "yes, but not today", "yes no", "not yes", "maybe", "1", "true", "是吗", "不好的", "yes?"],
 )
 def test_only_listed_words_count(text: str) -> None:
     assert parse_consent(text) is None
@@ -140,8 +126,7 @@ async def test_one_of_several_is_said_with_what_there_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["city: Rome\ndays: 3", "- city = Rome\n- days = 3", "city: Rome, days: 3", "days：3；city：Rome"],
+    "text", ["city: Rome\ndays: 3", "- city = Rome\n- days = 3", "city: Rome, days: 3", "days：3；city：Rome"]
 )
 async def test_values_by_name_need_no_model(text: str) -> None:
     assert await read(FORM, text) == {"city": "Rome", "days": 3}
@@ -195,20 +180,14 @@ async def test_a_confirmation_is_never_judged_by_a_model() -> None:
         ("form", FORM, {"city": "Rome", "days": 1}, {"city": "Rome", "days": 1}),
     ],
 )
-async def test_values_are_taken_as_they_are(
-    kind: Any, schema: dict[str, Any], payload: Any, value: Any
-) -> None:
-    assert (
-        await resolve_answer(Ask("?", kind, schema), InterruptAnswer("i", payload=payload), Lines()) == value
-    )
+async def test_values_are_taken_as_they_are(kind: Any, schema: dict[str, Any], payload: Any, value: Any) -> None:
+    assert await resolve_answer(Ask("?", kind, schema), InterruptAnswer("i", payload=payload), Lines()) == value
 
 
 @pytest.mark.parametrize("payload", [None, "true", 1, {"approved": "yes"}, {}])
 async def test_a_value_that_is_no_approval_is_none(payload: Any) -> None:
     with pytest.raises(AnswerInvalid):
-        await resolve_answer(
-            Ask("?", "confirm", APPROVAL_SCHEMA), InterruptAnswer("i", payload=payload), Lines()
-        )
+        await resolve_answer(Ask("?", "confirm", APPROVAL_SCHEMA), InterruptAnswer("i", payload=payload), Lines())
 
 
 def test_a_value_is_not_read_as_text() -> None:

@@ -63,9 +63,7 @@ async def test_what_is_no_file_stays_what_it_is(content: object) -> None:
     ],
 )
 async def test_a_table_in_words(content: object, said: str) -> None:
-    assert (
-        words(list(await present_artifact(Artifact("t", "table", "T", content), TEXT, MemoryStore()))) == said
-    )
+    assert words(list(await present_artifact(Artifact("t", "table", "T", content), TEXT, MemoryStore()))) == said
 
 
 async def test_a_long_table_says_how_long_it_is() -> None:

@@ -89,18 +89,14 @@ def test_arguments_before_the_name_are_kept() -> None:
 
 @pytest.mark.parametrize(("name", "enforced"), [("here", False), ("nobody", True)])
 def test_a_call_that_may_be_wrong_is_not_shown_yet(name: str, enforced: bool) -> None:
-    events, answered = take(
-        f.ToolCallStart(0, name, enforced), f.ToolCallArgs(0, "{}"), f.FinishChunk("calls")
-    )
+    events, answered = take(f.ToolCallStart(0, name, enforced), f.ToolCallArgs(0, "{}"), f.FinishChunk("calls"))
     assert events == []
     assert answered.streamed_calls == frozenset()
     assert len(answered.message.calls) == 1
 
 
 def test_an_enforced_call_is_shown_as_it_comes() -> None:
-    events, answered = take(
-        f.ToolCallStart(0, "there", True), f.ToolCallArgs(0, "{}"), f.FinishChunk("calls")
-    )
+    events, answered = take(f.ToolCallStart(0, "there", True), f.ToolCallArgs(0, "{}"), f.FinishChunk("calls"))
     [call] = answered.message.calls
     start = CallStart(call.id, "there", answered.message.id or "", client=True)
     assert events == [start, CallArgs(call.id, "{}"), CallEnd(call.id)]
@@ -110,9 +106,7 @@ def test_an_enforced_call_is_shown_as_it_comes() -> None:
 @pytest.mark.parametrize("reason", ["length", "content_filter"])
 def test_a_cut_answer_has_no_call(reason: str) -> None:
     cut = f.FinishChunk("length") if reason == "length" else f.FinishChunk("content_filter")
-    events, answered = take(
-        f.TextChunk("a"), f.ToolCallStart(0, "there", True), f.ToolCallArgs(0, '{"a'), cut
-    )
+    events, answered = take(f.TextChunk("a"), f.ToolCallStart(0, "there", True), f.ToolCallArgs(0, '{"a'), cut)
     assert answered.message.calls == ()
     assert answered.message.text == "a"
     assert answered.reason == reason

@@ -28,9 +28,7 @@ OTHER = "1" * 24
 
 
 def asked(*ids: str, text: str = "", name: str = "f") -> Message:
-    return Message(
-        "assistant", text_message("assistant", text).parts, tuple(ToolCall(id, name, "{}") for id in ids)
-    )
+    return Message("assistant", text_message("assistant", text).parts, tuple(ToolCall(id, name, "{}") for id in ids))
 
 
 def gave(id: str, text: str = "r") -> Message:
@@ -58,17 +56,9 @@ def test_a_call_without_result_gets_one_and_a_result_without_call_goes() -> None
 
 @pytest.mark.parametrize(
     ("arguments", "answered", "shown"),
-    [
-        ('{"a":1}', False, '{"a":1}'),
-        ("", False, "{}"),
-        ('{"a', False, None),
-        ("[1]", False, None),
-        ('{"a', True, "{}"),
-    ],
+    [('{"a":1}', False, '{"a":1}'), ("", False, "{}"), ('{"a', False, None), ("[1]", False, None), ('{"a', True, "{}")],
 )
-def test_a_call_that_was_cut_is_none_unless_it_was_answered(
-    arguments: str, answered: bool, shown: str | None
-) -> None:
+def test_a_call_that_was_cut_is_none_unless_it_was_answered(arguments: str, answered: bool, shown: str | None) -> None:
     told = Message("assistant", text_message("assistant", "well").parts, (ToolCall("a", "f", arguments),))
     line = pair_calls_with_results([told, *([gave("a")] if answered else [])])
     assert [call.arguments for call in line[0].calls] == ([] if shown is None else [shown])
@@ -85,9 +75,7 @@ def test_a_message_that_was_only_a_cut_call_goes() -> None:
 
 
 def test_the_first_of_two_results_counts() -> None:
-    assert pair_calls_with_results([asked("a"), gave("a", "first"), gave("a", "second")])[1:] == [
-        gave("a", "first")
-    ]
+    assert pair_calls_with_results([asked("a"), gave("a", "first"), gave("a", "second")])[1:] == [gave("a", "first")]
 
 
 def test_an_id_used_again_has_the_result_of_its_own_turn() -> None:
@@ -161,11 +149,7 @@ def test_without_a_limit_nothing_is_dropped() -> None:
 
 
 def test_the_oldest_turns_go_and_the_leading_instructions_stay() -> None:
-    rules, old, new = (
-        text_message("system", "be brief"),
-        text_message("user", "o" * 400),
-        text_message("user", "new"),
-    )
+    rules, old, new = (text_message("system", "be brief"), text_message("user", "o" * 400), text_message("user", "new"))
     more = text_message("developer", "be kind")
     line = [rules, more, old, text_message("assistant", "a" * 400), text_message("system", "mid" * 100), new]
     assert trim_to_budget(line, (), 60) == ([rules, more, new], 3)
@@ -188,9 +172,7 @@ def test_what_cannot_fit_is_refused_with_numbers() -> None:
 calls = st.lists(st.sampled_from("abcdef"), max_size=3, unique=True).map(lambda ids: asked(*ids, text="t"))
 lines = st.lists(
     st.one_of(
-        st.builds(
-            text_message, st.sampled_from(["user", "assistant", "system"]), st.text("x你", max_size=60)
-        ),
+        st.builds(text_message, st.sampled_from(["user", "assistant", "system"]), st.text("x你", max_size=60)),
         calls,
         st.sampled_from("abcdef").map(gave),
     ),

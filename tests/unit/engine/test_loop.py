@@ -11,14 +11,7 @@ import pytest
 
 from rightseat import Assistant, Message, Pause, Runtime, text_message, tool
 from rightseat.types import chunks as fragments
-from rightseat.types.chunks import (
-    FinishChunk,
-    ModelChunk,
-    ReasoningChunk,
-    RefusalChunk,
-    TextChunk,
-    UsageChunk,
-)
+from rightseat.types.chunks import FinishChunk, ModelChunk, ReasoningChunk, RefusalChunk, TextChunk, UsageChunk
 from rightseat.types.events import (
     CallArgs,
     CallEnd,
@@ -99,9 +92,7 @@ async def test_every_bad_call_is_a_result_and_the_run_goes_on() -> None:
     def add(a: int) -> int:
         return a
 
-    bad = calls(
-        ("add", "{"), ("add", '{"a":"x"}'), ("nope", "{}"), ("boom", "{}"), ("slow", "{}"), ("add", "[1]")
-    )
+    bad = calls(("add", "{"), ("add", '{"a":"x"}'), ("nope", "{}"), ("boom", "{}"), ("slow", "{}"), ("add", "[1]"))
     model = Lines(bad, says("sorry"))
     events = await run(Runtime(model=model, tools=[boom, slow, add]))
     assert codes(events) == [
@@ -239,9 +230,7 @@ async def test_leaving_closes_the_model() -> None:
         finally:
             closed.append(True)
 
-    async with closing(
-        Runtime(model=Lines(speaks)).run(Turn(messages=(text_message("user", "hi"),)))
-    ) as events:
+    async with closing(Runtime(model=Lines(speaks)).run(Turn(messages=(text_message("user", "hi"),)))) as events:
         assert isinstance(await anext(events), RunStarted)
         assert isinstance(await anext(events), TextStart)
         assert closed == []

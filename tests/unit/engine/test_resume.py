@@ -22,14 +22,7 @@ from rightseat import (
 from rightseat.engine.loop import Engine
 from rightseat.stores.memory import MemoryStore
 from rightseat.tools.delegate import make_responder_tool
-from rightseat.types.events import (
-    CallStart,
-    Event,
-    Interrupt,
-    RunFailed,
-    RunFinished,
-    TextDelta,
-)
+from rightseat.types.events import CallStart, Event, Interrupt, RunFailed, RunFinished, TextDelta
 from rightseat.types.messages import ToolCall
 from rightseat.types.model import ToolChoice, ToolSpec
 from rightseat.types.turn import InterruptAnswer
@@ -148,9 +141,7 @@ async def test_a_person_who_writes_instead_of_answering_starts_a_new_turn() -> N
     events = await run(runtime, tools=spec)
     [start] = [event for event in events if isinstance(event, CallStart)]
     asked = Message("assistant", calls=(ToolCall(start.id, "show", "{}"),))
-    await run(
-        runtime, tools=spec, messages=(text_message("user", "hi"), asked, text_message("user", "never mind"))
-    )
+    await run(runtime, tools=spec, messages=(text_message("user", "hi"), asked, text_message("user", "never mind")))
     roles = [message.role for message in model.asked[1].messages]
     assert roles == ["user", "assistant", "tool", "user"]
     assert "not_answered" in model.asked[1].messages[2].text

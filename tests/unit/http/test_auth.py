@@ -82,9 +82,7 @@ async def test_a_proxy_is_believed_only_from_its_address() -> None:
 
 
 async def test_a_proxys_name_is_not_a_keys_name() -> None:
-    both = Authenticator(
-        AuthSettings(keys=KEYS, proxy_header="x-forwarded-user", proxy_addresses=("10.0.0.1",))
-    )
+    both = Authenticator(AuthSettings(keys=KEYS, proxy_header="x-forwarded-user", proxy_addresses=("10.0.0.1",)))
     assert await both({"x-forwarded-user": "ann"}, "10.0.0.1") == Owner("proxy:ann")
     assert await both({"x-forwarded-user": "bob", "x-api-key": "key-of-ann"}, "10.0.0.2") == ANN
     assert await both({"x-api-key": "key-of-ann"}, "10.0.0.1") == ANN
@@ -113,8 +111,7 @@ async def test_a_key_beyond_ascii() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "found"),
-    [("Bearer a b", "a b"), ("BEARER a", "a"), ("bearera", "bearera"), (" a ", "a"), ("", "")],
+    ("value", "found"), [("Bearer a b", "a b"), ("BEARER a", "a"), ("bearera", "bearera"), (" a ", "a"), ("", "")]
 )
 def test_the_scheme_decides_nothing(value: str, found: str) -> None:
     assert parse_credential(value) == found

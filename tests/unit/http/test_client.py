@@ -125,9 +125,7 @@ async def test_a_connection_in_time(monkeypatch: pytest.MonkeyPatch, connect: fl
     monkeypatch.setattr(client, "start_connection", never)
     url = URL("http://127.0.0.1:1")
     with pytest.raises(TimeoutError) as raised:
-        await HttpClient(url, connect_timeout=connect).send(
-            b"", b"", asyncio.get_running_loop().time() + deadline
-        )
+        await HttpClient(url, connect_timeout=connect).send(b"", b"", asyncio.get_running_loop().time() + deadline)
     assert (type(raised.value) is ConnectTimeout) == (connect < deadline)
 
 
@@ -139,9 +137,7 @@ async def test_a_connection_lost_before_it_was_used() -> None:
             connection.send_request(format_request_head("POST", url, {}) + b"0\r\n\r\n")
 
 
-async def test_tls_needs_a_certificate_that_is_trusted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_tls_needs_a_certificate_that_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pem = certificate(tmp_path)
     theirs = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     theirs.load_cert_chain(pem)

@@ -64,8 +64,4 @@ def test_a_key_of_ours_never_does(carrier: str, scheme: str) -> None:
 def test_what_the_server_sets_wins() -> None:
     ours = {"Authorization": "Bearer service", "X-Ours": "1"}
     theirs = {"authorization": "Bearer person", "x-tenant": "acme"}
-    assert merge_headers(ours, theirs) == {
-        "authorization": "Bearer service",
-        "x-ours": "1",
-        "x-tenant": "acme",
-    }
+    assert merge_headers(ours, theirs) == {"authorization": "Bearer service", "x-ours": "1", "x-tenant": "acme"}

@@ -22,11 +22,7 @@ OTHER = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
 def jwks(key: rsa.RSAPrivateKey = KEY, key_id: str = "k1") -> bytes:
-    listed = RSAAlgorithm.to_jwk(key.public_key(), as_dict=True) | {
-        "kid": key_id,
-        "use": "sig",
-        "alg": "RS256",
-    }
+    listed = RSAAlgorithm.to_jwk(key.public_key(), as_dict=True) | {"kid": key_id, "use": "sig", "alg": "RS256"}
     return json.dumps({"keys": [listed]}).encode()
 
 

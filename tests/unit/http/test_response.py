@@ -28,11 +28,7 @@ WHOLE = {
     ),
     "bare line feeds": (b"HTTP/1.1 200 OK\nContent-Length: 13\n\none two three", False, True),
 }
-BROKEN = {
-    "length": OK + b"Content-Length: 14\r\n\r\none two three",
-    "chunked": CHUNKED,
-    "half a chunk": CHUNKED[:-4],
-}
+BROKEN = {"length": OK + b"Content-Length: 14\r\n\r\none two three", "chunked": CHUNKED, "half a chunk": CHUNKED[:-4]}
 GARBLED = {
     "not HTTP": b"SSH-2.0-OpenSSH_9.6\r\n\r\n",
     "two lengths": OK + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n",

@@ -41,9 +41,7 @@ async def test_the_wait_doubles_up_to_the_ceiling() -> None:
     errors = [UpstreamRefused("x")] * 5
     attempt = failing(*errors)
     assert (
-        await call_with_retry(
-            attempt, is_retryable=is_refused, tries=6, sleep=clock.sleep, random_value=lambda: 1.0
-        )
+        await call_with_retry(attempt, is_retryable=is_refused, tries=6, sleep=clock.sleep, random_value=lambda: 1.0)
         == "done"
     )
     assert clock.waits == [0.25, 0.5, 1.0, 2.0, 2.0]
@@ -59,12 +57,7 @@ async def test_chance_takes_away_up_to_half() -> None:
 
 async def test_the_last_error_is_raised_after_the_last_try() -> None:
     clock = Clock()
-    errors = [
-        UpstreamRefused("one"),
-        UpstreamRefused("two"),
-        UpstreamRefused("three"),
-        UpstreamRefused("four"),
-    ]
+    errors = [UpstreamRefused("one"), UpstreamRefused("two"), UpstreamRefused("three"), UpstreamRefused("four")]
     with pytest.raises(UpstreamRefused, match="three"):
         await call_with_retry(failing(*errors), is_retryable=is_refused, sleep=clock.sleep)
     assert len(clock.waits) == 2
@@ -87,9 +80,7 @@ async def test_a_short_retry_after_is_kept() -> None:
 async def test_a_long_retry_after_is_told_instead() -> None:
     clock = Clock()
     with pytest.raises(UpstreamBusy) as raised:
-        await call_with_retry(
-            failing(UpstreamBusy("x", retry_after=2.5)), is_retryable=is_refused, sleep=clock.sleep
-        )
+        await call_with_retry(failing(UpstreamBusy("x", retry_after=2.5)), is_retryable=is_refused, sleep=clock.sleep)
     assert raised.value.retry_after == 2.5
     assert clock.waits == []
 
@@ -97,7 +88,5 @@ async def test_a_long_retry_after_is_told_instead() -> None:
 async def test_one_try_is_one_try() -> None:
     clock = Clock()
     with pytest.raises(UpstreamRefused):
-        await call_with_retry(
-            failing(UpstreamRefused("x")), is_retryable=is_refused, tries=1, sleep=clock.sleep
-        )
+        await call_with_retry(failing(UpstreamRefused("x")), is_retryable=is_refused, tries=1, sleep=clock.sleep)
     assert clock.waits == []

@@ -22,9 +22,7 @@ def test_loopback(host: str) -> None:
     assert is_loopback(host)
 
 
-@pytest.mark.parametrize(
-    "host", ["", "localhost.evil.com", "127.0.0.1.evil.com", "0.0.0.0", "10.0.0.1", "2130706433"]
-)
+@pytest.mark.parametrize("host", ["", "localhost.evil.com", "127.0.0.1.evil.com", "0.0.0.0", "10.0.0.1", "2130706433"])
 def test_not_loopback(host: str) -> None:
     assert not is_loopback(host)
 

@@ -68,9 +68,7 @@ def test_a_long_event_is_refused_after_those_before_it() -> None:
         reader.close()
 
 
-@pytest.mark.parametrize(
-    "stream", [b"data: 12345\n\n", b"data: 1\ndata: 2\n\n", b": 123456789\n\n", b"data: 12345"]
-)
+@pytest.mark.parametrize("stream", [b"data: 12345\n\n", b"data: 1\ndata: 2\n\n", b": 123456789\n\n", b"data: 12345"])
 def test_the_limit_does_not_depend_on_the_reads(stream: bytes) -> None:
     for size in range(1, len(stream) + 1):
         with pytest.raises(UpstreamGarbled):
@@ -82,20 +80,14 @@ def test_many_short_events_are_not_a_long_one() -> None:
     assert read(*[b"data: 1234\n\n"] * 50, limit=12) == [b"1234"] * 50
 
 
-LINE = st.sampled_from(
-    [b"data: a", b"data:b", b"data", b": c", b"event: x", b"", b"data: \xe2\x80\xa8", b"x"]
-)
+LINE = st.sampled_from([b"data: a", b"data:b", b"data", b": c", b"event: x", b"", b"data: \xe2\x80\xa8", b"x"])
 END = st.sampled_from([b"\n", b"\r\n", b"\r"])
 
 
 @given(
-    lines=st.lists(st.tuples(LINE, END), max_size=12),
-    bom=st.booleans(),
-    cuts=st.lists(st.integers(0, 100), max_size=8),
+    lines=st.lists(st.tuples(LINE, END), max_size=12), bom=st.booleans(), cuts=st.lists(st.integers(0, 100), max_size=8)
 )
-def test_any_split_of_any_stream_reads_the_same(
-    lines: list[tuple[bytes, bytes]], bom: bool, cuts: list[int]
-) -> None:
+def test_any_split_of_any_stream_reads_the_same(lines: list[tuple[bytes, bytes]], bom: bool, cuts: list[int]) -> None:
     stream = (b"\xef\xbb\xbf" if bom else b"") + b"".join(line + end for line, end in lines)
     places = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
     assert read(*(stream[a:b] for a, b in itertools.pairwise(places))) == read(stream)
@@ -104,10 +96,7 @@ def test_any_split_of_any_stream_reads_the_same(
 @given(st.binary(max_size=200))
 def test_what_is_written_is_read_again(data: bytes) -> None:
     written = format_event(data, id="7", event="x")
-    assert read(written + format_event(b"next")) == [
-        data.replace(b"\r\n", b"\n").replace(b"\r", b"\n"),
-        b"next",
-    ]
+    assert read(written + format_event(b"next")) == [data.replace(b"\r\n", b"\n").replace(b"\r", b"\n"), b"next"]
 
 
 def test_a_frame() -> None:

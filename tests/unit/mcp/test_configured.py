@@ -87,12 +87,8 @@ def test_what_is_wrong_is_named(load: Load, table: str, problem: str) -> None:
     assert problem in caught.value.message
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"), [("", {"one", "two"}), ('mcp = ["two"]', {"two"}), ("mcp = []", set())]
-)
-async def test_an_assistant_has_all_servers_or_those_it_names(
-    load: Load, line: str, expected: set[str]
-) -> None:
+@pytest.mark.parametrize(("line", "expected"), [("", {"one", "two"}), ('mcp = ["two"]', {"two"}), ("mcp = []", set())])
+async def test_an_assistant_has_all_servers_or_those_it_names(load: Load, line: str, expected: set[str]) -> None:
     made = build_runtime(load(f"{TWO}\n[assistants.a]\n{line}"))
     for name in ("a", "default"):
         source = made.assistants[name].toolset
@@ -107,9 +103,7 @@ def test_a_server_that_is_not_there_is_named(load: Load) -> None:
         build_runtime(load(f'{TWO}\n[assistants.a]\nmcp = ["tow"]'))
 
 
-def test_without_the_extra_the_line_to_install_it_is_said(
-    load: Load, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_extra_the_line_to_install_it_is_said(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.startswith("rightseat.mcp")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp_types", None)

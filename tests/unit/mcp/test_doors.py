@@ -15,11 +15,7 @@ from tests.contract.doors.members import MEMBERS, Visit
 from tests.kit.house import Lines, calls, house, says
 from tests.unit.mcp.calling import near
 
-pytestmark = [
-    pytest.mark.io,
-    pytest.mark.asyncio(loop_scope="module"),
-    pytest.mark.parametrize("member", MEMBERS),
-]
+pytestmark = [pytest.mark.io, pytest.mark.asyncio(loop_scope="module"), pytest.mark.parametrize("member", MEMBERS)]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=["newer", "older"])
@@ -49,9 +45,7 @@ def results(model: Lines) -> list[str]:
 
 
 @pytest.mark.demand("agents.progress_status_elicitation_interrupt")
-async def test_a_servers_question_is_asked_and_answered(
-    visit: Callable[[str], Visit], servers: McpServers
-) -> None:
+async def test_a_servers_question_is_asked_and_answered(visit: Callable[[str], Visit], servers: McpServers) -> None:
     model = Lines(calls(("things__paint", "{}")), says("Painted."))
     async with house(answering(model, servers)) as home:
         person = visit(home.url)

@@ -45,9 +45,7 @@ async def address(python: str) -> AsyncIterator[str]:
 async def servers(request: pytest.FixtureRequest, python: str, address: str) -> AsyncIterator[McpServers]:
     older = request.param.endswith("older")
     args = (str(HERE / "serve_fastmcp.py"),)
-    over: dict[str, Any] = (
-        {"command": python, "args": args} if request.param.startswith("stdio") else {"url": address}
-    )
+    over: dict[str, Any] = {"command": python, "args": args} if request.param.startswith("stdio") else {"url": address}
     async with started(McpServerConfig(name="things", older=older, **over)) as made:
         yield made
 

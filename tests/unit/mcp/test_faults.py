@@ -45,10 +45,7 @@ def saying(status: int, kind: str, body: bytes) -> Any:
     ],
 )
 async def test_what_is_no_server_is_down(app: Any) -> None:
-    async with (
-        serving(app) as url,
-        started(McpServerConfig(name="odd", url=f"{url}/mcp", start=1)) as servers,
-    ):
+    async with serving(app) as url, started(McpServerConfig(name="odd", url=f"{url}/mcp", start=1)) as servers:
         assert servers.down["odd"]
 
 
@@ -70,9 +67,7 @@ def test_a_schema_that_nobody_can_check_is_left_out() -> None:
 
 
 def test_a_description_and_a_result_have_an_end() -> None:
-    tool = make_tool(
-        McpConnection(McpServerConfig(name="s", command="c")), wire(description="x" * 10_000), "s__t"
-    )
+    tool = make_tool(McpConnection(McpServerConfig(name="s", command="c")), wire(description="x" * 10_000), "s__t")
     assert len(tool.description) == 4000
     assert len(truncate_result(Result("x" * (5 << 20)), None).text) < 1.1 * (1 << 20)
     assert len(truncate_result(Result("word " * 10_000), 100).text) < 400
@@ -85,8 +80,7 @@ def test_what_a_result_holds() -> None:
         types.ResourceLink(type="resource_link", uri="file:///a", name="a"),
         types.EmbeddedResource(type="resource", resource=types.TextResourceContents(uri="x:/b", text="two")),
         types.EmbeddedResource(
-            type="resource",
-            resource=types.BlobResourceContents(uri="x:/c", blob="AAEC", mime_type="application/pdf"),
+            type="resource", resource=types.BlobResourceContents(uri="x:/c", blob="AAEC", mime_type="application/pdf")
         ),
         types.AudioContent(type="audio", data="not base64!", mime_type="audio/wav"),
     ]
@@ -114,9 +108,7 @@ STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); 
 @pytest.mark.demand("agents.mcp_name_stdio_commands")
 @pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="processes are looked up in /proc")
-async def test_a_program_that_does_not_want_to_end_is_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_program_that_does_not_want_to_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also while its start is given up: whoever closes then neither waits for ever nor leaves it behind."""
     for name in ("PROCESS_TERMINATION_TIMEOUT", "FORCE_KILL_TIMEOUT"):
         monkeypatch.setattr(stdio, name, 0.3)
@@ -148,9 +140,7 @@ async def test_a_program_that_only_prints(caplog: pytest.LogCaptureFixture) -> N
 
 @pytest.mark.long
 async def test_a_few_lines_of_print_do_no_harm() -> None:
-    program = (
-        f"print('ready!', flush=True); import runpy; runpy.run_path({str(PROGRAM)!r}, run_name='__main__')"
-    )
+    program = f"print('ready!', flush=True); import runpy; runpy.run_path({str(PROGRAM)!r}, run_name='__main__')"
     async with started(things(args=("-c", program))) as servers:
         assert await last(servers, "add", {"a": 1, "b": 2}) == Result({"result": 3})
 

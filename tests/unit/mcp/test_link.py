@@ -205,10 +205,7 @@ async def test_a_call_of_one_that_is_down_fails_at_once(monkeypatch: pytest.Monk
         monkeypatch.setattr(linking, "connect_client", refused)
         known.connection.mark_lost()
         await until(lambda: known.connection.down_reason)
-        async with (
-            asyncio.timeout(STUCK),
-            closing(tool.call({"a": 1, "b": 1}, ToolContext(TURN, "c"))) as items,
-        ):
+        async with asyncio.timeout(STUCK), closing(tool.call({"a": 1, "b": 1}, ToolContext(TURN, "c"))) as items:
             (result,) = [item async for item in items]
     assert isinstance(result, Result)
     assert result.failed

@@ -73,9 +73,7 @@ def config(folder: Path, mark: str) -> str:
 @pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="processes are looked up in /proc")
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
-async def test_a_question_ends_at_the_program_which_ends_with_the_server(
-    tmp_path: Path, end: signal.Signals
-) -> None:
+async def test_a_question_ends_at_the_program_which_ends_with_the_server(tmp_path: Path, end: signal.Signals) -> None:
     mark = f"mark-{tmp_path.name}-{os.getpid()}-{end}"
     server = Server(config=config(tmp_path, mark))
     await server.start()

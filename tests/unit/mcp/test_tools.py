@@ -36,11 +36,7 @@ async def test_every_tool_is_there_under_its_servers_name(servers: McpServers) -
     assert {"things__add", "things__look", "things__paint"} <= set(tools)
     assert tools["things__add"].description == "Adds two numbers."
     assert set(tools["things__add"].parameters["properties"]) == {"a", "b"}
-    assert [tools[f"things__{name}"].effect for name in ("add", "look", "wipe")] == [
-        "writes",
-        "reads",
-        "dangerous",
-    ]
+    assert [tools[f"things__{name}"].effect for name in ("add", "look", "wipe")] == ["writes", "reads", "dangerous"]
     assert [name for name, tool in tools.items() if tool.confirm] == ["things__wipe"]
     assert all(tool.untrusted for tool in tools.values())
 
@@ -84,9 +80,7 @@ async def test_a_question_stops_the_turn_and_its_answer_goes_on(servers: McpServ
     assert isinstance(pause, Pause)
     (ask,) = pause.asks
     assert (ask.message, ask.kind, list(ask.schema["properties"])) == ("Which colour?", "form", ["colour"])
-    assert await last(servers, "paint", pause=pause, answers=[{"colour": "red"}]) == Result(
-        {"result": "painted red"}
-    )
+    assert await last(servers, "paint", pause=pause, answers=[{"colour": "red"}]) == Result({"result": "painted red"})
 
 
 async def test_a_turn_limited_to_plugins_is_shown_none(servers: McpServers) -> None:

@@ -70,9 +70,7 @@ async def test_before_adds_headers_and_properties_over_the_clients(kind: str) ->
         tools=[whoami],
         hooks=Hooks(on_before_request=others.get(kind, plain)),
     )
-    asked = turn(
-        headers={"x-tenant": "forged", "x-own": "1"}, forwarded=ForwardedProps({"plan": "gold", "lang": "en"})
-    )
+    asked = turn(headers={"x-tenant": "forged", "x-own": "1"}, forwarded=ForwardedProps({"plan": "gold", "lang": "en"}))
     found = await events(runtime, asked)
     assert isinstance(found[-1], RunFinished)
     [result] = [json.loads(event.content) for event in found if isinstance(event, CallResult)]
@@ -110,9 +108,7 @@ async def test_a_hook_is_told_where_the_request_came_in() -> None:
 
 @pytest.mark.demand("models.hooks_before_request_after")
 @pytest.mark.parametrize("problem", ["raises", "slow", "strange"])
-async def test_a_before_that_fails_refuses_in_our_words(
-    problem: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_before_that_fails_refuses_in_our_words(problem: str, caplog: pytest.LogCaptureFixture) -> None:
     async def before(asked: HookRequest) -> Any:
         if problem == "raises":
             raise ValueError("canary-of-the-hook")
@@ -132,9 +128,7 @@ async def test_a_before_that_fails_refuses_in_our_words(
 @pytest.mark.demand("models.hooks_before_request_after")
 async def test_after_has_what_was_answered_and_the_stream_is_the_same() -> None:
     seen: list[HookResponse] = []
-    plain = Runtime(
-        model=Lines(calls(("whoami", "{}"), text="Let me see."), says("You", " are.")), tools=[whoami]
-    )
+    plain = Runtime(model=Lines(calls(("whoami", "{}"), text="Let me see."), says("You", " are.")), tools=[whoami])
     hooked = Runtime(
         model=Lines(calls(("whoami", "{}"), text="Let me see."), says("You", " are.")),
         tools=[whoami],
@@ -164,9 +158,7 @@ async def test_an_after_that_fails_loses_nothing(slow: bool, caplog: pytest.LogC
             await asyncio.Event().wait()
         raise ValueError("no")
 
-    runtime = Runtime(
-        model=Lines(says("Hello.")), hooks=Hooks(on_after_request=after, timeout=0.05 if slow else STUCK)
-    )
+    runtime = Runtime(model=Lines(says("Hello.")), hooks=Hooks(on_after_request=after, timeout=0.05 if slow else STUCK))
     assert told(await events(runtime, turn())) == "Hello."
     assert begun.is_set()
     [line] = [record for record in caplog.records if record.name == LOGGER]
@@ -201,9 +193,7 @@ async def test_on_error_hears_of_every_failed_run_and_after_of_none() -> None:
     assert (incident.code, incident.message, after) == ("internal", failed.message, [])
 
 
-async def test_an_on_error_that_fails_is_logged_and_the_error_is_still_told(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_an_on_error_that_fails_is_logged_and_the_error_is_still_told(caplog: pytest.LogCaptureFixture) -> None:
     def on_error(incident: Incident) -> None:
         raise ValueError("no")
 

@@ -63,9 +63,7 @@ class Talk:
 
 @pytest.mark.parametrize("conversation", [None, "thread-1"])
 @pytest.mark.parametrize(("answer", "ran"), [("yes", ["x"]), ("是的。", ["x"]), ("no", [])])
-async def test_a_question_in_words_and_its_answer(
-    conversation: str | None, answer: str, ran: list[str]
-) -> None:
+async def test_a_question_in_words_and_its_answer(conversation: str | None, answer: str, ran: list[str]) -> None:
     talk = Talk(ACT, says("finished"), conversation=conversation)
     assert await talk.say("go") == QUESTION
     assert talk.reason == "stop"
@@ -88,10 +86,7 @@ async def test_the_models_own_words_come_before_the_question() -> None:
 async def test_white_space_does_not_count() -> None:
     talk = Talk(ACT, says("ok"))
     text = await talk.say("  go   now ")
-    talk.history = [
-        text_message("user", "go now"),
-        text_message("assistant", text.replace("\n\n", " ") + "\n"),
-    ]
+    talk.history = [text_message("user", "go now"), text_message("assistant", text.replace("\n\n", " ") + "\n")]
     await talk.say("yes")
     assert talk.ran == ["x"]
 

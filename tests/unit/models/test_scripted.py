@@ -46,10 +46,7 @@ async def test_all_that_a_turn_can_say() -> None:
     turn = {
         "reason": "hm so",
         "say": ["a", "", "b c"],
-        "calls": [
-            {"name": "add", "arguments": {"a": 1}},
-            {"name": "sub", "arguments": "not json", "enforced": True},
-        ],
+        "calls": [{"name": "add", "arguments": {"a": 1}}, {"name": "sub", "arguments": "not json", "enforced": True}],
         "usage": {"input": 1, "output": 2},
     }
     assert await answer(scripted(turn), text_message("user", "x")) == [
@@ -69,9 +66,7 @@ async def test_the_first_turn_that_matches_answers() -> None:
         {"say": "else"},
     )
     assert (
-        await text(
-            both, text_message("user", "a b"), text_message("assistant", "x"), text_message("user", "b a")
-        )
+        await text(both, text_message("user", "a b"), text_message("assistant", "x"), text_message("user", "b a"))
         == "B"
     )
     assert await text(both, *CALLED) == 'tool 5 of add "it"'
@@ -184,9 +179,7 @@ async def test_the_demo_calls_the_clock(asked: str) -> None:
     assert "12:00" in await text(demo(), user, called, text_message("tool", "12:00", call_id="c1"))
 
 
-@pytest.mark.parametrize(
-    "asked", ["hello", "what are you", "how do I plug in a real model?", "think hard", ""]
-)
+@pytest.mark.parametrize("asked", ["hello", "what are you", "how do I plug in a real model?", "think hard", ""])
 async def test_the_demo_says_that_it_is_a_script(asked: str) -> None:
     said_ = await text(demo(), text_message("user", asked))
     assert "script" in said_ or "real model" in said_

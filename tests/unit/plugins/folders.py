@@ -15,9 +15,7 @@ NONE: Files = {}
 MANIFEST = {"name": "hosts", "description": "Looks up hosts by name, and gives their ids."}
 
 
-def folder(
-    where: Path, api: Any = None, manifest: Any = MANIFEST, name: str = "hosts", files: Files = NONE
-) -> Path:
+def folder(where: Path, api: Any = None, manifest: Any = MANIFEST, name: str = "hosts", files: Files = NONE) -> Path:
     """`api` and `manifest` are text, or a value to be written."""
     made = where / name
     made.mkdir(parents=True)
@@ -36,9 +34,7 @@ def folder(
 
 def flow(name: str) -> str:
     """One that does nothing."""
-    return (
-        f"name: {name}\ndescription: Says that nothing is done.\nsteps: [{{name: start, call_type: none}}]\n"
-    )
+    return f"name: {name}\ndescription: Says that nothing is done.\nsteps: [{{name: start, call_type: none}}]\n"
 
 
 def api(operation: Any = None, *, path: str = "/hosts", method: str = "get", **more: Any) -> dict[str, Any]:

@@ -33,9 +33,7 @@ def tool(name: str, description: str, **more: Any) -> Tool:
 
 
 def plugin(id: str, name: str, tools: dict[str, str], *, question: str = "", alias: str = "") -> LoadedPlugin:
-    made = Plugin(
-        id=id, folder=Path("/nowhere") / id, name=name, description="", question=question, alias=alias
-    )
+    made = Plugin(id=id, folder=Path("/nowhere") / id, name=name, description="", question=question, alias=alias)
     return LoadedPlugin(made, tuple(tool(f"{id}_{key}", text) for key, text in tools.items()))
 
 
@@ -52,11 +50,7 @@ def three(**more: str) -> PluginCatalog:
 def many(plugins: int, each: int) -> PluginCatalog:
     """Plugins that are all alike but for their numbers, and one that is about bees."""
     made = [
-        plugin(
-            f"p{n}",
-            f"Plugin {n}",
-            {f"op{m}": f"Handles records of kind {m} for part {n}" for m in range(each)},
-        )
+        plugin(f"p{n}", f"Plugin {n}", {f"op{m}": f"Handles records of kind {m} for part {n}" for m in range(each)})
         for n in range(plugins)
     ]
     return PluginCatalog([*made, plugin("bees", "Beekeeping", {"hive": "How many bees live in a hive"})])

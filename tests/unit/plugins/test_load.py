@@ -101,8 +101,7 @@ def test_a_link_out_of_the_directory_is_not_followed(tmp_path: Path) -> None:
 
 @pytest.mark.demand("plugins.traversal_folder_names_duplicate")
 @pytest.mark.parametrize(
-    "name",
-    ["..%2f..%2fetc\\x", "a\nb", "con:", "a\x1b[2J", "x" * 150, "-rf", "a..b", "a\u202eb", "trailing "],
+    "name", ["..%2f..%2fetc\\x", "a\nb", "con:", "a\x1b[2J", "x" * 150, "-rf", "a..b", "a\u202eb", "trailing "]
 )
 def test_odd_names_of_folders_are_refused(tmp_path: Path, name: str) -> None:
     found = read_plugin(folder(tmp_path, api(), name=name))
@@ -111,9 +110,7 @@ def test_odd_names_of_folders_are_refused(tmp_path: Path, name: str) -> None:
     assert found.problems[0].fix
 
 
-@pytest.mark.parametrize(
-    "name", ["主机", "aops-apollo", "Compatibility-AI-Infra", "sdk_example-0.9.1", "a b"]
-)
+@pytest.mark.parametrize("name", ["主机", "aops-apollo", "Compatibility-AI-Infra", "sdk_example-0.9.1", "a b"])
 def test_names_that_exist_in_the_wild_are_taken(tmp_path: Path, name: str) -> None:
     found = read_plugin(folder(tmp_path, api(), name=name))
     assert (found.id, len(found.operations), found.problems) == (name, 1, ())
@@ -132,9 +129,7 @@ def test_flows_are_listed_and_nothing_beside_them_hurts(tmp_path: Path) -> None:
 def test_flows_and_tools_are_not_read_through_a_link(tmp_path: Path, name: str) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "x.yaml").write_text(flow("x"))
-    (tmp_path / "other" / "x.py").write_text(
-        "from rightseat import tool\n\n\n@tool\ndef x() -> None:\n    'X.'\n"
-    )
+    (tmp_path / "other" / "x.py").write_text("from rightseat import tool\n\n\n@tool\ndef x() -> None:\n    'X.'\n")
     made = folder(tmp_path, api())
     (made / name).symlink_to(tmp_path / "other")
     found = read_plugin(made)

@@ -66,15 +66,12 @@ def test_an_alias_that_could_be_a_path_is_passed_over(tmp_path: Path, given: str
 
 
 @pytest.mark.parametrize(
-    ("given", "gravity"),
-    [("s3cret-1", "style"), ("file:../key", "error"), ("env:X", None), ("file:key", None)],
+    ("given", "gravity"), [("s3cret-1", "style"), ("file:../key", "error"), ("env:X", None), ("file:key", None)]
 )
 def test_a_clients_secret_is_looked_at_too(tmp_path: Path, given: str, gravity: str | None) -> None:
     auth = {"type": "oidc", "token_url": "https://a.example/t", "client_id": "me", "client_secret": given}
     found = plugin(tmp_path, api(), {"name": "hosts", "description": "Looks up hosts.", "auth": auth})
-    assert [(one.key, one.gravity) for one in found.problems] == (
-        [("auth.client_secret", gravity)] if gravity else []
-    )
+    assert [(one.key, one.gravity) for one in found.problems] == ([("auth.client_secret", gravity)] if gravity else [])
 
 
 @pytest.mark.parametrize("name", ["Host", "content-length", "Two Words", "密钥"])
@@ -199,12 +196,7 @@ def test_automatic_flow_is_true_or_false(tmp_path: Path, value: Any) -> None:
 
 
 def test_an_unknown_key_is_told_with_the_nearest(tmp_path: Path) -> None:
-    manifest = {
-        "name": "hosts",
-        "description": "Looks up hosts.",
-        "predefined_questoin": "Which?",
-        "$comment": "",
-    }
+    manifest = {"name": "hosts", "description": "Looks up hosts.", "predefined_questoin": "Which?", "$comment": ""}
     found = plugin(tmp_path, api(), manifest)
     [told] = found.problems
     assert (told.key, told.fix) == ("predefined_questoin", "Did you mean 'predefined_question'?")

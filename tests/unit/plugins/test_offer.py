@@ -28,9 +28,7 @@ def called(name: str, arguments: str = "{}") -> Message:
     return Message("assistant", calls=(ToolCall("c1", name, arguments),))
 
 
-async def run(
-    model: Lines, selection: ToolSelection, turn: Turn, tools: tuple[Tool, ...] = ()
-) -> list[Event]:
+async def run(model: Lines, selection: ToolSelection, turn: Turn, tools: tuple[Tool, ...] = ()) -> list[Event]:
     runtime = Runtime(assistants=[Assistant("default", model, tools=tools, toolset=selection)])
     async with closing(runtime.run(turn)) as events:
         return [event async for event in events]
@@ -48,9 +46,7 @@ async def test_all_are_shown_where_all_fit_and_then_there_is_no_search() -> None
 @pytest.mark.demand("plugins.more_operations_model_shown")
 async def test_of_many_the_best_are_shown_in_the_order_of_the_shelf() -> None:
     shelf = three()
-    chosen = await offered(
-        ToolSelection(shelf, max_tools=2), text_message("user", "a weather forecast, and 主机列表")
-    )
+    chosen = await offered(ToolSelection(shelf, max_tools=2), text_message("user", "a weather forecast, and 主机列表"))
     assert chosen == ["cmdb_list_hosts", "weather_forecast", FIND_TOOLS]
 
 
@@ -69,9 +65,7 @@ async def test_what_was_called_before_stays() -> None:
         called("library_opening_hours"),
         text_message("tool", "9 to 5", call_id="c1"),
     )
-    chosen = await offered(
-        ToolSelection(three(), max_tools=1), *history, text_message("user", "weather forecast")
-    )
+    chosen = await offered(ToolSelection(three(), max_tools=1), *history, text_message("user", "weather forecast"))
     assert chosen == ["weather_forecast", "library_opening_hours", FIND_TOOLS]
 
 
@@ -99,9 +93,7 @@ async def test_a_small_context_is_offered_less() -> None:
 
 @pytest.mark.demand("plugins.selection_stable_order_prompt")
 async def test_find_tools_adds_for_the_rest_of_the_turn() -> None:
-    model = Lines(
-        calls((FIND_TOOLS, '{"query": "bees in a hive"}')), calls(("bees_hive", "{}")), says("many")
-    )
+    model = Lines(calls((FIND_TOOLS, '{"query": "bees in a hive"}')), calls(("bees_hive", "{}")), says("many"))
     events = await run(
         model, ToolSelection(many(10, 10), max_tools=3), Turn(messages=(text_message("user", "records"),))
     )
@@ -122,9 +114,7 @@ async def test_what_was_found_before_is_there_again() -> None:
         called(FIND_TOOLS, '{"query": "bees"}'),
         text_message("tool", "…", call_id="c1"),
     )
-    chosen = await offered(
-        ToolSelection(many(10, 10), max_tools=3), *history, text_message("user", "and now?")
-    )
+    chosen = await offered(ToolSelection(many(10, 10), max_tools=3), *history, text_message("user", "and now?"))
     assert chosen[-1] == "bees_hive"
     odd = (called(FIND_TOOLS, "[1"), called(FIND_TOOLS, '{"q": 1}'))
     assert "bees_hive" not in await offered(
@@ -134,9 +124,7 @@ async def test_what_was_found_before_is_there_again() -> None:
 
 async def test_a_search_that_finds_nothing_says_so() -> None:
     model = Lines(calls((FIND_TOOLS, '{"query": "zzz"}')), says("none"))
-    events = await run(
-        model, ToolSelection(three(), max_tools=1), Turn(messages=(text_message("user", "x"),))
-    )
+    events = await run(model, ToolSelection(three(), max_tools=1), Turn(messages=(text_message("user", "x"),)))
     assert "Nothing fits" in next(event.content for event in events if isinstance(event, CallResult))
 
 
@@ -196,9 +184,7 @@ async def test_auto_pins_nothing() -> None:
 async def test_a_plugin_that_is_not_there_is_the_callers_mistake() -> None:
     with pytest.raises(CallerError, match="Did you mean 'weather'"):
         await offered(ToolSelection(three()), text_message("user", "x"), plugins=("weathr",))
-    events = await run(
-        Lines(), ToolSelection(three()), Turn(messages=(text_message("user", "x"),), plugins=("zzz",))
-    )
+    events = await run(Lines(), ToolSelection(three()), Turn(messages=(text_message("user", "x"),), plugins=("zzz",)))
     assert isinstance(events[-1], RunFailed)
     assert (events[-1].status, events[-1].param) == (400, "plugins")
 
@@ -254,18 +240,14 @@ async def test_a_filled_question_is_what_the_model_is_asked() -> None:
 async def test_results_of_tools_that_are_not_shown_are_not_believed_from_a_client() -> None:
     model = Lines(says("hello"))
     forged = (text_message("user", "x"), called("bees_hive"), text_message("tool", "FORGED", call_id="c1"))
-    await run(
-        model, ToolSelection(many(10, 10), max_tools=2), Turn(messages=(*forged, text_message("user", "y")))
-    )
+    await run(model, ToolSelection(many(10, 10), max_tools=2), Turn(messages=(*forged, text_message("user", "y"))))
     assert "FORGED" not in str(model.asked[0].messages)
 
 
 async def test_files_are_named_to_the_model_and_kept_for_the_tools() -> None:
     model = Lines(says("hello"))
     sheet = FileMessagePart("report.xlsx", "application/vnd.ms-excel", "AAAA")
-    asked = Message(
-        "user", (TextMessagePart("convert"), sheet, FileMessagePart("b.pdf", "application/pdf", "AAAA"))
-    )
+    asked = Message("user", (TextMessagePart("convert"), sheet, FileMessagePart("b.pdf", "application/pdf", "AAAA")))
     await run(model, ToolSelection(three()), Turn(messages=(asked,)))
     parts = model.asked[0].messages[0].parts
     assert parts[1] == TextMessagePart("\n[attached file: report.xlsx (application/vnd.ms-excel)]")
@@ -273,15 +255,9 @@ async def test_files_are_named_to_the_model_and_kept_for_the_tools() -> None:
 
 
 @pytest.mark.demand("plugins.names_stable_model_friendly")
-def test_names_are_one_tools_alone_and_a_second_plugin_of_an_id_is_left_out(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_names_are_one_tools_alone_and_a_second_plugin_of_an_id_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
     shelf = PluginCatalog(
-        [
-            plugin("a_b", "One", {"c": "One"}),
-            plugin("a", "Two", {"b_c": "Two"}),
-            plugin("a", "Three", {"d": "Three"}),
-        ]
+        [plugin("a_b", "One", {"c": "One"}), plugin("a", "Two", {"b_c": "Two"}), plugin("a", "Three", {"d": "Three"})]
     )
     assert len(shelf.by_name) == 2
     assert [entry.tool.description for entry in shelf.entries] == ["One", "Two"]
@@ -289,10 +265,7 @@ def test_names_are_one_tools_alone_and_a_second_plugin_of_an_id_is_left_out(
 
 
 def test_a_digest_changes_with_the_tools_it_is_of() -> None:
-    shelf, other = (
-        three(),
-        PluginCatalog([plugin("weather", "Weather", {"forecast": "Another", "current": "x"})]),
-    )
+    shelf, other = (three(), PluginCatalog([plugin("weather", "Weather", {"forecast": "Another", "current": "x"})]))
     assert shelf.digest(["weather_forecast"]) == three().digest(["weather_forecast"])
     assert shelf.digest(["weather_forecast"]) != other.digest(["weather_forecast"])
     assert shelf.digest([]) == ""

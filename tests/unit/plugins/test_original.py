@@ -62,9 +62,7 @@ def test_optional_parameters_vanished(tmp_path: Path) -> None:
 @pytest.mark.demand("plugins.bug_original_loader_reading")
 def test_parameters_of_the_path_vanished(tmp_path: Path) -> None:
     document = api(path="/hosts/{id}")
-    document["paths"]["/hosts/{id}"]["parameters"] = [
-        {"name": "id", "in": "path", "schema": {"type": "integer"}}
-    ]
+    document["paths"]["/hosts/{id}"]["parameters"] = [{"name": "id", "in": "path", "schema": {"type": "integer"}}]
     assert only(tmp_path, document).arguments["properties"] == {"id": {"type": "integer"}}
 
 
@@ -122,11 +120,7 @@ def test_put_patch_and_delete_could_not_be_called(tmp_path: Path) -> None:
 @pytest.mark.demand("plugins.bug_original_loader_reading")
 @pytest.mark.parametrize("word", ["param", "params"])
 def test_auth_by_param_was_silently_not_applied(tmp_path: Path, word: str) -> None:
-    manifest = {
-        "name": "hosts",
-        "description": "Looks up hosts.",
-        "auth": {"type": word, "args": {"key": "env:K"}},
-    }
+    manifest = {"name": "hosts", "description": "Looks up hosts.", "auth": {"type": word, "args": {"key": "env:K"}}}
     assert [one.kind for one in plugin(tmp_path, api(), manifest).auth] == ["param"]
 
 

@@ -22,9 +22,7 @@ def shelf(hosts: str = "1", books: str = "1", description: str = "Erase a host")
     first = plugin("hosts", "Hosts", {"erase": description})
     asking = tuple(replace(tool, confirm=True) for tool in first.tools)
     second = plugin("books", "Books", {"find": "Find a book"})
-    return PluginCatalog(
-        [LoadedPlugin(first.plugin, asking, hosts), LoadedPlugin(second.plugin, second.tools, books)]
-    )
+    return PluginCatalog([LoadedPlugin(first.plugin, asking, hosts), LoadedPlugin(second.plugin, second.tools, books)])
 
 
 async def run(store: MemoryStore, made: PluginCatalog, model: Lines, turn: Turn) -> list[Event]:

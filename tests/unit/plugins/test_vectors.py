@@ -55,9 +55,7 @@ def shelf(model: Meaning, before: PluginCatalog | None = None) -> PluginCatalog:
 
 async def offered(shelf: PluginCatalog, question: str) -> list[str]:
     tools: dict[str, Tool] = {}
-    await ToolSelection(shelf, max_tools=2).add_tools(
-        tools, Turn(messages=(text_message("user", question),)), ()
-    )
+    await ToolSelection(shelf, max_tools=2).add_tools(tools, Turn(messages=(text_message("user", question),)), ())
     return [name for name in tools if name != FIND_TOOLS]
 
 
@@ -111,9 +109,7 @@ async def test_without_vectors_words_choose(
     assert "weather_forecast" in await offered(made, "a weather forecast")
 
 
-async def test_a_model_that_fails_later_costs_a_turn_nothing_but_its_meaning(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_model_that_fails_later_costs_a_turn_nothing_but_its_meaning(caplog: pytest.LogCaptureFixture) -> None:
     made = shelf(Meaning())
     await made.start()
     assert made.vectors is not None

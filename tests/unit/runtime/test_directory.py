@@ -9,11 +9,7 @@ import pytest
 
 from rightseat.engine.loop import Assistant, Engine
 from rightseat.errors import AgentFailed
-from rightseat.middleware.match_by_history import (
-    match_results_by_history,
-    questions_as_text,
-    stream_questions_as_text,
-)
+from rightseat.middleware.match_by_history import match_results_by_history, questions_as_text, stream_questions_as_text
 from rightseat.models.scripted import ScriptedModel, load_script
 from rightseat.runtime.directory import apply_layers
 from rightseat.runtime.runtime import BaseRuntime
@@ -128,10 +124,7 @@ async def test_one_that_is_down_is_listed_as_down() -> None:
     runtime = desk(Place(Guide(unavailable_reason="connection refused")))
     about = runtime.describe("guide")
     assert about is not None
-    assert (about.title, about.description) == (
-        "Guide",
-        "Knows the way. (Cannot be asked now: connection refused)",
-    )
+    assert (about.title, about.description) == ("Guide", "Knows the way. (Cannot be asked now: connection refused)")
     assert runtime.ready
 
 
@@ -194,9 +187,9 @@ async def test_a_failure_inside_is_the_calls_and_not_the_runs() -> None:
     assert result.failed
     assert "The guide is lost." in result.content
     assert isinstance(events[-1], RunFinished)
-    assert [
-        e.event.code for e in events if isinstance(e, SubRunEvent) and isinstance(e.event, RunFailed)
-    ] == ["agent_failed"]
+    assert [e.event.code for e in events if isinstance(e, SubRunEvent) and isinstance(e.event, RunFailed)] == [
+        "agent_failed"
+    ]
 
 
 @pytest.mark.demand("agents.hand_off_agent_flow")
@@ -207,10 +200,7 @@ async def test_its_question_comes_up_and_the_answer_finds_it() -> None:
     asked = [event for event in await heard(runtime, turn) if isinstance(event, Interrupt)]
     assert [item.message for item in asked] == ["Which way?"]
     answered = Turn(
-        messages=turn.messages,
-        assistant="clerk",
-        thread="t",
-        answers=(InterruptAnswer(asked[0].id, payload="Up"),),
+        messages=turn.messages, assistant="clerk", thread="t", answers=(InterruptAnswer(asked[0].id, payload="Up"),)
     )
     events = await heard(runtime, answered)
     [result] = [event for event in events if isinstance(event, CallResult)]

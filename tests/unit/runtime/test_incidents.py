@@ -67,12 +67,7 @@ async def test_the_context_of_a_request() -> None:
     assert (first.operation, first.method, first.url) == ("/agui/{agent}", "POST", "/agui/default")
     assert (second.operation, second.url) == ("/v1/chat/completions", "/v1/chat/completions")
     assert first.run != second.run
-    assert (first.code, first.status, first.fault, first.source) == (
-        "upstream_denied",
-        502,
-        "upstream",
-        "runtime",
-    )
+    assert (first.code, first.status, first.fault, first.source) == ("upstream_denied", 502, "upstream", "runtime")
     kind = error_class_for("upstream_denied", "upstream")
     assert (first.visibility, first.severity, first.hint) == ("banner", "critical", kind.hint)
     assert first.link == "/docs/errors/upstream_denied"
@@ -102,12 +97,7 @@ async def test_the_step_and_whose_fault_it_was() -> None:
     await run(runtime, assistant="far")
     first, second = heard
     assert (first.node, first.source, first.agent, first.operation) == ("book", "agent", "trip", "run")
-    assert (second.code, second.status, second.fault, second.node) == (
-        "their_own_code",
-        502,
-        "upstream",
-        None,
-    )
+    assert (second.code, second.status, second.fault, second.node) == ("their_own_code", 502, "upstream", None)
     assert second.hint == error_class_for("", "upstream").hint
 
 
@@ -182,7 +172,5 @@ async def test_every_line_of_a_request_has_its_ids(lines: Written) -> None:
     assert outcome.finished
     names = {line["logger"] for line in lines.json}
     assert {"rightseat.x", "rightseat.engine.tool_calls", "rightseat.access"} <= names
-    assert {(line["request_id"], line["thread"], line["run"]) for line in lines.json} == {
-        ("req-1", "t1", "r1")
-    }
+    assert {(line["request_id"], line["thread"], line["run"]) for line in lines.json} == {("req-1", "t1", "r1")}
     assert PROMPT not in json.dumps(lines.json) + "".join(lines.text)

@@ -73,9 +73,7 @@ class Serving:
         return await self.raw(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
 
     def say(self, text: str) -> bytes:
-        head = (
-            f"POST /say HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {len(text)}\r\n"
-        )
+        head = f"POST /say HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {len(text)}\r\n"
         return f"{head}\r\n\r\n{text}".encode()
 
 

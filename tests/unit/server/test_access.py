@@ -131,9 +131,7 @@ async def test_a_refusal_that_must_be_a_200_is_counted_as_what_it_is(lines: Writ
             await client.get("/health")
             await client.head()
     assert [line["status"] for line in lines.json][: len(asked)] == [status for *_, status in asked]
-    counted = [
-        line for line in runtime.meters.to_prometheus().decode().splitlines() if '"/copilotkit"' in line
-    ]
+    counted = [line for line in runtime.meters.to_prometheus().decode().splitlines() if '"/copilotkit"' in line]
     assert [line for line in counted if 'status="404"' in line and line.endswith(" 1.0")], counted
 
 

@@ -110,9 +110,7 @@ def test_the_unit_reloads_stops_gracefully_and_keeps_secrets_from_the_environmen
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")
 def test_systemd_takes_the_unit(tmp_path: Path) -> None:
     """With a program that exists here: the unit names where it will be installed."""
-    text = UNIT.read_text(encoding="utf-8").replace(
-        "/opt/rightseat/bin/rightseat", shutil.which("true") or ""
-    )
+    text = UNIT.read_text(encoding="utf-8").replace("/opt/rightseat/bin/rightseat", shutil.which("true") or "")
     copy = tmp_path / UNIT.name
     copy.write_text(text, encoding="utf-8")
     checked = subprocess.run(

@@ -9,13 +9,7 @@ import pytest
 
 from rightseat import Assistant, Message, Runtime, errors, text_message
 from rightseat.errors import RightseatError, UpstreamBusy, UpstreamError
-from rightseat.middleware.model_wrappers import (
-    FallbackMember,
-    FallbackModel,
-    ModelInfo,
-    ModelLimits,
-    RateLimitedModel,
-)
+from rightseat.middleware.model_wrappers import FallbackMember, FallbackModel, ModelInfo, ModelLimits, RateLimitedModel
 from rightseat.middleware.quota import Quota, Quotas
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import RunFailed, Usage
@@ -59,9 +53,7 @@ DOWN = (UpstreamError, UpstreamBusy, errors.UpstreamRefused, errors.UpstreamOver
 
 
 @pytest.mark.demand("models.models_name_fallbacks_next")
-@pytest.mark.parametrize(
-    "kind", [*DOWN, errors.UpstreamTimeout, errors.UpstreamDenied, errors.UpstreamGarbled]
-)
+@pytest.mark.parametrize("kind", [*DOWN, errors.UpstreamTimeout, errors.UpstreamDenied, errors.UpstreamGarbled])
 async def test_the_next_one_answers_when_one_is_down(
     kind: type[RightseatError], caplog: pytest.LogCaptureFixture
 ) -> None:

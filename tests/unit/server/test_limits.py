@@ -105,9 +105,7 @@ async def test_money_is_spent_by_price_and_comes_back_with_the_next_day() -> Non
     clock = Clock()
     # 100,000 × 2 + 50,000 × 10 per million = 0.70
     kept = made(
-        Talker(TextChunk("a"), UsageChunk(Usage(100_000, 50_000)), FinishChunk("stop")),
-        clock=clock,
-        spend_per_day=1,
+        Talker(TextChunk("a"), UsageChunk(Usage(100_000, 50_000)), FinishChunk("stop")), clock=clock, spend_per_day=1
     )
     assert [type(await last(kept)) for _ in range(2)] == [RunFinished] * 2
     assert kept.ledger.get_account(ALICE).spent == pytest.approx(1.4)
@@ -309,11 +307,7 @@ async def test_each_door_says_it_in_its_own_shape() -> None:
     key = {"X-Api-Key": "key-a"}
     async with house(kept, authenticate=KEYED) as server:
         heads, bodies = [], []
-        for target, body in (
-            ("/v1/chat/completions", chat),
-            ("/v1/chat/completions", chat),
-            ("/agui/default", chat),
-        ):
+        for target, body in (("/v1/chat/completions", chat), ("/v1/chat/completions", chat), ("/agui/default", chat)):
             async with Client(server.url) as client:
                 await client.post(target, body, key)
                 heads.append(await client.head())

@@ -71,11 +71,7 @@ async def busy(prompt: Prompt) -> AsyncIterator[ModelChunk]:
 
 @pytest.mark.demand("server.metrics_prometheus_runs_assistant")
 async def test_a_run_is_counted_in_all_its_parts() -> None:
-    first = [
-        *calls(("double", '{"number":2}'), ("broken", "{}"))[:-1],
-        UsageChunk(Usage(10, 5)),
-        FinishChunk("calls"),
-    ]
+    first = [*calls(("double", '{"number":2}'), ("broken", "{}"))[:-1], UsageChunk(Usage(10, 5)), FinishChunk("calls")]
     second: list[ModelChunk] = [TextChunk("four"), UsageChunk(Usage(20, 1)), FinishChunk("stop")]
     house_ = Runtime(model=Lines(first, second), tools=[double, broken])
     await run(house_)
@@ -181,9 +177,7 @@ async def get(url: str, headers: dict[str, str]) -> tuple[int, str, bytes]:
 
 
 @pytest.mark.demand("server.metrics_needs_key_like")
-@pytest.mark.parametrize(
-    ("mode", "without", "with_key"), [("key", 401, 200), ("open", 200, 200), ("off", 404, 404)]
-)
+@pytest.mark.parametrize(("mode", "without", "with_key"), [("key", 401, 200), ("open", 200, 200), ("off", 404, 404)])
 async def test_who_may_read_it(mode: str, without: int, with_key: int) -> None:
     settings = ServerSettings(port=0, metrics=mode)  # type: ignore[arg-type]
     async with house(Runtime(model=Lines()), settings, KEYED) as server:
@@ -229,7 +223,5 @@ def test_starting_loads_neither_prometheus_nor_opentelemetry() -> None:
         "import sys, rightseat.server.app, rightseat.wiring.from_config\n"
         "print([name for name in sys.modules if name.startswith(('prometheus', 'opentelemetry'))])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=STUCK, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=STUCK, check=True)
     assert done.stdout.strip() == "[]"

@@ -129,10 +129,7 @@ async def test_refusals_are_as_told(home: House, path: str) -> None:
 @pytest.mark.demand("doctor.get_openapi_json_openapi")
 async def test_what_needs_a_key_says_so(home: House) -> None:
     found = await served(home)
-    table = {
-        (route.method.lower(), format_path_template(route)): route.public
-        for _, route, _ in home.app.table.routes
-    }
+    table = {(route.method.lower(), format_path_template(route)): route.public for _, route, _ in home.app.table.routes}
     for path, method, operation in operations(found):
         assert (operation["security"] == []) == table[method, path]
         assert ("401" in operation["responses"]) != table[method, path]

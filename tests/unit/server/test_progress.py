@@ -83,7 +83,4 @@ def test_a_download_in_a_file_is_a_few_lines() -> None:
     with show_download("weights", out) as progress:
         for part in range(101):
             progress(part * 1_000_000, 100_000_000)
-    assert out.getvalue().splitlines() == [
-        "Fetching weights …",
-        *(f"  {part} of 100 MB" for part in (25, 50, 75, 100)),
-    ]
+    assert out.getvalue().splitlines() == ["Fetching weights …", *(f"  {part} of 100 MB" for part in (25, 50, 75, 100))]

@@ -53,9 +53,9 @@ def test_a_strangers_headers_count_for_nothing() -> None:
 @pytest.mark.demand("server.x_forwarded_proto_host")
 def test_scheme_and_host_are_the_nearest_proxys() -> None:
     headers = {"x-forwarded-proto": "http, HTTPS", "x-forwarded-host": "evil.example, app.example"}
-    assert TrustedProxies(["::1", "10.0.0.1"]).read_forwarded(
-        "::ffff:10.0.0.1", "http", headers
-    ) == OriginalRequest("::ffff:10.0.0.1", "https", "app.example")
+    assert TrustedProxies(["::1", "10.0.0.1"]).read_forwarded("::ffff:10.0.0.1", "http", headers) == OriginalRequest(
+        "::ffff:10.0.0.1", "https", "app.example"
+    )
     crooked = TrustedProxies(["::1"]).read_forwarded("::1", "http", {"x-forwarded-proto": "javascript"})
     assert crooked == OriginalRequest("::1", "http")
 
@@ -129,9 +129,7 @@ async def test_links_are_the_public_url() -> None:
 @pytest.mark.demand("server.public_url_clients_told")
 def test_the_card_has_the_public_url_and_says_where_health_is_asked() -> None:
     config = Config(server=ServerSettings(public_url="https://copilot.example/"))
-    rows = list_startup_rows(
-        config, ModelChoice("scripted:demo", "x"), "http://127.0.0.1:7777", load_all("doors")
-    )
+    rows = list_startup_rows(config, ModelChoice("scripted:demo", "x"), "http://127.0.0.1:7777", load_all("doors"))
     shown = dict(rows)
     assert shown["openai"] == "https://copilot.example/v1/chat/completions"
     assert shown["health"].startswith("http://127.0.0.1:7777/health")

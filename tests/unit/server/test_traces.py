@@ -142,9 +142,7 @@ async def test_a_run_its_model_calls_and_its_tools(recorder: Recorder) -> None:
 
 @pytest.mark.demand("server.opentelemetry_genai_spans_per")
 async def test_steps_are_spans_and_are_ended_whatever_happens(recorder: Recorder) -> None:
-    runtime = Runtime(
-        model=Lines(calls(("flow", "{}")), says("ok")), tools=[FLOW], tracing=recorder.tracing()
-    )
+    runtime = Runtime(model=Lines(calls(("flow", "{}")), says("ok")), tools=[FLOW], tracing=recorder.tracing())
     await drain(runtime.run(turn()))
     run = recorder.spans["invoke_agent default"]
     for name in ("look", "never ends"):
@@ -167,11 +165,7 @@ async def test_what_was_said_is_in_the_spans_only_if_wanted(recorder: Recorder, 
         chat = [span for span in recorder.all if span.name.startswith("chat")][-1]
         answer = json.loads(str((chat.attributes or {})["gen_ai.output.messages"]))
         assert answer == [
-            {
-                "role": "assistant",
-                "parts": [{"type": "text", "content": "four!"}],
-                "finish_reason": "stop",
-            }
+            {"role": "assistant", "parts": [{"type": "text", "content": "four!"}], "finish_reason": "stop"}
         ]
 
 
@@ -186,10 +180,7 @@ async def test_errors_have_a_type_and_a_status(recorder: Recorder) -> None:
         raise KeyError("x")
 
     runtime = Runtime(
-        model=Lines(calls(("broken", "{}")), busy),
-        tools=[broken],
-        sources=SOURCE,
-        tracing=recorder.tracing(),
+        model=Lines(calls(("broken", "{}")), busy), tools=[broken], sources=SOURCE, tracing=recorder.tracing()
     )
     await drain(runtime.run(turn()))
     found = {
@@ -298,9 +289,7 @@ print(sorted(span.name for span in memory.get_finished_spans()))
 @pytest.mark.long
 @pytest.mark.io
 def test_the_process_own_provider_is_found_whenever_it_is_set() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", WHOLE], capture_output=True, text=True, timeout=STUCK, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", WHOLE], capture_output=True, text=True, timeout=STUCK, check=False)
     assert done.stdout == "['chat demo', 'invoke_agent default']\n", done.stderr
 
 

@@ -47,15 +47,7 @@ async def test_bad_heads_are_refused(serve: Serve, headers: bytes, expected: int
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        b"\x16\x03\x01\x02\x00",
-        b"nonsense",
-        b"GET",
-        b"GET /\xff HTTP/1.1",
-        b"GET * HTTP/1.1",
-        b"PRI * HTTP/2.0",
-    ],
+    "line", [b"\x16\x03\x01\x02\x00", b"nonsense", b"GET", b"GET /\xff HTTP/1.1", b"GET * HTTP/1.1", b"PRI * HTTP/2.0"]
 )
 async def test_what_is_not_http_is_answered_once(serve: Serve, line: bytes) -> None:
     async with serve() as serving:

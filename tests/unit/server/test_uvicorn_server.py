@@ -181,9 +181,7 @@ async def test_an_old_runtime_is_closed_after_its_last_answer_only(
         await until(lambda: service.retired == [])
 
 
-async def test_a_reload_takes_keys_away(
-    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_reload_takes_keys_away(serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALICE", "a-key")
     monkeypatch.setenv("BOB", "b-key")
     model = script(tmp_path, "hello")
@@ -195,9 +193,7 @@ async def test_a_reload_takes_keys_away(
         assert b" 401 " in await serving.raw(ask)
 
 
-async def test_a_configured_jwt_is_asked_for(
-    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_configured_jwt_is_asked_for(serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     private = Ed25519PrivateKey.generate()
     public = json.loads(jwt.algorithms.OKPAlgorithm.to_jwk(private.public_key()))
 

@@ -57,14 +57,7 @@ TAGS: list[tuple[ModuleType, list[tuple[str, str]]]] = [
             ("RunFailed", "code message status fault retry_after param"),
         ],
     ),
-    (
-        messages,
-        [
-            ("Text", "text"),
-            ("Image", "url detail name"),
-            ("File", "name media_type data file_id read"),
-        ],
-    ),
+    (messages, [("Text", "text"), ("Image", "url detail name"), ("File", "name media_type data file_id read")]),
     (threads, [("Posted", "messages state assistant after resumed")]),
 ]
 
@@ -95,9 +88,7 @@ def types_in(value: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(("module", "table"), TAGS, ids=lambda one: getattr(one, "__name__", ""))
-def test_a_tag_is_what_it_was_whatever_its_class_is_called(
-    module: ModuleType, table: list[tuple[str, str]]
-) -> None:
+def test_a_tag_is_what_it_was_whatever_its_class_is_called(module: ModuleType, table: list[tuple[str, str]]) -> None:
     found = [
         (kind.__struct_config__.tag, " ".join(kind.__struct_fields__))
         for kind in vars(module).values()

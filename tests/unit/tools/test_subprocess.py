@@ -150,9 +150,7 @@ async def test_a_crash_is_said_and_the_next_call_works() -> None:
 @pytest.mark.demand("engine.tool_isolate_true_runs")
 async def test_a_parent_killed_leaves_no_child(tmp_path: Path) -> None:
     file = tmp_path / "pid"
-    parent = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.unit.tools.parent", str(file), cwd=ROOT
-    )
+    parent = await asyncio.create_subprocess_exec(sys.executable, "-m", "tests.unit.tools.parent", str(file), cwd=ROOT)
     try:
         pid = await pid_in(file)
         assert alive(pid)

@@ -188,9 +188,7 @@ def test_a_bad_schema_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_only_missing_is_told_apart_from_what_is_wrong() -> None:
     inner = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x", "y"]}
-    check = get_validator(
-        {"properties": {"a": inner, "b": {"type": "array", "items": inner}}, "required": ["a"]}
-    )
+    check = get_validator({"properties": {"a": inner, "b": {"type": "array", "items": inner}}, "required": ["a"]})
     assert check.find_missing({}) == [("a",)]
     assert check.find_missing({"a": {"x": 1}}) == [("a", "y")]
     assert check.find_missing({"a": {"x": 1, "y": 2}}) == []

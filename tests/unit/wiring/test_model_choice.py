@@ -55,9 +55,7 @@ async def test_a_question_may_be_gone_on_with_by_another_model() -> None:
     runtime = Runtime(assistants=[Assistant("helper", fast, tools=(wipe,), models=choice)])
     asked = await run(runtime)
     [question] = [event for event in asked if isinstance(event, Interrupt)]
-    told = await run(
-        runtime, model="big", answers=(InterruptAnswer(question.id, payload={"approved": True}),)
-    )
+    told = await run(runtime, model="big", answers=(InterruptAnswer(question.id, payload={"approved": True}),))
     assert spoken(told) == "done by big"
 
 

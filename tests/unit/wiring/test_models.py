@@ -77,9 +77,7 @@ async def test_the_next_model_of_the_file_answers_when_one_is_down(tmp_path: Pat
 
 @pytest.mark.demand("models.models_name_limits_own")
 async def test_a_share_of_the_file_is_kept(tmp_path: Path) -> None:
-    text = (
-        '[models.default]\nspec="scripted:fast.json"\nrequests_per_minute=1\nfallbacks=["scripted:big.json"]'
-    )
+    text = '[models.default]\nspec="scripted:fast.json"\nrequests_per_minute=1\nfallbacks=["scripted:big.json"]'
     async with built(written(tmp_path, text)) as runtime:
         assert [spoken(await run(runtime)) for _ in range(2)] == ["by fast", "by big"]
 
@@ -144,9 +142,7 @@ def test_what_is_wrong_is_said(tmp_path: Path, text: str, said: str) -> None:
     assert said in caught.value.message
 
 
-@pytest.mark.parametrize(
-    "table", ['fallbacks=["scripted:big.json"]', '\n[assistants.x]\nmodels=["scripted:big.json"]']
-)
+@pytest.mark.parametrize("table", ['fallbacks=["scripted:big.json"]', '\n[assistants.x]\nmodels=["scripted:big.json"]'])
 def test_money_needs_the_price_of_all_that_may_answer(tmp_path: Path, table: str) -> None:
     priced = '[models.a]\nspec="scripted:fast.json"\ninput_cost=1\noutput_cost=1'
     text = f"[limits]\nspend_per_day=1\n{priced}\n{table}"
@@ -195,9 +191,7 @@ def test_a_key_chooses_its_vendor(env: dict[str, str], model: str) -> None:
 @pytest.mark.parametrize(
     ("env", "extra"), [({"ANTHROPIC_API_KEY": "k"}, "anthropic"), ({"GEMINI_API_KEY": "k"}, "google")]
 )
-def test_a_key_without_its_extra_is_a_hint(
-    env: dict[str, str], extra: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_without_its_extra_is_a_hint(env: dict[str, str], extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rightseat.wiring.choice.is_installed", lambda package: False)
     choice = choose_model(Config(), env)
     assert choice.model == "local"

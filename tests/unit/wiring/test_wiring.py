@@ -97,9 +97,7 @@ def test_what_cannot_be_loaded_says_why(folder: Path, target: str, said: str) ->
     assert said in caught.value.message
 
 
-def test_the_working_folder_is_importable_but_shadows_nothing(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_working_folder_is_importable_but_shadows_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # A module that is already imported would be found whatever the order of the folders.
     monkeypatch.delitem(sys.modules, "colorsys", raising=False)
     (folder / "mine.py").write_text("class Box:\n    value = 7\n")
@@ -134,17 +132,10 @@ NAMED = Config(model="openai:x", model_from="--model")
         (Config(), {"OPENAI_API_KEY": "k"}, "openai:gpt-4o-mini", "OPENAI_API_KEY is set"),
         (Config(), {"OPENAI_BASE_URL": "u", "OPENAI_MODEL": "m"}, "openai:m", "OPENAI_BASE_URL is set"),
         (CONFIGURED, {"OPENAI_API_KEY": "k"}, "a", "the first of [models]"),
-        (
-            NAMED,
-            {"OPENAI_API_KEY": "k"},
-            "openai:x",
-            "named by --model",
-        ),
+        (NAMED, {"OPENAI_API_KEY": "k"}, "openai:x", "named by --model"),
     ],
 )
-def test_the_model_is_chosen_and_the_reason_said(
-    config: Config, env: dict[str, str], model: str, why: str
-) -> None:
+def test_the_model_is_chosen_and_the_reason_said(config: Config, env: dict[str, str], model: str, why: str) -> None:
     choice = choose_model(config, env)
     assert choice.model == model
     assert why in choice.why
@@ -222,10 +213,7 @@ def test_the_model_of_the_command_line_replaces_the_default_one_only(folder: Pat
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (
-            "[assistants.a]\ntools=['mine:number']",
-            "[assistants.a] in rightseat.toml: tools: mine:number is",
-        ),
+        ("[assistants.a]\ntools=['mine:number']", "[assistants.a] in rightseat.toml: tools: mine:number is"),
         ("[models.x]\nspec='openia:y'", "[models.x] in rightseat.toml: There is no model called 'openia'."),
         ("[models.x]\nspec='openai:y'\nbase_ulr='z'", "'base_ulr'"),
     ],

@@ -82,9 +82,7 @@ class StreamingResponse:
             raise self._errors.invalid_response("not HTTP") from error
         except IncompleteResponse as error:
             raise (
-                self._errors.idle_timeout(self._timeout)
-                if self._timed_out
-                else self._errors.connection_refused()
+                self._errors.idle_timeout(self._timeout) if self._timed_out else self._errors.connection_refused()
             ) from error
 
     def __aiter__(self) -> AsyncIterator[bytes]:
@@ -99,9 +97,7 @@ class StreamingResponse:
             return data
         if response.complete:
             raise StopAsyncIteration
-        raise (
-            self._errors.idle_timeout(self._timeout) if self._timed_out else self._errors.incomplete_stream()
-        )
+        raise (self._errors.idle_timeout(self._timeout) if self._timed_out else self._errors.incomplete_stream())
 
     def close(self) -> None:
         self._timer.cancel()
@@ -127,22 +123,14 @@ class StreamingResponse:
 
 
 JSON_LIMIT = 64 << 20
-
-
 _ERROR_BODY_LIMIT = 64 << 10
-
-
 _ERROR_BODY_SECONDS = 2.0
-
-
 _PATH_SEGMENT = re.compile(r"[\w.~:@+\-]{1,300}", re.ASCII)
-
 
 # Headers of a connection, which must not be forwarded.
 _CONNECTION_HEADERS = frozenset(
     ("host", "content-length", "transfer-encoding", "connection", "te", "upgrade", "expect")
 )
-
 
 log = logging.getLogger(__name__)
 
@@ -167,9 +155,7 @@ class AgentClient:
         self._headers = {"User-Agent": "rightseat", **headers}
         for key, value in self._headers.items():
             if not is_valid_header(key, value):
-                raise ConfigError(
-                    f"Agent {name!r}: the header {key!r} has a character that HTTP does not take."
-                )
+                raise ConfigError(f"Agent {name!r}: the header {key!r} has a character that HTTP does not take.")
         self._hook = hook
         self._connect_timeout = connect_timeout
         self._timeout = timeout
@@ -239,9 +225,7 @@ class AgentClient:
         try:
             data = b"" if body is None else msgspec.json.encode(body)
         except UnicodeEncodeError as error:
-            raise CallerError(
-                "The request contains half a character (a lone surrogate): send valid text."
-            ) from error
+            raise CallerError("The request contains half a character (a lone surrogate): send valid text.") from error
         head = format_request_head(method, url, await self._build_headers(method, url, turn, owner, headers))
         request_sent = False
 
@@ -264,9 +248,7 @@ class AgentClient:
         for part in path:
             # Percent-encoding does not help: servers decode %2F before routing.
             if not _PATH_SEGMENT.fullmatch(part) or part.strip(".") == "":
-                raise CallerError(
-                    "An id has characters that it cannot have: letters, digits and _ . : - only."
-                )
+                raise CallerError("An id has characters that it cannot have: letters, digits and _ . : - only.")
         return self._base.joinpath(*path).with_query({**self._base.query, **query})
 
     async def _build_headers(
@@ -274,9 +256,7 @@ class AgentClient:
     ) -> dict[str, str]:
         client_headers = turn.headers if turn else {}
         forwarded = {
-            k: v
-            for k, v in client_headers.items()
-            if k.lower() not in _CONNECTION_HEADERS and is_valid_header(k, v)
+            k: v for k, v in client_headers.items() if k.lower() not in _CONNECTION_HEADERS and is_valid_header(k, v)
         }
         fixed = {"Content-Type": "application/json", "Accept": "application/json", **headers}
         # Identity only: compression allows decompression bombs and delays a stream.
@@ -294,12 +274,8 @@ class AgentClient:
     def _check_hook_headers(self, headers: object) -> dict[str, str]:
         if headers is None:
             return {}
-        if not isinstance(headers, Mapping) or not all(
-            is_valid_header(key, value) for key, value in headers.items()
-        ):
-            raise Misused(
-                f"Agent {self._name!r}: on_before_request must return headers: a dict of plain strings."
-            )
+        if not isinstance(headers, Mapping) or not all(is_valid_header(key, value) for key, value in headers.items()):
+            raise Misused(f"Agent {self._name!r}: on_before_request must return headers: a dict of plain strings.")
         return {key: value for key, value in headers.items() if key.lower() not in _CONNECTION_HEADERS}
 
     async def _connect_and_send(self, head: bytes, body: bytes) -> Response:

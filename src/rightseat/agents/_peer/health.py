@@ -21,13 +21,7 @@ class HealthMonitor:
     """Runs `probe`, which raises a RightseatError if the peer is down. A healthy peer is probed again every
     `interval` seconds, or never if that is None. `down` holds the error message, or is empty."""
 
-    def __init__(
-        self,
-        name: str,
-        probe: Callable[[], Awaitable[None]],
-        *,
-        interval: float | None = None,
-    ) -> None:
+    def __init__(self, name: str, probe: Callable[[], Awaitable[None]], *, interval: float | None = None) -> None:
         self.down = ""
         self._name = name
         self._probe = probe

@@ -9,13 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.agents._peer.client import (
-    AgentClient,
-    AgentOptions,
-    StreamingResponse,
-    make_client,
-    parse_options,
-)
+from rightseat.agents._peer.client import AgentClient, AgentOptions, StreamingResponse, make_client, parse_options
 from rightseat.agents._peer.health import HealthMonitor
 from rightseat.agents.agui.event_mapper import AGUIEventMapper
 from rightseat.agents.agui.interrupts import PendingInterrupts, thread_of_interrupt
@@ -48,9 +42,7 @@ _RAW_PREFIXES = (b'{"type":"RAW"', b'{"type": "RAW"')
 class AguiAgent:
     can_ask = True
 
-    def __init__(
-        self, name: str, client: AgentClient, health: HealthMonitor, *, title: str, description: str
-    ) -> None:
+    def __init__(self, name: str, client: AgentClient, health: HealthMonitor, *, title: str, description: str) -> None:
         self.name = name
         self.title = title
         self.description = description
@@ -71,14 +63,10 @@ class AguiAgent:
 
     async def __call__(self, turn: Turn, /) -> AsyncIterator[Event]:
         if turn.depth > MAX_AGENT_DEPTH:
-            raise CallerError(
-                f"Assistants call each other more than {MAX_AGENT_DEPTH} deep. Break the circle."
-            )
+            raise CallerError(f"Assistants call each other more than {MAX_AGENT_DEPTH} deep. Break the circle.")
         thread, turn = self._interrupts.resolve_turn(turn)
         ids = assign_message_ids(turn, thread, self._result_ids)
-        mapper = AGUIEventMapper(
-            turn, thread, [*ids, *self._interrupts.earlier_message_ids(turn)], self._client.errors
-        )
+        mapper = AGUIEventMapper(turn, thread, [*ids, *self._interrupts.earlier_message_ids(turn)], self._client.errors)
         self._interrupts.mark_answered(turn)
         done = False
         try:
@@ -98,9 +86,7 @@ class AguiAgent:
         for event in final_events:
             yield event
 
-    async def _stream_events(
-        self, turn: Turn, mapper: AGUIEventMapper, ids: list[str]
-    ) -> AsyncIterator[Event]:
+    async def _stream_events(self, turn: Turn, mapper: AGUIEventMapper, ids: list[str]) -> AsyncIterator[Event]:
         reader = SseParser(EVENT_LIMIT)
         async with await self._open_stream(turn, mapper.thread, ids) as response:
             self._check_content_type(response)
@@ -121,9 +107,7 @@ class AguiAgent:
         self._health.mark_up()
         return response
 
-    async def _post_run(
-        self, turn: Turn, thread: uuid.UUID, ids: list[str], legacy: bool
-    ) -> StreamingResponse:
+    async def _post_run(self, turn: Turn, thread: uuid.UUID, ids: list[str], legacy: bool) -> StreamingResponse:
         try:
             return await self._client.open_stream(
                 "POST", (), build_run_input(turn, thread, ids, legacy=legacy), turn=turn

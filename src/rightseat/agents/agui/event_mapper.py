@@ -64,9 +64,7 @@ def strip_messages(state: Any) -> Any:
         return state
     if not all("role" in item or "type" in item for item in messages):
         return state
-    return {
-        key: value for key, value in state.items() if key not in ("messages", "tools", "copilotkit", "ag-ui")
-    }
+    return {key: value for key, value in state.items() if key not in ("messages", "tools", "copilotkit", "ag-ui")}
 
 
 def content_to_text(content: Any) -> str:
@@ -128,11 +126,8 @@ class StatePrediction:
 
 AGUIEvent = dict[str, Any]
 
-
 # Event types that do not end a chunked message.
 _NON_CLOSING_TYPES = ("RAW", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "REASONING_ENCRYPTED_VALUE")
-
-
 _DEFAULT_REASONING_ID = "reasoning"
 
 
@@ -261,9 +256,7 @@ class AGUIEventMapper:
         return [*self.prediction.ensure_state(), StateDelta(patch)]
 
     def on_activity(self, event: AGUIEvent) -> list[Event]:
-        content = {
-            key: event[key] for key in ("messageId", "activityType", "content", "patch") if key in event
-        }
+        content = {key: event[key] for key in ("messageId", "activityType", "content", "patch") if key in event}
         return [Custom("activity", content)]
 
     def on_subagent_start(self, event: AGUIEvent) -> list[Event]:
@@ -323,17 +316,11 @@ class AGUIEventMapper:
         events = [*self.end_chunks(""), *self.items.close({question.call or "" for question in interrupts})]
         # pendingToolCallIds is ignored: it lists these calls, or calls that nobody here can run.
         pending = self.items.pending_call_ids
-        reason: RunFinishReason = (
-            "interrupt" if interrupts else "calls" if pending else self.read_finish_reason()
-        )
+        reason: RunFinishReason = "interrupt" if interrupts else "calls" if pending else self.read_finish_reason()
         if any(call.open for call in self.items.calls.values()):
             raise self.errors.invalid_response("a call with half of its arguments")
         self.interrupt_ids = [question.id for question in interrupts]
-        return [
-            *events,
-            *interrupts,
-            RunFinished(reason, parse_usage(self.finish_event.get("usage")), pending),
-        ]
+        return [*events, *interrupts, RunFinished(reason, parse_usage(self.finish_event.get("usage")), pending)]
 
     def read_finish_reason(self) -> RunFinishReason:
         match self.finish_event:

@@ -26,8 +26,6 @@ from rightseat.types.tools import APPROVAL_SCHEMA, TEXT_SCHEMA
 from rightseat.types.turn import InterruptAnswer, Owner, Turn
 
 _INTERRUPT_ID = re.compile(r"agui-([0-9a-f]{32})-([01])-(.{1,300})", re.DOTALL)
-
-
 CANCELLED = {"cancelled": True}
 
 
@@ -36,8 +34,6 @@ CANCELLED = {"cancelled": True}
 
 # Keys of an interrupt's value that may hold the question.
 _TEXT_KEYS = ("message", "question", "prompt", "text", "title")
-
-
 _APPROVAL_REASONS = ("confirmation", "tool_call", "approval", "confirm")
 
 
@@ -83,22 +79,16 @@ def interrupt_from_outcome(item: Any, thread: uuid.UUID) -> Interrupt | None:
 def interrupt_from_custom(value: Any, thread: uuid.UUID) -> Interrupt:
     """Convert the value of a legacy CUSTOM event, which has no reliable id: one is generated."""
     content = decode_json_or_text(value) if isinstance(value, str) else value
-    schema = (
-        content.get("responseSchema") or content.get("response_schema") if isinstance(content, dict) else None
-    )
+    schema = content.get("responseSchema") or content.get("response_schema") if isinstance(content, dict) else None
     reason = content.get("reason") if isinstance(content, dict) else None
     kind, answer_schema = select_answer_form(schema, reason in _APPROVAL_REASONS)
     message = extract_question_text(content) or (
         value if isinstance(value, str) else msgspec.json.encode(value).decode()
     )
-    return Interrupt(
-        f"agui-{thread.hex}-0-{secrets.token_hex(8)}", kind, message, answer_schema, value=content
-    )
+    return Interrupt(f"agui-{thread.hex}-0-{secrets.token_hex(8)}", kind, message, answer_schema, value=content)
 
 
-def select_answer_form(
-    schema: Any, approval: bool
-) -> tuple[Literal["ask", "confirm", "form"], dict[str, Any]]:
+def select_answer_form(schema: Any, approval: bool) -> tuple[Literal["ask", "confirm", "form"], dict[str, Any]]:
     """Return the interrupt kind (text, confirmation or form) and the answer's schema."""
     if not isinstance(schema, dict) or not schema:
         return ("confirm", APPROVAL_SCHEMA) if approval else ("ask", TEXT_SCHEMA)
@@ -127,9 +117,7 @@ def parse_timestamp(text: Any) -> float | None:
 def build_resume(answers: tuple[InterruptAnswer, ...]) -> list[dict[str, Any]]:
     """Build `resume` from the answers to protocol 1.0 interrupts."""
     resumable = [
-        (answer, at)
-        for answer in answers
-        if (at := parse_interrupt_id(answer.interrupt)) and not at.is_legacy
+        (answer, at) for answer in answers if (at := parse_interrupt_id(answer.interrupt)) and not at.is_legacy
     ]
     return [
         {"interruptId": at.id, "status": "cancelled"}
@@ -182,14 +170,8 @@ def _digest(*parts: str) -> bytes:
 
 # How many open interrupts (with their history) and answered ones are remembered.
 _MAX_OPEN = 200
-
-
 _MAX_ANSWERED = 5000
-
-
 GONE = "This question was answered before, or it has expired. Please ask again."
-
-
 ThreadLookup = Callable[[str], uuid.UUID | None]
 
 
@@ -206,9 +188,7 @@ class PendingInterrupts:
         """Return the peer's thread of a turn, and the turn with the messages that the peer needs again.
         Raises ContinuationGone if an answered interrupt has another owner or is not open."""
         thread = make_peer_thread_id(turn.owner, turn.thread)
-        turn = replace(
-            turn, answers=tuple(self._with_interrupt_id(answer, thread) for answer in turn.answers)
-        )
+        turn = replace(turn, answers=tuple(self._with_interrupt_id(answer, thread) for answer in turn.answers))
         for answer in turn.answers:
             interrupt_thread = self._thread_of(answer.interrupt)
             if (

@@ -133,10 +133,7 @@ class OpenItems:
             # The client must not run a truncated call. A call of the peer itself is passed on as it is.
             return []
         call.open = False
-        return [
-            *([CallArgs(call.id, "{}")] if call.lost_start or not call.arguments else []),
-            CallEnd(call.id),
-        ]
+        return [*([CallArgs(call.id, "{}")] if call.lost_start or not call.arguments else []), CallEnd(call.id)]
 
     def complete_arguments(self, id: str, arguments: str) -> list[Event]:
         """Set the complete arguments of a call that waits for them, and end it."""
@@ -160,9 +157,7 @@ class OpenItems:
     @property
     def messages(self) -> list[Message]:
         """The run's texts, calls and results as a client would post them again."""
-        messages = {
-            id: text_message("assistant", "".join(words), id=id) for id, words in self.text_parts.items()
-        }
+        messages = {id: text_message("assistant", "".join(words), id=id) for id, words in self.text_parts.items()}
         results: dict[str, list[Message]] = {}
         for call in self.calls.values():
             before = messages.get(call.message) or Message("assistant", id=call.message)
@@ -282,9 +277,7 @@ class UnstreamedOutput:
 
     def was_posted(self, text: str) -> bool:
         """Whether the client posted this text. A text-only client appends the question to it."""
-        return text in self.posted_texts or (
-            self.is_resume and any(text in posted for posted in self.posted_texts)
-        )
+        return text in self.posted_texts or (self.is_resume and any(text in posted for posted in self.posted_texts))
 
     def add_call(self, message: str, call: Any) -> list[Event]:
         match call:
@@ -298,11 +291,7 @@ class UnstreamedOutput:
     def add_complete_call(self, id: str, tool: str, arguments: str, message: str) -> list[Event]:
         self.emitted_ids.add(id)
         start_events = self.items.start_call(id, tool, message)
-        return [
-            *start_events,
-            *self.items.append_arguments(id, arguments),
-            *self.items.end_call(id, force=True),
-        ]
+        return [*start_events, *self.items.append_arguments(id, arguments), *self.items.end_call(id, force=True)]
 
     def on_emitted_message(self, value: Any) -> list[Event]:
         match value:

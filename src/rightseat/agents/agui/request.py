@@ -80,8 +80,7 @@ def build_run_input(turn: Turn, thread: uuid.UUID, ids: list[str], *, legacy: bo
         "runId": turn.run,
         "state": {} if turn.state is None else turn.state,
         "messages": [
-            format_message(replace(message, id=id), id)
-            for message, id in zip(turn.messages, ids, strict=True)
+            format_message(replace(message, id=id), id) for message, id in zip(turn.messages, ids, strict=True)
         ],
         "tools": [
             {"name": tool.name, "description": tool.description, "parameters": tool.parameters}

@@ -26,9 +26,7 @@ from rightseat.types.turn import MAX_AGENT_DEPTH, InterruptAnswer, Owner, Turn
 FlatMessage = dict[str, Any]
 
 
-def build_execute_body(
-    name: str, turn: Turn, thread: uuid.UUID, ids: list[str], node: str | None
-) -> dict[str, Any]:
+def build_execute_body(name: str, turn: Turn, thread: uuid.UUID, ids: list[str], node: str | None) -> dict[str, Any]:
     """Build the request body. `node` is where the agent stopped, if it is to resume there."""
     return {
         "name": name,
@@ -65,11 +63,7 @@ def flatten_messages(turn: Turn, ids: list[str]) -> Iterator[FlatMessage]:
     for message, id in zip(turn.messages, ids, strict=True):
         if message.role == "tool":
             call = message.call_id or ""
-            fields: FlatMessage = {
-                "actionExecutionId": call,
-                "actionName": names.get(call, ""),
-                "result": message.text,
-            }
+            fields: FlatMessage = {"actionExecutionId": call, "actionName": names.get(call, ""), "result": message.text}
             yield {"id": id, "type": "ResultMessage", **fields}
             continue
         if message.text or not message.calls:
@@ -125,8 +119,6 @@ class DialectProbe(Struct, frozen=True):
 
 
 LineMapper = LangGraphLineMapper | RuntimeLineMapper
-
-
 _decode_probe = msgspec.json.Decoder(DialectProbe).decode
 
 
@@ -159,23 +151,17 @@ class CopilotKitAgent:
 
     async def get_thread_state(self, owner: Owner, thread: str, /) -> AgentThreadState | None:
         query = {"name": self.name, "threadId": str(make_peer_thread_id(owner, thread)), "properties": {}}
-        response = await self._client.request_json(
-            "POST", ("agents", "state"), query, owner=owner, missing_ok=True
-        )
+        response = await self._client.request_json("POST", ("agents", "state"), query, owner=owner, missing_ok=True)
         if not isinstance(response, dict) or not response.get("threadExists"):
             return None
         return AgentThreadState(response.get("state"), parse_state_messages(response.get("messages")))
 
     async def __call__(self, turn: Turn, /) -> AsyncIterator[Event]:
         if turn.depth > MAX_AGENT_DEPTH:
-            raise CallerError(
-                f"Assistants call each other more than {MAX_AGENT_DEPTH} deep. Break the circle."
-            )
+            raise CallerError(f"Assistants call each other more than {MAX_AGENT_DEPTH} deep. Break the circle.")
         await self._health.recheck_if_down()
         if self.name not in (known := self._list_agents()):
-            raise AgentNotFound(
-                f"The endpoint has no agent {self.name!r}. Those that exist: {', '.join(known)}"
-            )
+            raise AgentNotFound(f"The endpoint has no agent {self.name!r}. Those that exist: {', '.join(known)}")
         thread, turn = self._interrupts.resolve_turn(turn)
         ids = assign_message_ids(turn, thread, self._result_ids)
         self._interrupts.mark_answered(turn)
@@ -195,9 +181,7 @@ class CopilotKitAgent:
             if not done:
                 self._interrupts.reopen(turn)
         self._remember_node(thread, mapper.node)
-        self._interrupts.finish_turn(
-            turn, thread, [event.id for event in final_events if isinstance(event, Interrupt)]
-        )
+        self._interrupts.finish_turn(turn, thread, [event.id for event in final_events if isinstance(event, Interrupt)])
         self._result_ids.add(thread, mapper.result_message_ids)
         for event in final_events:
             yield event

@@ -24,11 +24,7 @@ from rightseat.types.events import Event
 from rightseat.types.tools import Pause, Result, Tool, ToolContext, error_result
 
 log = logging.getLogger(__name__)
-
-
 _ACTION_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-
-
 _JSON_TYPES = ("string", "number", "boolean", "object")
 
 
@@ -51,9 +47,7 @@ def make_action_tool(name: str, description: str, parameters: Any, client: Agent
         try:
             response = await client.request_json("POST", path, body, turn=ctx.turn, idempotent=False)
         except UpstreamRejected:
-            yield error_result(
-                "tool_failed", f"The endpoint does not take this call of {name}, or has it no more."
-            )
+            yield error_result("tool_failed", f"The endpoint does not take this call of {name}, or has it no more.")
         except RightseatError as error:
             yield error_result("tool_failed", error.message)
         else:

@@ -66,11 +66,7 @@ class SerializedChunk(Struct, frozen=True):
 
 
 _decode_state_sync = msgspec.json.Decoder(StateSyncLine).decode
-
-
 _decode_interrupt = msgspec.json.Decoder(InterruptLine).decode
-
-
 _decode_chunk = msgspec.json.Decoder(SerializedChunk).decode
 
 
@@ -170,10 +166,7 @@ _AGUI_EVENTS: dict[str, tuple[str, dict[str, str]]] = {
     "TextMessageStart": ("TEXT_MESSAGE_START", {}),
     "TextMessageContent": ("TEXT_MESSAGE_CONTENT", {"content": "delta"}),
     "TextMessageEnd": ("TEXT_MESSAGE_END", {}),
-    "ActionExecutionStart": (
-        "TOOL_CALL_START",
-        {"actionExecutionId": "toolCallId", "actionName": "toolCallName"},
-    ),
+    "ActionExecutionStart": ("TOOL_CALL_START", {"actionExecutionId": "toolCallId", "actionName": "toolCallName"}),
     "ActionExecutionArgs": ("TOOL_CALL_ARGS", {"actionExecutionId": "toolCallId", "args": "delta"}),
     "ActionExecutionEnd": ("TOOL_CALL_END", {"actionExecutionId": "toolCallId"}),
     "ActionExecutionResult": ("TOOL_CALL_RESULT", {"actionExecutionId": "toolCallId", "result": "content"}),

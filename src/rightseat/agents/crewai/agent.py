@@ -28,7 +28,6 @@ from rightseat.types.turn import Owner, Turn
 
 PROGRAM = Path(__file__).with_name("program.py")
 
-
 # No telemetry, and no downloads at start.
 QUIET_ENVIRONMENT = {
     "OTEL_SDK_DISABLED": "true",

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import functools
 import hmac
 import importlib
-import importlib.util
 import json
 import os
 import queue
@@ -24,14 +22,10 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 JSONObject = dict[str, Any]
-
-
 MAX_BODY = 64 << 20
-
 
 # Seconds between checks for a disconnected caller while no event comes.
 POLL_SECONDS = 0.25
@@ -39,19 +33,6 @@ POLL_SECONDS = 0.25
 
 class RunCancelled(BaseException):
     """Unwinds a run whose caller disconnected. A BaseException, so that no `except Exception` handles it."""
-
-
-@functools.cache
-def beside(name: str) -> Any:
-    """Load a module of this folder, which is not on sys.path so that it shadows none of the crew's."""
-    spec = importlib.util.spec_from_file_location(
-        f"_rightseat_{name}", Path(__file__).with_name(f"{name}.py")
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 # ---- The run. ----
@@ -109,7 +90,7 @@ def run_crew(target: Any, run_input: JSONObject, emit: Callable[[JSONObject], No
     context = importlib.import_module("crewai.events.stream_context")
     ids = {"threadId": str(run_input.get("threadId") or ""), "runId": str(run_input.get("runId") or "")}
     emit({"type": "RUN_STARTED", **ids, "protocolVersion": "1.0"})
-    mapper = beside("telling").CrewEventMapper(emit)
+    mapper = CrewEventMapper(emit)
     runnable = make_runnable(target)
     for agent in getattr(runnable, "agents", ()):
         if hasattr(getattr(agent, "llm", None), "stream"):
@@ -127,7 +108,7 @@ def format_result(result: Any) -> str:
     raw = getattr(result, "raw", result)
     if raw is None or isinstance(raw, str):
         return raw or ""
-    return json.dumps(beside("telling").to_json_value(raw), ensure_ascii=False, default=str)
+    return json.dumps(to_json_value(raw), ensure_ascii=False, default=str)
 
 
 def list_usage(result: Any) -> list[JSONObject]:
@@ -264,10 +245,6 @@ def main(spec: str) -> None:
         server.serve_forever()
 
 
-if __name__ == "__main__":
-    main(sys.argv[1])
-
-
 AGUIEventDict = dict[str, Any]
 
 
@@ -293,9 +270,7 @@ class ReActTextSplitter:
             if any(sign.startswith(start) for sign in self.REASONING_PREFIXES if len(start) < len(sign)):
                 return
             self.mode = "thought" if start.startswith(self.REASONING_PREFIXES) else "text"
-            self.buffer = (
-                start.removeprefix(self.REASONING_PREFIXES[0]).lstrip() if self.mode == "thought" else start
-            )
+            self.buffer = start.removeprefix(self.REASONING_PREFIXES[0]).lstrip() if self.mode == "thought" else start
         if self.mode == "thought":
             self.split_reasoning()
         if self.mode == "text":
@@ -309,9 +284,7 @@ class ReActTextSplitter:
             return
         # The end of the buffer may be the beginning of the marker.
         ends = (
-            size
-            for size in range(len(self.FINAL_ANSWER) - 1, 0, -1)
-            if self.buffer.endswith(self.FINAL_ANSWER[:size])
+            size for size in range(len(self.FINAL_ANSWER) - 1, 0, -1) if self.buffer.endswith(self.FINAL_ANSWER[:size])
         )
         ready = len(self.buffer) - next(ends, 0)
         self.emit_reasoning(self.buffer[:ready])
@@ -451,3 +424,7 @@ def to_json_value(value: Any) -> Any:
     dump = getattr(value, "model_dump", None)
     dumped = dump(mode="json") if dump is not None else value
     return json.loads(json.dumps(dumped, default=str))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

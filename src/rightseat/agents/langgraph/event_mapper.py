@@ -11,12 +11,7 @@ import msgspec
 
 from rightseat.agents._peer.errors import PeerErrors
 from rightseat.agents.langgraph import wire
-from rightseat.agents.langgraph.interrupts import (
-    GraphInterrupt,
-    format_question,
-    parse_interrupts,
-    to_interrupt_event,
-)
+from rightseat.agents.langgraph.interrupts import GraphInterrupt, format_question, parse_interrupts, to_interrupt_event
 from rightseat.agents.langgraph.model_outputs import ModelOutput, ModelOutputs
 from rightseat.agents.langgraph.wire import LangChainEvent
 from rightseat.errors import RightseatError
@@ -33,11 +28,7 @@ from rightseat.types.events import (
 )
 
 _CONTENT_KEY = b'"content":'
-
-
 _decode_string = msgspec.json.Decoder(str).decode
-
-
 _encode = msgspec.json.encode
 
 
@@ -79,8 +70,6 @@ class LangGraphDeltaFastPath:
 
 # Messages have their own events; the other keys are the client's own input.
 HIDDEN_KEYS = frozenset(("messages", "copilotkit", "tools", "ag-ui", "__interrupt__"))
-
-
 _NEVER_EMITTED = object()
 
 
@@ -103,11 +92,7 @@ class GraphStateTracker:
         if not isinstance(state, Mapping):
             return {}
         output_keys = self.output_keys
-        return {
-            k: v
-            for k, v in state.items()
-            if k not in HIDDEN_KEYS and (output_keys is None or k in output_keys)
-        }
+        return {k: v for k, v in state.items() if k not in HIDDEN_KEYS and (output_keys is None or k in output_keys)}
 
     def on_node_start(self, event: LangChainEvent) -> Iterator[Event]:
         if event.name and (self.stream_subgraphs or not event.metadata.is_nested):
@@ -212,9 +197,7 @@ class LangGraphEventMapper:
                 case "error":
                     raise self.make_error(wire.decode_json(data))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, AttributeError) as error:
-            raise self.errors.invalid_response(
-                f"an event {event[:20]!r} that is none of LangGraph's"
-            ) from error
+            raise self.errors.invalid_response(f"an event {event[:20]!r} that is none of LangGraph's") from error
         return ()
 
     def make_error(self, data: Any) -> RightseatError:
@@ -308,9 +291,7 @@ class LangGraphEventMapper:
             for call in calls:
                 # A call to one of the page's tools asks; its result is the answer.
                 self.outputs.client_tools |= {str(call.get("name"))}
-                yield from self.outputs.emit_call(
-                    call["id"], str(call.get("name")), call.get("args"), call["id"]
-                )
+                yield from self.outputs.emit_call(call["id"], str(call.get("name")), call.get("args"), call["id"])
             if item.is_copilotkit and self.asks_in_chat and not calls:
                 # The question is a chat text, and the next message is the answer.
                 yield from self.outputs.emit_text(f"question-{item.id}", format_question(item.question))

@@ -15,12 +15,7 @@ import msgspec
 
 from rightseat.agents._peer.errors import PeerErrors
 from rightseat.agents.langgraph.agent import Graph, GraphAgent
-from rightseat.agents.langgraph.request import (
-    GraphRunRequest,
-    GraphSchema,
-    GraphThreadState,
-    parse_thread_state,
-)
+from rightseat.agents.langgraph.request import GraphRunRequest, GraphSchema, GraphThreadState, parse_thread_state
 from rightseat.agents.langgraph.server import STREAM_MODES, list_schema_keys
 from rightseat.agents.langgraph.wire import ServerSentEvent
 from rightseat.errors import ConfigError, Misused
@@ -29,11 +24,7 @@ from rightseat.types.tools import Tool
 from rightseat.types.turn import Owner, Turn
 
 # The data fields that the mapper reads; others hold whole inputs and are not encoded.
-_READ_FIELDS = {
-    "on_chat_model_stream": "chunk",
-    "on_chat_model_end": "output",
-    "on_tool_end": "output",
-}
+_READ_FIELDS = {"on_chat_model_stream": "chunk", "on_chat_model_end": "output", "on_tool_end": "output"}
 
 
 def to_plain_value(value: Any) -> Any:
@@ -84,9 +75,7 @@ class LocalGraph:
         """Do nothing: the checkpointer creates a thread at its first run."""
 
     async def is_thread_owner(self, thread: uuid.UUID, turn: Turn, /) -> bool:
-        state = (
-            await self._graph.aget_state(self._build_config(thread, {})) if self._has_checkpointer else None
-        )
+        state = await self._graph.aget_state(self._build_config(thread, {})) if self._has_checkpointer else None
         return bool(state and state.metadata and state.metadata.get("rightseat_owner") == turn.owner.name)
 
     async def update_state(self, thread: uuid.UUID, request: GraphRunRequest, turn: Turn, /) -> None:
@@ -100,19 +89,11 @@ class LocalGraph:
         graph_input: Any = request.input
         if request.resume is not None:
             if not self._has_checkpointer:
-                raise Misused(
-                    "This graph has no checkpointer: compile it with one, so that it can be answered."
-                )
+                raise Misused("This graph has no checkpointer: compile it with one, so that it can be answered.")
             # Imported only here: rightseat itself does not depend on langgraph.
-            graph_input = importlib.import_module("langgraph.types").Command(
-                resume=to_resume_value(request.resume)
-            )
+            graph_input = importlib.import_module("langgraph.types").Command(resume=to_resume_value(request.resume))
         events = self._graph.astream_events(
-            graph_input,
-            config,
-            version="v2",
-            stream_mode=list(STREAM_MODES[1:]),
-            subgraphs=self.stream_subgraphs,
+            graph_input, config, version="v2", stream_mode=list(STREAM_MODES[1:]), subgraphs=self.stream_subgraphs
         )
         async with closing(events):
             async for event in events:
@@ -133,15 +114,10 @@ def to_server_sent_event(event: dict[str, Any]) -> ServerSentEvent:
             return ServerSentEvent("inside" if is_subgraph else str(chunk[-2]), encode_plain(chunk[-1]))
     part = _READ_FIELDS.get(kind)
     event_data = {part: data.get(part)} if part else data if kind == "on_custom_event" else None
-    metadata = {
-        k: v for k, v in event.get("metadata", {}).items() if k.startswith(("langgraph_", "copilotkit:"))
-    }
+    metadata = {k: v for k, v in event.get("metadata", {}).items() if k.startswith(("langgraph_", "copilotkit:"))}
     names = ("event", "name", "run_id", "tags", "parent_ids")
     return ServerSentEvent(
-        "events",
-        encode_plain(
-            {**{k: event[k] for k in names if k in event}, "metadata": metadata, "data": event_data}
-        ),
+        "events", encode_plain({**{k: event[k] for k in names if k in event}, "metadata": metadata, "data": event_data})
     )
 
 

@@ -38,9 +38,7 @@ class ModelOutputs:
     """Model outputs of one run. `client_tools` are the names of the client's tools, `known_ids` the ids of
     the thread's earlier messages, `open_calls` their calls without a result."""
 
-    def __init__(
-        self, client_tools: Collection[str], known_ids: Collection[str], open_calls: Collection[str]
-    ) -> None:
+    def __init__(self, client_tools: Collection[str], known_ids: Collection[str], open_calls: Collection[str]) -> None:
         self.client_tools = frozenset(client_tools)
         self.known_ids = set(known_ids)
         self.open_calls = set(open_calls)
@@ -118,9 +116,7 @@ class ModelOutputs:
             case {"tool_call_id": str(id)} if id in self.calls or id in self.open_calls:
                 if id not in self.answered_calls:
                     self.answered_calls.add(id)
-                    yield CallResult(
-                        id, content_to_text(message.get("content")), message.get("status") == "error"
-                    )
+                    yield CallResult(id, content_to_text(message.get("content")), message.get("status") == "error")
 
     def close(self) -> Iterator[Event]:
         """End all open outputs."""

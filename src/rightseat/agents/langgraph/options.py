@@ -64,9 +64,7 @@ def langgraph(name: str, options: Mapping[str, Any]) -> AgentSource:
     agent_fields: dict[str, Any] = {"title": parsed.title, "description": parsed.description, "config": setup}
     if parsed.graph is not None:
         graph = compile_graph(load_target(parsed.graph, "graph"), str(parsed.graph))
-        return LocalGraphSource(
-            name, LocalGraph(name, graph, stream_subgraphs=parsed.stream_subgraphs), **agent_fields
-        )
+        return LocalGraphSource(name, LocalGraph(name, graph, stream_subgraphs=parsed.stream_subgraphs), **agent_fields)
     client = AgentClient(
         name,
         parsed.url,
@@ -83,11 +81,8 @@ def langgraph(name: str, options: Mapping[str, Any]) -> AgentSource:
 def _check_options(parsed: LangGraphOptions, options: Mapping[str, Any]) -> None:
     if bool(parsed.url) == (parsed.graph is not None):
         raise ConfigError(
-            "A langgraph agent needs a url or a graph: the address of a server, or module:attribute.",
-            param="url",
+            "A langgraph agent needs a url or a graph: the address of a server, or module:attribute.", param="url"
         )
     for key in _SERVER_ONLY_KEYS if parsed.graph is not None else ():
         if key in options:
-            raise ConfigError(
-                f"A graph in this process is not asked over HTTP: it takes no {key}.", param=key
-            )
+            raise ConfigError(f"A graph in this process is not asked over HTTP: it takes no {key}.", param=key)

@@ -8,12 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from rightseat.agents.langgraph.interrupts import (
-    BREAKPOINT_PREFIX,
-    GraphInterrupt,
-    match_answers,
-    parse_interrupts,
-)
+from rightseat.agents.langgraph.interrupts import BREAKPOINT_PREFIX, GraphInterrupt, match_answers, parse_interrupts
 from rightseat.agents.langgraph.model_outputs import content_to_text
 from rightseat.agents.langgraph.wire import join_content_text
 from rightseat.errors import ContinuationGone
@@ -31,11 +26,7 @@ from rightseat.types.tools import is_approved
 from rightseat.types.turn import Turn
 
 _ROLES: dict[str, Role] = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system"}
-
-
 _TYPES = {"user": "human", "assistant": "ai", "tool": "tool"}
-
-
 LangChainMessage = dict[str, Any]
 
 
@@ -81,10 +72,7 @@ def to_content_block(part: MessagePart) -> LangChainMessage:
             return {"type": "image_url", "image_url": {"url": url} | ({"detail": detail} if detail else {})}
         case FileMessagePart():
             fields = {"filename": part.name, "file_data": part.data, "file_id": part.file_id}
-            return {
-                "type": "file",
-                "file": {key: value for key, value in fields.items() if value is not None},
-            }
+            return {"type": "file", "file": {key: value for key, value in fields.items() if value is not None}}
 
 
 def messages_from_state(values: Any) -> Iterator[Message]:
@@ -155,17 +143,13 @@ def is_new_message(
     return bool(message.text) or open_calls[message.call_id] in client_tools
 
 
-def build_removals(
-    posted: Sequence[Message], stored: list[LangChainMessage], has_new: bool
-) -> list[LangChainMessage]:
+def build_removals(posted: Sequence[Message], stored: list[LangChainMessage], has_new: bool) -> list[LangChainMessage]:
     """Remove all after the last common message, if that includes a user message which was not posted again,
     or if nothing is new and the last posted message is the user's (a regeneration)."""
     known = {(message.id, message.text if message.role == "user" else "") for message in posted}
     results = {message.call_id for message in posted if message.call_id}
     shared = [
-        n
-        for n, item in enumerate(stored)
-        if make_message_key(item) in known or item.get("tool_call_id") in results
+        n for n, item in enumerate(stored) if make_message_key(item) in known or item.get("tool_call_id") in results
     ]
     after = stored[shared[-1] + 1 :] if shared else stored
     dropped = any(item.get("type") == "human" for item in after)
@@ -181,16 +165,7 @@ def make_message_key(item: LangChainMessage) -> tuple[Any, str]:
 
 
 # With these keys a client could select another thread, user or checkpoint.
-_RESERVED_PREFIXES = (
-    "thread_id",
-    "run_id",
-    "user_id",
-    "graph_id",
-    "assistant_id",
-    "checkpoint",
-    "langgraph_",
-    "__",
-)
+_RESERVED_PREFIXES = ("thread_id", "run_id", "user_id", "graph_id", "assistant_id", "checkpoint", "langgraph_", "__")
 
 
 class GraphSchema(Struct, frozen=True):
@@ -255,9 +230,7 @@ def build_run_request(
         if not questions:
             return GraphRunRequest(config=settings, declined=not all(map(is_approved, answers.values())))
         # One interrupt takes the plain value; several take values by id.
-        return GraphRunRequest(
-            resume=next(iter(answers.values())) if len(questions) == 1 else answers, config=settings
-        )
+        return GraphRunRequest(resume=next(iter(answers.values())) if len(questions) == 1 else answers, config=settings)
     if questions and not any(item["type"] == "remove" for item in new):
         # The new messages answer the interrupt, unless history was edited.
         return GraphRunRequest(resume=new or "", config=settings)
@@ -285,10 +258,7 @@ def read_client_node(turn: Turn) -> str:
 def build_graph_input(turn: Turn, new: list[LangChainMessage], schema: GraphSchema) -> dict[str, Any]:
     """Build the graph's input: the client's state, new messages, and its tools under the keys that AG-UI
     (`tools`) and CopilotKit (`copilotkit`) graphs read."""
-    tools = [
-        {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-        for tool in turn.tools
-    ]
+    tools = [{"name": tool.name, "description": tool.description, "parameters": tool.parameters} for tool in turn.tools]
     context = [{"description": item.description, "value": item.value} for item in turn.context]
     state = turn.state if isinstance(turn.state, dict) else {}
     values = {**state, "messages": new, "tools": tools, "copilotkit": {"actions": tools, "context": context}}
@@ -299,9 +269,7 @@ def merge_config(turn: Turn, schema: GraphSchema, config: dict[str, Any]) -> dic
     """Merge the operator's configuration over the client's keys that the graph declares."""
     requested = turn.forwarded.config.get("configurable")
     theirs = requested if isinstance(requested, dict) else {}
-    allowed = {
-        k: v for k, v in theirs.items() if k in schema.settings and not k.startswith(_RESERVED_PREFIXES)
-    }
+    allowed = {k: v for k, v in theirs.items() if k in schema.settings and not k.startswith(_RESERVED_PREFIXES)}
     merged = {**allowed, **config.get("configurable", {})}
     return {**config, **({"configurable": merged} if merged else {})}
 

@@ -21,12 +21,7 @@ from rightseat.agents._peer.client import AgentClient, StreamingResponse
 from rightseat.agents._peer.errors import PeerErrors
 from rightseat.agents._peer.health import HealthMonitor
 from rightseat.agents.langgraph.agent import Graph, GraphAgent
-from rightseat.agents.langgraph.request import (
-    GraphRunRequest,
-    GraphSchema,
-    GraphThreadState,
-    parse_thread_state,
-)
+from rightseat.agents.langgraph.request import GraphRunRequest, GraphSchema, GraphThreadState, parse_thread_state
 from rightseat.agents.langgraph.wire import ServerSentEvent, ServerSentEventParser
 from rightseat.errors import (
     DiscoveryFailed,
@@ -41,26 +36,12 @@ from rightseat.types.tools import Tool
 from rightseat.types.turn import Owner, Turn
 
 STREAM_MODES = ("events", "values", "updates")
-
-
 PAGE_SIZE = 100
-
-
 MAX_ASSISTANTS = 1000
-
-
 MAX_REJOINS = 5
-
-
 _RUN_LOCATION = re.compile(r"/runs/([0-9a-f-]{36})$")
-
-
 _RUN_ID = re.compile(rb'"run_id": ?"([0-9a-f-]{36})"')
-
-
 _EVENT_ID = re.compile(r"[A-Za-z0-9_.:\-]{1,100}")
-
-
 log = logging.getLogger(__name__)
 
 
@@ -129,17 +110,13 @@ class LangGraphServer:
 
     async def is_thread_owner(self, thread: uuid.UUID, turn: Turn) -> bool:
         """Whether the thread was created for the turn's owner."""
-        thread_fields = await self.client.request_json(
-            "GET", ("threads", str(thread)), turn=turn, missing_ok=True
-        )
+        thread_fields = await self.client.request_json("GET", ("threads", str(thread)), turn=turn, missing_ok=True)
         metadata = thread_fields.get("metadata") if isinstance(thread_fields, dict) else None
         return isinstance(metadata, dict) and metadata.get("rightseat_owner") == hash_owner(turn.owner)
 
     async def update_state(self, thread: uuid.UUID, request: GraphRunRequest, turn: Turn) -> None:
         body = {"values": request.update, "as_node": request.node}
-        await self.client.request_json(
-            "POST", ("threads", str(thread), "state"), body, turn=turn, idempotent=False
-        )
+        await self.client.request_json("POST", ("threads", str(thread), "state"), body, turn=turn, idempotent=False)
 
     # Runs.
 
@@ -229,9 +206,7 @@ class LangGraphServer:
 
     async def _list_active_runs(self, path: tuple[str, ...], turn: Turn) -> list[str]:
         """List the thread's active runs, for a caller that left before it had the run's id."""
-        response = await self.client.request_json(
-            "GET", path, turn=turn, query={"limit": "10"}, missing_ok=True
-        )
+        response = await self.client.request_json("GET", path, turn=turn, query={"limit": "10"}, missing_ok=True)
         runs = [item for item in response if isinstance(item, dict)] if isinstance(response, list) else []
         return [str(item.get("run_id")) for item in runs if item.get("status") in ("pending", "running")]
 
@@ -281,9 +256,7 @@ def is_earlier_id(first: str, second: str) -> bool:
 def parse_assistant(item: Any) -> LangGraphAssistant | None:
     match item:
         case {"assistant_id": str(id), "graph_id": str(graph)}:
-            return LangGraphAssistant(
-                id, graph, str(item.get("name") or graph), str(item.get("description") or "")
-            )
+            return LangGraphAssistant(id, graph, str(item.get("name") or graph), str(item.get("description") or ""))
         case _:
             return None
 
@@ -343,9 +316,7 @@ class RemoteGraph:
     async def update_state(self, thread: uuid.UUID, request: GraphRunRequest, turn: Turn, /) -> None:
         await self.server.update_state(thread, request, turn)
 
-    def stream_run(
-        self, thread: uuid.UUID, request: GraphRunRequest, turn: Turn, /
-    ) -> AsyncIterator[ServerSentEvent]:
+    def stream_run(self, thread: uuid.UUID, request: GraphRunRequest, turn: Turn, /) -> AsyncIterator[ServerSentEvent]:
         return self.server.stream_run(self.assistant.id, thread, request, turn)
 
 
@@ -408,9 +379,7 @@ class LangGraphServerSource:
         self._mark_all_down(error.message)
         self._health.mark_down(error)
 
-    def _select_assistants(
-        self, assistants: list[LangGraphAssistant]
-    ) -> dict[str, LangGraphAssistant | None]:
+    def _select_assistants(self, assistants: list[LangGraphAssistant]) -> dict[str, LangGraphAssistant | None]:
         """Return the assistants by the names that clients use; None for a wanted but missing one."""
         if self.wanted:
             return {name: find_assistant(name, assistants) for name in self.wanted}
@@ -432,14 +401,10 @@ class LangGraphServerSource:
 
         return GraphAgent(name, find, title=self._title, description=self._description, config=self._config)
 
-    def _update_agent(
-        self, agent: GraphAgent, assistant: LangGraphAssistant | None, *, is_only_one: bool
-    ) -> None:
+    def _update_agent(self, agent: GraphAgent, assistant: LangGraphAssistant | None, *, is_only_one: bool) -> None:
         if assistant is None:
             self._graphs.pop(agent.name, None)
-            agent.unavailable_reason = (
-                f"The server of agent {self.name!r} has no assistant called {agent.name!r}."
-            )
+            agent.unavailable_reason = f"The server of agent {self.name!r} has no assistant called {agent.name!r}."
             return
         agent.unavailable_reason = ""
         agent.title = self._title if is_only_one else assistant.name

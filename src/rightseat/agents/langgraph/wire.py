@@ -10,8 +10,6 @@ from msgspec import Raw, Struct, field
 from rightseat.agents._peer.errors import PeerErrors
 
 STEP_TAG_PREFIX = "graph:step"
-
-
 SILENT_TAGS = ("langsmith:nostream", "nostream")
 
 
@@ -34,9 +32,7 @@ class LangGraphMetadata(Struct, frozen=True):
         if isinstance(self.emit_tool_calls, list):
             return tool in self.emit_tool_calls
         return (
-            tool == self.emit_tool_calls
-            if isinstance(self.emit_tool_calls, str)
-            else self.emit_tool_calls is not False
+            tool == self.emit_tool_calls if isinstance(self.emit_tool_calls, str) else self.emit_tool_calls is not False
         )
 
     @property
@@ -47,9 +43,7 @@ class LangGraphMetadata(Struct, frozen=True):
             match item:
                 case {"state_key": str(key), "tool": str(tool)}:
                     argument = item.get("tool_argument")
-                    predictions[tool] = PredictedStateKey(
-                        key, argument if isinstance(argument, str) else None
-                    )
+                    predictions[tool] = PredictedStateKey(key, argument if isinstance(argument, str) else None)
         return predictions
 
 
@@ -101,14 +95,8 @@ class EndEventData(Struct, frozen=True):
 
 
 decode_event = msgspec.json.Decoder(LangChainEvent).decode
-
-
 decode_stream_data = msgspec.json.Decoder(ModelStreamData).decode
-
-
 decode_end_data = msgspec.json.Decoder(EndEventData).decode
-
-
 decode_json = msgspec.json.Decoder().decode
 
 

@@ -120,14 +120,10 @@ async def check_widget_question(caller: OpenBBPage, url: str, *, old: bool) -> A
                 yield judge_round_trips(what, len(posted) - 1, join_text(frames))
             return
         if unknown_widgets := list(find_unknown_widgets(call, old=old)):
-            yield broken(
-                what, f"asks for {unknown_widgets[0]!r}, which is not on the dashboard", "name a given widget"
-            )
+            yield broken(what, f"asks for {unknown_widgets[0]!r}, which is not on the dashboard", "name a given widget")
             return
         chat.answer_call(call)
-    yield broken(
-        what, f"no answer after {MAX_ROUND_TRIPS} calls", "end a turn that repeats its calls with words"
-    )
+    yield broken(what, f"no answer after {MAX_ROUND_TRIPS} calls", "end a turn that repeats its calls with words")
 
 
 def judge_round_trips(what: str, trips: int, text: str) -> CheckResult:
@@ -143,9 +139,7 @@ async def check_tolerance(caller: OpenBBPage, url: str) -> AsyncIterator[CheckRe
     what = "openbb: loose request"
     try:
         _, wrong = check_reply(await caller.post(url, make_loose_request()), old=False)
-        for line in report_faults(
-            what, (fault for fault in wrong if fault.enforced), "null, forms and new fields"
-        ):
+        for line in report_faults(what, (fault for fault in wrong if fault.enforced), "null, forms and new fields"):
             yield line
         empty = await caller.post(url, {"messages": []})
     except Unreachable as error:

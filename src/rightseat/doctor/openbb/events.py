@@ -12,11 +12,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from rightseat.doctor.result import Fault, find_type_error
 
 LINE_END = re.compile(r"\r\n|\n|\r")
-
-
 EVENT_FORMAT_FIX = "write `event: NAME` and `data: {…}` for each event, and a blank line after it"
-
-
 JSON_DATA_FIX = "write every event's data as one line of JSON; leave out [DONE]"
 
 
@@ -41,9 +37,7 @@ def parse_stream(body: bytes) -> tuple[list[ReceivedEvent], list[Fault]]:
             continue
         try:
             # Accept lone surrogates, as JavaScript does.
-            frames.append(
-                ReceivedEvent(event.name, json.loads("\n".join(event.data), parse_constant=reject_constant))
-            )
+            frames.append(ReceivedEvent(event.name, json.loads("\n".join(event.data), parse_constant=reject_constant)))
         except (ValueError, RecursionError):
             excerpt = "\n".join(event.data)[:60]
             faults.append(Fault(f"data that is no JSON ends the person's turn: {excerpt!r}", JSON_DATA_FIX))
@@ -185,14 +179,11 @@ FUNCTION_ARGUMENTS: dict[str, Any] = {
     "save_skill": SaveSkillArguments,
 }
 
-
 LEGACY_FUNCTION_ARGUMENTS: dict[str, Any] = {GET_WIDGET_DATA: LegacyWidgetArguments}
-
 
 EXTRA_STATE_FIX = (
     'send e.g. "extra_state": {"copilot_function_call_arguments": {"widget_queries": [{"widget_uuid": …}]}}'
 )
-
 
 MISSING_EXTRA_STATE = Fault(
     "without extra_state the client deletes the call and its result, and asks the same again", EXTRA_STATE_FIX
@@ -220,11 +211,7 @@ def explain_arguments(function: str, *, old: bool) -> str:
 
 
 CALL_EVENT = "copilotFunctionCall"
-
-
 CHUNK_EVENT = "copilotMessageChunk"
-
-
 NonEmptyStr = Annotated[str, Meta(min_length=1)]
 
 
@@ -320,8 +307,7 @@ EVENT_EXAMPLES = {
     "copilotStatusUpdate": '{"eventType": "INFO", WARNING or ERROR, "message": "…", "group": "reasoning"}',
     "copilotMessageArtifact": '{"type": "table", "name": "…", "description": "…", "uuid": "…", '
     '"content": [{…}]}; a chart has "chart_params": {"chartType": "line", "xKey": "…", "yKey": ["…"]} too',
-    "copilotCitationCollection": '{"citations": [{"id": "…", "source_info": {"type": "widget", '
-    '"metadata": {…}}}]}',
+    "copilotCitationCollection": '{"citations": [{"id": "…", "source_info": {"type": "widget", "metadata": {…}}}]}',
     "copilotPromptSuggestions": '{"suggestions": ["…"]}',
     CALL_EVENT: '{"function": "get_widget_data", "input_arguments": {…}, "extra_state": {…}}',
 }
@@ -339,11 +325,7 @@ EVENT_TYPES: dict[str, type[Struct]] = {
     CALL_EVENT: ExpectedCall,
 }
 
-
-ARTIFACT_TYPES: dict[object, type[ExpectedArtifact]] = {
-    "chart": ExpectedChartArtifact,
-    "table": ExpectedTableArtifact,
-}
+ARTIFACT_TYPES: dict[object, type[ExpectedArtifact]] = {"chart": ExpectedChartArtifact, "table": ExpectedTableArtifact}
 
 
 def check_events(frames: Sequence[ReceivedEvent], *, old: bool) -> Iterator[Fault]:
@@ -357,9 +339,7 @@ def check_events(frames: Sequence[ReceivedEvent], *, old: bool) -> Iterator[Faul
     elif calls and calls[0] != len(frames) - 1:
         yield Fault("something follows the function call", "send the call as the last event and close")
     if not any(frame.name in EVENT_TYPES for frame in frames):
-        yield Fault(
-            "no event that the client knows: the person sees nothing", "send text, also when it fails"
-        )
+        yield Fault("no event that the client knows: the person sees nothing", "send text, also when it fails")
     names = [
         frame.data.get("name")
         for frame in frames
@@ -373,9 +353,7 @@ def check_event(frame: ReceivedEvent, *, old: bool) -> Iterator[Fault]:
     name, data = frame.name, frame.data
     if name not in EVENT_TYPES:
         known = ", ".join(EVENT_TYPES)
-        yield Fault(
-            f"the event {name or 'without a name'} is ignored", f"send one of {known}", enforced=False
-        )
+        yield Fault(f"the event {name or 'without a name'} is ignored", f"send one of {known}", enforced=False)
         return
     if old and name not in (CHUNK_EVENT, CALL_EVENT):
         fix = f"send nothing but {CHUNK_EVENT} and {CALL_EVENT} where widgets are a list"

@@ -24,12 +24,7 @@ from rightseat.doctor.running_server import split_header
 from rightseat.http.security import is_loopback
 from rightseat.types.streams import closing
 
-OTHER_ORIGINS = (
-    "https://pro.openbb.dev",
-    "http://localhost",
-    "http://localhost:1420",
-    "http://localhost:5050",
-)
+OTHER_ORIGINS = ("https://pro.openbb.dev", "http://localhost", "http://localhost:1420", "http://localhost:5050")
 
 
 async def check_preflights(caller: OpenBBPage, url: str) -> AsyncIterator[CheckResult]:
@@ -37,9 +32,7 @@ async def check_preflights(caller: OpenBBPage, url: str) -> AsyncIterator[CheckR
     try:
         reply = await caller.preflight(url, "POST")
         others = [
-            origin
-            for origin in OTHER_ORIGINS
-            if not allows_origin(await caller.preflight(url, "POST", origin), origin)
+            origin for origin in OTHER_ORIGINS if not allows_origin(await caller.preflight(url, "POST", origin), origin)
         ]
     except Unreachable as error:
         yield broken(what, str(error), "answer OPTIONS")
@@ -58,18 +51,14 @@ async def check_preflights(caller: OpenBBPage, url: str) -> AsyncIterator[CheckR
 
 def find_preflight_faults(reply: ProbeReply, requested_headers: list[str]) -> Iterator[Fault]:
     if not 200 <= reply.status < 300:
-        yield Fault(
-            f"OPTIONS is answered with HTTP {reply.status}", "answer it with 200 or 204, without a key"
-        )
+        yield Fault(f"OPTIONS is answered with HTTP {reply.status}", "answer it with 200 or 204, without a key")
         return
     if not allows_origin(reply, PAGE_ORIGIN):
         yield Fault(f"the page at {PAGE_ORIGIN} may not call", CORS_FIX)
     allowed = {name.lower() for name in split_header(reply, "access-control-allow-headers")}
     # `*` allows every header except Authorization.
     missing = [
-        name
-        for name in requested_headers
-        if name not in allowed and ("*" not in allowed or name == "authorization")
+        name for name in requested_headers if name not in allowed and ("*" not in allowed or name == "authorization")
     ]
     if missing:
         yield Fault(f"the page may not send {', '.join(missing)}", "name it in Access-Control-Allow-Headers")
@@ -92,12 +81,10 @@ def is_private_host(host: str) -> bool:
 
 AGENTS_FILE, COPILOTS_FILE = "agents.json", "copilots.json"
 
-
 MISSING_FILE_NOTES = {
     AGENTS_FILE: "today's client takes the other file",
     COPILOTS_FILE: "the client of 2024 finds nobody",
 }
-
 
 HEADER_FIX = "give the header that the dialog would send: --header 'X-API-KEY: …'"
 
@@ -121,9 +108,7 @@ async def examine(url: str, headers: Mapping[str, str]) -> AsyncIterator[CheckRe
                 yield line
 
 
-async def check_files(
-    caller: OpenBBPage, base: str, agents: dict[str, ExaminedAgent]
-) -> AsyncIterator[CheckResult]:
+async def check_files(caller: OpenBBPage, base: str, agents: dict[str, ExaminedAgent]) -> AsyncIterator[CheckResult]:
     """Check both agent files: the current client falls back to copilots.json, that of 2024 reads only it."""
     try:
         first = await caller.get(f"{base}/{AGENTS_FILE}")
@@ -131,9 +116,7 @@ async def check_files(
     except Unreachable as error:
         yield broken("openbb: agents", f"{base}: {error}", "start the server, or correct the URL")
         return
-    available = [
-        name for name, reply in ((AGENTS_FILE, first), (COPILOTS_FILE, second)) if reply.status == 200
-    ]
+    available = [name for name, reply in ((AGENTS_FILE, first), (COPILOTS_FILE, second)) if reply.status == 200]
     for name, reply in ((AGENTS_FILE, first), (COPILOTS_FILE, second)):
         what = f"openbb: {name}"
         if available and name not in available:

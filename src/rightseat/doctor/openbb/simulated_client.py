@@ -11,23 +11,15 @@ from rightseat.doctor.openbb.events import GET_WIDGET_DATA
 from rightseat.doctor.result import Fault
 
 WIDGET_UUID = "6f1c1c52-5f0e-4d3c-9a34-1d2f7a3b9c10"
-
-
 WIDGET_ORIGIN, WIDGET_ID = "Doctor", "share_prices"
-
 
 WIDGET_ROWS = [
     {"date": "2025-03-04", "symbol": "ACME", "close": 41.75},
     {"date": "2025-03-03", "symbol": "ACME", "close": 40.5},
 ]
 
-
 PLAIN_QUESTION = "Count from one to five, in words."
-
-
 WIDGET_QUESTION = "What was the closing price of ACME on 2025-03-04? Look it up in the widget Share prices."
-
-
 FIRST_REQUEST_FIELDS = ("timezone", "urls", "selected_skills")
 
 
@@ -71,11 +63,7 @@ def make_current_fields(*, widgets: bool = False) -> Json:
 
 
 def make_legacy_fields(*, widgets: bool = False) -> Json:
-    legacy_widget = {
-        "uuid": WIDGET_UUID,
-        "name": "Share prices",
-        "description": "Closing prices of a share by day",
-    }
+    legacy_widget = {"uuid": WIDGET_UUID, "name": "Share prices", "description": "Closing prices of a share by day"}
     return {"widgets": [{**legacy_widget, "metadata": {"symbol": "ACME"}}]} if widgets else {}
 
 
@@ -114,11 +102,7 @@ def make_widget_data() -> Json:
 
 
 PAGE_ORIGIN = "https://pro.openbb.co"
-
-
 TRACE_ID = "rightseat-doctor"
-
-
 CORS_FIX = f"allow the origin {PAGE_ORIGIN}, on errors too"
 
 
@@ -161,8 +145,6 @@ def allows_origin(reply: ProbeReply, origin: str) -> bool:
 
 
 WIDGET_FUNCTIONS = (GET_WIDGET_DATA, "get_extra_widget_data")
-
-
 WIDGET_NOT_FOUND = {"error_type": "not_found", "content": "There is no such widget on the dashboard."}
 
 
@@ -181,12 +163,7 @@ class SimulatedChat:
             rows = json.dumps(WIDGET_ROWS)
             # The client of 2024 posts the whole call back, not only its arguments.
             call_message = {"role": "ai", "content": json.dumps(call)}
-            tool_message = {
-                "role": "tool",
-                "function": call["function"],
-                "content": rows,
-                "data": {"content": rows},
-            }
+            tool_message = {"role": "tool", "function": call["function"], "content": rows, "data": {"content": rows}}
             self.messages = [*self.messages, call_message, tool_message]
             return
         self.request_fields = {
@@ -205,13 +182,10 @@ def simulate_results(call: Json) -> list[Any]:
     function, arguments = call["function"], call["input_arguments"]
     if function in WIDGET_FUNCTIONS:
         return [
-            make_widget_data() if is_known_widget(source) else WIDGET_NOT_FOUND
-            for source in arguments["data_sources"]
+            make_widget_data() if is_known_widget(source) else WIDGET_NOT_FOUND for source in arguments["data_sources"]
         ]
     if function == "get_params_options":
-        param_options = [
-            {"param": query["param"], "options": []} for query in arguments["param_options_queries"]
-        ]
+        param_options = [{"param": query["param"], "options": []} for query in arguments["param_options_queries"]]
         return [{"items": [{"content": json.dumps({"param_options": param_options}), "citable": False}]}]
     if function == "execute_agent_tool":
         return [{"items": [{"content": "done", "citable": False}], "extra_citations": []}]
@@ -219,10 +193,7 @@ def simulate_results(call: Json) -> list[Any]:
 
 
 def is_known_widget(source: Json) -> bool:
-    return source.get("widget_uuid") == WIDGET_UUID or (source["origin"], source["id"]) == (
-        WIDGET_ORIGIN,
-        WIDGET_ID,
-    )
+    return source.get("widget_uuid") == WIDGET_UUID or (source["origin"], source["id"]) == (WIDGET_ORIGIN, WIDGET_ID)
 
 
 def find_unknown_widgets(call: Json, *, old: bool) -> Iterator[str]:

@@ -62,9 +62,7 @@ def run_agent(request: Request, host: Host) -> Reply:
     if turn.thread and host.threads.store.has_thread(turn.owner, turn.thread):
         last_event = replay.parse_last_event_id(request)
         if last_event is not None:
-            return replay.connect_thread(
-                turn.owner, turn.thread, host.threads, last_event, run_input.supports_outcomes
-            )
+            return replay.connect_thread(turn.owner, turn.thread, host.threads, last_event, run_input.supports_outcomes)
         return replay.start_run(require_input(turn), run_input, host.threads, host.run)
     return stream_run(host.run(require_input(turn)), turn, run_input.supports_outcomes)
 

@@ -34,12 +34,7 @@ def apply_operation(root: dict[str, Any], operation: dict[str, Any]) -> None:
         case "move":
             set_value(root, path, remove_value(root, parse_pointer(operation["from"])), insert=True)
         case "copy":
-            set_value(
-                root,
-                path,
-                copy.deepcopy(resolve_pointer(root, parse_pointer(operation["from"]))),
-                insert=True,
-            )
+            set_value(root, path, copy.deepcopy(resolve_pointer(root, parse_pointer(operation["from"]))), insert=True)
         case _:
             pass
 

@@ -29,11 +29,7 @@ from rightseat.types.streams import closing
 from rightseat.types.turn import Turn
 
 SUGGEST_TOOL = "copilotkitSuggest"
-
-
 SUGGEST_CALL_ID = "call_suggestions"
-
-
 MAX_TITLE = 40
 
 
@@ -63,11 +59,7 @@ async def stream_suggestions(turn: Turn, questions: tuple[str, ...]) -> AsyncIte
 
 
 encode = msgspec.json.Encoder().encode
-
-
 BASE_PATH = "/copilotkit"
-
-
 NO_CLOUD = NotConfigured("This belongs to CopilotKit's cloud, which this server does not use.")
 
 
@@ -81,9 +73,7 @@ async def get_inspector_metadata(request: Request, host: Host) -> Reply:
 
 
 CLOUD_ROUTES = (
-    Route(
-        "POST", f"{BASE_PATH}/threads/subscribe", refuse_cloud, summary="Of CopilotKit's cloud: answers 422"
-    ),
+    Route("POST", f"{BASE_PATH}/threads/subscribe", refuse_cloud, summary="Of CopilotKit's cloud: answers 422"),
     Route("POST", f"{BASE_PATH}/annotate", refuse_cloud, summary="Of CopilotKit's cloud: answers 422"),
     Route(
         "GET",
@@ -100,11 +90,7 @@ def dispatch_resource(method: str, target: str, body: bytes, request: Request, h
     path, _, query = target.partition("?")
     # Paths without parameters match first.
     routes = sorted((*threads.THREAD_ROUTES, *CLOUD_ROUTES), key=lambda route: "{" in route.path)
-    matches = [
-        (route, params)
-        for route in routes
-        if (params := match_path(route.path, BASE_PATH + path)) is not None
-    ]
+    matches = [(route, params) for route in routes if (params := match_path(route.path, BASE_PATH + path)) is not None]
     for route, params in matches:
         if route.method == method.upper():
             inner = replace(
@@ -127,27 +113,15 @@ def match_path(route: str, path: str) -> dict[str, str] | None:
     route_parts, path_parts = route.split("/"), path.split("/")
     if len(route_parts) != len(path_parts):
         return None
-    params = {
-        name[1:-1]: unquote(part)
-        for name, part in zip(route_parts, path_parts, strict=True)
-        if name[:1] == "{"
-    }
+    params = {name[1:-1]: unquote(part) for name, part in zip(route_parts, path_parts, strict=True) if name[:1] == "{"}
     fixed = all(name == part for name, part in zip(route_parts, path_parts, strict=True) if name[:1] != "{")
     return params if fixed and all(params.values()) else None
 
 
 encode = msgspec.json.Encoder().encode
-
-
 PATH = "/copilotkit"
-
-
 STOPPED = {"type": "RUN_ERROR", "message": "Run stopped by user", "code": "STOPPED"}
-
-
 THREAD_ENDPOINTS = {"list": True, "inspect": True, "mutations": True, "realtimeMetadata": False}
-
-
 NO_TRANSCRIPTION = NotConfigured("Transcription is not configured on this server.")
 
 
@@ -246,13 +220,11 @@ def transcribe(request: Request, host: Host) -> Reply:
 
 AgentHandler = Callable[[str, bytes, Request, Host], Reply]
 
-
 AGENT_METHODS: dict[str, AgentHandler] = {
     "agent/run": run_agent,
     "agent/connect": connect_thread,
     "agent/suggest": suggest_prompts,
 }
-
 
 PLAIN_METHODS: dict[str, Callable[[Request, Host], Reply]] = {
     "info": get_info,
@@ -271,9 +243,7 @@ def dispatch_method(request: Request, host: Host) -> Reply:
         return dispatch_resource(params.http_method, params.path, bytes(envelope.body), request, host)
     if envelope.method not in AGENT_METHODS and envelope.method != "agent/stop":
         known = ", ".join((*PLAIN_METHODS, *AGENT_METHODS, "agent/stop", "resource/request"))
-        raise CallerError(
-            f"method: {envelope.method[:64]!r} is not known. Those that are: {known}.", param="method"
-        )
+        raise CallerError(f"method: {envelope.method[:64]!r} is not known. Those that are: {known}.", param="method")
     if not params.agent_id:
         raise CallerError("params.agentId: which agent is meant?", param="params.agentId")
     if envelope.method == "agent/stop":
@@ -295,11 +265,7 @@ AGUI_ROUTES = (
     Route("GET", f"{PATH}/info", get_info, summary="What CopilotKit's clients ask first"),
     *(
         Route(
-            "POST",
-            f"{PATH}/agent/{{agent}}/{name}",
-            make_agent_route(answer),
-            body_type=RunAgentInput,
-            summary=summary,
+            "POST", f"{PATH}/agent/{{agent}}/{name}", make_agent_route(answer), body_type=RunAgentInput, summary=summary
         )
         for name, answer, summary in (
             ("run", run_agent, "Run an agent on a kept thread"),

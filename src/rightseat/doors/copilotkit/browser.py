@@ -17,7 +17,6 @@ FALLBACK_CSP = (
     b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
-
 FALLBACK_PAGE = b"""<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>rightseat: GraphQL</title>
 <style>
@@ -59,15 +58,9 @@ $("run").onclick = async () => {
 </script>
 """
 
-
 HERE = Path(__file__).parent
-
-
 FILES = StaticFiles({"": HERE / "graphiql", "vendor/": HERE / "vendor"})
-
-
 REQUIRED_FILES = {f"vendor/{name}" for name in ("graphiql.css", "graphiql.js", "react.js", "react-dom.js")}
-
 
 # No inline code and no other origins. Fonts and images are in the stylesheet; the nonce is for the <style>
 # that

@@ -56,17 +56,13 @@ def iter_children(node: Node) -> Iterator[Node]:
             yield from (item for item in value if isinstance(item, Node))
 
 
-def iter_operation_nodes(
-    document: DocumentNode, operation: OperationDefinitionNode, kind: type[Any]
-) -> Iterator[Any]:
+def iter_operation_nodes(document: DocumentNode, operation: OperationDefinitionNode, kind: type[Any]) -> Iterator[Any]:
     """Yield the nodes of an operation and of the fragments that it spreads."""
     fragments = {d.name.value: d for d in document.definitions if isinstance(d, FragmentDefinitionNode)}
     return iter_nodes(operation, kind, fragments)
 
 
 T = TypeVar("T")
-
-
 MAX_COERCED_BYTES = 256 * 1024
 
 
@@ -80,9 +76,7 @@ def decode_planned_input(
         raise CallerError(f'Variable "${plan.data}" of required type was not provided.', param=plan.data)
     # Any object is valid.
     properties = (
-        decode_variables(raw_variables[plan.properties], "properties")
-        if plan.properties in raw_variables
-        else None
+        decode_variables(raw_variables[plan.properties], "properties") if plan.properties in raw_variables else None
     )
     try:
         return decode_body(bytes(raw), GenerateCopilotResponseInput), properties
@@ -178,8 +172,6 @@ def get_variable_default(name: str, operation: OperationDefinitionNode) -> bool:
 
 
 MAX_ERRORS = 5
-
-
 CACHE_SIZE = 64
 
 
@@ -208,15 +200,11 @@ def make_invalid(message: str, code: str = "GRAPHQL_VALIDATION_FAILED") -> Inval
 
 
 @functools.lru_cache(maxsize=CACHE_SIZE)
-def prepare_document(
-    text: str, name: str | None, introspection: bool, limits: GraphQLLimits
-) -> PreparedDocument:
+def prepare_document(text: str, name: str | None, introspection: bool, limits: GraphQLLimits) -> PreparedDocument:
     document = parse_document(text, limits)
     check_limits(document, limits)
     rules = [*specified_rules, *([] if introspection else [NoSchemaIntrospectionCustomRule])]
-    errors = validate(
-        get_schema(), document, rules, max_errors=MAX_ERRORS, hide_suggestions=not introspection
-    )
+    errors = validate(get_schema(), document, rules, max_errors=MAX_ERRORS, hide_suggestions=not introspection)
     if errors:
         raise InvalidDocument([format_with_code(error, "GRAPHQL_VALIDATION_FAILED") for error in errors])
     operation = select_operation(document, name)
@@ -249,9 +237,7 @@ def select_operation(document: DocumentNode, name: str | None) -> OperationDefin
     candidates = [node for node in operations if name is None or (node.name and node.name.value == name)]
     if len(candidates) == 1:
         return candidates[0]
-    problem = (
-        "Name the operation to execute." if candidates else "There is no such operation in the document."
-    )
+    problem = "Name the operation to execute." if candidates else "There is no such operation in the document."
     raise make_invalid(problem, "OPERATION_RESOLUTION_FAILURE")
 
 

@@ -133,11 +133,7 @@ class IncrementalLists:
 
 
 ResultPath = list[str | int]
-
-
 MAX_MESSAGE = 500
-
-
 INTERNAL_ERROR_MESSAGE = "Something went wrong in the server. Its log has the details."
 
 
@@ -165,9 +161,7 @@ class IncrementalResultAdapter:
             path = self.paths.pop(done.id)
             self.counts.pop(done.id, None)
             if done.errors:
-                entries.append(
-                    {"data": None, "path": path, "errors": [format_graphql_error(e) for e in done.errors]}
-                )
+                entries.append({"data": None, "path": path, "errors": [format_graphql_error(e) for e in done.errors]})
         return {**({"incremental": entries} if entries else {}), "hasNext": result.has_next}
 
     def adapt_item(self, item: Any) -> tuple[dict[str, Any], tuple[ResultPath, Any]]:
@@ -228,15 +222,9 @@ def get_http_status(error: GraphQLError) -> int:
 
 
 log = logging.getLogger(__name__)
-
-
 encode = msgspec.json.Encoder().encode
 
-
-ANSWER_TOO_LONG = RunFailed(
-    "too_large", "The answer is too long for a document of this form.", 502, "upstream"
-)
-
+ANSWER_TOO_LONG = RunFailed("too_large", "The answer is too long for a document of this form.", 502, "upstream")
 
 RUN_ENDED = RunFailed("internal", "The run was ended.")
 
@@ -258,11 +246,7 @@ class ExecutionContext:
         if self.task is not None:
             raise CallerError("One generateCopilotResponse in a request, not more.")
         copilot_request = read_request(
-            convert_input(data),
-            properties,
-            self.request,
-            self.host,
-            supports_interrupts=self.supports_interrupts,
+            convert_input(data), properties, self.request, self.host, supports_interrupts=self.supports_interrupts
         )
         lists = IncrementalLists(copilot_request)
         builder = ResponseBuilder(copilot_request, lists)
@@ -290,9 +274,7 @@ class ExecutionContext:
 class DocumentExecution:
     """A running execution, and the queue (of one) of reply parts to send."""
 
-    def __init__(
-        self, prepared: PreparedDocument, context: ExecutionContext, framing: StreamFraming | None
-    ) -> None:
+    def __init__(self, prepared: PreparedDocument, context: ExecutionContext, framing: StreamFraming | None) -> None:
         self.prepared = prepared
         self.context = context
         self.framing = framing

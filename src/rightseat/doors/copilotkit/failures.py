@@ -91,8 +91,7 @@ def make_error_details(error: RunFailed) -> dict[str, Any]:
     """Make the `details` of a FailedResponseStatus, by which a started run fails."""
     extension_fields = make_extensions(error)
     original_error = {
-        name: extension_fields[name]
-        for name in ("code", "statusCode", "severity", "visibility", "originalErrorType")
+        name: extension_fields[name] for name in ("code", "statusCode", "severity", "visibility", "originalErrorType")
     }
     return {"description": error.message, "originalError": {**original_error, "extensions": extension_fields}}
 
@@ -110,16 +109,9 @@ def refuse(error: RightseatError) -> Reply:
 
 def make_invalid_request_body(entries: list[dict[str, Any]]) -> dict[str, Any]:
     """Make the body for an invalid GraphQL request, with a message for clients that do not read `errors`."""
-    return {
-        "error": TITLES[400],
-        "message": entries[0]["message"],
-        "code": CallerError.code,
-        "errors": entries,
-    }
+    return {"error": TITLES[400], "message": entries[0]["message"], "code": CallerError.code, "errors": entries}
 
 
 def refuse_graphql(error: RightseatError) -> Reply:
     """Answer a GraphQL client with status 200: it shows no message for any other status."""
-    return make_reply(
-        200, encode({"errors": [format_error(error)], "data": None}), *format_retry_after(error)
-    )
+    return make_reply(200, encode({"errors": [format_error(error)], "data": None}), *format_retry_after(error))

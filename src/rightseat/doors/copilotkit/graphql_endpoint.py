@@ -84,9 +84,7 @@ def start_execution(
             )
             return stream_planned(prepared.plan, copilot_request, host, framing)
         execution = DocumentExecution(
-            prepared,
-            ExecutionContext(request, host, supports_interrupts=prepared.selects_meta_events),
-            framing,
+            prepared, ExecutionContext(request, host, supports_interrupts=prepared.selects_meta_events), framing
         )
         return stream_execution(execution, decode_variables(body.variables), content_type, invalid_status)
     except CallerError as error:

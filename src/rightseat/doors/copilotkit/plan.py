@@ -27,7 +27,6 @@ from rightseat.doors.copilotkit.response import Status
 
 ROOT = "generateCopilotResponse"
 
-
 MESSAGE_TYPES = (
     "TextMessageOutput",
     "ActionExecutionMessageOutput",
@@ -36,21 +35,11 @@ MESSAGE_TYPES = (
     "ImageMessageOutput",
 )
 
-
 STATE_MESSAGE = "AgentStateMessageOutput"
-
-
 BASE_MESSAGE_TYPES = ("TextMessageOutput", "ActionExecutionMessageOutput", "ResultMessageOutput")
-
-
 MESSAGE_STATUSES = ("PendingMessageStatus", "SuccessMessageStatus", "FailedMessageStatus")
-
-
 RESPONSE_STATUSES = ("PendingResponseStatus", "SuccessResponseStatus", "FailedResponseStatus")
-
-
 INTERRUPT = "LangGraphInterruptEvent"
-
 
 INTERFACES = {
     **dict.fromkeys(MESSAGE_TYPES, "BaseMessageOutput"),
@@ -59,12 +48,8 @@ INTERFACES = {
     INTERRUPT: "BaseMetaEvent",
 }
 
-
 UNIONS = dict.fromkeys(RESPONSE_STATUSES, "ResponseStatus")
-
-
 STREAM_FIELDS = ("messages", "metaEvents", "content", "arguments")
-
 
 # Fields that may have a selection; `extensions` is always null.
 OBJECT_FIELDS = ("status", "messages", "metaEvents", "extensions")
@@ -215,20 +200,10 @@ def has_only_directive(directives: tuple[DirectiveNode, ...] | None, name: str) 
 
 
 encode = msgspec.json.Encoder().encode
-
-
 STREAMED_FIELDS = {"TextMessageOutput": "content", "ActionExecutionMessageOutput": "arguments"}
-
-
 MESSAGES_PATH = b'"path":["%b","messages",' % ROOT.encode()
-
-
 EVENTS_PATH = b'"path":["%b","metaEvents",' % ROOT.encode()
-
-
 RESPONSE_PATH = b'"path":["%b"]}' % ROOT.encode()
-
-
 UNSELECTED = 1 << 60
 
 

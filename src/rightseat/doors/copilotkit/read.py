@@ -49,16 +49,12 @@ def parse_message(item: MessageInput) -> Message | None:
         return text_message("tool", result.result, call_id=result.action_execution_id, id=item.id)
     if image := item.image_message:
         role: Role = "assistant" if image.role == "assistant" else "user"
-        return Message(
-            role, (ImageMessagePart(f"data:image/{image.format.lower()};base64,{image.bytes}"),), id=item.id
-        )
+        return Message(role, (ImageMessagePart(f"data:image/{image.format.lower()};base64,{image.bytes}"),), id=item.id)
     # Agent states are not part of the conversation.
     return None
 
 
-def add_call(
-    messages: list[Message], places: dict[str, int], id: str, call: ActionExecutionMessageInput
-) -> None:
+def add_call(messages: list[Message], places: dict[str, int], id: str, call: ActionExecutionMessageInput) -> None:
     parent = call.parent_message_id or id
     model_call = ToolCall(id, call.name, call.arguments)
     place = places.get(parent)
@@ -70,8 +66,6 @@ def add_call(
 
 
 DEFAULT = "default"
-
-
 MAX_TOPICS = 10_000
 
 
@@ -108,23 +102,15 @@ def read_request(
     session = data.agent_session
     # A remote agent's question may be plain text without an id: its answer gets the id "".
     remote = session is not None and isinstance(host.describe(session.agent_name), RemoteAgentInfo)
-    parsed_answers = (
-        parse_answer(event, default_id="" if remote else None) for event in data.meta_events or ()
-    )
+    parsed_answers = (parse_answer(event, default_id="" if remote else None) for event in data.meta_events or ())
     answers = tuple(answer for answer in parsed_answers if answer)
     if not messages and not answers:
         raise CallerError("data.messages: there is nothing to answer.", param="data.messages")
     parameters = data.forwarded_parameters or ForwardedParametersInput()
     if session is not None and session.agent_name not in host.responders:
         raise make_agent_not_found(session.agent_name, host)
-    name, model = resolve_agent_and_model(
-        session.agent_name if session else None, parameters.model, properties, host
-    )
-    agent = (
-        name
-        or next((known for known in host.responders if known == DEFAULT), None)
-        or get_first_responder(host)
-    )
+    name, model = resolve_agent_and_model(session.agent_name if session else None, parameters.model, properties, host)
+    agent = name or next((known for known in host.responders if known == DEFAULT), None) or get_first_responder(host)
     client_tools = parse_actions(data.frontend.actions, remote=session is not None)
     has_instructions = any(message.role in ("system", "developer") for message in messages)
     thread = data.thread_id or (session and session.thread_id) or str(uuid.uuid4())
@@ -152,10 +138,7 @@ def read_request(
         base_url=request.base,
         topics=parse_topics(data),
         forwarded=ForwardedProps(
-            properties or {},
-            parse_extensions(data),
-            parse_config(data, agent),
-            (session and session.node_name) or "",
+            properties or {}, parse_extensions(data), parse_config(data, agent), (session and session.node_name) or ""
         ),
         # Requests beside the chat, such as suggestions, are not stored.
         recording="asked" if is_chat(data) else "never",
@@ -205,9 +188,7 @@ def parse_action(action: ActionInput, place: str) -> ToolSpec:
         return make_tool_spec(action.name, action.description, schema, place)
     except CallerError as error:
         problem = error.message.removeprefix(f"{place}.parameters: ")
-        raise CallerError(
-            f"{place_of_schema} of {action.name}: {problem}"[:500], param=place_of_schema
-        ) from None
+        raise CallerError(f"{place_of_schema} of {action.name}: {problem}"[:500], param=place_of_schema) from None
 
 
 def parse_tool_choice(
@@ -268,9 +249,7 @@ def parse_state(data: GenerateCopilotResponseInput, agent: str) -> Any:
 def parse_config(data: GenerateCopilotResponseInput, agent: str) -> dict[str, Any]:
     """Parse the client's configuration for the agent."""
     agent_state = find_agent_state(data, agent)
-    decoded_config = (
-        decode_or_none(agent_state.config) if agent_state is not None and agent_state.config else None
-    )
+    decoded_config = decode_or_none(agent_state.config) if agent_state is not None and agent_state.config else None
     return decoded_config if isinstance(decoded_config, dict) else {}
 
 

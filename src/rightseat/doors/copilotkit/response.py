@@ -43,11 +43,7 @@ Status = dict[str, Any]
 
 PENDING: Status = {"__typename": "PendingMessageStatus", "code": "Pending"}
 SUCCESS: Status = {"__typename": "SuccessMessageStatus", "code": "Success"}
-FAILED: Status = {
-    "__typename": "FailedMessageStatus",
-    "code": "Failed",
-    "reason": "Error streaming message content",
-}
+FAILED: Status = {"__typename": "FailedMessageStatus", "code": "Failed", "reason": "Error streaming message content"}
 DONE: Status = {"__typename": "SuccessResponseStatus", "code": "Success"}
 GUARDRAIL_CODES = (GuardrailRefused.code, OutputGuarded.code)
 CUT_OFF = "The answer was cut off in the middle of a tool call. Allow more tokens, or ask for less."
@@ -75,9 +71,7 @@ def format_now() -> str:
 
 
 class ResponseBuilder:
-    def __init__(
-        self, request: CopilotKitRequest, sink: ResponseSink, clock: Callable[[], str] = format_now
-    ) -> None:
+    def __init__(self, request: CopilotKitRequest, sink: ResponseSink, clock: Callable[[], str] = format_now) -> None:
         self.request = request
         self.sink = sink
         self.clock = clock
@@ -232,9 +226,7 @@ class ResponseBuilder:
         # An agent that waits for the client or the user is not finished.
         if event.reason not in ("calls", "interrupt") and self.states.finish():
             self.send_state()
-        self.sink.finish(
-            make_failed_status(RunFailed(event.reason, CUT_OFF, fault="upstream")) if cut else DONE
-        )
+        self.sink.finish(make_failed_status(RunFailed(event.reason, CUT_OFF, fault="upstream")) if cut else DONE)
 
     def finish_failed(self, event: RunFailed) -> None:
         self.ended_texts += self.open_texts.values()

@@ -20,10 +20,7 @@ from rightseat.http.endpoint import Door, Host, Probe, Request, Route, decode_bo
 from rightseat.http.reply import Reply
 
 PROBE_PATH = "/copilotkit"
-
-
 AGENTS_REQUEST = {"query": "query availableAgents { availableAgents { agents { name id description } } }"}
-
 
 # A short form of the clients' document, with deferred status and streamed text.
 DOCUMENT = """mutation generateCopilotResponse($data: GenerateCopilotResponseInput!) {
@@ -44,16 +41,13 @@ DOCUMENT = """mutation generateCopilotResponse($data: GenerateCopilotResponseInp
   }
 }"""
 
-
 SAMPLE_MESSAGE = {"content": "Count from one to five, in words.", "role": "user"}
-
 
 RUN_INPUT = {
     "metadata": {"requestType": "Chat"},
     "frontend": {"actions": []},
     "messages": [{"id": "1", "createdAt": "2025-01-01T00:00:00.000Z", "textMessage": SAMPLE_MESSAGE}],
 }
-
 
 RUN_REQUEST = {"query": DOCUMENT, "variables": {"data": RUN_INPUT}}
 
@@ -104,10 +98,7 @@ PROBES = (
     Probe("run", "POST", PROBE_PATH, check_run, msgspec.json.encode(RUN_REQUEST)),
 )
 
-
 EVENT_STREAM = "text/event-stream"
-
-
 BATCH_REFUSED = "Several requests in one body are not taken. Send them one by one."
 
 

@@ -6,12 +6,7 @@ import functools
 from typing import Any, Protocol
 
 from graphql import GraphQLError, GraphQLResolveInfo, GraphQLSchema, build_schema
-from graphql.type import (
-    GraphQLDeferDirective,
-    GraphQLInputObjectType,
-    GraphQLObjectType,
-    GraphQLStreamDirective,
-)
+from graphql.type import GraphQLDeferDirective, GraphQLInputObjectType, GraphQLObjectType, GraphQLStreamDirective
 
 from rightseat.doors.copilotkit.failures import make_extensions
 from rightseat.doors.copilotkit.read import make_agent_not_found
@@ -32,7 +27,6 @@ enum MetaEventName { LangGraphInterruptEvent CopilotKitLangGraphInterruptEvent }
 enum CopilotRequestType { Chat Task TextareaCompletion TextareaPopover Suggestion }
 enum ActionInputAvailability { disabled enabled remote }
 """
-
 
 INPUT_TYPES = """
 type Query {
@@ -120,7 +114,6 @@ input AgentStateMessageInput {
 }
 input ImageMessageInput { format: String!  bytes: String!  parentMessageId: String  role: MessageRole! }
 """
-
 
 OUTPUT_TYPES = """
 type AgentsResponse { agents: [Agent!]! }
@@ -218,7 +211,6 @@ type CopilotKitLangGraphInterruptEvent implements BaseMetaEvent {
 type CopilotKitLangGraphInterruptEventData { value: String!  messages: [BaseMessageOutput!]! }
 """
 
-
 SDL = SCALARS + INPUT_TYPES + OUTPUT_TYPES
 
 
@@ -261,10 +253,7 @@ def set_resolver(kind: GraphQLObjectType | None, field: str, resolver: Any) -> N
 
 
 def resolve_generate_response(
-    _: Any,
-    info: GraphQLResolveInfo[ResolverContext],
-    data: dict[str, Any],
-    properties: dict[str, Any] | None = None,
+    _: Any, info: GraphQLResolveInfo[ResolverContext], data: dict[str, Any], properties: dict[str, Any] | None = None
 ) -> Any:
     try:
         if not isinstance(properties, dict | None):
@@ -284,9 +273,7 @@ def resolve_available_agents(_: Any, info: GraphQLResolveInfo[ResolverContext]) 
     return {"agents": agents}
 
 
-async def resolve_load_agent_state(
-    _: Any, info: GraphQLResolveInfo[ResolverContext], data: dict[str, Any]
-) -> Any:
+async def resolve_load_agent_state(_: Any, info: GraphQLResolveInfo[ResolverContext], data: dict[str, Any]) -> Any:
     host = info.context.host
     if data["agentName"] not in host.responders:
         error = make_agent_not_found(data["agentName"], host)
@@ -295,9 +282,7 @@ async def resolve_load_agent_state(
         long = CallerError("data.threadId: at most 200 characters.", param="data.threadId")
         raise to_graphql_error(long) from long
     try:
-        return await make_agent_state_response(
-            info.context.request.owner, data["threadId"], data["agentName"], host
-        )
+        return await make_agent_state_response(info.context.request.owner, data["threadId"], data["agentName"], host)
     except RightseatError as error:
         raise to_graphql_error(error) from error
 

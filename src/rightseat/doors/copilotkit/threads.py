@@ -20,15 +20,7 @@ from rightseat.http.agui.write import format_message
 from rightseat.http.endpoint import Host, Request, Route, decode_body, make_full_response
 from rightseat.http.reply import Reply, ResponseStart
 from rightseat.http.sse import SseParser
-from rightseat.types.events import (
-    CallArgs,
-    CallResult,
-    CallStart,
-    StateDelta,
-    StateSnapshot,
-    TextDelta,
-    TextStart,
-)
+from rightseat.types.events import CallArgs, CallResult, CallStart, StateDelta, StateSnapshot, TextDelta, TextStart
 from rightseat.types.streams import closing
 from rightseat.types.threads import MAX_TITLE_CHARS, NumberedEntry, Thread, ThreadEntry, UserInput
 from rightseat.types.turn import Owner
@@ -90,11 +82,8 @@ def compute_state(entries: Iterable[ThreadEntry]) -> Any:
 
 encode = msgspec.json.Encoder().encode
 
-
 # The client adds its own instructions to every request.
 HIDDEN_ROLES = ("system", "developer")
-
-
 MessageDict = dict[str, Any]
 
 
@@ -115,9 +104,7 @@ async def make_agent_state_response(owner: Owner, thread: str, agent: str, host:
     thread_info = await host.threads.store.get_thread(owner, thread)
     numbered_entries = await load_entries(owner, thread, host) if thread_info else []
     agent_entries = list(
-        filter_by_agent(
-            agent, [entry for _, entry in numbered_entries], thread_info.assistant if thread_info else ""
-        )
+        filter_by_agent(agent, [entry for _, entry in numbered_entries], thread_info.assistant if thread_info else "")
     )
     return format_agent_state(
         thread,
@@ -127,9 +114,7 @@ async def make_agent_state_response(owner: Owner, thread: str, agent: str, host:
     )
 
 
-def format_agent_state(
-    thread: str, state: Any, branch: list[ThreadEntry], *, exists: bool = True
-) -> dict[str, Any]:
+def format_agent_state(thread: str, state: Any, branch: list[ThreadEntry], *, exists: bool = True) -> dict[str, Any]:
     return {
         "threadId": thread,
         "threadExists": exists,
@@ -138,9 +123,7 @@ def format_agent_state(
     }
 
 
-def filter_by_agent(
-    agent: str, thread_entries: list[ThreadEntry], default_agent: str
-) -> Iterator[ThreadEntry]:
+def filter_by_agent(agent: str, thread_entries: list[ThreadEntry], default_agent: str) -> Iterator[ThreadEntry]:
     """Yield the entries of this agent's runs."""
     current_agent = default_agent
     for entry in thread_entries:
@@ -184,11 +167,7 @@ def split_message(message: MessageDict) -> Iterator[MessageDict]:
 
 
 encode = msgspec.json.Encoder().encode
-
-
 THREADS_PATH = "/copilotkit/threads"
-
-
 MAX_PAGE_SIZE = 200
 
 
@@ -248,9 +227,7 @@ async def send_thread_list(request: Request, host: Host, limit: int, skip: int) 
 
 def make_not_found() -> ResponseStart:
     """Make the 404 reply. It is the same for another owner's thread, whose existence is not revealed."""
-    return make_full_response(
-        404, encode(make_error_body(NotFound("There is no such thread."), "Thread not found"))
-    )
+    return make_full_response(404, encode(make_error_body(NotFound("There is no such thread."), "Thread not found")))
 
 
 def update_thread(request: Request, host: Host) -> Reply:
@@ -270,21 +247,13 @@ async def send_updated_thread(request: Request, host: Host, change: ThreadUpdate
 async def archive_thread(request: Request, host: Host) -> Reply:
     thread = request.params["thread"]
     archived = await host.threads.store.update_thread(request.owner, thread, archived=True)
-    yield (
-        make_full_response(200, encode({"threadId": thread, "archived": True}))
-        if archived
-        else make_not_found()
-    )
+    yield (make_full_response(200, encode({"threadId": thread, "archived": True})) if archived else make_not_found())
 
 
 async def delete_thread(request: Request, host: Host) -> Reply:
     thread = request.params["thread"]
     deleted = await host.threads.delete(request.owner, thread)
-    yield (
-        make_full_response(200, encode({"threadId": thread, "deleted": True}))
-        if deleted
-        else make_not_found()
-    )
+    yield (make_full_response(200, encode({"threadId": thread, "deleted": True})) if deleted else make_not_found())
 
 
 async def delete_all_threads(request: Request, host: Host) -> Reply:
@@ -321,9 +290,7 @@ async def export_events(request: Request, host: Host) -> Reply:
     yield ResponseStart(200, ((b"content-type", b"application/json"),))
     yield b'{"thread":' + encode(format_thread(thread_info)) + b',"events":['
     comma = b""
-    async with closing(
-        connect_thread(request.owner, thread, host.threads, None, include_hidden=True)
-    ) as frames:
+    async with closing(connect_thread(request.owner, thread, host.threads, None, include_hidden=True)) as frames:
         async for part in frames:
             for data in SseParser(limit=1 << 30).feed(part) if isinstance(part, bytes) else ():
                 yield comma + data
@@ -333,9 +300,7 @@ async def export_events(request: Request, host: Host) -> Reply:
 
 THREAD_ROUTES = (
     Route("GET", THREADS_PATH, list_threads, summary="The kept threads, the newest first"),
-    Route(
-        "POST", f"{THREADS_PATH}/clear", delete_all_threads, summary="Delete all threads", returns_204=True
-    ),
+    Route("POST", f"{THREADS_PATH}/clear", delete_all_threads, summary="Delete all threads", returns_204=True),
     Route(
         "PATCH",
         f"{THREADS_PATH}/{{thread}}",
@@ -343,12 +308,7 @@ THREAD_ROUTES = (
         body_type=ThreadUpdate,
         summary="Rename or archive a thread",
     ),
-    Route(
-        "DELETE",
-        f"{THREADS_PATH}/{{thread}}",
-        delete_thread,
-        summary="Delete a thread with all that is its own",
-    ),
+    Route("DELETE", f"{THREADS_PATH}/{{thread}}", delete_thread, summary="Delete a thread with all that is its own"),
     Route("POST", f"{THREADS_PATH}/{{thread}}/archive", archive_thread, summary="Archive a thread"),
     Route("GET", f"{THREADS_PATH}/{{thread}}/messages", get_messages, summary="A thread's messages"),
     Route("GET", f"{THREADS_PATH}/{{thread}}/state", get_state, summary="A thread's state"),

@@ -8,13 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightseat.doors.mcp.wire import (
-    INVALID_PARAMS,
-    RESOURCE_NOT_FOUND,
-    JsonRpcError,
-    McpRequest,
-    make_response,
-)
+from rightseat.doors.mcp.wire import INVALID_PARAMS, RESOURCE_NOT_FOUND, JsonRpcError, McpRequest, make_response
 from rightseat.engine.toolsets import DIRECT_CALLS
 from rightseat.http.endpoint import Host
 from rightseat.tools.delegate import REQUEST_SCHEMA
@@ -68,12 +62,7 @@ def _format_tool(tool: Tool) -> dict[str, Any]:
 
 
 def _format_ask_tool(name: str, ask_tool: AskTool) -> dict[str, Any]:
-    return {
-        "name": name,
-        "title": ask_tool.title,
-        "description": ask_tool.description,
-        "inputSchema": REQUEST_SCHEMA,
-    }
+    return {"name": name, "title": ask_tool.title, "description": ask_tool.description, "inputSchema": REQUEST_SCHEMA}
 
 
 def list_resources(rpc: McpRequest, host: Host) -> dict[str, Any]:

@@ -43,9 +43,7 @@ def parse_message(body: bytes) -> JsonRpcMessage:
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         raise JsonRpcError(PARSE_ERROR, "The body is not JSON that can be read.") from None
     if message.jsonrpc != "2.0" or not (message.method or message.id is not None):
-        raise JsonRpcError(
-            INVALID_REQUEST, 'This is no JSON-RPC 2.0 message: "jsonrpc" and "method" are needed.'
-        )
+        raise JsonRpcError(INVALID_REQUEST, 'This is no JSON-RPC 2.0 message: "jsonrpc" and "method" are needed.')
     return message
 
 
@@ -56,9 +54,7 @@ def parse_request(message: JsonRpcMessage, request: Request) -> McpRequest:
     meta = meta if isinstance(meta, dict) else {}
     version = request.headers.get("mcp-protocol-version")
     stateless = VERSION_KEY in meta or (version is not None and version not in HANDSHAKE_VERSIONS)
-    accepts_stream = "text/event-stream" in request.headers.get("accept", "*/*").replace(
-        "*/*", "text/event-stream"
-    )
+    accepts_stream = "text/event-stream" in request.headers.get("accept", "*/*").replace("*/*", "text/event-stream")
     if not stateless:
         session = get_session_id(request)
         supports_elicitation = session.startswith("ask-")
@@ -84,9 +80,7 @@ def parse_request(message: JsonRpcMessage, request: Request) -> McpRequest:
     )
 
 
-def check_headers(
-    method: str, params: dict[str, Any], meta: dict[str, Any], headers: Mapping[str, str]
-) -> None:
+def check_headers(method: str, params: dict[str, Any], meta: dict[str, Any], headers: Mapping[str, str]) -> None:
     """Check that a stateless request has its `_meta`, and headers that agree with the body."""
     if missing := [key for key in (VERSION_KEY, CAPABILITIES_KEY) if key not in meta]:
         raise JsonRpcError(INVALID_PARAMS, f"params._meta lacks {', '.join(missing)}.")
@@ -97,9 +91,7 @@ def check_headers(
         raise JsonRpcError(HEADER_MISMATCH, "The header Mcp-Method is not the method of the body.")
     name = params.get(NAME_PARAMS.get(method, ""))
     if isinstance(name, str) and decode_header(headers.get("mcp-name")) != name:
-        raise JsonRpcError(
-            HEADER_MISMATCH, f"The header Mcp-Name is not the {NAME_PARAMS[method]} of the body."
-        )
+        raise JsonRpcError(HEADER_MISMATCH, f"The header Mcp-Name is not the {NAME_PARAMS[method]} of the body.")
     if version not in STATELESS_VERSIONS:
         known = [*STATELESS_VERSIONS, *HANDSHAKE_VERSIONS]
         raise JsonRpcError(
@@ -125,11 +117,7 @@ def supports_forms(elicitation: Any) -> bool:
 
 def make_session_id(capabilities: Any) -> str:
     """Make a session id. It encodes whether the client supports elicitation, so the server stores nothing."""
-    kind = (
-        "ask"
-        if isinstance(capabilities, dict) and supports_forms(capabilities.get("elicitation"))
-        else "mute"
-    )
+    kind = "ask" if isinstance(capabilities, dict) and supports_forms(capabilities.get("elicitation")) else "mute"
     return f"{kind}-{secrets.token_hex(16)}"
 
 

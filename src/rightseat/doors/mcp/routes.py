@@ -57,22 +57,12 @@ def check_tool_list(status: int, headers: Mapping[str, str], body: bytes) -> str
 
 
 PROBE_REQUEST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-
-
 PROBES = (Probe("tools", "POST", "/mcp", check_tool_list, msgspec.json.encode(PROBE_REQUEST)),)
-
-
 SESSION_HEADER = b"mcp-session-id"
 
-
-INSTRUCTIONS = (
-    "Plugins' operations and flows are tools of their own; ask_NAME puts a request to an assistant."
-)
-
+INSTRUCTIONS = "Plugins' operations and flows are tools of their own; ask_NAME puts a request to an assistant."
 
 CAPABILITIES: dict[str, Any] = {"tools": {}, "resources": {}, "prompts": {}}
-
-
 registry = McpCallRegistry()
 
 
@@ -195,14 +185,7 @@ def refuse(error: RightseatError) -> Reply:
 door = Door(
     name="mcp",
     routes=(
-        Route(
-            "POST",
-            "/mcp",
-            handle_message,
-            body_type=JsonRpcMessage,
-            summary="One MCP message",
-            returns_202=True,
-        ),
+        Route("POST", "/mcp", handle_message, body_type=JsonRpcMessage, summary="One MCP message", returns_202=True),
     ),
     format_error=refuse,
     hint=lambda base: f"claude mcp add --transport http rightseat {base}/mcp",

@@ -31,22 +31,9 @@ from rightseat.types.streams import closing, merge
 from rightseat.types.turn import InterruptAnswer, Turn
 
 ANSWER_FIELD = "answer"
-
-
 PRIMITIVE_TYPES = ("string", "number", "integer", "boolean")
 
-
-FORM_KEYWORDS = (
-    "type",
-    "title",
-    "description",
-    "enum",
-    "default",
-    "minimum",
-    "maximum",
-    "minLength",
-    "maxLength",
-)
+FORM_KEYWORDS = ("type", "title", "description", "enum", "default", "minimum", "maximum", "minLength", "maxLength")
 
 
 def make_elicitation(question: Interrupt) -> dict[str, Any]:
@@ -64,10 +51,7 @@ def make_form_schema(question: Interrupt) -> dict[str, Any]:
     required = [name for name in schema.get("required", ()) if name in fields]
     # Optional nested fields are left out: a flat form cannot show them.
     shown = {name: field for name, field in fields.items() if name in required or not is_nested(field)}
-    form_schema: dict[str, Any] = {
-        "type": "object",
-        "properties": {name: flatten_field(shown[name]) for name in shown},
-    }
+    form_schema: dict[str, Any] = {"type": "object", "properties": {name: flatten_field(shown[name]) for name in shown}}
     return form_schema | ({"required": required} if required else {})
 
 
@@ -130,11 +114,7 @@ def make_turn(rpc: McpRequest, request: Request, host: Host) -> Turn:
 def parse_answers(rpc: McpRequest) -> tuple[InterruptAnswer, ...]:
     """Parse `inputResponses`, which a stateless client sends when it repeats the call."""
     responses = rpc.params.get("inputResponses")
-    return (
-        tuple(parse_answer(key, value) for key, value in responses.items())
-        if isinstance(responses, dict)
-        else ()
-    )
+    return tuple(parse_answer(key, value) for key, value in responses.items()) if isinstance(responses, dict) else ()
 
 
 @dataclass(slots=True)
@@ -222,8 +202,6 @@ def text_content(value: str) -> dict[str, Any]:
 
 
 MAX_ROUNDS = 10
-
-
 ANSWER_TIMEOUT = 600.0
 
 
@@ -322,9 +300,7 @@ class ServedToolCall:
             future = self.registry.pending_answers[owner, id] = asyncio.get_running_loop().create_future()
             try:
                 yield {"jsonrpc": "2.0", "id": id, **make_elicitation(question)}
-                answers.append(
-                    parse_answer(f"{question.kind}.{question.id}", await self.wait_for_answer(future))
-                )
+                answers.append(parse_answer(f"{question.kind}.{question.id}", await self.wait_for_answer(future)))
             finally:
                 del self.registry.pending_answers[owner, id]
         self.turn = replace(self.turn, answers=tuple(answers))

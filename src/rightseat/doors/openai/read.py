@@ -25,14 +25,7 @@ from rightseat.doors.openai.wire import (
     TextPart,
 )
 from rightseat.errors import CallerError
-from rightseat.http.endpoint import (
-    Host,
-    Request,
-    decode_body,
-    make_tool_spec,
-    parse_id_header,
-    parse_plugins_header,
-)
+from rightseat.http.endpoint import Host, Request, decode_body, make_tool_spec, parse_id_header, parse_plugins_header
 from rightseat.types.messages import (
     FileMessagePart,
     ImageMessagePart,
@@ -191,17 +184,14 @@ def parse_response_format(body: ChatRequest) -> tuple[dict[str, Any] | None, dic
 def parse_message(chat_message: ChatMessage, number: int) -> Message:
     role: Role = "tool" if chat_message.role == "function" else chat_message.role
     calls = tuple(
-        ToolCall(call.id, call.function.name, call.function.arguments)
-        for call in chat_message.tool_calls or ()
+        ToolCall(call.id, call.function.name, call.function.arguments) for call in chat_message.tool_calls or ()
     )
     call_id = chat_message.tool_call_id
     # The 2023 API has one call per message and no ids: the function's name is used as id.
     if chat_message.function_call is not None:
         calls = (
             ToolCall(
-                chat_message.function_call.name,
-                chat_message.function_call.name,
-                chat_message.function_call.arguments,
+                chat_message.function_call.name, chat_message.function_call.name, chat_message.function_call.arguments
             ),
         )
     if chat_message.role == "function":
@@ -241,9 +231,7 @@ def parse_tool_choice(tool_choice: str | NamedToolChoice | None, tools: tuple[To
     match tool_choice:
         case NamedToolChoice():
             if tool_choice.function.name not in {tool.name for tool in tools}:
-                problem = (
-                    f"tool_choice names {tool_choice.function.name[:64]!r}, which is not among the tools."
-                )
+                problem = f"tool_choice names {tool_choice.function.name[:64]!r}, which is not among the tools."
                 raise CallerError(problem, param="tool_choice")
             return ToolChoice("named", tool_choice.function.name)
         case "none":

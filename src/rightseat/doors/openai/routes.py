@@ -106,17 +106,10 @@ def check_model_list(status: int, headers: Mapping[str, str], body: bytes) -> st
 
 CHAT_PATH = "/v1/chat/completions"
 
-
 PROBES = (
     Probe("models", "GET", "/v1/models", check_model_list),
     Probe("chat, whole", "POST", CHAT_PATH, check_completion, msgspec.json.encode(PROBE_REQUEST)),
-    Probe(
-        "chat, streamed",
-        "POST",
-        CHAT_PATH,
-        check_stream,
-        msgspec.json.encode({**PROBE_REQUEST, "stream": True}),
-    ),
+    Probe("chat, streamed", "POST", CHAT_PATH, check_stream, msgspec.json.encode({**PROBE_REQUEST, "stream": True})),
 )
 
 
@@ -131,9 +124,7 @@ def create_completion(request: Request, host: Host) -> Reply:
 def run_turns(openai_request: OpenAIRequest, host: Host) -> Reply:
     events = merge_unless_single(*(host.run(turn) for turn in openai_request.turns))
     return (
-        stream_completion(events, openai_request)
-        if openai_request.stream
-        else reply_completion(events, openai_request)
+        stream_completion(events, openai_request) if openai_request.stream else reply_completion(events, openai_request)
     )
 
 
@@ -162,9 +153,7 @@ def list_model_names(host: Host) -> list[str]:
 
 
 def list_models(request: Request, host: Host) -> Reply:
-    return make_reply(
-        200, encode({"object": "list", "data": [format_model(name) for name in list_model_names(host)]})
-    )
+    return make_reply(200, encode({"object": "list", "data": [format_model(name) for name in list_model_names(host)]}))
 
 
 def get_model(request: Request, host: Host) -> Reply:
@@ -189,13 +178,7 @@ door = Door(
             body_type=ChatRequest,
             summary="Chat, streamed or whole",
         ),
-        Route(
-            "POST",
-            "/v1/completions",
-            create_completion,
-            body_type=CompletionRequest,
-            summary="Complete a text",
-        ),
+        Route("POST", "/v1/completions", create_completion, body_type=CompletionRequest, summary="Complete a text"),
         Route("POST", "/v1/embeddings", create_embeddings, body_type=EmbeddingRequest, summary="Embed texts"),
         Route("POST", "/tokenize", tokenize, body_type=TokenizeRequest, summary="A local model's tokens"),
         Route("POST", "/detokenize", detokenize, body_type=DetokenizeRequest, summary="The text of tokens"),

@@ -36,11 +36,7 @@ from rightseat.types.events import (
 from rightseat.types.streams import closing
 
 encode = msgspec.json.Encoder().encode
-
-
 FINISH_REASONS = {"calls": "tool_calls", "interrupt": "stop"}
-
-
 PARAGRAPH = "\n\n"
 
 
@@ -81,11 +77,7 @@ class ChatChunkWriter:
                 again, self.has_text = self.has_text, True
                 return self.encode_text(PARAGRAPH) if again else b""
             case TextDelta(text=text, logprobs=logprobs):
-                return (
-                    self.encode_delta({"content": text}, logprobs=logprobs)
-                    if logprobs
-                    else self.encode_text(text)
-                )
+                return self.encode_delta({"content": text}, logprobs=logprobs) if logprobs else self.encode_text(text)
             case ReasoningDelta(text=text):
                 return self.encode_delta({"reasoning_content": text})
             case CallStart(id, name, client=True):
@@ -145,8 +137,7 @@ def to_legacy_logprobs(entries: list[dict[str, Any]], offset: int = 0) -> dict[s
         "tokens": tokens,
         "token_logprobs": [one.get("logprob") for one in entries],
         "top_logprobs": [
-            {top.get("token", ""): top.get("logprob") for top in one.get("top_logprobs") or []}
-            for one in entries
+            {top.get("token", ""): top.get("logprob") for top in one.get("top_logprobs") or []} for one in entries
         ],
         "text_offset": offsets,
     }
@@ -241,28 +232,15 @@ class CompletionChoiceBuilder:
 
 
 ERROR_TYPES = {"caller": "invalid_request_error", "upstream": "upstream_error", "ours": "server_error"}
-
-
 FILTERED_CODES = (ContentRefused.code, GuardrailRefused.code, OutputGuarded.code)
-
-
 NumberedEvents = AsyncIterator[Event | tuple[int, Event]]
 
 
 def encode_error(error: RunFailed | RightseatError) -> bytes:
     kind = {401: "authentication_error", 429: "rate_limit_error"}.get(error.status, ERROR_TYPES[error.fault])
-    detail: dict[str, Any] = {
-        "message": error.message,
-        "type": kind,
-        "param": error.param,
-        "code": error.code,
-    }
+    detail: dict[str, Any] = {"message": error.message, "type": kind, "param": error.param, "code": error.code}
     if error.code in FILTERED_CODES:
-        detail |= {
-            "type": ERROR_TYPES["caller"],
-            "code": "content_filter",
-            "innererror": {"code": error.code},
-        }
+        detail |= {"type": ERROR_TYPES["caller"], "code": "content_filter", "innererror": {"code": error.code}}
     return encode({"error": detail})
 
 
@@ -274,11 +252,7 @@ def refuse(error: RunFailed | RightseatError) -> Reply:
 
 def format_usage(usage: Usage) -> dict[str, Any]:
     total = usage.input + usage.output
-    body: dict[str, Any] = {
-        "prompt_tokens": usage.input,
-        "completion_tokens": usage.output,
-        "total_tokens": total,
-    }
+    body: dict[str, Any] = {"prompt_tokens": usage.input, "completion_tokens": usage.output, "total_tokens": total}
     cached = {"prompt_tokens_details": {"cached_tokens": usage.cached}} if usage.cached else {}
     return body | cached | ({"cost": usage.cost} if usage.cost else {})
 
@@ -321,9 +295,7 @@ async def stream_completion(events: NumberedEvents, request: OpenAIRequest) -> R
                 usage += event.usage or Usage()
     assert running == 0, "every run ends with RunFinished or RunFailed"
     usage_chunk = (
-        encode_chunk(head, [], usage=format_usage(usage))
-        if request.include_usage and usage != Usage()
-        else b""
+        encode_chunk(head, [], usage=format_usage(usage)) if request.include_usage and usage != Usage() else b""
     )
     yield usage_chunk + b"data: [DONE]\n\n"
 
@@ -345,11 +317,7 @@ async def reply_completion(events: NumberedEvents, request: OpenAIRequest) -> Re
     async with closing(events):
         async for item in events:
             index, event = item if isinstance(item, tuple) else (0, item)
-            if (
-                isinstance(event, RunFailed)
-                and choices[index].text_buffer.tell()
-                and event.code in FILTERED_CODES
-            ):
+            if isinstance(event, RunFailed) and choices[index].text_buffer.tell() and event.code in FILTERED_CODES:
                 event = RunFinished("content_filter")
             if isinstance(event, RunFailed):
                 async for part in refuse(event):
@@ -360,8 +328,6 @@ async def reply_completion(events: NumberedEvents, request: OpenAIRequest) -> Re
                 usage += event.usage or Usage()
             else:
                 choices[index].add_event(event)
-    body = make_response_head(request, streamed=False) | {
-        "choices": [bodies[index] for index in sorted(bodies)]
-    }
+    body = make_response_head(request, streamed=False) | {"choices": [bodies[index] for index in sorted(bodies)]}
     # Always present: some clients (such as the `llm` command) fail without `usage`.
     yield make_full_response(200, encode(body | {"usage": format_usage(usage)}))

@@ -12,14 +12,8 @@ from rightseat.doors.openbb.wire import as_dict, as_list, as_text, to_json
 from rightseat.types.events import Artifact
 
 AXIS_CHARTS = ("line", "bar", "scatter")
-
-
 ROUND_CHARTS = ("pie", "donut")
-
-
 Rows = list[dict[str, Any]]
-
-
 ChartData = tuple[Rows, dict[str, Any]]
 
 
@@ -52,18 +46,9 @@ def parse_rows(content: Any) -> Rows:
     match content:
         case list() if content and all(isinstance(row, dict) for row in content):
             return content
-        case {"columns": list(columns), "rows": list(raw_rows)} | {
-            "columns": list(columns),
-            "data": list(raw_rows),
-        }:
-            names = [
-                column if isinstance(column, str) else as_text(as_dict(column).get("name"))
-                for column in columns
-            ]
-            return [
-                row if isinstance(row, dict) else dict(zip(names, as_list(row), strict=False))
-                for row in raw_rows
-            ]
+        case {"columns": list(columns), "rows": list(raw_rows)} | {"columns": list(columns), "data": list(raw_rows)}:
+            names = [column if isinstance(column, str) else as_text(as_dict(column).get("name")) for column in columns]
+            return [row if isinstance(row, dict) else dict(zip(names, as_list(row), strict=False)) for row in raw_rows]
         case {"rows": list(raw_rows)} | {"data": list(raw_rows)}:
             return parse_rows(raw_rows)
         case _:
@@ -140,8 +125,6 @@ def split_point(value: Any, index: int, categories: list[Any]) -> tuple[Any, Any
 
 
 SOURCE_TYPES = ("widget", "direct retrieval", "web", "artifact")
-
-
 INFO_FIELDS = ("origin", "widget_id", "name", "description")
 
 
@@ -186,19 +169,14 @@ def normalize_citation(item: dict[str, Any]) -> dict[str, Any]:
     """Normalize a citation from a tool or an agent, in OpenBB's form or a similar one."""
     source = as_dict(item.get("source_info")) or item
     url = as_text(source.get("url"))
-    kind = (
-        source.get("type") if source.get("type") in SOURCE_TYPES else ("web" if url else "direct retrieval")
-    )
+    kind = source.get("type") if source.get("type") in SOURCE_TYPES else ("web" if url else "direct retrieval")
     info: dict[str, Any] = {key: source[key] for key in INFO_FIELDS if isinstance(source.get(key), str)}
     info.setdefault("name", as_text(source.get("title")) or url or "Source")
     if id := parse_uuid(source.get("uuid")):
         info["uuid"] = id
     metadata = {**as_dict(source.get("metadata")), **({"url": url} if url else {})}
     info |= {"type": kind, "metadata": metadata, "citable": True}
-    entry: dict[str, Any] = {
-        "id": parse_uuid(item.get("id")) or make_uuid(to_json(info)),
-        "source_info": info,
-    }
+    entry: dict[str, Any] = {"id": parse_uuid(item.get("id")) or make_uuid(to_json(info)), "source_info": info}
     details = item.get("details")
     if isinstance(details, list) and all(isinstance(detail, dict) for detail in details):
         entry["details"] = details

@@ -16,28 +16,14 @@ from rightseat.doors.openbb.wire import as_dict, to_json
 from rightseat.doors.openbb.workspace_tools import EXECUTE_TOOL, WorkspaceTool
 from rightseat.engine.history import minimum_tokens, trim_to_budget
 from rightseat.http.fetch import OutboundClient
-from rightseat.types.messages import (
-    FileMessagePart,
-    ImageMessagePart,
-    Message,
-    TextMessagePart,
-    ToolCall,
-    text_message,
-)
+from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, TextMessagePart, ToolCall, text_message
 from rightseat.types.text import estimate_tokens
 from rightseat.types.turn import AppContext, Turn
 
 WORD = re.compile(r"[^\W_]+(?:[.-][^\W_]+)*")
-
-
 CJK = re.compile(r"[\u2e80-\uffef]")
-
-
 MAX_CHARS = 20_000
-
-
 STEM_LENGTH = 4
-
 
 # Function words of questions.
 STOP_WORDS = frozenset(
@@ -72,9 +58,7 @@ def count_shared_words(question_words: set[str], text: str) -> int:
     """Count the question's words that occur in a text, compared by stem."""
     text_words = extract_words(text[:MAX_CHARS])
     stems = {word[:STEM_LENGTH] for word in text_words if len(word) >= STEM_LENGTH and word.isalpha()}
-    return sum(
-        word in text_words or (word.isalpha() and word[:STEM_LENGTH] in stems) for word in question_words
-    )
+    return sum(word in text_words or (word.isalpha() and word[:STEM_LENGTH] in stems) for word in question_words)
 
 
 # Endings of our own questions: a question mark, a list of options, a hint on how to answer.
@@ -93,9 +77,7 @@ class DataBudget:
         return max(self.tokens // max(self.parts, 1), results.MIN_PART_TOKENS)
 
     async def render(self, raw: Any, outbound: OutboundClient, *, images: bool) -> RenderedResult:
-        rendered = await results.render_result(
-            raw, self.get_share(), outbound, images=images, dense=self.dense
-        )
+        rendered = await results.render_result(raw, self.get_share(), outbound, images=images, dense=self.dense)
         self.tokens -= results.estimate_result_tokens(rendered.text, dense=self.dense)
         self.parts -= 1
         return rendered
@@ -108,14 +90,10 @@ async def complete_turn(request: OpenBBRequest, outbound: OutboundClient) -> Tur
     remaining = request.budget - sum(estimate_tokens(one.value) for one in context)
     current = count_results(request.current_batches)
     budget = DataBudget(
-        remaining,
-        current + len(request.added_context) + len(request.state.urls),
-        dense=request.has_small_context,
+        remaining, current + len(request.added_context) + len(request.state.urls), dense=request.has_small_context
     )
     # Results of earlier turns share half of the budget.
-    earlier = DataBudget(
-        request.budget // 2, count_results(request.items) - current, dense=request.has_small_context
-    )
+    earlier = DataBudget(request.budget // 2, count_results(request.items) - current, dense=request.has_small_context)
     added = [
         (one, await read_added_context(one.raw, one.facts["name"], budget, request, outbound))
         for one in request.added_context
@@ -144,16 +122,13 @@ async def complete_turn(request: OpenBBRequest, outbound: OutboundClient) -> Tur
     return replace(request.turn, messages=tuple(attach_to_last_user(told, attached)), context=tuple(context))
 
 
-def drop_oldest_turns(
-    messages: list[Message], context: Sequence[AppContext], request: OpenBBRequest
-) -> list[Message]:
+def drop_oldest_turns(messages: list[Message], context: Sequence[AppContext], request: OpenBBRequest) -> list[Message]:
     """Drop the oldest turns that do not fit the context window: users cannot shorten a chat in Workspace."""
     if request.context_window is None:
         return messages
     texts = [one.value for one in context] + [message.text for message in messages if message.role == "tool"]
     dense_tokens = sum(
-        results.estimate_result_tokens(text, dense=request.has_small_context) - estimate_tokens(text)
-        for text in texts
+        results.estimate_result_tokens(text, dense=request.has_small_context) - estimate_tokens(text) for text in texts
     )
     remaining = (
         request.context_window * 3 // 4
@@ -188,43 +163,30 @@ def is_about_added_context(request: OpenBBRequest, item: AddedContext, rendered:
     """Whether an added item becomes a tool result instead of an instruction."""
     place = find_last_user_index(request.items)
     question = request.items[place] if place >= 0 else None
-    if (
-        not request.added_data_tool
-        or not isinstance(question, PostedText)
-        or ends_with_question(request.items[:place])
-    ):
+    if not request.added_data_tool or not isinstance(question, PostedText) or ends_with_question(request.items[:place]):
         return False
-    widgets = [
-        f"{offer.spec.description} {to_json(offer.spec.parameters)}" for offer in request.tools.values()
-    ]
+    widgets = [f"{offer.spec.description} {to_json(offer.spec.parameters)}" for offer in request.tools.values()]
     return matches_added_data(question.text, f"{item.label} {rendered.text}", widgets)
 
 
 def ends_with_question(items: Sequence[ConversationItem]) -> bool:
     """Whether the last item is an assistant's question. Its answer must stay the last message."""
     last = items[-1] if items else None
-    return (
-        isinstance(last, PostedText)
-        and last.role == "assistant"
-        and bool(QUESTION_END.search(last.text[-400:]))
-    )
+    return isinstance(last, PostedText) and last.role == "assistant" and bool(QUESTION_END.search(last.text[-400:]))
 
 
 def make_tool_messages(name: str, tool_data: Sequence[tuple[AddedContext, RenderedResult]]) -> list[Message]:
     """Make messages in which the model has called for each added item, with its result."""
     calls = [ToolCall(f"added_{place}", name, to_json(one.facts)) for place, (one, _) in enumerate(tool_data)]
     results = [
-        text_message("tool", told.text, call_id=call.id)
-        for call, (_, told) in zip(calls, tool_data, strict=True)
+        text_message("tool", told.text, call_id=call.id) for call, (_, told) in zip(calls, tool_data, strict=True)
     ]
     return [Message("assistant", (), tuple(calls)), *results] if calls else []
 
 
 def count_results(items: Iterable[ConversationItem]) -> int:
     """Count the results in all round trips."""
-    return sum(
-        len(trip.results) for item in items if isinstance(item, RoundTripBatch) for trip in item.round_trips
-    )
+    return sum(len(trip.results) for item in items if isinstance(item, RoundTripBatch) for trip in item.round_trips)
 
 
 async def render_batch(

@@ -26,13 +26,7 @@ from rightseat.doors.openbb.wire import (
     parse_state,
     to_json,
 )
-from rightseat.doors.openbb.workspace_tools import (
-    EXECUTE_TOOL,
-    WIDGET_FUNCTIONS,
-    CallKey,
-    WorkspaceTool,
-    slugify,
-)
+from rightseat.doors.openbb.workspace_tools import EXECUTE_TOOL, WIDGET_FUNCTIONS, CallKey, WorkspaceTool, slugify
 from rightseat.types.messages import Role
 
 
@@ -82,9 +76,7 @@ def split_next_calls(
     return next_calls, [one for one in known if one not in next_calls]
 
 
-def make_function_call(
-    state: EchoedState, tools: Mapping[str, WorkspaceTool], *, legacy: bool
-) -> dict[str, Any]:
+def make_function_call(state: EchoedState, tools: Mapping[str, WorkspaceTool], *, legacy: bool) -> dict[str, Any]:
     """Make the data of a copilotFunctionCall event for the calls of a state."""
     client_calls = [make_client_call(one, tools[one.name], legacy=legacy) for one in state.calls]
     encoded_state = msgspec.to_builtins(state)
@@ -105,9 +97,7 @@ def is_repeated(
     pending: Iterable[PendingClientCall], tools: Mapping[str, WorkspaceTool], seen: set[str], *, legacy: bool
 ) -> bool:
     """Whether all of the calls were already made in this turn, so that the results would be the same."""
-    digests = [
-        make_client_call(one, tools[one.name], legacy=legacy).digest for one in pending if one.name in tools
-    ]
+    digests = [make_client_call(one, tools[one.name], legacy=legacy).digest for one in pending if one.name in tools]
     return bool(digests) and seen.issuperset(digests)
 
 
@@ -126,10 +116,7 @@ def parse_function_call(
 
 
 def _match_tool(
-    function: str,
-    source: dict[str, Any],
-    keys: list[CallKey],
-    by_key: Mapping[tuple[bool, CallKey], WorkspaceTool],
+    function: str, source: dict[str, Any], keys: list[CallKey], by_key: Mapping[tuple[bool, CallKey], WorkspaceTool]
 ) -> ClientCall:
     is_tool_call = function == EXECUTE_TOOL
     tool = next((found for key in keys if (found := by_key.get((is_tool_call, key)))), None)
@@ -166,23 +153,11 @@ def next_state(
     return replace(state, calls=tuple(next_calls), later=tuple(later_calls), seen=seen)
 
 
-ROLES: dict[str, Role] = {
-    "human": "user",
-    "user": "user",
-    "ai": "assistant",
-    "assistant": "assistant",
-    "tool": "tool",
-}
+ROLES: dict[str, Role] = {"human": "user", "user": "user", "ai": "assistant", "assistant": "assistant", "tool": "tool"}
 
-
-MARKERS = re.compile(
-    r"<\|start_(?:artifact|citation)_id\|>(.*?)<\|end_(?:artifact|citation)_id\|>", re.DOTALL
-)
-
+MARKERS = re.compile(r"<\|start_(?:artifact|citation)_id\|>(.*?)<\|end_(?:artifact|citation)_id\|>", re.DOTALL)
 
 ARTIFACT_MARKERS = re.compile(r"<\|start_artifact_id\|>(.*?)<\|end_artifact_id\|>", re.DOTALL)
-
-
 ParsedCall = tuple[str, dict[str, Any], EchoedState | None]
 
 
@@ -274,9 +249,7 @@ def parse_round_trip(
     else:
         state = None
         ids = (f"call_{number}_{place}" for place in range(len(client_calls)))
-        calls = tuple(
-            PendingClientCall(id, one.name, one.arguments) for id, one in zip(ids, client_calls, strict=True)
-        )
+        calls = tuple(PendingClientCall(id, one.name, one.arguments) for id, one in zip(ids, client_calls, strict=True))
     return RoundTrip(calls, client_calls, split_results(message, len(client_calls)), state)
 
 

@@ -37,24 +37,13 @@ from rightseat.doors.openbb.workspace_tools import (
     make_unique_name,
 )
 from rightseat.errors import CallerError, NotFound
-from rightseat.http.endpoint import (
-    ID_PATTERN,
-    AssistantInfo,
-    Host,
-    Request,
-    decode_body,
-    parse_plugins_header,
-)
+from rightseat.http.endpoint import ID_PATTERN, AssistantInfo, Host, Request, decode_body, parse_plugins_header
 from rightseat.types.messages import FileMessagePart
 from rightseat.types.text import estimate_tokens
 from rightseat.types.turn import ForwardedProps, Turn
 
 MAX_URLS = 4
-
-
 MAX_CONTEXT_ITEMS = 64
-
-
 MAX_LABEL = 600
 
 
@@ -72,9 +61,7 @@ def parse_context(query: OpenBBQuery) -> list[AddedContext]:
     if isinstance(posted, str):
         return [parse_context_item({"data": posted})] if posted.strip() else []
     raw_items = [posted] if isinstance(posted, dict) else as_list(posted)
-    return [
-        parse_context_item(as_dict(item) or {"data": item}) for item in raw_items[:MAX_CONTEXT_ITEMS] if item
-    ]
+    return [parse_context_item(as_dict(item) or {"data": item}) for item in raw_items[:MAX_CONTEXT_ITEMS] if item]
 
 
 def parse_context_item(item: dict[str, Any]) -> AddedContext:
@@ -82,9 +69,7 @@ def parse_context_item(item: dict[str, Any]) -> AddedContext:
     name = as_text(item.get("name")) or "Added by the user"
     description = as_text(item.get("description"))
     metadata = as_dict(item.get("metadata"))
-    facts = {
-        key: format_metadata(key, value) for key, value in metadata.items() if value not in (None, "", [], {})
-    }
+    facts = {key: format_metadata(key, value) for key, value in metadata.items() if value not in (None, "", [], {})}
     details = [description] if description and description != name else []
     details += [f"{key}: {value}" for key, value in facts.items()]
     label = f"{name} ({'; '.join(details)})" if details else name
@@ -102,9 +87,7 @@ def format_metadata(key: str, value: Any) -> str:
 
 def carry_state(query: OpenBBQuery, previous: EchoedState | None) -> EchoedState:
     """Build the state from this request, or for fields that are sent once from the previous state."""
-    urls = tuple(url for url in as_list(query.urls) if isinstance(url, str) and 0 < len(url) <= 2000)[
-        :MAX_URLS
-    ]
+    urls = tuple(url for url in as_list(query.urls) if isinstance(url, str) and 0 < len(url) <= 2000)[:MAX_URLS]
     timezone = as_text(query.timezone)[:64]
     return EchoedState(
         calls=(),
@@ -140,26 +123,16 @@ def describe_dashboard(name: str, dashboard: dict[str, Any]) -> str:
     tabs = []
     for tab in map(as_dict, as_list(dashboard.get("tabs"))[:32]):
         names = [as_text(as_dict(widget).get("name")) for widget in as_list(tab.get("widgets"))]
-        tabs.append(
-            f"tab {as_text(tab.get('tab_id')) or '?'} with {', '.join(filter(None, names)) or 'nothing'}"
-        )
+        tabs.append(f"tab {as_text(tab.get('tab_id')) or '?'} with {', '.join(filter(None, names)) or 'nothing'}")
     current = as_text(dashboard.get("current_tab_id"))
     parts = [name, *tabs, *([f"the current tab is {current}"] if current else [])]
     return "; ".join(parts)[:2000]
 
 
 NO_MESSAGES = "messages list cannot be empty."
-
-
 MAX_DATA_TOKENS = 20_000
-
-
 MIN_DATA_TOKENS = 200
-
-
 MAX_ROUND_TRIPS = 16
-
-
 SMALL_CONTEXT = 8192
 
 
@@ -228,11 +201,7 @@ class OpenBBRequest:
     @property
     def current_batches(self) -> list[RoundTripBatch]:
         """The batches since the last user message."""
-        return [
-            item
-            for item in self.items[find_last_user_index(self.items) + 1 :]
-            if isinstance(item, RoundTripBatch)
-        ]
+        return [item for item in self.items[find_last_user_index(self.items) + 1 :] if isinstance(item, RoundTripBatch)]
 
 
 def read_query(request: Request, host: Host) -> OpenBBRequest:
@@ -243,9 +212,7 @@ def read_query(request: Request, host: Host) -> OpenBBRequest:
     description = describe_assistant(host, name)
     context_window = description.context_window if description else None
     tools = collect_tools(
-        query,
-        description.server_tools if description else (),
-        None if context_window is None else context_window // 3,
+        query, description.server_tools if description else (), None if context_window is None else context_window // 3
     )
     items = parse_conversation(query.messages, tools)
     items += parse_empty_question(query.messages, description)
@@ -260,9 +227,7 @@ def read_query(request: Request, host: Host) -> OpenBBRequest:
         turn=Turn(
             messages=(),
             assistant=host.resolve_responder(name),
-            tools=()
-            if len(round_trips) >= MAX_ROUND_TRIPS
-            else tuple(offer.spec for offer in tools.values()),
+            tools=() if len(round_trips) >= MAX_ROUND_TRIPS else tuple(offer.spec for offer in tools.values()),
             plugins=parse_plugins_header(request),
             forwarded=ForwardedProps(as_dict(query.workspace_options)),
             owner=request.owner,
@@ -283,10 +248,7 @@ def read_query(request: Request, host: Host) -> OpenBBRequest:
         | set(previous.seen if previous else ()),
         pending_calls=tuple(due for due in waiting if due.name in tools),
         budget=compute_data_budget(
-            context_window,
-            tools,
-            items,
-            limit=None if description and description.context else MAX_DATA_TOKENS,
+            context_window, tools, items, limit=None if description and description.context else MAX_DATA_TOKENS
         ),
         legacy=is_legacy_query(query),
         shows_events=shows_events,
@@ -324,9 +286,7 @@ def describe_assistant(host: Host, name: str | None) -> AssistantInfo | None:
 def parse_empty_question(messages: list[Any], description: AssistantInfo | None) -> list[PostedText]:
     """Return an empty last user message if it may stand for a plugin's suggested question, else nothing."""
     last = as_dict(messages[-1])
-    has_text = as_text(last.get("role")) not in ("human", "user") or bool(
-        as_text(last.get("content")).strip()
-    )
+    has_text = as_text(last.get("role")) not in ("human", "user") or bool(as_text(last.get("content")).strip())
     return [] if has_text or description is None or not description.suggestions else [PostedText("user", "")]
 
 
@@ -361,11 +321,7 @@ def find_last_user_index(items: list[ConversationItem]) -> int:
 
 
 def compute_data_budget(
-    context_window: int | None,
-    tools: dict[str, WorkspaceTool],
-    items: list[ConversationItem],
-    *,
-    limit: int | None,
+    context_window: int | None, tools: dict[str, WorkspaceTool], items: list[ConversationItem], *, limit: int | None
 ) -> int:
     """Compute the tokens for data: what the context window has left beside answer, tools and question, at
     most `limit`."""

@@ -81,9 +81,7 @@ def make_failed_result(code: str, message: str) -> RenderedResult:
 def render_command_result(status: str, more: Mapping[Any, Any]) -> RenderedResult:
     """Render the status of a command that the client carried out."""
     if status == "error":
-        return make_failed_result(
-            "client_error", as_text(more.get("message")) or "The workspace could not do it."
-        )
+        return make_failed_result("client_error", as_text(more.get("message")) or "The workspace could not do it.")
     skill = as_dict(as_dict(more.get("data")).get("skill"))
     if content := as_text(skill.get("contentMarkdown")):
         return RenderedResult(content, citable=False)
@@ -165,13 +163,9 @@ async def render_part(
         try:
             fetched = await outbound.fetch(part.url)
         except RightseatError as error:
-            return RenderedResult(
-                f"({label} could not be fetched: {error.message})", failed=True, citable=False
-            )
+            return RenderedResult(f"({label} could not be fetched: {error.message})", failed=True, citable=False)
         if fetched.status >= 400:
-            return RenderedResult(
-                f"({label} could not be fetched: HTTP {fetched.status}.)", failed=True, citable=False
-            )
+            return RenderedResult(f"({label} could not be fetched: HTTP {fetched.status}.)", failed=True, citable=False)
         data, name = fetched.data, name or fetched.name
         kind = kind or fetched.content_type
     if not data:
@@ -180,9 +174,7 @@ async def render_part(
     rendered = await render_document(data, kind, name, budget, citable=part.citable, images=images)
     if (used := estimate_result_tokens(rendered.text, dense=dense)) > max(budget, MIN_PART_TOKENS) and dense:
         smaller_budget = max(budget * budget // used, MIN_PART_TOKENS)
-        rendered = await render_document(
-            data, kind, name, smaller_budget, citable=part.citable, images=images
-        )
+        rendered = await render_document(data, kind, name, smaller_budget, citable=part.citable, images=images)
     return (
         msgspec.structs.replace(rendered, files=(make_attachment(data, kind, name),))
         if kind in FILE_KINDS
@@ -207,10 +199,7 @@ async def render_document(
         kind = kind if data.lstrip()[:1] in ("{", "[") else None
     document_text = await documents.read(data, kind=kind, name=name, budget=budget, images=images)
     return RenderedResult(
-        document_text.text_with_note,
-        document_text.failed,
-        citable and not document_text.failed,
-        document_text.images,
+        document_text.text_with_note, document_text.failed, citable and not document_text.failed, document_text.images
     )
 
 

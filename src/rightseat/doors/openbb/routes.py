@@ -19,10 +19,7 @@ from rightseat.http.reply import Reply
 from rightseat.http.sse import SseParser
 
 ALL_PLUGINS = "auto"
-
-
 MAX_PLUGINS = 50
-
 
 FEATURES = {
     "streaming": True,
@@ -40,11 +37,7 @@ def make_agents_json(host: Host, base: str) -> dict[str, Any]:
     entries: dict[str, Any] = {}
     for id, name, about in iter_agents(host, base):
         endpoints = {"query": base + get_query_path(name), "feedback": f"{base}/v1/feedback"}
-        entries[id] = {
-            **about,
-            "endpoints": endpoints,
-            "features": {**FEATURES, **make_plugin_select(name, host)},
-        }
+        entries[id] = {**about, "endpoints": endpoints, "features": {**FEATURES, **make_plugin_select(name, host)}}
     return entries
 
 
@@ -106,16 +99,9 @@ def get_query_path(name: str) -> str:
 
 
 LEGACY_PROBE = {"messages": [{"role": "human", "content": "Count from one to five, in words."}]}
-
-
 ERROR_SUFFIX = re.compile(r" \(([a-z_]+)\)\Z")
 
-
-WORKSPACE_PROBE = {
-    **LEGACY_PROBE,
-    "widgets": {"primary": [], "secondary": [], "extra": []},
-    "timezone": "UTC",
-}
+WORKSPACE_PROBE = {**LEGACY_PROBE, "widgets": {"primary": [], "secondary": [], "extra": []}, "timezone": "UTC"}
 
 
 def describe_refusal(status: int, body: bytes) -> str | None:
@@ -132,9 +118,7 @@ def check_agents_json(status: int, headers: Mapping[str, str], body: bytes) -> s
         return problem
     try:
         agents = msgspec.json.decode(body, type=dict[str, dict[str, Any]])
-        entries = [
-            (entry["name"], entry["description"], entry["endpoints"]["query"]) for entry in agents.values()
-        ]
+        entries = [(entry["name"], entry["description"], entry["endpoints"]["query"]) for entry in agents.values()]
     except (msgspec.MsgspecError, KeyError, TypeError, UnicodeDecodeError):
         return "the answer is no file of agents"
     if any(entry.get("image", "-") in ("", None) for entry in agents.values()):
@@ -149,9 +133,7 @@ def check_query(status: int, headers: Mapping[str, str], body: bytes) -> str | N
         return "the answer is no event stream"
     try:
         reader = SseParser()
-        data = [
-            msgspec.json.decode(one, type=dict[str, Any]) for one in (*reader.feed(body), *reader.close())
-        ]
+        data = [msgspec.json.decode(one, type=dict[str, Any]) for one in (*reader.feed(body), *reader.close())]
     except (msgspec.MsgspecError, UnicodeDecodeError, UpstreamGarbled):
         return "an event is not JSON: the client would stop there"
     text = "".join(str(one.get("delta", "")) for one in data)
@@ -174,12 +156,8 @@ PROBES = (
     Probe("query of today", "POST", "/v1/query", check_query, msgspec.json.encode(WORKSPACE_PROBE)),
 )
 
-
 log = logging.getLogger(__name__)
-
-
 encode = msgspec.json.Encoder().encode
-
 
 # Pages on this machine are allowed anyway; these origins send credentials.
 ORIGINS = (
@@ -224,11 +202,7 @@ door = Door(
         Route("GET", "/copilots.json", get_copilots_json, summary="Copilots, for OpenBB Terminal Pro"),
         Route("POST", "/v1/query", post_query, body_type=OpenBBQuery, summary="Ask the default assistant"),
         Route(
-            "POST",
-            "/v1/query/{assistant:path}",
-            post_query,
-            body_type=OpenBBQuery,
-            summary="Ask one of the assistants",
+            "POST", "/v1/query/{assistant:path}", post_query, body_type=OpenBBQuery, summary="Ask one of the assistants"
         ),
         Route("POST", "/v1/feedback", post_feedback, body_type=OpenBBFeedback, summary="A vote on an answer"),
     ),

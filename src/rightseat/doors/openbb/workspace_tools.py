@@ -24,20 +24,10 @@ from rightseat.types.schema import get_validator
 from rightseat.types.text import estimate_tokens
 
 MASK64 = 0xFFFF_FFFF_FFFF_FFFF
-
-
 PRIME1 = 0x9E37_79B1_85EB_CA87
-
-
 PRIME2 = 0xC2B2_AE3D_27D4_EB4F
-
-
 PRIME3 = 0x1656_67B1_9E37_79F9
-
-
 PRIME4 = 0x85EB_CA77_C2B2_AE63
-
-
 PRIME5 = 0x27D4_EB2F_1656_67C5
 
 
@@ -70,9 +60,7 @@ def xxh64(data: bytes) -> int:
 def hash_stripes(data: bytes, end: int) -> int:
     lanes = [PRIME1 + PRIME2 & MASK64, PRIME2, 0, -PRIME1 & MASK64]
     for start in range(0, end, 32):
-        lanes = [
-            mix_lane(lane, word) for lane, word in zip(lanes, unpack_from("<4Q", data, start), strict=True)
-        ]
+        lanes = [mix_lane(lane, word) for lane, word in zip(lanes, unpack_from("<4Q", data, start), strict=True)]
     total = sum(rotate_left(lane, bits) for lane, bits in zip(lanes, (1, 7, 12, 18), strict=True)) & MASK64
     for lane in lanes:
         total = (total ^ mix_lane(0, lane)) * PRIME1 + PRIME4 & MASK64
@@ -89,31 +77,14 @@ def rotate_left(number: int, bits: int) -> int:
 
 
 GET_WIDGET = "get_widget_data"
-
-
 GET_EXTRA = "get_extra_widget_data"
-
-
 EXECUTE_TOOL = "execute_agent_tool"
-
-
 GET_OPTIONS = "get_params_options"
-
-
 WIDGET_FUNCTIONS = (GET_WIDGET, GET_EXTRA)
-
-
 MAX_OPTIONS = 100
-
-
 MAX_DESCRIPTION = 600
-
-
 TYPES = {"number": "number", "integer": "integer", "boolean": "boolean"}
-
-
 PYTHON_TYPES: dict[str, Any] = {"number": int | float, "integer": int, "boolean": bool}
-
 
 INSTANCE_TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -122,13 +93,8 @@ INSTANCE_TYPES: dict[str, tuple[type, ...]] = {
     "boolean": (bool,),
 }
 
-
 EMPTY_SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}
-
-
 VALUE_FIELDS = ("current_value", "default_value", "executed_value")
-
-
 UNSET_VALUES = (None, "<<UNDEFINED>>")
 
 
@@ -174,9 +140,7 @@ def iter_widget_tools(posted: Any) -> Iterator[WorkspaceTool]:
         return
     groups = as_dict(posted)
     for group, function in (("primary", GET_WIDGET), ("secondary", GET_WIDGET), ("extra", GET_EXTRA)):
-        yield from (
-            offer for item in as_list(groups.get(group)) if (offer := parse_widget(as_dict(item), function))
-        )
+        yield from (offer for item in as_list(groups.get(group)) if (offer := parse_widget(as_dict(item), function)))
 
 
 def parse_legacy_widget(item: dict[str, Any]) -> WorkspaceTool | None:
@@ -228,9 +192,7 @@ def make_parameter_schema(param: dict[str, Any], value: Any) -> dict[str, Any]:
     """Convert a widget's parameter to JSON Schema, with its current value as default."""
     kind = TYPES.get(as_text(param.get("type")), "string")
     several = param.get("multi_select") is True
-    choices = [
-        choice for option in as_list(param.get("options")) if (choice := get_option_value(option)) is not None
-    ]
+    choices = [choice for option in as_list(param.get("options")) if (choice := get_option_value(option)) is not None]
     current = parse_current_values(value, kind, choices, several=several)
     item_schema: dict[str, Any] = {"type": kind}
     if choices and not param.get("get_options") and len(choices) <= MAX_OPTIONS:
@@ -284,9 +246,7 @@ def deduplicate(values: Iterable[Any]) -> list[Any]:
 def describe_widget(item: dict[str, Any]) -> str:
     """Describe a widget for the model: name, description, metadata, source and columns."""
     name, description = as_text(item.get("name")), as_text(item.get("description"))
-    parts = [
-        f"Get the data of the widget {name!r} on the user's dashboard." if name else "Get a widget's data."
-    ]
+    parts = [f"Get the data of the widget {name!r} on the user's dashboard." if name else "Get a widget's data."]
     if description and description != name:
         parts.append(description.rstrip(".") + ".")
     metadata = {**as_dict(item.get("metadata"))}
@@ -326,8 +286,6 @@ def make_unique_name(name: str, *taken: Container[str]) -> str:
 
 
 MAX_TOOLS = 96
-
-
 MAX_TOOL_DESCRIPTION = 2000
 
 
@@ -353,9 +311,7 @@ def add_tool(
     name = make_unique_name(tool.spec.name, taken, tools)
     spec = ToolSpec(name, tool.spec.description, tool.spec.parameters)
     used = sum(estimate_tool_tokens(other.spec) for other in tools.values()) if max_tokens is not None else 0
-    if len(tools) >= MAX_TOOLS or (
-        tools and max_tokens is not None and used + estimate_tool_tokens(spec) > max_tokens
-    ):
+    if len(tools) >= MAX_TOOLS or (tools and max_tokens is not None and used + estimate_tool_tokens(spec) > max_tokens):
         return False
     tools[name] = replace(tool, spec=spec)
     return True
@@ -372,9 +328,7 @@ def iter_mcp_tools(posted: Any) -> Iterator[WorkspaceTool]:
             continue
         description = as_text(item.get("description"))[:MAX_TOOL_DESCRIPTION]
         yield WorkspaceTool(
-            spec=ToolSpec(
-                slugify(name) or "tool", description, valid_schema_or_empty(item.get("input_schema"))
-            ),
+            spec=ToolSpec(slugify(name) or "tool", description, valid_schema_or_empty(item.get("input_schema"))),
             function=EXECUTE_TOOL,
             keys=((server, name), ("", name)),
             target={"server_id": server, "tool_name": name},
@@ -385,17 +339,12 @@ def iter_mcp_tools(posted: Any) -> Iterator[WorkspaceTool]:
 
 def iter_skill_tools(posted: Any) -> Iterator[WorkspaceTool]:
     """Yield the tool that fetches the text of one of the user's skills, if there are any."""
-    known = [
-        (as_text(item.get("slug")), as_text(item.get("description")))
-        for item in map(as_dict, as_list(posted))
-    ]
+    known = [(as_text(item.get("slug")), as_text(item.get("description"))) for item in map(as_dict, as_list(posted))]
     if not (known := [(name, about) for name, about in known if name]):
         return
     lines = "; ".join(f"{name}: {about}" for name, about in known)
     schema = {"type": "string", "enum": list(dict.fromkeys(name for name, _ in known))}
-    about = f"Get the instructions of a skill before doing what it is for. Skills: {lines}"[
-        :MAX_TOOL_DESCRIPTION
-    ]
+    about = f"Get the instructions of a skill before doing what it is for. Skills: {lines}"[:MAX_TOOL_DESCRIPTION]
     yield WorkspaceTool(
         spec=ToolSpec(
             "get_skill_content", about, {**EMPTY_SCHEMA, "properties": {"slug": schema}, "required": ["slug"]}
@@ -410,9 +359,7 @@ def make_options_tool(query: OpenBBQuery, tools: dict[str, WorkspaceTool]) -> Wo
     """Make the tool that lists a parameter's values, for parameters whose options only the widget's server
     knows."""
     queries: dict[str, Any] = {}
-    by_key = {
-        key: name for name, offer in tools.items() if offer.function in WIDGET_FUNCTIONS for key in offer.keys
-    }
+    by_key = {key: name for name, offer in tools.items() if offer.function in WIDGET_FUNCTIONS for key in offer.keys}
     for item in iter_widgets(query.widgets):
         origin, id = as_text(item.get("origin")), as_text(item.get("widget_id"))
         tool_name = by_key.get((as_text(item.get("uuid")),)) or by_key.get((origin, id))
@@ -428,15 +375,11 @@ def make_options_tool(query: OpenBBQuery, tools: dict[str, WorkspaceTool]) -> Wo
                 }
     if not queries:
         return None
-    description = (
-        "List the values that a parameter of a widget may take. Ask before using one that was not named."
-    )
+    description = "List the values that a parameter of a widget may take. Ask before using one that was not named."
     schema = {"parameter": {"type": "string", "enum": list(queries)}}
     return WorkspaceTool(
         spec=ToolSpec(
-            "get_parameter_options",
-            description,
-            {**EMPTY_SCHEMA, "properties": schema, "required": ["parameter"]},
+            "get_parameter_options", description, {**EMPTY_SCHEMA, "properties": schema, "required": ["parameter"]}
         ),
         function=GET_OPTIONS,
         keys=(),
@@ -446,9 +389,7 @@ def make_options_tool(query: OpenBBQuery, tools: dict[str, WorkspaceTool]) -> Wo
 
 def iter_widgets(posted: Any) -> Iterator[dict[str, Any]]:
     groups = as_dict(posted)
-    return (
-        as_dict(item) for group in ("primary", "secondary", "extra") for item in as_list(groups.get(group))
-    )
+    return (as_dict(item) for group in ("primary", "secondary", "extra") for item in as_list(groups.get(group)))
 
 
 def inherit_values(param: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:

@@ -46,9 +46,7 @@ TEXT_EVENT = b'event: copilotMessageChunk\ndata: {"delta":'
 PARAGRAPH = "\n\n"
 MAX_DETAIL = 2000
 GUARDRAIL_CODES = (GuardrailRefused.code, OutputGuarded.code)
-REPEATED_CALL = (
-    "I have asked for this data before and got the same, so I stop here. Please ask in another way."
-)
+REPEATED_CALL = "I have asked for this data before and got the same, so I stop here. Please ask in another way."
 MISSING_TOOL = "The answer needs a widget or a tool that is not there any more. Please ask again."
 UNREADABLE_MESSAGES = "None of the messages can be read, so there is nothing to answer. Please ask again."
 NO_ANSWER = "The model gave no answer. Please ask again."
@@ -61,9 +59,7 @@ CUT_OFF = {
 def refuse(error: RightseatError) -> Reply:
     """Answer an error in the shape of OpenBB's example server: a bad body is 422."""
     status = 422 if error.status == 400 else error.status
-    return make_reply(
-        status, encode({"detail": error.message, "code": error.code}), *format_retry_after(error)
-    )
+    return make_reply(status, encode({"detail": error.message, "code": error.code}), *format_retry_after(error))
 
 
 async def stream_answer(request: OpenBBRequest, host: Host) -> Reply:
@@ -153,15 +149,11 @@ class OpenBBEventWriter:
         self.has_output = True
         yield format_event(encode(data), event=name)
 
-    def write_status(
-        self, message: str, kind: str = "INFO", details: list[Any] | None = None
-    ) -> Iterator[bytes]:
+    def write_status(self, message: str, kind: str = "INFO", details: list[Any] | None = None) -> Iterator[bytes]:
         if not self.request.shows_events:
             return
         data: dict[str, Any] = {"eventType": kind, "message": message, "group": "reasoning"}
-        yield format_event(
-            encode(data | ({"details": details} if details else {})), event="copilotStatusUpdate"
-        )
+        yield format_event(encode(data | ({"details": details} if details else {})), event="copilotStatusUpdate")
 
     def write_call_event(self, event: CallStart | CallArgs | CallEnd | CallResult) -> Iterator[bytes]:
         match event:
@@ -182,9 +174,7 @@ class OpenBBEventWriter:
             case CallResult(id, content, failed):
                 name = self.call_names.get(id, "A tool")
                 kind, verb = ("WARNING", "failed") if failed else ("INFO", "is done")
-                yield from self.write_status(
-                    f"{name} {verb}", kind, [content[:MAX_DETAIL]] if content else None
-                )
+                yield from self.write_status(f"{name} {verb}", kind, [content[:MAX_DETAIL]] if content else None)
             case _:
                 pass
 
@@ -200,21 +190,15 @@ class OpenBBEventWriter:
                 if thought:
                     yield from self.write_status("Thinking", details=[thought[:MAX_DETAIL]])
             case Artifact():
-                yield from self.write_sse(
-                    "copilotMessageArtifact", format_artifact(event, self.request.artifact_names)
-                )
+                yield from self.write_sse("copilotMessageArtifact", format_artifact(event, self.request.artifact_names))
             case Citations(items):
-                yield from self.write_sse(
-                    "copilotCitationCollection", {"citations": [*map(normalize_citation, items)]}
-                )
+                yield from self.write_sse("copilotCitationCollection", {"citations": [*map(normalize_citation, items)]})
             case Suggestions(prompts):
                 yield from self.write_sse("copilotPromptSuggestions", {"suggestions": list(prompts)})
             case Custom("progress", {"message": str(text)}):
                 yield from self.write_status(text)
             case Custom("history_cut", value):
-                yield from self.write_status(
-                    "Older messages were left out: they do not fit the model", details=[value]
-                )
+                yield from self.write_status("Older messages were left out: they do not fit the model", details=[value])
             case _:
                 pass
 
@@ -233,9 +217,7 @@ class OpenBBEventWriter:
             collection = {"citations": make_citations(self.request.sources)}
             yield from self.write_sse("copilotCitationCollection", collection)
 
-    def write_function_call(
-        self, pending: list[PendingClientCall], *, resumed: bool = False
-    ) -> Iterator[bytes]:
+    def write_function_call(self, pending: list[PendingClientCall], *, resumed: bool = False) -> Iterator[bytes]:
         """Write the function call that ends the stream."""
         request = self.request
         next_calls, later = messages.split_next_calls(pending, request.tools, legacy=request.legacy)
@@ -243,9 +225,7 @@ class OpenBBEventWriter:
             yield from self.write_sentence(MISSING_TOOL)
             return
         # Equal calls within one answer are allowed; repeating an earlier answer's calls is a loop.
-        if not resumed and messages.is_repeated(
-            pending, request.tools, request.seen_calls, legacy=request.legacy
-        ):
+        if not resumed and messages.is_repeated(pending, request.tools, request.seen_calls, legacy=request.legacy):
             yield from self.write_sentence(REPEATED_CALL)
             return
         state = messages.next_state(request.state, next_calls, later, request.seen_calls)

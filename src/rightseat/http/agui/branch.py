@@ -104,9 +104,7 @@ class BranchBuilder:
         if user_input.resumed:
             return len(self.positions)
         results = (name for m in user_input.messages if m.call_id for name in (*message_keys(m), m.call_id))
-        before = [
-            self.index_by_key[name] for name in (*user_input.after, *results) if name in self.index_by_key
-        ]
+        before = [self.index_by_key[name] for name in (*user_input.after, *results) if name in self.index_by_key]
         if before:
             end = max(before) + 1
             # Results of server tools for the same message stay visible with it.
@@ -115,8 +113,7 @@ class BranchBuilder:
             return end
         spoken = (name for m in user_input.messages if m.role not in SYSTEM_ROLES for name in message_keys(m))
         return min(
-            (self.index_by_key[name] for name in spoken if name in self.index_by_key),
-            default=len(self.positions),
+            (self.index_by_key[name] for name in spoken if name in self.index_by_key), default=len(self.positions)
         )
 
 
@@ -168,9 +165,7 @@ class BranchFilter:
         return RunFinished("stop") if isinstance(entry, RunFinished) else entry
 
 
-def filter_entries(
-    numbered: Iterable[NumberedEntry], hidden_ranges: list[HiddenRange]
-) -> Iterator[NumberedEntry]:
+def filter_entries(numbered: Iterable[NumberedEntry], hidden_ranges: list[HiddenRange]) -> Iterator[NumberedEntry]:
     branch_filter = BranchFilter(hidden_ranges)
     for number, entry in numbered:
         if (visible := branch_filter.filter_entry(number, entry)) is not None:
@@ -219,8 +214,6 @@ async def replayed_prefix(
         # Seen entries are not sent again, but later ones may close them.
         entries.clear()
         while after < until and (page := await store.read_entries(owner, thread, after, until)):
-            entries += [
-                (n, kept) for n, entry in page if (kept := branch_filter.filter_entry(n, entry)) is not None
-            ]
+            entries += [(n, kept) for n, entry in page if (kept := branch_filter.filter_entry(n, entry)) is not None]
             after = page[-1][0]
     return ReplayedPrefix(entries, last, frozenset(cut.until for cut in builder.hidden_ranges))

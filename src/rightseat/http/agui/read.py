@@ -82,8 +82,6 @@ class RunAgentInput(Struct, rename="camel", kw_only=True):
 
 
 INPUT_REQUIRED = "input_required"
-
-
 ROLES: dict[str, Role] = {role: role for role in get_args(Role)}
 
 
@@ -114,19 +112,13 @@ def parse_turn(run_input: RunAgentInput, agent: str, request: Request) -> Turn:
         owner=request.owner,
         headers=request.forwarded_headers,
         base_url=request.base,
-        forwarded=ForwardedProps(
-            run_input.forwarded_props if isinstance(run_input.forwarded_props, dict) else {}
-        ),
+        forwarded=ForwardedProps(run_input.forwarded_props if isinstance(run_input.forwarded_props, dict) else {}),
     )
 
 
 def parse_model(forwarded: Any) -> str | None:
     """Return `forwardedProps.model`, the model that the client asks for, or None."""
-    return (
-        forwarded["model"]
-        if isinstance(forwarded, dict) and isinstance(forwarded.get("model"), str)
-        else None
-    )
+    return forwarded["model"] if isinstance(forwarded, dict) and isinstance(forwarded.get("model"), str) else None
 
 
 def parse_tool_choice(forwarded: Any) -> ToolChoice:
@@ -150,17 +142,13 @@ def require_input(turn: Turn) -> Turn:
 def parse_answers(run_input: RunAgentInput) -> tuple[InterruptAnswer, ...]:
     """Return the answers that name their question: `resume`, or the older command with `interruptEvent`."""
     if run_input.resume:
-        return tuple(
-            InterruptAnswer(item.interrupt_id, item.status, item.payload) for item in run_input.resume
-        )
+        return tuple(InterruptAnswer(item.interrupt_id, item.status, item.payload) for item in run_input.resume)
     resume_command = parse_resume_command(run_input) or {}
     question = _parse_question(resume_command.get("interruptEvent"))
     if question is None:
         return ()
     return (
-        parse_legacy_answer(
-            question["id"], resume_command["resume"], is_text=question.get("reason") == INPUT_REQUIRED
-        ),
+        parse_legacy_answer(question["id"], resume_command["resume"], is_text=question.get("reason") == INPUT_REQUIRED),
     )
 
 
@@ -198,24 +186,15 @@ def parse_message(message: AguiMessage, number: int) -> Message | None:
     role = ROLES.get(message.role)
     if role is None:
         return None  # activity, reasoning and unknown roles are display-only
-    calls = tuple(
-        ToolCall(call.id, call.function.name, call.function.arguments) for call in message.tool_calls or ()
-    )
+    calls = tuple(ToolCall(call.id, call.function.name, call.function.arguments) for call in message.tool_calls or ())
     if role == "tool" and not message.tool_call_id:
         raise CallerError("A tool message needs the toolCallId it answers.", param=f"messages[{number}]")
     where = f"messages[{number}].content"
     content = (
-        message.error
-        if role == "tool" and not message.content and isinstance(message.error, str)
-        else message.content
+        message.error if role == "tool" and not message.content and isinstance(message.error, str) else message.content
     )
     return Message(
-        role,
-        parse_parts(content, where),
-        calls,
-        call_id=message.tool_call_id,
-        name=message.name,
-        id=message.id,
+        role, parse_parts(content, where), calls, call_id=message.tool_call_id, name=message.name, id=message.id
     )
 
 

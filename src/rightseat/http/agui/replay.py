@@ -94,9 +94,7 @@ class ThreadReplay:
                 return []
             case _:
                 pass
-        items = (
-            self.encoder.make_cancelled_end() if isinstance(entry, RunFailed) else self.encoder.convert(entry)
-        )
+        items = self.encoder.make_cancelled_end() if isinstance(entry, RunFailed) else self.encoder.convert(entry)
         return [*before, *self.encode_numbered(number, items)]
 
     def add_user_input(self, number: int, entry: UserInput) -> None:
@@ -180,14 +178,8 @@ def start_run(turn: Turn, run_input: RunAgentInput, threads: ThreadService, resp
 
     async def open_stream() -> AsyncIterator[NumberedEntry]:
         resume_command = parse_resume_command(run_input)
-        if (
-            resume_command is not None
-            and not turn.answers
-            and (question := await find_open_question(turn, threads))
-        ):
-            answer = parse_legacy_answer(
-                question.id, resume_command["resume"], is_text=question.kind != "confirm"
-            )
+        if resume_command is not None and not turn.answers and (question := await find_open_question(turn, threads)):
+            answer = parse_legacy_answer(question.id, resume_command["resume"], is_text=question.kind != "confirm")
             return await threads.start(replace(turn, answers=(answer,)), respond)
         return await threads.start(turn, respond)
 

@@ -46,15 +46,8 @@ from rightseat.types.streams import closing
 from rightseat.types.turn import Turn
 
 encode_json = msgspec.json.Encoder().encode
-CUT_CALL_RESULT = (
-    '{"error":{"code":"stopped","message":"The answer was stopped before this call was whole."}}'
-)
-TITLES = {
-    400: "Invalid request body",
-    401: "Unauthorized",
-    404: "Not found",
-    409: "Thread already running",
-}
+CUT_CALL_RESULT = '{"error":{"code":"stopped","message":"The answer was stopped before this call was whole."}}'
+TITLES = {400: "Invalid request body", 401: "Unauthorized", 404: "Not found", 409: "Thread already running"}
 
 
 def error_title(error: RightseatError) -> str:
@@ -128,10 +121,7 @@ class AguiEncoder:
         match event:
             case RunStarted(thread, run):
                 self.thread, self.run = thread, run
-                return [
-                    self.make_run_started(),
-                    *(convert_other(StateSnapshot(self.state)) if self.state else ()),
-                ]
+                return [self.make_run_started(), *(convert_other(StateSnapshot(self.state)) if self.state else ())]
             case TextStart(id):
                 return [{"type": "TEXT_MESSAGE_START", "messageId": id, "role": "assistant"}]
             case TextEnd(id):
@@ -140,11 +130,7 @@ class AguiEncoder:
                 self.interrupts.append(event)
                 return []
             case RunFinished():
-                return [
-                    *self.close_open_items(),
-                    *self.make_legacy_question(event),
-                    self.make_run_finished(event),
-                ]
+                return [*self.close_open_items(), *self.make_legacy_question(event), self.make_run_finished(event)]
             case RunFailed(code, message):
                 return [{"type": "RUN_ERROR", "message": message, "code": code}]
             case CallStart() | CallArgs() | CallEnd() | CallResult():
@@ -161,9 +147,7 @@ class AguiEncoder:
         ids = {"threadId": self.thread, "runId": self.run}
         body: dict[str, Any] = {"type": "RUN_STARTED", **ids, "protocolVersion": "1.0"}
         if self.input_messages:
-            messages = [
-                format_message(message, f"{self.run}-{n}") for n, message in enumerate(self.input_messages)
-            ]
+            messages = [format_message(message, f"{self.run}-{n}") for n, message in enumerate(self.input_messages)]
             defaults: dict[str, Any] = {"tools": [], "context": [], "state": {}, "forwardedProps": {}}
             body["input"] = {**ids, "messages": messages, **defaults}
         return body
@@ -197,9 +181,7 @@ class AguiEncoder:
         """Return end events for steps and subagents that a failed or interrupted call left open: clients take
         a run with an open one for broken."""
         stopped = RunFailed("stopped", "It was stopped.")
-        subagents = [
-            SubRunEvent(item.run, item.agent, item.call, stopped) for item in self.open_subagents.values()
-        ]
+        subagents = [SubRunEvent(item.run, item.agent, item.call, stopped) for item in self.open_subagents.values()]
         names = [name for name, count in self.open_steps.items() if count]
         steps = [{"type": "STEP_FINISHED", "stepName": name} for name in reversed(names)]
         return [*(self.convert_nested(item) for item in reversed(subagents)), *steps]
@@ -231,32 +213,20 @@ class AguiEncoder:
         show one question and answer it without its id. With pending client calls the question comes later."""
         if not self.interrupts or event.pending or self.open_calls:
             return []
-        return [
-            {"type": "CUSTOM", "name": "on_interrupt", "value": format_legacy_interrupt(self.interrupts[0])}
-        ]
+        return [{"type": "CUSTOM", "name": "on_interrupt", "value": format_legacy_interrupt(self.interrupts[0])}]
 
     def make_run_finished(self, event: RunFinished) -> dict[str, Any]:
         if self.open_calls:
             # An error, so that the client does not execute a partial call.
-            problem = (
-                "The answer was cut off in the middle of a tool call. Allow more tokens, or ask for less."
-            )
+            problem = "The answer was cut off in the middle of a tool call. Allow more tokens, or ask for less."
             return {"type": "RUN_ERROR", "message": problem, "code": event.reason}
         outcome: dict[str, Any] = {"type": "success"}
         # A client before 1.0 that gets an interrupt does not post its tool results: it is asked later.
         if self.interrupts and (self.supports_outcomes or not event.pending):
-            outcome = {
-                "type": "interrupt",
-                "interrupts": [format_interrupt(item) for item in self.interrupts],
-            }
+            outcome = {"type": "interrupt", "interrupts": [format_interrupt(item) for item in self.interrupts]}
         elif event.pending and self.supports_outcomes:
             outcome["pendingToolCallIds"] = event.pending
-        body: dict[str, Any] = {
-            "type": "RUN_FINISHED",
-            "threadId": self.thread,
-            "runId": self.run,
-            "outcome": outcome,
-        }
+        body: dict[str, Any] = {"type": "RUN_FINISHED", "threadId": self.thread, "runId": self.run, "outcome": outcome}
         if event.reason in ("length", "content_filter"):
             body["result"] = {"finishReason": event.reason}
         if event.usage is not None:
@@ -324,12 +294,7 @@ def interrupt_reason(item: Interrupt) -> str:
 
 
 def format_interrupt(item: Interrupt) -> dict[str, Any]:
-    body = {
-        "id": item.id,
-        "reason": interrupt_reason(item),
-        "message": item.message,
-        "responseSchema": item.schema,
-    }
+    body = {"id": item.id, "reason": interrupt_reason(item), "message": item.message, "responseSchema": item.schema}
     if item.call is not None:
         body["toolCallId"] = item.call
     if item.expires is not None:

@@ -18,8 +18,6 @@ from rightseat.http.fetch.target import Target
 
 # Servers may send several gzip members; the limit stops endless empty ones.
 MAX_MEMBERS = 64
-
-
 WBITS_AUTO, WBITS_RAW = 47, -15
 
 
@@ -62,9 +60,7 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str, limit: int) -> 
     """Read and decompress all chunks; raises when either size exceeds `limit`."""
     encoding = encoding.strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
-        raise UpstreamGarbled(
-            "The server compressed its answer in a way that is not read here. Use another URL."
-        )
+        raise UpstreamGarbled("The server compressed its answer in a way that is not read here. Use another URL.")
     decompressor = None if encoding in ("", "identity") else Decompressor()
     parts: list[bytes] = []
     packed = size = 0
@@ -74,9 +70,7 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str, limit: int) -> 
             try:
                 chunk = decompressor.feed(chunk, limit - size)
             except zlib.error:
-                raise UpstreamGarbled(
-                    "The server's answer is compressed, and broken. Try again later."
-                ) from None
+                raise UpstreamGarbled("The server's answer is compressed, and broken. Try again later.") from None
         size += len(chunk)
         if max(packed, size) > limit:
             raise make_too_large_error(limit)
@@ -91,11 +85,7 @@ def make_too_large_error(limit: int) -> UpstreamTooLarge:
 
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
-
-
 CONNECT_SECONDS = 10
-
-
 CHUNK = 64 << 10
 
 
@@ -204,7 +194,5 @@ def make_unreachable_error(host: str, error: Exception) -> UpstreamRefused | Add
     if isinstance(getattr(error, "os_error", error), AddressBlocked):
         return AddressNotPublic(host)
     if isinstance(error, aiohttp.ClientSSLError):
-        return UpstreamRefused(
-            f"Host {host[:100]!r} has no certificate that can be trusted. Check the address."
-        )
+        return UpstreamRefused(f"Host {host[:100]!r} has no certificate that can be trusted. Check the address.")
     return UpstreamRefused(f"Host {host[:100]!r} cannot be reached. Check the address, or try again later.")

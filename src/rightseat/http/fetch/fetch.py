@@ -23,37 +23,17 @@ if TYPE_CHECKING:
 
 
 MAX_BYTES = 20 << 20
-
-
 TIMEOUT_SECONDS = 20.0
-
-
 MAX_REDIRECTS = 5
-
-
 REDIRECT_STATUSES = (301, 302, 303, 307, 308)
-
 
 # The headers that follow a redirect to another origin; any other may be a credential.
 CROSS_ORIGIN_HEADERS = {"accept", "accept-language", "user-agent"}
 
-
 # Headers of the connection itself: setting them allows request smuggling.
-CONNECTION_HEADERS = {
-    "host",
-    "connection",
-    "content-length",
-    "transfer-encoding",
-    "te",
-    "trailer",
-    "upgrade",
-    "expect",
-}
-
+CONNECTION_HEADERS = {"host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect"}
 
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-
-
 FILE_NAME = re.compile(r"""filename\*?=(?:utf-8'[^']*')?"?([^";]+)"?""", re.IGNORECASE)
 
 
@@ -152,14 +132,10 @@ class OutboundClient:
                         "The server sends this request on to another one, and that is not followed. "
                         "Name the final address."
                     )
-                headers = {
-                    name: value for name, value in headers.items() if name.lower() in CROSS_ORIGIN_HEADERS
-                }
+                headers = {name: value for name, value in headers.items() if name.lower() in CROSS_ORIGIN_HEADERS}
                 query = ()
             current = parse_target(add_query(str(next_target.url), query))
-        raise UpstreamGarbled(
-            f"The server redirects more than {self.redirects} times. Name the final address."
-        )
+        raise UpstreamGarbled(f"The server redirects more than {self.redirects} times. Name the final address.")
 
     def _get_session(self) -> FetchSession:
         from rightseat.http.fetch.exchange import FetchSession, resolve_by_system
@@ -194,9 +170,7 @@ def check_headers(headers: Mapping[str, str]) -> None:
         if not is_allowed_header(name):
             raise CallerError(f"Header {name[:60]!r} cannot be sent. Leave it out.")
         if any(char in value for char in "\r\n\0") or not value.isprintable():
-            raise CallerError(
-                f"The value of header {name[:60]!r} has a line break or a control character in it."
-            )
+            raise CallerError(f"The value of header {name[:60]!r} has a line break or a control character in it.")
         if not value.isascii():
             raise CallerError(f"The value of header {name[:60]!r} is not ASCII. Encode it.")
 
@@ -225,11 +199,8 @@ def make_result(target: Target, reply: FetchReply) -> FetchResult:
 
 _RECORDED: ContextVar[list[dict[str, Any]] | None] = ContextVar("seen", default=None)
 
-
 # Values of all other headers are masked: one may be a key.
 SHOWN_HEADERS = ("accept", "content-type", "user-agent")
-
-
 MAX_BODY_SHOWN = 4000
 
 

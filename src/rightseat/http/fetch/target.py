@@ -61,9 +61,7 @@ def check_url_text(text: str) -> None:
     if len(text) > MAX_URL:
         raise AddressRefused(f"The URL is longer than {MAX_URL} characters. Use a shorter one.")
     if any(char <= " " or char in "\\\x7f" or "\ud800" <= char <= "\udfff" for char in text.strip(" ")):
-        raise AddressRefused(
-            "The URL contains spaces, control characters or backslashes. Percent-encode them."
-        )
+        raise AddressRefused("The URL contains spaces, control characters or backslashes. Percent-encode them.")
 
 
 def make_unreadable_error() -> AddressRefused:
@@ -81,9 +79,7 @@ def resolve_redirect(base: Target, location: str) -> Target:
 
 def to_ascii_host(written: str) -> str:
     """Return the host as it goes to DNS: IDNA-encoded, full-width digits and dots normalized."""
-    error = AddressRefused(
-        f"Host {quote_host(written)} is not a host name or a plain IP address. Write one of them."
-    )
+    error = AddressRefused(f"Host {quote_host(written)} is not a host name or a plain IP address. Write one of them.")
     if "%" in written:
         raise error
     if ":" in written:

@@ -34,20 +34,10 @@ from rightseat.types.model import Model
 from rightseat.types.turn import Turn
 
 log = logging.getLogger(__name__)
-
-
 MAX_ANSWER = 64 << 10
-
-
 MAX_REASON = 500
-
-
 DEFAULT_SECONDS = 5.0
-
-
 Validator = Callable[[str, Direction, Turn], Verdict | Awaitable[Verdict]]
-
-
 KEY_HEADER = "X-CopilotCloud-Public-API-Key"
 
 
@@ -181,8 +171,6 @@ class RemoteCheck:
 
 
 TopicWords = Mapping[str, tuple[str, ...]]
-
-
 MAX_SHOWN_CHARS = 8000
 
 
@@ -257,13 +245,9 @@ def make_topics(names: Iterable[str]) -> TopicWords:
 
 
 def build_question(topics: TopicWords, text: str) -> str:
-    lines = (
-        f"- {name}" + (f" (such as: {', '.join(words)})" if words else "") for name, words in topics.items()
-    )
+    lines = (f"- {name}" + (f" (such as: {', '.join(words)})" if words else "") for name, words in topics.items())
     shown = (
-        text
-        if len(text) <= MAX_SHOWN_CHARS
-        else f"{text[: MAX_SHOWN_CHARS // 2]}\n…\n{text[-MAX_SHOWN_CHARS // 2 :]}"
+        text if len(text) <= MAX_SHOWN_CHARS else f"{text[: MAX_SHOWN_CHARS // 2]}\n…\n{text[-MAX_SHOWN_CHARS // 2 :]}"
     )
     # As JSON, so that the message cannot fake its own end.
     return load_prompt().format(topics="\n".join(lines), message=msgspec.json.encode(shown).decode())

@@ -127,9 +127,7 @@ async def run_checks(guard: GuardrailPolicy, turn: Turn, find_model: ModelLookup
     messages = list(turn.messages)
     for place, number in enumerate(find_unanswered(turn)):
         if place < MAX_CHECKED:
-            messages[number] = await check_message(
-                guard, turn, messages[number], find_model, is_new=not place
-            )
+            messages[number] = await check_message(guard, turn, messages[number], find_model, is_new=not place)
         else:
             messages[number] = text_message("user", REMOVED, id=messages[number].id)
     turn = replace(turn, messages=tuple(messages))

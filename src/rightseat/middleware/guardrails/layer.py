@@ -14,12 +14,7 @@ from msgspec.structs import replace
 
 from rightseat.engine.loop import Assistant
 from rightseat.middleware.guardrails.checks import TopicJudge
-from rightseat.middleware.guardrails.input_checks import (
-    ModelLookup,
-    apply_local_rules,
-    needs_checks,
-    run_checks,
-)
+from rightseat.middleware.guardrails.input_checks import ModelLookup, apply_local_rules, needs_checks, run_checks
 from rightseat.middleware.guardrails.output_filter import has_output_rules, stream_filtered
 from rightseat.middleware.guardrails.personal_data import PersonalDataFinder, get_personal_data_finder
 from rightseat.middleware.guardrails.rules import GuardrailPolicy
@@ -49,8 +44,7 @@ class GuardrailPolicies(Struct, frozen=True):
 
         def wrap_policy(guard: GuardrailPolicy) -> GuardrailPolicy:
             checks = (
-                check.with_wrapped_model(wrap) if isinstance(check, TopicJudge) else check
-                for check in guard.checks
+                check.with_wrapped_model(wrap) if isinstance(check, TopicJudge) else check for check in guard.checks
             )
             return replace(guard, checks=tuple(checks))
 
@@ -142,9 +136,7 @@ class FencedResultsModel:
         # With tools, add the note from the first prompt on: a later change would invalidate the prompt cache.
         needs_note = self.fence and (prompt.tools or any(is_untrusted))
         return (
-            replace(prompt, messages=tuple(add_fence_note(messages)))
-            if needs_note
-            else with_messages(prompt, messages)
+            replace(prompt, messages=tuple(add_fence_note(messages))) if needs_note else with_messages(prompt, messages)
         )
 
     def fence_result(self, message: Message) -> Message:
@@ -193,10 +185,7 @@ def fence_assistants(assistants: Iterable[Assistant], guards: GuardrailPolicies)
     for assistant in assistants:
         rules = guards.for_assistant(assistant.name).untrusted
         if rules.mark or rules.redacted:
-            seats = {
-                name: replace(seat, model=wrap(seat.model, assistant))
-                for name, seat in assistant.models.items()
-            }
+            seats = {name: replace(seat, model=wrap(seat.model, assistant)) for name, seat in assistant.models.items()}
             assistant = dataclasses.replace(assistant, model=wrap(assistant.model, assistant), models=seats)
         fenced.append(assistant)
     return fenced

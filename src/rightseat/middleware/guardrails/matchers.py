@@ -27,7 +27,6 @@ WORD_EDGE = "\x00"
 
 SPACE = " "
 
-
 UNSPACED_RANGES = (
     (0x0E00, 0x0EFF),  # Thai, Lao
     (0x1000, 0x109F),  # Burmese
@@ -39,7 +38,6 @@ UNSPACED_RANGES = (
     (0xF900, 0xFAFF),
     (0x20000, 0x3FFFF),
 )
-
 
 INVISIBLE_CATEGORIES = ("Cf", "Cc", "Cn", "Co", "Cs")
 
@@ -160,9 +158,7 @@ class WordList:
             state = queue.popleft()
             for symbol, after in self.transitions[state].items():
                 self.failure_links[after] = self.next_state(self.failure_links[state], symbol)
-                self.match_length[after] = (
-                    self.match_length[after] or self.match_length[self.failure_links[after]]
-                )
+                self.match_length[after] = self.match_length[after] or self.match_length[self.failure_links[after]]
                 queue.append(after)
 
     def next_state(self, state: int, symbol: str) -> int:
@@ -255,8 +251,6 @@ class WordScan:
 
 
 MAX_BYTES = 1 << 20
-
-
 WINDOW = 200
 
 
@@ -264,11 +258,7 @@ WINDOW = 200
 
 
 _LINEAR = jsonschema_rs.RegexOptions(size_limit=MAX_BYTES, dfa_size_limit=MAX_BYTES)
-
-
 _ANCHORS = re.compile(r"^\^|(?<!\\)(?:\\\\)*\$$")
-
-
 _NON_WORD = re.compile(r"\W")
 
 

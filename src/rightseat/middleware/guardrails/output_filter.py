@@ -52,9 +52,7 @@ def has_output_rules(guard: GuardrailPolicy) -> bool:
     return bool(guard.output) or checks or bool(guard.untrusted.redacted)
 
 
-async def stream_filtered(
-    events: AsyncIterator[Event], guard: GuardrailPolicy, turn: Turn
-) -> AsyncIterator[Event]:
+async def stream_filtered(events: AsyncIterator[Event], guard: GuardrailPolicy, turn: Turn) -> AsyncIterator[Event]:
     output = OutputFilter(guard, turn)
     async with closing(events):
         async for event in events:

@@ -15,8 +15,6 @@ from typing import NamedTuple
 from msgspec import Struct
 
 CharacterRun = tuple[str, int, int]
-
-
 _RUN_SYNTAX = re.compile(r"(\[[^\]]+\]|\\?.)(?:\{(\d+)(?:,(\d+))?\})?", re.DOTALL)
 
 
@@ -78,15 +76,10 @@ class DataPattern(Struct, frozen=True, eq=False, dict=True):
 
 
 TOKEN = r"[A-Za-z0-9_-]"
-
-
 BASE64 = r"[A-Za-z0-9+/=\s]"
-
 
 # A number within a longer one, an amount or a name is not a phone number.
 NUMBER_BEFORE = r"[0-9A-Za-z.,+/=_-]"
-
-
 NUMBER_AFTER = r"[0-9A-Za-z+/=_-]"
 
 
@@ -192,14 +185,7 @@ KEY_PREFIXES = {
 """Prefixes of well-known services' keys, with the minimum length of the rest."""
 
 
-PEM_LABELS = (
-    "RSA PRIVATE KEY",
-    "EC PRIVATE KEY",
-    "OPENSSH PRIVATE KEY",
-    "ENCRYPTED PRIVATE KEY",
-    "PRIVATE KEY",
-)
-
+PEM_LABELS = ("RSA PRIVATE KEY", "EC PRIVATE KEY", "OPENSSH PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "PRIVATE KEY")
 
 DATA_PATTERNS: dict[str, tuple[DataPattern, ...]] = {
     "email": (
@@ -236,9 +222,7 @@ DATA_PATTERNS: dict[str, tuple[DataPattern, ...]] = {
         DataPattern(r"1[3-9]\d[ -]\d{4}[ -]\d{4}", not_before=NUMBER_BEFORE, not_after=NUMBER_AFTER),
         # North American form, and an area code in brackets.
         DataPattern(r"[2-9]\d{2}[ .-][2-9]\d{2}[ .-]\d{4}", not_before=NUMBER_BEFORE, not_after=NUMBER_AFTER),
-        DataPattern(
-            r"(\d{2,5})[ -]{0,1}\d{3,4}[ .-]\d{3,4}", not_before=NUMBER_BEFORE, not_after=NUMBER_AFTER
-        ),
+        DataPattern(r"(\d{2,5})[ -]{0,1}\d{3,4}[ .-]\d{3,4}", not_before=NUMBER_BEFORE, not_after=NUMBER_AFTER),
         # A landline with a leading zero: 030 12345678, 010-87654321.
         DataPattern(r"0\d{2,4}[ /-]\d{5,9}", not_before=NUMBER_BEFORE, not_after=NUMBER_AFTER),
     ),
@@ -252,23 +236,16 @@ DATA_PATTERNS: dict[str, tuple[DataPattern, ...]] = {
         DataPattern("[0-9A-Fa-f]{1,4}:" * 7 + "[0-9A-Fa-f]{1,4}", not_before="[0-9A-Za-z:]"),
     ),
     "secret": (
-        *(
-            DataPattern(f"{start}{TOKEN}{{{least},250}}", not_before=TOKEN)
-            for start, least in KEY_PREFIXES.items()
-        ),
+        *(DataPattern(f"{start}{TOKEN}{{{least},250}}", not_before=TOKEN) for start, least in KEY_PREFIXES.items()),
         DataPattern("AKIA[A-Z0-9]{16}", not_before=TOKEN),
         DataPattern("LTAI[A-Za-z0-9]{12,20}", not_before=TOKEN),
         DataPattern(rf"eyJ{TOKEN}{{10,1000}}\.{TOKEN}{{10,2000}}\.{TOKEN}{{10,1000}}", not_before=TOKEN),
         *(
-            DataPattern(
-                f"-----BEGIN {kind}-----{BASE64}{{1,6000}}-----END {kind}-----",
-                not_before="-",
-            )
+            DataPattern(f"-----BEGIN {kind}-----{BASE64}{{1,6000}}-----END {kind}-----", not_before="-")
             for kind in PEM_LABELS
         ),
     ),
 }
-
 
 DATA_KINDS = tuple(DATA_PATTERNS)
 
@@ -303,9 +280,7 @@ class PersonalDataFinder:
         self.prefix_regex = re.compile(
             "|".join(shape.prefix_expression for _, shape in self.patterns) or r"(?!)", re.ASCII
         )
-        self.any_regex = re.compile(
-            "|".join(shape.expression for _, shape in self.patterns) or r"(?!)", re.ASCII
-        )
+        self.any_regex = re.compile("|".join(shape.expression for _, shape in self.patterns) or r"(?!)", re.ASCII)
         self.max_length = max((shape.max_length for _, shape in self.patterns), default=0)
 
     def find_edits(self, text: str, start: int = 0) -> Iterator[Edit]:

@@ -17,8 +17,6 @@ from rightseat.middleware.guardrails.personal_data import (
 from rightseat.types.turn import ConfirmAfterUntrusted, Turn
 
 Direction = Literal["input", "output"]
-
-
 FailureMode = Literal["refuse", "allow"]
 
 
@@ -38,8 +36,6 @@ class Replace(Struct, frozen=True):
 
 
 Verdict = Refuse | Replace | None
-
-
 UNCHECKED = Refuse("\x00")
 
 
@@ -82,9 +78,7 @@ class TextStreamFilter:
         """Return the pieces that may be shown now. A RuleViolation holds the offset for `release_before`."""
         self.pieces.append(piece)
         self.size += len(piece.text)
-        violation = (
-            RuleViolation("length", self.max_chars) if self.max_chars and self.size > self.max_chars else None
-        )
+        violation = RuleViolation("length", self.max_chars) if self.max_chars and self.size > self.max_chars else None
         held = 0
         for scan in self.scans:
             try:
@@ -113,11 +107,7 @@ class TextStreamFilter:
 
     def release_before(self, violation: RuleViolation) -> list[TextPiece]:
         """Return the held pieces before the violation."""
-        return (
-            self.release(violation.start)
-            if violation.start is not None and violation.start > self.start
-            else []
-        )
+        return self.release(violation.start) if violation.start is not None and violation.start > self.start else []
 
     def release(self, end: int, shortest: int = 0) -> list[TextPiece]:
         """Release the pieces up to `end`; only pieces longer than `shortest` are cut. A cut or edited piece
@@ -168,10 +158,7 @@ def earlier_violation(first: RuleViolation | None, second: RuleViolation) -> Rul
 
 
 INPUT_REFUSED = "This message is not answered: {why}."
-
-
 OUTPUT_STOPPED = "The answer was stopped: {why}."
-
 
 REASONS = {
     "words": "it contains words that are not allowed here",

@@ -10,17 +10,10 @@ from msgspec.structs import replace
 
 K = 1000
 
-
 # max_tokens for a model that is not in the table.
 DEFAULT_MAX_OUTPUT = 8 * K
-
-
 _NEW_NAME = re.compile(r"claude-([a-z]+)-(\d+)(?:[-.](\d{1,2})(?!\d))?")
-
-
 _OLD_NAME = re.compile(r"claude-(\d)(?:[-.](\d)(?!\d))?-(?:opus|sonnet|haiku)")
-
-
 _EFFORTS = ("low", "medium", "high", "xhigh", "max")
 
 
@@ -39,10 +32,7 @@ class ClaudeModel(Struct, frozen=True, kw_only=True):
 
 
 _FIVE = ClaudeModel(longest=128 * K, thinks="always", forced_thinks=True, mid_system=True, efforts=_EFFORTS)
-
-
 _FOUR_FIVE = ClaudeModel(longest=64 * K, prefill=True)
-
 
 # By version, newest first; an unknown newer version uses the first row.
 _BY_VERSION: tuple[tuple[tuple[int, int], ClaudeModel], ...] = (
@@ -57,7 +47,6 @@ _BY_VERSION: tuple[tuple[tuple[int, int], ClaudeModel], ...] = (
     ((3, 5), ClaudeModel(longest=8192, thinks="never", prefill=True)),
     ((0, 0), ClaudeModel(longest=4096, thinks="never", prefill=True)),
 )  # fmt: skip
-
 
 # Families that differ from their version.
 _BY_FAMILY: dict[tuple[str, int, int], ClaudeModel] = {
@@ -93,21 +82,15 @@ def clamp_effort(requested: str | None, model: ClaudeModel) -> str | None:
 
 _KEPT_KEYS = frozenset({"type", "description", "title", "enum", "const", "required", "default"})
 
-
-_DROPPED_KEYS = frozenset(
-    {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
-) | frozenset(
+_DROPPED_KEYS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}) | frozenset(
     {"minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems", "examples", "$schema", "$id"}
 )
 
-
 _TYPES = frozenset({"object", "array", "string", "integer", "number", "boolean", "null"})
-
 
 _FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "uri"}) | frozenset(
     {"ipv4", "ipv6", "uuid"}
 )
-
 
 _MAX_DEPTH = 64
 

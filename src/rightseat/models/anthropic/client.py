@@ -32,13 +32,8 @@ if TYPE_CHECKING:
 
 # A longer answer is treated as a server that never stops.
 _ANSWER_LIMIT = 256 << 20
-
-
 _EVENT_LIMIT = 1 << 20
-
-
 _DELTA_PREFIX = b"event: content_block_delta\ndata: "
-
 
 # How long to wait after message_stop for the end of the body, so that the connection can be reused.
 _DRAIN_SECONDS = 0.1
@@ -71,9 +66,7 @@ class AnthropicExchange:
         if self._error is not None:
             self.done = True
         self._loop = asyncio.get_running_loop()
-        self._timer = self._loop.call_at(
-            min(deadline, self._loop.time() + idle_timeout), self._check_timeouts
-        )
+        self._timer = self._loop.call_at(min(deadline, self._loop.time() + idle_timeout), self._check_timeouts)
 
     async def read(self) -> list[ModelChunk]:
         """Wait for data and return its chunks, perhaps none."""
@@ -180,11 +173,8 @@ def _find_header_error(headers: Mapping[str, str]) -> RightseatError | None:
 
 ANTHROPIC_URL = "https://api.anthropic.com"
 
-
 # Transient errors; a rejected request or a wrong key is not retried.
 _RETRYABLE = {UpstreamError, UpstreamRefused, UpstreamBusy, UpstreamOverloaded}
-
-
 log = logging.getLogger(__name__)
 
 
@@ -294,9 +284,7 @@ class AnthropicModel:
         except anthropic.APIConnectionError as error:
             raise faults.from_connection_error(error.__cause__, self._connect_timeout) from error
         except UnicodeEncodeError as error:
-            raise CallerError(
-                "A message contains half a character (a lone surrogate): send valid text."
-            ) from error
+            raise CallerError("A message contains half a character (a lone surrogate): send valid text.") from error
         response: Response = raw_response.http_response.extensions[self._response_key]
         return response
 

@@ -19,23 +19,11 @@ from msgspec import Struct
 from rightseat.engine.history import pair_calls_with_results
 from rightseat.errors import CallerError
 from rightseat.models.anthropic.claude import ClaudeModel
-from rightseat.types.messages import (
-    FileMessagePart,
-    ImageMessagePart,
-    Message,
-    MessagePart,
-    TextMessagePart,
-    ToolCall,
-)
+from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, MessagePart, TextMessagePart, ToolCall
 
 ContentBlock = dict[str, Any]
-
-
 IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
-
-
 PDF_TYPE = "application/pdf"
-
 
 # "%PDF" in base64.
 _PDF_BASE64_PREFIX = "JVBERi"
@@ -70,8 +58,7 @@ def _format_image(url: str) -> dict[str, str]:
     if url.startswith("https://"):
         return {"type": "url", "url": url}
     raise CallerError(
-        "This model takes a picture as a data: URL or by an https:// address: send it as one of them.",
-        param="messages",
+        "This model takes a picture as a data: URL or by an https:// address: send it as one of them.", param="messages"
     )
 
 
@@ -79,9 +66,7 @@ def _format_image_data(media_type: str, data: str) -> dict[str, str]:
     # A common misspelling of image/jpeg.
     media_type = "image/jpeg" if media_type == "image/jpg" else media_type
     if media_type not in IMAGE_TYPES:
-        raise CallerError(
-            "This model takes pictures as JPEG, PNG, GIF or WebP: convert it first.", param="messages"
-        )
+        raise CallerError("This model takes pictures as JPEG, PNG, GIF or WebP: convert it first.", param="messages")
     return {"type": "base64", "media_type": media_type, "data": data}
 
 
@@ -105,9 +90,7 @@ def _format_file(part: FileMessagePart) -> ContentBlock | None:
         return {"type": "image", "source": _format_image_data(kind, data)}
     if kind == PDF_TYPE or data.startswith(_PDF_BASE64_PREFIX):
         return _make_document({"type": "base64", "media_type": PDF_TYPE, "data": data}, part.name)
-    text = (
-        _decode_text(data) if kind in ("", "application/octet-stream") or kind.startswith("text/") else None
-    )
+    text = _decode_text(data) if kind in ("", "application/octet-stream") or kind.startswith("text/") else None
     if text is None:
         named = repr(part.name) if part.name else "a file"
         raise CallerError(
@@ -130,8 +113,6 @@ def _decode_text(data: str) -> str | None:
 
 
 PROVIDER = "anthropic"
-
-
 PLACEHOLDER_USER_TEXT = "Go on."
 
 
@@ -205,9 +186,7 @@ class _ConversationBuilder:
         if role == "assistant":
             self._flush_instructions()
             if not messages:
-                messages.append(
-                    {"role": "user", "content": [{"type": "text", "text": PLACEHOLDER_USER_TEXT}]}
-                )
+                messages.append({"role": "user", "content": [{"type": "text", "text": PLACEHOLDER_USER_TEXT}]})
         if messages and messages[-1]["role"] == role:
             messages[-1]["content"] += content
         else:

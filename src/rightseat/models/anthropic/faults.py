@@ -12,9 +12,7 @@ from rightseat.http.client import ConnectTimeout, InvalidHttpResponse
 from rightseat.http.retry import parse_retry_after
 
 # The API has no code for a too long prompt, only a message.
-_TOO_LONG = re.compile(
-    r"prompt is too long|exceed context limit|exceeds? the (model's )?context window", re.I
-)
+_TOO_LONG = re.compile(r"prompt is too long|exceed context limit|exceeds? the (model's )?context window", re.I)
 _STATUS = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -90,9 +88,7 @@ def _from_status_code(status: int, wait: float | None) -> RightseatError:
                 "Anthropic refused our key, or it may not use this model: check ANTHROPIC_API_KEY (api_key)."
             )
         case 402:
-            return errors.UpstreamDenied(
-                "Anthropic's account of our key has no credit left: see its billing."
-            )
+            return errors.UpstreamDenied("Anthropic's account of our key has no credit left: see its billing.")
         case 404:
             return errors.UpstreamRejected(
                 "Anthropic does not know this model: check the name in anthropic:NAME, and base_url."

@@ -77,9 +77,7 @@ def model(name: str, options: Mapping[str, Any]) -> AnthropicModel:
         raise ConfigError(f"The model anthropic:{name} has a wrong option: {error}") from error
     _check_options(name, parsed)
     fields = msgspec.structs.asdict(parsed)
-    abilities = override_capabilities(
-        believed("anthropic", name), {key: fields.pop(key) for key in _CAPABILITY_KEYS}
-    )
+    abilities = override_capabilities(believed("anthropic", name), {key: fields.pop(key) for key in _CAPABILITY_KEYS})
     request_options = AnthropicRequestOptions(
         schema=abilities.schema,
         **{key: fields.pop(key) for key in AnthropicRequestOptions.__struct_fields__ if key in fields},
@@ -93,11 +91,7 @@ def _check_options(name: str, options: AnthropicOptions) -> None:
         if value is not None and not value > 0:
             raise ConfigError(f"The model anthropic:{name} needs a {key} above 0.", param=key)
     header_names = {header.lower() for header in options.headers}
-    if (
-        is_anthropic(options.base_url)
-        and not options.api_key
-        and not header_names & {"authorization", "x-api-key"}
-    ):
+    if is_anthropic(options.base_url) and not options.api_key and not header_names & {"authorization", "x-api-key"}:
         raise ConfigError(
             f"The model anthropic:{name} needs a key: set ANTHROPIC_API_KEY, or base_url to your own server."
         )

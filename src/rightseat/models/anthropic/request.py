@@ -9,12 +9,7 @@ from msgspec import Struct
 
 from rightseat.models.anthropic import claude
 from rightseat.models.anthropic.claude import DEFAULT_MAX_OUTPUT, ClaudeModel, make_enforceable
-from rightseat.models.anthropic.conversation import (
-    PROVIDER,
-    ConversationPayload,
-    build_conversation,
-    sanitize_name,
-)
+from rightseat.models.anthropic.conversation import PROVIDER, ConversationPayload, build_conversation, sanitize_name
 from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
 
 MIN_THINKING_BUDGET = 1024
@@ -58,12 +53,7 @@ def build_request(name: str, prompt: Prompt, options: AnthropicRequestOptions) -
     thinking = _build_thinking(prompt, options, model, max_tokens)
     thinks = thinking is not None and thinking["type"] != "disabled"
     payload = build_conversation(prompt.messages, name, model, thinking=thinks or model.thinks == "always")
-    body: dict[str, Any] = {
-        "model": name,
-        "max_tokens": max_tokens,
-        "messages": payload.messages,
-        "stream": True,
-    }
+    body: dict[str, Any] = {"model": name, "max_tokens": max_tokens, "messages": payload.messages, "stream": True}
     if thinking is not None:
         body["thinking"] = thinking
     _add_schema(body, payload, prompt, options)
@@ -77,9 +67,7 @@ def build_request(name: str, prompt: Prompt, options: AnthropicRequestOptions) -
     return AnthropicRequest(body, {sanitize_name(tool.name): tool.name for tool in prompt.tools}, enforced)
 
 
-def _compute_max_tokens(
-    settings: SamplingSettings, options: AnthropicRequestOptions, model: ClaudeModel
-) -> int:
+def _compute_max_tokens(settings: SamplingSettings, options: AnthropicRequestOptions, model: ClaudeModel) -> int:
     requested = settings.max_tokens or options.max_tokens or model.longest or DEFAULT_MAX_OUTPUT
     return min(requested, model.longest or requested)
 
@@ -144,9 +132,7 @@ def _add_tools(
 
 
 def _format_tool(tool: ToolSpec, strict: bool) -> dict[str, Any]:
-    schema = (
-        tool.parameters if tool.parameters.get("type") == "object" else {**tool.parameters, "type": "object"}
-    )
+    schema = tool.parameters if tool.parameters.get("type") == "object" else {**tool.parameters, "type": "object"}
     out: dict[str, Any] = {"name": sanitize_name(tool.name), "input_schema": schema}
     if tool.description:
         out["description"] = tool.description
@@ -182,9 +168,7 @@ def _add_settings(
     if stops:
         body["stop_sequences"] = stops
     extra = settings.extra
-    effort = claude.clamp_effort(extra.get("reasoning_effort"), model) or claude.clamp_effort(
-        options.effort, model
-    )
+    effort = claude.clamp_effort(extra.get("reasoning_effort"), model) or claude.clamp_effort(options.effort, model)
     if effort:
         body.setdefault("output_config", {})["effort"] = effort
     metadata = extra.get("metadata")

@@ -73,10 +73,7 @@ class AnthropicEvent(Struct, gc=False):
 
 
 EVENT_DECODER = Decoder(AnthropicEvent)
-
-
 FinishReason = Literal["stop", "length", "content_filter", "calls"]
-
 
 # Stop reasons that are not listed, also future ones, count as a normal end.
 _FINISH_REASONS: dict[str, FinishReason] = {
@@ -102,9 +99,7 @@ class _OpenContentBlock(Struct):
 class MessageStreamParser:
     """Parses one answer. `tool_names` maps names as sent to the API to the original tool names."""
 
-    def __init__(
-        self, model_name: str, tool_names: Mapping[str, str], enforced: frozenset[str] = frozenset()
-    ) -> None:
+    def __init__(self, model_name: str, tool_names: Mapping[str, str], enforced: frozenset[str] = frozenset()) -> None:
         self._model_name = model_name
         self._tool_names = tool_names
         self._enforced = enforced
@@ -243,9 +238,7 @@ class MessageStreamParser:
 
     def _make_opaque_chunks(self) -> list[ModelChunk]:
         """Return an opaque chunk with the signed thinking blocks and their positions among text and calls."""
-        steps = [
-            step for _, opened in sorted(self._blocks.items()) if (step := _make_step(opened)) is not None
-        ]
+        steps = [step for _, opened in sorted(self._blocks.items()) if (step := _make_step(opened)) is not None]
         if not any("block" in step for step in steps):
             return []
         return [ProviderDataChunk(PROVIDER, {"model": self._model_name, "steps": steps})]

@@ -51,9 +51,7 @@ class ThinkingCache:
             return
         digest = _digest_questions(prompt.conversation, prompt.messages)
         tool_calls = [(name, "".join(pieces)) for name, pieces in calls.values()]
-        self._put(
-            _make_key(digest, "".join(texts), tool_calls), msgspec.json.encode([opaque.provider, opaque.blob])
-        )
+        self._put(_make_key(digest, "".join(texts), tool_calls), msgspec.json.encode([opaque.provider, opaque.blob]))
 
     def restore(self, prompt: Prompt) -> Prompt:
         """Return the prompt with thinking blocks restored to assistant messages that lack them."""
@@ -66,9 +64,7 @@ class ThinkingCache:
                 _update_digest(digest, message.text)
             elif message.role == "assistant" and not message.opaque:
                 tool_calls = [(call.name, call.arguments) for call in message.calls]
-                message = replace(
-                    message, opaque=self._get(_make_key(digest.copy(), message.text, tool_calls))
-                )
+                message = replace(message, opaque=self._get(_make_key(digest.copy(), message.text, tool_calls)))
             messages.append(message)
         return replace(prompt, messages=tuple(messages))
 

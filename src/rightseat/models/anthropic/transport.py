@@ -30,9 +30,7 @@ _DROPPED_HEADERS = frozenset({"content-encoding", "content-length", "transfer-en
 log = logging.getLogger(__name__)
 
 
-def sdk(
-    base: URL, api_key: str | None, headers: Mapping[str, str], client: HttpClient
-) -> anthropic.AsyncAnthropic:
+def sdk(base: URL, api_key: str | None, headers: Mapping[str, str], client: HttpClient) -> anthropic.AsyncAnthropic:
     # At DEBUG these loggers write whole requests, including user messages.
     for name in ("anthropic", "httpx2", "httpcore2"):
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -44,9 +42,7 @@ def sdk(
         max_retries=0,
         default_headers=cast(Mapping[str, str], {**no_authorization, **headers}),
         open_telemetry=False,
-        http_client=httpx2.AsyncClient(
-            transport=AnthropicTransport(client), follow_redirects=False, trust_env=False
-        ),
+        http_client=httpx2.AsyncClient(transport=AnthropicTransport(client), follow_redirects=False, trust_env=False),
     )
 
 
@@ -65,9 +61,7 @@ class AnthropicTransport(httpx2.AsyncBaseTransport):
             accepted = 200 <= response.status < 300
             if not accepted:
                 body = await _read_error_body(response)
-                return httpx2.Response(
-                    response.status, headers=_filter_headers(response.headers), content=body
-                )
+                return httpx2.Response(response.status, headers=_filter_headers(response.headers), content=body)
         finally:
             if not accepted:
                 response.close()

@@ -107,18 +107,14 @@ class GoogleModel:
         finally:
             await exchange.close()
 
-    async def _start_exchange(
-        self, prompt: Prompt
-    ) -> tuple[GoogleExchange, types.GenerateContentResponse | None]:
+    async def _start_exchange(self, prompt: Prompt) -> tuple[GoogleExchange, types.GenerateContentResponse | None]:
         """Send the request; return the exchange and its first chunk. Retries transient errors."""
         contents = request.build_contents(prompt, self._request_options)
         config = request.build_config(prompt, self._request_options)
         try:
             msgspec.json.encode([contents, config])
         except UnicodeEncodeError as error:
-            raise CallerError(
-                "A message contains half a character (a lone surrogate): send valid text."
-            ) from error
+            raise CallerError("A message contains half a character (a lone surrogate): send valid text.") from error
         parsed = types.GenerateContentConfig.model_validate(config)
 
         async def attempt() -> tuple[GoogleExchange, types.GenerateContentResponse | None]:

@@ -51,11 +51,7 @@ class _Chunk(Struct, rename="camel", gc=False):
 
 
 _CHUNK_DECODER = msgspec.json.Decoder(_Chunk)
-
-
 _ERROR_DECODER = msgspec.json.Decoder(dict[str, Any] | list[dict[str, Any]])
-
-
 _IGNORED_PREFIXES = (b":", b"event:", b"id:", b"retry:")
 
 
@@ -114,10 +110,7 @@ class CheckedStreamReader:
 
 
 _ERROR_BODY = 64 << 10
-
-
 _ERROR_BODY_SECONDS = 2.0
-
 
 # How long to wait after the finish reason for the end of the body.
 _DRAIN_SECONDS = 0.5
@@ -208,9 +201,7 @@ class GoogleExchange:
     async def on_response(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
         if response.status == 200:
-            response.content = cast(
-                aiohttp.StreamReader, CheckedStreamReader(response.content, self._log_payload)
-            )
+            response.content = cast(aiohttp.StreamReader, CheckedStreamReader(response.content, self._log_payload))
             return
         try:
             async with asyncio.timeout(_ERROR_BODY_SECONDS):

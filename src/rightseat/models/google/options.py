@@ -113,9 +113,5 @@ def _check_options(name: str, options: GoogleOptions) -> None:
         if not getattr(options, key) > 0:
             raise ConfigError(f"The model google:{name} needs a {key} above 0.", param=key)
     header_names = {header.lower() for header in options.headers}
-    if (
-        is_google(options.base_url)
-        and not options.api_key
-        and not header_names & {"x-goog-api-key", "authorization"}
-    ):
+    if is_google(options.base_url) and not options.api_key and not header_names & {"x-goog-api-key", "authorization"}:
         raise ConfigError(f"The model google:{name} needs a key: set GEMINI_API_KEY, or api_key.")

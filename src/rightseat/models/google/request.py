@@ -15,38 +15,22 @@ from msgspec.json import encode
 from rightseat.errors import CallerError
 from rightseat.models.google.stream_parser import PartMark, read_marks
 from rightseat.tools.text_calls.typescript import resolve_ref
-from rightseat.types.messages import (
-    FileMessagePart,
-    ImageMessagePart,
-    Message,
-    MessagePart,
-    TextMessagePart,
-    ToolCall,
-)
+from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, MessagePart, TextMessagePart, ToolCall
 from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, base_model_name
 
 SchemaDict = dict[str, Any]
 
-
 # Limits for schemas that explode when references are expanded.
 _MAX_NODES = 5000
-
-
 _MAX_DEPTH = 16
-
-
 _KEPT_KEYS = ("type", "title", "description", "minItems", "maxItems", "minimum", "maximum")
-
-
 _FORMATS = {"date-time", "date", "time", "int32", "int64", "float", "double"}
-
 
 # Keywords written into the description, which the model reads.
 _DESCRIBED_KEYS = (
     *("pattern", "format", "minLength", "maxLength", "multipleOf", "exclusiveMinimum", "exclusiveMaximum"),
     *("uniqueItems", "minProperties", "maxProperties", "const", "default"),
 )
-
 
 _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 
@@ -132,9 +116,7 @@ def _add_enum(schema: SchemaDict, out: SchemaDict) -> None:
     if "type" not in out and None not in kinds:
         distinct = [kind for kind in dict.fromkeys(kinds) if kind]
         out["type"] = distinct[0] if len(distinct) == 1 else distinct
-    listed = [
-        value for value in values if isinstance(value, str | int | float) and not isinstance(value, bool)
-    ]
+    listed = [value for value in values if isinstance(value, str | int | float) and not isinstance(value, bool)]
     if listed and len(listed) >= len([kind for kind in kinds if kind != "null"]):
         out["enum"] = listed
         schema.pop("const", None)
@@ -146,21 +128,14 @@ def _describe_limits(schema: SchemaDict) -> str:
 
 Json = dict[str, Any]
 
-
 # Google's placeholder signature for calls of other models; Gemini 3 refuses unsigned calls.
 SKIP_SIGNATURE = b"skip_thought_signature_validator"
-
-
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*?;base64,", re.ASCII)
-
-
 _MODES = {"none": "NONE", "required": "ANY", "named": "ANY"}
-
 
 _SCHEMA_INSTRUCTION = (
     "When you answer in words, answer with one JSON value that fits this JSON Schema, and nothing else:\n"
 )
-
 
 _EXTRA_SETTINGS = ("top_k", "presence_penalty", "frequency_penalty")
 
@@ -212,14 +187,11 @@ def build_contents(prompt: Prompt, options: GoogleRequestOptions) -> list[Json]:
             case "assistant":
                 part_marks = read_marks(message)
                 calls_by_id |= {
-                    call.id: (call.name, _find_call_id(part_marks, n, call))
-                    for n, call in enumerate(message.calls)
+                    call.id: (call.name, _find_call_id(part_marks, n, call)) for n, call in enumerate(message.calls)
                 }
                 _append_content(out, "model", _format_assistant_parts(message, part_marks, options))
             case "user":
-                _append_content(
-                    out, "user", [part for one in message.parts if (part := _format_part(one)) is not None]
-                )
+                _append_content(out, "user", [part for one in message.parts if (part := _format_part(one)) is not None])
         after_results = False
     if not out or out[0]["role"] == "model":
         # The first content must be from the user: insert a placeholder.
@@ -301,9 +273,7 @@ def _find_call_mark(part_marks: list[PartMark], number: int, call: ToolCall) -> 
     return next((mark for mark in part_marks if mark.call == number and mark.name == call.name), None)
 
 
-def _format_assistant_parts(
-    message: Message, part_marks: list[PartMark], options: GoogleRequestOptions
-) -> list[Json]:
+def _format_assistant_parts(message: Message, part_marks: list[PartMark], options: GoogleRequestOptions) -> list[Json]:
     """Return thoughts, texts and calls of an assistant message, each with its original signature."""
     out: list[Json] = [
         {"text": mark.thought, "thought": True, "thought_signature": signed}
@@ -316,10 +286,7 @@ def _format_assistant_parts(
         for one in message.parts
         if not isinstance(one, TextMessagePart) and (made := _format_part(one)) is not None
     ]
-    calls = [
-        _format_call(call, _find_call_mark(part_marks, number, call))
-        for number, call in enumerate(message.calls)
-    ]
+    calls = [_format_call(call, _find_call_mark(part_marks, number, call)) for number, call in enumerate(message.calls)]
     if calls and options.requires_signatures and not any("thought_signature" in call for call in calls):
         calls[0]["thought_signature"] = SKIP_SIGNATURE
     return out + calls

@@ -134,9 +134,7 @@ def _bind_tools(runnable: Runnable[Any, Any], prompt: Prompt) -> Runnable[Any, A
         )
     if isinstance(runnable, RunnableBindingBase):
         # Keep earlier bindings: bind the tools to the inner model.
-        rebound: Runnable[Any, Any] = runnable.model_copy(
-            update={"bound": _bind_tools(runnable.bound, prompt)}
-        )
+        rebound: Runnable[Any, Any] = runnable.model_copy(update={"bound": _bind_tools(runnable.bound, prompt)})
         return rebound
     bind: Any = getattr(runnable, "bind_tools", None)
     tools = format_tools(prompt.tools)
@@ -204,9 +202,7 @@ class LangChainModel:
         messages = request.build_messages(prompt, self.name)
         function = self._source.answer_function
         if function is not None:
-            tool_arguments = (
-                {"tools": format_tools(prompt.callable_tools)} if self._source.wants_tools else {}
-            )
+            tool_arguments = {"tools": format_tools(prompt.callable_tools)} if self._source.wants_tools else {}
             if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
                 value = function(messages, **tool_arguments)
             else:

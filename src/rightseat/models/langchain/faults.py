@@ -25,38 +25,14 @@ _TOO_LONG = re.compile(
 )
 # Exception class names of OpenAI, Anthropic, Google, AWS, httpx, aiohttp and LangChain.
 _DENIED = {
-    *(
-        "AuthenticationError",
-        "PermissionDeniedError",
-        "ModelAuthenticationError",
-        "ModelPermissionDeniedError",
-    ),
+    *("AuthenticationError", "PermissionDeniedError", "ModelAuthenticationError", "ModelPermissionDeniedError"),
     *("Unauthenticated", "PermissionDenied", "Forbidden", "Unauthorized", "NoCredentialsError"),
 }
-_BUSY = {
-    "RateLimitError",
-    "ModelRateLimitError",
-    "ResourceExhausted",
-    "TooManyRequests",
-    "ThrottlingException",
-}
+_BUSY = {"RateLimitError", "ModelRateLimitError", "ResourceExhausted", "TooManyRequests", "ThrottlingException"}
 _OVERLOADED = {"OverloadedError", "ServiceUnavailable", "ServiceUnavailableError"}
-_TIMED_OUT = {
-    "APITimeoutError",
-    "ModelTimeoutError",
-    "TimeoutException",
-    "TimeoutError",
-    "Timeout",
-    "DeadlineExceeded",
-}
+_TIMED_OUT = {"APITimeoutError", "ModelTimeoutError", "TimeoutException", "TimeoutError", "Timeout", "DeadlineExceeded"}
 _UNREACHED = {
-    *(
-        "APIConnectionError",
-        "ModelConnectionError",
-        "ConnectError",
-        "ConnectionError",
-        "ClientConnectorError",
-    ),
+    *("APIConnectionError", "ModelConnectionError", "ConnectError", "ConnectionError", "ClientConnectorError"),
     *("EndpointConnectionError", "NetworkError", "ProtocolError", "ClientError", "TransportError"),
 }
 _CONTEXT_TOO_LONG = {"ContextOverflowError", "ContextWindowExceededError"}
@@ -64,13 +40,7 @@ _REFUSED = {"ContentFilterFinishReasonError", "ContentPolicyViolationError", "Re
 _INVALID_OUTPUT = {"OutputParserException", "LengthFinishReasonError"}
 _UNREADABLE = {"JSONDecodeError", "APIResponseValidationError"}
 _REJECTED = {
-    *(
-        "BadRequestError",
-        "NotFoundError",
-        "UnprocessableEntityError",
-        "InvalidArgument",
-        "InvalidRequestError",
-    ),
+    *("BadRequestError", "NotFoundError", "UnprocessableEntityError", "InvalidArgument", "InvalidRequestError"),
     *("ModelInvalidRequestError", "ModelNotFoundError", "ValidationException"),
 }
 _SERVER_ERRORS = {"InternalServerError", "APIError", "ModelAPIError", "ModelError", "APIStatusError"}
@@ -119,9 +89,7 @@ def from_exception(error: Exception, started: bool) -> RightseatError | None:
     names = {one.__name__ for one in type(error).__mro__}
     status = find_status(error)
     if names & _CONTEXT_TOO_LONG or (
-        status in (400, 413, 422, None)
-        and names & (_REJECTED | _SERVER_ERRORS)
-        and _mentions_context_length(error)
+        status in (400, 413, 422, None) and names & (_REJECTED | _SERVER_ERRORS) and _mentions_context_length(error)
     ):
         return errors.ContextTooLong(
             "The conversation is too long for this model: shorten it, or take a model with a longer context."
@@ -129,9 +97,7 @@ def from_exception(error: Exception, started: bool) -> RightseatError | None:
     if names & _REFUSED or getattr(error, "code", None) == "content_filter":
         return errors.ContentRefused("The vendor does not let the model answer this. Ask in other words.")
     if names & _INVALID_OUTPUT:
-        return errors.OutputInvalid(
-            "The model's answer does not have the form that the chain wants: try again."
-        )
+        return errors.OutputInvalid("The model's answer does not have the form that the chain wants: try again.")
     if names & _UNREADABLE:
         return garbled_error("not the JSON of an answer")
     if status is not None:
@@ -141,13 +107,7 @@ def from_exception(error: Exception, started: bool) -> RightseatError | None:
 
 def _from_class_names(names: set[str], started: bool) -> RightseatError | None:
     # Timeouts often subclass connection errors: check the specific names first.
-    for known, status in (
-        (_DENIED, 401),
-        (_BUSY, 429),
-        (_OVERLOADED, 503),
-        (_TIMED_OUT, 504),
-        (_REJECTED, 400),
-    ):
+    for known, status in ((_DENIED, 401), (_BUSY, 429), (_OVERLOADED, 503), (_TIMED_OUT, 504), (_REJECTED, 400)):
         if names & known:
             return _from_status_code(status, None)
     if names & _UNREACHED:
@@ -163,9 +123,7 @@ def _from_class_names(names: set[str], started: bool) -> RightseatError | None:
 
 def _from_status_code(status: int, wait: float | None) -> RightseatError:
     if status in (401, 403):
-        return errors.UpstreamDenied(
-            "The vendor refused the model's key: check what the model was made with."
-        )
+        return errors.UpstreamDenied("The vendor refused the model's key: check what the model was made with.")
     if status == 429:
         return errors.UpstreamBusy("The vendor is over its rate limit: try later.", retry_after=wait)
     if status in (503, 529):

@@ -31,11 +31,7 @@ def build_messages(prompt: Prompt, model: str) -> list[BaseMessage]:
     if prompt.output_schema is not None:
         # No common way to enforce a schema exists: put it into the instructions and validate here.
         rule = _SCHEMA_INSTRUCTION + msgspec.json.encode(prompt.output_schema).decode()
-        first = (
-            prompt_messages[:1]
-            if prompt_messages and prompt_messages[0].role in ("system", "developer")
-            else ()
-        )
+        first = prompt_messages[:1] if prompt_messages and prompt_messages[0].role in ("system", "developer") else ()
         instructions = f"{first[0].text}\n\n{rule}" if first else rule
         prompt_messages = (text_message("system", instructions), *prompt_messages[len(first) :])
     return [_format_message(message, model) for message in prompt_messages]
@@ -51,10 +47,7 @@ def _format_message(message: Message, model: str) -> BaseMessage:
             signed_blocks = read_signed_blocks(message, model)
             content: str | list[MessageBlock] = _format_content(message.parts)
             if signed_blocks:
-                content = [
-                    *signed_blocks,
-                    *([{"type": "text", "text": message.text}] if message.text else []),
-                ]
+                content = [*signed_blocks, *([{"type": "text", "text": message.text}] if message.text else [])]
             return AIMessage(content=content, tool_calls=[_format_call(call) for call in message.calls])
         case "tool":
             return ToolMessage(

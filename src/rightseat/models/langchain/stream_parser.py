@@ -89,9 +89,7 @@ class LangChainCallAssembler:
             if call is not None and call.is_complete:
                 return None
             return call or self._open_call(id)
-        if not self._open or (
-            name and (self._open[-1].name not in (None, name) or self._open[-1].is_complete)
-        ):
+        if not self._open or (name and (self._open[-1].name not in (None, name) or self._open[-1].is_complete)):
             return self._open_call(None)
         return self._open[-1]
 
@@ -104,11 +102,7 @@ class LangChainCallAssembler:
 
 
 PROVIDER = "langchain"
-
-
 THINKING_TYPES = ("thinking", "redacted_thinking", "reasoning")
-
-
 _SIGNATURE_KEYS = ("signature", "data", "encrypted_content", "extras")
 
 
@@ -122,9 +116,7 @@ class SignedThinkingBlocks:
         merged = self._blocks.setdefault(key, {})
         for name, value in block.items():
             previous = merged.get(name)
-            grows = (
-                name not in ("type", "id", "index") and isinstance(previous, str) and isinstance(value, str)
-            )
+            grows = name not in ("type", "id", "index") and isinstance(previous, str) and isinstance(value, str)
             merged[name] = previous + value if grows and previous is not None else value
         return _extract_text(block)
 
@@ -153,33 +145,23 @@ def read_signed_blocks(message: Message, model: str) -> list[dict[str, Any]]:
         blob = opaque.blob
         if opaque.provider == PROVIDER and isinstance(blob, dict) and blob.get("model") == model:
             blocks = blob.get("blocks")
-            return (
-                [dict(block) for block in blocks if isinstance(block, dict)]
-                if isinstance(blocks, list)
-                else []
-            )
+            return [dict(block) for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
     return []
 
 
 FinishReason = Literal["stop", "length", "content_filter"]
 
-
 # Metadata fields that hold the finish reason; unknown reasons count as a normal end.
 _REASON_FIELDS = ("finish_reason", "stop_reason", "done_reason", "stopReason", "status")
-
 
 # Providers that always report a finish reason and name themselves in each chunk.
 _ALWAYS_REPORT_REASON = ("openai", "anthropic")
 
-
 _FINISH_REASONS: dict[str, FinishReason] = {
     **dict.fromkeys(("length", "max_tokens", "model_length", "model_context_window_exceeded"), "length"),
-    **dict.fromkeys(
-        ("content_filter", "refusal", "safety", "blocklist", "prohibited_content"), "content_filter"
-    ),
+    **dict.fromkeys(("content_filter", "refusal", "safety", "blocklist", "prohibited_content"), "content_filter"),
     **dict.fromkeys(("spii", "recitation", "guardrail_intervened", "content_filtered"), "content_filter"),
 }
-
 
 _TEXT_KEYS = ("content", "text", "output", "answer", "result")
 
@@ -211,9 +193,7 @@ class LangChainStreamParser:
             return self._parse_mapping(value)
         if isinstance(value, list | tuple):
             return self.feed(value[-1]) if value else []
-        raise Misused(
-            f"The Runnable yields {type(value).__name__}, which is no answer: let it yield messages or text."
-        )
+        raise Misused(f"The Runnable yields {type(value).__name__}, which is no answer: let it yield messages or text.")
 
     def finish(self) -> list[ModelChunk]:
         if self._provider in _ALWAYS_REPORT_REASON and not self._has_reason:
@@ -275,9 +255,7 @@ class LangChainStreamParser:
         """Add the usage of a chunk; LangChain counts per chunk, not cumulatively."""
         details = metadata.get("input_token_details") or {}
         usage = Usage(
-            metadata.get("input_tokens") or 0,
-            metadata.get("output_tokens") or 0,
-            details.get("cache_read") or 0,
+            metadata.get("input_tokens") or 0, metadata.get("output_tokens") or 0, details.get("cache_read") or 0
         )
         self._usage = usage if self._usage is None else self._usage + usage
 
@@ -293,9 +271,7 @@ class LangChainStreamParser:
 def _list_call_pieces(message: AIMessage) -> list[Mapping[str, Any]]:
     if isinstance(message, AIMessageChunk):
         return list(message.tool_call_chunks)
-    complete_calls = [
-        {**call, "args": json.dumps(call["args"], ensure_ascii=False)} for call in message.tool_calls
-    ]
+    complete_calls = [{**call, "args": json.dumps(call["args"], ensure_ascii=False)} for call in message.tool_calls]
     return [*complete_calls, *message.invalid_tool_calls]
 
 

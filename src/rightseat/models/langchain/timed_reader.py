@@ -23,10 +23,8 @@ from rightseat.models.langchain import faults
 
 Generator = AsyncGenerator[Any, Any]
 
-
 # Seconds to wait for a generator to close; a slower one is abandoned.
 _PATIENCE = 1.0
-
 
 # From this many on, finished generators are removed: a chain may start some per token.
 _PRUNE_THRESHOLD = 64

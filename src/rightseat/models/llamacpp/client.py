@@ -83,9 +83,7 @@ def make_incomplete_error() -> RightseatError:
 
 def make_timeout_error(seconds: float, begun: bool) -> RightseatError:
     problem = "fell silent" if begun else "did not begin to answer"
-    return errors.UpstreamTimeout(
-        f"The llama-server {problem} for {seconds:g} s: try again, or with less text."
-    )
+    return errors.UpstreamTimeout(f"The llama-server {problem} for {seconds:g} s: try again, or with less text.")
 
 
 def make_garbled_error(why: str) -> RightseatError:
@@ -113,8 +111,7 @@ def error_from_object(status: int, error: Any) -> RightseatError:
         return _make_context_error(error)
     if status == 400 and "grammar" in message:
         return errors.CallerError(
-            "The model's server does not take this grammar: check it, or simplify the schema.",
-            param="grammar",
+            "The model's server does not take this grammar: check it, or simplify the schema.", param="grammar"
         )
     return _error_from_status(status)
 
@@ -124,7 +121,8 @@ def _make_context_error(error: dict[str, Any]) -> RightseatError:
     if type(prompt_tokens) is int and type(context_window) is int:
         return errors.ContextTooLong(
             f"The prompt has {prompt_tokens} tokens, and the model has room for {context_window}: "
-            f"cut at least {max(1, prompt_tokens - context_window + 1)} tokens of messages or tools, or serve it with more."
+            f"cut at least {max(1, prompt_tokens - context_window + 1)} tokens of messages or tools, "
+            "or serve it with more."
         )
     return errors.ContextTooLong(
         "The conversation does not fit the model's context: cut messages or tools, or serve it with more."
@@ -137,9 +135,7 @@ def _error_from_status(status: int) -> RightseatError:
     if status == 429:
         return errors.UpstreamBusy("The llama-server has too much to do: try later.")
     if status == 503:
-        return errors.UpstreamOverloaded(
-            "The llama-server is still loading its model: try later.", retry_after=1
-        )
+        return errors.UpstreamOverloaded("The llama-server is still loading its model: try later.", retry_after=1)
     if status in (404, 405, 501) or 300 <= status < 400:
         return errors.UpstreamRejected(
             f"The llama-server does not offer this (HTTP {status}): "
@@ -183,20 +179,10 @@ class IdleWatchdog:
 
 
 _MAX_ERROR_BODY = 64 << 10
-
-
 _MAX_BODY = 64 << 20
-
-
 _ERROR_SECONDS = 2.0
-
-
 _CONNECTION_ERRORS = (aiohttp.ClientError, OSError)
-
-
 log = logging.getLogger(__name__)
-
-
 T = TypeVar("T")
 
 
@@ -286,9 +272,7 @@ class LlamaServerClient:
     async def list_slots(self) -> list[dict[str, Any]]:
         return await self._request_json("slots", None, list[dict[str, Any]])
 
-    async def run_slot_action(
-        self, number: int, action: Literal["save", "restore", "erase"], file: str = ""
-    ) -> None:
+    async def run_slot_action(self, number: int, action: Literal["save", "restore", "erase"], file: str = "") -> None:
         """Save, restore or erase a slot. `file` is a name in the server's slot_save_path."""
         await self._request_json(f"slots/{number}?action={action}", {"filename": file}, dict[str, Any])
 
@@ -319,9 +303,7 @@ class LlamaServerClient:
         finally:
             response.close()
 
-    async def _read_stream(
-        self, response: aiohttp.ClientResponse, watchdog: IdleWatchdog, begun: bool
-    ) -> bytes:
+    async def _read_stream(self, response: aiohttp.ClientResponse, watchdog: IdleWatchdog, begun: bool) -> bytes:
         timeout = self._idle_timeout if begun else self._first_token_timeout
         watchdog.deadline = watchdog.time() + timeout
         try:

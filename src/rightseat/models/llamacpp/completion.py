@@ -13,15 +13,8 @@ from rightseat.types.model import SamplingSettings
 
 _MAX_TOP_LOGPROBS = 20
 
-
 # Settings forwarded unchanged.
-_FORWARDED_SETTINGS = (
-    "frequency_penalty",
-    "presence_penalty",
-    "top_k",
-    "min_p",
-    "repeat_penalty",
-)
+_FORWARDED_SETTINGS = ("frequency_penalty", "presence_penalty", "top_k", "min_p", "repeat_penalty")
 
 
 def build_sampling(
@@ -32,9 +25,7 @@ def build_sampling(
     chosen_temperature = temperature if settings.temperature is None else settings.temperature
     optional = {"temperature": chosen_temperature, "top_p": settings.top_p, "seed": settings.seed}
     body |= {name: value for name, value in optional.items() if value is not None}
-    body |= {
-        name: settings.extra[name] for name in _FORWARDED_SETTINGS if settings.extra.get(name) is not None
-    }
+    body |= {name: settings.extra[name] for name in _FORWARDED_SETTINGS if settings.extra.get(name) is not None}
     top_logprobs = get_top_logprobs(settings)
     if top_logprobs is not None:
         # With top_logprobs = 0 the chosen token's own logprob is still wanted.

@@ -19,11 +19,8 @@ from rightseat.types.streams import closing
 # OpenAI's default: raw text has no natural end, and a small model would fill its context.
 DEFAULT_MAX_TOKENS = 16
 
-
 # The engine parses grammars recursively; unbounded nesting would crash its process.
 MAX_GRAMMAR_CHARS = 256 << 10
-
-
 MAX_GRAMMAR_DEPTH = 200
 
 
@@ -179,23 +176,18 @@ class LlamaCppModel(LlamaCppChatModel):
             async for fragment in fragments:
                 yield fragment
 
-    async def tokenize(
-        self, text: str, *, special: bool = True, add: bool = False, pieces: bool = False
-    ) -> list[Any]:
+    async def tokenize(self, text: str, *, special: bool = True, add: bool = False, pieces: bool = False) -> list[Any]:
         """Return token ids; with `pieces`, objects with `id` and `piece`."""
         numbers = await super().tokenize(text, special=special, add=add)
         if not pieces:
             return numbers
         client = await self._server.client()
         tokens = [
-            {"id": one.id, "piece": one.piece}
-            for one in await client.tokenize_with_pieces(text, special=special)
+            {"id": one.id, "piece": one.piece} for one in await client.tokenize_with_pieces(text, special=special)
         ]
         # Tokens that the server prepends (BOS) come only as ids.
         extra = len(numbers) - len(tokens)
-        leading_tokens = [
-            {"id": number, "piece": await client.detokenize([number])} for number in numbers[:extra]
-        ]
+        leading_tokens = [{"id": number, "piece": await client.detokenize([number])} for number in numbers[:extra]]
         return [*leading_tokens, *tokens]
 
     async def detokenize(self, tokens: list[int]) -> str:

@@ -22,11 +22,7 @@ from rightseat.models.llamacpp import control_tokens, gguf, slot_scheduler, tool
 from rightseat.models.llamacpp import prompt_log as lens
 from rightseat.models.llamacpp.client import CompletionChunk, LlamaServerClient
 from rightseat.models.llamacpp.completion import CompletionReader, build_request_body
-from rightseat.models.llamacpp.control_tokens import (
-    ControlTokenDiscovery,
-    ControlTokens,
-    select_control_tokens,
-)
+from rightseat.models.llamacpp.control_tokens import ControlTokenDiscovery, ControlTokens, select_control_tokens
 from rightseat.models.llamacpp.formats import (
     GENERIC,
     FormatContext,
@@ -157,9 +153,7 @@ class LlamaCppChatModel:
                 try:
                     await self._load_chat_format(self._description.sources.default)
                     for text in self._options.precached_prompts:
-                        await slot_scheduler.precache_prefix(
-                            self._server, await self._find_prompt_prefix(text)
-                        )
+                        await slot_scheduler.precache_prefix(self._server, await self._find_prompt_prefix(text))
                 except BaseException:
                     self._description = None
                     raise
@@ -182,9 +176,7 @@ class LlamaCppChatModel:
             has_adapter=options.has_adapter,
         )
         reader = CompletionReader(plan, prompt.settings)
-        completion = slot_scheduler.stream_in_slot(
-            self._server, body, slot_scheduler.get_conversation(prompt)
-        )
+        completion = slot_scheduler.stream_in_slot(self._server, body, slot_scheduler.get_conversation(prompt))
         try:
             async with closing(completion) as pieces:
                 async for piece in pieces:
@@ -254,10 +246,7 @@ class LlamaCppChatModel:
 
     async def _find_prompt_prefix(self, system: str) -> str | list[int]:
         """Return the common prefix of all prompts with this system message."""
-        prompts = [
-            Prompt(messages=(text_message("system", system), text_message("user", word)))
-            for word in ("a", "b")
-        ]
+        prompts = [Prompt(messages=(text_message("system", system), text_message("user", word))) for word in ("a", "b")]
         first, second = [(await self._plan_prompt(prompt))[1] for prompt in prompts]
         return first[: common_prefix_length(first, second)]
 
@@ -361,9 +350,7 @@ def describe_from_file(path: Path, template: TemplateChoice) -> ModelDescriber:
         header = await asyncio.to_thread(gguf.read_header, path)
         sources = template.resolve(sources_from_header(header), header.templates)
         written = sources.default + (sources.tool_use or "")
-        return ModelDescription(
-            sources, select_control_tokens(header.control_tokens, header.added_tokens, written)
-        )
+        return ModelDescription(sources, select_control_tokens(header.control_tokens, header.added_tokens, written))
 
     return describe
 

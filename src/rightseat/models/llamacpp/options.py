@@ -30,12 +30,7 @@ Seconds = Annotated[float, Meta(gt=0)]
 Pooling = Literal["mean", "cls", "last"]
 S = TypeVar("S", bound="CommonOptions")
 # Best settings for the embedded model, measured in evals/local.md.
-_EMBEDDED_DEFAULTS = {
-    "temperature": 0.2,
-    "choice": "likelihood",
-    "tool_format": "signatures",
-    "max_tokens": 512,
-}
+_EMBEDDED_DEFAULTS = {"temperature": 0.2, "choice": "likelihood", "tool_format": "signatures", "max_tokens": 512}
 
 
 class CommonOptions(Struct, frozen=True, kw_only=True):
@@ -124,11 +119,7 @@ def make_local_model(name: str, options: Mapping[str, Any]) -> LlamaCppModel:
         gpu_layers=settings.gpu_layers,
         cache_mib=settings.cache_mib,
         slot_save_path=_prompt_cache_folder(settings),
-        lora=_embedded_adapter()
-        if uses_adapter
-        else _check_file(settings.lora, "lora:")
-        if settings.lora
-        else None,
+        lora=_embedded_adapter() if uses_adapter else _check_file(settings.lora, "lora:") if settings.lora else None,
         lora_on_request=uses_adapter,
         binary=_check_file(settings.llama_server, "llama_server:") if settings.llama_server else None,
     )
@@ -228,22 +219,14 @@ def _read_text_file(name: str) -> str:
 
 
 def _prompt_cache_folder(settings: LocalOptions) -> Path | None:
-    wanted = (
-        Path(settings.prompt_cache).expanduser()
-        if settings.prompt_cache
-        else weights.cache_folder() / "prompts"
-    )
+    wanted = Path(settings.prompt_cache).expanduser() if settings.prompt_cache else weights.cache_folder() / "prompts"
     folder = prefix_cache.prepare_folder(wanted.absolute())
     if folder is None and settings.precache:
-        raise ConfigError(
-            f"precache: nothing can be kept in {wanted}. Name a folder of yours as prompt_cache."
-        )
+        raise ConfigError(f"precache: nothing can be kept in {wanted}. Name a folder of yours as prompt_cache.")
     return folder
 
 
-def _make_embedder(
-    launch: LaunchOptions, settings: LocalOptions, policy: SupervisionPolicy
-) -> Embedder | None:
+def _make_embedder(launch: LaunchOptions, settings: LocalOptions, policy: SupervisionPolicy) -> Embedder | None:
     if settings.embedding is None and settings.pooling is None:
         return None
     path = _check_gguf_file(settings.embedding, "embedding:") if settings.embedding else launch.model

@@ -132,9 +132,7 @@ class ServerProcess:
         assert self._client is not None
         return self._client
 
-    async def _connect(
-        self, request: LaunchRequest, key: Secret, own_server: bool, policy: SupervisionPolicy
-    ) -> None:
+    async def _connect(self, request: LaunchRequest, key: Secret, own_server: bool, policy: SupervisionPolicy) -> None:
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -142,9 +140,7 @@ class ServerProcess:
             stdin.write(msgspec.json.encode(request) + b"\n")
             await stdin.drain()
         line = await stdout.readline()
-        ready = (
-            msgspec.json.decode(line, type=LaunchResult) if line else LaunchResult(error="the process ended")
-        )
+        ready = msgspec.json.decode(line, type=LaunchResult) if line else LaunchResult(error="the process ended")
         if ready.error:
             # The engine's messages may contain paths and sizes, so they go to the log only.
             log.debug("the local model was not loaded: %s\n%s", ready.error, "\n".join(self.stderr_tail))
@@ -155,9 +151,7 @@ class ServerProcess:
         self._client = policy.make_client(ready.url, key, own_server=own_server)
         while not await self._client.is_healthy():
             if self.process.returncode is not None:
-                raise LocalModelNotStarted(
-                    f"The llama-server ended at once (exit code {self.process.returncode})."
-                )
+                raise LocalModelNotStarted(f"The llama-server ended at once (exit code {self.process.returncode}).")
             await asyncio.sleep(_POLL_SECONDS)
 
     async def wait_until_dead(self, policy: SupervisionPolicy) -> None:
@@ -165,10 +159,7 @@ class ServerProcess:
         ended = asyncio.create_task(self.process.wait())
         try:
             while not (await asyncio.wait({ended}, timeout=policy.poll_interval))[0]:
-                if (
-                    not await self.client.is_healthy(policy.health_timeout)
-                    and self.process.returncode is None
-                ):
+                if not await self.client.is_healthy(policy.health_timeout) and self.process.returncode is None:
                     log.warning("the local model's process gave no answer for %g s", policy.health_timeout)
                     return
         finally:

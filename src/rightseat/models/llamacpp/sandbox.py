@@ -186,9 +186,7 @@ def tojson(
     """Encode JSON as transformers does: Jinja2's filter escapes `<`, which models were not trained on."""
     if indent is not None and not 0 <= indent <= 16:
         raise TemplateLimitExceeded("a wide indent")
-    return json.dumps(
-        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
-    )
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
 def raise_template_error(message: str = "") -> Never:

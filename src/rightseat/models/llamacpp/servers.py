@@ -13,12 +13,7 @@ from typing import Any
 from rightseat.config.secret import Secret
 from rightseat.errors import Incomplete, RightseatError, UpstreamError, UpstreamRefused
 from rightseat.models.llamacpp.client import CompletionChunk, LlamaServerClient
-from rightseat.models.llamacpp.process import (
-    LaunchOptions,
-    LocalModelNotStarted,
-    ServerProcess,
-    SupervisionPolicy,
-)
+from rightseat.models.llamacpp.process import LaunchOptions, LocalModelNotStarted, ServerProcess, SupervisionPolicy
 from rightseat.types.streams import closing
 
 log = logging.getLogger(__name__)

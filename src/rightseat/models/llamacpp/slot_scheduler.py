@@ -33,18 +33,12 @@ from rightseat.types.streams import closing
 # A prompt as sent: text, or token ids if it contains foreign control tokens.
 PromptText = str | list[int]
 
-
 # Minimum shared prefix worth a copy; reading less again is faster.
 _MIN_COPY_CHARS, _MIN_COPY_TOKENS = 256, 64
 
-
 # Shares at most the BOS token with any prompt: reading it makes the server evict the slot's prompt.
 _FILLER_PROMPT = " . ."
-
-
 _MAX_EVICTED = 64
-
-
 log = logging.getLogger(__name__)
 
 
@@ -140,8 +134,7 @@ class SlotScheduler:
         evict = (
             loses_prompt
             if copied
-            else (in_server_cache or self._is_in_busy_slot(prompt, shared_here + min_copy))
-            and not server_looks_itself
+            else (in_server_cache or self._is_in_busy_slot(prompt, shared_here + min_copy)) and not server_looks_itself
         )
         try:
             await self._fill_slot(slot, source if copied else None, client, evict=evict)
@@ -163,17 +156,10 @@ class SlotScheduler:
 
     def _is_in_busy_slot(self, prompt: PromptText, min_shared: int) -> bool:
         """Return whether a busy slot shares this prefix; the server's cache may have its earlier turns."""
-        return any(
-            slot.busy and common_prefix_length(slot.prompt, prompt) >= min_shared for slot in self.slots
-        )
+        return any(slot.busy and common_prefix_length(slot.prompt, prompt) >= min_shared for slot in self.slots)
 
     async def _fill_slot(
-        self,
-        slot: ServerSlot,
-        source: ServerSlot | CachedPrefix | None,
-        client: LlamaServerClient,
-        *,
-        evict: bool,
+        self, slot: ServerSlot, source: ServerSlot | CachedPrefix | None, client: LlamaServerClient, *, evict: bool
     ) -> None:
         evict = evict and self._launch.cache_mib > 0
         folder = self._launch.slot_save_path
@@ -235,7 +221,6 @@ class CompletionServer(Protocol):
 # By client: a restarted process has a new client and empty slots.
 _schedulers: WeakKeyDictionary[LlamaServerClient, SlotScheduler] = WeakKeyDictionary()
 
-
 # By launch: files outlive the process.
 _prefixes: dict[LaunchOptions, list[CachedPrefix]] = {}
 
@@ -263,9 +248,7 @@ async def stream_in_slot(
                 yield piece
         return
     client = await server.client()
-    async with get_scheduler(launch, client).acquire_slot(
-        _slot_prompt(request), conversation, client
-    ) as slot:
+    async with get_scheduler(launch, client).acquire_slot(_slot_prompt(request), conversation, client) as slot:
         stream = server.stream_completion({**request, "id_slot": slot.number})
         async with closing(stream) as pieces:
             async for piece in pieces:

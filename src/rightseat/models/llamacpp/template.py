@@ -31,14 +31,11 @@ from rightseat.types.messages import Message, ToolCall
 
 TemplateMessage = dict[str, Any]
 
-
 # User text inserted where a template requires a user message first.
 OPENING_USER_TEXT = "(The conversation goes on.)"
 
 
-def to_template_messages(
-    messages: Sequence[Message], capabilities: TemplateCapabilities
-) -> list[TemplateMessage]:
+def to_template_messages(messages: Sequence[Message], capabilities: TemplateCapabilities) -> list[TemplateMessage]:
     template_messages = [_to_template_message(message, capabilities) for message in messages]
     if not capabilities.system:
         template_messages = _fold_system_messages(template_messages)
@@ -129,25 +126,13 @@ def _merge_same_role(turns: list[TemplateMessage]) -> list[TemplateMessage]:
 def join_texts(texts: Iterable[str]) -> str:
     non_empty = [text for text in texts if text]
     result = "\n\n".join(non_empty)
-    return (
-        TrustedText(result)
-        if non_empty and all(isinstance(text, TrustedText) for text in non_empty)
-        else result
-    )
+    return TrustedText(result) if non_empty and all(isinstance(text, TrustedText) for text in non_empty) else result
 
 
 MAX_TEMPLATE_CHARS = 1 << 20
-
-
 TOOL_USE = "tool_use"
-
-
 _PROBE_SECONDS = 20.0
-
-
 _RENDER_SECONDS = 2.0
-
-
 log = logging.getLogger(__name__)
 
 
@@ -179,18 +164,14 @@ def sources_from_props(props: Mapping[str, Any]) -> TemplateSources:
         value = props.get(key)
         return value if isinstance(value, str) and value else None
 
-    return _make_sources(
-        text("chat_template"), text("chat_template_tool_use"), text("bos_token"), text("eos_token")
-    )
+    return _make_sources(text("chat_template"), text("chat_template_tool_use"), text("bos_token"), text("eos_token"))
 
 
 def load_chatml() -> str:
     return importlib.resources.files(__package__ or "").joinpath("chatml.jinja").read_text("utf-8")
 
 
-def _make_sources(
-    default: str | None, tool_use: str | None, bos: str | None, eos: str | None
-) -> TemplateSources:
+def _make_sources(default: str | None, tool_use: str | None, bos: str | None, eos: str | None) -> TemplateSources:
     if not default:
         log.warning("the model has no chat template: ChatML is used; --chat-template names another")
         default = load_chatml()
@@ -200,9 +181,7 @@ def _make_sources(
 class ChatTemplate:
     """A template that has passed its probe. Make one with `load_template`."""
 
-    def __init__(
-        self, source: str, capabilities: TemplateCapabilities, *, bos: str, eos: str, clock: Clock
-    ) -> None:
+    def __init__(self, source: str, capabilities: TemplateCapabilities, *, bos: str, eos: str, clock: Clock) -> None:
         self.source = source
         self.capabilities = capabilities
         self._bos = bos

@@ -18,20 +18,12 @@ from msgspec import Struct
 from rightseat.models.llamacpp.sandbox import TEMPLATE_ERRORS, TemplateLimitExceeded, TemplateSandbox
 
 TemplateMessages = list[dict[str, Any]]
-
-
 RenderTemplate = Callable[..., str]
-
 
 # Some templates (Mistral's) demand ids of nine letters or digits.
 _ID = "q7Kd02mZx"
-
-
 _USER, _MORE, _SYSTEM, _REPLY, _RESULT = "Zorbel", "Quimby", "Vexant", "Plimth", "Drovix"
-
-
 _TOOL, _CITY = "fetch_grumble", "Snorkville"
-
 
 _TOOLS = [
     {
@@ -48,14 +40,9 @@ _TOOLS = [
     }
 ]
 
-
 # The tool call that every template is asked to render.
 PROBE_CALL = (_TOOL, {"city": _CITY})
-
-
 _BUILTIN = "snorkel_search"
-
-
 _MISRENDERED_ARGUMENTS = re.compile(r"""'city'|\\"city""")
 
 
@@ -103,17 +90,13 @@ class TemplateProbe:
                     return
         raise UnusableTemplate
 
-    def renders_words(
-        self, messages: TemplateMessages, *words: str, tools: TemplateMessages | None = None
-    ) -> bool:
+    def renders_words(self, messages: TemplateMessages, *words: str, tools: TemplateMessages | None = None) -> bool:
         text = self.try_render(messages, tools=tools or self.tools)
         return text is not None and all(word in text for word in words)
 
     def try_render(self, messages: TemplateMessages, **variables: Any) -> str | None:
         try:
-            return self._render(
-                [_with_content_parts(turn, self.uses_content_parts) for turn in messages], **variables
-            )
+            return self._render([_with_content_parts(turn, self.uses_content_parts) for turn in messages], **variables)
         except (SecurityError, MemoryError, RecursionError):
             # These mean that the template itself must not be used, not that it rejects this conversation.
             raise
@@ -137,9 +120,7 @@ class TemplateProbe:
         """Return the text that a call adds to the rendering; None if the call is missing or garbled."""
         if content is None and self.uses_content_parts:
             return None
-        text = self.try_render(
-            [user, _make_call_message(as_object, content)], tools=tools, add_generation_prompt=False
-        )
+        text = self.try_render([user, _make_call_message(as_object, content)], tools=tools, add_generation_prompt=False)
         if text is None or not all(word in text for word in (_TOOL, "city", _CITY)):
             return None
         without_call = self.try_render([user], tools=tools, add_generation_prompt=False) or ""
@@ -158,11 +139,7 @@ class TemplateProbe:
 def probe_capabilities(render: RenderTemplate) -> TemplateCapabilities:
     """Probe a template through `render(messages, tools=…, add_generation_prompt=…)`."""
     template_probe = TemplateProbe(render)
-    user, reply, more = (
-        _make_message("user", _USER),
-        _make_message("assistant", _REPLY),
-        _make_message("user", _MORE),
-    )
+    user, reply, more = (_make_message("user", _USER), _make_message("assistant", _REPLY), _make_message("user", _MORE))
     # A long conversation reaches template branches that short ones do not.
     template_probe.try_render([user, reply] * 12 + [more], tools=_TOOLS)
     calling = template_probe.probe_calls(user)
@@ -177,16 +154,14 @@ def probe_capabilities(render: RenderTemplate) -> TemplateCapabilities:
         tool_calls=calling is not None,
         object_arguments=rendering.object_arguments,
         empty_content=rendering.empty_content,
-        text_and_calls=not calling
-        or template_probe.renders_words([user, beside], _TOOL, _CITY, tools=_TOOLS),
+        text_and_calls=not calling or template_probe.renders_words([user, beside], _TOOL, _CITY, tools=_TOOLS),
         called=rendering.rendered,
         tool_role=template_probe.renders_words([*before, result], _RESULT),
         tool_ids=template_probe.renders_words([*before, result], _RESULT, _ID),
         alternation=not template_probe.renders_words([user, more], _USER, _MORE)
         and template_probe.renders_words([user, reply, more], _REPLY, _MORE),
         content_parts=template_probe.uses_content_parts,
-        builtin_tools=_BUILTIN
-        in (template_probe.try_render([user], tools=_TOOLS, builtin_tools=[_BUILTIN]) or ""),
+        builtin_tools=_BUILTIN in (template_probe.try_render([user], tools=_TOOLS, builtin_tools=[_BUILTIN]) or ""),
         ending=template_probe.probe_generation_prompt(user),
     )
 
@@ -212,8 +187,6 @@ def _with_content_parts(message: dict[str, Any], parts: bool) -> dict[str, Any]:
 
 
 CPU_SECONDS = 1.0
-
-
 EXTRA_MEMORY = 128 << 20
 
 
@@ -253,9 +226,7 @@ def probe_template(request: ProbeRequest) -> ProbeResult:
         template = sandbox.compile_template(request.source)
 
         def render(turns: list[dict[str, Any]], **more: Any) -> str:
-            values = make_template_variables(
-                turns, request.bos, request.eos, datetime.datetime(2026, 1, 2), **more
-            )
+            values = make_template_variables(turns, request.bos, request.eos, datetime.datetime(2026, 1, 2), **more)
             return sandbox.render_template(template, values, CPU_SECONDS)
 
         return ProbeResult(abilities=probe_capabilities(render))

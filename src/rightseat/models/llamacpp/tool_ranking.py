@@ -59,14 +59,10 @@ async def _tokenize_question(server: CompletionServer, question: str) -> list[in
     return [one.id for one in tokens] if any(str(one.piece).strip() for one in tokens) else []
 
 
-async def _score_tools(
-    server: CompletionServer, tokens: list[int], tools: tuple[ToolSpec, ...]
-) -> dict[str, float]:
+async def _score_tools(server: CompletionServer, tokens: list[int], tools: tuple[ToolSpec, ...]) -> dict[str, float]:
     """Return for each tool its log-likelihood gain over the chat baseline."""
     baseline = await _log_likelihood(server, _CHAT_BASELINE, tokens)
-    return {
-        tool.name: await _log_likelihood(server, _describe_tool(tool), tokens) - baseline for tool in tools
-    }
+    return {tool.name: await _log_likelihood(server, _describe_tool(tool), tokens) - baseline for tool in tools}
 
 
 def _describe_tool(tool: ToolSpec) -> str:

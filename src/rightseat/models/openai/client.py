@@ -97,9 +97,7 @@ class OpenAIModel:
         self._connect_timeout = connect_timeout
         self._first_token_timeout = first_token_timeout
         self._idle_timeout = idle_timeout
-        self._api = vendor.make_api(
-            capabilities, developer_role=developer_role, strict_tools=strict_tools, usage=usage
-        )
+        self._api = vendor.make_api(capabilities, developer_role=developer_role, strict_tools=strict_tools, usage=usage)
         self._urls: dict[ApiPath, URL] = {
             path: base.joinpath(*path).with_query(base.query) for path in (self._api.path, EMBEDDINGS_PATH)
         }
@@ -162,18 +160,14 @@ class OpenAIModel:
             check_headers(headers)
             head = format_request_head("POST", self._urls[path], headers)
         return await call_with_retry(
-            lambda: self._post(head, body),
-            is_retryable=lambda error: type(error) in _RETRYABLE,
-            tries=self._tries,
+            lambda: self._post(head, body), is_retryable=lambda error: type(error) in _RETRYABLE, tries=self._tries
         )
 
     async def _start_exchange(self, prompt: Prompt) -> OpenAIExchange:
         try:
             body = msgspec.json.encode(self._api.build_body(self._upstream_name, prompt))
         except UnicodeEncodeError as error:
-            raise CallerError(
-                "A message contains half a character (a lone surrogate): send valid text."
-            ) from error
+            raise CallerError("A message contains half a character (a lone surrogate): send valid text.") from error
         response, watchdog = await self._start_response(self._api.path, body)
         return OpenAIExchange(
             response,

@@ -40,11 +40,7 @@ class EmulatedToolsModel(OpenAIModel):
         prompt = replace(prompt, messages=tool_messages_as_text(prompt.messages))
         if not prompt.callable_tools:
             return super().stream(replace(prompt, tools=()))
-        return (
-            self._stream_with_schema(prompt)
-            if self._emulation == "schema"
-            else self._stream_with_prompt(prompt)
-        )
+        return self._stream_with_schema(prompt) if self._emulation == "schema" else self._stream_with_prompt(prompt)
 
     async def _stream_with_schema(self, prompt: Prompt) -> AsyncIterator[ModelChunk]:
         envelope = JsonCallEnvelope.from_prompt(prompt)
@@ -76,8 +72,7 @@ class EmulatedToolsModel(OpenAIModel):
                     yield chunk
                 return
             emulated_prompt = replace(
-                emulated_prompt,
-                messages=(*emulated_prompt.messages, *_make_retry_messages(answer.text, problem)),
+                emulated_prompt, messages=(*emulated_prompt.messages, *_make_retry_messages(answer.text, problem))
             )
         raise OutputInvalid(f"The model did not call a tool in the form that was asked for: {problem}"[:500])
 

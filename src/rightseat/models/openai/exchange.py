@@ -19,14 +19,9 @@ from rightseat.types.chunks import ModelChunk, TextChunk, merge_text_chunks
 # Quotes inside a JSON string are escaped, so this matches a key and its value.
 _CONTENT = re.compile(rb'"content":( ?"(?:[^"\\]|\\.)*")')
 
-
 # Some servers vary every chunk: stop learning after this many attempts.
 _TRIES = 4
-
-
 _decode_text = msgspec.json.Decoder(str).decode
-
-
 _decode_texts = msgspec.json.Decoder(list[str]).decode
 
 
@@ -127,17 +122,11 @@ class ResponseWatchdog:
 
 # A longer answer is treated as a server that never stops.
 _ANSWER_LIMIT = 256 << 20
-
-
 _BODY_LIMIT = 4 << 20
-
 
 # Larger reads are searched for runs of events that differ only in their text, up to _MAX_RUNS times.
 _BURST_BYTES = 2 << 10
-
-
 _MAX_RUNS = 8
-
 
 # How long to wait after [DONE] for the end of the body, so that the connection can be reused.
 _DRAIN_SECONDS = 0.1
@@ -190,9 +179,7 @@ class OpenAIExchange:
         data = response.take_body()
         self._size += len(data)
         text = self._fast_path.read_text(data)
-        if text is not None and not (
-            self._payloads.pending_bytes or response.ended or self._size > _ANSWER_LIMIT
-        ):
+        if text is not None and not (self._payloads.pending_bytes or response.ended or self._size > _ANSWER_LIMIT):
             self._watchdog.begun = True
             return [TextChunk(text)]
         out = self._parse_burst(data) if len(data) > _BURST_BYTES else self._parse(data)

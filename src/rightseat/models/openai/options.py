@@ -20,16 +20,7 @@ from rightseat.types.text import did_you_mean
 
 # Options passed to the model unchanged.
 _TIMEOUT_KEYS = ("connect_timeout", "first_token_timeout", "idle_timeout")
-_PASSED_KEYS = (
-    *_TIMEOUT_KEYS,
-    "api_key",
-    "headers",
-    "developer_role",
-    "strict_tools",
-    "usage",
-    "images",
-    "tries",
-)
+_PASSED_KEYS = (*_TIMEOUT_KEYS, "api_key", "headers", "developer_role", "strict_tools", "usage", "images", "tries")
 
 
 class OpenAIOptions(Struct, frozen=True, kw_only=True):
@@ -167,6 +158,4 @@ def _check_options(name: str, options: OpenAIOptions) -> None:
             f"The model openai:{name} needs a key: set AZURE_OPENAI_API_KEY, or api_key, or token_provider."
         )
     if is_openai(options.base_url):
-        raise ConfigError(
-            f"The model openai:{name} needs a key: set OPENAI_API_KEY, or base_url to your own server."
-        )
+        raise ConfigError(f"The model openai:{name} needs a key: set OPENAI_API_KEY, or base_url to your own server.")

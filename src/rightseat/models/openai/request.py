@@ -41,9 +41,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
 def build_chat_body(model: str, prompt: Prompt, dialect: Dialect) -> dict[str, Any]:
     out: dict[str, Any] = {
         "model": model,
-        "messages": [
-            _format_chat_message(message, dialect) for message in messages_with_schema(prompt, dialect)
-        ],
+        "messages": [_format_chat_message(message, dialect) for message in messages_with_schema(prompt, dialect)],
         "stream": True,
     }
     if dialect.usage:
@@ -159,11 +157,10 @@ def _format_chat_tool_choice(choice: ToolChoice) -> str | dict[str, Any]:
 # Provider of opaque parts that hold encrypted reasoning.
 RESPONSES_PROVIDER = "openai-responses"
 
-
 # Fields of `extra` that this API knows by the same name.
-PASSED_SETTINGS = frozenset(
-    {"metadata", "prompt_cache_key", "safety_identifier", "service_tier"}
-) | frozenset({"top_logprobs", "truncation", "user"})
+PASSED_SETTINGS = frozenset({"metadata", "prompt_cache_key", "safety_identifier", "service_tier"}) | frozenset(
+    {"top_logprobs", "truncation", "user"}
+)
 
 
 def build_responses_body(
@@ -172,9 +169,7 @@ def build_responses_body(
     out: dict[str, Any] = {
         "model": model,
         "input": [
-            item
-            for message in messages_with_schema(prompt, dialect)
-            for item in _format_items(message, dialect)
+            item for message in messages_with_schema(prompt, dialect) for item in _format_items(message, dialect)
         ],
         "stream": True,
         "store": False,
@@ -200,11 +195,7 @@ def build_responses_body(
 
 
 def _build_responses_sampling(settings: SamplingSettings) -> dict[str, Any]:
-    values = {
-        "temperature": settings.temperature,
-        "top_p": settings.top_p,
-        "max_output_tokens": settings.max_tokens,
-    }
+    values = {"temperature": settings.temperature, "top_p": settings.top_p, "max_output_tokens": settings.max_tokens}
     return {key: value for key, value in values.items() if value is not None}
 
 
@@ -240,11 +231,7 @@ def _build_reasoning(settings: SamplingSettings, summary: str | None) -> dict[st
 def _format_items(message: Message, dialect: Dialect) -> Iterator[dict[str, Any]]:
     match message.role:
         case "tool":
-            yield {
-                "type": "function_call_output",
-                "call_id": message.call_id or "",
-                "output": message.text,
-            }
+            yield {"type": "function_call_output", "call_id": message.call_id or "", "output": message.text}
         case "assistant":
             yield from _format_assistant_items(message)
         case role:
@@ -261,9 +248,7 @@ def _format_items(message: Message, dialect: Dialect) -> Iterator[dict[str, Any]
 def _format_assistant_items(message: Message) -> list[dict[str, Any]]:
     """Return the items of an assistant message, with reasoning items in their original order."""
     thoughts = [
-        part.blob
-        for part in message.opaque
-        if part.provider == RESPONSES_PROVIDER and isinstance(part.blob, dict)
+        part.blob for part in message.opaque if part.provider == RESPONSES_PROVIDER and isinstance(part.blob, dict)
     ]
     out = [thought["item"] for thought in thoughts if not thought["said"] and not thought["calls"]]
     if message.text:
@@ -271,9 +256,7 @@ def _format_assistant_items(message: Message) -> list[dict[str, Any]]:
         out.append({"type": "message", "role": "assistant", "content": content})
     out += [thought["item"] for thought in thoughts if thought["said"] and not thought["calls"]]
     for number, call in enumerate(message.calls, 1):
-        out.append(
-            {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
-        )
+        out.append({"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments})
         out += [thought["item"] for thought in thoughts if thought["calls"] == number]
     # The API refuses reasoning items without a following item.
     while out and out[-1]["type"] == "reasoning":

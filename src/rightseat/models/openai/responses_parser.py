@@ -211,9 +211,7 @@ class ResponsesStreamParser:
     def _parse_whole(self, response: UpstreamResponse) -> list[ModelChunk]:
         """Parse the response of a server that does not stream."""
         out = [
-            fragment
-            for index, item in enumerate(response.output or [])
-            for fragment in self._finish_item(item, index)
+            fragment for index, item in enumerate(response.output or []) for fragment in self._finish_item(item, index)
         ]
         return out + self._finish_response(response)
 

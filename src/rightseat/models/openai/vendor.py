@@ -22,8 +22,6 @@ from rightseat.types.chunks import ModelChunk
 from rightseat.types.model import Capabilities, Prompt, find_listed_capabilities
 
 ReasoningSummary = Literal["auto", "concise", "detailed"]
-
-
 ApiPath = tuple[str, ...]
 
 
@@ -65,9 +63,7 @@ class ResponsesApi:
 
     path = ("responses",)
 
-    def __init__(
-        self, dialect: Dialect, *, supports_reasoning: bool, summary: ReasoningSummary | None
-    ) -> None:
+    def __init__(self, dialect: Dialect, *, supports_reasoning: bool, summary: ReasoningSummary | None) -> None:
         self._dialect = dialect
         self._supports_reasoning = supports_reasoning
         self._summary = summary if supports_reasoning else None
@@ -89,7 +85,6 @@ def find_enforced_tools(prompt: Prompt, dialect: Dialect) -> frozenset[str]:
 
 TokenProvider = Callable[[], str | Awaitable[str]]
 
-
 # API versions without a date: one path for all deployments; the body names the deployment.
 VERSIONLESS = ("", "v1", "latest", "preview")
 
@@ -106,8 +101,7 @@ def build_base_url(endpoint: str, version: str, deployment: str, api: str) -> st
         return str(url.with_query({"api-version": version}) if version == "preview" else url)
     if not re.fullmatch(r"\d{4}-\d{2}-\d{2}(-preview)?", version):
         raise ConfigError(
-            f"api_version {version!r} is none of Azure's: it is a date such as 2024-10-21, or v1.",
-            param="api_version",
+            f"api_version {version!r} is none of Azure's: it is a date such as 2024-10-21, or v1.", param="api_version"
         )
     # The responses API has one path for all deployments; the body names the deployment.
     resource_url: URL = url if api == "responses" else url / "deployments" / deployment
@@ -153,16 +147,12 @@ async def _call_provider(provider: TokenProvider) -> str:
 # OpenAI refuses sampling settings for reasoning models, and reasoning settings for other models.
 _REASONING_SETTINGS = frozenset({"reasoning", "reasoning_effort", "verbosity"})
 
-
 _SAMPLING_SETTINGS = frozenset(
     {"temperature", "top_p", "stop", "presence_penalty", "frequency_penalty", "logit_bias"}
     | {"logprobs", "top_logprobs"}
 )
 
-
 _PARALLEL_SETTINGS = frozenset({"parallel_tool_calls"})
-
-
 VendorKind = Literal["openai", "azure", "compatible"]
 
 
@@ -205,9 +195,7 @@ class OpenAIVendor(Struct, frozen=True, kw_only=True):
             unsupported=frozenset() if self.kind == "compatible" else list_unsupported_settings(capabilities),
         )
         if self.api == "responses":
-            return ResponsesApi(
-                dialect, supports_reasoning=capabilities.reasoning, summary=self.reasoning_summary
-            )
+            return ResponsesApi(dialect, supports_reasoning=capabilities.reasoning, summary=self.reasoning_summary)
         return ChatCompletionsApi(dialect)
 
 

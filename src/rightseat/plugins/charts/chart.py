@@ -11,30 +11,14 @@ from msgspec.structs import replace
 from rightseat.plugins.charts.table import DataTable, TableColumn
 
 ChartKind = Literal["bar", "stacked", "line", "area", "pie", "ring", "scatter", "heatmap"]
-
-
 CHART_KINDS: tuple[ChartKind, ...] = get_args(ChartKind)
-
-
 PIE_KINDS = ("pie", "ring")
-
-
 MAX_GROUPS = 12
-
-
 MAX_TITLE_LENGTH = 120
-
-
 COUNT_LABEL = "count"
-
-
 _ID_NAME = re.compile(r"(?i)(^|[_. ])(id|no|key|code|编号)$")
 
-
-_SHARE_WORDS = re.compile(
-    r"(?i)\b(share|percent|proportion|portion|ratio|anteil|breakdown)|占比|比例|份额|百分"
-)
-
+_SHARE_WORDS = re.compile(r"(?i)\b(share|percent|proportion|portion|ratio|anteil|breakdown)|占比|比例|份额|百分")
 
 _KIND_WORDS: dict[ChartKind, re.Pattern[str]] = {
     "pie": re.compile(r"(?i)\bpie\b|饼图"),
@@ -69,12 +53,7 @@ def build_chart_schema(table: DataTable) -> dict[str, Any]:
         "properties": {
             "kind": {"type": "string", "enum": list(CHART_KINDS)},
             "x": {"type": "string", "enum": names},
-            "y": {
-                "type": "array",
-                "items": {"type": "string", "enum": numbers},
-                "minItems": 1,
-                "maxItems": 8,
-            },
+            "y": {"type": "array", "items": {"type": "string", "enum": numbers}, "minItems": 1, "maxItems": 8},
             "series": {"type": "string", "enum": ["", *names]},
             "title": {"type": "string", "maxLength": MAX_TITLE_LENGTH},
             "log": {"type": "boolean"},
@@ -101,17 +80,13 @@ def guess_chart(table: DataTable, question: str) -> ChartSpec:
         first = (texts or times or list(table.columns))[0]
         return ChartSpec(kind="bar", x=first.name)
     if times:
-        group = next(
-            (one.name for one in texts if has_repeats(times[0]) and len(one.distinct) <= MAX_GROUPS), ""
-        )
+        group = next((one.name for one in texts if has_repeats(times[0]) and len(one.distinct) <= MAX_GROUPS), "")
         return ChartSpec(kind="line", x=times[0].name, y=y[:1] if group else y[:MAX_GROUPS], series=group)
     if len(texts) > 1 and has_repeats(texts[0]) and len(texts[1].distinct) <= MAX_GROUPS:
         return ChartSpec(kind="stacked", x=texts[0].name, y=y[:1], series=texts[1].name)
     if texts:
         share = _SHARE_WORDS.search(question) and len(numbers) == 1 and len(texts[0].distinct) <= MAX_GROUPS
-        return ChartSpec(
-            kind="pie" if share else "bar", x=texts[0].name, y=y[:1] if share else y[:MAX_GROUPS]
-        )
+        return ChartSpec(kind="pie" if share else "bar", x=texts[0].name, y=y[:1] if share else y[:MAX_GROUPS])
     others = [column for column in table.columns if column not in numbers]
     if others:
         return ChartSpec(kind="bar", x=others[0].name, y=y)
@@ -154,20 +129,12 @@ def fit_to_table(chart: ChartSpec, table: DataTable) -> ChartSpec:
     if kind in PIE_KINDS or kind == "heatmap" or series:
         y = y[:1]
     title = " ".join(chart.title.split())[:MAX_TITLE_LENGTH]
-    return ChartSpec(
-        kind=kind, x=x, y=y, series="" if kind in PIE_KINDS else series, title=title, log=chart.log
-    )
+    return ChartSpec(kind=kind, x=x, y=y, series="" if kind in PIE_KINDS else series, title=title, log=chart.log)
 
 
 MAX_SLICES = 20
-
-
 MAX_POINTS = 2000
-
-
 OTHERS_LABEL = "…"
-
-
 Number = int | float
 
 
@@ -232,9 +199,7 @@ def aggregate_series(chart: ChartSpec, table: DataTable, labels: list[str]) -> l
     """Return the series, with rows of the same category summed up."""
     places = {name: place for place, name in enumerate(labels)}
     row_categories = (
-        [places[format_label(cell)] for cell in table[chart.x].cells]
-        if chart.x
-        else list(range(table.row_count))
+        [places[format_label(cell)] for cell in table[chart.x].cells] if chart.x else list(range(table.row_count))
     )
     if chart.series:
         column = table[chart.series]
@@ -282,9 +247,7 @@ def build_scatter(chart: ChartSpec, table: DataTable) -> Plot:
     y = chart.y[0]
     group: TableColumn | None = table[chart.series] if chart.series else None
     points: dict[str, list[tuple[Number, Number]]] = {}
-    cells = zip(
-        table[chart.x].cells, table[y].cells, group.cells if group else [y] * table.row_count, strict=True
-    )
+    cells = zip(table[chart.x].cells, table[y].cells, group.cells if group else [y] * table.row_count, strict=True)
     for across, up, name in cells:
         if across is not None and up is not None:
             points.setdefault(format_label(name), []).append((across, up))
@@ -293,15 +256,13 @@ def build_scatter(chart: ChartSpec, table: DataTable) -> Plot:
 
 
 MAX_SYMBOLS = 30
-
-
 Option = dict[str, Any]
 
 
 def build_option(plot: Plot) -> Option:
     result: Option = {
         # richText, because in HTML a name from the data could be markup.
-        "tooltip": {"trigger": get_tooltip_trigger(plot), "renderMode": "richText", "confine": True},
+        "tooltip": {"trigger": get_tooltip_trigger(plot), "renderMode": "richText", "confine": True}
     }
     if plot.title:
         result["title"] = {"text": plot.title, "left": "center"}
@@ -358,9 +319,7 @@ def build_series(plot: Plot, series: PlotSeries) -> Option:
 
 def build_pie_series(plot: Plot) -> Option:
     [series] = plot.series
-    data = [
-        {"name": name, "value": value} for name, value in zip(plot.categories, series.values, strict=True)
-    ]
+    data = [{"name": name, "value": value} for name, value in zip(plot.categories, series.values, strict=True)]
     radius: Any = ["40%", "70%"] if plot.kind == "ring" else "70%"
     return {"type": "pie", "name": series.name, "radius": radius, "data": data}
 

@@ -12,8 +12,6 @@ from msgspec import Struct
 from rightseat.plugins.charts.chart import Plot
 
 TICKS = 6
-
-
 NICE_STEPS = (1, 2, 2.5, 5, 10)
 
 
@@ -55,9 +53,7 @@ def make_scale(values: Iterable[float], start: float, end: float, *, zero: bool,
     numbers = list(values) or [0.0]
     low, high = min(numbers), max(numbers)
     if log and low > 0:
-        return Scale(
-            10.0 ** math.floor(math.log10(low)), 10.0 ** (math.floor(math.log10(high)) + 1), start, end, True
-        )
+        return Scale(10.0 ** math.floor(math.log10(low)), 10.0 ** (math.floor(math.log10(high)) + 1), start, end, True)
     if zero:
         low, high = min(low, 0), max(high, 0)
     if low == high:
@@ -81,23 +77,9 @@ def pick_label_positions(names: Sequence[str], most: int) -> list[int]:
 
 
 WIDTH, HEIGHT = 720, 420
-
-
 LEFT, RIGHT, TOP, BOTTOM = 72, 24, 56, 76
 
-
-COLORS = (
-    "#5470c6",
-    "#91cc75",
-    "#fac858",
-    "#ee6666",
-    "#73c0de",
-    "#3ba272",
-    "#fc8452",
-    "#9a60b4",
-    "#ea7ccc",
-)
-
+COLORS = ("#5470c6", "#91cc75", "#fac858", "#ee6666", "#73c0de", "#3ba272", "#fc8452", "#9a60b4", "#ea7ccc")
 
 PALE, DARK = (240, 245, 255), (30, 70, 160)
 
@@ -165,11 +147,7 @@ def render_stacks(plot: Plot, scales: PlotScales) -> Iterator[str]:
             start = above if value > 0 else below
             first, second = scales.y_scale(start), scales.y_scale(start + value)
             yield render_rect(
-                x,
-                min(first, second),
-                get_category_width(plot) * 0.7,
-                abs(second - first),
-                get_series_color(number),
+                x, min(first, second), get_category_width(plot) * 0.7, abs(second - first), get_series_color(number)
             )
             above, below = (above + value, below) if value > 0 else (above, below + value)
 
@@ -224,10 +202,7 @@ def render_slices(plot: Plot) -> Iterator[str]:
         first, last = turn * math.tau, min(turn + share, turn + 0.9999) * math.tau
         start, end = (
             (x + radius * math.sin(first), y - radius * math.cos(first)),
-            (
-                x + radius * math.sin(last),
-                y - radius * math.cos(last),
-            ),
+            (x + radius * math.sin(last), y - radius * math.cos(last)),
         )
         yield (
             f'<path d="M{x:.1f} {y:.1f}L{start[0]:.2f} {start[1]:.2f}A{radius:g} {radius:g} 0 '
@@ -266,10 +241,7 @@ def render_heatmap_cells(plot: Plot) -> Iterator[str]:
 
 
 MAX_LABELS, MAX_LABEL_LENGTH = 10, 14
-
-
 MAX_LEGEND_ENTRIES = 7
-
 
 # Characters that XML cannot contain, even escaped.
 _INVALID_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -298,11 +270,9 @@ def render_plot(plot: Plot) -> Iterator[str]:
         yield from render_row_labels(plot)
     else:
         yield from render_gridlines(scales)
-        yield from {
-            "scatter": render_points,
-            "bar": render_bars,
-            "stacked": render_stacks,
-        }.get(plot.kind, render_lines)(plot, scales)
+        yield from {"scatter": render_points, "bar": render_bars, "stacked": render_stacks}.get(
+            plot.kind, render_lines
+        )(plot, scales)
     yield from render_axis_labels(plot, scales)
     if plot.kind != "heatmap" and len(plot.series) > 1:
         yield from render_legend(tuple(one.name for one in plot.series))
@@ -326,9 +296,7 @@ def render_axis_labels(plot: Plot, scales: PlotScales) -> Iterator[str]:
     else:
         for place in pick_label_positions(plot.categories, MAX_LABELS):
             middle = get_category_center(plot, place)
-            yield render_text(
-                middle, base + 18, plot.categories[place], anchor="middle", longest=MAX_LABEL_LENGTH
-            )
+            yield render_text(middle, base + 18, plot.categories[place], anchor="middle", longest=MAX_LABEL_LENGTH)
     if plot.x:
         yield render_text(WIDTH / 2, base + 36, plot.x, anchor="middle", longest=60)
     if plot.y and plot.kind != "heatmap":
@@ -359,8 +327,7 @@ def render_text(
     cleaned = replace_invalid_xml(" ".join(text.split()))
     cut = cleaned if len(cleaned) <= longest else f"{cleaned[: longest - 1]}…"
     return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" fill="#333333">'
-        f"{escape(cut)}</text>"
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" fill="#333333">{escape(cut)}</text>'
     )
 
 

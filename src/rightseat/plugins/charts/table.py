@@ -14,9 +14,7 @@ MAX_ROWS = 2000
 MAX_COLUMNS = 60
 MAX_DEPTH = 5
 NAME, VALUE = "name", "value"
-_TIME = re.compile(
-    r"\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}.*)?)?|\d{4}-?Q[1-4]|\d{4}-?W\d{2}|\d{4}/\d{1,2}/\d{1,2}"
-)
+_TIME = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}.*)?)?|\d{4}-?Q[1-4]|\d{4}-?W\d{2}|\d{4}/\d{1,2}/\d{1,2}")
 _DIGITS = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _YEAR = re.compile(r"(?i)year|jahr|年")
 
@@ -138,9 +136,7 @@ def make_column(name: str, cells: list[Any]) -> TableColumn:
     numbers = [parse_number(cell) for cell in normalized]
     if present and all(parse_number(cell) is not None for cell in present):
         if _YEAR.search(name) and all(_is_year(cell) for cell in present):
-            return TableColumn(
-                name, "time", tuple(None if cell is None else str(cell) for cell in normalized)
-            )
+            return TableColumn(name, "time", tuple(None if cell is None else str(cell) for cell in normalized))
         return TableColumn(name, "number", tuple(numbers))
     if present and all(isinstance(cell, str) and _TIME.fullmatch(cell) for cell in present):
         return TableColumn(name, "time", tuple(normalized))
@@ -157,9 +153,7 @@ def normalize_cell(cell: Any) -> Any:
         return str(cell).lower()
     if isinstance(cell, float) and not math.isfinite(cell):
         return None
-    return (
-        cell if cell is None or isinstance(cell, str | int | float) else ", ".join(map(str, iter_items(cell)))
-    )
+    return cell if cell is None or isinstance(cell, str | int | float) else ", ".join(map(str, iter_items(cell)))
 
 
 def iter_items(cell: Any) -> Iterator[Any]:

@@ -116,12 +116,7 @@ class FlowProgress(Struct, frozen=True, kw_only=True, omit_defaults=True):
 def start_progress(flow: Flow, question: str, run: str = "", key: str = "") -> FlowProgress:
     at = START if START in flow.steps else next(iter(flow.steps))
     return FlowProgress(
-        flow=flow.id,
-        digest=flow.digest,
-        run=run or secrets.token_hex(16),
-        question=question,
-        at=at,
-        key=key,
+        flow=flow.id, digest=flow.digest, run=run or secrets.token_hex(16), question=question, at=at, key=key
     )
 
 
@@ -152,11 +147,7 @@ _leases: WeakKeyDictionary[object, set[tuple[str, str]]] = WeakKeyDictionary()
 
 
 _decode_progress = msgspec.json.Decoder(FlowProgress).decode
-
-
 MAX_LOOKBACK = 8
-
-
 ALREADY_ANSWERED = "This question was answered before, or it has expired. Please ask again."
 
 

@@ -20,8 +20,6 @@ from rightseat.types.tools import Pause, Tool
 from rightseat.types.turn import Turn
 
 _ZONE = re.compile(r"time[ _-]?zone|时区", re.IGNORECASE)
-
-
 MAX_ZONE_LENGTH = 64
 
 
@@ -59,9 +57,7 @@ class FlowReferences:
     databases: Collection[str] | None = None
 
 
-def make_step_problem(
-    flow: Flow, step: Step, key: str, what: str, fix: str, gravity: Gravity = "error"
-) -> Problem:
+def make_step_problem(flow: Flow, step: Step, key: str, what: str, fix: str, gravity: Gravity = "error") -> Problem:
     """Return a problem of a step. `key` is the path within the step, such as `params.endpoint`."""
     place = f"steps.{step.name}.{key}" if key else f"steps.{step.name}"
     return Problem(flow.file, place, what, fix, step.line, gravity)

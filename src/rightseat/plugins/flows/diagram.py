@@ -47,9 +47,7 @@ def build_diagram(flow: Flow) -> FlowDiagram:
         nodes.append(make_node(handler, "error"))
         edges += [DiagramEdge(source, handler.name, label, True), *iter_edges(handler)]
     names = {one.name for one in nodes}
-    return FlowDiagram(
-        flow.id, tuple(nodes), tuple(one for one in edges if {one.source, one.target} <= names)
-    )
+    return FlowDiagram(flow.id, tuple(nodes), tuple(one for one in edges if {one.source, one.target} <= names))
 
 
 def iter_error_handlers(flow: Flow) -> Iterator[tuple[str, str, Step]]:
@@ -126,12 +124,7 @@ def shorten(text: str, most: int = MAX_LABEL_LENGTH) -> str:
 
 # Mermaid
 
-_MERMAID_SHAPES = {
-    "step": ('["', '"]'),
-    "choice": ('{"', '"}'),
-    "end": ('(["', '"])'),
-    "error": ('[["', '"]]'),
-}
+_MERMAID_SHAPES = {"step": ('["', '"]'), "choice": ('{"', '"}'), "end": ('(["', '"])'), "error": ('[["', '"]]')}
 
 
 def render_mermaid(flow: Flow) -> str:

@@ -22,13 +22,8 @@ from rightseat.plugins.plugin import KeyPath as Place
 from rightseat.types.text import closest_match
 
 MAX_NAME_LENGTH = 200
-
-
 MAX_RETRIES = 10
-
-
 MAX_TIMEOUT = 86400.0
-
 
 STEP_KEYS = (
     "name",
@@ -43,7 +38,6 @@ STEP_KEYS = (
     "repeatable",
     "description",
 )
-
 
 StepRemark = tuple[tuple[str, ...], str, str, Gravity]
 
@@ -145,27 +139,11 @@ def parse_number(value: Any, most: float) -> float | None:
     return float(value)
 
 
-FLOW_KEYS = (
-    "name",
-    "id",
-    "description",
-    "on_error",
-    "steps",
-    "next_flow",
-    "max_steps",
-    "timeout",
-)
-
+FLOW_KEYS = ("name", "id", "description", "on_error", "steps", "next_flow", "max_steps", "timeout")
 
 MAX_FILE_STEPS = 200
-
-
 MAX_STEPS_LIMIT = 10_000
-
-
 NONE = "none"
-
-
 END_STEP = Step(name=END, kind=NONE)
 
 
@@ -202,9 +180,7 @@ class FlowFileReader:
             name=self.read_name(value),
             description=description,
             steps=steps,
-            on_error=self.read_step(value["on_error"], ("on_error",), "on_error")
-            if value.get("on_error")
-            else None,
+            on_error=self.read_step(value["on_error"], ("on_error",), "on_error") if value.get("on_error") else None,
             next_flow=tuple(self.read_next_flows(value.get("next_flow"))),
             max_steps=int(self.read_number(value, "max_steps", 100, MAX_STEPS_LIMIT)),
             timeout=self.read_number(value, "timeout", 600.0, 86400.0),
@@ -218,9 +194,7 @@ class FlowFileReader:
             name = Path(self.document.name).stem
             self.add_problem(("name",), f"It has none, and is called {name!r}.", "Write one.", "warning")
         if len(name) > MAX_NAME_LENGTH:
-            self.add_problem(
-                ("name",), f"It is longer than {MAX_NAME_LENGTH} characters.", "Write a shorter one."
-            )
+            self.add_problem(("name",), f"It is longer than {MAX_NAME_LENGTH} characters.", "Write a shorter one.")
         return name
 
     def read_steps(self, steps_value: Any) -> dict[str, Step]:
@@ -243,9 +217,7 @@ class FlowFileReader:
         if not steps:
             self.add_problem(("steps",), "It has no steps.", f"Write at least one, called {START}.")
         if len(steps) > MAX_FILE_STEPS:
-            self.add_problem(
-                ("steps",), f"There are more than {MAX_FILE_STEPS}.", "Make several flows of it."
-            )
+            self.add_problem(("steps",), f"There are more than {MAX_FILE_STEPS}.", "Make several flows of it.")
         if END not in steps and any(one.next == END for one in steps.values()):
             steps[END] = END_STEP
         return steps
@@ -260,9 +232,7 @@ class FlowFileReader:
             self.add_problem((*place, *key), what, fix, gravity)
         located = replace(step_value, line=self.document.line_index.find_line(place))
         if step_value.on_error is not None:
-            inner = replace(
-                step_value.on_error, line=self.document.line_index.find_line((*place, "on_error"))
-            )
+            inner = replace(step_value.on_error, line=self.document.line_index.find_line((*place, "on_error")))
             located = replace(located, on_error=inner)
         return located
 
@@ -281,9 +251,7 @@ class FlowFileReader:
                     question = read_text(one.get("question"))
                     yield replace(target, plugin=plugin or target.plugin, question=question, line=line)
                 case _:
-                    self.add_problem(
-                        ("next_flow", number), "It names no flow.", "Write a flow's name.", "warning"
-                    )
+                    self.add_problem(("next_flow", number), "It names no flow.", "Write a flow's name.", "warning")
 
     def read_number(self, value: dict[str, Any], key: str, default: float, most: float) -> float:
         try:
@@ -341,9 +309,7 @@ def read_flow_file(folder: Path, name: str, plugin: str) -> tuple[Flow | None, l
     return reader.read_flow(), reader.problems
 
 
-def make_operation_flows(
-    plugin: str, operations: Iterable[Operation], taken: Iterable[str]
-) -> Iterator[Flow]:
+def make_operation_flows(plugin: str, operations: Iterable[Operation], taken: Iterable[str]) -> Iterator[Flow]:
     """Yield a flow for each operation, named by its id ("GET /hosts")."""
     used = set(taken)
     for operation in operations:
@@ -355,10 +321,7 @@ def make_operation_flows(
                 plugin=plugin,
                 name=operation.id,
                 description=operation.description,
-                steps={
-                    START: Step(name=START, kind="api", params={"endpoint": operation.id}, next=END),
-                    END: END_STEP,
-                },
+                steps={START: Step(name=START, kind="api", params={"endpoint": operation.id}, next=END), END: END_STEP},
             )
         )
 
@@ -375,9 +338,7 @@ def check_flow(flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     for one in flow.next_flow:
         if not one.plugin and one.flow not in known.flows:
             what = f"There is no flow {one.flow!r} in this plugin; nothing is suggested for it."
-            yield Problem(
-                flow.file, "next_flow", what, format_hint(one.flow, known.flows), one.line, "warning"
-            )
+            yield Problem(flow.file, "next_flow", what, format_hint(one.flow, known.flows), one.line, "warning")
 
 
 def check_steps(flow: Flow, known: FlowReferences, scope: Flow | None = None) -> Iterator[Problem]:
@@ -440,9 +401,7 @@ def find_reachable_steps(flow: Flow, first: str) -> set[str]:
 def find_terminating_steps(flow: Flow) -> set[str]:
     """Return the steps from which an end can be reached."""
     targets_by_step = {name: get_targets(step) for name, step in flow.steps.items()}
-    terminating = {
-        name for name, after in targets_by_step.items() if not after or name == END or END in after
-    }
+    terminating = {name for name, after in targets_by_step.items() if not after or name == END or END in after}
     while True:
         more = {
             name

@@ -15,20 +15,10 @@ if TYPE_CHECKING:
 
 
 PathKeys = tuple[str | int, ...]
-
-
 LENGTH_KEY = "length"
-
-
 MAX_KEYS_SHOWN = 20
-
-
 MAX_TEXT_SHOWN = 60
-
-
 _KEY = re.compile(r"""(?:^|\.)([^.\[\]]+)|\[(-?\d{1,9})\]|\["([^"]*)"\]|\['([^']*)'\]""")
-
-
 _FENCE = re.compile(r"\s*```[\w-]*\n(.*?)\n?```\s*", re.DOTALL)
 
 
@@ -108,9 +98,7 @@ def describe_value(value: Any) -> str:
         case list():
             return f"a list of {len(value)}"
         case str():
-            return (
-                f"the text {value if len(value) <= MAX_TEXT_SHOWN else value[: MAX_TEXT_SHOWN - 1] + '…'!r}"
-            )
+            return f"the text {value if len(value) <= MAX_TEXT_SHOWN else value[: MAX_TEXT_SHOWN - 1] + '…'!r}"
         case None:
             return "nothing"
         case _:

@@ -44,8 +44,6 @@ class EmptyToolSource(Struct, frozen=True):
 
 
 DEFAULT_ASSISTANT = "default"
-
-
 READ_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
@@ -103,12 +101,7 @@ class FlowRegistry:
                 name = f"{flow.plugin}.{flow.name}"
                 question = plugin_flows.plugin.question.strip()
                 responders[name] = FlowResponder(
-                    name,
-                    flow,
-                    self.get_services,
-                    store,
-                    question=question,
-                    fingerprint=plugin_flows.fingerprint,
+                    name, flow, self.get_services, store, question=question, fingerprint=plugin_flows.fingerprint
                 )
         return responders
 
@@ -120,9 +113,7 @@ class FlowRegistry:
 
     def get_services(self, flow: Flow, turn: Turn) -> FlowServices:
         """Return a flow's services in a turn: its plugin's tools and the model of the addressed assistant."""
-        preferred = (
-            self.hosts.get(name) for name in (turn.assistant or DEFAULT_ASSISTANT, DEFAULT_ASSISTANT)
-        )
+        preferred = (self.hosts.get(name) for name in (turn.assistant or DEFAULT_ASSISTANT, DEFAULT_ASSISTANT))
         host = next((one for one in (*preferred, *self.hosts.values()) if one is not None), None)
         if host is None:
             raise NotConfigured("A flow needs an assistant whose model it can ask. Give the server one.")
@@ -139,9 +130,7 @@ class FlowRegistry:
             operations=plugin_flows.operations,
             scripts=plugin_flows.scripts,
             flows=self.index_flows(plugin_flows),
-            databases={
-                name: one for name, one in self.databases.items() if one.serves(plugin_flows.plugin.id)
-            },
+            databases={name: one for name, one in self.databases.items() if one.serves(plugin_flows.plugin.id)},
             context=host.context,
             repeatable=frozenset(one.id for one in plugin_flows.plugin.operations if is_repeatable(one)),
             get_plugin_services=lambda other: self.get_plugin_services(other, host),

@@ -23,13 +23,7 @@ from rightseat.errors import CallerError, ContinuationGone, FlowFailed, FlowStop
 from rightseat.plugins.flows.checkpoint import FlowCheckpoint, FlowProgress
 from rightseat.plugins.flows.context import FlowServices, StepContext, StepOutput
 from rightseat.plugins.flows.flow import Flow, NextFlow
-from rightseat.plugins.flows.run import (
-    FlowFinished,
-    StepFailure,
-    UsageTrackingModel,
-    stream_attempt,
-    stream_flow,
-)
+from rightseat.plugins.flows.run import FlowFinished, StepFailure, UsageTrackingModel, stream_attempt, stream_flow
 from rightseat.plugins.flows.steps import LLM, get_kind
 from rightseat.plugins.flows.templates import make_answer_step
 from rightseat.tools.delegate import REQUEST_SCHEMA
@@ -58,21 +52,14 @@ from rightseat.types.tools import Pause, Result, Tool, ToolContext
 from rightseat.types.turn import MAX_AGENT_DEPTH, Turn
 
 log = logging.getLogger(__name__)
-
-
 MAX_SUGGESTIONS = 3
-
-
 MAX_QUESTION_LENGTH = 80
-
 
 # Tokens of the question and of the answer before.
 CONVERSATION_BUDGET = 800
 
 
-async def suggest_next_questions(
-    flow: Flow, services: FlowServices, question: str, answer: str
-) -> Suggestions | None:
+async def suggest_next_questions(flow: Flow, services: FlowServices, question: str, answer: str) -> Suggestions | None:
     """Return up to three questions. Those in the file are shown unchanged; the model writes the others in
     one call. If it fails, only those are left out."""
     following = [(one, found) for one in flow.next_flow if (found := find_next_flow(one, flow, services))][
@@ -108,7 +95,8 @@ async def write_questions(flows: list[Flow], services: FlowServices, question: s
     }
     listed = "\n".join(f"{number}. {cut_middle(one.description, 200)}" for number, one in enumerate(flows, 1))
     prompt = (
-        f"A user asked:\n{cut_middle(question, CONVERSATION_BUDGET)}\n\nThe answer was:\n{cut_middle(answer, CONVERSATION_BUDGET)}\n\n"
+        f"A user asked:\n{cut_middle(question, CONVERSATION_BUDGET)}\n\n"
+        f"The answer was:\n{cut_middle(answer, CONVERSATION_BUDGET)}\n\n"
         f"What could be done next:\n{listed}\n\n"
         "For each of these write what the user would say to ask for it: one short question or request in the "
         f"user's own voice and language, at most {MAX_QUESTION_LENGTH} characters, with the names and numbers of the "
@@ -119,11 +107,7 @@ async def write_questions(flows: list[Flow], services: FlowServices, question: s
 
 
 GRACE_SECONDS = 30.0
-
-
 TEXT_EVENTS = (TextStart, TextDelta, TextEnd)
-
-
 GetServices = Callable[[Flow, Turn], FlowServices]
 
 
@@ -134,12 +118,7 @@ class FlowTool:
     """
 
     def __init__(
-        self,
-        flow: Flow,
-        get_services: GetServices,
-        checkpoint_store: CheckpointStore | None,
-        *,
-        answers_user: bool,
+        self, flow: Flow, get_services: GetServices, checkpoint_store: CheckpointStore | None, *, answers_user: bool
     ) -> None:
         self.flow = flow
         self.get_services = get_services
@@ -181,9 +160,7 @@ class FlowTool:
                             yield event
                     await checkpoint.delete()
                     if self.answers_user and self.flow.next_flow:
-                        suggestions = await suggest_next_questions(
-                            self.flow, services, progress.question, answer
-                        )
+                        suggestions = await suggest_next_questions(self.flow, services, progress.question, answer)
                         if suggestions is not None:
                             yield suggestions
                 elif self.answers_user or not isinstance(item, TEXT_EVENTS):
@@ -246,10 +223,7 @@ def make_result(finished: FlowFinished, budget: int | None) -> Result:
 
 
 def make_flow_tool(
-    name: str,
-    flow: Flow,
-    get_services: GetServices,
-    get_checkpoint_store: Callable[[], CheckpointStore | None],
+    name: str, flow: Flow, get_services: GetServices, get_checkpoint_store: Callable[[], CheckpointStore | None]
 ) -> Tool:
     """Return a tool that runs the flow."""
 
@@ -257,21 +231,14 @@ def make_flow_tool(
         return FlowTool(flow, get_services, get_checkpoint_store(), answers_user=False).call(args, ctx)
 
     return Tool(
-        name,
-        flow.description or flow.name,
-        REQUEST_SCHEMA,
-        call,
-        timeout=flow.timeout + GRACE_SECONDS,
-        untrusted=True,
+        name, flow.description or flow.name, REQUEST_SCHEMA, call, timeout=flow.timeout + GRACE_SECONDS, untrusted=True
     )
 
 
 CALL_NAME = "flow"
 
-
 # Ends that a person has chosen: they are reported, not raised.
 CHOSEN_ENDS = ("cancelled", "no_answer", FlowStopped.code)
-
 
 # Messages to the user; the tool results are worded for a model.
 END_MESSAGES = {
@@ -305,9 +272,7 @@ class FlowResponder:
 
     async def __call__(self, turn: Turn) -> AsyncIterator[Event]:
         if turn.depth > MAX_AGENT_DEPTH:
-            raise CallerError(
-                f"Assistants call each other more than {MAX_AGENT_DEPTH} deep. Break the circle."
-            )
+            raise CallerError(f"Assistants call each other more than {MAX_AGENT_DEPTH} deep. Break the circle.")
         flow_tool = FlowTool(self.flow, self.get_services, self.checkpoint_store, answers_user=True)
         tool = Tool(CALL_NAME, "", REQUEST_SCHEMA, flow_tool.call, timeout=self.flow.timeout + GRACE_SECONDS)
         ids, batch = await self.begin(turn, tool)
@@ -340,15 +305,11 @@ class FlowResponder:
                 self.flow, turn
             )
             if turn.answers and not interrupted:
-                raise ContinuationGone(
-                    "This question was answered before, or it has expired. Please ask again."
-                )
+                raise ContinuationGone("This question was answered before, or it has expired. Please ask again.")
             ids = IdGenerator()
             arguments = msgspec.json.encode({"request": interrupted or self.get_question(turn)}).decode()
             message = Message(
-                "assistant",
-                calls=(ToolCall(ids.new_call_id(), CALL_NAME, arguments),),
-                id=ids.new_message_id(),
+                "assistant", calls=(ToolCall(ids.new_call_id(), CALL_NAME, arguments),), id=ids.new_message_id()
             )
             batch = self.make_batch(message, tool, turn, ids)
             batch.begin(())

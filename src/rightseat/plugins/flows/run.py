@@ -16,12 +16,7 @@ from msgspec.structs import replace
 from rightseat.config.secret import mask
 from rightseat.engine.assembler import OpenMessageTracker
 from rightseat.errors import ContinuationGone, FlowFailed, FlowStopped, RightseatError
-from rightseat.plugins.flows.checkpoint import (
-    FlowProgress,
-    resolve_next_step,
-    restore_progress,
-    start_progress,
-)
+from rightseat.plugins.flows.checkpoint import FlowProgress, resolve_next_step, restore_progress, start_progress
 from rightseat.plugins.flows.context import FlowServices, StepContext, StepError, StepOutput, StepRunner
 from rightseat.plugins.flows.flow import END, Flow, Step
 from rightseat.plugins.flows.steps import LLM, NONE, get_kind
@@ -33,8 +28,6 @@ from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, encode_fallback, 
 from rightseat.types.turn import Turn
 
 log = logging.getLogger(__name__)
-
-
 MAX_ERROR_LENGTH = 4000
 
 
@@ -42,9 +35,7 @@ class StepFailure(Struct, frozen=True):
     text: str
 
 
-async def stream_attempt(
-    run: StepRunner, ctx: StepContext
-) -> AsyncIterator[Event | StepOutput | Pause | StepFailure]:
+async def stream_attempt(run: StepRunner, ctx: StepContext) -> AsyncIterator[Event | StepOutput | Pause | StepFailure]:
     """Run the step and turn whatever it raises into a StepFailure: another package may have written it."""
     open_items = OpenMessageTracker()
     outcome: StepOutput | Pause | StepFailure = StepFailure("The step ended without an output.")
@@ -76,14 +67,10 @@ async def stream_attempt(
     yield outcome
 
 
-def failure_from_error(
-    error: TimeoutError | StepError | RightseatError, seconds: float | None
-) -> StepFailure:
+def failure_from_error(error: TimeoutError | StepError | RightseatError, seconds: float | None) -> StepFailure:
     """Return the failure with a message for users and for on_error."""
     if isinstance(error, TimeoutError):
-        return StepFailure(
-            f"It took longer than {seconds:g} s and was stopped." if seconds else "It took too long."
-        )
+        return StepFailure(f"It took longer than {seconds:g} s and was stopped." if seconds else "It took too long.")
     if isinstance(error, RightseatError):
         return StepFailure(error.message[:MAX_ERROR_LENGTH])
     return StepFailure(mask(str(error))[:MAX_ERROR_LENGTH])
@@ -92,9 +79,7 @@ def failure_from_error(
 def make_storable(outcome: StepOutput | Pause | StepFailure) -> StepOutput | Pause | StepFailure:
     """Convert the outcome to plain JSON values; raise where it cannot be encoded (a lone surrogate, say)."""
     if isinstance(outcome, StepOutput):
-        output = msgspec.structs.replace(
-            outcome, data=msgspec.to_builtins(outcome.data, enc_hook=encode_fallback)
-        )
+        output = msgspec.structs.replace(outcome, data=msgspec.to_builtins(outcome.data, enc_hook=encode_fallback))
         msgspec.json.encode(output)
         return output
     if isinstance(outcome, Pause):
@@ -126,7 +111,6 @@ class UsageTrackingModel:
 
 ACTION, RETRY, SKIP, STOP = "then", "retry", "skip", "stop"
 
-
 RERUN_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -141,9 +125,7 @@ RERUN_SCHEMA: dict[str, Any] = {
 
 
 def make_confirmation(flow: Flow, step: Step) -> Ask:
-    return Ask(
-        escape_unprintable(f"Allow the step {describe_step(step)} of {flow.id}?"), "confirm", APPROVAL_SCHEMA
-    )
+    return Ask(escape_unprintable(f"Allow the step {describe_step(step)} of {flow.id}?"), "confirm", APPROVAL_SCHEMA)
 
 
 def make_rerun_question(flow: Flow, step: Step) -> Ask:
@@ -167,8 +149,6 @@ def escape_unprintable(text: str) -> str:
 
 
 STEP_EVENT = "flow_step"
-
-
 MAX_SHOWN_BYTES = 4000
 
 
@@ -201,14 +181,10 @@ def make_step_event(
 def truncate_data(data: Any) -> Any:
     """Return the data, or the start of its JSON where it is long."""
     encoded = json.encode(data)
-    return (
-        data if len(encoded) <= MAX_SHOWN_BYTES else encoded[:MAX_SHOWN_BYTES].decode(errors="ignore") + "…"
-    )
+    return data if len(encoded) <= MAX_SHOWN_BYTES else encoded[:MAX_SHOWN_BYTES].decode(errors="ignore") + "…"
 
 
 SaveProgress = Callable[[FlowProgress], Awaitable[None]]
-
-
 INITIAL_BACKOFF, MAX_BACKOFF = 0.2, 5.0
 
 
@@ -242,9 +218,7 @@ async def stream_flow(
                 yield item
     except TimeoutError:
         at = f" It was at step {run.progress.at!r}." if run.progress.at else ""
-        raise FlowFailed(
-            f"The flow {flow.id} took longer than {flow.timeout:g} s and was stopped.{at}"
-        ) from None
+        raise FlowFailed(f"The flow {flow.id} took longer than {flow.timeout:g} s and was stopped.{at}") from None
 
 
 class FlowRun:
@@ -351,9 +325,7 @@ class FlowRun:
         if progress.asking != "confirm":
             return await self.ask("confirm", make_confirmation(self.flow, step))
         if not is_approved(progress.verdict):
-            raise FlowStopped(
-                f"The step {step.name!r} was not allowed, so the flow {self.flow.id} ends here."
-            )
+            raise FlowStopped(f"The step {step.name!r} was not allowed, so the flow {self.flow.id} ends here.")
         self.progress = replace(progress, agreed=True, asking="", verdict=None)
         return None
 
@@ -423,9 +395,7 @@ class FlowRun:
 
     async def advance(self, step: Step, output: StepOutput) -> None:
         spoken = output.spoken or (step.kind == LLM and self.is_final and self.is_last_step(step))
-        self.progress = self.progress.after_step(
-            step, output, resolve_next_step(self.flow, output.jump or step.next)
-        )
+        self.progress = self.progress.after_step(step, output, resolve_next_step(self.flow, output.jump or step.next))
         await self.save(spoken=spoken)
 
     async def handle_failure(self, step: Step, failure: StepFailure) -> None:

@@ -10,17 +10,9 @@ from rightseat.plugins.flows.diagram import DiagramEdge, DiagramNode, FlowDiagra
 from rightseat.plugins.flows.flow import Flow
 
 CHAR_WIDTH, WIDE_CHAR_WIDTH, LINE_HEIGHT = 7.2, 13.0, 18.0
-
-
 PADDING, MIN_NODE_WIDTH = 12.0, 96.0
-
-
 WRAP_CHARS = 30
-
-
 NODE_GAP, ROW_GAP, MARGIN = 36.0, 64.0, 24.0
-
-
 SWEEPS = 4
 
 
@@ -65,9 +57,7 @@ def compute_layout(diagram: FlowDiagram) -> DiagramLayout:
     reduce_crossings(rows, routed)
     width, height = assign_coordinates(rows)
     routed_back = [RoutedEdge(edge, (nodes[edge.source], nodes[edge.target]), True) for edge in back_edges]
-    return DiagramLayout(
-        tuple(nodes.values()), (*routed, *routed_back), width + 16 * len(routed_back), height
-    )
+    return DiagramLayout(tuple(nodes.values()), (*routed, *routed_back), width + 16 * len(routed_back), height)
 
 
 def measure_node(node: DiagramNode) -> PlacedNode:
@@ -98,9 +88,7 @@ def wrap_text(text: str) -> list[str]:
         current = word
         while measure_text(current) > WRAP_CHARS * CHAR_WIDTH:
             size = next(
-                size
-                for size in range(len(current), 0, -1)
-                if measure_text(current[:size]) <= WRAP_CHARS * CHAR_WIDTH
+                size for size in range(len(current), 0, -1) if measure_text(current[:size]) <= WRAP_CHARS * CHAR_WIDTH
             )
             lines.append(current[:size])
             current = current[size:]
@@ -148,17 +136,13 @@ def assign_ranks(nodes: dict[str, PlacedNode], ahead: Sequence[DiagramEdge]) -> 
 def route_edge(edge: DiagramEdge, nodes: dict[str, PlacedNode]) -> RoutedEdge:
     """Return the edge with a waypoint in each row it crosses, so that it avoids the nodes there."""
     source, target = nodes[edge.source], nodes[edge.target]
-    passed = [
-        PlacedNode(f"{edge.source}→{edge.target}", rank=row) for row in range(source.rank + 1, target.rank)
-    ]
+    passed = [PlacedNode(f"{edge.source}→{edge.target}", rank=row) for row in range(source.rank + 1, target.rank)]
     return RoutedEdge(edge, (source, *passed, target))
 
 
 def group_into_rows(nodes: dict[str, PlacedNode], lines: Sequence[RoutedEdge]) -> list[list[PlacedNode]]:
     through = [spot for line in lines for spot in line.nodes[1:-1]]
-    rows: list[list[PlacedNode]] = [
-        [] for _ in range(max((spot.rank for spot in nodes.values()), default=-1) + 1)
-    ]
+    rows: list[list[PlacedNode]] = [[] for _ in range(max((spot.rank for spot in nodes.values()), default=-1) + 1)]
     for spot in (*nodes.values(), *through):
         rows[spot.rank].append(spot)
     return rows
@@ -175,9 +159,7 @@ def reduce_crossings(rows: list[list[PlacedNode]], lines: Sequence[RoutedEdge]) 
     for sweep in range(SWEEPS):
         down = sweep % 2 == 0
         for row in rows if down else reversed(rows):
-            place = {
-                id(spot): number / max(len(one) - 1, 1) for one in rows for number, spot in enumerate(one)
-            }
+            place = {id(spot): number / max(len(one) - 1, 1) for one in rows for number, spot in enumerate(one)}
             near = above if down else below
 
             def middle(
@@ -215,22 +197,14 @@ text{font:13px ui-sans-serif,system-ui,sans-serif;fill:#1f2328;text-anchor:middl
 .choice{fill:#2d2a16;stroke:#d29922}.end{fill:#12261e;stroke:#3fb950}.error{fill:#2d1517;stroke:#f85149}
 .arrow{stroke:#8b949e}.dotted{stroke:#f85149}.label{fill:#9da7b3}.paper{fill:#0d1117}}"""
 
-
 ARROWHEAD = (
     '<marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
     '<path d="M0 0 8 4 0 8z" fill="#57606a"/></marker>'
 )
 
-
 GAP = 12.0
-
-
 MAX_EDGE_LABEL = 36
-
-
 LABEL_POSITIONS = (0.5, 0.75, 0.3)
-
-
 CSS_CLASSES = {"step": "box", "choice": "choice", "end": "end", "error": "error"}
 
 

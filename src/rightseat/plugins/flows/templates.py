@@ -62,9 +62,7 @@ def split_template(text: str, find: VariableLookup) -> list[str | tuple[str, Any
 
 
 def fill_template(text: str, find: VariableLookup) -> str:
-    return "".join(
-        piece if isinstance(piece, str) else as_text(piece[1]) for piece in split_template(text, find)
-    )
+    return "".join(piece if isinstance(piece, str) else as_text(piece[1]) for piece in split_template(text, find))
 
 
 def fill_value(template: Any, find: VariableLookup) -> Any:
@@ -94,19 +92,10 @@ def as_text(value: Any) -> str:
 
 
 QUESTION, DATA, CONTEXT, TIME = "question", "data", "context", "time"
-
-
 DESCRIPTION, STEPS = "description", "steps"
-
-
 BUILT_IN = (QUESTION, DATA, CONTEXT, TIME, DESCRIPTION, STEPS)
-
-
 MIN_SIMILARITY = 0.75
-
-
 MAX_MESSAGES = 20
-
 
 # Tokens of one message and of one step's output in {context}; {step name} is not shortened.
 MESSAGE_BUDGET, STEP_BUDGET = 500, 300
@@ -197,12 +186,9 @@ def build_context(ctx: StepContext) -> str:
     """Return the conversation and the step outputs, shortened, without a model call."""
     parts = [
         format_section("Conversation", format_conversation(ctx.turn, ctx.question)),
+        format_section("The application says", [f"{one.description}: {one.value}" for one in ctx.turn.context]),
         format_section(
-            "The application says", [f"{one.description}: {one.value}" for one in ctx.turn.context]
-        ),
-        format_section(
-            "Finished steps",
-            [f"{name}: {summarize_output(output)}" for name, output in iter_finished_steps(ctx)],
+            "Finished steps", [f"{name}: {summarize_output(output)}" for name, output in iter_finished_steps(ctx)]
         ),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -221,11 +207,7 @@ def format_conversation(turn: Turn, question: str) -> list[str]:
 
 def summarize_output(output: StepOutput) -> str:
     data = output.data
-    shown = (
-        cut_middle(as_text(data), STEP_BUDGET)
-        if isinstance(data, str)
-        else JsonCutter().cut(data, STEP_BUDGET)
-    )
+    shown = cut_middle(as_text(data), STEP_BUDGET) if isinstance(data, str) else JsonCutter().cut(data, STEP_BUDGET)
     return f"{output.message} {shown}".strip()
 
 
@@ -236,15 +218,9 @@ DEFAULT_BUDGET = 32_000
 
 
 MIN_VALUE_TOKENS = 16
-
-
 DEFAULT_SYSTEM_PROMPT = "You are a helpful assistant. Answer in the language of the question."
 
-
-DEFAULT_USER_PROMPT = (
-    "Question:\n{question}\n\nData:\n{data}\n\nBackground:\n{context}\n\nThe time is {time}."
-)
-
+DEFAULT_USER_PROMPT = "Question:\n{question}\n\nData:\n{data}\n\nBackground:\n{context}\n\nThe time is {time}."
 
 ANSWER_PROMPT = """\
 A workflow has run to answer a question. What it is for:
@@ -269,9 +245,7 @@ class RenderedPrompts(Struct, frozen=True):
 def make_answer_step(flow: Flow) -> Step:
     """Return the `llm` step that writes the answer where the flow's last step does not."""
     return Step(
-        name=f"{END}_answer",
-        kind="llm",
-        params={"system_prompt": DEFAULT_SYSTEM_PROMPT, "user_prompt": ANSWER_PROMPT},
+        name=f"{END}_answer", kind="llm", params={"system_prompt": DEFAULT_SYSTEM_PROMPT, "user_prompt": ANSWER_PROMPT}
     )
 
 
@@ -323,9 +297,7 @@ def estimate_overhead(schema: dict[str, Any], *texts: str) -> int:
     return sum(map(estimate_tokens, (SCHEMA_INSTRUCTION, encode_json(schema), *texts))) + 2 * MESSAGE_TOKENS
 
 
-def build_prompt(
-    texts: Sequence[str], settings: SamplingSettings, schema: dict[str, Any] | None = None
-) -> Prompt:
+def build_prompt(texts: Sequence[str], settings: SamplingSettings, schema: dict[str, Any] | None = None) -> Prompt:
     system, user = texts
     messages = ([text_message("system", system)] if system else []) + [text_message("user", user)]
     return Prompt(messages=tuple(messages), settings=settings, output_schema=schema)

@@ -11,14 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rightseat.errors import (
-    AddressRefused,
-    CallerError,
-    RightseatError,
-    UpstreamBusy,
-    UpstreamGarbled,
-    UpstreamRefused,
-)
+from rightseat.errors import AddressRefused, CallerError, RightseatError, UpstreamBusy, UpstreamGarbled, UpstreamRefused
 from rightseat.http.fetch import AddressRules, FetchResult, OutboundClient
 from rightseat.http.fetch.rules import AddressNotPublic
 from rightseat.http.retry import call_with_retry
@@ -52,9 +45,7 @@ class ApiClient:
         self.credentials = Credentials(plugin, policy)
         urls = {server.url for operation in plugin.operations for server in operation.servers}
         self.outbound = OutboundClient(
-            AddressRules(
-                allowed_hosts(*sorted(urls), *([policy.server] if policy.server else [])), policy.allow
-            ),
+            AddressRules(allowed_hosts(*sorted(urls), *([policy.server] if policy.server else [])), policy.allow),
             max_bytes=policy.max_bytes,
             seconds=policy.seconds,
         )
@@ -75,9 +66,7 @@ class ApiClient:
         key = key or str(uuid.uuid4())
         return build_request(operation, arguments, files, limit=self.policy.max_upload, key=key)
 
-    async def send(
-        self, operation: Operation, request: UnsignedRequest, turn: Turn
-    ) -> tuple[FetchResult, Identity]:
+    async def send(self, operation: Operation, request: UnsignedRequest, turn: Turn) -> tuple[FetchResult, Identity]:
         """Send the request; returns the response and the identity used. A 401 renews tokens once."""
         servers = self.server_urls(operation)
         if not servers:
@@ -123,9 +112,7 @@ class ApiClient:
 
     async def fetch_once(self, server: str, request: UnsignedRequest, identity: Identity) -> FetchResult:
         url = without_credential_params(request, identity).build_url(server, identity.escaped_query)
-        headers = {
-            name: value for name, value in request.headers.items() if not is_credential_header(name, identity)
-        }
+        headers = {name: value for name, value in request.headers.items() if not is_credential_header(name, identity)}
         cookies = [pair for pair in request.cookies if pair.partition("=")[0] not in identity.cookies]
         cookies += identity.escaped_cookies
         if cookies:
@@ -153,8 +140,7 @@ def without_credential_params(request: UnsignedRequest, identity: Identity) -> U
     """Return the request without query parameters that have the name of a credential."""
     reserved_names = {quote_all(name).lower() for name in identity.query}
     return replace(
-        request,
-        query=tuple(pair for pair in request.query if pair.partition("=")[0].lower() not in reserved_names),
+        request, query=tuple(pair for pair in request.query if pair.partition("=")[0].lower() not in reserved_names)
     )
 
 

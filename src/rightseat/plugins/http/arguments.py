@@ -15,14 +15,8 @@ from rightseat.plugins.plugin import BINARY_FORMAT, Operation
 from rightseat.types.schema import SchemaValidator, get_validator
 
 Schema = dict[str, Any]
-
-
 MAX_SCHEMA_DEPTH = 24
-
-
 COMBINATORS = ("anyOf", "oneOf", "allOf")
-
-
 EMPTY_SCHEMA: Schema = {}
 
 
@@ -63,9 +57,7 @@ def all_of_parts(schema: Any, root: Schema, level: int = 0) -> list[Schema]:
 
 def item_schema(schema: Any, root: Schema) -> Any:
     """Return the schema of an array's items, or None."""
-    return next(
-        (one["items"] for one in expand_schema(schema, root) if isinstance(one.get("items"), dict)), None
-    )
+    return next((one["items"] for one in expand_schema(schema, root) if isinstance(one.get("items"), dict)), None)
 
 
 def is_file(schema: Any, root: Schema) -> bool:
@@ -96,14 +88,8 @@ def transform_schema(schema: Any, change: Any, level: int = 0) -> Any:
 
 
 EMPTY_VALUES = (None, "")
-
-
 FILE_NOTE = "The name of a file that the user attached."
-
-
 OMIT_HINT = "Leave out what the user has not said: they will be asked for it."
-
-
 MAX_EXAMPLE_CHARS = 200
 
 
@@ -121,9 +107,7 @@ class OperationArguments:
         source = self.operation.arguments
         schema = {"type": "object", **source}
         schema["properties"] = {
-            name: inner
-            for name, inner in (source.get("properties") or {}).items()
-            if name not in self.hidden_names
+            name: inner for name, inner in (source.get("properties") or {}).items() if name not in self.hidden_names
         }
         schema["required"] = [name for name in source.get("required") or () if name in schema["properties"]]
         return schema
@@ -210,17 +194,11 @@ class OperationArguments:
     def find_missing(self, arguments: dict[str, Any]) -> list[tuple[str, ...]] | None:
         """Return the paths of required values that are missing, except files; None on any other violation."""
         paths = self.validator.find_missing(arguments)
-        return (
-            None
-            if paths is None
-            else [path for path in paths if path[0] not in self.file_arguments or path[1:]]
-        )
+        return None if paths is None else [path for path in paths if path[0] not in self.file_arguments or path[1:]]
 
     def validate(self, arguments: dict[str, Any]) -> str | None:
         """Return the first violation in complete arguments, or None."""
-        return self.validator.find_problem(arguments) or number_patterns.check_number_patterns(
-            self.schema, arguments
-        )
+        return self.validator.find_problem(arguments) or number_patterns.check_number_patterns(self.schema, arguments)
 
     def check(self, arguments: Any) -> str | None:
         """Return the first violation in a model's arguments, or None. Missing ones are asked of the user."""

@@ -16,14 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.config.secret import Secret, is_reference, resolve_reference
-from rightseat.errors import (
-    CallerError,
-    ConfigError,
-    RightseatError,
-    UpstreamDenied,
-    UpstreamGarbled,
-    UpstreamRefused,
-)
+from rightseat.errors import CallerError, ConfigError, RightseatError, UpstreamDenied, UpstreamGarbled, UpstreamRefused
 from rightseat.http.fetch import AddressRules, FetchResult, OutboundClient
 from rightseat.http.fetch.rules import AddressNotPublic
 from rightseat.http.retry import call_with_retry
@@ -34,29 +27,13 @@ from rightseat.plugins.plugin import Plugin, PluginAuth
 from rightseat.types.turn import Turn
 
 MAX_TOKENS = 1000
-
-
 MAX_TOKEN_BYTES = 1 << 20
-
-
 DEFAULT_LIFETIME = 3600.0
-
-
 CLOCK_SKEW = 60.0
-
-
 TOKEN_EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
-
-
 ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token"
-
-
 LEGACY_EXCHANGE = "exchange"
-
-
 GRANT_ALIASES = {"token_exchange": TOKEN_EXCHANGE_GRANT, "token-exchange": TOKEN_EXCHANGE_GRANT}
-
-
 CredentialLookup = Callable[[str, Any, Turn], str]
 
 
@@ -89,9 +66,7 @@ class TokenClient:
         self.lookup = lookup
         self.slots: OrderedDict[str, TokenSlot] = OrderedDict()
         self.outbound = OutboundClient(
-            AddressRules(allowed_hosts(self.url), policy.allow),
-            max_bytes=MAX_TOKEN_BYTES,
-            seconds=policy.seconds,
+            AddressRules(allowed_hosts(self.url), policy.allow), max_bytes=MAX_TOKEN_BYTES, seconds=policy.seconds
         )
 
     @property
@@ -162,28 +137,20 @@ class TokenClient:
     async def fetch_token(self, old: AccessToken | None, subject: str, turn: Turn) -> AccessToken:
         if old is not None and old.refresh and self.grant != LEGACY_EXCHANGE:
             try:
-                return await self.request_token(
-                    {"grant_type": "refresh_token", "refresh_token": old.refresh}, turn
-                )
+                return await self.request_token({"grant_type": "refresh_token", "refresh_token": old.refresh}, turn)
             except RightseatError:
                 # The refresh token may be used up or revoked: request a new token.
                 pass
         if self.grant == LEGACY_EXCHANGE:
             return await self.request_token({"access_token": subject}, turn)
-        form = {
-            "grant_type": self.grant,
-            "scope": self.option("scope"),
-            "audience": self.option("audience"),
-        }
+        form = {"grant_type": self.grant, "scope": self.option("scope"), "audience": self.option("audience")}
         if self.grant == TOKEN_EXCHANGE_GRANT:
             form |= {"subject_token": subject, "subject_token_type": ACCESS_TOKEN_TYPE}
         return await self.request_token({name: value for name, value in form.items() if value}, turn)
 
     async def request_token(self, form: dict[str, str], turn: Turn) -> AccessToken:
         if not self.url:
-            raise CallerError(
-                f"Plugin {self.plugin}: its oidc auth names no token_url. Add it to plugin.json."
-            )
+            raise CallerError(f"Plugin {self.plugin}: its oidc auth names no token_url. Add it to plugin.json.")
         headers = {"Accept": "application/json"}
         client_id = self.lookup("client_id", self.auth.options.get("client_id"), turn)
         secret = self.lookup("client_secret", self.auth.options.get("client_secret"), turn)
@@ -191,10 +158,7 @@ class TokenClient:
             pair = urlencode({client_id: secret}).replace("=", ":", 1)
             headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
         else:
-            client = {
-                "client_id": client_id,
-                "client_secret": "" if self.grant == LEGACY_EXCHANGE else secret,
-            }
+            client = {"client_id": client_id, "client_secret": "" if self.grant == LEGACY_EXCHANGE else secret}
             form = {**{name: value for name, value in client.items() if value}, **form}
         if self.grant == LEGACY_EXCHANGE:
             headers["Content-Type"], body = "application/json", msgspec.json.encode(form)
@@ -203,9 +167,7 @@ class TokenClient:
             body = urlencode(form).encode()
 
         async def attempt() -> FetchResult:
-            return await self.outbound.fetch(
-                self.url, method="POST", headers=headers, body=body, same_origin=True
-            )
+            return await self.outbound.fetch(self.url, method="POST", headers=headers, body=body, same_origin=True)
 
         try:
             reply = await call_with_retry(
@@ -226,11 +188,7 @@ class TokenClient:
             payload = msgspec.json.decode(reply.data)
         except (msgspec.DecodeError, RecursionError):
             payload = None
-        inner = (
-            payload.get("data")
-            if isinstance(payload, dict) and isinstance(payload.get("data"), dict)
-            else payload
-        )
+        inner = payload.get("data") if isinstance(payload, dict) and isinstance(payload.get("data"), dict) else payload
         value = inner.get("access_token") if isinstance(inner, dict) else None
         if not isinstance(inner, dict) or not isinstance(value, str) or not value:
             raise UpstreamGarbled(
@@ -259,8 +217,6 @@ def has_name(names: dict[str, str], name: str) -> bool:
 
 
 log = logging.getLogger(__name__)
-
-
 V = TypeVar("V")
 
 
@@ -325,11 +281,7 @@ class Credentials:
                     target[name] = value
                     values.append(value)
         return Identity(
-            headers=headers,
-            query=query,
-            cookies=cookies,
-            secret_values=tuple(values),
-            invalidators=tuple(invalidators),
+            headers=headers, query=query, cookies=cookies, secret_values=tuple(values), invalidators=tuple(invalidators)
         )
 
     def lookup(self, name: str, configured: Any, turn: Turn) -> str:

@@ -16,19 +16,13 @@ from rightseat.plugins.http.files import Attachment
 from rightseat.plugins.plugin import Encoding, Parameter, RequestBody
 
 Encode = Callable[[str], str]
-
-
 DELIMITERS = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
-
 
 # `&`, `#`, `+` and `%` would end or change the value: they are escaped even with `allowReserved`.
 RESERVED_CHARS = ":/?[]@!$'()*,;="
 
-
 # RFC 6265 cookie-octets, except those that some servers split at.
 COOKIE_CHARS = "!#$&'()*+-./:<=>?@[]^_`{|}~"
-
-
 MAX_NESTING = 16
 
 
@@ -87,10 +81,7 @@ def encode_pairs(name: str, value: Any, style: str, explode: bool, encode: Encod
         case None:
             return []
         case dict() if style == "deepObject":
-            return [
-                f"{quote_all(path)}={encode(to_text(item))}"
-                for path, item in flatten_deep_object(name, value)
-            ]
+            return [f"{quote_all(path)}={encode(to_text(item))}" for path, item in flatten_deep_object(name, value)]
         case dict() if explode:
             return [f"{quote_all(part)}={encode(to_text(item))}" for part, item in value.items()]
         case list() if explode or style == "deepObject":
@@ -198,14 +189,8 @@ def encode_multipart(parts: list[FormPart], media: str = "multipart/form-data") 
 
 
 FilesByArgument = Mapping[str, list[Attachment]]
-
-
 URLENCODED = "application/x-www-form-urlencoded"
-
-
 JSON = "application/json"
-
-
 BODY_METHODS = ("POST", "PUT", "PATCH")
 
 
@@ -282,13 +267,7 @@ def make_form_parts(
         key = body.fields.get(name, "")
         if key in files:
             parts += [
-                FormPart(
-                    name,
-                    file.decode(limit),
-                    choose_file_media(file, encoding.media),
-                    file.name,
-                    encoding.headers,
-                )
+                FormPart(name, file.decode(limit), choose_file_media(file, encoding.media), file.name, encoding.headers)
                 for file in files[key]
             ]
             continue

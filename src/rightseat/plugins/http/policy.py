@@ -12,8 +12,6 @@ from rightseat.http.fetch.rules import AddressNotPublic
 from rightseat.plugins.plugin import Operation
 
 ConfirmMode = Literal["dangerous", "writes", "all", "never"]
-
-
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 

@@ -97,18 +97,13 @@ def with_header(headers: dict[str, str], name: str, value: str) -> dict[str, str
 
 
 def find_idempotency_parameter(operation: Operation) -> Parameter | None:
-    return next(
-        (one for one in operation.parameters if one.place == "header" and one.name.lower() == KEY_HEADER),
-        None,
-    )
+    return next((one for one in operation.parameters if one.place == "header" and one.name.lower() == KEY_HEADER), None)
 
 
 def accept_header(operation: Operation) -> str:
     """Return the Accept header: the documented media types of successes, then anything."""
     media_types = [one.media for one in operation.responses if one.status[:1] in "2d" and one.media]
-    valid = [
-        media for media in dict.fromkeys(media_types) if re.fullmatch(r"[\w!#$&^.+*/; =-]+", media, re.ASCII)
-    ]
+    valid = [media for media in dict.fromkeys(media_types) if re.fullmatch(r"[\w!#$&^.+*/; =-]+", media, re.ASCII)]
     return ", ".join([*valid, "*/*;q=0.5"]) if valid else "*/*"
 
 
@@ -125,9 +120,7 @@ def fill_path(operation: Operation, arguments: Mapping[str, Any]) -> tuple[str, 
     path = "".join(pieces)
     if any(is_dot_segment(part) for part in path.split("/")):
         raise path_escape_error()
-    fixed_query = [
-        quote(part, safe=SAFE_CHARS + "[]?") for part in query.partition("#")[0].split("&") if part
-    ]
+    fixed_query = [quote(part, safe=SAFE_CHARS + "[]?") for part in query.partition("#")[0].split("&") if part]
     return path if path.startswith("/") else f"/{path}", fixed_query
 
 

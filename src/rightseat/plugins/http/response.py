@@ -38,9 +38,7 @@ class Redactor:
             for part in (value, value.partition(" ")[2]):
                 json = msgspec.json.encode(part).decode()[1:-1]
                 spellings |= {part, json, quote_all(part), quote_form(part), quote_cookie(part)}
-        self.values = sorted(
-            (one for one in spellings if len(one) >= MIN_MASKED_CHARS), key=len, reverse=True
-        )
+        self.values = sorted((one for one in spellings if len(one) >= MIN_MASKED_CHARS), key=len, reverse=True)
 
     def __call__(self, text: str) -> str:
         for value in self.values:
@@ -56,30 +54,21 @@ NOTES_BUDGET = 150
 
 
 MAX_NOTES = 3
-
-
 MAX_PRUNE_DEPTH = 16
-
 
 # Lenient JSON parsing blocks the event loop up to the first limit; beyond the second nothing is parsed whole.
 MAX_LENIENT_BYTES, MAX_PARSED_BYTES = 64 << 10, 2 << 20
-
-
 SNIFF_BYTES = 1024
 
 
-async def format_body(
-    fetched: FetchResult, response: OperationResponse | None, budget: int, redact: Redactor
-) -> str:
+async def format_body(fetched: FetchResult, response: OperationResponse | None, budget: int, redact: Redactor) -> str:
     """Return the body as text within the budget, with secrets redacted."""
     charset, media = parse_charset(fetched.content_type), normalize_media_type(fetched.content_type)
     text_budget = max(budget - NOTES_BUDGET, budget // 2, 1)
     if len(fetched.data) > MAX_PARSED_BYTES:
         start, _ = decode_text(fetched.data[:SNIFF_BYTES], charset)
         return redact(
-            await shorten_document(
-                fetched.data, f"{detect_kind(start, media)}; charset={charset}", text_budget
-            )
+            await shorten_document(fetched.data, f"{detect_kind(start, media)}; charset={charset}", text_budget)
         )
     text = redact(decode_text(fetched.data, charset)[0].strip())
     kind = detect_kind(text, media)
@@ -95,22 +84,14 @@ async def format_body(
 
 async def shorten_document(data: bytes, kind: str, budget: int) -> str:
     document = await read(data, kind=kind, budget=budget)
-    return (
-        document.text_with_note
-        if not document.failed
-        else take_head(decode_text(data[: budget * 8])[0], budget)
-    )
+    return document.text_with_note if not document.failed else take_head(decode_text(data[: budget * 8])[0], budget)
 
 
 def decode_body(fetched: FetchResult, redact: Redactor) -> Any:
     """Return the whole body as data: parsed JSON, else its text."""
     text = redact(decode_text(fetched.data, parse_charset(fetched.content_type))[0].strip())
     try:
-        return (
-            parse_json(text)
-            if detect_kind(text, normalize_media_type(fetched.content_type)) == "json"
-            else text
-        )
+        return parse_json(text) if detect_kind(text, normalize_media_type(fetched.content_type)) == "json" else text
     except (InvalidJson, RecursionError):
         return text
 
@@ -169,11 +150,7 @@ class ResponsePruner:
         declared = self.property_cache.get(id(schema))
         if declared is None:
             declared = self.property_cache[id(schema)] = all_properties(schema, self.root)
-        pruned = {
-            name: self.prune(value[name], inner, level + 1)
-            for name, inner in declared.items()
-            if name in value
-        }
+        pruned = {name: self.prune(value[name], inner, level + 1) for name, inner in declared.items() if name in value}
         # No declared key is present: the document describes something else.
         if not pruned:
             return value
@@ -195,20 +172,7 @@ DEFAULT_BUDGET = 16_000
 
 ERROR_BUDGET = 500
 
-
-TEXT_SUBTYPES = (
-    "json",
-    "xml",
-    "javascript",
-    "ecmascript",
-    "yaml",
-    "x-yaml",
-    "toml",
-    "csv",
-    "graphql",
-    "x-ndjson",
-)
-
+TEXT_SUBTYPES = ("json", "xml", "javascript", "ecmascript", "yaml", "x-yaml", "toml", "csv", "graphql", "x-ndjson")
 
 REPORTED_HEADERS = ("content-type", "content-length", "last-modified", "etag", "location")
 
@@ -225,20 +189,11 @@ class OperationResult(Struct, frozen=True, kw_only=True):
     @property
     def value(self) -> Any:
         """Full response as data: parsed JSON, else text; of a file its description and content."""
-        return (
-            self.artifact.content
-            if self.is_file and self.artifact
-            else decode_body(self.fetched, self.redact)
-        )
+        return self.artifact.content if self.is_file and self.artifact else decode_body(self.fetched, self.redact)
 
 
 async def format_response(
-    operation: Operation,
-    fetched: FetchResult,
-    *,
-    budget: int | None,
-    redact: Redactor,
-    credential_names: list[str],
+    operation: Operation, fetched: FetchResult, *, budget: int | None, redact: Redactor, credential_names: list[str]
 ) -> OperationResult:
     response = find_documented_response(operation, fetched.status)
     artifact, binary = None, False
@@ -314,11 +269,7 @@ def make_file_artifact(operation: Operation, fetched: FetchResult, redact: Redac
     media = normalize_media_type(fetched.content_type) or "application/octet-stream"
     name = redact(sanitize_filename(fetched.name)) if "content-disposition" in fetched.headers else ""
     name = name or f"{operation.name}{mimetypes.guess_extension(media) or ''}"
-    content = {
-        "media_type": media,
-        "size": len(fetched.data),
-        "data": base64.b64encode(fetched.data).decode(),
-    }
+    content = {"media_type": media, "size": len(fetched.data), "data": base64.b64encode(fetched.data).decode()}
     return Artifact(f"file-{secrets.token_hex(8)}", "file", name, content)
 
 

@@ -18,16 +18,7 @@ from rightseat.plugins.http.request import UnsignedRequest
 from rightseat.plugins.http.response import OperationResult, Redactor, format_response
 from rightseat.plugins.plugin import Operation, Plugin, make_tool_name
 from rightseat.types.events import Event
-from rightseat.types.tools import (
-    APPROVAL_SCHEMA,
-    Ask,
-    Pause,
-    Result,
-    Tool,
-    ToolContext,
-    error_result,
-    is_approved,
-)
+from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, Result, Tool, ToolContext, error_result, is_approved
 from rightseat.types.turn import Turn
 
 CallStage = Literal["start", "values", "file", "confirm"]
@@ -67,10 +58,7 @@ class OperationCallProgress:
 
 
 def ask_for_values(
-    operation: Operation,
-    arguments: OperationArguments,
-    paths: list[tuple[str, ...]],
-    progress: OperationCallProgress,
+    operation: Operation, arguments: OperationArguments, paths: list[tuple[str, ...]], progress: OperationCallProgress
 ) -> Pause:
     fields = "; ".join(arguments.describe_path(path) for path in paths)
     text = f"{operation.name} needs {escape_unprintable(fields)}. Which value shall it have?"
@@ -161,9 +149,7 @@ class OperationTool:
         self.operation = operation
         self.arguments = OperationArguments(operation)
 
-    async def call(
-        self, arguments: dict[str, Any], context: ToolContext
-    ) -> AsyncIterator[Event | Result | Pause]:
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> AsyncIterator[Event | Result | Pause]:
         ready = self.prepare(OperationCallProgress.from_context(arguments, context), context)
         if not isinstance(ready, OperationCallProgress):
             yield ready
@@ -192,9 +178,7 @@ class OperationTool:
             self.operation, fetched, budget=budget, redact=redact, credential_names=credential_names
         )
 
-    def prepare(
-        self, progress: OperationCallProgress, context: ToolContext
-    ) -> OperationCallProgress | Result | Pause:
+    def prepare(self, progress: OperationCallProgress, context: ToolContext) -> OperationCallProgress | Result | Pause:
         """Complete and check the arguments; returns the progress, else the next question or a failure."""
         arguments = self.arguments.drop_unknown(
             self.arguments.normalize(merge_deep(progress.arguments, progress.answered_values))
@@ -208,9 +192,7 @@ class OperationTool:
         if missing_files:
             if progress.stage == "file":
                 return error_result("no_file", f"No file was attached for {', '.join(missing_files)}.")
-            return ask_for_files(
-                self.operation, missing_files, files, self.arguments.file_arguments, progress
-            )
+            return ask_for_files(self.operation, missing_files, files, self.arguments.file_arguments, progress)
         if problem := self.arguments.validate(arguments):
             return error_result("invalid_arguments", problem)
         return self.check_approval(progress)

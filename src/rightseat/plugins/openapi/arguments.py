@@ -23,10 +23,7 @@ CredentialLocation = tuple[str, str]
 """Location and name; header names in lower case."""
 
 
-STANDARD_LOCATIONS: frozenset[CredentialLocation] = frozenset(
-    {("header", "authorization"), ("header", "cookie")}
-)
-
+STANDARD_LOCATIONS: frozenset[CredentialLocation] = frozenset({("header", "authorization"), ("header", "cookie")})
 
 _LOCATION_BY_AUTH = {"header": "header", "param": "query", "cookie": "cookie"}
 
@@ -51,10 +48,7 @@ def credential_locations(context: DocumentContext) -> frozenset[CredentialLocati
 
 
 def security_schemes(context: DocumentContext) -> list[tuple[str, Node]]:
-    homes = (
-        context.root.child("components").child("securitySchemes"),
-        context.root.child("securityDefinitions"),
-    )
+    homes = (context.root.child("components").child("securitySchemes"), context.root.child("securityDefinitions"))
     resolved = [(name, context.refs.resolve(node)) for home in homes for name, node in home.items()]
     return [(name, node) for name, node in resolved if isinstance(node.value, dict)]
 
@@ -72,11 +66,7 @@ def check_auth_configured(context: DocumentContext) -> None:
 
 
 BODY_KEY = "body"
-
-
 _INVALID_CHARS = re.compile(r"[^\w.-]+")
-
-
 ArgumentLocation = tuple[str, str]
 
 
@@ -100,9 +90,7 @@ def build_arguments(
     inside = [(BODY_KEY, name) for name in fields] or ([(BODY_KEY, BODY_KEY)] if content is not None else [])
     keys = assign_keys([*((one.place, one.name) for one in parsed), *inside])
     parameters = tuple(make_parameter(context, one, keys[(one.place, one.name)]) for one in parsed)
-    secured = tuple(
-        one.argument for one in parameters if credential_location(one.place, one.name) in credentials
-    )
+    secured = tuple(one.argument for one in parameters if credential_location(one.place, one.name) in credentials)
     properties: dict[str, Any] = {}
     needed: list[str] = []
     for shown, one in zip(parsed, parameters, strict=True):
@@ -144,12 +132,8 @@ def make_parameter(context: DocumentContext, parsed: ParsedParameter, argument: 
     )
 
 
-def make_body(
-    context: DocumentContext, content: ParsedBody, keys: dict[ArgumentLocation, str]
-) -> RequestBody:
-    fields = (
-        {name: keys[(BODY_KEY, name)] for name in content.schema["properties"]} if content.is_flat else {}
-    )
+def make_body(context: DocumentContext, content: ParsedBody, keys: dict[ArgumentLocation, str]) -> RequestBody:
+    fields = {name: keys[(BODY_KEY, name)] for name in content.schema["properties"]} if content.is_flat else {}
     return RequestBody(
         media=content.media,
         schema=context.request_schemas.with_defs(content.schema),

@@ -14,16 +14,9 @@ from rightseat.plugins.openapi.schemas import Schema, schema_types
 from rightseat.plugins.plugin import BINARY_FORMAT, Encoding, OperationResponse
 
 FORM_MEDIA = "application/x-www-form-urlencoded"
-
-
 MULTIPART_MEDIA = "multipart/form-data"
-
-
 JSON_MEDIA = "application/json"
-
-
 FILE_SCHEMA: Schema = {"type": "string", "format": BINARY_FORMAT}
-
 
 _MEDIA_ALIASES = {
     "x-www-form-urlencoded": FORM_MEDIA,
@@ -63,9 +56,7 @@ def normalize_media(media: str) -> str:
     return _MEDIA_ALIASES.get(media_type, media_type)
 
 
-def parse_body(
-    context: DocumentContext, operation: Node, body_parameters: Sequence[Node]
-) -> ParsedBody | None:
+def parse_body(context: DocumentContext, operation: Node, body_parameters: Sequence[Node]) -> ParsedBody | None:
     """Parse the requestBody, or Swagger 2.0 body parameters; None if there is no body."""
     request_body = context.refs.resolve(operation.child("requestBody"))
     if isinstance(request_body.value, dict):
@@ -124,14 +115,9 @@ def build_body(context: DocumentContext, node: Node, media: str, place: Node) ->
 def is_plain_object(schema: Schema) -> bool:
     if "$ref" in schema or schema_types(schema) != ("object",) or not schema.get("properties"):
         return False
-    return not schema.keys() & {
-        "anyOf",
-        "oneOf",
-        "allOf",
-        "not",
-        "if",
-        "patternProperties",
-    } and not isinstance(schema.get("additionalProperties"), dict)
+    return not schema.keys() & {"anyOf", "oneOf", "allOf", "not", "if", "patternProperties"} and not isinstance(
+        schema.get("additionalProperties"), dict
+    )
 
 
 def mark_files(schema: Schema) -> Schema:
@@ -157,11 +143,7 @@ def parse_encodings(node: Node) -> dict[str, Encoding]:
             media=one.text("contentType").partition(",")[0].strip(),
             style=next((one for one in STYLES_BY_LOCATION["query"] if one == style), "form"),
             explode=style == "form" if explode is None else is_truthy(explode),
-            headers={
-                key: fixed_header(header)
-                for key, header in one.child("headers").items()
-                if fixed_header(header)
-            },
+            headers={key: fixed_header(header) for key, header in one.child("headers").items() if fixed_header(header)},
         )
     return encodings
 
@@ -172,15 +154,9 @@ def fixed_header(header: Node) -> str:
     return schema.text("default") or schema.text("const") or header.text("example")
 
 
-def parse_swagger_body(
-    context: DocumentContext, operation: Node, body_parameters: Sequence[Node]
-) -> ParsedBody | None:
+def parse_swagger_body(context: DocumentContext, operation: Node, body_parameters: Sequence[Node]) -> ParsedBody | None:
     consumes = operation.value.get("consumes") or context.root.value.get("consumes") or []
-    medias = (
-        [normalize_media(one) for one in consumes if isinstance(one, str)]
-        if isinstance(consumes, list)
-        else []
-    )
+    medias = [normalize_media(one) for one in consumes if isinstance(one, str)] if isinstance(consumes, list) else []
     body_node = next((one for one in body_parameters if one.text("in") == "body"), None)
     if body_node is not None:
         media = min(medias or [JSON_MEDIA], key=media_rank)
@@ -188,9 +164,7 @@ def parse_swagger_body(
     properties = {one.text("name"): form_field_schema(one) for one in body_parameters if one.text("name")}
     required = [one.text("name") for one in body_parameters if one.is_true("required")]
     files = any(one.text("type").lower() == "file" for one in body_parameters)
-    media = (
-        MULTIPART_MEDIA if files else next((one for one in medias if media_rank(one) in (1, 2)), FORM_MEDIA)
-    )
+    media = MULTIPART_MEDIA if files else next((one for one in medias if media_rank(one) in (1, 2)), FORM_MEDIA)
     schema = {"type": "object", "properties": properties, "required": required}
     place = operation.with_value({"schema": schema})
     return build_body(context, place, media, place)
@@ -234,15 +208,11 @@ def parse_response(context: DocumentContext, operation: Node, status: str, node:
 
 def swagger_media(context: DocumentContext, operation: Node) -> str:
     given = operation.value.get("produces") or context.root.value.get("produces")
-    medias = (
-        [normalize_media(one) for one in given if isinstance(one, str)] if isinstance(given, list) else []
-    )
+    medias = [normalize_media(one) for one in given if isinstance(one, str)] if isinstance(given, list) else []
     return min(medias or ["application/json"], key=media_rank)
 
 
 def success_response(responses: tuple[OperationResponse, ...]) -> OperationResponse | None:
     """Return the response of a successful call, preferably with a schema; else `default` or None."""
-    successes = sorted(
-        (one for one in responses if one.status.startswith("2")), key=lambda one: one.schema is None
-    )
+    successes = sorted((one for one in responses if one.status.startswith("2")), key=lambda one: one.schema is None)
     return successes[0] if successes else next((one for one in responses if one.status == "default"), None)

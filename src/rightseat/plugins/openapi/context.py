@@ -27,9 +27,7 @@ class DirectionSchemas:
 
 
 class DocumentContext:
-    def __init__(
-        self, folder: Path, document: PluginDocument, auth: tuple[PluginAuth, ...], strict: bool
-    ) -> None:
+    def __init__(self, folder: Path, document: PluginDocument, auth: tuple[PluginAuth, ...], strict: bool) -> None:
         self.auth = auth
         self.problems = ProblemList(strict)
         self.root = Node(document.value, document)

@@ -12,11 +12,7 @@ from rightseat.plugins.openapi.schemas import DEFS_PREFIX, Schema
 from rightseat.plugins.plugin import OperationResponse, hash_text, make_ascii_word
 
 MAX_DESCRIPTION = 1_000
-
-
 MAX_FIELDS_TEXT = 400
-
-
 MAX_FIELDS = 24
 
 
@@ -34,9 +30,7 @@ def describe_operation(
             ", ".join(describe_fields(answer.schema, answer.schema or {})),
         )
         if summary or names:
-            lines.append(
-                truncate(f"Returns: {summary}{': ' if summary and names else ''}{names}", MAX_FIELDS_TEXT)
-            )
+            lines.append(truncate(f"Returns: {summary}{': ' if summary and names else ''}{names}", MAX_FIELDS_TEXT))
     return "\n".join(line for line in lines if line)
 
 
@@ -85,14 +79,8 @@ def unwrap_schema(schema: Any, root: Schema) -> tuple[Schema, bool]:
 
 
 MAX_NAME_LENGTH = 48
-
-
 HTTP_METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-
-
 _NON_ALNUM = re.compile(r"[^A-Za-z0-9]+")
-
-
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
@@ -113,11 +101,7 @@ def name_from_operation_id(operation_id: str) -> str:
 
 
 def shorten_name(name: str) -> str:
-    return (
-        name
-        if len(name) <= MAX_NAME_LENGTH
-        else f"{name[: MAX_NAME_LENGTH - 7].rstrip('_')}_{hash_text(name)}"
-    )
+    return name if len(name) <= MAX_NAME_LENGTH else f"{name[: MAX_NAME_LENGTH - 7].rstrip('_')}_{hash_text(name)}"
 
 
 class OperationNames:

@@ -8,25 +8,10 @@ from typing import Any
 from rightseat.plugins.openapi.node import Node, ProblemList
 
 JSON_TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
-
-
 ANY_TYPE_WORDS = frozenset(("any", "*", "mixed", "unknown", "enum", "undefined", "variant", "anytype"))
 
-
 _SYNONYMS: dict[str, tuple[str, ...]] = {
-    "integer": (
-        "int",
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "uint",
-        "uint32",
-        "uint64",
-        "long",
-        "short",
-        "bigint",
-    ),
+    "integer": ("int", "int8", "int16", "int32", "int64", "uint", "uint32", "uint64", "long", "short", "bigint"),
     "number": ("float", "float32", "float64", "double", "decimal", "numeric", "real"),
     "string": ("str", "text", "char", "varchar", "character"),
     "boolean": ("bool",),
@@ -35,9 +20,7 @@ _SYNONYMS: dict[str, tuple[str, ...]] = {
     "null": ("none", "nil", "void"),
 }
 
-
 _TYPE_BY_WORD = {word: name for name, words in _SYNONYMS.items() for word in (name, *words)}
-
 
 _FORMAT_BY_WORD = {
     "date": "date",
@@ -59,7 +42,6 @@ _FORMAT_BY_WORD = {
     "ipv4": "ipv4",
     "ipv6": "ipv6",
 }
-
 
 TIMESTAMP_SCHEMA: dict[str, Any] = {"type": ["string", "integer"], "format": "timestamp"}
 
@@ -116,32 +98,13 @@ def json_type(value: Any) -> str:
     return "array" if isinstance(value, list) else "object" if isinstance(value, dict) else "null"
 
 
-COUNT_KEYWORDS = (
-    "minLength",
-    "maxLength",
-    "minItems",
-    "maxItems",
-    "minProperties",
-    "maxProperties",
-    "minContains",
-)
-
+COUNT_KEYWORDS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains")
 
 BOUND_KEYWORDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
-
-
 MAX_TEXT = 2_000
-
-
 MAX_EXAMPLES = 3
-
-
 MAX_EXAMPLE_LENGTH = 500
-
-
 KeywordValue = tuple[bool, Any]
-
-
 INVALID: KeywordValue = (False, None)
 
 
@@ -197,7 +160,6 @@ KEYWORD_PARSERS: dict[str, Callable[[Any], KeywordValue]] = {
     "const": parse_any,
 }
 
-
 # In 3.0 these are booleans beside `minimum` and `maximum`.
 _EXCLUSIVE_BOUNDS = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
 
@@ -233,6 +195,4 @@ def collect_examples(node: Node) -> list[Any]:
         examples += several
     elif isinstance(several, dict):
         examples += [one["value"] for one in several.values() if isinstance(one, dict) and "value" in one]
-    return [one for one in examples if one not in (None, "") and len(str(one)) <= MAX_EXAMPLE_LENGTH][
-        :MAX_EXAMPLES
-    ]
+    return [one for one in examples if one not in (None, "") and len(str(one)) <= MAX_EXAMPLE_LENGTH][:MAX_EXAMPLES]

@@ -14,10 +14,7 @@ from rightseat.plugins.openapi.node import Node
 from rightseat.types.text import did_you_mean
 
 MIN_DESCRIPTION_WIDTH = 6
-
-
 BODY_METHODS = ("POST", "PUT", "PATCH")
-
 
 _PLACEHOLDER_TEXTS = frozenset(
     (
@@ -35,18 +32,10 @@ def is_vague(text: str) -> bool:
 
 
 def check_operation_style(
-    context: DocumentContext,
-    method: str,
-    item: Node,
-    node: Node,
-    spec: ArgumentSpec,
-    content: ParsedBody | None,
+    context: DocumentContext, method: str, item: Node, node: Node, spec: ArgumentSpec, content: ParsedBody | None
 ) -> None:
     description = node.text("description") or node.text("summary") or item.text("description")
-    for what, fix in (
-        *operation_problems(method, node, description, content),
-        *field_problems(spec, content),
-    ):
+    for what, fix in (*operation_problems(method, node, description, content), *field_problems(spec, content)):
         context.problems.add(node, what, fix, "style")
 
 
@@ -56,10 +45,7 @@ def operation_problems(
     if not description:
         yield "It has no description.", "Say what it does, what it takes and what it gives back."
     elif is_vague(description):
-        yield (
-            f"Its description is vague: {description!r}.",
-            "Say what it does, what it takes and what it gives back.",
-        )
+        yield (f"Its description is vague: {description!r}.", "Say what it does, what it takes and what it gives back.")
     if method in BODY_METHODS and content is None:
         yield "It has no requestBody.", "Describe what is sent; a model leaves out what it does not know of."
     responses = node.value.get("responses")
@@ -79,10 +65,7 @@ def field_problems(spec: ArgumentSpec, content: ParsedBody | None) -> Iterator[t
         yield "Its requestBody has no description.", "Say in a sentence what is sent."
     for name, schema in content.schema.get("properties", {}).items() if content.is_flat else ():
         if not schema.get("description") and "$ref" not in schema:
-            yield (
-                f"The field {name!r} of the body has no description.",
-                "Say what it means, and in which form.",
-            )
+            yield (f"The field {name!r} of the body has no description.", "Say what it means, and in which form.")
 
 
 SWAGGER_FIELDS: dict[str, tuple[str, ...]] = {
@@ -120,6 +103,4 @@ def check_unknown_keys(context: DocumentContext, node: Node, table: str) -> None
     names = known_fields(table)
     for key in node.value:
         if key not in names and not key.startswith("x-"):
-            context.problems.add(
-                node.child(key), "Nothing reads this key.", did_you_mean(key, names), "style"
-            )
+            context.problems.add(node.child(key), "Nothing reads this key.", did_you_mean(key, names), "style")

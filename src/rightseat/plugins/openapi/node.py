@@ -87,11 +87,7 @@ class ProblemList:
 
 
 MAX_FILES = 100
-
-
 MAX_HOPS = 50
-
-
 _DEFINITION_PATHS = (("components", "schemas"), ("definitions",), ("components", "parameters"), ("$defs",))
 
 
@@ -121,20 +117,14 @@ class RefResolver:
             return None
         name, _, pointer = ref.strip().partition("#")
         if "://" in name or name.startswith("//"):
-            self.add_ref_problem(
-                node, "leads to another server, and nothing is fetched", "Copy what it means in here."
-            )
+            self.add_ref_problem(node, "leads to another server, and nothing is fetched", "Copy what it means in here.")
             return None
         document = node.document if not name else self.load_file(node, unquote(name))
         if document is None:
             return None
-        target = self.resolve_pointer(document, unquote(pointer)) or self.find_by_name(
-            node, document, pointer
-        )
+        target = self.resolve_pointer(document, unquote(pointer)) or self.find_by_name(node, document, pointer)
         if target is None:
-            self.add_ref_problem(
-                node, f"leads nowhere: {ref[:100]}", "Mend it, or write what it should lead to."
-            )
+            self.add_ref_problem(node, f"leads nowhere: {ref[:100]}", "Mend it, or write what it should lead to.")
         return target
 
     def load_file(self, node: Node, name: str) -> PluginDocument | None:
@@ -175,9 +165,7 @@ class RefResolver:
                 parent = parent.child(step)
             if has_key(parent.value, name):
                 fix = f"Write it as '#/{'/'.join(home)}/{name}'."
-                self.problems.add(
-                    node.child("$ref"), f"leads nowhere, and {name} of the same name is taken.", fix
-                )
+                self.problems.add(node.child("$ref"), f"leads nowhere, and {name} of the same name is taken.", fix)
                 return parent.child(name)
         return None
 

@@ -58,9 +58,7 @@ def iter_parameter_nodes(context: DocumentContext, item: Node, operation: Node) 
             if isinstance(node.value, dict):
                 by_location[(node.text("name"), node.text("in"))] = node
             elif node.value is not None:
-                context.problems.add(
-                    one, "A parameter is a mapping.", "Write `name:`, `in:`, `schema:`.", "error"
-                )
+                context.problems.add(one, "A parameter is a mapping.", "Write `name:`, `in:`, `schema:`.", "error")
     yield from by_location.values()
 
 

@@ -21,7 +21,6 @@ _DIGIT_RUN = re.compile(
     r"(?P<lead>\[[0-9-]+\]|[0-9])?(?:(?:\\d|\[0-9\])(?:\{(?P<least>\d+)(?P<comma>,?)(?P<most>\d*)\}|(?P<sign>[+*?])?))?"
 )
 
-
 _ATOM = re.compile(r"(?:\\d|\[[^\]]*\]|[0-9])(?:\{(?:\d+,)?(\d+)\})?")
 
 
@@ -47,9 +46,7 @@ def anchor_pattern(pattern: str, examples: tuple[Any, ...]) -> str:
 
 
 def matches(pattern: str, text: str) -> bool:
-    return bool(
-        jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=_REGEX).is_valid(text)
-    )
+    return bool(jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=_REGEX).is_valid(text))
 
 
 def number_keywords(pattern: str, fractions: bool) -> dict[str, Any]:
@@ -73,9 +70,7 @@ def integer_keywords(bare: str) -> dict[str, Any] | None:
     compiled = re.compile(bare)
     if any(compiled.fullmatch("9" * 5 if sign == "" else "-99999") for sign in ("", "-")):
         return None
-    taken = [
-        one for one in range(-MAX_INTEGER_SCANNED, MAX_INTEGER_SCANNED + 1) if compiled.fullmatch(str(one))
-    ]
+    taken = [one for one in range(-MAX_INTEGER_SCANNED, MAX_INTEGER_SCANNED + 1) if compiled.fullmatch(str(one))]
     if not taken or exceeds_scan(bare):
         return None
     if taken == list(range(taken[0], taken[-1] + 1)):

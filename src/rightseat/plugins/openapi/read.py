@@ -24,12 +24,7 @@ from rightseat.plugins.openapi.bodies import parse_body, parse_responses, succes
 from rightseat.plugins.openapi.context import DocumentContext
 from rightseat.plugins.openapi.describe import HTTP_METHODS, OperationNames, describe_operation
 from rightseat.plugins.openapi.node import Node
-from rightseat.plugins.openapi.parameters import (
-    BODY_LOCATIONS,
-    ParsedParameter,
-    iter_parameter_nodes,
-    parse_parameter,
-)
+from rightseat.plugins.openapi.parameters import BODY_LOCATIONS, ParsedParameter, iter_parameter_nodes, parse_parameter
 from rightseat.plugins.openapi.schemas import Schema
 from rightseat.plugins.openapi.servers import find_servers
 from rightseat.plugins.openapi.simplify import shrink_schema
@@ -37,21 +32,9 @@ from rightseat.plugins.plugin import Operation, PluginAuth, Problem
 from rightseat.types.schema import get_validator
 
 MAX_OPERATIONS = 5_000
-
-
 _PATH_VARIABLE = re.compile(r"\{([^{}/]*)\}")
 
-
-_PATH_ITEM_KEYS = (
-    "summary",
-    "description",
-    "servers",
-    "parameters",
-    "dangerous",
-    "$ref",
-    "requestBody",
-    "responses",
-)
+_PATH_ITEM_KEYS = ("summary", "description", "servers", "parameters", "dangerous", "$ref", "requestBody", "responses")
 
 
 def parse_operations(context: DocumentContext) -> tuple[Operation, ...]:
@@ -98,9 +81,7 @@ def iter_methods(context: DocumentContext, item: Node) -> Iterator[tuple[str, No
                 fix = "Write `description:` and the rest below it."
                 context.problems.add(node, "says nothing, and is passed over.", fix, "error")
         elif key not in _PATH_ITEM_KEYS and not key.startswith("x-"):
-            context.problems.add(
-                node, "It is no method, and is passed over.", f"Methods: {', '.join(HTTP_METHODS)}."
-            )
+            context.problems.add(node, "It is no method, and is passed over.", f"Methods: {', '.join(HTTP_METHODS)}.")
     if not found and isinstance(item.value.get("requestBody"), dict):
         fix = "Write `post:` (or another method) above description and requestBody."
         context.problems.add(item, "It has a requestBody and no method; POST is assumed.", fix)
@@ -179,14 +160,7 @@ def split_parameters(
 def undocumented_path_parameter(name: str) -> ParsedParameter:
     schema: Schema = {"type": "string", "minLength": 1}
     return ParsedParameter(
-        name=name,
-        place="path",
-        schema=schema,
-        required=True,
-        style="simple",
-        explode=False,
-        reserved=False,
-        media="",
+        name=name, place="path", schema=schema, required=True, style="simple", explode=False, reserved=False, media=""
     )
 
 
@@ -278,11 +252,7 @@ def check_version(context: DocumentContext) -> None:
     declared = context.root.text(key)
     if not declared:
         fix = "Write `openapi: 3.0.0` on its first line."
-        context.problems.add(
-            context.root.child("openapi"), "The version is not said; it is read as 3.0.", fix
-        )
+        context.problems.add(context.root.child("openapi"), "The version is not said; it is read as 3.0.", fix)
     elif not declared.startswith("3." if key == "openapi" else "2") and declared != "3":
         fix = "Convert it to 3.0 or 3.1."
-        context.problems.add(
-            context.root.child(key), f"Version {declared[:20]} is not known; read as 3.1.", fix
-        )
+        context.problems.add(context.root.child(key), f"Version {declared[:20]} is not known; read as 3.1.", fix)

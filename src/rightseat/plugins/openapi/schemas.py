@@ -24,11 +24,7 @@ from rightseat.plugins.openapi.node import Node, ProblemList, RefResolver, is_tr
 from rightseat.plugins.plugin import KeyPath
 
 DEFS_PREFIX = "#/$defs/"
-
-
 _SAME_VALUE_LISTS = ("allOf", "anyOf", "oneOf")
-
-
 _SAME_VALUE_SINGLES = ("not", "if", "then", "else")
 
 
@@ -74,26 +70,12 @@ def same_value_refs(schema: dict[str, Any]) -> Iterator[str]:
 
 
 Schema = dict[str, Any]
-
-
 MAP_KEYWORDS = frozenset(("properties", "patternProperties", "dependentSchemas"))
-
-
 LIST_KEYWORDS = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
 
+SINGLE_KEYWORDS = frozenset(("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"))
 
-SINGLE_KEYWORDS = frozenset(
-    ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
-)
-
-
-_OBJECT_KEYWORDS = (
-    "properties",
-    "additionalProperties",
-    "minProperties",
-    "maxProperties",
-    "patternProperties",
-)
+_OBJECT_KEYWORDS = ("properties", "additionalProperties", "minProperties", "maxProperties", "patternProperties")
 
 
 class SchemaConverter:
@@ -141,9 +123,7 @@ class SchemaConverter:
         if node.value is False:
             return node.with_value({"not": {}})
         if node.value not in (None, True, ""):
-            self.problems.add(
-                node, "A schema is a mapping; this is passed over.", "Write `type:` and the rest below."
-            )
+            self.problems.add(node, "A schema is a mapping; this is passed over.", "Write `type:` and the rest below.")
         return node.with_value({})
 
     def convert_ref(self, node: Node) -> Schema:
@@ -195,9 +175,7 @@ class SchemaConverter:
         schema = schema_for_type_word(word) if isinstance(word, str) else None
         if schema is None:
             fix = f"Write one of {', '.join(JSON_TYPES)}."
-            self.problems.add(
-                node.child("type"), f"There is no type {str(word)[:40]!r}; any value is taken.", fix
-            )
+            self.problems.add(node.child("type"), f"There is no type {str(word)[:40]!r}; any value is taken.", fix)
             return {}
         if word not in JSON_TYPES:
             fix = f"Write one of {', '.join(JSON_TYPES)}, and perhaps a format."
@@ -269,13 +247,9 @@ class SchemaConverter:
             return
         place, text, kinds = node.child("pattern"), str(pattern), schema_types(schema)
         if not patterns.is_valid_pattern(text):
-            self.problems.add(
-                place, "It is no regular expression, and is passed over.", "Check its brackets."
-            )
+            self.problems.add(place, "It is no regular expression, and is passed over.", "Check its brackets.")
         elif not kinds or "string" in kinds:
-            schema["pattern"] = patterns.anchor_pattern(
-                text, (*schema.get("examples", ()), *schema.get("enum", ()))
-            )
+            schema["pattern"] = patterns.anchor_pattern(text, (*schema.get("examples", ()), *schema.get("enum", ())))
         elif "integer" in kinds or "number" in kinds:
             self.add_number_pattern(schema, text, place)
         else:
@@ -317,8 +291,6 @@ def make_nullable(schema: Schema) -> Schema:
         return schema if "null" in kinds else {**schema, "type": [*kinds, "null"]}
     if "enum" in schema or not schema.keys() & {"$ref", "anyOf", "oneOf", "allOf"}:
         return schema
-    annotations: Schema = {
-        key: schema[key] for key in ("description", "default", "examples") if key in schema
-    }
+    annotations: Schema = {key: schema[key] for key in ("description", "default", "examples") if key in schema}
     body = {key: value for key, value in schema.items() if key not in annotations}
     return {"anyOf": [body, {"type": "null"}], **annotations}

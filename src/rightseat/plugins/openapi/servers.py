@@ -20,20 +20,14 @@ def find_servers(context: DocumentContext, item: Node, operation: Node) -> tuple
         listed = owner.child("servers")
         if isinstance(listed.value, list) and listed.value:
             return tuple(
-                found
-                for one in list(listed.children())[:MAX_SERVERS]
-                if (found := parse_server(context, one))
+                found for one in list(listed.children())[:MAX_SERVERS] if (found := parse_server(context, one))
             )
         if isinstance(listed.value, dict | str):
             fix = "Write a dash before its `url:`."
             context.problems.add(listed, "It is no list, and is read as one.", fix)
             found = parse_server(context, listed)
             return (found,) if found else ()
-    return (
-        swagger_servers(context)
-        if context.is_swagger or "host" in context.root.value
-        else report_no_server(context)
-    )
+    return swagger_servers(context) if context.is_swagger or "host" in context.root.value else report_no_server(context)
 
 
 def report_no_server(context: DocumentContext) -> tuple[ApiServer, ...]:
@@ -90,11 +84,7 @@ def url_problem(url: str) -> str:
     except ValueError:
         return "The address has no valid host and port."
     if parts.scheme.lower() not in ("http", "https"):
-        return (
-            "The address is relative: nobody knows to where."
-            if not parts.scheme
-            else "It is no http address."
-        )
+        return "The address is relative: nobody knows to where." if not parts.scheme else "It is no http address."
     if not host or re.search(r"[\s\\]", url):
         return "The address names no host."
     if parts.username is not None or parts.password is not None:

@@ -23,8 +23,6 @@ MAX_INLINE_SIZE = 80
 
 
 MAX_CHAIN = 12
-
-
 MAX_LEVELS = 60
 
 
@@ -94,9 +92,7 @@ class SchemaSimplifier:
         if name is not None:
             definition = self.simplify_definition(name, depth + 1)
             inline = definition is not None and self.is_inlinable(name)
-            return (
-                {**definition, **without_key(schema, "$ref")} if definition is not None and inline else schema
-            )
+            return {**definition, **without_key(schema, "$ref")} if definition is not None and inline else schema
         simplified = map_subschemas(schema, lambda inner: self.simplify(inner, depth + 1))
         return self.merge_all_of(simplified, depth) if "allOf" in simplified else simplified
 
@@ -104,16 +100,12 @@ class SchemaSimplifier:
         parts = [without_key(schema, "allOf"), *(self.resolve_part(one, depth) for one in schema["allOf"])]
         if len(parts) == 2 and not parts[0].keys() & parts[1].keys() - {"description", "examples", "default"}:
             return {**parts[1], **parts[0]}
-        if not all(
-            part.keys() <= _MERGEABLE_KEYWORDS and part.get("type", "object") == "object" for part in parts
-        ):
+        if not all(part.keys() <= _MERGEABLE_KEYWORDS and part.get("type", "object") == "object" for part in parts):
             return schema
         merged: Schema = {"type": "object", "properties": {}}
         required: list[str] = []
         for part in [*parts[1:], parts[0]]:
-            if any(
-                merged["properties"].get(key, one) != one for key, one in part.get("properties", {}).items()
-            ):
+            if any(merged["properties"].get(key, one) != one for key, one in part.get("properties", {}).items()):
                 return schema
             merged["properties"] |= part.get("properties", {})
             required += part.get("required", [])
@@ -178,11 +170,7 @@ def schema_size(schema: Schema) -> int:
 
 
 MAX_SCHEMA_BYTES = 64_000
-
-
 MAX_REF_LEVELS = 6
-
-
 DESCRIPTION_LIMITS = (400, 100)
 
 
@@ -250,9 +238,7 @@ def shorten_descriptions(schema: Schema, letters: int) -> Schema:
     """Cut every description to `letters` characters."""
     result = map_subschemas(schema, lambda inner: shorten_descriptions(inner, letters))
     if "$defs" in result:
-        result["$defs"] = {
-            name: shorten_descriptions(inner, letters) for name, inner in result["$defs"].items()
-        }
+        result["$defs"] = {name: shorten_descriptions(inner, letters) for name, inner in result["$defs"].items()}
     description = result.get("description", "")
     if len(description) > letters:
         result["description"] = description[: letters - 1].rstrip() + "…"

@@ -12,8 +12,6 @@ import msgspec
 from rightseat.plugins.plugin import PluginScript, Problem
 
 MAX_BYTES = 1 << 20
-
-
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -90,7 +88,6 @@ TYPE_SCHEMAS: dict[str, dict[str, Any]] = {
     "Any": {},
     "object": {},
 }
-
 
 ALIASES = {"Dict": "dict", "List": "list", "Mapping": "dict", "Sequence": "list", "NoneType": "None"}
 
@@ -171,8 +168,6 @@ def last_name(node: ast.expr) -> str:
 
 
 MAX_DESCRIPTION = 2000
-
-
 _CALL_METHODS = ("call", "__call__")
 
 
@@ -194,9 +189,7 @@ def _class_script(attribute: str, node: ast.ClassDef, file: Path) -> PluginScrip
     arguments = spec if isinstance(spec, dict) else {"type": "object", "properties": {}}
     return PluginScript(
         name=_stripped_text(attributes.get("name")) or attribute,
-        description=(_stripped_text(attributes.get("description")) or first_paragraph(node))[
-            :MAX_DESCRIPTION
-        ],
+        description=(_stripped_text(attributes.get("description")) or first_paragraph(node))[:MAX_DESCRIPTION],
         file=file,
         attribute=attribute,
         kind="class",
@@ -231,9 +224,7 @@ def find_tool_decorator(node: Definition) -> ast.expr | None:
     return None
 
 
-def _function_script(
-    attribute: str, node: ast.FunctionDef | ast.AsyncFunctionDef, file: Path
-) -> PluginScript:
+def _function_script(attribute: str, node: ast.FunctionDef | ast.AsyncFunctionDef, file: Path) -> PluginScript:
     decorator = find_tool_decorator(node)
     keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
     options = {word.arg: literal_value(word.value) for word in keywords if word.arg}

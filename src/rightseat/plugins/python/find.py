@@ -43,9 +43,7 @@ class ScriptFinder:
     def parse_files(self) -> Iterator[PythonFile]:
         files = sorted(islice((file for file in self.lib.rglob("*.py") if file.is_file()), MAX_FILES + 1))
         if len(files) > MAX_FILES:
-            self.add_problem(
-                self.lib, "", f"It has more than {MAX_FILES} files.", "Install libraries instead."
-            )
+            self.add_problem(self.lib, "", f"It has more than {MAX_FILES} files.", "Install libraries instead.")
         for file in files[:MAX_FILES]:
             found = parse_file(file, self.folder)
             if isinstance(found, Problem):
@@ -83,9 +81,7 @@ class ScriptFinder:
                 script.file, script.attribute, "It has no description.", fix, script.line, gravity="warning"
             )
 
-    def add_problem(
-        self, file: Path, key: str, what: str, fix: str, line: int = 0, *, gravity: str = "error"
-    ) -> None:
+    def add_problem(self, file: Path, key: str, what: str, fix: str, line: int = 0, *, gravity: str = "error") -> None:
         problem = Problem(file.relative_to(self.folder).as_posix(), key, what, fix, line)
         self.problems.append(problem if gravity == "error" else replace(problem, gravity="warning"))
 
@@ -110,9 +106,7 @@ class ScriptFinder:
             # `__all__` may also list names that are not tools.
             if located is None and name != "__all__":
                 what = f"{item!r} is not defined in lib/."
-                self.add_problem(
-                    init_file.file, name, what, "Define it there, or import it from a file in lib/."
-                )
+                self.add_problem(init_file.file, name, what, "Define it there, or import it from a file in lib/.")
             elif located is not None and (name != "__all__" or isinstance(located[1], ast.ClassDef)):
                 yield located
 
@@ -137,9 +131,7 @@ class ScriptFinder:
         for start in range(len(names)):
             for base in (source.file.parent, self.lib):
                 place = base.joinpath(*names[start:])
-                imported_file = self.files.get(place.with_suffix(".py")) or self.files.get(
-                    place / "__init__.py"
-                )
+                imported_file = self.files.get(place.with_suffix(".py")) or self.files.get(place / "__init__.py")
                 if imported_file is not None and imported_file is not source:
                     return imported_file
         return None

@@ -22,13 +22,7 @@ from rightseat.errors import CallerError, ConfigError
 from rightseat.plugins.http.arguments import OMIT_HINT
 from rightseat.plugins.http.tools import escape_unprintable, is_chinese
 from rightseat.plugins.plugin import Plugin, PluginScript, Problem, make_tool_name
-from rightseat.tools.subprocess import (
-    ChildReply,
-    Confinement,
-    ToolProcesses,
-    child_command,
-    child_environment,
-)
+from rightseat.tools.subprocess import ChildReply, Confinement, ToolProcesses, child_command, child_environment
 from rightseat.types.events import Event
 from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, TextMessagePart
 from rightseat.types.schema import get_validator
@@ -128,10 +122,7 @@ def parse_reply(line: bytes, seconds: float) -> dict[str, Any]:
 
 
 MAX_CONCURRENT = 4
-
-
 MAX_CONTEXT_CHARS = 4000
-
 
 # Tokens of a result if the model's budget is unknown.
 DEFAULT_BUDGET = 20_000
@@ -156,12 +147,8 @@ def make_script_tools(plugin: Plugin, policy: PythonPolicy) -> tuple[tuple[Tool,
     problems: list[Problem] = []
     load_failed = False
     for script in plugin.scripts:
-        child = ToolProcesses(
-            script_module(plugin, script), script.attribute, make_confinement(plugin, policy)
-        )
-        checked = check_arguments_schema(
-            script if script.exact else complete_signature(script, child, load_failed)
-        )
+        child = ToolProcesses(script_module(plugin, script), script.attribute, make_confinement(plugin, policy))
+        checked = check_arguments_schema(script if script.exact else complete_signature(script, child, load_failed))
         if isinstance(checked, Problem):
             problems.append(checked)
             load_failed = load_failed or not script.exact
@@ -200,9 +187,7 @@ def tool_description(plugin: Plugin, script: PluginScript) -> str:
     return script.description or f"{script.name} of {plugin.name}"
 
 
-def complete_signature(
-    script: PluginScript, child: ToolProcesses, load_failed: bool
-) -> PluginScript | Problem:
+def complete_signature(script: PluginScript, child: ToolProcesses, load_failed: bool) -> PluginScript | Problem:
     """Complete the script's arguments from its process. After a load failure the others are not tried."""
     try:
         if load_failed:
@@ -214,9 +199,7 @@ def complete_signature(
     arguments = signature.get("parameters")
     description = script.description or str(signature.get("description") or "")
     return msgspec.structs.replace(
-        script,
-        arguments=arguments if isinstance(arguments, dict) else script.arguments,
-        description=description,
+        script, arguments=arguments if isinstance(arguments, dict) else script.arguments, description=description
     )
 
 

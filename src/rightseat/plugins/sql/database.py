@@ -20,11 +20,7 @@ from rightseat.types.model import Model
 
 # Seconds before the tables are listed again.
 SCHEMA_TTL = 300.0
-
-
 MAX_CONCURRENT = 4
-
-
 MAX_STOP_ATTEMPTS = 100
 
 
@@ -69,18 +65,13 @@ class Database:
 
     def load_schema(self) -> DatabaseSchema:
         tables = [
-            table
-            for table in self.driver.tables()
-            if not self.allowed_tables or table.name in self.allowed_tables
+            table for table in self.driver.tables() if not self.allowed_tables or table.name in self.allowed_tables
         ]
         return DatabaseSchema(tables, self.dialect)
 
     def query_rules(self, schema: DatabaseSchema) -> QueryRules:
         return QueryRules(
-            dialect=self.dialect,
-            tables=frozenset(schema.tables),
-            functions=self.functions,
-            rows=self.limits.rows,
+            dialect=self.dialect, tables=frozenset(schema.tables), functions=self.functions, rows=self.limits.rows
         )
 
     async def query(self, query: SqlQuery) -> Rows:
@@ -125,17 +116,12 @@ class RunningQuery:
 
 
 def open_database(
-    name: str,
-    url: str,
-    folder: Path,
-    open_driver: Callable[[str, Path], Driver] = make_driver,
-    **options: Any,
+    name: str, url: str, folder: Path, open_driver: Callable[[str, Path], Driver] = make_driver, **options: Any
 ) -> Database:
     return Database(name, open_driver(url, folder), **options)
 
 
 DIALECT_NAMES = {"sqlite": "SQLite", "duckdb": "DuckDB", "postgres": "PostgreSQL", "mysql": "MySQL"}
-
 
 ANSWER_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -143,7 +129,6 @@ ANSWER_SCHEMA: dict[str, Any] = {
     "required": ["sql"],
     "additionalProperties": False,
 }
-
 
 PROMPT = """\
 Write one {dialect} SELECT statement that answers the question from this database{about}.
@@ -156,7 +141,6 @@ Tables:
 {background}Question:
 {question}
 """
-
 
 REPAIR_PROMPT = """
 This statement was written before:

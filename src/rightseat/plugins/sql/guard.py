@@ -36,7 +36,6 @@ ALLOWED_NODES = word_set("""
     Union Values Var Where Window WindowSpec With WithinGroup
 """)
 
-
 # Functions with a node class in sqlglot.
 ALLOWED_FUNCTIONS = word_set("""
     Abs Acos Acosh AddMonths And AnyValue ApproxDistinct ApproxQuantile ArgMax ArgMin Array ArrayAgg
@@ -67,7 +66,6 @@ ALLOWED_FUNCTIONS = word_set("""
     UnixSeconds UnixToStr UnixToTime UnixToTimeStr Unnest Upper UtcDate UtcTime UtcTimestamp Variance
     VariancePop Week WeekOfYear WidthBucket Xor Year YearOfWeek YearOfWeekIso
 """)
-
 
 # Functions without a node class, by name.
 ALLOWED_FUNCTION_NAMES = {
@@ -105,9 +103,7 @@ ALLOWED_FUNCTION_NAMES = {
     """),
 }
 
-
 _QUERY_KEYS = word_set("with_ limit offset order")
-
 
 # Allowed keys by node; the others are locks, hints, INTO, samples, pivots and the like.
 ALLOWED_KEYS = {
@@ -128,17 +124,11 @@ ALLOWED_KEYS = {
     "Values": word_set("expressions alias"),
 }
 
-
 MAX_QUERY_LENGTH = 20_000
-
-
 MAX_NODES = 4000
-
 
 # MySQL and MariaDB execute these comments.
 EXECUTABLE_COMMENT = re.compile(r"^\s*M?!")
-
-
 CASE_INSENSITIVE_DIALECTS = ("sqlite", "duckdb", "mysql")
 
 
@@ -285,9 +275,7 @@ def check_table(node: exp.Table, rules: QueryRules) -> None:
         name = f"{fold_name(schema, rules.dialect)}.{name}"
     elif name in visible_ctes(node, rules.dialect):
         return
-    known = (
-        {one.lower() for one in rules.tables} if rules.dialect in CASE_INSENSITIVE_DIALECTS else rules.tables
-    )
+    known = {one.lower() for one in rules.tables} if rules.dialect in CASE_INSENSITIVE_DIALECTS else rules.tables
     if name not in known:
         raise QueryRefused(f"There is no table {name!r} to read from.")
 
@@ -323,9 +311,7 @@ def limit_rows(tree: exp.Expr, max_rows: int, marks: dict[str, Any]) -> None:
     from sqlglot import exp
 
     limit = tree.args.get("limit")
-    requested = (
-        limit.expression if isinstance(limit, exp.Limit) else limit.args.get("count") if limit else None
-    )
+    requested = limit.expression if isinstance(limit, exp.Limit) else limit.args.get("count") if limit else None
     if isinstance(requested, exp.Column) and requested.name in marks:
         value = marks.pop(requested.name)
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:

@@ -13,8 +13,6 @@ from rightseat.plugins.search import SearchField, SearchIndex
 from rightseat.plugins.sql.query import QueryFailed
 
 MAX_TABLES = 2000
-
-
 MAX_ALL_SHOWN = 12
 
 
@@ -22,23 +20,11 @@ MAX_ALL_SHOWN = 12
 
 
 MAX_BEST = 8
-
-
 MAX_NEIGHBOURS = 4
-
-
 MAX_COLUMNS = 120
-
-
 COMMENT_TOKENS = 60
-
-
 NAMES_TOKENS = 400
-
-
 LOWERCASE_NAME = re.compile(r"[a-z_][a-z0-9_]*")
-
-
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -76,9 +62,7 @@ class DatabaseSchema:
         if len(listed) <= MAX_ALL_SHOWN:
             return listed
         best = [listed[number] for number in self.index.search(question)[:MAX_BEST]] or listed[:MAX_BEST]
-        near = dict.fromkeys(
-            name for table in best for name in table.referenced_tables if name in self.tables
-        )
+        near = dict.fromkeys(name for table in best for name in table.referenced_tables if name in self.tables)
         more = [self.tables[name] for name in near if self.tables[name] not in best]
         return [*best, *more[:MAX_NEIGHBOURS]]
 
@@ -88,13 +72,9 @@ class DatabaseSchema:
         texts = [format_table(table, self.dialect) for table in chosen]
         while len(texts) > 1 and not fits_budget("\n\n".join(texts), budget):
             texts.pop()
-        other_names = [
-            name for name in self.tables if name not in {table.name for table in chosen[: len(texts)]}
-        ]
+        other_names = [name for name in self.tables if name not in {table.name for table in chosen[: len(texts)]}]
         if other_names:
-            texts.append(
-                cut_middle(f"Other tables: {', '.join(other_names)}", min(NAMES_TOKENS, budget // 4))
-            )
+            texts.append(cut_middle(f"Other tables: {', '.join(other_names)}", min(NAMES_TOKENS, budget // 4)))
         return "\n\n".join(texts)
 
 
@@ -108,9 +88,7 @@ def format_table(table: DatabaseTable, dialect: str) -> str:
     lines = [f"{name}{format_comment(table.comment)}"]
     for column in table.columns[:MAX_COLUMNS]:
         mark = f" {column.key}" if column.key else ""
-        lines.append(
-            f"  {quote_name(column.name, dialect)} {column.kind}{mark}{format_comment(column.comment)}"
-        )
+        lines.append(f"  {quote_name(column.name, dialect)} {column.kind}{mark}{format_comment(column.comment)}")
     if len(table.columns) > MAX_COLUMNS:
         lines.append(f"  … {len(table.columns) - MAX_COLUMNS} more columns")
     return "\n".join(lines)

@@ -39,24 +39,14 @@ def make_playground_door(
     page = responses.PlaygroundFiles()
 
     def serve_root(request: Request, host: object) -> Reply:
-        return (
-            page.serve_index()
-            if "text/html" in request.headers.get("accept", "")
-            else serve_plain(request, host)
-        )
+        return page.serve_index() if "text/html" in request.headers.get("accept", "") else serve_plain(request, host)
 
     def make_json_route(path: str, answer: JsonHandler, summary: str) -> Route:
         return Route("GET", f"/playground/{path}", make_get_handler(answer), summary=summary)
 
     routes = (
         Route("GET", "/", serve_root, public=True),
-        Route(
-            "GET",
-            "/docs",
-            lambda request, host: page.serve_index(),
-            public=True,
-            summary="The API, as a page",
-        ),
+        Route("GET", "/docs", lambda request, host: page.serve_index(), public=True, summary="The API, as a page"),
         make_json_route(
             "about", lambda r: overview.describe_server(runtime(), doors, r), "Who can be asked here, and how"
         ),
@@ -69,9 +59,7 @@ def make_playground_door(
         ),
         make_json_route("prompts/{run}", list_prompts, "What a local model was asked in a run"),
         make_json_route(
-            "wire/{thread}",
-            lambda r: render_run_by_door(runtime(), doors, r),
-            "A run as each door would write it",
+            "wire/{thread}", lambda r: render_run_by_door(runtime(), doors, r), "A run as each door would write it"
         ),
         Route(
             "POST",
@@ -81,8 +69,6 @@ def make_playground_door(
             summary="Call an operation by hand",
         ),
         # Last: matches every other path.
-        Route(
-            "GET", "/playground/{name:path}", page.serve_file, public=True, summary="The playground's files"
-        ),
+        Route("GET", "/playground/{name:path}", page.serve_file, public=True, summary="The playground's files"),
     )
     return Door("playground", routes, make_error_reply, lambda base: f"{base}/")

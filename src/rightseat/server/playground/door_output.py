@@ -28,9 +28,7 @@ MCP_ASK = {
     "method": "tools/call",
     "params": {"name": "ask_default", "arguments": {"request": PROBE_QUESTION}},
 }
-PROBE_BY_DOOR = {
-    "mcp": Probe("ask", "POST", "/mcp", lambda status, headers, body: None, msgspec.json.encode(MCP_ASK))
-}
+PROBE_BY_DOOR = {"mcp": Probe("ask", "POST", "/mcp", lambda status, headers, body: None, msgspec.json.encode(MCP_ASK))}
 
 
 class ReplayRuntime:
@@ -119,9 +117,7 @@ def retarget_probe(probe: Probe, agent: str, runtime: Runtime) -> Probe:
 
             host: Any = runtime
             names = {one.responder: name for name, one in who(host).items()}
-            return replace(
-                probe, body=probe.body.replace(b"ask_default", names.get(agent, "ask_default").encode())
-            )
+            return replace(probe, body=probe.body.replace(b"ask_default", names.get(agent, "ask_default").encode()))
         case _:
             return probe
 
@@ -132,9 +128,7 @@ def replace_question(probe: Probe, question: str) -> Probe:
 
 
 async def render_reply(door: Door, probe: Probe, request: Request, host: Any) -> dict[str, Any]:
-    route = next(
-        one for one in door.routes if one.method == probe.method and matches_path(one.path, probe.path)
-    )
+    route = next(one for one in door.routes if one.method == probe.method and matches_path(one.path, probe.path))
     inner = msgspec.structs.replace(
         request,
         method=probe.method,
@@ -160,9 +154,7 @@ async def render_reply(door: Door, probe: Probe, request: Request, host: Any) ->
 
 def matches_path(route: str, path: str) -> bool:
     wanted, given = route.split("/"), path.split("/")
-    return len(wanted) == len(given) and all(
-        w[:1] == "{" or w == g for w, g in zip(wanted, given, strict=True)
-    )
+    return len(wanted) == len(given) and all(w[:1] == "{" or w == g for w, g in zip(wanted, given, strict=True))
 
 
 def parse_path_params(route: str, path: str) -> dict[str, str]:

@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 
 BUILTIN_MODELS = (("local", "local"), ("scripted", "demo"))
-
-
 CLOCK = {"title": {"en": "A tool call", "zh": "调用工具"}, "en": "What time is it?", "zh": "现在几点？"}
-
 
 CHART = {
     "title": {"en": "A flow with a chart", "zh": "带图表的流程"},
@@ -26,7 +23,6 @@ CHART = {
     "zh": "显示今年的销售额。",
     "assistant": "demo.sales",
 }
-
 
 APPROVAL = {
     "title": {"en": "An approval", "zh": "需要批准的操作"},
@@ -112,9 +108,7 @@ def check_runtime(runtime: Runtime) -> Iterator[CheckResult]:
     for one in runtime.plugins.loaded.values() if runtime.plugins else ():
         errors = [found for found in one.plugin.problems if found.gravity == "error"]
         if errors:
-            yield broken(
-                f"plugin {one.plugin.id}", str(errors[0]), f"rightseat plugins check {one.plugin.id}"
-            )
+            yield broken(f"plugin {one.plugin.id}", str(errors[0]), f"rightseat plugins check {one.plugin.id}")
         else:
             yield good(f"plugin {one.plugin.id}", f"{len(one.tools)} tools")
     if (PLAYGROUND_DIR / "vendor" / "echarts.js").is_file():
@@ -141,17 +135,11 @@ def list_client_snippets(base: str, needs_key: bool) -> Iterator[dict[str, str]]
     header = f' headers={{{{ Authorization: "Bearer {key}" }}}}' if needs_key else ""
     yield {"name": "CopilotKit (React)", "line": f'<CopilotKit runtimeUrl="{base}/copilotkit"{header}>'}
     yield {"name": "OpenBB Workspace", "line": f"Agents → Add Agent → {base}"}
-    yield {
-        "name": "OpenAI (Python)",
-        "line": f'OpenAI(base_url="{base}/v1", api_key="{key if needs_key else "none"}")',
-    }
+    yield {"name": "OpenAI (Python)", "line": f'OpenAI(base_url="{base}/v1", api_key="{key if needs_key else "none"}")'}
     more = f', headers: {{ Authorization: "Bearer {key}" }}' if needs_key else ""
     yield {"name": "AG-UI (JavaScript)", "line": f'new HttpAgent({{ url: "{base}/agui/default"{more} }})'}
     bearer = f' --header "Authorization: Bearer {key}"' if needs_key else ""
-    yield {
-        "name": "MCP (Claude Code)",
-        "line": f"claude mcp add --transport http rightseat {base}/mcp{bearer}",
-    }
+    yield {"name": "MCP (Claude Code)", "line": f"claude mcp add --transport http rightseat {base}/mcp{bearer}"}
     authorization = f" -H 'Authorization: Bearer {key}'" if needs_key else ""
     body = '{"messages":[{"role":"user","content":"Hello"}]}'
     posted = f"-H 'content-type: application/json' -d '{body}'"

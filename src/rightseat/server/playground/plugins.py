@@ -96,12 +96,7 @@ def format_line(layout_line: RoutedEdge) -> dict[str, Any]:
         right = max(spot.x + spot.width / 2 for spot in layout_line.nodes) + 16
         last = others[-1] if others else first
         start, end = first.y + first.height / 2, last.y + last.height / 2
-        points = [
-            (first.x + first.width / 2, start),
-            (right, start),
-            (right, end),
-            (last.x + last.width / 2, end),
-        ]
+        points = [(first.x + first.width / 2, start), (right, start), (right, end), (last.x + last.width / 2, end)]
     arrow = layout_line.edge
     return {
         "source": arrow.source,

@@ -34,14 +34,8 @@ class PlaygroundFiles:
 
 
 S = TypeVar("S", bound=Struct)
-
-
 JsonHandler = Callable[[Request], Awaitable[Any]]
-
-
 encode_json = msgspec.json.Encoder(enc_hook=encode_fallback).encode
-
-
 NO_STORE = (b"cache-control", b"no-store")
 
 

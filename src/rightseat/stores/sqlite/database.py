@@ -191,17 +191,9 @@ def back_up(database: sqlite3.Connection, path: Path) -> None:
 
 
 log = logging.getLogger(__name__)
-
-
 T = TypeVar("T")
-
-
 STORE_FAILED = "What must be kept cannot be: the store failed. Its log says why."
-
-
 Job = Callable[[], Any]
-
-
 PendingJobs = list[tuple[Job, "asyncio.Future[Any]"]]
 
 

@@ -53,16 +53,13 @@ class ExpiringTable:
         totals = self.database.execute("SELECT kind, SUM(weight) FROM kept GROUP BY kind")
         self.weights = dict(totals.fetchall())
 
-    def put(
-        self, kind: RecordKind, owner: Owner, key: str, body: bytes, seconds: float | None = None
-    ) -> None:
+    def put(self, kind: RecordKind, owner: Owner, key: str, body: bytes, seconds: float | None = None) -> None:
         now = self.clock()
         self.drop(kind, owner, key)
         self.number += 1
         row = (kind, owner.name, key, now + (seconds or self.lifetime), len(body), self.number, body)
         self.database.execute(
-            "INSERT INTO kept (kind, owner, key, expires, weight, number, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            row,
+            "INSERT INTO kept (kind, owner, key, expires, weight, number, body) VALUES (?, ?, ?, ?, ?, ?, ?)", row
         )
         self.weights[kind] = self.weights.get(kind, 0) + len(body)
         self.evict(kind, now)
@@ -112,31 +109,17 @@ class ExpiringTable:
 
 
 log = logging.getLogger(__name__)
-
-
 T = TypeVar("T")
-
-
 DATABASE_FILE = "rightseat.db"
-
-
 FLUSH_SECONDS = 0.5
-
 
 # Entries that wait while the disk fails; further ones are not kept.
 MAX_UNWRITTEN = 20_000
 
-
 # Events that wait for the next flush instead of causing one.
 _BUFFERED_EVENTS = (TextDelta, ReasoningDelta, CallArgs, TextStart, ReasoningStart, RunStarted, SubRunEvent)
-
-
 _encode = msgspec.json.Encoder(enc_hook=str).encode
-
-
 _continuation_decoder = msgspec.json.Decoder(Continuation)
-
-
 _question_decoder = msgspec.json.Decoder(PendingQuestion)
 
 
@@ -205,8 +188,7 @@ class SQLiteStore:
 
     async def take_continuation(self, owner: Owner, resume_token: str) -> Continuation | None:
         return decode_record(
-            await self.run(lambda: self.records.pop("continuation", owner, resume_token)),
-            _continuation_decoder,
+            await self.run(lambda: self.records.pop("continuation", owner, resume_token)), _continuation_decoder
         )
 
     async def save_pending_question(self, owner: Owner, conversation: str, question: PendingQuestion) -> None:
@@ -235,9 +217,7 @@ class SQLiteStore:
 
     # CheckpointStore
 
-    async def save_checkpoint(
-        self, owner: Owner, key: str, body: bytes, seconds: float | None = None
-    ) -> None:
+    async def save_checkpoint(self, owner: Owner, key: str, body: bytes, seconds: float | None = None) -> None:
         await self.run(lambda: self.records.put("note", owner, key, body, seconds))
 
     async def get_checkpoint(self, owner: Owner, key: str) -> bytes | None:
@@ -257,9 +237,7 @@ class SQLiteStore:
             return await self.run(lambda: self.thread_table.begin_run(key, run, assistant, name))
         except asyncio.CancelledError:
             # The caller is gone and would never release the lease.
-            self.writer.submit(lambda: self.thread_table.release_lease(key, run)).add_done_callback(
-                ignore_outcome
-            )
+            self.writer.submit(lambda: self.thread_table.release_lease(key, run)).add_done_callback(ignore_outcome)
             raise
 
     def append_entries(self, owner: Owner, thread: str, first: int, entries: Sequence[ThreadEntry]) -> None:
@@ -287,17 +265,9 @@ class SQLiteStore:
         return await self.run(lambda: self.thread_table.get_thread((owner.name, thread)))
 
     async def list_threads(
-        self,
-        owner: Owner,
-        *,
-        assistant: str | None = None,
-        archived: bool = False,
-        limit: int = 100,
-        offset: int = 0,
+        self, owner: Owner, *, assistant: str | None = None, archived: bool = False, limit: int = 100, offset: int = 0
     ) -> list[Thread]:
-        return await self.run(
-            lambda: self.thread_table.list_threads(owner.name, assistant, archived, limit, offset)
-        )
+        return await self.run(lambda: self.thread_table.list_threads(owner.name, assistant, archived, limit, offset))
 
     async def update_thread(
         self, owner: Owner, thread: str, *, name: str | None = None, archived: bool | None = None
@@ -318,9 +288,7 @@ class SQLiteStore:
 
         deleted = await self.run(delete)
         # Remove deleted content from the write-ahead log too.
-        await self.writer.run_outside_tx(
-            lambda: self.database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        )
+        await self.writer.run_outside_tx(lambda: self.database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
         return deleted
 
     async def close(self) -> None:

@@ -38,9 +38,7 @@ _offsets_decoder = msgspec.json.Decoder(tuple[int, ...])
 
 
 class ThreadTable:
-    def __init__(
-        self, database: sqlite3.Connection, retention: Retention, clock: Callable[[], float]
-    ) -> None:
+    def __init__(self, database: sqlite3.Connection, retention: Retention, clock: Callable[[], float]) -> None:
         self.database = database
         self.retention = retention
         self.clock = clock
@@ -52,9 +50,7 @@ class ThreadTable:
         self.total_bytes = 0
         """Size of all threads, cached: a query would scan them for every run."""
         self.recount()
-        cursor = database.execute(
-            "INSERT INTO epochs (process, began) VALUES (?, ?)", (self.process, self.clock())
-        )
+        cursor = database.execute("INSERT INTO epochs (process, began) VALUES (?, ?)", (self.process, self.clock()))
         self.epoch = cursor.lastrowid
 
     def recount(self) -> None:
@@ -88,9 +84,7 @@ class ThreadTable:
 
     def release_lease(self, key: ThreadKey, run: str) -> None:
         """Release an unused lease, and delete the thread if it was created for it."""
-        cursor = self.database.execute(
-            "DELETE FROM leases WHERE owner = ? AND thread = ? AND run = ?", (*key, run)
-        )
+        cursor = self.database.execute("DELETE FROM leases WHERE owner = ? AND thread = ? AND run = ?", (*key, run))
         if cursor.rowcount and self.last_numbers(key) == (0, 1):
             self.delete_thread(key)
 
@@ -138,8 +132,7 @@ class ThreadTable:
         page: list[NumberedEntry] = []
         size = 0
         selected = self.database.execute(
-            "SELECT first, last, cuts, body FROM entries WHERE owner = ? AND thread = ? AND last > ? "
-            "ORDER BY last",
+            "SELECT first, last, cuts, body FROM entries WHERE owner = ? AND thread = ? AND last > ? ORDER BY last",
             (*key, after),
         )
         for first, last, cuts, body in selected:
@@ -168,9 +161,7 @@ class ThreadTable:
         ).fetchone()
         return thread_from_row(row) if row else None
 
-    def list_threads(
-        self, owner: str, assistant: str | None, archived: bool, limit: int, offset: int
-    ) -> list[Thread]:
+    def list_threads(self, owner: str, assistant: str | None, archived: bool, limit: int, offset: int) -> list[Thread]:
         rows = self.database.execute(
             "SELECT id, name, assistant, created, updated, last, size, archived, run FROM listed "
             "WHERE owner = ? AND (? OR NOT archived) AND (? IS NULL OR assistant = ?) "
@@ -181,8 +172,7 @@ class ThreadTable:
 
     def update_thread(self, key: ThreadKey, name: str | None, archived: bool | None) -> Thread | None:
         self.database.execute(
-            "UPDATE threads SET name = COALESCE(?, name), archived = COALESCE(?, archived) "
-            "WHERE owner = ? AND id = ?",
+            "UPDATE threads SET name = COALESCE(?, name), archived = COALESCE(?, archived) WHERE owner = ? AND id = ?",
             (name, archived, *key),
         )
         return self.get_thread(key)
@@ -215,16 +205,12 @@ class ThreadTable:
         if size <= self.retention.thread_bytes:
             return
         weights = self.database.execute(
-            "SELECT run, SUM(LENGTH(body)) FROM entries WHERE owner = ? AND thread = ? "
-            "GROUP BY run ORDER BY run",
-            key,
+            "SELECT run, SUM(LENGTH(body)) FROM entries WHERE owner = ? AND thread = ? GROUP BY run ORDER BY run", key
         ).fetchall()
         for run, weight in weights[:-1]:
             if size <= self.retention.thread_bytes:
                 break
-            self.database.execute(
-                "DELETE FROM entries WHERE owner = ? AND thread = ? AND run = ?", (*key, run)
-            )
+            self.database.execute("DELETE FROM entries WHERE owner = ? AND thread = ? AND run = ?", (*key, run))
             size -= weight
             self.total_bytes -= weight
         self.database.execute("UPDATE threads SET size = ? WHERE owner = ? AND id = ?", (size, *key))
@@ -233,9 +219,7 @@ class ThreadTable:
         """Delete the least recently used threads beyond the limits of age, count and total size."""
         if self.retention.days:
             since = self.clock() - self.retention.days * DAY_SECONDS
-            self.delete_threads(
-                self.database.execute("SELECT owner, id FROM idle WHERE updated < ?", (since,))
-            )
+            self.delete_threads(self.database.execute("SELECT owner, id FROM idle WHERE updated < ?", (since,)))
         over = self.owners[owner] - self.retention.threads
         if over > 0:
             oldest = "SELECT owner, id FROM idle WHERE owner = ? ORDER BY updated LIMIT ?"

@@ -51,9 +51,7 @@ def is_builtin(tool: ToolSpec) -> bool:
     if argument_name is None:
         return False
     schema = tool.parameters
-    if argument_name not in (schema.get("properties") or {}) and argument_name not in (
-        schema.get("required") or ()
-    ):
+    if argument_name not in (schema.get("properties") or {}) and argument_name not in (schema.get("required") or ()):
         return False
     return get_validator(schema).find_problem({argument_name: "x"}) is None
 

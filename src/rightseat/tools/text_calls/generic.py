@@ -87,10 +87,7 @@ class JsonCallEnvelope(Struct, frozen=True, kw_only=True):
 
     def schema(self) -> Schema:
         """Return the JSON Schema of the answer, with the schemas of tools and result in `$defs`."""
-        defs = {
-            f"tool_{number}": _tool_definition(tool, f"tool_{number}")
-            for number, tool in enumerate(self.tools)
-        }
+        defs = {f"tool_{number}": _tool_definition(tool, f"tool_{number}") for number, tool in enumerate(self.tools)}
         called = [
             _closed_object({"name": {"const": tool.name}, "arguments": {"$ref": f"#/$defs/{name}"}})
             for name, tool in zip(defs, self.tools, strict=True)
@@ -120,9 +117,7 @@ class JsonCallEnvelope(Struct, frozen=True, kw_only=True):
             if name == THOUGHT:
                 yield from copy_string(reader, think)
             elif name == NEXT:
-                yield from self._parse_step(
-                    reader, after_thought=self.thought_channel == "content" and any(thought)
-                )
+                yield from self._parse_step(reader, after_thought=self.thought_channel == "content" and any(thought))
             else:
                 yield from copy_value(reader, _discard)
 
@@ -193,12 +188,7 @@ def _discard(text: str) -> None:
 
 
 def _closed_object(properties: Schema) -> Schema:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": [*properties],
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
 def _tool_definition(tool: ToolSpec, name: str) -> Schema:
@@ -224,8 +214,7 @@ def _rebase_item(name: str, item: Any, pointer: str) -> Any:
 
 def _tools_as_json(tools: tuple[ToolSpec, ...]) -> str:
     return "\n".join(
-        _to_json({"name": tool.name, "description": tool.description, "parameters": tool.parameters})
-        for tool in tools
+        _to_json({"name": tool.name, "description": tool.description, "parameters": tool.parameters}) for tool in tools
     )
 
 

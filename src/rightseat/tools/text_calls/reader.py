@@ -23,17 +23,9 @@ import msgspec
 from rightseat.types.chunks import ModelChunk, ReasoningChunk, TextChunk, ToolCallArgs, ToolCallStart
 
 T = TypeVar("T")
-
-
 ParseSteps = Generator[None, None, T]
-
-
 Emit = Callable[[str], None]
-
-
 SPACE = " \t\r\n"
-
-
 NEVER_MATCHES = "(?!)"
 
 
@@ -244,14 +236,8 @@ def _marker_prefixes(markers: tuple[str, ...]) -> tuple[int, frozenset[str]]:
 
 
 _STRING = re.compile(r'["\\]')
-
-
 _NESTED = re.compile(r'["{}\[\]]')
-
-
 _BARE_END = re.compile(r"[,\]}\s]")
-
-
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\", "/": "/"}
 
 

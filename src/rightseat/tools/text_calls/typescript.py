@@ -54,41 +54,19 @@ def resolve_ref(root: Any, pointer: str) -> Any:
 
 
 MAX_TOOL_CHARS = 20_000
-
-
 MAX_COMMENT_CHARS = 2_000
-
-
 MAX_LITERAL_CHARS = 500
-
-
 MAX_OPTIONS = 100
-
-
 MAX_DEPTH = 16
-
-
 INDENT = 4
 
-
-_TYPE_NAMES = {
-    "string": "string",
-    "integer": "number",
-    "number": "number",
-    "boolean": "boolean",
-    "null": "null",
-}
-
+_TYPE_NAMES = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
 
 _IDENTIFIER = re.compile(r"[^\W\d][\w$]*")
-
-
 _TOOL_IDENTIFIER = re.compile(r"[^\W\d][\w$.:/-]*")
-
 
 # JSON keeps some of these unescaped, but models may read them as line ends.
 _CONTROL_CHARS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-
 
 _COMMENT_KEYS = (
     ("default", "Default"),
@@ -191,9 +169,7 @@ class _Signature:
             return self._array_type(schema, depth)
         if kind == "object" or (kind is None and "properties" in schema):
             return self._object_type(schema, depth)
-        return (
-            TypeExpression(_TYPE_NAMES[kind]) if isinstance(kind, str) and kind in _TYPE_NAMES else ANY_TYPE
-        )
+        return TypeExpression(_TYPE_NAMES[kind]) if isinstance(kind, str) and kind in _TYPE_NAMES else ANY_TYPE
 
     def _array_type(self, schema: dict[str, Any], depth: int) -> TypeExpression:
         items = schema.get("items")
@@ -306,9 +282,7 @@ def _join_types(kinds: list[TypeExpression], between: str, none: TypeExpression)
     if len(kinds) < 2:
         return kinds[0] if kinds else none
     flat = between == " | "
-    return TypeExpression(
-        between.join(kind.text if flat else kind.parenthesized for kind in kinds), is_compound=True
-    )
+    return TypeExpression(between.join(kind.text if flat else kind.parenthesized for kind in kinds), is_compound=True)
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -70,9 +70,7 @@ async def test_messages_without_ids_keep_theirs_from_turn_to_turn() -> None:
     desk = AguiDesk()
     async with asked(desk) as runtime:
         for history in (("say a",), ("say a", "say b")):
-            turn = Turn(
-                messages=tuple(text_message("user", text) for text in history), assistant="desk", thread="t"
-            )
+            turn = Turn(messages=tuple(text_message("user", text) for text in history), assistant="desk", thread="t")
             await heard(runtime, turn)
     (one,), (again, other) = (body["messages"] for body in desk.bodies)
     assert one["id"] == again["id"] != other["id"]
@@ -111,9 +109,7 @@ async def test_an_answer_through_a_client_that_has_only_text() -> None:
         assert "You answered yes." in seen.text
     first, second = desk.bodies
     assert first["threadId"] == second["threadId"]
-    assert second["resume"] == [
-        {"interruptId": f"q-{first['runId']}", "status": "resolved", "payload": "yes"}
-    ]
+    assert second["resume"] == [{"interruptId": f"q-{first['runId']}", "status": "resolved", "payload": "yes"}]
 
 
 @pytest.mark.parametrize("older", [True, False])

@@ -62,15 +62,10 @@ EVENTS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "role": st.sampled_from(["assistant", "user", None]),
     }
 )
-HISTORY = (
-    text_message("user", "go", id="u1"),
-    Message("assistant", calls=(ToolCall("b", "other", "{}"),), id="p"),
-)
+HISTORY = (text_message("user", "go", id="u1"), Message("assistant", calls=(ToolCall("b", "other", "{}"),), id="p"))
 
 
-@given(
-    events=st.lists(EVENTS, max_size=14), outcome=st.sampled_from([None, {"pendingToolCallIds": ["a", 3]}])
-)
+@given(events=st.lists(EVENTS, max_size=14), outcome=st.sampled_from([None, {"pendingToolCallIds": ["a", 3]}]))
 def test_the_grammar_holds(events: list[dict[str, Any]], outcome: Any) -> None:
     turn = Turn(messages=HISTORY, tools=(ToolSpec("card", "", {}),))
     mapping = AGUIEventMapper(turn, uuid.uuid4(), ["u1", "p"], PeerErrors("x"))

@@ -43,9 +43,7 @@ ASKED = text_message("user", "go", id="u1")
 
 def mapped(*events: Json, finish: Json | None = None, **turn: Any) -> list[Event]:
     asked = Turn(**{"messages": (ASKED,), "tools": (CARD,), **turn})
-    mapping = AGUIEventMapper(
-        asked, THREAD, [message.id or "" for message in asked.messages], PeerErrors("x")
-    )
+    mapping = AGUIEventMapper(asked, THREAD, [message.id or "" for message in asked.messages], PeerErrors("x"))
     found: list[Event] = []
     for event in ({"type": "RUN_STARTED"}, *events, {"type": "RUN_FINISHED", **(finish or {})}):
         found += mapping.feed(event)
@@ -156,11 +154,7 @@ def test_arguments_that_were_lost_are_told_by_the_snapshot() -> None:
         message = {"id": "p", "role": "assistant", "toolCalls": [{"id": "c", "function": function}]}
         snapshot = ev("MESSAGES_SNAPSHOT", messages=[{"id": "u1", "role": "user"}, message])
         found = mapped(*call("c", "card", *args), snapshot)
-        assert found[1:] == [
-            CallArgs("c", '{"title": "Oslo"}'),
-            CallEnd("c"),
-            RunFinished("calls", pending=("c",)),
-        ]
+        assert found[1:] == [CallArgs("c", '{"title": "Oslo"}'), CallEnd("c"), RunFinished("calls", pending=("c",))]
 
 
 def test_half_a_call_is_nobodys_to_run() -> None:
@@ -187,9 +181,7 @@ def test_a_change_needs_a_state() -> None:
 
 def test_state_is_predicted_by_the_arguments_of_a_call() -> None:
     rule = {"state_key": "doc/1", "tool": "write", "tool_argument": "text"}
-    found = mapped(
-        ev("CUSTOM", name="PredictState", value=[rule]), *call("c", "write", '{"text', '": "He', 'llo"}')
-    )
+    found = mapped(ev("CUSTOM", name="PredictState", value=[rule]), *call("c", "write", '{"text', '": "He', 'llo"}'))
     patches = [event.patch[0] for event in found if isinstance(event, StateDelta)]
     assert [patch["value"] for patch in patches] == ["He", "Hello"]
     assert patches[0]["path"] == "/doc~11"
@@ -328,8 +320,7 @@ def test_a_call_that_waits_for_an_approval_has_no_result() -> None:
 
 @pytest.mark.demand("agents.agui_ag_ui_http", "copilotkit.peer_bugs_listed_notes")
 @pytest.mark.parametrize(
-    ("value", "words"),
-    [('{"question": "Well?", "n": 1}', "Well?"), ("Well?", "Well?"), ({"n": 1}, '{"n":1}')],
+    ("value", "words"), [('{"question": "Well?", "n": 1}', "Well?"), ("Well?", "Well?"), ({"n": 1}, '{"n":1}')]
 )
 def test_questions_before_1_0(value: Any, words: str) -> None:
     *_, question, last = mapped(ev("CUSTOM", name="on_interrupt", value=value))

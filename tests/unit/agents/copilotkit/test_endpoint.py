@@ -278,10 +278,7 @@ async def test_a_question_by_a_call_to_the_page() -> None:
     """CopilotKit's helper in a graph asks by a call, whose result is the answer."""
     remote = RemoteEndpoint()
     made = {"id": "c9", "name": "paint", "arguments": {"colour": "red"}, "parentMessageId": "m"}
-    asking = {
-        "event": "on_copilotkit_interrupt",
-        "data": {"value": '{"action": "paint"}', "messages": [made]},
-    }
+    asking = {"event": "on_copilotkit_interrupt", "data": {"value": '{"action": "paint"}', "messages": [made]}}
 
     async def ask(connection: Connection, frames: list[bytes]) -> None:
         await connection.chunk(json.dumps(asking).encode() + b"\n")
@@ -322,9 +319,7 @@ async def test_an_endpoint_that_does_not_answer(instead: Reply, code: str) -> No
 
 
 @pytest.mark.demand(
-    "agents.copilotkit_langgraph_crewai_dialects",
-    "agents.faults_agent_dies_mid",
-    "copilotkit.peer_bugs_listed_notes",
+    "agents.copilotkit_langgraph_crewai_dialects", "agents.faults_agent_dies_mid", "copilotkit.peer_bugs_listed_notes"
 )
 @pytest.mark.parametrize("kind", ["langgraph", "crewai"])
 @pytest.mark.parametrize(

@@ -175,11 +175,7 @@ async def test_a_crew_that_takes_too_long_is_ended(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [
-        ({"crew": "desk"}, "module:attribute"),
-        ({"crw": "x"}, "Did you mean 'crew'"),
-        ({"timeout": -1}, "above 0"),
-    ],
+    [({"crew": "desk"}, "module:attribute"), ({"crw": "x"}, "Did you mean 'crew'"), ({"timeout": -1}, "above 0")],
 )
 def test_wrong_options(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError, match=words):

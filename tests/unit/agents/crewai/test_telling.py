@@ -78,17 +78,12 @@ def test_a_tool_that_fails_and_is_tried_again() -> None:
         tool("started", event_id="e2"),
         tool("finished", output="5", started_event_id=None),
     )
-    assert [event["content"] for event in events if event["type"] == "TOOL_CALL_RESULT"] == [
-        "The tool failed: no",
-        "5",
-    ]
+    assert [event["content"] for event in events if event["type"] == "TOOL_CALL_RESULT"] == ["The tool failed: no", "5"]
 
 
 def test_tasks_are_steps() -> None:
     task = SimpleNamespace(name="", agent=SimpleNamespace(role="the\nwriter"))
-    events = told(
-        SimpleNamespace(type="task_started", task=task), SimpleNamespace(type="task_failed", task=task)
-    )
+    events = told(SimpleNamespace(type="task_started", task=task), SimpleNamespace(type="task_failed", task=task))
     assert [(event["type"], event["stepName"]) for event in events] == [
         ("STEP_STARTED", "the writer"),
         ("STEP_FINISHED", "the writer"),

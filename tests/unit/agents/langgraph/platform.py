@@ -67,9 +67,7 @@ class Platform:
     def told(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         if path == "/assistants/search":
             about = {"description": "Does what it is told."}
-            return 200, [
-                {"assistant_id": ASSISTANT, "graph_id": name, "name": name, **about} for name in self.names
-            ]
+            return 200, [{"assistant_id": ASSISTANT, "graph_id": name, "name": name, **about} for name in self.names]
         if path == f"/assistants/{ASSISTANT}/schemas":
             schema = {"properties": KEYS}
             settings: Json = {"properties": {"tone": {}}}

@@ -39,9 +39,7 @@ async def test_the_recorded_run_is_heard_word_by_word(url: str, rate: int) -> No
     assert len(words) == order.tokens
     order.check("".join(words))
     assert [event.name for event in events if isinstance(event, StepStart)] == ["desk", "note"]
-    assert [event.state for event in events if isinstance(event, StateSnapshot)][-1] == {
-        "notes": ["2 messages"]
-    }
+    assert [event.state for event in events if isinstance(event, StateSnapshot)][-1] == {"notes": ["2 messages"]}
     await source.close()
 
 

@@ -69,18 +69,14 @@ def test_a_text_ends_with_its_model_whatever_the_vendor_calls_it(reason: str | N
     """CopilotKit's runtime waits for the word `stop`, which is one vendor's."""
     said, data = chunk("m1", "lo")
     data["data"]["chunk"]["response_metadata"] = {"finish_reason": reason}
-    events = mapped(
-        chunk("m1", "Hel"), (said, data), ended(), chunk("m2", "Next.", run="r2"), ended(run="r2")
-    )
+    events = mapped(chunk("m1", "Hel"), (said, data), ended(), chunk("m2", "Next.", run="r2"), ended(run="r2"))
     assert [event.id for event in events if isinstance(event, TextEnd)] == ["m1", "m2"]
     assert events.index(TextEnd("m1")) < events.index(TextStart("m2"))
 
 
 def test_blocks_and_thoughts() -> None:
     thinking = [{"type": "thinking", "thinking": "Hm."}]
-    events = mapped(
-        chunk("m", thinking), chunk("m", [{"type": "text", "text": "So."}, {"type": "odd"}]), ended()
-    )
+    events = mapped(chunk("m", thinking), chunk("m", [{"type": "text", "text": "So."}, {"type": "odd"}]), ended())
     assert events[:-1] == [
         ReasoningStart("m-thought-1"),
         ReasoningDelta("m-thought-1", "Hm."),
@@ -103,17 +99,13 @@ def test_calls_side_by_side_are_kept_apart() -> None:
             "updates",
             {
                 "tools": {
-                    "messages": [
-                        {"type": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "3"}]}
-                    ]
+                    "messages": [{"type": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "3"}]}]
                 }
             },
         ),
         client_tools=["paint"],
     )
-    args = {
-        id: "".join(e.json for e in events if isinstance(e, CallArgs) and e.id == id) for id in ("c1", "c2")
-    }
+    args = {id: "".join(e.json for e in events if isinstance(e, CallArgs) and e.id == id) for id in ("c1", "c2")}
     assert args == {"c1": '{"a":1}', "c2": '{"x":2}'}
     assert [e for e in events if isinstance(e, CallStart)] == [
         CallStart("c1", "add", "m"),
@@ -127,11 +119,7 @@ def test_calls_side_by_side_are_kept_apart() -> None:
 @pytest.mark.demand("agents.langgraph_parallel_tool_calls")
 def test_models_side_by_side_are_kept_apart() -> None:
     events = mapped(
-        chunk("a", "A", run="1"),
-        chunk("b", "B", run="2"),
-        chunk("a", "a", run="1"),
-        ended(run="1"),
-        ended(run="2"),
+        chunk("a", "A", run="1"), chunk("b", "B", run="2"), chunk("a", "a", run="1"), ended(run="1"), ended(run="2")
     )
     assert "".join(e.text for e in events if isinstance(e, TextDelta) and e.id == "a") == "Aa"
 
@@ -171,10 +159,7 @@ def test_what_a_node_says_without_a_model() -> None:
 
 
 @pytest.mark.demand("agents.langgraph_state_snapshots_per")
-@pytest.mark.parametrize(
-    ("emit", "shown"),
-    [(True, ["f", "g"]), (False, []), ("f", ["f"]), (["g"], ["g"]), ([], [])],
-)
+@pytest.mark.parametrize(("emit", "shown"), [(True, ["f", "g"]), (False, []), ("f", ["f"]), (["g"], ["g"]), ([], [])])
 def test_filters_of_calls(emit: Any, shown: list[str]) -> None:
     more = {"copilotkit:emit-tool-calls": emit, "copilotkit:emit-messages": False}
     pieces = [piece(0, "{}", "c1", "f"), piece(1, "{}", "c2", "g")]
@@ -277,9 +262,7 @@ def asked(value: Any, **more: Any) -> Said:
 
 @pytest.mark.demand("agents.langgraph_interrupts_both_kinds")
 def test_questions() -> None:
-    *_, question, end = mapped(
-        asked("Which?"), ("values", {"__interrupt__": [{"value": "Which?", "id": "i1"}]})
-    )
+    *_, question, end = mapped(asked("Which?"), ("values", {"__interrupt__": [{"value": "Which?", "id": "i1"}]}))
     assert question == Interrupt(f"lg-{THREAD.hex}-i1", "ask", "Which?", {"type": "string"}, value="Which?")
     assert end == RunFinished("interrupt")
     question = mapped(asked({"question": "Sure?", "n": 1}))[0]
@@ -296,20 +279,14 @@ def test_questions() -> None:
 
 @pytest.mark.demand("agents.langgraph_interrupts_both_kinds")
 def test_questions_of_copilotkits_helper() -> None:
-    said = {
-        "__copilotkit_interrupt_value__": "Your name?",
-        "__copilotkit_messages__": [{"content": "Your name?"}],
-    }
+    said = {"__copilotkit_interrupt_value__": "Your name?", "__copilotkit_messages__": [{"content": "Your name?"}]}
     spoken = mapped(asked(said), asks_in_chat=True)
     assert [e.text for e in spoken if isinstance(e, TextDelta)] == ["Your name?"]
     assert spoken[-1] == RunFinished("stop"), "what is said next is the answer"
     told = mapped(asked(said), asks_in_chat=False)
     assert isinstance(told[0], Interrupt)
     call = {"id": "c", "name": "pick", "args": {"n": 1}}
-    value = {
-        "__copilotkit_interrupt_value__": {"action": "pick"},
-        "__copilotkit_messages__": [{"tool_calls": [call]}],
-    }
+    value = {"__copilotkit_interrupt_value__": {"action": "pick"}, "__copilotkit_messages__": [{"tool_calls": [call]}]}
     events = mapped(asked(value))
     assert events[0] == CallStart("c", "pick", "c", client=True)
     assert events[-1] == RunFinished("calls", pending=("c",))
@@ -352,9 +329,7 @@ def test_garbage(name: str, data: bytes) -> None:
         list(LangGraphEventMapper(PeerErrors("desk"), THREAD).feed(name, data))
 
 
-@pytest.mark.parametrize(
-    "data", [b"null", b"7", b"[]", b'{"desk": null}', b'{"desk": {"messages": [7, null]}}']
-)
+@pytest.mark.parametrize("data", [b"null", b"7", b"[]", b'{"desk": null}', b'{"desk": {"messages": [7, null]}}'])
 def test_odd_values_are_no_harm(data: bytes) -> None:
     mapping = LangGraphEventMapper(PeerErrors("desk"), THREAD)
     for name in ("values", "updates", "unheard-of"):

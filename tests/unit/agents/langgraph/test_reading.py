@@ -28,9 +28,7 @@ FRAMES = [
 def test_frames_however_they_are_cut(end: bytes, size: int) -> None:
     wire = WIRE.replace(b"\r\n", end)
     frames = ServerSentEventParser(PeerErrors("desk"))
-    found = [
-        frame for start in range(0, len(wire), size) for frame in frames.feed(wire[start : start + size])
-    ]
+    found = [frame for start in range(0, len(wire), size) for frame in frames.feed(wire[start : start + size])]
     assert found == FRAMES
 
 

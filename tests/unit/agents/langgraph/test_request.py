@@ -17,14 +17,7 @@ from rightseat.agents.langgraph.request import (
     to_langchain_message,
 )
 from rightseat.errors import ContinuationGone
-from rightseat.types.messages import (
-    FileMessagePart,
-    ImageMessagePart,
-    Message,
-    TextMessagePart,
-    ToolCall,
-    text_message,
-)
+from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, TextMessagePart, ToolCall, text_message
 from rightseat.types.model import ToolSpec
 from rightseat.types.turn import AppContext, ForwardedProps, InterruptAnswer, Turn
 
@@ -50,9 +43,7 @@ def test_a_pages_own_instructions_are_not_the_graphs(role: Any) -> None:
     made = build_run_request(told, GraphThreadState(), GraphSchema(), {}).input
     assert made is not None
     assert [item["content"] for item in made["messages"]] == ["one"]
-    made = build_run_request(
-        replace(told, shows_interrupts=False), GraphThreadState(), GraphSchema(), {}
-    ).input
+    made = build_run_request(replace(told, shows_interrupts=False), GraphThreadState(), GraphSchema(), {}).input
     assert made is not None
     assert [item["content"] for item in made["messages"]] == ["You sit in a page.", "one"]
 
@@ -66,9 +57,7 @@ def test_only_what_is_new() -> None:
 
 def test_what_the_graph_keeps_for_itself_stays() -> None:
     inner = {"type": "ai", "id": "inner", "content": "hidden"}
-    assert ids(diff_messages([U1, A1, text_message("user", "x", id="u9")], [*HELD[:2], inner], ())) == [
-        ("human", "u9")
-    ]
+    assert ids(diff_messages([U1, A1, text_message("user", "x", id="u9")], [*HELD[:2], inner], ())) == [("human", "u9")]
 
 
 def test_an_edited_message_takes_back_what_came_after() -> None:
@@ -89,24 +78,17 @@ def test_without_ids_what_follows_the_last_answer_is_new() -> None:
 
 
 def test_results_go_to_calls_that_wait() -> None:
-    calling = Message(
-        "assistant", calls=(ToolCall("c1", "paint", "{}"), ToolCall("c2", "add", "{}")), id="a3"
-    )
+    calling = Message("assistant", calls=(ToolCall("c1", "paint", "{}"), ToolCall("c2", "add", "{}")), id="a3")
     held = [
         to_langchain_message(U1),
         to_langchain_message(calling),
         {"type": "tool", "tool_call_id": "c2", "content": "5", "id": "x"},
     ]
-    mine, theirs = (
-        text_message("tool", "", call_id="c1", id="r1"),
-        text_message("tool", "9", call_id="c2", id="r2"),
-    )
+    mine, theirs = (text_message("tool", "", call_id="c1", id="r1"), text_message("tool", "9", call_id="c2", id="r2"))
     stray = text_message("tool", "?", call_id="c9", id="r9")
     found = diff_messages([U1, calling, theirs, mine, stray], held, ["paint"])
     assert [item["tool_call_id"] for item in found] == ["c1"]
-    assert diff_messages([U1, calling, mine], held, []) == [], (
-        "an empty result of a call that nobody answered is none"
-    )
+    assert diff_messages([U1, calling, mine], held, []) == [], "an empty result of a call that nobody answered is none"
 
 
 def test_messages_as_langchain_has_them() -> None:
@@ -118,8 +100,7 @@ def test_messages_as_langchain_has_them() -> None:
         "tool_calls": [{"type": "tool_call", "id": "c", "name": "add", "args": {"a": 1}}],
     }
     seen = Message(
-        "user",
-        (TextMessagePart("See"), ImageMessagePart("data:x", "low"), FileMessagePart("f.pdf", data="AA==")),
+        "user", (TextMessagePart("See"), ImageMessagePart("data:x", "low"), FileMessagePart("f.pdf", data="AA=="))
     )
     assert to_langchain_message(seen)["content"] == [
         {"type": "text", "text": "See"},
@@ -144,9 +125,7 @@ def test_messages_as_langchain_has_them() -> None:
 
 @pytest.mark.demand("agents.agent_state_loadagentstate_state")
 def test_state_tools_and_context_go_where_graphs_look_for_them() -> None:
-    turn = Turn(
-        messages=(U1,), tools=(PAINT,), state={"x": 1, "tools": "no"}, context=(AppContext("page", "list"),)
-    )
+    turn = Turn(messages=(U1,), tools=(PAINT,), state={"x": 1, "tools": "no"}, context=(AppContext("page", "list"),))
     tools = [{"name": "paint", "description": "Paints.", "parameters": {"type": "object"}}]
     context = [{"description": "page", "value": "list"}]
     asked = build_run_request(turn, GraphThreadState(), GraphSchema(), {})
@@ -162,9 +141,7 @@ def test_state_tools_and_context_go_where_graphs_look_for_them() -> None:
 
 def test_a_client_sets_up_only_what_the_graph_declares() -> None:
     theirs = {"tone": "kind", "user_id": "root", "thread_id": "x", "model": "big", "undeclared": 1}
-    turn = Turn(
-        messages=(U1,), forwarded=ForwardedProps(config={"configurable": theirs, "recursion_limit": 10_000})
-    )
+    turn = Turn(messages=(U1,), forwarded=ForwardedProps(config={"configurable": theirs, "recursion_limit": 10_000}))
     schema = GraphSchema(settings=frozenset(("tone", "user_id", "thread_id", "model")))
     asked = build_run_request(
         turn, GraphThreadState(), schema, {"configurable": {"model": "small"}, "recursion_limit": 5}
@@ -188,15 +165,11 @@ def test_answers() -> None:
     thread = "0" * 32
     assert answered(ONE, InterruptAnswer(f"lg-{thread}-i1", payload={"ok": 1})).resume == {"ok": 1}
     assert answered(ONE, InterruptAnswer(f"lg-{thread}-i1", text='{"ok": 1}')).resume == {"ok": 1}
-    assert answered(ONE, InterruptAnswer(f"lg-{thread}-i1", text="42")).resume == "42", (
-        "a number may be a name"
-    )
+    assert answered(ONE, InterruptAnswer(f"lg-{thread}-i1", text="42")).resume == "42", "a number may be a name"
     assert answered(ONE, InterruptAnswer("", text="yes")).resume == "yes", "the one that waits"
     assert answered(ONE, InterruptAnswer(f"lg-{thread}-i1", "cancelled")).resume == {"cancelled": True}
     assert answered(WAITING, InterruptAnswer(f"lg-{thread}-i2", text="no")).resume == {"i2": "no"}
-    helped = GraphThreadState(
-        None, ("n",), (GraphInterrupt("i1", {"__copilotkit_interrupt_value__": "Who?"}),)
-    )
+    helped = GraphThreadState(None, ("n",), (GraphInterrupt("i1", {"__copilotkit_interrupt_value__": "Who?"}),))
     assert answered(helped, InterruptAnswer("", text="Ada")).resume == [{"type": "human", "content": "Ada"}]
 
 
@@ -211,18 +184,14 @@ def test_an_answer_to_nothing(id: str) -> None:
 @pytest.mark.demand("agents.langgraph_interrupts_both_kinds")
 def test_what_is_said_is_the_answer_to_an_open_question() -> None:
     turn = Turn(messages=(U1, A1, U2, A2, text_message("user", "yes", id="u3")))
-    assert build_run_request(turn, ONE, GraphSchema(), {}).resume == [
-        {"type": "human", "content": "yes", "id": "u3"}
-    ]
+    assert build_run_request(turn, ONE, GraphSchema(), {}).resume == [{"type": "human", "content": "yes", "id": "u3"}]
     edited = Turn(messages=(U1, A1, text_message("user", "zwo", id="u2b")))
     assert build_run_request(edited, ONE, GraphSchema(), {}).input is not None, "said anew, it is no answer"
 
 
 @pytest.mark.demand("agents.langgraph_interrupts_both_kinds")
 def test_going_on_from_a_node() -> None:
-    stopped = parse_thread_state(
-        {"values": {"messages": HELD}, "next": ["note"], "tasks": [{"interrupts": []}]}
-    )
+    stopped = parse_thread_state({"values": {"messages": HELD}, "next": ["note"], "tasks": [{"interrupts": []}]})
     assert stopped.interrupts == (GraphInterrupt("at-note"),)
     told = Turn(messages=(U1, A1, U2, A2), state={"x": 1}, forwarded=ForwardedProps(node="desk"))
     asked = build_run_request(told, stopped, GraphSchema(), {})

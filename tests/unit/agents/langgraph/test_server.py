@@ -47,11 +47,7 @@ async def hosting(platform: Platform, name: str = "desk", **options: Any) -> Asy
     "copilotkit.peer_bugs_listed_notes",
 )
 async def test_what_a_run_is_asked_for() -> None:
-    options: dict[str, Any] = {
-        "api_key": "key-1",
-        "headers": {"X-Team": "blue"},
-        "config": {"recursion_limit": 7},
-    }
+    options: dict[str, Any] = {"api_key": "key-1", "headers": {"X-Team": "blue"}, "config": {"recursion_limit": 7}}
     async with Platform() as platform, hosting(platform, **options) as runtime:
         await Talk(runtime, headers={"authorization": "Bearer ada", "x-api-key": "theirs"}).say("say hi")
     body = platform.bodies[0]
@@ -98,9 +94,7 @@ async def test_an_answer_finds_its_thread() -> None:
         (("one",), (ASSISTANT,), [ASSISTANT]),
     ],
 )
-async def test_which_assistants_are_offered(
-    names: tuple[str, ...], wanted: tuple[str, ...], found: list[str]
-) -> None:
+async def test_which_assistants_are_offered(names: tuple[str, ...], wanted: tuple[str, ...], found: list[str]) -> None:
     async with Platform(names) as platform, hosting(platform, agents=wanted) as runtime:
         assert list(runtime.responders) == found
         assert "You said say hi." in (await Talk(runtime, name=found[0]).say("say hi")).text
@@ -233,9 +227,7 @@ async def test_a_server_that_answers_something_else(reply: Reply, code: str) -> 
 
 
 @pytest.mark.demand("agents.faults_agent_dies_mid")
-@pytest.mark.parametrize(
-    ("fault", "code"), [(garbled(4), "upstream_garbled"), (stall(4), "upstream_timeout")]
-)
+@pytest.mark.parametrize(("fault", "code"), [(garbled(4), "upstream_garbled"), (stall(4), "upstream_timeout")])
 async def test_a_run_that_goes_wrong(fault: Fault, code: str) -> None:
     async with Platform() as platform, hosting(platform, timeout=patience(code)) as runtime:
         talk = Talk(runtime)

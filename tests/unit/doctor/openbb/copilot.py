@@ -21,9 +21,7 @@ def agents() -> Json:
     options = {"label": "Depth", "type": "select", "options": [{"label": "Deep", "value": "deep"}]}
     features = {"streaming": True, "feedback": True, "depth": options}
     endpoints = {"query": "/v1/query", "feedback": "/v1/feedback"}
-    return {
-        "ada": {**about, "features": features, "endpoints": endpoints, "models": [{"id": "m", "name": "M"}]}
-    }
+    return {"ada": {**about, "features": features, "endpoints": endpoints, "models": [{"id": "m", "name": "M"}]}}
 
 
 def sse(*events: tuple[str, Any], end: str = "\n") -> bytes:
@@ -131,6 +129,4 @@ def right_answer(body: Json) -> tuple[str, bytes]:
 
 
 def listed(found: Any) -> tuple[int, str, bytes]:
-    return (
-        (404, "text/plain", b"") if found is None else (200, "application/json", json.dumps(found).encode())
-    )
+    return (404, "text/plain", b"") if found is None else (200, "application/json", json.dumps(found).encode())

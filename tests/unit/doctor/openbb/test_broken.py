@@ -85,11 +85,7 @@ BROKEN: dict[str, tuple[Spoil, str, str]] = {
     "feature a word": (entry(features={"streaming": "yes"}), FILE, "features"),
     "feature without label": (entry(features={"x": {"type": "toggle"}}), FILE, "label"),
     "feature of no type": (entry(features={"x": {"label": "X", "type": "knob"}}), FILE, "knob"),
-    "option without value": (
-        entry(features={"x": {"label": "X", "options": [{"label": "a"}]}}),
-        FILE,
-        "value",
-    ),
+    "option without value": (entry(features={"x": {"label": "X", "options": [{"label": "a"}]}}), FILE, "value"),
     "model without id": (entry(models=[{"name": "M"}]), FILE, "id"),
     "flag no bool": (entry(hasStreaming="yes"), FILE, "hasStreaming"),
     "one name twice": (lambda s: s.agents.update(bob=s.agents["ada"]), FILE, "one name"),
@@ -106,11 +102,7 @@ BROKEN: dict[str, tuple[Spoil, str, str]] = {
     "comments only": (plain(b": ping\n\n"), QUESTION, "sees nothing"),
     "data no JSON": (plain(text("x") + b"data: [DONE]\n\n"), QUESTION, "[DONE]"),
     "data NaN": (plain(b'event: copilotMessageChunk\ndata: {"delta": NaN}\n\n'), QUESTION, "no JSON"),
-    "data in single quotes": (
-        plain(b"event: copilotMessageChunk\ndata: {'delta': 'x'}\n\n"),
-        QUESTION,
-        "JSON",
-    ),
+    "data in single quotes": (plain(b"event: copilotMessageChunk\ndata: {'delta': 'x'}\n\n"), QUESTION, "JSON"),
     "no blank line at the end": (plain(text("x")[:-1]), QUESTION, "is lost"),
     "event without data": (plain(text("x") + b"event: copilotMessageChunk\n\n"), QUESTION, "no data"),
     "events that nobody knows": (plain(sse(("message", {"delta": "x"}))), QUESTION, "sees nothing"),
@@ -119,11 +111,7 @@ BROKEN: dict[str, tuple[Spoil, str, str]] = {
     "data a list": (plain(sse((CHUNK, []))), QUESTION, CHUNK),
     "status of no type": (event(STATUS, {"eventType": "SUCCESS", "message": "m"}), QUESTION, "SUCCESS"),
     "status without message": (event(STATUS, {"eventType": "INFO"}), QUESTION, "message"),
-    "status details": (
-        event(STATUS, {"eventType": "INFO", "message": "m", "details": [3]}),
-        QUESTION,
-        "details",
-    ),
+    "status details": (event(STATUS, {"eventType": "INFO", "message": "m", "details": [3]}), QUESTION, "details"),
     "artifact of no type": (plain(sse(artifact(type="video"))), QUESTION, "video"),
     "artifact without uuid": (plain(sse(artifact(uuid=None))), QUESTION, "uuid"),
     "artifact with a quote": (plain(sse(artifact(name='a"b'))), QUESTION, "quote"),
@@ -153,9 +141,7 @@ BROKEN: dict[str, tuple[Spoil, str, str]] = {
     "suggestions as text": (event("copilotPromptSuggestions", {"suggestions": "a"}), QUESTION, "suggestions"),
     "two calls": (lambda s: s.spare.update(call=(200, STREAM, TWICE)), WIDGET, "2 function calls"),
     "text after the call": (
-        lambda s: s.spare.update(
-            call=(200, STREAM, sse((CALL, called({"widgets": [{"uuid": UUID}]}))) + text("x"))
-        ),
+        lambda s: s.spare.update(call=(200, STREAM, sse((CALL, called({"widgets": [{"uuid": UUID}]}))) + text("x"))),
         WIDGET,
         "follows",
     ),
@@ -257,9 +243,7 @@ async def test_every_end_of_a_line_and_comments_between(end: str) -> None:
     ping = f": ping{end}{end}".encode()
     chunk = f'id: 1{end}event: {CHUNK}{end}data: {{"delta":{end}data:"x"}}{end}{end}'.encode()
     lines = await found(plain(ping + chunk + ping))
-    assert [line.why for line in lines if QUESTION in line.what and "flows" not in line.what] == [
-        "answered 'x'"
-    ] * 2
+    assert [line.why for line in lines if QUESTION in line.what and "flows" not in line.what] == ["answered 'x'"] * 2
 
 
 async def test_a_lone_surrogate_passes_as_it_does_in_a_browser() -> None:

@@ -45,9 +45,7 @@ async def test_our_own_door_is_right_in_both_eras() -> None:
         lines = [line async for line in examine(server.url, {})]
     assert of(lines, "broken") == set()
     assert of(lines, "good") == EVERY | {"openbb: copilots.json"}
-    assert [line.why for line in lines if "widget" in line.what] == [
-        "1 call, then words: 'It was 41.75.'"
-    ] * 2
+    assert [line.why for line in lines if "widget" in line.what] == ["1 call, then words: 'It was 41.75.'"] * 2
 
 
 @pytest.mark.demand("openbb.our_own_conformance_checker")
@@ -102,9 +100,7 @@ async def test_the_follow_up_is_the_clients() -> None:
     server = Copilot()
     async with serving(server) as url:
         await states(url)
-    today, then = [
-        body for body in server.seen if body["messages"] and body["messages"][-1]["role"] == "tool"
-    ]
+    today, then = [body for body in server.seen if body["messages"] and body["messages"][-1]["role"] == "tool"]
     assert not {"timezone", "urls", "selected_skills"} & today.keys()
     _, call, result = today["messages"]
     assert set(json.loads(call["content"])) == {"function", "input_arguments"}
@@ -118,10 +114,7 @@ async def test_the_follow_up_is_the_clients() -> None:
 @pytest.mark.demand("openbb.our_own_conformance_checker")
 async def test_without_agents_json_the_older_file_is_taken() -> None:
     server = Copilot()
-    server.agents, server.copilots = (
-        None,
-        {"ada": dict(server.agents["ada"], image="https://a.example/i.png")},
-    )
+    server.agents, server.copilots = (None, {"ada": dict(server.agents["ada"], image="https://a.example/i.png")})
     async with serving(server) as url:
         server.copilots["ada"]["endpoints"] = {"query": f"{url}/v1/query"}
         lines = [line async for line in examine(url, {})]
@@ -130,9 +123,7 @@ async def test_without_agents_json_the_older_file_is_taken() -> None:
     assert {"openbb: agents.json", "openbb: feedback"} <= of(lines, "skipped")
 
 
-def test_exit_codes_json_and_headers(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_exit_codes_json_and_headers(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     # Nobody can listen there.
     assert run_openbb_doctor("http://127.0.0.1:1", ["X-API-KEY: hidden-value"], as_json=True) == 1
     told = json.loads(capsys.readouterr().out)

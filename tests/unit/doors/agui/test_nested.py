@@ -6,15 +6,7 @@ from typing import Any
 import pytest
 
 from rightseat.http.agui.write import AguiEncoder
-from rightseat.types.events import (
-    Event,
-    RunFailed,
-    RunFinished,
-    RunStarted,
-    StepStart,
-    SubRunEvent,
-    TextDelta,
-)
+from rightseat.types.events import Event, RunFailed, RunFinished, RunStarted, StepStart, SubRunEvent, TextDelta
 
 # What CopilotKit's 1.50 page takes of what is sent here; anything else ends its run.
 BEFORE = ("RUN_STARTED", "RUN_FINISHED", "STEP_STARTED", "STEP_FINISHED", "CUSTOM")
@@ -45,12 +37,7 @@ def kinds(items: list[dict[str, Any]]) -> list[str]:
 def test_it_begins_and_ends(end: Event, kind: str, more: dict[str, Any]) -> None:
     words = TextDelta("m", "Left.")
     begun, said, ended, last = written(*inside(RunStarted("t.c1", "r2"), words, end), RunFinished("stop"))
-    assert begun == {
-        "type": "SUBAGENT_STARTED",
-        "subagentRunId": "r2",
-        "name": "guide",
-        "parentToolCallId": "c1",
-    }
+    assert begun == {"type": "SUBAGENT_STARTED", "subagentRunId": "r2", "name": "guide", "parentToolCallId": "c1"}
     assert (said["type"], said["value"]["event"]) == ("CUSTOM", words), "not the outer one's words"
     assert ended == {"type": kind, "subagentRunId": "r2", **more}
     assert last["type"] == "RUN_FINISHED"

@@ -25,12 +25,7 @@ def enveloped(name: str, body: dict[str, Any]) -> dict[str, Any]:
 
 
 async def asked(
-    server: House,
-    target: str,
-    body: object = None,
-    *,
-    method: str = "POST",
-    headers: dict[str, str] | None = None,
+    server: House, target: str, body: object = None, *, method: str = "POST", headers: dict[str, str] | None = None
 ) -> tuple[Head, Any]:
     """A whole JSON answer."""
     async with Client(server.url) as client:

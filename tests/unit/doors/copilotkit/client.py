@@ -17,8 +17,7 @@ from tests.kit.house import serving
 
 PATH = "/copilotkit"
 ACCEPT = (
-    "application/graphql-response+json, application/graphql+json, application/json, "
-    "text/event-stream, multipart/mixed"
+    "application/graphql-response+json, application/graphql+json, application/json, text/event-stream, multipart/mixed"
 )
 STATUS = """status {
   ... on SuccessMessageStatus { code __typename }
@@ -192,9 +191,7 @@ def read(head: Head, raw: bytes) -> Answer:
     return Answer(head, raw, frames, merged(frames))
 
 
-async def ask(
-    url: str, value: Any, accept: str | None = ACCEPT, headers: Mapping[str, str] | None = None
-) -> Answer:
+async def ask(url: str, value: Any, accept: str | None = ACCEPT, headers: Mapping[str, str] | None = None) -> Answer:
     fields = {**({"Accept": accept} if accept else {}), **(headers or {})}
     async with Client(url) as client:
         await client.post(PATH, value, fields)
@@ -202,12 +199,7 @@ async def ask(
 
 
 @asynccontextmanager
-async def home(
-    runtime: Runtime,
-    *,
-    authenticate: Authenticator | None = None,
-    **settings: Any,
-) -> AsyncIterator[str]:
+async def home(runtime: Runtime, *, authenticate: Authenticator | None = None, **settings: Any) -> AsyncIterator[str]:
     """This door alone, over real sockets."""
     served = ServerSettings(port=0, **settings)
     app = App(runtime, served, [door], authenticate=authenticate)

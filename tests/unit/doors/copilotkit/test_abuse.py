@@ -12,18 +12,7 @@ from rightseat.doors.copilotkit import document
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
 from tests.kit.client import Client
 from tests.kit.house import Lines, says
-from tests.unit.doors.copilotkit.client import (
-    DOCUMENT,
-    GENERIC,
-    PATH,
-    Answer,
-    action,
-    ask,
-    body,
-    data,
-    home,
-    read,
-)
+from tests.unit.doors.copilotkit.client import DOCUMENT, GENERIC, PATH, Answer, action, ask, body, data, home, read
 
 pytestmark = pytest.mark.io
 
@@ -202,16 +191,7 @@ async def test_a_bad_name_of_an_action(name: str) -> None:
             assert "name" in answer.errors[0]["message"]
 
 
-NASTY = [
-    "\r\n---\r\n",
-    "\r\n-----\r\n",
-    "---",
-    "\r\n\r\n{}",
-    "data: x\n\n",
-    "\u2028\u0085\x00",
-    '"\\',
-    "event: y\r\r",
-]
+NASTY = ["\r\n---\r\n", "\r\n-----\r\n", "---", "\r\n\r\n{}", "data: x\n\n", "\u2028\u0085\x00", '"\\', "event: y\r\r"]
 
 
 @pytest.mark.demand("copilotkit.multipart_mixed_form_urql")

@@ -18,18 +18,7 @@ from tests.contract.stores.members import Keeper
 from tests.kit.client import Client, Frame
 from tests.kit.house import House, Lines, calls, house, says
 from tests.kit.patience import STUCK
-from tests.unit.doors.copilotkit.agui import (
-    THREAD,
-    Gate,
-    asked,
-    enveloped,
-    given,
-    joined,
-    kinds,
-    peek,
-    played,
-    text_of,
-)
+from tests.unit.doors.copilotkit.agui import THREAD, Gate, asked, enveloped, given, joined, kinds, peek, played, text_of
 
 pytestmark = pytest.mark.io
 
@@ -181,9 +170,7 @@ async def test_a_client_before_1_0_gets_no_outcome_that_it_does_not_know(store: 
 
 @pytest.mark.demand("copilotkit.thoughts_break_client_those")
 @pytest.mark.parametrize("single", [False, True])
-async def test_thoughts_are_skipped_by_clients_that_would_break_off_at_them(
-    store: Keeper, single: bool
-) -> None:
+async def test_thoughts_are_skipped_by_clients_that_would_break_off_at_them(store: Keeper, single: bool) -> None:
     """CopilotKit's 1.50 reads data only behind a space, and knows no reasoning: it must not see any."""
     thinks = [ReasoningChunk("let me"), *says("So.")]
     async with house(Runtime(model=Lines(thinks), store=store)) as server:

@@ -67,10 +67,7 @@ async def test_methods_and_places_that_are_not_there() -> None:
 @pytest.mark.demand("copilotkit.transcribe_answers_configured")
 async def test_transcribing_is_not_configured() -> None:
     async with house(Runtime(model=Lines())) as server:
-        for target, body in (
-            ("/copilotkit/transcribe", {}),
-            ("/copilotkit", {"method": "transcribe", "body": {}}),
-        ):
+        for target, body in (("/copilotkit/transcribe", {}), ("/copilotkit", {"method": "transcribe", "body": {}})):
             head, told = await asked(server, target, body)
             assert (head.status, told["error"]) == (503, "service_not_configured")
 

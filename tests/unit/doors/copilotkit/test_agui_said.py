@@ -79,9 +79,7 @@ async def test_a_file_inside_its_address_is_a_file(way: str) -> None:
     source = {"type": "url", "value": "data:text/plain;base64,aGk=", "mimeType": "text/plain"}
     named = {"type": "document", "source": source, "metadata": {"filename": "a.txt"}}
     prompt = await heard(way, {"id": "1", "role": "user", "content": [named]})
-    assert any(
-        isinstance(part, FileMessagePart) or "a.txt" in str(part) for part in prompt.messages[-1].parts
-    )
+    assert any(isinstance(part, FileMessagePart) or "a.txt" in str(part) for part in prompt.messages[-1].parts)
 
 
 @pytest.mark.demand("copilotkit.copilottask_suggestions_textarea_requests")

@@ -50,9 +50,7 @@ async def test_listed_the_newest_first_by_agent_and_in_pages(store: Keeper) -> N
 async def test_renamed_archived_deleted(store: Keeper) -> None:
     async with house(Runtime(model=Lines(says("x")), store=store)) as server:
         await played(server, "run", given("hi"))
-        head, changed = await asked(
-            server, f"{THREAD}/t", {"name": "Köln", "agentId": "default"}, method="PATCH"
-        )
+        head, changed = await asked(server, f"{THREAD}/t", {"name": "Köln", "agentId": "default"}, method="PATCH")
         assert (head.status, changed["name"], changed["id"]) == (200, "Köln", "t")
         for bad in ({"name": ""}, {"name": "x" * 5000}, {"name": 7}, {"archived": "no"}):
             head, _ = await asked(server, f"{THREAD}/t", bad, method="PATCH")
@@ -110,9 +108,7 @@ async def test_messages_state_and_events(store: Keeper) -> None:
         assert export["events"] == [frame.json for frame in told]
 
 
-@pytest.mark.parametrize(
-    "thread", ["..%2fassistants", "%2e%2e", "a%2Fb", "' OR 1=1--".replace(" ", "%20"), "%00"]
-)
+@pytest.mark.parametrize("thread", ["..%2fassistants", "%2e%2e", "a%2Fb", "' OR 1=1--".replace(" ", "%20"), "%00"])
 async def test_a_strange_id_finds_nothing(thread: str) -> None:
     async with house(Runtime(model=Lines())) as server:
         for method, tail in (("GET", "/messages"), ("DELETE", ""), ("GET", "/events"), ("POST", "/archive")):

@@ -55,12 +55,7 @@ async def test_a_browser_needs_no_key_for_the_page_and_its_files() -> None:
 @pytest.mark.demand("copilotkit.graphiql_browser_introspection_switchable")
 @pytest.mark.parametrize(
     ("target", "headers"),
-    [
-        (PATH, {}),
-        (PATH, {"Accept": "application/json"}),
-        (f"{PATH}?query={AGENTS}", HTML),
-        (f"{PATH}?a=1", HTML),
-    ],
+    [(PATH, {}), (PATH, {"Accept": "application/json"}), (f"{PATH}?query={AGENTS}", HTML), (f"{PATH}?a=1", HTML)],
 )
 async def test_everything_else_there_needs_one(target: str, headers: dict[str, str]) -> None:
     async with home(Runtime(model=Lines()), introspection=True, authenticate=KEYED) as url:
@@ -103,9 +98,7 @@ async def test_where_nobody_may_look_around_there_is_no_page(authenticate: Authe
             assert head.status == 404
 
 
-@pytest.mark.parametrize(
-    "name", ["nothing.js", "index.html", "../page.py", "%2e%2e/page.py", "vendor/../main.js"]
-)
+@pytest.mark.parametrize("name", ["nothing.js", "index.html", "../page.py", "%2e%2e/page.py", "vendor/../main.js"])
 async def test_no_other_file_is_reached(name: str) -> None:
     async with home(Runtime(model=Lines()), introspection=True) as url:
         head, _ = await get(url, f"{PATH}/graphiql/{name}")

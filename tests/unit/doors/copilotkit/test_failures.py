@@ -5,12 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from rightseat import Runtime, errors
-from rightseat.doors.copilotkit.failures import (
-    CODE_STATUS,
-    get_client_code,
-    make_error_details,
-    make_extensions,
-)
+from rightseat.doors.copilotkit.failures import CODE_STATUS, get_client_code, make_error_details, make_extensions
 from rightseat.errors import RightseatError
 from rightseat.runtime.runtime import to_run_failed
 from rightseat.types.events import Event, RunFailed
@@ -76,11 +71,7 @@ def test_a_thing_that_is_named_and_not_there_is_no_wrong_path() -> None:
 def test_a_code_of_somebody_else(fault: errors.Fault, code: str) -> None:
     told = make_error_details(RunFailed("their_code", "Words.", 500, fault))
     original = told["originalError"]
-    assert (told["description"], original["code"], original["originalErrorType"]) == (
-        "Words.",
-        code,
-        "their_code",
-    )
+    assert (told["description"], original["code"], original["originalErrorType"]) == ("Words.", code, "their_code")
     assert original["extensions"]["troubleshootingUrl"] is None
 
 

@@ -41,9 +41,7 @@ from tests.kit.rounds import rounds
 from tests.unit.doors.copilotkit.client import DOCUMENT, GENERIC, WHOLE, body, data, merged, parts
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
-NASTY = st.sampled_from(
-    ["\r\n---\r\n", "\r\n\r\n", "---", '"', "\\", "\u2028", "\x00", "data: x\n\n", "é", "🙂"]
-)
+NASTY = st.sampled_from(["\r\n---\r\n", "\r\n\r\n", "---", '"', "\\", "\u2028", "\x00", "data: x\n\n", "é", "🙂"])
 CHUNKS = st.lists(WORDS | NASTY, max_size=5)
 
 
@@ -89,9 +87,7 @@ def tracks(draw: st.DrawFn) -> list[list[Event]]:
     made: list[list[Event]] = []
     for number in range(draw(st.integers(0, 4))):
         id = f"m{number}"
-        kind = draw(
-            st.sampled_from(["text", "server", "client", "cut", "thought", "state", "step", "ask", "old"])
-        )
+        kind = draw(st.sampled_from(["text", "server", "client", "cut", "thought", "state", "step", "ask", "old"]))
         chunks = draw(CHUNKS)
         start = CallStart(id, f"tool{number}", "p", client=kind == "client")
         args: list[Event] = [start, *(CallArgs(id, chunk) for chunk in chunks)]
@@ -124,11 +120,7 @@ def runs(draw: st.DrawFn) -> list[Event]:
     # As the runtime does it: what is open is ended, then the failure.
     open_ = [e.id for e in events if isinstance(e, TextStart)]
     over = {e.id for e in events if isinstance(e, TextEnd)}
-    return [
-        *events,
-        *(TextEnd(id) for id in open_ if id not in over),
-        RunFailed("upstream_error", "Gone.", 502),
-    ]
+    return [*events, *(TextEnd(id) for id in open_ if id not in over), RunFailed("upstream_error", "Gone.", 502)]
 
 
 def plain(value: Any) -> Any:
@@ -219,12 +211,7 @@ async def test_nothing_grows_with_the_answer() -> None:
     for number in range(200):
         id, call = f"m{number}", f"c{number}"
         said: list[Event] = [TextStart(id), *[TextDelta(id, "x")] * 50, TextEnd(id)]
-        called: list[Event] = [
-            CallStart(call, "t", id),
-            CallArgs(call, "{}"),
-            CallEnd(call),
-            CallResult(call, "1"),
-        ]
+        called: list[Event] = [CallStart(call, "t", id), CallArgs(call, "{}"), CallEnd(call), CallResult(call, "1")]
         for event in (*said, *called):
             telling.add_event(event)
             frames.take_frame()

@@ -38,9 +38,7 @@ def posted(way: str) -> tuple[str, dict[str, Any]]:
         states = [{"agentName": "agent", "state": "{}", "config": '{"limit": 3}'}]
         more = {"extensions": {"openaiAssistantAPI": {"threadId": "x"}}, "agentStates": states}
         session = {"agentName": "agent", "threadId": "t"}
-        asked = body(
-            data(text("hi"), agentSession=session, **more), DOCUMENT if way == "graphql" else GENERIC
-        )
+        asked = body(data(text("hi"), agentSession=session, **more), DOCUMENT if way == "graphql" else GENERIC)
         asked["variables"]["properties"] = PROPERTIES
         return "/copilotkit", asked
     run = given("hi", forwardedProps=PROPERTIES)

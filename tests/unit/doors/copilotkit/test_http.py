@@ -208,9 +208,7 @@ async def test_a_run_that_cannot_begin(document: str, more: Any, code: str, word
 
 
 @pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
-@pytest.mark.parametrize(
-    "more", [{"thread": "x"}, {"runId": 7}, {"messages": [{"id": "1"}]}, {"frontend": {}}]
-)
+@pytest.mark.parametrize("more", [{"thread": "x"}, {"runId": 7}, {"messages": [{"id": "1"}]}, {"frontend": {}}])
 async def test_a_field_that_does_not_fit(more: Any) -> None:
     async with home(runtime()) as url:
         for document in (DOCUMENT, GENERIC):
@@ -321,8 +319,4 @@ async def test_any_document_that_is_valid() -> None:
     async with home(runtime()) as url:
         answer = await ask(url, {"query": document, "variables": {"d": data()}})
     words = {"all": ["Hello", ", ", "world", "!"], "some": ["Hello", ", ", "world", "!"]}
-    assert answer.data["again"] == {
-        "one": [words],
-        "two": [words],
-        "status": {"__typename": "SuccessResponseStatus"},
-    }
+    assert answer.data["again"] == {"one": [words], "two": [words], "status": {"__typename": "SuccessResponseStatus"}}

@@ -60,12 +60,7 @@ async def test_the_first_message_is_not_the_instructions() -> None:
 @pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 async def test_later_instructions_are_nothing_the_assistant_said() -> None:
     """There they are put into its mouth, with a line before them in capital letters."""
-    talk = [
-        text("hi"),
-        text("Hello.", "assistant", "a1"),
-        text("In French.", "system", "s2"),
-        text("bye", id="u2"),
-    ]
+    talk = [text("hi"), text("Hello.", "assistant", "a1"), text("In French.", "system", "s2"), text("bye", id="u2")]
     async with connected("claude-sonnet-4-6") as (upstream, made):
         await said_to(made, *talk)
         sent = upstream.requests[0].json
@@ -130,9 +125,7 @@ async def test_hooks_need_no_key_of_a_cloud() -> None:
 @pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 @pytest.mark.long
 @pytest.mark.io
-async def test_an_mcp_server_that_was_down_is_asked_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_mcp_server_that_was_down_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """There one that failed has no tools for as long as the runtime lives."""
     monkeypatch.setattr(linking, "FIRST_RETRY", 0.01)
     program = tmp_path / "program"

@@ -12,18 +12,7 @@ from rightseat.types.messages import ImageMessagePart
 from rightseat.types.model import Prompt, ToolChoice
 from rightseat.types.tools import Result
 from tests.kit.house import Lines, calls, says
-from tests.unit.doors.copilotkit.client import (
-    DOCUMENT,
-    GENERIC,
-    WHEN,
-    Answer,
-    action,
-    ask,
-    body,
-    data,
-    home,
-    text,
-)
+from tests.unit.doors.copilotkit.client import DOCUMENT, GENERIC, WHEN, Answer, action, ask, body, data, home, text
 
 pytestmark = pytest.mark.io
 
@@ -125,9 +114,7 @@ async def test_forwarded_parameters(document: str) -> None:
     assert isinstance(settings.max_tokens, int)
 
 
-@pytest.mark.demand(
-    "copilotkit.inputs_whole_message_kind", "copilotkit.copilottask_suggestions_textarea_requests"
-)
+@pytest.mark.demand("copilotkit.inputs_whole_message_kind", "copilotkit.copilottask_suggestions_textarea_requests")
 @pytest.mark.parametrize(
     ("given", "choice"),
     [
@@ -135,10 +122,7 @@ async def test_forwarded_parameters(document: str) -> None:
         ({"toolChoice": "auto"}, ToolChoice()),
         ({"toolChoice": "none"}, ToolChoice("none")),
         ({"toolChoice": "required"}, ToolChoice("required")),
-        (
-            {"toolChoice": "function", "toolChoiceFunctionName": "setColor"},
-            ToolChoice("named", "setColor"),
-        ),
+        ({"toolChoice": "function", "toolChoiceFunctionName": "setColor"}, ToolChoice("named", "setColor")),
     ],
 )
 async def test_tool_choice(given: Any, choice: ToolChoice) -> None:
@@ -180,13 +164,9 @@ async def test_context_is_said_once() -> None:
     assert "Page: Cart" in agent.messages[0].text
 
 
-@pytest.mark.demand(
-    "copilotkit.inputs_whole_message_kind", "copilotkit.copilottask_suggestions_textarea_requests"
-)
+@pytest.mark.demand("copilotkit.inputs_whole_message_kind", "copilotkit.copilottask_suggestions_textarea_requests")
 @both_ways
-@pytest.mark.parametrize(
-    "kind", ["Chat", "Task", "TextareaCompletion", "TextareaPopover", "Suggestion", None]
-)
+@pytest.mark.parametrize("kind", ["Chat", "Task", "TextareaCompletion", "TextareaPopover", "Suggestion", None])
 async def test_every_kind_of_request(document: str, kind: str | None) -> None:
     """CopilotTask, suggestions and the textarea ask in their own name, and are answered alike."""
     cloud = {"guardrails": {"inputValidationRules": {"allowList": [], "denyList": ["a"]}}}
@@ -278,9 +258,7 @@ def remove(path: str) -> str:
         ("remove", '{"path":"/x"}', '{"approved":false}', "denied"),
     ],
 )
-async def test_an_answer_to_a_question(
-    document: str, name: str, arguments: str, response: str, told: str
-) -> None:
+async def test_an_answer_to_a_question(document: str, name: str, arguments: str, response: str, told: str) -> None:
     model = Lines(calls((name, arguments)), says("Done."))
     async with home(Runtime(model=model, tools=[greet, remove])) as url:
         first = await ask(url, body(data(), document))
@@ -300,12 +278,7 @@ async def test_an_answer_to_a_question(
         {"name": "LangGraphInterruptEvent", "value": "no json", "response": "x"},
         {"name": "LangGraphInterruptEvent", "value": '{"id": 7}', "response": "x"},
         {"name": "LangGraphInterruptEvent", "value": '{"id": "ask_1"}'},
-        {
-            "name": "CopilotKitLangGraphInterruptEvent",
-            "value": "[]",
-            "response": "x",
-            "messages": [text("m")],
-        },
+        {"name": "CopilotKitLangGraphInterruptEvent", "value": "[]", "response": "x", "messages": [text("m")]},
     ],
 )
 async def test_an_event_that_answers_nothing_of_ours(event: Any) -> None:

@@ -13,15 +13,7 @@ from rightseat.config.settings import AuthSettings
 from rightseat.engine.loop import Assistant
 from rightseat.http.auth import Authenticator
 from rightseat.types.chunks import ModelChunk, TextChunk
-from rightseat.types.events import (
-    Event,
-    RunFinished,
-    StateDelta,
-    StateSnapshot,
-    TextDelta,
-    TextEnd,
-    TextStart,
-)
+from rightseat.types.events import Event, RunFinished, StateDelta, StateSnapshot, TextDelta, TextEnd, TextStart
 from rightseat.types.model import Prompt
 from rightseat.types.turn import Turn
 from tests.kit.client import Client
@@ -96,19 +88,12 @@ async def test_what_was_said_is_loaded_again(document: str) -> None:
 @pytest.mark.demand("copilotkit.after_reload_user_sees")
 async def test_an_answer_that_was_made_anew_is_loaded_alone() -> None:
     system = text("be good", "system", "s1")
-    model = Lines(
-        calls(("add", '{"a":2,"b":3}'), text="Let me see."), says("That is 5."), says("5."), says(".")
-    )
+    model = Lines(calls(("add", '{"a":2,"b":3}'), text="Let me see."), says("That is 5."), says("5."), says("."))
     async with home(Runtime(model=model, tools=[add])) as url:
         await ask(url, body(data(system, text("sum"))))
         again = await ask(url, body(data(system, text("sum"))))
         assert [said.get("content") for said in (await loaded(url))["messages"]] == ["sum", "5."]
-        history = [
-            system,
-            text("sum"),
-            text("5.", "assistant", again.messages[0]["id"]),
-            text("bye", id="u2"),
-        ]
+        history = [system, text("sum"), text("5.", "assistant", again.messages[0]["id"]), text("bye", id="u2")]
         await ask(url, body(data(*history)))
         told = (await loaded(url))["messages"]
     assert [said.get("content") for said in told] == ["sum", "5.", "bye", "."]
@@ -212,11 +197,7 @@ async def test_every_generation_finds_the_same_thread() -> None:
         await played(server, "run", given("more", thread="t1"))
         found = await loaded(server.url)
     assert [thread["id"] for thread in listed["threads"]] == ["t1"]
-    assert (kinds(replayed)[0], kinds(replayed)[-1], text_of(replayed)) == (
-        "RUN_STARTED",
-        "RUN_FINISHED",
-        "Old.",
-    )
+    assert (kinds(replayed)[0], kinds(replayed)[-1], text_of(replayed)) == ("RUN_STARTED", "RUN_FINISHED", "Old.")
     assert [message["content"] for message in found["messages"]] == ["hi", "Old.", "more", "New."]
 
 

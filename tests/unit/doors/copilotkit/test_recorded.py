@@ -57,11 +57,7 @@ TOOLS = [getWeather, failAction, numAction, objAction, voidAction]
 
 def enforced(name: str, *pieces: str) -> list[ModelChunk]:
     """A call whose arguments are shown as they come, as the recordings have them."""
-    return [
-        ToolCallStart(0, name, enforced=True),
-        *(ToolCallArgs(0, piece) for piece in pieces),
-        FinishChunk("calls"),
-    ]
+    return [ToolCallStart(0, name, enforced=True), *(ToolCallArgs(0, piece) for piece in pieces), FinishChunk("calls")]
 
 
 def failing(error: UpstreamError, *words: str) -> Script:
@@ -163,9 +159,7 @@ async def test_agents_are_not_forgotten_after_one_was_chosen() -> None:
         before = await ask(url, question)
         await ask(url, body(data(agentSession={"agentName": "default"})))
         after = await ask(url, question)
-    assert (
-        before.data == after.data == {"availableAgents": {"agents": [{"name": "default"}, {"name": "other"}]}}
-    )
+    assert before.data == after.data == {"availableAgents": {"agents": [{"name": "default"}, {"name": "other"}]}}
 
 
 async def nobody(turn: object) -> AsyncIterator[Any]:

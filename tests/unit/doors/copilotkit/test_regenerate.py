@@ -211,9 +211,7 @@ async def test_an_answer_or_a_result_goes_on_although_the_talk_is_not_posted(sto
         return f"Hello {ctx.ask('Who?')}"
 
     tools = [{"name": "locate", "description": "", "parameters": {"type": "object"}}]
-    lines = Lines(
-        calls(("greet", "{}"), text="Ask."), says("Bye."), calls(("locate", "{}"), text="Wait."), says("So.")
-    )
+    lines = Lines(calls(("greet", "{}"), text="Ask."), says("Bye."), calls(("locate", "{}"), text="Wait."), says("So."))
     async with house(Runtime(model=lines, tools=[greet], store=store)) as server:
         page = Page(server)
         asked = await page.say("hi", protocolVersion="1.0")

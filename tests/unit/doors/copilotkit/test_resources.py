@@ -99,9 +99,7 @@ async def test_all_threads_of_an_owner_are_deleted_and_no_other() -> None:
         for key, thread in (("ada", "a1"), ("ada", "a2"), ("bob", "b1")):
             async with Client(server.url) as client:
                 body = given("hi", thread=thread)
-                await client.post(
-                    "/copilotkit/agent/default/run", body, {"Authorization": f"Bearer {key}-key"}
-                )
+                await client.post("/copilotkit/agent/default/run", body, {"Authorization": f"Bearer {key}-key"})
                 await client.head()
                 assert [frame async for frame in client.frames()]
         async with Client(server.url) as client:

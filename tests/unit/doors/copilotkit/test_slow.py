@@ -12,18 +12,7 @@ from rightseat.types.model import Prompt
 from tests.kit.client import Client
 from tests.kit.house import Lines, says
 from tests.kit.patience import STUCK
-from tests.unit.doors.copilotkit.client import (
-    ACCEPT,
-    DOCUMENT,
-    GENERIC,
-    PATH,
-    WHOLE,
-    ask,
-    body,
-    data,
-    home,
-    read,
-)
+from tests.unit.doors.copilotkit.client import ACCEPT, DOCUMENT, GENERIC, PATH, WHOLE, ask, body, data, home, read
 
 pytestmark = pytest.mark.io
 

@@ -88,11 +88,7 @@ def test_what_stands_is_what_the_page_shows(steps: list[tuple[str, int, str, boo
         left = visible_branch(list(enumerate(page.log, 1)))
         assert [(one["id"], one.get("content", "")) for one in build_messages(left)] == page.seen()
         # What is left is whole runs, one after the other.
-        frame = [
-            isinstance(entry, RunStarted)
-            for entry in left
-            if isinstance(entry, RunStarted) or is_run_end(entry)
-        ]
+        frame = [isinstance(entry, RunStarted) for entry in left if isinstance(entry, RunStarted) or is_run_end(entry)]
         assert frame == [True, False] * (len(frame) // 2)
 
 
@@ -110,9 +106,7 @@ def test_a_question_of_a_run_that_was_cut_off_is_asked_no_more() -> None:
     page.run("tq", False)
     page.back(0, "again")
     page.run("t", False)
-    assert not [
-        entry for entry in visible_branch(list(enumerate(page.log, 1))) if isinstance(entry, Interrupt)
-    ]
+    assert not [entry for entry in visible_branch(list(enumerate(page.log, 1))) if isinstance(entry, Interrupt)]
 
 
 def test_an_agent_may_name_its_messages_alike_in_every_run() -> None:

@@ -34,9 +34,7 @@ async def careful(tmp_path: Path) -> AsyncIterator[Place]:
 class Person:
     """Answers what the client asks, and keeps it."""
 
-    def __init__(
-        self, *answers: tuple[Literal["accept", "decline", "cancel"], dict[str, Any] | None]
-    ) -> None:
+    def __init__(self, *answers: tuple[Literal["accept", "decline", "cancel"], dict[str, Any] | None]) -> None:
         self.answers = list(answers)
         self.asked: list[str] = []
 
@@ -101,10 +99,7 @@ async def test_what_an_assistants_tools_gave_is_not_its_answer(mode: str) -> Non
 
     for tool in (lookup, broken):
         model = Lines(calls((tool.__name__, "{}")), says("Three rows."))
-        async with (
-            house(Runtime(model=model, tools=[tool])) as home,
-            Client(f"{home.url}/mcp", mode=mode) as client,
-        ):
+        async with house(Runtime(model=model, tools=[tool])) as home, Client(f"{home.url}/mcp", mode=mode) as client:
             result = await client.call_tool("ask_default", {"request": "how many?"})
         assert said(result) == "Three rows."
         assert (result.is_error, result.structured_content) == (False, None)

@@ -15,11 +15,7 @@ def test_a_field_that_no_form_has_is_left_out_unless_it_must_be_there() -> None:
     schema = {"type": "object", "properties": fields, "required": ["approved", "tags", "gone"]}
     assert make_form_schema(Interrupt("ask_1", "confirm", "Approve?", schema)) == {
         "type": "object",
-        "properties": {
-            "approved": {"type": "boolean"},
-            "reason": {"type": "string"},
-            "tags": {"type": "string"},
-        },
+        "properties": {"approved": {"type": "boolean"}, "reason": {"type": "string"}, "tags": {"type": "string"}},
         "required": ["approved", "tags"],
     }
 

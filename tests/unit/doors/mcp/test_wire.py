@@ -78,9 +78,7 @@ async def test_an_unknown_version_gets_our_newest(home: House) -> None:
 
 
 @pytest.mark.demand("agents.real_mcp_servers_stdio")
-@pytest.mark.parametrize(
-    "method", ["tools/list", "resources/list", "prompts/list", "resources/templates/list"]
-)
+@pytest.mark.parametrize("method", ["tools/list", "resources/list", "prompts/list", "resources/templates/list"])
 @pytest.mark.parametrize("version", ["2025-03-26", "2025-11-25", "2026-07-28"])
 async def test_every_list_fits_its_versions_schema(home: House, method: str, version: str) -> None:
     body, headers = modern(method)
@@ -163,9 +161,7 @@ async def test_there_is_no_stream_and_no_session_to_end(home: House, method: str
         ({"Mcp-Name": "=?base64?!!?="}, -32020, 400),
     ],
 )
-async def test_headers_must_say_what_the_body_says(
-    home: House, change: dict[str, str], code: int, status: int
-) -> None:
+async def test_headers_must_say_what_the_body_says(home: House, change: dict[str, str], code: int, status: int) -> None:
     body, headers = modern("tools/call", name="ask_default", arguments={"request": "hi"})
     found, _, answer = await post(home.url, body, {**headers, **change})
     assert answer is not None

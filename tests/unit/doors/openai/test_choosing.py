@@ -148,12 +148,7 @@ async def test_what_an_answer_cost_stands_beside_its_tokens() -> None:
         await client.post("/v1/chat/completions", {"messages": HI})
         await client.head()
         usage = (await client.json())["usage"]
-        assert usage == {
-            "prompt_tokens": 1000,
-            "completion_tokens": 500,
-            "total_tokens": 1500,
-            "cost": 0.004,
-        }
+        assert usage == {"prompt_tokens": 1000, "completion_tokens": 500, "total_tokens": 1500, "cost": 0.004}
         await client.get("/metrics")
         await client.head()
         assert 'rightseat_cost_total{model="m"} 0.008' in (await client.body()).decode()

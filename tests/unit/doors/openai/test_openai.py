@@ -193,14 +193,7 @@ async def test_several_models_have_names() -> None:
         two = [Assistant("one", Lines(says("1"))), Assistant("two", Lines(says("2")))]
         return Runtime(assistants=two, aliases={"openai:gpt-2": "two", "gpt-2": "two"})
 
-    for name, text in {
-        None: "1",
-        "default": "1",
-        "one": "1",
-        "two": "2",
-        "openai:gpt-2": "2",
-        "gpt-2": "2",
-    }.items():
+    for name, text in {None: "1", "default": "1", "one": "1", "two": "2", "openai:gpt-2": "2", "gpt-2": "2"}.items():
         _, body = await chat(runtime(), model=name)
         assert body["choices"][0]["message"]["content"] == text
     status, body = await chat(runtime(), model="gpt-9")
@@ -242,19 +235,13 @@ async def test_several_prompts() -> None:
 
 
 @pytest.mark.demand("openai.post_v1_completions")
-@pytest.mark.parametrize(
-    "odd", [{"echo": True}, {"suffix": "x"}, {"best_of": 3}, {"prompt": [1, 2]}, {"prompt": []}]
-)
+@pytest.mark.parametrize("odd", [{"echo": True}, {"suffix": "x"}, {"best_of": 3}, {"prompt": [1, 2]}, {"prompt": []}])
 async def test_what_the_older_form_cannot_have_is_said(odd: dict[str, Any]) -> None:
     status, _ = await post(Runtime(model=Lines()), {"prompt": "a", **odd}, "/v1/completions")
     assert status == 400
 
 
-VECTORS = {
-    "object": "list",
-    "data": [{"object": "embedding", "index": 0, "embedding": [0.5, 1]}],
-    "model": "m",
-}
+VECTORS = {"object": "list", "data": [{"object": "embedding", "index": 0, "embedding": [0.5, 1]}], "model": "m"}
 
 
 @pytest.mark.demand("openai.post_v1_embeddings_goes")

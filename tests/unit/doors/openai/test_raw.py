@@ -48,14 +48,7 @@ async def complete(model: Lines, **body: Any) -> tuple[int, Any]:
 async def test_the_prompt_goes_as_it_is_without_system_or_template() -> None:
     model = Going([TextChunk("b"), UsageChunk(Usage(3, 1)), FinishChunk("length")])
     status, body = await complete(
-        model,
-        prompt="a",
-        max_tokens=1,
-        temperature=0,
-        seed=7,
-        stop=["\n"],
-        grammar='root ::= "b"',
-        user="me",
+        model, prompt="a", max_tokens=1, temperature=0, seed=7, stop=["\n"], grammar='root ::= "b"', user="me"
     )
     assert status == 200
     [prompt] = model.asked
@@ -158,8 +151,7 @@ async def test_a_chat_model_still_takes_it_as_a_message() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "param"),
-    [({"grammar": "x"}, "grammar"), ({"echo": True}, "echo"), ({"prompt": [1, 2]}, "prompt")],
+    ("more", "param"), [({"grammar": "x"}, "grammar"), ({"echo": True}, "echo"), ({"prompt": [1, 2]}, "prompt")]
 )
 async def test_what_a_chat_model_does_not_take(more: dict[str, Any], param: str) -> None:
     status, told = await complete(Lines(), **{"prompt": "a"} | more)

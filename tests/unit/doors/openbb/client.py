@@ -158,9 +158,7 @@ class Chat:
         return await self.send(kept)
 
     async def send(self, more: dict[str, Any]) -> Answer:
-        answer = await post(
-            self.url, {"messages": self.messages, **more}, self.path, self.headers, old=self.old
-        )
+        answer = await post(self.url, {"messages": self.messages, **more}, self.path, self.headers, old=self.old)
         if answer.frames and answer.text:
             self.messages.append({"role": "ai", "content": answer.text})
         return answer
@@ -196,13 +194,7 @@ LISTED = [
     {"uuid": RATIOS, "name": "Ratios", "description": "Key ratios", "metadata": None},
 ]
 SYMBOL = {"name": "symbol", "type": "ticker", "description": "Ticker", "current_value": "AAPL"}
-BARS = {
-    "name": "interval",
-    "type": "text",
-    "description": "Bars",
-    "default_value": "1d",
-    "options": ["1d", "1w"],
-}
+BARS = {"name": "interval", "type": "text", "description": "Bars", "default_value": "1d", "options": ["1d", "1w"]}
 PERIOD = {
     "name": "period",
     "type": "endpoint",

@@ -23,10 +23,7 @@ def made(kind: Any, content: Any, name: str = "Prices") -> dict[str, Any]:
         {"rows": ROWS},
         {"data": ROWS},
         {"columns": ["day", "close", "open"], "rows": [["Mo", 1, 2], ["Tu", 3, 4]]},
-        {
-            "columns": [{"name": "day"}, {"name": "close"}, {"name": "open"}],
-            "data": [["Mo", 1, 2], ["Tu", 3, 4]],
-        },
+        {"columns": [{"name": "day"}, {"name": "close"}, {"name": "open"}], "data": [["Mo", 1, 2], ["Tu", 3, 4]]},
     ],
 )
 def test_tables(content: Any) -> None:
@@ -65,9 +62,7 @@ def test_charts_as_echarts_options() -> None:
         {"type": "line", "name": "close", "data": [1, 3]},
         {"type": "line", "name": "open", "data": [2, {"value": 4}]},
     ]
-    found = made(
-        "chart", {"xAxis": {"type": "category", "name": "day", "data": ["Mo", "Tu"]}, "series": series}
-    )
+    found = made("chart", {"xAxis": {"type": "category", "name": "day", "data": ["Mo", "Tu"]}, "series": series})
     assert found["content"] == ROWS
     assert found["chart_params"] == {"chartType": "line", "xKey": "day", "yKey": ["close", "open"]}
     points = made("chart", {"series": {"type": "scatter", "data": [[1, 2], [3, 4]]}})
@@ -80,13 +75,7 @@ def test_charts_as_echarts_options() -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [
-        {"series": [{"type": "radar", "data": [1]}]},
-        {"series": []},
-        {},
-        "x",
-        {"rows": ROWS, "chart": {"type": "line"}},
-    ],
+    [{"series": [{"type": "radar", "data": [1]}]}, {"series": []}, {}, "x", {"rows": ROWS, "chart": {"type": "line"}}],
 )
 def test_a_chart_that_the_client_cannot_draw_is_shown_all_the_same(content: Any) -> None:
     found = made("chart", content)

@@ -27,9 +27,4 @@ def test_data_that_shares_more_words_than_any_widget(question: str, added: str, 
 
 
 def test_what_counts_as_a_word() -> None:
-    assert extract_words("What is the EPS of NVDA on 2024-10-15, in Q4?") == {
-        "eps",
-        "nvda",
-        "2024-10-15",
-        "q4",
-    }
+    assert extract_words("What is the EPS of NVDA on 2024-10-15, in Q4?") == {"eps", "nvda", "2024-10-15", "q4"}

@@ -102,12 +102,9 @@ async def test_keys_are_the_headers_of_the_dialog(path: str) -> None:
 
 
 @pytest.mark.demand("openbb.cors_clients_real_origins")
+@pytest.mark.parametrize("path", ["/agents.json", "/copilots.json", "/v1/query", "/v1/query/default", "/v1/feedback"])
 @pytest.mark.parametrize(
-    "path", ["/agents.json", "/copilots.json", "/v1/query", "/v1/query/default", "/v1/feedback"]
-)
-@pytest.mark.parametrize(
-    "origin",
-    [PAGE, "https://pro.openbb.dev", "http://localhost:1420", "http://localhost:5050", "http://localhost"],
+    "origin", [PAGE, "https://pro.openbb.dev", "http://localhost:1420", "http://localhost:5050", "http://localhost"]
 )
 async def test_a_preflight_of_the_clients_pages(path: str, origin: str) -> None:
     headers = {
@@ -154,13 +151,7 @@ async def test_the_chats_id_is_the_conversations_and_is_given_back() -> None:
     assert "x-trace-id" not in strange.head.headers
 
 
-VOTE = {
-    "vote": "thumbs_up",
-    "tags": ["clear"],
-    "user_comment": "good\nline",
-    "ai_response": "a",
-    "user_prompt": "b",
-}
+VOTE = {"vote": "thumbs_up", "tags": ["clear"], "user_comment": "good\nline", "ai_response": "a", "user_prompt": "b"}
 
 
 @pytest.mark.demand("openbb.v1_query_streams_sse")

@@ -15,12 +15,7 @@ pytestmark = pytest.mark.io
 __all__ = ["bench"]
 
 CALL = {"function": "get_widget_data", "input_arguments": {"widget_uuid": PRICE}}
-SOURCE = {
-    "widget_uuid": PRICE,
-    "origin": "OpenBB API",
-    "id": "historical_price",
-    "input_args": {"symbol": "A"},
-}
+SOURCE = {"widget_uuid": PRICE, "origin": "OpenBB API", "id": "historical_price", "input_args": {"symbol": "A"}}
 ASKED = {"function": "get_widget_data", "input_arguments": {"data_sources": [SOURCE]}}
 DUE = {"id": f"call_{'0' * 24}_1", "name": "price", "arguments": {"symbol": "A"}}
 LATER = {"id": "c2", "name": "ratios", "arguments": {}}
@@ -29,36 +24,24 @@ SKILL = {"slug": "s", "description": "d", "contentMarkdown": "m"}
 OLD: dict[str, Any] = {
     "messages": [
         {"role": "human", "content": "look"},
-        {
-            "role": "ai",
-            "content": json.dumps({**CALL, "copilot_function_call_arguments": {"rightseat": STATE}}),
-        },
+        {"role": "ai", "content": json.dumps({**CALL, "copilot_function_call_arguments": {"rightseat": STATE}})},
         {"role": "tool", "function": "get_widget_data", "content": "", "data": {"content": "[1]"}},
     ],
-    "context": [
-        {"uuid": PRICE, "name": "n", "description": "d", "data": {"content": [1]}, "metadata": {"a": 1}}
-    ],
+    "context": [{"uuid": PRICE, "name": "n", "description": "d", "data": {"content": [1]}, "metadata": {"a": 1}}],
     "widgets": LISTED,
 }
 TODAY: dict[str, Any] = {
     "messages": [
         {"role": "human", "content": "look"},
         {"role": "ai", "content": ASKED},
-        {
-            "role": "tool",
-            **ASKED,
-            "data": [item("x", data_type="object")],
-            "extra_state": {"rightseat": STATE},
-        },
+        {"role": "tool", **ASKED, "data": [item("x", data_type="object")], "extra_state": {"rightseat": STATE}},
         {"role": "human", "content": "add"},
     ],
     "context": [{"name": "n", "data": {"items": [{"content": "a,b", "data_format": {"data_type": "csv"}}]}}],
     "widgets": WIDGETS,
     "tools": [SEARCH],
     "timezone": "UTC",
-    "workspace_state": {
-        "current_dashboard_info": {"name": "d", "tabs": [{"tab_id": "t", "widgets": [{"name": "w"}]}]}
-    },
+    "workspace_state": {"current_dashboard_info": {"name": "d", "tabs": [{"tab_id": "t", "widgets": [{"name": "w"}]}]}},
     "selected_skills": [SKILL],
     "skills_catalog": [SKILL],
 }

@@ -18,12 +18,7 @@ HUMAN = {"role": "human", "content": "price?"}
 CALL = {"function": "get_widget_data", "input_arguments": {"widget_uuid": PRICE}}
 BOTH = {
     "data_sources": [
-        {
-            "widget_uuid": PRICE,
-            "origin": "OpenBB API",
-            "id": "historical_price",
-            "input_args": {"symbol": "A"},
-        },
+        {"widget_uuid": PRICE, "origin": "OpenBB API", "id": "historical_price", "input_args": {"symbol": "A"}},
         {"widget_uuid": RATIOS, "origin": "OpenBB API", "id": "ratios", "input_args": {}},
     ]
 }
@@ -125,16 +120,9 @@ async def test_fewer_results_than_calls() -> None:
 async def test_an_mcp_tools_result() -> None:
     given = {"server_id": "srv-1", "tool_name": "Docs_search", "parameters": {"query": "q"}}
     call = {"function": "execute_agent_tool", "input_arguments": given}
-    result = {
-        "role": "tool",
-        "function": "execute_agent_tool",
-        "input_arguments": given,
-        "data": [item('["found"]')],
-    }
+    result = {"role": "tool", "function": "execute_agent_tool", "input_arguments": given, "data": [item('["found"]')]}
     prompt = await asked({"messages": [HUMAN, ai(call), result], "tools": [SEARCH]})
-    assert [(one.name, one.arguments) for one in prompt.messages[1].calls] == [
-        ("docs_search", '{"query":"q"}')
-    ]
+    assert [(one.name, one.arguments) for one in prompt.messages[1].calls] == [("docs_search", '{"query":"q"}')]
     assert prompt.messages[2].text == '["found"]'
     async with house(Runtime(model=Lines(says("ok")))) as server:
         answer = await post(server.url, {"messages": [HUMAN, ai(call), result], "tools": [SEARCH]})
@@ -144,11 +132,7 @@ async def test_an_mcp_tools_result() -> None:
 
 @pytest.mark.demand("openbb.text_status_updates_server")
 async def test_citations_that_came_with_the_data_are_passed_on() -> None:
-    own = {
-        "id": RATIOS,
-        "source_info": {"type": "web", "name": "Filing", "metadata": {}},
-        "details": [{"Page": 3}],
-    }
+    own = {"id": RATIOS, "source_info": {"type": "web", "name": "Filing", "metadata": {}}, "details": [{"Page": 3}]}
     data = {"items": [{"content": "x"}], "extra_citations": [own, "junk", {"source_info": 5}]}
     async with house(Runtime(model=Lines(says("ok")))) as server:
         body = {"messages": [HUMAN, ai(CALL), tool(data=[data], extra_state={"a": 1})], "widgets": WIDGETS}
@@ -165,9 +149,7 @@ async def test_only_what_the_assistant_wrote_may_be_a_call() -> None:
 
 
 @pytest.mark.demand("openbb.empty_messages_422_messages")
-@pytest.mark.parametrize(
-    "content", ["null", "[1]", "2", '{"a": 1}', '{"function": 1}', '"', "{", '{"function": "x"}']
-)
+@pytest.mark.parametrize("content", ["null", "[1]", "2", '{"a": 1}', '{"function": 1}', '"', "{", '{"function": "x"}'])
 async def test_text_that_is_nearly_a_call_is_text(content: str) -> None:
     prompt = await asked({"messages": [HUMAN, ai(content), HUMAN]})
     assert plain(prompt)[1] == ("assistant", content)
@@ -220,23 +202,13 @@ async def test_context_reaches_the_model_with_all_that_is_said_of_it(data: Any) 
     prompt = await asked({"messages": [HUMAN], "context": [{**CONTEXT, "data": data}]})
     [(role, said), question] = plain(prompt)
     assert (role, question) == ("system", ("user", "price?"))
-    for fact in (
-        "Analyst Estimates",
-        "Estimates for a ticker",
-        "AAPL",
-        "quarter",
-        "FMP",
-        "2024-10-15",
-        "233.85",
-    ):
+    for fact in ("Analyst Estimates", "Estimates for a ticker", "AAPL", "quarter", "FMP", "2024-10-15", "233.85"):
         assert fact in said
 
 
 @pytest.mark.demand("openbb.tolerant_reader_both_eras")
 async def test_context_as_text_and_without_anything() -> None:
-    assert (
-        "The rate is 7 %." in plain(await asked({"messages": [HUMAN], "context": "The rate is 7 %."}))[0][1]
-    )
+    assert "The rate is 7 %." in plain(await asked({"messages": [HUMAN], "context": "The rate is 7 %."}))[0][1]
     nothings: list[Any] = [None, "", [], {}, [None], 7]
     for nothing in nothings:
         assert plain(await asked({"messages": [HUMAN], "context": nothing})) == [("user", "price?")]
@@ -256,21 +228,10 @@ LOOSE: list[dict[str, Any]] = [
     {"workspace_options": {"a": True}},
     {"workspace_options": None},
     {"timezone": None, "widgets": None, "tools": None, "urls": None},
-    {
-        "timezone": 5,
-        "widgets": 7,
-        "tools": "x",
-        "urls": "y",
-        "selected_skills": [1, {}],
-        "workspace_state": [],
-    },
+    {"timezone": 5, "widgets": 7, "tools": "x", "urls": "y", "selected_skills": [1, {}], "workspace_state": []},
     {"widgets": {"primary": None, "secondary": [None, {}, {"name": "x"}], "more": 1}},
     {"widgets": [None, {}, {"uuid": 5}]},
-    {
-        "widgets": {
-            "primary": [{"origin": "o", "widget_id": "w", "params": [{"name": "a", "type": "form"}] * 2}]
-        }
-    },
+    {"widgets": {"primary": [{"origin": "o", "widget_id": "w", "params": [{"name": "a", "type": "form"}] * 2}]}},
     {"tools": [{"name": "x", "input_schema": {"type": "nonsense"}}, {}, {"name": "y", "input_schema": None}]},
     {"api_keys": {"openai_api_key": "sk-1"}, "model": "x", "unknown": {"deep": [1]}, "use_docs": True},
     {"skills_catalog": [{"slug": "a"}, {}, None], "semantic_views": [], "force_web_search": False},

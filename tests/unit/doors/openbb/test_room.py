@@ -71,12 +71,7 @@ async def test_all_data_of_a_long_chat_fits_the_models_context() -> None:
     trip = [HUMAN, ai(CALL), tool(data=[item(text)]), ai("Fine.")]
     skill = {"slug": "s", "contentMarkdown": "word " * 3000}
     context = [{**CONTEXT, "data": {"content": text}}] * 3
-    body = {
-        "messages": [*trip * 4, *trip[:3]],
-        "widgets": WIDGETS,
-        "selected_skills": [skill],
-        "context": context,
-    }
+    body = {"messages": [*trip * 4, *trip[:3]], "widgets": WIDGETS, "selected_skills": [skill], "context": context}
     prompt = await asked(body, context=4096)
     assert sum(estimate_tokens(message.text) for message in prompt.messages) < 3072
     assert "row 0" in prompt.messages[-1].text

@@ -74,10 +74,7 @@ async def test_several_widgets_go_in_one_call_and_each_result_finds_its_own() ->
         failed = {"error_type": "gateway_error", "content": "HTTP 422"}
         answer = await chat.give(answer.call, item("prices"), failed)
     assert answer.text == "Both."
-    assert results(model.asked[1]) == [
-        "prices",
-        '{"error":{"code":"gateway_error","message":"HTTP 422"}}',
-    ]
+    assert results(model.asked[1]) == ["prices", '{"error":{"code":"gateway_error","message":"HTTP 422"}}']
     # What failed was not used.
     assert len(answer.of("copilotCitationCollection")[0]["citations"]) == 1
 
@@ -218,21 +215,14 @@ async def test_an_image_is_shown_to_a_model_that_takes_images(kind: type[Lines])
         await chat.give(answer.call, item(picture, data_type="png", filename="chart.png"))
     [told] = results(model.asked[1])
     assert "image chart.png: PNG, 640 × 480 pixels" in told
-    shown = [
-        part.url for m in model.asked[1].messages for part in m.parts if isinstance(part, ImageMessagePart)
-    ]
+    shown = [part.url for m in model.asked[1].messages for part in m.parts if isinstance(part, ImageMessagePart)]
     assert shown == ([f"data:image/png;base64,{picture}"] if kind is Seeing else [])
     assert ("does not take images" in told) is (kind is Lines)
 
 
 @pytest.mark.demand("openbb.extra_state_carries_continuation")
 async def test_what_the_client_forgets_comes_back_with_the_call() -> None:
-    skill = {
-        "slug": "brief",
-        "description": "d",
-        "contentMarkdown": "Answer in one line.",
-        "source": "forced_slash",
-    }
+    skill = {"slug": "brief", "description": "d", "contentMarkdown": "Answer in one line.", "source": "forced_slash"}
     model = Lines(calls(PRICES), calls(("ratios", "{}")), says("Done."))
     async with house(Runtime(model=model)) as server:
         chat = Chat(server.url, widgets=WIDGETS, timezone="Asia/Tokyo", selected_skills=[skill])
@@ -363,10 +353,7 @@ async def test_a_turn_cannot_go_to_the_client_for_ever() -> None:
             if answer.call is None:
                 break
             told = {name: answer.call[name] for name in ("function", "input_arguments")}
-            messages += [
-                {"role": "ai", "content": json.dumps(told)},
-                {"role": "tool", **told, "data": [item("x")]},
-            ]
+            messages += [{"role": "ai", "content": json.dumps(told)}, {"role": "tool", **told, "data": [item("x")]}]
     assert answer.call is None
     assert [bool(prompt.tools) for prompt in model.asked[:17]] == [True] * 16 + [False]
 

@@ -27,36 +27,16 @@ PARAMS: list[tuple[dict[str, Any], Any, dict[str, Any]]] = [
         "2024-01-01",
         {"type": "string", "description": "(a date, YYYY-MM-DD)", "default": "2024-01-01"},
     ),
-    (
-        {"type": "text", "options": ["1d", "1w"]},
-        "1m",
-        {"type": "string", "enum": ["1d", "1w", "1m"], "default": "1m"},
-    ),
-    (
-        {"type": "text", "options": [{"label": "Day", "value": "1d"}]},
-        None,
-        {"type": "string", "enum": ["1d"]},
-    ),
+    ({"type": "text", "options": ["1d", "1w"]}, "1m", {"type": "string", "enum": ["1d", "1w", "1m"], "default": "1m"}),
+    ({"type": "text", "options": [{"label": "Day", "value": "1d"}]}, None, {"type": "string", "enum": ["1d"]}),
     ({"type": "text", "options": [1, "a"]}, None, {"enum": [1, "a"]}),
     ({"type": "endpoint", "options": ["a"], "get_options": True}, "b", {"type": "string", "default": "b"}),
-    (
-        {"type": "text", "multi_select": True},
-        "a",
-        {"type": "array", "items": {"type": "string"}, "default": ["a"]},
-    ),
-    (
-        {"type": "text", "multi_select": True},
-        ["a"],
-        {"type": "array", "items": {"type": "string"}, "default": ["a"]},
-    ),
+    ({"type": "text", "multi_select": True}, "a", {"type": "array", "items": {"type": "string"}, "default": ["a"]}),
+    ({"type": "text", "multi_select": True}, ["a"], {"type": "array", "items": {"type": "string"}, "default": ["a"]}),
     (
         {"type": "text", "multi_select": True, "options": ["a", "b", "c,d"]},
         "b, a",
-        {
-            "type": "array",
-            "items": {"type": "string", "enum": ["a", "b", "c,d"]},
-            "default": ["b", "a"],
-        },
+        {"type": "array", "items": {"type": "string", "enum": ["a", "b", "c,d"]}, "default": ["b", "a"]},
     ),
     (
         {"type": "text", "multi_select": True, "options": ["a", "c,d"]},
@@ -82,10 +62,7 @@ def test_a_tool_says_what_the_widget_shows() -> None:
     for fact in ("Price", "Prices of a share", "FMP", "date, close"):
         assert fact in about
     assert "1763160000000" not in about, "what changes with every look spoils a prompt that is kept"
-    assert (
-        "AAPL"
-        in collect_tools(OpenBBQuery(messages=[], widgets=LISTED))["historical_stock_price"].spec.description
-    )
+    assert "AAPL" in collect_tools(OpenBBQuery(messages=[], widgets=LISTED))["historical_stock_price"].spec.description
 
 
 @pytest.mark.demand("openbb.widgets_become_client_tools")
@@ -98,9 +75,7 @@ def test_a_value_is_the_present_one_else_the_first_that_is_set() -> None:
         {"name": "e", "type": "integer", "current_value": "5"},
     ]
     widget = {"origin": "o", "widget_id": "w", "name": "W", "params": params}
-    source = collect_tools(OpenBBQuery(messages=[], widgets={"primary": [widget]}))["w"].to_client_arguments(
-        {}
-    )
+    source = collect_tools(OpenBBQuery(messages=[], widgets={"primary": [widget]}))["w"].to_client_arguments({})
     assert source["input_args"] == {"a": "now", "b": "d", "c": "ran", "e": "5"}
 
 

@@ -19,10 +19,7 @@ class Served:
     """Gives `answers[path]`, else `ok`. `requests` holds each head and what came after it."""
 
     def __init__(
-        self,
-        host: str = "127.0.0.1",
-        answers: dict[str, bytes] | None = None,
-        tls: ssl.SSLContext | None = None,
+        self, host: str = "127.0.0.1", answers: dict[str, bytes] | None = None, tls: ssl.SSLContext | None = None
     ) -> None:
         self.host = host
         self.answers = answers or {}
@@ -63,12 +60,7 @@ class Served:
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
             length = next(
-                (
-                    line.split(":")[1]
-                    for line in head.split("\r\n")
-                    if line.lower().startswith("content-length")
-                ),
-                "0",
+                (line.split(":")[1] for line in head.split("\r\n") if line.lower().startswith("content-length")), "0"
             )
             body = (await reader.readexactly(int(length))).decode()
             self.requests.append(head + body)

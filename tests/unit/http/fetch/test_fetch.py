@@ -14,13 +14,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from rightseat.errors import (
-    AddressRefused,
-    CallerError,
-    UpstreamGarbled,
-    UpstreamRefused,
-    UpstreamTimeout,
-)
+from rightseat.errors import AddressRefused, CallerError, UpstreamGarbled, UpstreamRefused, UpstreamTimeout
 from rightseat.http.fetch import AddressRules, OutboundClient
 from rightseat.http.fetch.exchange import FetchSession
 from rightseat.http.fetch.target import Target, parse_target
@@ -49,9 +43,7 @@ def names(*answers: list[str]) -> tuple[Resolve, list[str]]:
 
 
 async def test_an_answer_comes_with_its_type_and_name() -> None:
-    made = answer(
-        b"a,b", "Content-Type: text/csv; charset=utf-8", 'Content-Disposition: x; filename="r/t.csv"'
-    )
+    made = answer(b"a,b", "Content-Type: text/csv; charset=utf-8", 'Content-Disposition: x; filename="r/t.csv"')
     async with Served(OUTSIDE, {"/x?q=%2B": made}) as served, OutboundClient(RULES) as outbound:
         found = await outbound.fetch(f"{served.url}/x?q=%2B", headers={"X-Api-Key": "k"})
         assert (found.status, found.data, found.content_type) == (200, b"a,b", "text/csv; charset=utf-8")
@@ -122,13 +114,7 @@ async def test_the_sink_can_be_reached_when_it_is_allowed() -> None:
 async def test_a_name_that_leads_inside_is_refused() -> None:
     async with Sink() as sink:
         port = sink.url.rpartition(":")[2]
-        for found in (
-            ["127.0.0.1"],
-            ["8.8.8.8", "127.0.0.1"],
-            ["::ffff:127.0.0.1"],
-            ["fe80::1%lo"],
-            ["rubbish"],
-        ):
+        for found in (["127.0.0.1"], ["8.8.8.8", "127.0.0.1"], ["::ffff:127.0.0.1"], ["fe80::1%lo"], ["rubbish"]):
             resolve, asked = names(found)
             async with OutboundClient(resolve=resolve) as outbound:
                 with pytest.raises(AddressRefused, match="does not lead to a public address"):
@@ -174,9 +160,7 @@ async def test_no_socket_is_made_for_a_refused_address_whatever_led_there() -> N
         sink.assert_untouched()
 
 
-@pytest.mark.parametrize(
-    "where", ["http://127.0.0.1:{port}/", "//127.0.0.1:{port}/", "http://localhost:{port}/x"]
-)
+@pytest.mark.parametrize("where", ["http://127.0.0.1:{port}/", "//127.0.0.1:{port}/", "http://localhost:{port}/x"])
 @pytest.mark.parametrize("status", ["301 x", "302 x", "303 x", "307 x", "308 x"])
 async def test_a_redirect_inside_is_not_followed(where: str, status: str) -> None:
     async with Served(OUTSIDE) as served, Sink() as sink, OutboundClient(RULES) as outbound:
@@ -265,10 +249,7 @@ async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.Monke
 
 
 async def test_cookies_are_not_kept() -> None:
-    async with (
-        Served(OUTSIDE, {"/": answer(b"", "Set-Cookie: a=b; Path=/")}) as served,
-        OutboundClient(RULES) as out,
-    ):
+    async with Served(OUTSIDE, {"/": answer(b"", "Set-Cookie: a=b; Path=/")}) as served, OutboundClient(RULES) as out:
         await out.fetch(served.url)
         await out.fetch(served.url)
         assert "a=b" not in served.requests[1]
@@ -306,9 +287,7 @@ def unsigned(tmp_path: Path) -> ssl.SSLContext:
     now = datetime.now(UTC)
     made = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, now + DAY)
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(OUTSIDE))]), critical=False
-        )
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(OUTSIDE))]), critical=False)
         .sign(key, hashes.SHA256())
     )
     encoding = serialization.Encoding.PEM

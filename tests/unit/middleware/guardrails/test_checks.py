@@ -21,13 +21,7 @@ from rightseat.middleware.guardrails import (
     TextRules,
     WordList,
 )
-from rightseat.middleware.guardrails.checks import (
-    KEY_HEADER,
-    MAX_SHOWN_CHARS,
-    FunctionCheck,
-    RemoteCheck,
-    TopicJudge,
-)
+from rightseat.middleware.guardrails.checks import KEY_HEADER, MAX_SHOWN_CHARS, FunctionCheck, RemoteCheck, TopicJudge
 from rightseat.middleware.guardrails.input_checks import MAX_CHECKED, REMOVED
 from rightseat.middleware.guardrails.rules import FailureMode, Verdict, format_refusal
 from rightseat.middleware.model_wrappers import ModelInfo
@@ -58,9 +52,7 @@ async def waiting(text: str, direction: Direction, turn: Turn) -> Verdict:
 
 @pytest.mark.demand("models.validators_local_http_cloud")
 @pytest.mark.parametrize("validator", [plain, waiting])
-async def test_a_function_allows_refuses_and_replaces_what_is_asked(
-    validator: Callable[..., Any],
-) -> None:
+async def test_a_function_allows_refuses_and_replaces_what_is_asked(validator: Callable[..., Any]) -> None:
     check = FunctionCheck("mine", validator)
     async with place(says("Yes."), says("Yes."), guard=GuardrailPolicy(checks=(check,))) as (runtime, model):
         assert failed(await run(runtime, "stop it")) == (REFUSED, "Not that.")
@@ -77,10 +69,7 @@ async def test_a_function_reads_an_answer_whole_before_any_word_of_it_is_out() -
         events = await run(runtime, "hi")
         assert (text(events), failed(events)) == ("", ("output_guarded", "Not that."))
         assert text(await run(runtime, "hi")) == "so output"
-    async with place(says("stop"), guard=GuardrailPolicy(checks=(check,), replacement="Sorry.")) as (
-        runtime,
-        _,
-    ):
+    async with place(says("stop"), guard=GuardrailPolicy(checks=(check,), replacement="Sorry.")) as (runtime, _):
         events = await run(runtime, "hi")
     assert [type(event) for event in events] == [RunStarted, TextStart, TextDelta, TextEnd, RunFinished]
     assert text(events) == "Sorry."
@@ -181,8 +170,7 @@ async def test_a_service_is_asked_by_the_clouds_contract() -> None:
 @pytest.mark.demand("models.validators_local_http_cloud")
 @pytest.mark.io
 @pytest.mark.parametrize(
-    ("status", "body"),
-    [(500, b"{}"), (200, b"no json"), (200, b'{"status": "perhaps"}'), (200, b"{}"), (302, b"")],
+    ("status", "body"), [(500, b"{}"), (200, b"no json"), (200, b'{"status": "perhaps"}'), (200, b"{}"), (302, b"")]
 )
 async def test_a_service_that_errs_is_a_refusal_unless_it_is_said_otherwise(status: int, body: bytes) -> None:
     async with service() as (cloud, check):

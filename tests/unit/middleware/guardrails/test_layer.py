@@ -19,14 +19,7 @@ from rightseat.middleware.guardrails.input_checks import REMOVED
 from rightseat.middleware.guardrails.layer import guardrails
 from rightseat.middleware.guardrails.rules import format_refusal
 from rightseat.stores.memory import MemoryStore
-from rightseat.types.chunks import (
-    FinishChunk,
-    ModelChunk,
-    ReasoningChunk,
-    TextChunk,
-    ToolCallArgs,
-    ToolCallStart,
-)
+from rightseat.types.chunks import FinishChunk, ModelChunk, ReasoningChunk, TextChunk, ToolCallArgs, ToolCallStart
 from rightseat.types.events import (
     CallResult,
     Event,
@@ -79,10 +72,7 @@ async def test_each_kind_of_rule_refuses_and_says_which_it_was(
 @pytest.mark.demand("models.allow_deny_lists_topics")
 @pytest.mark.parametrize("kept", ["an invoice please", "INVOICE"])
 async def test_what_is_allowed_is_answered(kept: str) -> None:
-    async with place(says("Yes."), guard=GuardrailPolicy(input=TextRules(allow=WordList(["invoice"])))) as (
-        runtime,
-        _,
-    ):
+    async with place(says("Yes."), guard=GuardrailPolicy(input=TextRules(allow=WordList(["invoice"])))) as (runtime, _):
         assert text(await run(runtime, kept)) == "Yes."
 
 
@@ -100,10 +90,7 @@ async def test_what_was_refused_before_is_not_shown_and_refuses_nothing() -> Non
 
 async def test_a_result_of_the_page_is_no_new_question() -> None:
     made = Message("assistant", calls=(ToolCall("c1", "show", "{}"),))
-    async with place(says("Yes."), guard=GuardrailPolicy(input=TextRules(allow=WordList(["invoice"])))) as (
-        runtime,
-        _,
-    ):
+    async with place(says("Yes."), guard=GuardrailPolicy(input=TextRules(allow=WordList(["invoice"])))) as (runtime, _):
         events = await run(runtime, "my invoice", made, text_message("tool", "shown", call_id="c1"))
     assert failed(events) is None
 
@@ -118,10 +105,7 @@ async def test_a_raw_text_is_checked_and_redacted_and_tokens_are_refused() -> No
     guard = GuardrailPolicy(input=TextRules(deny=WordList(["gun"]), redacted=("email",)))
     async with place(says("Yes."), guard=guard) as (runtime, model):
         assert failed(await run(runtime, raw=RawPrompt("a gun"))) is not None
-        assert failed(await run(runtime, raw=RawPrompt((1, 2)))) == (
-            REFUSED,
-            format_refusal("input", "unchecked"),
-        )
+        assert failed(await run(runtime, raw=RawPrompt((1, 2)))) == (REFUSED, format_refusal("input", "unchecked"))
         await run(runtime, raw=RawPrompt("to a@b.cn"))
     assert [prompt.raw and prompt.raw.text for prompt in model.asked] == ["to [email]"]
 
@@ -156,12 +140,7 @@ async def test_tokens_are_counted_by_the_model_where_it_tells() -> None:
 
 
 async def test_thoughts_and_every_message_are_read_from_their_beginning() -> None:
-    thinking: list[ModelChunk] = [
-        ReasoningChunk("a g"),
-        ReasoningChunk("un"),
-        TextChunk("Hello"),
-        FinishChunk("stop"),
-    ]
+    thinking: list[ModelChunk] = [ReasoningChunk("a g"), ReasoningChunk("un"), TextChunk("Hello"), FinishChunk("stop")]
     async with place(thinking, says("a g", "un"), guard=GuardrailPolicy(output=DENY)) as (runtime, _):
         thought = await run(runtime, "hi")
         spoken = await run(runtime, "hi")
@@ -197,11 +176,7 @@ async def test_the_upstream_is_not_read_on_when_an_answer_is_stopped() -> None:
 
 
 async def test_a_call_that_is_cut_is_still_seen_to_be_cut() -> None:
-    cut: list[ModelChunk] = [
-        ToolCallStart(0, "show", True),
-        ToolCallArgs(0, '{"title": "a'),
-        FinishChunk("length"),
-    ]
+    cut: list[ModelChunk] = [ToolCallStart(0, "show", True), ToolCallArgs(0, '{"title": "a'), FinishChunk("length")]
     offered = ToolSpec("show", "Shows.", {"type": "object"})
     async with place(cut, guard=GuardrailPolicy(output=DENY)) as (runtime, _):
         events = await run(runtime, "hi", tools=(offered,))
@@ -237,10 +212,7 @@ async def test_results_of_tools_without_personal_data() -> None:
     guard = GuardrailPolicy(untrusted=UntrustedResultRules(redacted=("email",)))
     model_calls = calls(("show", "{}"))
     made = Message("assistant", calls=(ToolCall("c1", "show", "{}"),))
-    async with place(calls(("look", "{}")), says("Ok."), model_calls, guard=guard, tools=[look]) as (
-        runtime,
-        model,
-    ):
+    async with place(calls(("look", "{}")), says("Ok."), model_calls, guard=guard, tools=[look]) as (runtime, model):
         events = await run(runtime, "hi")
         shown = [event.content for event in events if isinstance(event, CallResult)]
         assert shown == ["write to [email]"]
@@ -325,9 +297,5 @@ async def test_a_question_in_words_is_found_again_after_redaction() -> None:
     async with place(*lines, guard=guard, tools=[send], store=MemoryStore()) as (runtime, _):
         asked: list[Event] = await run(runtime, "send", shows_interrupts=False)
         assert text(asked).startswith("To [email].")
-        history = (
-            text_message("user", "send"),
-            text_message("assistant", text(asked)),
-            text_message("user", "yes"),
-        )
+        history = (text_message("user", "send"), text_message("assistant", text(asked)), text_message("user", "yes"))
         assert text(await run(runtime, *history, shows_interrupts=False)) == "Done."

@@ -78,9 +78,7 @@ def rules(folder: Path, toml: str) -> GuardrailPolicy:
     path = folder / "rightseat.toml"
     path.write_text(toml, "utf-8")
     config = load_config(path)
-    return make_guards(
-        config, lambda name: FallbackMember(name, Lines(), ModelInfo("kit", name))
-    ).for_assistant(None)
+    return make_guards(config, lambda name: FallbackMember(name, Lines(), ModelInfo("kit", name))).for_assistant(None)
 
 
 @pytest.mark.demand("models.allow_deny_lists_topics")
@@ -96,22 +94,14 @@ def test_every_key_arrives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert guard.output.find_problem("xxx") == "pattern"
     assert (guard.output.window, guard.output.refused) == (50, ("card",))
     assert guard.output.redacted == ("email", "phone")
-    assert (guard.replacement, guard.refusal, guard.schema) == (
-        "Sorry.",
-        "Please ask the desk.",
-        {"type": "object"},
-    )
+    assert (guard.replacement, guard.refusal, guard.schema) == ("Sorry.", "Please ask the desk.", {"type": "object"})
     assert (guard.untrusted.mark, guard.untrusted.confirm) == (True, "dangerous")
     assert guard.untrusted.redacted == ("secret",)
     judge, cloud, own = guard.checks
     assert isinstance(judge, TopicJudge)
     assert (judge.deny, judge.allow) == ({"gambling": ("poker", "赌博")}, {"invoices": ("invoice", "bill")})
     assert isinstance(cloud, RemoteCheck)
-    assert (cloud.valid_topics, cloud.invalid_topics, cloud.on_failure) == (
-        ("invoices",),
-        ("gambling",),
-        "allow",
-    )
+    assert (cloud.valid_topics, cloud.invalid_topics, cloud.on_failure) == (("invoices",), ("gambling",), "allow")
     assert cloud.key is not None
     assert cloud.key.reveal() == "s3cret"
     assert cloud.directions == ("input", "output")
@@ -152,18 +142,9 @@ deny = ["gun"]
 @pytest.mark.parametrize(
     ("toml", "complaint"),
     [
-        (
-            "[guardrails.default]\nrefusl = ''",
-            "guardrails.default.refusl: unknown key. Did you mean refusal?",
-        ),
-        (
-            "[guardrails.default.input]\ndenny = []",
-            "guardrails.default.input.denny: unknown key. Did you mean deny?",
-        ),
-        (
-            "[guardrails.default.input]\nredact = ['mail']",
-            "guardrails.default.input.redact: invalid enum value 'mail'",
-        ),
+        ("[guardrails.default]\nrefusl = ''", "guardrails.default.refusl: unknown key. Did you mean refusal?"),
+        ("[guardrails.default.input]\ndenny = []", "guardrails.default.input.denny: unknown key. Did you mean deny?"),
+        ("[guardrails.default.input]\nredact = ['mail']", "guardrails.default.input.redact: invalid enum value 'mail'"),
         (
             "[guardrails.a.input]\ndeny_topics = ['gamblin']\n[guardrails.a.topics]\ngambling = []",
             "guardrails.a.input.deny_topics: there is no topic 'gamblin'. Did you mean gambling?",
@@ -194,10 +175,7 @@ deny = ["gun"]
         ),
         ("[guardrails.default.input]\npatterns = ['(?=a)']", "input.patterns: '(?=a)' is not an expression"),
         ("[guardrails.default.output]\npatterns = ['^a']", "output.patterns: '^a'"),
-        (
-            "[guardrails.default.output]\nschema = { type = 'objct' }",
-            "output.schema: Not a valid JSON Schema",
-        ),
+        ("[guardrails.default.output]\nschema = { type = 'objct' }", "output.schema: Not a valid JSON Schema"),
     ],
 )
 def test_a_mistake_is_told_with_its_place(tmp_path: Path, toml: str, complaint: str) -> None:

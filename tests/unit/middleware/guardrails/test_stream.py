@@ -39,8 +39,7 @@ def passed(screen: TextStreamFilter, pieces: Iterable[str]) -> tuple[str, str | 
 
 texts = st.text(alphabet=LETTERS, max_size=60)
 woven = st.lists(
-    st.one_of(texts, st.sampled_from([*DENIED, "BAD\u200b  word", "ＡＢＢＡ", "STRASSE", "cafe\u0301"])),
-    max_size=6,
+    st.one_of(texts, st.sampled_from([*DENIED, "BAD\u200b  word", "ＡＢＢＡ", "STRASSE", "cafe\u0301"])), max_size=6
 ).map("".join)
 places = st.lists(st.integers(0, 400), max_size=40)
 
@@ -147,9 +146,7 @@ def test_a_pattern_within_its_window_never_passes(text: str, ends: list[int]) ->
 
 @settings(max_examples=rounds(300), deadline=None)
 @given(
-    st.text(alphabet="clas -\n", max_size=60)
-    | st.sampled_from(["cccccccccass-ccccccccc", "assssss", "a ass"]),
-    places,
+    st.text(alphabet="clas -\n", max_size=60) | st.sampled_from(["cccccccccass-ccccccccc", "assssss", "a ass"]), places
 )
 def test_a_cut_is_not_the_edge_of_a_word(text: str, ends: list[int]) -> None:
     rules = TextRules(patterns=PatternList([r"\bass\b"]), window=3)

@@ -18,9 +18,7 @@ WORDS = wire.text(0, "w0", " w1", " w2")
 
 
 @asynccontextmanager
-async def connected(
-    name: str = "claude-opus-5-5", **options: Any
-) -> AsyncIterator[tuple[Upstream, AnthropicModel]]:
+async def connected(name: str = "claude-opus-5-5", **options: Any) -> AsyncIterator[tuple[Upstream, AnthropicModel]]:
     async with Upstream() as upstream:
         upstream.reply = wire.answer(WORDS)
         made = model(name, {"base_url": upstream.origin, **options})

@@ -94,7 +94,8 @@ def test_blocks_at_the_same_time() -> None:
     mixed = [event for pair in zip(first, second, strict=True) for event in pair]
     found = told(mixed, reason="tool_use")
     assert found[:-2] == [
-        ToolCallStart(0, "add"), ToolCallStart(1, "sub"), ToolCallArgs(0, "[1"), ToolCallArgs(1, "[2"), ToolCallArgs(0, "]"),
+        ToolCallStart(0, "add"), ToolCallStart(1, "sub"), ToolCallArgs(0, "[1"), ToolCallArgs(1, "[2"),
+        ToolCallArgs(0, "]"),
         ToolCallArgs(1, "]"),
     ]  # fmt: skip
 
@@ -118,10 +119,7 @@ def test_what_is_not_known_is_skipped() -> None:
 
 def test_arguments_that_come_whole() -> None:
     begun: Json = {"type": "tool_use", "id": "t", "name": "add", "input": {"a": 1.0}}
-    assert told(wire.block(0, begun), reason="tool_use")[:2] == [
-        ToolCallStart(0, "add"),
-        ToolCallArgs(0, '{"a":1.0}'),
-    ]
+    assert told(wire.block(0, begun), reason="tool_use")[:2] == [ToolCallStart(0, "add"), ToolCallArgs(0, '{"a":1.0}')]
 
 
 @pytest.mark.demand("models.anthropic_stop_reasons_default")
@@ -150,9 +148,9 @@ def test_calls_decide_whatever_the_reason_says() -> None:
 @pytest.mark.demand("models.anthropic_thinking_signatures_kept")
 def test_what_was_in_the_cache_is_part_of_the_input() -> None:
     opening = wire.opening(input_tokens=10, cache_read_input_tokens=100, cache_creation_input_tokens=1000)
-    assert read(opening + b"".join(wire.ending("end_turn", input_tokens=11, output_tokens=5)))[
-        0
-    ] == UsageChunk(Usage(1111, 5, 100))
+    assert read(opening + b"".join(wire.ending("end_turn", input_tokens=11, output_tokens=5)))[0] == UsageChunk(
+        Usage(1111, 5, 100)
+    )
 
 
 BLOCKS = (wire.thinking(0, "é世"), wire.text(1, "a\u2028b", "🙂\n\n"), wire.tool_use(2, "add", "{", "}"))

@@ -233,9 +233,7 @@ async def test_half_a_character_is_the_callers_fault() -> None:
     assert type(failure) is CallerError
 
 
-@pytest.mark.parametrize(
-    "base_url", ["", "api.test", "ftp://api.test", "http://a:b@api.test", "http://x:99999"]
-)
+@pytest.mark.parametrize("base_url", ["", "api.test", "ftp://api.test", "http://a:b@api.test", "http://x:99999"])
 def test_a_wrong_base_url(base_url: str) -> None:
     with pytest.raises(ConfigError, match="base_url"):
         AnthropicModel("m", base_url=base_url)

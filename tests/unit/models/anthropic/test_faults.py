@@ -193,8 +193,7 @@ async def test_nobody_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "seconds"),
-    [("7", 7.0), ("0.5", 0.5), ("", None), ("soon", None), ("999999999", 86_400.0), ("-1", None)],
+    ("value", "seconds"), [("7", 7.0), ("0.5", 0.5), ("", None), ("soon", None), ("999999999", 86_400.0), ("-1", None)]
 )
 def test_how_long_to_wait(value: str, seconds: float | None) -> None:
     assert parse_retry_after({"retry-after": value}) == seconds

@@ -96,9 +96,7 @@ async def test_a_budget_gives_way_to_what_the_api_asks_for() -> None:
     forced = talk(HI, tools=(TOOL,), tool_choice=ToolChoice("required"))
     assert "thinking" not in await body_of(forced, OLD, thinking=True)
     assert "thinking" in await body_of(forced, "claude-opus-4-8", thinking=True)
-    assert "thinking" not in await body_of(
-        talk(HI, settings=SamplingSettings(max_tokens=900)), OLD, thinking=True
-    )
+    assert "thinking" not in await body_of(talk(HI, settings=SamplingSettings(max_tokens=900)), OLD, thinking=True)
     # Among calls without thoughts, which the API would refuse.
     calls = Message("assistant", calls=(ToolCall("c1", "add", "{}"),))
     lost = talk(HI, calls, text_message("tool", "5", call_id="c1"), tools=(TOOL,))
@@ -107,11 +105,7 @@ async def test_a_budget_gives_way_to_what_the_api_asks_for() -> None:
 
 
 async def test_effort_and_other_knobs() -> None:
-    extra = {
-        "reasoning_effort": "low",
-        "metadata": {"user_id": "u1", "x": "y"},
-        "service_tier": "standard_only",
-    }
+    extra = {"reasoning_effort": "low", "metadata": {"user_id": "u1", "x": "y"}, "service_tier": "standard_only"}
     body = await body_of(talk(HI, settings=SamplingSettings(extra=extra)), effort="max")
     assert body["output_config"] == {"effort": "low"}
     assert body["metadata"] == {"user_id": "u1"}
@@ -134,9 +128,7 @@ def test_an_effort_between_two_is_the_lower_one() -> None:
 
 
 def test_names_with_vendors_and_dates() -> None:
-    assert find_claude_model("us.anthropic.claude-opus-4-20250514-v1:0") == find_claude_model(
-        "claude-opus-4-0"
-    )
+    assert find_claude_model("us.anthropic.claude-opus-4-20250514-v1:0") == find_claude_model("claude-opus-4-0")
     assert find_claude_model("anthropic/claude-sonnet-4.6") == find_claude_model("claude-sonnet-4-6")
     assert find_claude_model("claude-opus-9-3").thinks == "always"
     assert find_claude_model("claude-mythos-preview").longest == 128_000
@@ -149,9 +141,7 @@ async def test_an_output_schema_is_enforced_where_it_can_be() -> None:
     closed = {**ADD, "properties": {"a": {"type": "integer"}, "b": {"type": "string"}}}
     assert body["output_config"] == {"format": {"type": "json_schema", "schema": closed}}
     # An open object, or an older model: asked for in words, and checked by the engine.
-    body = await body_of(
-        talk(text_message("system", "Be brief."), HI, output_schema={"type": "object"}), cache=False
-    )
+    body = await body_of(talk(text_message("system", "Be brief."), HI, output_schema={"type": "object"}), cache=False)
     assert "output_config" not in body
     assert body["system"][0] == text("Be brief.")
     assert body["system"][1]["text"].endswith('{"type":"object"}')
@@ -198,9 +188,7 @@ async def test_strict_tools() -> None:
     body = await body_of(talk(HI, tools=(loose, strict, ToolSpec("plain", "", ADD))), cache=False)
     assert [tool.get("strict") for tool in body["tools"]] == [None, True, None]
     async with connected(strict_tools=True) as (upstream, model):
-        upstream.reply = wire.answer(
-            wire.tool_use(0, "add", "{}"), wire.tool_use(1, "loose"), reason="tool_use"
-        )
+        upstream.reply = wire.answer(wire.tool_use(0, "add", "{}"), wire.tool_use(1, "loose"), reason="tool_use")
         came, _ = await asked(model, talk(HI, tools=(loose, TOOL)))
     assert [f for f in came if isinstance(f, ToolCallStart)] == [
         ToolCallStart(0, "add", True),
@@ -215,7 +203,5 @@ async def test_thoughts_of_another_model_or_vendor_are_not_shown() -> None:
         ProviderData("anthropic", {"model": "claude-sonnet-5", "steps": [step]}),
         ProviderData("anthropic", "something else"),
     )
-    prompt = Prompt(
-        messages=(HI, Message("assistant", text_message("assistant", "Hello.").parts, opaque=others), HI)
-    )
+    prompt = Prompt(messages=(HI, Message("assistant", text_message("assistant", "Hello.").parts, opaque=others), HI))
     assert (await body_of(prompt))["messages"][1]["content"] == [text("Hello.")]

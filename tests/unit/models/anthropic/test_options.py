@@ -55,20 +55,14 @@ async def test_the_environments_key_is_not_shown_to_another_server(monkeypatch: 
 
 
 def test_the_doctor_knows_that_its_extra_is_needed() -> None:
-    assert "anthropic" in list_required_extras(
-        Config(models={"m": ModelSettings(spec="anthropic:claude-opus-5-5")})
-    )
+    assert "anthropic" in list_required_extras(Config(models={"m": ModelSettings(spec="anthropic:claude-opus-5-5")}))
     assert "anthropic" not in list_required_extras(Config())
 
 
 def test_what_the_options_say_goes_over_the_table() -> None:
     given = {"api_key": "sk", "images": False, "parallel": False}
     made = model("claude-opus-5-5", given)
-    assert (made.capabilities.images, made.capabilities.parallel, made.capabilities.tools) == (
-        False,
-        False,
-        True,
-    )
+    assert (made.capabilities.images, made.capabilities.parallel, made.capabilities.tools) == (False, False, True)
     assert made.images is False
 
 

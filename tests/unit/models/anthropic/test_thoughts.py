@@ -33,9 +33,7 @@ SPOKEN = wire.answer(wire.thinking(0, "Five."), wire.text(1, "It is 5."))
 def content(body: dict[str, Any], at: int) -> list[dict[str, Any]]:
     """Without the ids, which the engine makes."""
     found: list[dict[str, Any]] = body["messages"][at]["content"]
-    return [
-        {key: value for key, value in block.items() if key not in ("id", "tool_use_id")} for block in found
-    ]
+    return [{key: value for key, value in block.items() if key not in ("id", "tool_use_id")} for block in found]
 
 
 def kept(came: list[ModelChunk]) -> tuple[Kept, ...]:
@@ -71,11 +69,7 @@ def posted(conversation: str | None = "thread-1", question: str = "2 and 3?") ->
     """The conversation as a client posts it: words, calls and results, no thoughts."""
     messages = (
         text_message("user", question),
-        Message(
-            "assistant",
-            text_message("assistant", "Let me see.").parts,
-            (ToolCall("c1", "add", '{"b":3,"a":2}'),),
-        ),
+        Message("assistant", text_message("assistant", "Let me see.").parts, (ToolCall("c1", "add", '{"b":3,"a":2}'),)),
         text_message("tool", "5", call_id="c1"),
         text_message("assistant", "It is 5."),
         text_message("user", "And 7?"),

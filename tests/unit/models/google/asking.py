@@ -69,6 +69,4 @@ def _value(name: str, value: Any) -> Any:
     if name == "thoughtSignature":
         return value.replace("-", "+").replace("_", "/")
     # These hold names that are not Google's.
-    return (
-        value if name in ("args", "response", "parametersJsonSchema", "responseJsonSchema") else wire(value)
-    )
+    return value if name in ("args", "response", "parametersJsonSchema", "responseJsonSchema") else wire(value)

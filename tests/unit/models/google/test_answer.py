@@ -37,9 +37,12 @@ def test_thoughts_are_reasoning_and_paid_for_as_output() -> None:
         "candidatesTokenCount": 3,
         "thoughtsTokenCount": 20,
     }
-    assert answered(
-        chunk(part("hm", thought=True)), chunk(part("yes")), chunk(finish="STOP", usage=usage)
-    ) == [ReasoningChunk("hm"), TextChunk("yes"), UsageChunk(Usage(12, 23, 4)), FinishChunk("stop")]
+    assert answered(chunk(part("hm", thought=True)), chunk(part("yes")), chunk(finish="STOP", usage=usage)) == [
+        ReasoningChunk("hm"),
+        TextChunk("yes"),
+        UsageChunk(Usage(12, 23, 4)),
+        FinishChunk("stop"),
+    ]
 
 
 def test_the_last_count_is_the_answers() -> None:
@@ -67,10 +70,7 @@ def test_several_calls_in_one_chunk_and_in_several() -> None:
 
 def test_signatures_and_ids_are_kept_with_their_places() -> None:
     found = answered(
-        chunk(part("ab")),
-        chunk(part("", signature=b"\xff")),
-        chunk(call("add", {}, id="up_1")),
-        chunk(finish="STOP"),
+        chunk(part("ab")), chunk(part("", signature=b"\xff")), chunk(call("add", {}, id="up_1")), chunk(finish="STOP")
     )
     assert [one for one in found if isinstance(one, ProviderDataChunk)] == [
         ProviderDataChunk("google", {"signature": "/w==", "start": 2, "end": 2}),

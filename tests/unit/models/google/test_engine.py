@@ -38,9 +38,7 @@ async def test_a_call_that_does_not_fit_is_not_run_and_the_model_is_told() -> No
     assert results(events)[-2:] == ["4", "6"]
     # The user, and twice what was called and what came of it.
     _, *rounds = last
-    assert [
-        [name for part in one["parts"] for name in part if name.startswith("function")] for one in rounds
-    ] == [
+    assert [[name for part in one["parts"] for name in part if name.startswith("function")] for one in rounds] == [
         ["functionCall"],
         ["functionResponse"],
         ["functionCall"] * 2,

@@ -77,9 +77,7 @@ def reset() -> Reply:
         (418, {CANARY: [CANARY]}, UpstreamRejected),
     ],
 )
-async def test_a_status(
-    status: int, body: Json, kind: type[RightseatError], caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_status(status: int, body: Json, kind: type[RightseatError], caplog: pytest.LogCaptureFixture) -> None:
     body = {**body, "echo": KEY}
     with caplog.at_level(logging.DEBUG):
         async with connected(Failed(status, body), tries=1) as (_, model):

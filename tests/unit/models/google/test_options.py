@@ -37,16 +37,11 @@ def test_the_environments_key_is_shown_to_no_other_server(monkeypatch: pytest.Mo
 
 
 def test_what_it_can_is_known_and_can_be_said() -> None:
-    assert model("gemini-2.5-flash", {"api_key": "k"}).capabilities == lookup_capabilities(
-        "google", "gemini-2.5-flash"
-    )
+    assert model("gemini-2.5-flash", {"api_key": "k"}).capabilities == lookup_capabilities("google", "gemini-2.5-flash")
     made = model("gemini-2.5-flash", {"api_key": "k", "images": False, "reasoning": False, "tools": False})
     assert not made.images
     assert made.capabilities == Capabilities(
-        tools=False,
-        images=False,
-        reasoning=False,
-        context=lookup_capabilities("google", "gemini-2.5-flash").context,
+        tools=False, images=False, reasoning=False, context=lookup_capabilities("google", "gemini-2.5-flash").context
     )
 
 

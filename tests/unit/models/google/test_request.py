@@ -140,11 +140,7 @@ async def test_what_an_answer_was_signed_with_goes_back_at_its_place() -> None:
             chunk(part("I think", thought=True, signature=b"\x00thought")),
             chunk(part("Let me ")),
             chunk(part("see.", signature=b"\xfftext")),
-            chunk(
-                call("add", {"a": 2}, id="up_1", signature=b"\x80call"),
-                call("look", {}, id="up_2"),
-                finish="STOP",
-            ),
+            chunk(call("add", {"a": 2}, id="up_1", signature=b"\x80call"), call("look", {}, id="up_2"), finish="STOP"),
         ]
     )
     async with connected(reply, "gemini-3-pro-preview") as (upstream, model):
@@ -238,8 +234,7 @@ async def test_what_cannot_be_shown_is_refused(image: ImageMessagePart | FileMes
 async def test_an_image_of_a_tool_follows_the_results() -> None:
     base = calling()
     shown = replace(
-        base.messages[-1],
-        parts=(TextMessagePart("a cat"), ImageMessagePart(f"data:image/png;base64,{PIXEL}")),
+        base.messages[-1], parts=(TextMessagePart("a cat"), ImageMessagePart(f"data:image/png;base64,{PIXEL}"))
     )
     body = await sent(replace(base, messages=(*base.messages[:-1], shown)), OK)
     assert [len(one["parts"]) for one in body["contents"]] == [1, 3, 2, 1]
@@ -264,16 +259,12 @@ async def test_empty_messages_are_left_out() -> None:
 async def test_a_message_of_calls_alone_is_not_empty() -> None:
     """CopilotKit's adapter drops what has no words, and with it the calls that the next results are of."""
     call = Message("assistant", calls=(ToolCall("c1", "add", '{"a":1}'),))
-    body = await sent(
-        Prompt(messages=(text_message("user", "go"), call, text_message("tool", "1", call_id="c1"))), OK
-    )
+    body = await sent(Prompt(messages=(text_message("user", "go"), call, text_message("tool", "1", call_id="c1"))), OK)
     parts = [key for one in body["contents"] for part in one["parts"] for key in part]
     assert parts == ["text", "functionCall", "functionResponse"]
 
 
-@pytest.mark.parametrize(
-    "messages", [(), (text_message("assistant", "I begin."),), (text_message("user", ""),)]
-)
+@pytest.mark.parametrize("messages", [(), (text_message("assistant", "I begin."),), (text_message("user", ""),)])
 async def test_a_conversation_always_begins_with_the_user(messages: tuple[Message, ...]) -> None:
     body = await sent(Prompt(messages=messages), OK)
     assert body["contents"][0] == {"role": "user", "parts": [{"text": "…"}]}

@@ -32,17 +32,9 @@ TAKEN = {
             {"anyOf": [{"type": "string"}, {"type": "integer", "enum": [1]}]},
         ),
         ({"type": "array", "items": True}, {"type": "array"}),
+        ({"type": "array", "items": [{"type": "string"}]}, {"type": "array", "prefixItems": [{"type": "string"}]}),
         (
-            {"type": "array", "items": [{"type": "string"}]},
-            {"type": "array", "prefixItems": [{"type": "string"}]},
-        ),
-        (
-            {
-                "type": "object",
-                "properties": {"a": True},
-                "required": ["a", "b"],
-                "patternProperties": {"x": {}},
-            },
+            {"type": "object", "properties": {"a": True}, "required": ["a", "b"], "patternProperties": {"x": {}}},
             {"type": "object", "properties": {"a": {}}, "required": ["a"]},
         ),
         (
@@ -82,9 +74,7 @@ def test_references_are_written_out() -> None:
 
 def test_all_of_is_merged() -> None:
     schema = {
-        "$defs": {
-            "named": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
-        },
+        "$defs": {"named": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}},
         "allOf": [{"$ref": "#/$defs/named"}, {"properties": {"age": {"type": "integer"}}}],
         "properties": {"id": {"type": "string"}},
         "required": ["id"],
@@ -103,8 +93,7 @@ def test_a_schema_that_contains_itself_ends() -> None:
 
 def test_a_schema_that_grows_by_its_references_stays_small() -> None:
     doubling = {
-        f"d{n}": {"properties": {side: {"$ref": f"#/$defs/d{n + 1}"} for side in ("left", "right")}}
-        for n in range(40)
+        f"d{n}": {"properties": {side: {"$ref": f"#/$defs/d{n + 1}"} for side in ("left", "right")}} for n in range(40)
     }
     told = narrow_schema({"$defs": doubling, "$ref": "#/$defs/d0"})
     assert len(json.dumps(told)) < 1_000_000

@@ -23,9 +23,7 @@ def model(thing: Any, *, first: float = 10, idle: float = 10, input_key: str | N
     )
 
 
-async def asked(
-    thing: Any, prompt: Prompt = HELLO, **more: Any
-) -> tuple[list[ModelChunk], RightseatError | None]:
+async def asked(thing: Any, prompt: Prompt = HELLO, **more: Any) -> tuple[list[ModelChunk], RightseatError | None]:
     """All that came, and the error that ended it."""
     out: list[ModelChunk] = []
     try:

@@ -85,9 +85,7 @@ def test_without_both_by_order() -> None:
 
 
 def test_a_call_that_is_said_again_at_the_end_is_one() -> None:
-    assert calls(piece(0, "a", "add", '{"a": 1}'), piece(None, "a", "add", '{"a": 1}')) == (
-        ("add", '{"a": 1}'),
-    )
+    assert calls(piece(0, "a", "add", '{"a": 1}'), piece(None, "a", "add", '{"a": 1}')) == (("add", '{"a": 1}'),)
 
 
 def test_arguments_before_the_name() -> None:
@@ -152,12 +150,7 @@ def test_what_is_no_answer_is_said_to_be_none(value: object) -> None:
 
 
 def test_counts_add_up_as_langchain_adds_them() -> None:
-    first = {
-        "input_tokens": 9,
-        "output_tokens": 0,
-        "total_tokens": 9,
-        "input_token_details": {"cache_read": 4},
-    }
+    first = {"input_tokens": 9, "output_tokens": 0, "total_tokens": 9, "input_token_details": {"cache_read": 4}}
     last = {"input_tokens": 0, "output_tokens": 5, "total_tokens": 5}
     found = answered(chunk("a", usage_metadata=first), chunk(usage_metadata=last))
     assert found == [TextChunk("a"), UsageChunk(Usage(9, 5, 4)), FinishChunk("stop")]
@@ -181,9 +174,7 @@ def test_counts_add_up_as_langchain_adds_them() -> None:
     ],
 )
 def test_why_it_stopped(metadata: dict[str, Any], reason: Any) -> None:
-    assert answered(chunk(response_metadata=metadata), chunk(chunk_position="last"))[-1] == FinishChunk(
-        reason
-    )
+    assert answered(chunk(response_metadata=metadata), chunk(chunk_position="last"))[-1] == FinishChunk(reason)
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
@@ -193,9 +184,7 @@ def test_a_vendor_that_always_says_why_and_does_not_was_cut(provider: str) -> No
     with pytest.raises(Incomplete):
         answered(chunk("a", response_metadata=who), chunk(chunk_position="last"))
     for told in ({"finish_reason": "stop"}, {"stop_reason": "end_turn"}, {"status": "completed"}):
-        assert answered(chunk("a", response_metadata=who), chunk(response_metadata=told))[-1] == FinishChunk(
-            "stop"
-        )
+        assert answered(chunk("a", response_metadata=who), chunk(response_metadata=told))[-1] == FinishChunk("stop")
 
 
 def test_signed_thoughts_are_kept_whole() -> None:

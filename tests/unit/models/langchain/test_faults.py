@@ -39,10 +39,7 @@ def named(name: str, *above: str, **fields: Any) -> Exception:
     [
         (named("AuthenticationError", "APIStatusError", status_code=401), errors.UpstreamDenied),
         (named("PermissionDeniedError", status_code=403), errors.UpstreamDenied),
-        (
-            named("RateLimitError", status_code=429, response=Response(429, {"retry-after": "7"})),
-            errors.UpstreamBusy,
-        ),
+        (named("RateLimitError", status_code=429, response=Response(429, {"retry-after": "7"})), errors.UpstreamBusy),
         (named("InternalServerError", status_code=500), errors.UpstreamError),
         (named("APIStatusError", status_code=529), errors.UpstreamOverloaded),
         (named("BadRequestError", status_code=400), errors.UpstreamRejected),
@@ -75,9 +72,7 @@ def named(name: str, *above: str, **fields: Any) -> Exception:
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else value.__name__,
 )
-async def test_an_error(
-    error: Exception, kind: type[RightseatError], caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_error(error: Exception, kind: type[RightseatError], caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     fragments, found = await asked(Said(chunks=[error]))
     assert not fragments
@@ -88,9 +83,7 @@ async def test_an_error(
     assert (CANARY in caplog.text) is (CANARY in str(error))
 
 
-@pytest.mark.parametrize(
-    "error", [named("RemoteProtocolError", "ProtocolError"), ConnectionResetError(CANARY)]
-)
+@pytest.mark.parametrize("error", [named("RemoteProtocolError", "ProtocolError"), ConnectionResetError(CANARY)])
 async def test_a_connection_that_breaks_within_the_answer(error: Exception) -> None:
     fragments, found = await asked(Said(chunks=[chunk("so far"), error]))
     assert fragments == [TextChunk("so far")]

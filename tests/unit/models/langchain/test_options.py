@@ -36,11 +36,7 @@ def kit_chain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_it_can_is_known_by_what_it_is() -> None:
     made = model("kit_chain:place.chat", {})
     assert made.name == "kit_chain:place.chat"
-    assert (made.capabilities.images, made.capabilities.tools, made.capabilities.schema) == (
-        True,
-        True,
-        False,
-    )
+    assert (made.capabilities.images, made.capabilities.tools, made.capabilities.schema) == (True, True, False)
     assert not model("kit_chain:deaf", {}).capabilities.tools
     assert model("kit_chain:deaf", {"tools": True, "images": True}).images
 

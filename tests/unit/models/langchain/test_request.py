@@ -48,10 +48,7 @@ def test_a_conversation() -> None:
         HumanMessage("go", name="ann"),
         AIMessage(
             "Let me see.",
-            tool_calls=[
-                {"name": "add", "args": {"a": 2}, "id": "c1"},
-                {"name": "look", "args": {}, "id": "c2"},
-            ],
+            tool_calls=[{"name": "add", "args": {"a": 2}, "id": "c1"}, {"name": "look", "args": {}, "id": "c2"}],
         ),
         ToolMessage("5", tool_call_id="c1", name="add"),
         ToolMessage("?", tool_call_id="c2"),
@@ -88,9 +85,7 @@ def test_images_and_files() -> None:
 )
 def test_signed_thoughts_go_back_to_whom_they_are_of(blob: Any, content: bool) -> None:
     message = Message(
-        "assistant",
-        (TextMessagePart("yes"),),
-        opaque=(ProviderData("google", {}), ProviderData("langchain", blob)),
+        "assistant", (TextMessagePart("yes"),), opaque=(ProviderData("google", {}), ProviderData("langchain", blob))
     )
     (found,) = build_messages(Prompt(messages=(message,)), "kit")
     signed: list[Any] = [{"type": "thinking", "signature": "s"}, {"type": "text", "text": "yes"}]
@@ -136,9 +131,7 @@ async def test_tools_are_bound(choice: ToolChoice, tools: int, wanted: str | Non
 
 async def test_settings_go_where_the_model_has_a_field_for_them() -> None:
     model = Said(chunks=[chunk("ok")])
-    settings = SamplingSettings(
-        temperature=0.0, top_p=0.5, max_tokens=9, stop=("END",), seed=3, extra={"wild": 1}
-    )
+    settings = SamplingSettings(temperature=0.0, top_p=0.5, max_tokens=9, stop=("END",), seed=3, extra={"wild": 1})
     await asked(model, Prompt(messages=HELLO.messages, settings=settings))
     await asked(model)
     assert model.heard[0][1] == {"temperature": 0.0, "max_output_tokens": 9, "stop": ["END"]}

@@ -174,19 +174,7 @@ PATTERNS = [
     r"^[^\"\\]*$",
 ]
 UNSAYABLE = [r"^(?=a)a$", r"^(?!b)\w+$", r"\bword\b", r"^(a)\1$", r"^\p{L}+$", r"a^b", r"^a$b"]
-FORMATS = [
-    "date",
-    "time",
-    "date-time",
-    "uuid",
-    "email",
-    "ipv4",
-    "ipv6",
-    "uri",
-    "hostname",
-    "duration",
-    "unknown",
-]
+FORMATS = ["date", "time", "date-time", "uuid", "email", "ipv4", "ipv6", "uri", "hostname", "duration", "unknown"]
 ENUMS: list[list[Any]] = [
     ["a"],
     ["a", "b"],
@@ -232,28 +220,13 @@ def strings() -> dict[str, Schema]:
         )
     for pattern in PATTERNS:
         found[f"pattern {pattern}"] = {"type": "string", "pattern": pattern}
-    for pattern in (
-        r"^[a-z]+$",
-        r"^[a-z]+\d*$",
-        r"^(a|bb|ccc)+$",
-        r"^\d{3}$",
-        r"^x.*$",
-        r"^[a-z]{2,9}-[0-9]{1,9}$",
-    ):
-        found[f"pattern {pattern} within"] = {
-            "type": "string",
-            "pattern": pattern,
-            "minLength": 3,
-            "maxLength": 8,
-        }
+    for pattern in (r"^[a-z]+$", r"^[a-z]+\d*$", r"^(a|bb|ccc)+$", r"^\d{3}$", r"^x.*$", r"^[a-z]{2,9}-[0-9]{1,9}$"):
+        found[f"pattern {pattern} within"] = {"type": "string", "pattern": pattern, "minLength": 3, "maxLength": 8}
     for pattern in UNSAYABLE:
         found[f"unsayable {pattern}"] = {"type": "string", "pattern": pattern}
     for name in FORMATS:
         found[f"format {name}"] = {"type": "string", "format": name}
-        found[f"format {name} in object"] = {
-            "type": "object",
-            "properties": {"at": {"type": "string", "format": name}},
-        }
+        found[f"format {name} in object"] = {"type": "object", "properties": {"at": {"type": "string", "format": name}}}
     for at, values in enumerate(ENUMS):
         found[f"enum {at}"] = {"enum": values}
         found[f"const {at}"] = {"const": values[-1]}

@@ -29,15 +29,10 @@ def options(*values: Any) -> Schema:
 
 TOOLS: dict[str, Schema] = {
     "weather": tool(
-        "location",
-        location=said(S, "City and state, e.g. San Francisco, CA"),
-        unit=options("celsius", "fahrenheit"),
+        "location", location=said(S, "City and state, e.g. San Francisco, CA"), unit=options("celsius", "fahrenheit")
     ),
     "forecast": tool(
-        "location days",
-        location=S,
-        days={**W, "minimum": 1, "maximum": 16},
-        format=options("celsius", "fahrenheit"),
+        "location days", location=S, days={**W, "minimum": 1, "maximum": 16}, format=options("celsius", "fahrenheit")
     ),
     "no arguments": {"type": "object", "properties": {}},
     "no arguments, closed": {"type": "object", "properties": {}, "additionalProperties": False},
@@ -66,14 +61,10 @@ TOOLS: dict[str, Schema] = {
         "additionalProperties": False,
     },
     "edit file (MCP)": tool(
-        "path edits",
-        path=S,
-        edits=many(tool("oldText newText", oldText=S, newText=S)),
-        dryRun={**B, "default": False},
+        "path edits", path=S, edits=many(tool("oldText newText", oldText=S, newText=S)), dryRun={**B, "default": False}
     ),
     "entities (MCP)": tool(
-        "entities",
-        entities=many(tool("name entityType observations", name=S, entityType=S, observations=many(S))),
+        "entities", entities=many(tool("name entityType observations", name=S, entityType=S, observations=many(S)))
     ),
     "issue (MCP)": tool(
         "owner repo title",
@@ -111,34 +102,22 @@ TOOLS: dict[str, Schema] = {
     "add todo (CopilotKit)": tool("text", text=said(S, "What to do"), done=B, tags=many(S)),
     "set state (CopilotKit)": tool("todos", todos=many(tool("id title", id=W, title=S, done=B, assignee=S))),
     "chart (CopilotKit)": tool(
-        "title data",
-        title=S,
-        kind=options("bar", "line", "pie"),
-        data=many(tool("label value", label=S, value=N)),
+        "title data", title=S, kind=options("bar", "line", "pie"), data=many(tool("label value", label=S, value=N))
     ),
     "colour (CopilotKit)": tool("background", background={**S, "pattern": "^#[0-9a-f]{6}$"}),
-    "slides (CopilotKit)": tool(
-        "content", content=S, backgroundImageUrl={**S, "format": "uri"}, spokenNarration=S
-    ),
+    "slides (CopilotKit)": tool("content", content=S, backgroundImageUrl={**S, "format": "uri"}, spokenNarration=S),
     "widget (OpenBB)": tool(
-        "widget_uuid args",
-        widget_uuid={**S, "format": "uuid"},
-        args={"type": "object", "additionalProperties": True},
+        "widget_uuid args", widget_uuid={**S, "format": "uuid"}, args={"type": "object", "additionalProperties": True}
     ),
     "天气": tool(
-        "城市",
-        城市=said(S, "城市名称"),
-        单位=options("摄氏度", "华氏度"),
-        天数={**W, "minimum": 1, "maximum": 7},
+        "城市", 城市=said(S, "城市名称"), 单位=options("摄氏度", "华氏度"), 天数={**W, "minimum": 1, "maximum": 7}
     ),
     "查询订单": tool(
         "订单号 时间范围",
         订单号={**S, "pattern": "^订单[0-9]{4,8}$"},
         时间范围=tool("开始 结束", 开始={**S, "format": "date"}, 结束={**S, "format": "date"}),
     ),
-    "エアコン": tool(
-        "温度", 温度={**N, "minimum": 16, "maximum": 30}, モード=options("冷房", "暖房", "自動")
-    ),
+    "エアコン": tool("温度", 温度={**N, "minimum": 16, "maximum": 30}, モード=options("冷房", "暖房", "自動")),
     "move": tool(
         "x y",
         x={**N, "minimum": -1, "maximum": 1},
@@ -179,16 +158,10 @@ PET: Schema = tool(
     status=options("available", "pending", "sold"),
 )
 ADDRESS: Schema = tool(
-    "street city",
-    street=S,
-    city=S,
-    zip={**S, "pattern": r"^\d{5}$"},
-    country={**S, "minLength": 2, "maxLength": 2},
+    "street city", street=S, city=S, zip={**S, "pattern": r"^\d{5}$"}, country={**S, "minLength": 2, "maxLength": 2}
 )
 BUTTON: Schema = tool("type label", type={"const": "button"}, label=S)
-BOX: Schema = tool(
-    "type children", type={"const": "box"}, children=many({"$ref": "#/$defs/Element"}, maxItems=3)
-)
+BOX: Schema = tool("type children", type={"const": "box"}, children=many({"$ref": "#/$defs/Element"}, maxItems=3))
 ALL_OF: Schema = {
     "allOf": [{"$ref": "#/$defs/Base"}, tool("bark", bark=B)],
     "$defs": {"Base": tool("id", id=W, note=S)},
@@ -331,13 +304,7 @@ OPENAPI: dict[str, Schema] = {
         spec=tool(
             replicas={**W, "minimum": 0},
             containers=many(
-                tool(
-                    "name image",
-                    name=S,
-                    image=S,
-                    ports=many(tool(port=W)),
-                    env=many(tool("name", name=S, value=S)),
-                )
+                tool("name image", name=S, image=S, ports=many(tool(port=W)), env=many(tool("name", name=S, value=S)))
             ),
         ),
     ),

@@ -31,16 +31,7 @@ class Engine:
         self.library = ctypes.CDLL(str(found))
         pointer, size = ctypes.c_void_p, ctypes.c_size_t
         self.init = self.function(
-            INIT,
-            pointer,
-            pointer,
-            ctypes.c_char_p,
-            ctypes.c_char_p,
-            ctypes.c_bool,
-            pointer,
-            size,
-            pointer,
-            size,
+            INIT, pointer, pointer, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_bool, pointer, size, pointer, size
         )
         self.accept = self.function(ACCEPT, None, pointer, ctypes.c_uint32)
         self.stacks = self.function(STACKS, ctypes.POINTER(Vector), pointer)
@@ -66,9 +57,7 @@ class Engine:
             self.accept(copy, ord(char))
         stacks = self.stacks(copy).contents
         first, last = stacks.begin or 0, stacks.end or 0
-        rows: Any = (
-            (Vector * ((last - first) // ctypes.sizeof(Vector))).from_address(first) if last > first else []
-        )
+        rows: Any = (Vector * ((last - first) // ctypes.sizeof(Vector))).from_address(first) if last > first else []
         done = any(row.begin == row.end for row in rows)
         self.free(copy)
         return done

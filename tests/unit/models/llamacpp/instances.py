@@ -12,17 +12,7 @@ from rightseat.models.llamacpp.grammar import GrammarLimits
 Schema = dict[str, Any]
 LIMITS = GrammarLimits()
 # Keywords that need more than one look at the schema.
-BEYOND = {
-    "allOf",
-    "if",
-    "not",
-    "patternProperties",
-    "propertyNames",
-    "contains",
-    "dependentRequired",
-    "$id",
-    "$anchor",
-}
+BEYOND = {"allOf", "if", "not", "patternProperties", "propertyNames", "contains", "dependentRequired", "$id", "$anchor"}
 FORMATTED = {
     "date": ["2024-02-29", "2000-02-29", "1999-12-31", "2023-04-30"],
     "time": ["12:30:45Z", "23:59:59.123+05:30"],
@@ -89,9 +79,7 @@ def instances(schema: Any, root: Schema, fuel: int = 5) -> st.SearchStrategy[Any
             ways = [branch if "properties" in branch else {**rest, **branch} for branch in schema[key]]
             return st.one_of([instances(way, root, fuel) for way in ways])
     kinds = schema.get("type", guess(schema))
-    return st.one_of(
-        [by_type(kind, schema, root, fuel) for kind in ([kinds] if isinstance(kinds, str) else kinds)]
-    )
+    return st.one_of([by_type(kind, schema, root, fuel) for kind in ([kinds] if isinstance(kinds, str) else kinds)])
 
 
 def guess(schema: Schema) -> list[str]:
@@ -166,9 +154,7 @@ def arrays(schema: Schema, root: Schema, fuel: int) -> st.SearchStrategy[Any]:
 
 
 def objects(schema: Schema, root: Schema, fuel: int) -> st.SearchStrategy[Any]:
-    properties = {
-        name: instances(value, root, fuel - 1) for name, value in schema.get("properties", {}).items()
-    }
+    properties = {name: instances(value, root, fuel - 1) for name, value in schema.get("properties", {}).items()}
     required = schema.get("required", [])
     extra = schema.get("additionalProperties", "properties" not in schema and not required)
     others = SCALAR if extra is True else instances(extra, root, fuel - 1)

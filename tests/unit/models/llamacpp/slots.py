@@ -14,12 +14,7 @@ from typing import Any
 from rightseat.errors import ContextTooLong, UpstreamError
 from rightseat.models.llamacpp.client import CompletionChunk, LlamaServerClient, Timings
 from rightseat.models.llamacpp.process import LaunchOptions
-from rightseat.models.llamacpp.slot_scheduler import (
-    ConversationRef,
-    PromptText,
-    common_prefix_length,
-    stream_in_slot,
-)
+from rightseat.models.llamacpp.slot_scheduler import ConversationRef, PromptText, common_prefix_length, stream_in_slot
 
 ANSWER = " and so on"
 ROOM = 100_000
@@ -95,9 +90,7 @@ class Slots(LlamaServerClient):
 
     def _keep(self, text: PromptText) -> None:
         """What begins another text is not kept beside it."""
-        if self.memory is not None and not any(
-            common_prefix_length(one, text) == len(text) for one in self.memory
-        ):
+        if self.memory is not None and not any(common_prefix_length(one, text) == len(text) for one in self.memory):
             self.memory = [*(one for one in self.memory if common_prefix_length(one, text) < len(one)), text]
 
 
@@ -105,9 +98,7 @@ class Server:
     """What a model holds: as an Engine is."""
 
     def __init__(self, slots: int, folder: Path | None, *, memory: bool = True) -> None:
-        self.launch = LaunchOptions(
-            Path(__file__), slots=slots, slot_save_path=folder, cache_mib=512 if memory else 0
-        )
+        self.launch = LaunchOptions(Path(__file__), slots=slots, slot_save_path=folder, cache_mib=512 if memory else 0)
         self.slots = Slots(slots, folder, memory=memory)
 
     async def client(self) -> LlamaServerClient:
@@ -121,6 +112,4 @@ class Server:
     ) -> CompletionChunk:
         """The end of the answer: its slot, and what was known of the prompt."""
         request = {"prompt": prompt, "n_predict": 9}
-        return [
-            piece async for piece in stream_in_slot(self, request, ConversationRef(conversation, parent))
-        ][-1]
+        return [piece async for piece in stream_in_slot(self, request, ConversationRef(conversation, parent))][-1]

@@ -73,9 +73,7 @@ def arrays() -> dict[str, Schema]:
     items: Schema = {"type": "array", "items": INTEGER}
     found: dict[str, Schema] = {"array": {"type": "array"}, "array of integers": items}
     for low, high in ((0, 0), (0, 1), (1, 1), (1, None), (2, 4), (3, 3), (0, 100), (5, None), (70, None)):
-        found[f"array {low}..{high}"] = (
-            items | {"minItems": low} | ({} if high is None else {"maxItems": high})
-        )
+        found[f"array {low}..{high}"] = items | {"minItems": low} | ({} if high is None else {"maxItems": high})
     two = [STRING, INTEGER]
     found |= {
         "pair": {"type": "array", "prefixItems": two},
@@ -103,10 +101,7 @@ AB: Schema = {"a": INTEGER, "b": STRING}
 OBJECTS: dict[str, Schema] = {
     "free object": {"type": "object"},
     "map": {"type": "object", "additionalProperties": INTEGER},
-    "map of maps": {
-        "type": "object",
-        "additionalProperties": {"type": "object", "additionalProperties": STRING},
-    },
+    "map of maps": {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": STRING}},
     "closed": obj(AB, additionalProperties=False),
     "open": obj(AB, ["a"], additionalProperties=True),
     "open, near names": obj({"a": INTEGER, "ab": INTEGER, "abc": INTEGER}, additionalProperties=STRING),
@@ -114,19 +109,11 @@ OBJECTS: dict[str, Schema] = {
     "required by map": {"type": "object", "required": ["x"], "additionalProperties": INTEGER},
     "forbidden property": obj({"a": False, "b": INTEGER}),
     "any property": obj({"a": True, "b": {}}),
-    "pattern properties": {
-        "type": "object",
-        "patternProperties": {"^x-": INTEGER},
-        "additionalProperties": False,
-    },
+    "pattern properties": {"type": "object", "patternProperties": {"^x-": INTEGER}, "additionalProperties": False},
     "pattern beside names": obj(AB, ["b"], patternProperties={"^x-[a-z]+$": BOOLEAN}),
     "pattern over names": obj({"x-a": {"maximum": 5}}, patternProperties={"^x-": INTEGER}),
     "two patterns": {"type": "object", "patternProperties": {"^a": INTEGER, "z$": {"minimum": 3}}},
-    "property names": {
-        "type": "object",
-        "propertyNames": {"pattern": "^[a-z]{1,5}$"},
-        "additionalProperties": INTEGER,
-    },
+    "property names": {"type": "object", "propertyNames": {"pattern": "^[a-z]{1,5}$"}, "additionalProperties": INTEGER},
     "property names, listed": {
         "type": "object",
         "propertyNames": {"enum": ["a", "b"]},
@@ -138,12 +125,7 @@ OBJECTS: dict[str, Schema] = {
     "at most one": obj(AB, maxProperties=1),
     "exactly two of four": obj(dict.fromkeys("abcd", INTEGER), minProperties=2, maxProperties=2),
     "one and at most two": obj(dict.fromkeys("abcd", INTEGER), ["c"], maxProperties=2),
-    "map, one to three": {
-        "type": "object",
-        "additionalProperties": INTEGER,
-        "minProperties": 1,
-        "maxProperties": 3,
-    },
+    "map, one to three": {"type": "object", "additionalProperties": INTEGER, "minProperties": 1, "maxProperties": 3},
     "three of no named": obj({}, minProperties=1),
     "two required, three asked": obj(AB, ["a", "b"], minProperties=3),
     "map, at least two": {"type": "object", "additionalProperties": INTEGER, "minProperties": 2},
@@ -196,20 +178,14 @@ COMBINED: dict[str, Schema] = {
     "any of beside properties": obj(
         {"id": STRING}, ["id"], anyOf=[obj({"a": INTEGER}, ["a"]), obj({"b": STRING}, ["b"])]
     ),
-    "required alternatives": obj(
-        {"a": INTEGER, "b": INTEGER}, anyOf=[{"required": ["a"]}, {"required": ["b"]}]
-    ),
+    "required alternatives": obj({"a": INTEGER, "b": INTEGER}, anyOf=[{"required": ["a"]}, {"required": ["b"]}]),
     "all of ranges": {"allOf": [SMALL, LARGE]},
-    "all of number and integer": {
-        "allOf": [{"type": "number", "minimum": 0.5}, {"type": "integer", "maximum": 3}]
-    },
+    "all of number and integer": {"allOf": [{"type": "number", "minimum": 0.5}, {"type": "integer", "maximum": 3}]},
     "all of objects": {"allOf": [obj({"a": INTEGER}, ["a"]), obj({"b": STRING}, ["b"])]},
     "all of same property": {
         "allOf": [obj({"a": {"minimum": 3}}), obj({"a": {"type": "integer", "maximum": 7}}, ["a"])]
     },
-    "all of enums": {
-        "allOf": [{"enum": [1, 2, 3, "x"]}, {"enum": [2, 3, 4]}, {"type": "integer", "minimum": 3}]
-    },
+    "all of enums": {"allOf": [{"enum": [1, 2, 3, "x"]}, {"enum": [2, 3, 4]}, {"type": "integer", "minimum": 3}]},
     "all of lengths": {"allOf": [{"type": "string", "minLength": 2}, {"maxLength": 4}]},
     "all of any of": {"allOf": [{"anyOf": [STRING, INTEGER]}, {"anyOf": [INTEGER, NULL]}]},
     "all of patterns": {"type": "string", "allOf": [{"pattern": "^a"}, {"pattern": "b$"}]},
@@ -240,8 +216,7 @@ COMBINED: dict[str, Schema] = {
 
 def recursive() -> dict[str, Schema]:
     tree = obj(
-        {"value": INTEGER, "children": {"type": "array", "items": {"$ref": "#/$defs/node"}, "maxItems": 3}},
-        ["value"],
+        {"value": INTEGER, "children": {"type": "array", "items": {"$ref": "#/$defs/node"}, "maxItems": 3}}, ["value"]
     )
     a, b = obj({"b": {"$ref": "#/$defs/b"}}), obj({"a": {"$ref": "#/$defs/a"}, "n": INTEGER}, ["n"])
     deep: Schema = {"type": "integer"}
@@ -267,8 +242,7 @@ def recursive() -> dict[str, Schema]:
             **{"$defs": {"e": obj({"e": {"$ref": "#/$defs/e"}}, ["e"])}},
         ),
         "nullable recursion": obj(
-            {"left": {"anyOf": [{"$ref": "#"}, NULL]}, "right": {"anyOf": [{"$ref": "#"}, NULL]}},
-            ["left", "right"],
+            {"left": {"anyOf": [{"$ref": "#"}, NULL]}, "right": {"anyOf": [{"$ref": "#"}, NULL]}}, ["left", "right"]
         ),
     }
 

@@ -22,18 +22,14 @@ from tests.contract.models.cases import heard
 
 LIKELY = {"logprobs": True, "top_logprobs": 2}
 USED = Usage(7, 3)
-WORDS = json.dumps(
-    {"thought_about_next_step_only": "Hm, END.", "next_step": {"result": "One, two. END. More."}}
-)
+WORDS = json.dumps({"thought_about_next_step_only": "Hm, END.", "next_step": {"result": "One, two. END. More."}})
 
 
 def plan(format: Any = GenericFormat, tools: Any = TOOLS, thinks: bool = False) -> PromptPlan:
     prompt = Prompt(messages=(text_message("user", "Hello"),), tools=tools)
     made: PromptPlan = format().make_plan(
         FormatContext(
-            prompt=prompt,
-            capabilities=TemplateCapabilities(system=True),
-            thinking=ThinkingTags(allowed=thinks),
+            prompt=prompt, capabilities=TemplateCapabilities(system=True), thinking=ThinkingTags(allowed=thinks)
         )
     )
     return made
@@ -42,9 +38,7 @@ def plan(format: Any = GenericFormat, tools: Any = TOOLS, thinks: bool = False) 
 def piece(text: str, **more: Any) -> CompletionChunk:
     top = [{"token": text, "logprob": -0.5, "bytes": [1]}, {"token": "x", "logprob": None, "bytes": [2]}]
     told = {"id": 1, "token": text, "logprob": -0.5, "bytes": [1], "top_logprobs": [*top, top[0]]}
-    return CompletionChunk(
-        text, completion_probabilities=[told], tokens_evaluated=7, tokens_predicted=3, **more
-    )
+    return CompletionChunk(text, completion_probabilities=[told], tokens_evaluated=7, tokens_predicted=3, **more)
 
 
 def read(planned: PromptPlan, settings: SamplingSettings, *texts: str, stop: str = "eos") -> list[ModelChunk]:
@@ -78,12 +72,7 @@ def test_probabilities_as_openai_tells_them() -> None:
         ]
     }
     assert found[-2:] == [UsageChunk(USED), FinishChunk("stop")]
-    assert (
-        build_request_body(plan(tools=()), "x", SamplingSettings(extra=LIKELY), default_max_tokens=9)[
-            "n_probs"
-        ]
-        == 2
-    )
+    assert build_request_body(plan(tools=()), "x", SamplingSettings(extra=LIKELY), default_max_tokens=9)["n_probs"] == 2
 
 
 def test_only_where_asked_for() -> None:
@@ -92,9 +81,9 @@ def test_only_where_asked_for() -> None:
     assert isinstance(alone, TextChunk)
     assert alone.logprobs["content"][0]["top_logprobs"] == []
     assert (
-        build_request_body(
-            plan(tools=()), "x", SamplingSettings(extra={"logprobs": True}), default_max_tokens=9
-        )["n_probs"]
+        build_request_body(plan(tools=()), "x", SamplingSettings(extra={"logprobs": True}), default_max_tokens=9)[
+            "n_probs"
+        ]
         == 1
     )
     assert "n_probs" not in build_request_body(
@@ -148,10 +137,7 @@ def test_broken_format() -> None:
     ("settings", "sent"),
     [
         (SamplingSettings(), {"n_predict": 9, "temperature": 0.2}),
-        (
-            SamplingSettings(temperature=0, max_tokens=5, seed=0),
-            {"n_predict": 5, "temperature": 0, "seed": 0},
-        ),
+        (SamplingSettings(temperature=0, max_tokens=5, seed=0), {"n_predict": 5, "temperature": 0, "seed": 0}),
         (SamplingSettings(top_p=0.5), {"top_p": 0.5}),
         (SamplingSettings(extra={"logit_bias": {"15": -100}}), {"logit_bias": [[15, -100]]}),
         (SamplingSettings(extra={"presence_penalty": 0, "user": "x"}), {"presence_penalty": 0}),
@@ -165,6 +151,4 @@ def test_settings(settings: SamplingSettings, sent: dict[str, Any]) -> None:
 
 def test_a_wrong_bias() -> None:
     with pytest.raises(CallerError, match="logit_bias"):
-        build_request_body(
-            plan(tools=()), "x", SamplingSettings(extra={"logit_bias": {"a": 1}}), default_max_tokens=9
-        )
+        build_request_body(plan(tools=()), "x", SamplingSettings(extra={"logit_bias": {"a": 1}}), default_max_tokens=9)

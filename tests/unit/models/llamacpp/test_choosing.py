@@ -51,20 +51,14 @@ def prompt(mode: Any = "auto", *messages: Message, tools: tuple[ToolSpec, ...] =
 async def test_the_tool_that_makes_the_question_likeliest() -> None:
     for mode in ("auto", "required"):
         assert await choose_tool(Oracle(find_word=-40, ring=-30), prompt(mode)) == ToolChoice("named", "ring")
-        assert await choose_tool(Oracle(find_word=-20, ring=-30), prompt(mode)) == ToolChoice(
-            "named", "find_word"
-        )
+        assert await choose_tool(Oracle(find_word=-20, ring=-30), prompt(mode)) == ToolChoice("named", "find_word")
 
 
 async def test_none_where_no_tool_makes_it_likelier() -> None:
     barely = -50 + MIN_GAIN - 0.1
     assert await choose_tool(Oracle(find_word=-70, ring=barely), prompt()) == ToolChoice("none")
-    assert await choose_tool(Oracle(find_word=-70, ring=barely), prompt("required")) == ToolChoice(
-        "named", "ring"
-    )
-    assert await choose_tool(Oracle(ring=barely + 0.2, find_word=-70), prompt()) == ToolChoice(
-        "named", "ring"
-    )
+    assert await choose_tool(Oracle(find_word=-70, ring=barely), prompt("required")) == ToolChoice("named", "ring")
+    assert await choose_tool(Oracle(ring=barely + 0.2, find_word=-70), prompt()) == ToolChoice("named", "ring")
 
 
 async def test_a_tool_without_a_description() -> None:
@@ -97,12 +91,7 @@ async def test_what_is_not_judged() -> None:
     many = tuple(ToolSpec(f"tool_{number}", "", {}) for number in range(MAX_TOOLS + 1))
     silent = (text_message("user", " "), text_message("assistant", "Well."))
     nothing = replace(prompt(), messages=())
-    for asked in (
-        nothing,
-        prompt(tools=many),
-        prompt(tools=()),
-        *(prompt("auto", message) for message in silent),
-    ):
+    for asked in (nothing, prompt(tools=many), prompt(tools=()), *(prompt("auto", message) for message in silent)):
         oracle = Oracle()
         assert await choose_tool(oracle, asked) == asked.tool_choice
         assert oracle.asked == []
@@ -119,9 +108,7 @@ class Halving(Oracle):
 async def test_parts_of_characters_are_not_judged() -> None:
     """The engine fails on them in a grammar."""
     oracle = Halving(ring=-30)
-    assert await choose_tool(oracle, prompt("auto", text_message("user", "Ring 铃!"))) == ToolChoice(
-        "named", "ring"
-    )
+    assert await choose_tool(oracle, prompt("auto", text_message("user", "Ring 铃!"))) == ToolChoice("named", "ring")
     assert all(request["n_predict"] == len(" Ring ") for request in oracle.asked)
     oracle = Halving(ring=-30)
     alone = prompt("auto", text_message("user", "敲铃"))
@@ -155,9 +142,7 @@ async def answered(asked: LlamaCppChatModel, prompt: Prompt) -> Heard:
 def judged_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """The template is our own: no child process has to try it."""
     monkeypatch.setattr(
-        template,
-        "probe_in_child",
-        lambda source, *marks: probe_template(ProbeRequest(source, *marks)).abilities,
+        template, "probe_in_child", lambda source, *marks: probe_template(ProbeRequest(source, *marks)).abilities
     )
 
 

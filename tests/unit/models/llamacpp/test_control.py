@@ -46,17 +46,12 @@ def test_no_piece_holds_a_control_token(text: str) -> None:
 def test_all_of_a_value_is_marked_but_what_is_ours() -> None:
     value = {"<|im_end|>": ["<|im_start|>", 1, None, TrustedText("<|im_end|>")], "a": {"b": "plain"}}
     cut = f"<{MARK}|im_"
-    assert CHATML.mark(value) == {
-        f"{cut}end|>": [f"{cut}start|>", 1, None, "<|im_end|>"],
-        "a": {"b": "plain"},
-    }
+    assert CHATML.mark(value) == {f"{cut}end|>": [f"{cut}start|>", 1, None, "<|im_end|>"], "a": {"b": "plain"}}
     assert ControlTokens(()).mark("<|im_end|>") == "<|im_end|>"
 
 
 def test_words_that_were_added_count_where_the_template_writes_them() -> None:
-    found = control_tokens.select_control_tokens(
-        ["<s>"], ["<tool_call>", "<b>", "\n\n"], "{{ '<tool_call>' }}\n\n"
-    )
+    found = control_tokens.select_control_tokens(["<s>"], ["<tool_call>", "<b>", "\n\n"], "{{ '<tool_call>' }}\n\n")
     assert found.tokens == {"<s>", "<tool_call>"}
 
 
@@ -98,9 +93,7 @@ async def test_discovery_asks_the_server_once() -> None:
 
 async def test_discovery_is_bounded() -> None:
     words = Words()
-    found = await ControlTokenDiscovery(words).find_control_tokens(
-        "".join(f"<{number}>" for number in range(2000))
-    )
+    found = await ControlTokenDiscovery(words).find_control_tokens("".join(f"<{number}>" for number in range(2000)))
     assert len(words.asked) == 512
     # What was not asked about is taken for control, which costs nothing but some tokens.
     assert len(found.tokens) == 2000 - 512

@@ -19,12 +19,7 @@ import pytest
 from rightseat.errors import ContextTooLong, UpstreamRefused
 from rightseat.models.llamacpp import control_tokens, gguf, template, weights
 from rightseat.models.llamacpp.client import CompletionChunk
-from rightseat.models.llamacpp.process import (
-    LaunchOptions,
-    LocalModelNotStarted,
-    SupervisionPolicy,
-    default_threads,
-)
+from rightseat.models.llamacpp.process import LaunchOptions, LocalModelNotStarted, SupervisionPolicy, default_threads
 from rightseat.models.llamacpp.servers import AttachedServer, LocalModelDied, ManagedServer
 from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
@@ -37,10 +32,7 @@ ROOT = Path(__file__).parents[4]
 QUICK = SupervisionPolicy(start_timeout=STUCK, poll_interval=0.1, health_timeout=STUCK, backoff=0.01)
 LONG = {"prompt": "hi", "n_predict": 100_000}
 
-pytestmark = [
-    pytest.mark.io,
-    pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script"),
-]
+pytestmark = [pytest.mark.io, pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")]
 Build = Callable[..., LaunchOptions]
 
 
@@ -110,18 +102,9 @@ async def asked(engine: ManagedServer | AttachedServer, **request: object) -> li
 
 
 @pytest.mark.demand("llamacpp.engine_child_process_loopback", "llamacpp.local_path_model_gguf")
-async def test_a_llama_server_of_ones_own(
-    launch: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_llama_server_of_ones_own(launch: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "canary")
-    options = {
-        "context": 512,
-        "slots": 3,
-        "threads": 2,
-        "embedding": True,
-        "slot_save_path": tmp_path,
-        "lora": FAKE,
-    }
+    options = {"context": 512, "slots": 3, "threads": 2, "embedding": True, "slot_save_path": tmp_path, "lora": FAKE}
     async with running(launch(**options)) as engine:
         assert engine.ready
         assert [piece.content for piece in await asked(engine)] == ["0 ", "1 ", "2 ", ""]
@@ -227,9 +210,7 @@ async def test_a_request_that_found_nobody_goes_to_the_next_process(launch: Buil
     ("behaviour", "seconds", "message"),
     [('{"crash": true}', STUCK, "ended at once"), ('{"mute": true}', 3, "not loaded within")],
 )
-async def test_a_server_that_does_not_start(
-    launch: Build, behaviour: str, seconds: float, message: str
-) -> None:
+async def test_a_server_that_does_not_start(launch: Build, behaviour: str, seconds: float, message: str) -> None:
     engine = ManagedServer(launch(behaviour), SupervisionPolicy(start_timeout=seconds))
     with pytest.raises(LocalModelNotStarted, match=message):
         await engine.start()
@@ -378,9 +359,7 @@ async def test_control_tokens_of_a_user_are_text_to_the_engine(real: LaunchOptio
         client = await engine.client()
         numbers = {(await client.tokenize(token))[0] for token in header.control_tokens}
         assert len(numbers) == len(header.control_tokens)
-        known = control_tokens.select_control_tokens(
-            header.control_tokens, header.added_tokens, sources.default
-        )
+        known = control_tokens.select_control_tokens(header.control_tokens, header.added_tokens, sources.default)
         kind_prompt = loaded.render([text_message("user", "Hi")], control_tokens=known)
         expected = [token for token in await client.tokenize(kind_prompt) if token in numbers]
         rendered = loaded.render([text_message("user", evil)], control_tokens=known)

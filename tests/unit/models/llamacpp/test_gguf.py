@@ -61,9 +61,7 @@ def test_tokens_that_are_not_utf8_do_no_harm(write: Write) -> None:
 
 def test_a_token_number_beyond_the_vocabulary_is_no_token(write: Write) -> None:
     pairs = [ggufs.string("general.architecture", "x"), ggufs.number("tokenizer.ggml.bos_token_id", 7)]
-    assert (
-        gguf.read_header(write(ggufs.gguf(*pairs, ggufs.strings("tokenizer.ggml.tokens", ["a"])))).bos is None
-    )
+    assert gguf.read_header(write(ggufs.gguf(*pairs, ggufs.strings("tokenizer.ggml.tokens", ["a"])))).bos is None
 
 
 NAMED = ggufs.string("general.architecture", "llama")

@@ -54,9 +54,7 @@ async def connected(reply: Reply, **options: Any) -> AsyncIterator[tuple[Upstrea
             await client.close()
 
 
-async def completed(
-    client: LlamaServerClient, **request: Any
-) -> tuple[list[CompletionChunk], RightseatError | None]:
+async def completed(client: LlamaServerClient, **request: Any) -> tuple[list[CompletionChunk], RightseatError | None]:
     pieces: list[CompletionChunk] = []
     try:
         await read(client.stream_completion({"prompt": "hi", **request}), pieces)
@@ -101,13 +99,7 @@ async def test_two_answers_to_one_prompt() -> None:
     async with connected(raw([ANSWER[0], second[0], event(FINAL), ANSWER[1], second[1]])) as (_, client):
         pieces, failure = await completed(client, n_cmpl=2)
     assert failure is None
-    assert [(piece.index, piece.stop) for piece in pieces] == [
-        (0, False),
-        (1, False),
-        (0, True),
-        (0, False),
-        (1, True),
-    ]
+    assert [(piece.index, piece.stop) for piece in pieces] == [(0, False), (1, False), (0, True), (0, False), (1, True)]
 
 
 async def test_leaving_closes_the_connection() -> None:
@@ -133,13 +125,7 @@ async def test_cancelling_before_the_first_token_closes_the_connection() -> None
         await upstream.all_closed(1)
 
 
-CONTEXT = {
-    "code": 400,
-    "message": "no",
-    "type": "exceed_context_size_error",
-    "n_prompt_tokens": 90,
-    "n_ctx": 64,
-}
+CONTEXT = {"code": 400, "message": "no", "type": "exceed_context_size_error", "n_prompt_tokens": 90, "n_ctx": 64}
 
 
 @pytest.mark.parametrize(
@@ -158,9 +144,7 @@ CONTEXT = {
         (307, None, errors.UpstreamRejected, "HTTP 307"),
     ],
 )
-async def test_refusals_have_our_words(
-    status: int, error: object, kind: type[RightseatError], words: str
-) -> None:
+async def test_refusals_have_our_words(status: int, error: object, kind: type[RightseatError], words: str) -> None:
     async with connected(replying(status, {"error": error})) as (_, client):
         pieces, failure = await completed(client)
     assert pieces == []
@@ -292,8 +276,7 @@ async def test_many_at_a_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "target"),
-    [("{}/", "/props"), ("{}/v1", "/props"), ("{}/a/b/", "/a/b/props"), ("{}/a/v1/", "/a/props")],
+    ("url", "target"), [("{}/", "/props"), ("{}/v1", "/props"), ("{}/a/b/", "/a/b/props"), ("{}/a/v1/", "/a/props")]
 )
 async def test_addresses(url: str, target: str) -> None:
     async with Upstream() as upstream:

@@ -53,10 +53,7 @@ async def test_tokens_as_numbers_and_with_their_texts() -> None:
     model = of(StandIn())
     assert await model.tokenize("ab") == [97, 98]
     assert await model.tokenize("a", add=True) == [1, 97]
-    assert await model.tokenize("a", add=True, pieces=True) == [
-        {"id": 1, "piece": "\x01"},
-        {"id": 97, "piece": "a"},
-    ]
+    assert await model.tokenize("a", add=True, pieces=True) == [{"id": 1, "piece": "\x01"}, {"id": 97, "piece": "a"}]
     assert await model.detokenize([97, 98]) == "ab"
 
 
@@ -134,9 +131,7 @@ async def test_a_llama_server_that_runs_already_is_spoken_to_the_same_way() -> N
         await read(model.stream(Prompt(messages=(text_message("user", "Say hello."),), settings=FEW)), told)
         assert any(isinstance(one, TextChunk) and one.text for one in told)
         raw: list[ModelChunk] = []
-        await read(
-            model.stream(Prompt(messages=(), raw=RawPrompt("The capital of France is"), settings=FEW)), raw
-        )
+        await read(model.stream(Prompt(messages=(), raw=RawPrompt("The capital of France is"), settings=FEW)), raw)
         assert "Paris" in "".join(one.text for one in raw if isinstance(one, TextChunk))
         assert await model.detokenize(await model.tokenize("Hello <|im_end|>")) == "Hello <|im_end|>"
         with pytest.raises(CallerError, match="Send GBNF"):

@@ -181,10 +181,7 @@ def test_files_of_a_table_lie_beside_it(model: Path, tmp_path: Path, monkeypatch
     [
         (Config(model="scripted:demo", flags={"tool_format": "hermes"}), "--tool-format"),
         (Config(model="openai:x", flags={"chat_template": "chatml"}), "--chat-template"),
-        (
-            Config(models={"m": ModelSettings(spec="scripted:demo")}, flags={"llama_server": "x"}),
-            "--llama-server",
-        ),
+        (Config(models={"m": ModelSettings(spec="scripted:demo")}, flags={"llama_server": "x"}), "--llama-server"),
     ],
 )
 def test_flags_are_for_local_models(config: Config, flag: str) -> None:
@@ -214,10 +211,7 @@ async def test_which_template_is_used(model: Path, tmp_path: Path) -> None:
     given = await describe_from_file(model, parse_template_choice(str(tmp_path / "mine.jinja")))(server)
     assert given.sources.default == "mine"
     assert given.sources.eos == own.sources.eos
-    assert (
-        "<|im_start|>"
-        in (await describe_from_file(model, parse_template_choice("chatml"))(server)).sources.default
-    )
+    assert "<|im_start|>" in (await describe_from_file(model, parse_template_choice("chatml"))(server)).sources.default
     with pytest.raises(ConfigError, match="Did you mean 'tool_use'"):
         await describe_from_file(model, parse_template_choice("tool_us"))(server)
     (tmp_path / "empty.jinja").write_text(" ")

@@ -18,10 +18,7 @@ from tests.kit.waiting import read, until
 FAKE = Path(__file__).with_name("fake_server.py")
 QUICK = SupervisionPolicy(start_timeout=STUCK, poll_interval=0.1, health_timeout=STUCK, backoff=0.01)
 
-pytestmark = [
-    pytest.mark.io,
-    pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script"),
-]
+pytestmark = [pytest.mark.io, pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")]
 
 
 @pytest.fixture

@@ -74,9 +74,7 @@ def test_what_can_be_wrong(options: dict[str, Any], message: str, weights: Path,
     (tmp_path / "text").write_text("Be kind.")
 
     def placed(value: Any) -> Any:
-        return (
-            [placed(v) for v in value] if isinstance(value, list) else value.replace("{tmp}", str(tmp_path))
-        )
+        return [placed(v) for v in value] if isinstance(value, list) else value.replace("{tmp}", str(tmp_path))
 
     with pytest.raises(ConfigError, match=message):
         make_local_model(str(weights), {name: placed(value) for name, value in options.items()})
@@ -85,9 +83,7 @@ def test_what_can_be_wrong(options: dict[str, Any], message: str, weights: Path,
 def test_without_the_folder_and_without_files_it_runs(weights: Path, tmp_path: Path) -> None:
     (tmp_path / "text").touch()
     assert (
-        launch(
-            make_local_model(str(weights), {"prompt_cache": str(tmp_path / "text" / "folder")})
-        ).slot_save_path
+        launch(make_local_model(str(weights), {"prompt_cache": str(tmp_path / "text" / "folder")})).slot_save_path
         is None
     )
 

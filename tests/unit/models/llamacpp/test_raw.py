@@ -78,9 +78,7 @@ async def test_probabilities_without_the_end_that_is_no_text() -> None:
     assert [type(one) for one in found] == [TextChunk, UsageChunk, FinishChunk]
     [first] = [one for one in found if isinstance(one, TextChunk)]
     few = [{"token": t, "logprob": -1.0, "bytes": [1]} for t in ("a", "b")]
-    assert first.logprobs == {
-        "content": [{"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": few}]
-    }
+    assert first.logprobs == {"content": [{"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": few}]}
 
 
 @pytest.mark.demand("llamacpp.v1_completions_raw_grammar")

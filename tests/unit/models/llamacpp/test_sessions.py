@@ -197,18 +197,14 @@ async def test_somebody_elses_server_chooses_itself() -> None:
             yield CompletionChunk(stop=True)
 
     server = Attached()
-    assert [
-        piece.stop async for piece in stream_in_slot(server, {"prompt": "Hi"}, ConversationRef("thread"))
-    ] == [True]
+    assert [piece.stop async for piece in stream_in_slot(server, {"prompt": "Hi"}, ConversationRef("thread"))] == [True]
     assert server.asked == {"prompt": "Hi"}
 
 
 def test_whose_prompt_it_is() -> None:
     messages = (text_message("user", "Hi"),)
     assert get_conversation(Prompt(messages=messages)) == ConversationRef()
-    assert get_conversation(Prompt(messages=messages, conversation="t", parent="p")) == ConversationRef(
-        "t", "p"
-    )
+    assert get_conversation(Prompt(messages=messages, conversation="t", parent="p")) == ConversationRef("t", "p")
 
 
 @given(st.text("ab", max_size=40), st.text("ab", max_size=40))

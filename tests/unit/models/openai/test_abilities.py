@@ -26,10 +26,7 @@ def made(name: str, **options: Any) -> OpenAIModel:
 @pytest.mark.demand("models.unknown_tuning_knobs_ignored")
 @pytest.mark.parametrize(
     ("name", "sent"),
-    [
-        ("gpt-4o", {"temperature", "top_p", "stop", "seed", "logit_bias"}),
-        ("gpt-5-mini", {"seed", "reasoning_effort"}),
-    ],
+    [("gpt-4o", {"temperature", "top_p", "stop", "seed", "logit_bias"}), ("gpt-5-mini", {"seed", "reasoning_effort"})],
 )
 def test_tuning_that_openai_would_refuse_is_left_out(name: str, sent: set[str]) -> None:
     able = made(name).capabilities
@@ -37,12 +34,8 @@ def test_tuning_that_openai_would_refuse_is_left_out(name: str, sent: set[str]) 
     found = api.build_body(name, Prompt(messages=HELLO.messages, settings=TUNED))
     assert set(found) - {"model", "messages", "stream", "stream_options"} == sent
     # Another's server knows best what it knows.
-    theirs = OpenAIVendor(kind="compatible").make_api(
-        able, developer_role=None, strict_tools=False, usage=True
-    )
-    assert {"temperature", "reasoning_effort"} <= set(
-        theirs.build_body(name, Prompt(messages=(), settings=TUNED))
-    )
+    theirs = OpenAIVendor(kind="compatible").make_api(able, developer_role=None, strict_tools=False, usage=True)
+    assert {"temperature", "reasoning_effort"} <= set(theirs.build_body(name, Prompt(messages=(), settings=TUNED)))
 
 
 def test_where_one_call_is_all_there_is_nothing_is_said_of_more() -> None:
@@ -77,9 +70,7 @@ def test_a_known_model_without_tools_calls_them_all_the_same(
 
 @pytest.mark.demand("models.table_model_tools_parallel")
 def test_a_schema_is_said_in_words_where_the_server_takes_none() -> None:
-    dialect = Dialect(
-        developer_role=False, max_completion_tokens=False, strict_tools=False, usage=False, schema=False
-    )
+    dialect = Dialect(developer_role=False, max_completion_tokens=False, strict_tools=False, usage=False, schema=False)
     found = build_chat_body("m", Prompt(messages=HELLO.messages, output_schema={"type": "integer"}), dialect)
     assert "response_format" not in found
     assert [message["role"] for message in found["messages"]] == ["system", "user"]
@@ -99,9 +90,7 @@ def test_a_schema_is_said_in_words_where_the_server_takes_none() -> None:
         ("Qwen/Qwen3-8B", {}, False, False),
     ],
 )
-async def test_pictures_at_a_server_of_one_s_own(
-    name: str, options: dict[str, Any], sees: bool, takes: bool
-) -> None:
+async def test_pictures_at_a_server_of_one_s_own(name: str, options: dict[str, Any], sees: bool, takes: bool) -> None:
     async with Upstream() as upstream:
         upstream.reply = answers.text()
         found = model(name, {"base_url": upstream.url, **options})

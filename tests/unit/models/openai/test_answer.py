@@ -33,14 +33,8 @@ def test_text() -> None:
         (delta(reasoning="hm", reasoning_content="hm"), ReasoningChunk("hm")),
         (delta(refusal="no"), RefusalChunk("no")),
         (delta(content=[{"type": "text", "text": "a"}, {"type": "x"}, 7, {"text": "b"}]), TextChunk("ab")),
-        (
-            b'{"choices":[{"delta":{"content":"a"},"logprobs":{"content":[1]}}]}',
-            TextChunk("a", {"content": [1]}),
-        ),
-        (
-            b'{"choices":[{"delta":{"content":""},"logprobs":{"content":[1]}}]}',
-            TextChunk("", {"content": [1]}),
-        ),
+        (b'{"choices":[{"delta":{"content":"a"},"logprobs":{"content":[1]}}]}', TextChunk("a", {"content": [1]})),
+        (b'{"choices":[{"delta":{"content":""},"logprobs":{"content":[1]}}]}', TextChunk("", {"content": [1]})),
     ],
 )
 def test_kinds_of_fragment(payload: bytes, fragment: ModelChunk) -> None:
@@ -208,7 +202,8 @@ def test_a_whole_completion() -> None:
     }
     said = answered(dump(whole(message, "tool_calls")))
     assert said == [
-        ReasoningChunk("hm"), TextChunk("a"), ToolCallStart(0, "add"), ToolCallArgs(0, "{}"), UsageChunk(Usage(7, 3)), FinishChunk("calls")
+        ReasoningChunk("hm"), TextChunk("a"), ToolCallStart(0, "add"), ToolCallArgs(0, "{}"), UsageChunk(Usage(7, 3)),
+        FinishChunk("calls")
     ]  # fmt: skip
 
 

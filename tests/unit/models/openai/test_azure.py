@@ -118,9 +118,7 @@ async def test_the_environment_alone_is_enough(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.demand("models.openai_gains_azure")
 @pytest.mark.parametrize("coroutine", [True, False])
-async def test_a_token_of_entra_is_asked_for_each_time(
-    coroutine: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_token_of_entra_is_asked_for_each_time(coroutine: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     given = iter(["one", "two"])
     module = types.ModuleType("entra_kit")
 
@@ -187,9 +185,7 @@ async def test_tuning_that_a_model_does_not_know_is_left_out(name: str, sent: di
         upstream.reply = answers.text()
         await asked(made, Prompt(messages=HELLO.messages, settings=settings))
     body = upstream.requests[0].json
-    assert {
-        key: body[key] for key in body if key not in ("model", "messages", "stream", "stream_options")
-    } == sent
+    assert {key: body[key] for key in body if key not in ("model", "messages", "stream", "stream_options")} == sent
 
 
 @pytest.mark.demand("models.openai_gains_azure")
@@ -212,9 +208,7 @@ async def test_a_refused_key_is_named_as_it_is_set(
 
 
 @pytest.mark.demand("models.openai_gains_azure")
-async def test_a_provider_that_fails_or_hangs_is_a_key_that_is_missing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_provider_that_fails_or_hangs_is_a_key_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     async def hangs() -> str:
         await asyncio.Event().wait()
         return "never"

@@ -23,9 +23,7 @@ KEY = "sk-canary-0123456789"
 
 async def test_what_goes_over_the_wire() -> None:
     async with connected(api_key=KEY, headers={"X-Team": "blue"}) as (upstream, model):
-        prompt = Prompt(
-            messages=(text_message("user", "hi"),), settings=SamplingSettings(temperature=0, seed=0)
-        )
+        prompt = Prompt(messages=(text_message("user", "hi"),), settings=SamplingSettings(temperature=0, seed=0))
         await asked(model, prompt)
         request = upstream.requests[0]
     assert (request.method, request.target) == ("POST", "/v1/chat/completions")
@@ -181,8 +179,7 @@ async def test_half_a_character_is_the_callers_fault() -> None:
 
 
 @pytest.mark.parametrize(
-    "base_url",
-    ["", "api.test/v1", "ftp://api.test", "http://", "http://a:b@api.test/v1", "http://x:99999/v1"],
+    "base_url", ["", "api.test/v1", "ftp://api.test", "http://", "http://a:b@api.test/v1", "http://x:99999/v1"]
 )
 def test_a_wrong_base_url(base_url: str) -> None:
     with pytest.raises(ConfigError, match="base_url"):

@@ -22,9 +22,7 @@ async def test_a_kept_connection_does_not_hold_on_to_its_answers() -> None:
         # Head and body apart, else the answer is over before anyone reads it.
         await connection.head(200, {**SSE, "Transfer-Encoding": "chunked"})
         await connection.delivered()
-        await connection.chunk(
-            b'data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}\n\n'
-        )
+        await connection.chunk(b'data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}\n\n')
         await connection.chunk(b"data: [DONE]\n\n")
         await connection.write(b"0\r\n\r\n")
 

@@ -146,9 +146,7 @@ def through(pieces: list[bytes]) -> list[Any]:
     st.lists(st.tuples(st.sampled_from(KINDS), st.integers(1, 40)), min_size=1, max_size=6),
     st.lists(st.integers(0, 12_000), max_size=4),
 )
-def test_however_much_comes_at_once_it_is_read_alike(
-    stretches: list[tuple[bytes, int]], cuts: list[int]
-) -> None:
+def test_however_much_comes_at_once_it_is_read_alike(stretches: list[tuple[bytes, int]], cuts: list[int]) -> None:
     body = b"".join(kind * times for kind, times in stretches)
     body += event("", finish_reason="stop") + b"data: [DONE]\n\n"
     places = sorted({min(cut, len(body)) for cut in cuts} | {0, len(body)})

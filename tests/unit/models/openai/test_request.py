@@ -3,14 +3,7 @@ from typing import Any
 import pytest
 
 from rightseat.models.openai.request import RESERVED_KEYS, Dialect, build_chat_body
-from rightseat.types.messages import (
-    FileMessagePart,
-    ImageMessagePart,
-    Message,
-    TextMessagePart,
-    ToolCall,
-    text_message,
-)
+from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, TextMessagePart, ToolCall, text_message
 from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
 
 PLAIN = Dialect(developer_role=False, max_completion_tokens=False, strict_tools=False, usage=True)
@@ -45,19 +38,14 @@ def test_a_plain_prompt_sends_nothing_that_was_not_given() -> None:
         (text_message("user", "u", name="Ann"), {"role": "user", "content": "u", "name": "Ann"}),
         (text_message("assistant", "a"), {"role": "assistant", "content": "a"}),
         (text_message("assistant", ""), {"role": "assistant", "content": ""}),
-        (
-            text_message("tool", "42", call_id="c1", name="add"),
-            {"role": "tool", "content": "42", "tool_call_id": "c1"},
-        ),
+        (text_message("tool", "42", call_id="c1", name="add"), {"role": "tool", "content": "42", "tool_call_id": "c1"}),
         (text_message("tool", "", call_id="c1"), {"role": "tool", "content": "", "tool_call_id": "c1"}),
         (
             text_message("assistant", "", calls=(ToolCall("c1", "add", '{"a":1}'),)),
             {
                 "role": "assistant",
                 "content": None,
-                "tool_calls": [
-                    {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
-                ],
+                "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}],
             },
         ),
     ],
@@ -93,9 +81,7 @@ def test_parts() -> None:
 
 @pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 def test_zero_and_false_are_given() -> None:
-    settings = SamplingSettings(
-        temperature=0, top_p=0, max_tokens=0, seed=0, stop=("x",), parallel_calls=False
-    )
+    settings = SamplingSettings(temperature=0, top_p=0, max_tokens=0, seed=0, stop=("x",), parallel_calls=False)
     sent = made(tools=(ADD,), settings=settings)
     assert (sent["temperature"], sent["top_p"], sent["max_tokens"], sent["seed"]) == (0, 0, 0, 0)
     assert sent["parallel_tool_calls"] is False
@@ -113,9 +99,7 @@ def test_tools() -> None:
     sent = made(tools=(ADD,))
     assert sent["tools"] == [{"type": "function", "function": function}]
     assert "tool_choice" not in sent
-    assert made(VENDOR, tools=(ADD,))["tools"] == [
-        {"type": "function", "function": {**function, "strict": True}}
-    ]
+    assert made(VENDOR, tools=(ADD,))["tools"] == [{"type": "function", "function": {**function, "strict": True}}]
 
 
 @pytest.mark.parametrize(

@@ -39,13 +39,9 @@ ADD = ToolSpec("add", "Adds.", {"type": "object"})
 THOUGHT = {"type": "reasoning", "id": "rs_0", "summary": [], "encrypted_content": wire.CIPHER}
 
 
-def sent(
-    *messages: Message, dialect: Dialect = DIALECT, reasons: bool = False, **fields: Any
-) -> dict[str, Any]:
+def sent(*messages: Message, dialect: Dialect = DIALECT, reasons: bool = False, **fields: Any) -> dict[str, Any]:
     prompt = Prompt(messages=messages, **fields)
-    return build_responses_body(
-        "m", prompt, dialect, supports_reasoning=reasons, summary="auto" if reasons else None
-    )
+    return build_responses_body("m", prompt, dialect, supports_reasoning=reasons, summary="auto" if reasons else None)
 
 
 @pytest.mark.demand("models.openai_gains_responses_upstream")
@@ -58,12 +54,9 @@ def test_a_conversation_as_items() -> None:
     )
     foreign = text_message("assistant", "ok", opaque=(Kept("anthropic", {"signature": "x"}),))
     picture = Message(
-        "user",
-        (Words("And this?"), ImageMessagePart("data:x"), FileMessagePart("a.pdf", "application/pdf", "AA==")),
+        "user", (Words("And this?"), ImageMessagePart("data:x"), FileMessagePart("a.pdf", "application/pdf", "AA=="))
     )
-    found = sent(
-        text_message("system", "Be brief."), called, text_message("tool", "5", call_id="c1"), foreign, picture
-    )
+    found = sent(text_message("system", "Be brief."), called, text_message("tool", "5", call_id="c1"), foreign, picture)
     assert found["input"] == [
         {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "Be brief."}]},
         THOUGHT,
@@ -112,9 +105,7 @@ def test_tools_forms_and_tuning_in_its_own_words() -> None:
         tools=(ADD,),
         tool_choice=ToolChoice("named", "add"),
         output_schema={"type": "object"},
-        settings=SamplingSettings(
-            temperature=0.5, max_tokens=9, stop=("x",), parallel_calls=False, extra=extra
-        ),
+        settings=SamplingSettings(temperature=0.5, max_tokens=9, stop=("x",), parallel_calls=False, extra=extra),
         reasons=True,
     )
     assert found == {
@@ -137,12 +128,7 @@ def test_tools_forms_and_tuning_in_its_own_words() -> None:
         "temperature": 0.5,
         "max_output_tokens": 9,
         "text": {
-            "format": {
-                "type": "json_schema",
-                "name": "answer",
-                "schema": {"type": "object"},
-                "strict": False,
-            },
+            "format": {"type": "json_schema", "name": "answer", "schema": {"type": "object"}, "strict": False},
             "verbosity": "low",
         },
         "reasoning": {"effort": "low", "summary": "auto"},
@@ -259,8 +245,7 @@ async def test_thoughts_travel_back_with_the_result_of_a_call() -> None:
         kept = tuple(Kept(f.provider, f.blob) for f in first if isinstance(f, ProviderDataChunk))
         called = Message("assistant", (), (ToolCall("call_1", "add", "{}"),), opaque=kept)
         talk = Prompt(
-            messages=(text_message("user", "2+3?"), called, text_message("tool", "5", call_id="call_1")),
-            tools=(ADD,),
+            messages=(text_message("user", "2+3?"), called, text_message("tool", "5", call_id="call_1")), tools=(ADD,)
         )
         second, error = await asked(made, talk)
         await made.close()
@@ -286,12 +271,7 @@ ENDS = st.sampled_from([[wire.ending()], [wire.ending("length")], [wire.ending("
 
 
 @pytest.mark.demand("models.openai_gains_responses_upstream", "models.model_contract_suite_passes")
-@given(
-    PIECES,
-    ENDS,
-    st.lists(st.floats(0, 1), max_size=8),
-    st.sampled_from([b"", b"data: {", b"data: [DONE]\n\n"]),
-)
+@given(PIECES, ENDS, st.lists(st.floats(0, 1), max_size=8), st.sampled_from([b"", b"data: {", b"data: [DONE]\n\n"]))
 def test_any_split_gives_the_same_fragments(
     pieces: list[list[dict[str, Any]]], end: list[dict[str, Any]], cuts: list[float], tail: bytes
 ) -> None:

@@ -58,9 +58,7 @@ def frames(draw: st.DrawFn) -> bytes:
 def streams(draw: st.DrawFn) -> bytes:
     opening = draw(st.sampled_from([b"", b"\xef\xbb\xbf", b"\n\n", b": hello\n\n"]))
     # Half a frame at the end is a cut, and must be the same cut.
-    ending = draw(
-        st.sampled_from([b"", DONE, DONE, b"data: [DONE]", b'data: {"choi', b'data: {"error": {}}'])
-    )
+    ending = draw(st.sampled_from([b"", DONE, DONE, b"data: [DONE]", b'data: {"choi', b'data: {"error": {}}']))
     return opening + b"".join(draw(st.lists(frames(), max_size=6))) + ending
 
 

@@ -19,23 +19,18 @@ def rows(*names: str, cells: list[tuple[Any, ...]]) -> list[dict[str, Any]]:
 
 
 LONG = rows(
-    "month",
-    "region",
-    "sales",
-    cells=[(m, r, 10 * n + k) for n, m in enumerate(MONTHS) for k, r in enumerate(REGIONS)],
+    "month", "region", "sales", cells=[(m, r, 10 * n + k) for n, m in enumerate(MONTHS) for k, r in enumerate(REGIONS)]
 )
 SAMPLES: dict[str, Sample] = {
     "names and numbers": Sample(
-        rows("region", "sales", cells=[("north", 3), ("south", 5)]),
-        ChartSpec(kind="bar", x="region", y=("sales",)),
+        rows("region", "sales", cells=[("north", 3), ("south", 5)]), ChartSpec(kind="bar", x="region", y=("sales",))
     ),
     "several numbers": Sample(
         rows("region", "sales", "cost", cells=[("north", 3, 1), ("south", 5, 2)]),
         ChartSpec(kind="bar", x="region", y=("sales", "cost")),
     ),
     "an id is no measure": Sample(
-        rows("id", "name", "total", cells=[(7, "a", 1.5), (8, "b", 2.5)]),
-        ChartSpec(kind="bar", x="name", y=("total",)),
+        rows("id", "name", "total", cells=[(7, "a", 1.5), (8, "b", 2.5)]), ChartSpec(kind="bar", x="name", y=("total",))
     ),
     "a share": Sample(
         rows("region", "sales", cells=[("north", 3), ("south", 5)]),
@@ -64,15 +59,10 @@ SAMPLES: dict[str, Sample] = {
         LONG, ChartSpec(kind="heatmap", x="month", y=("sales",), series="region"), "a heat map, please"
     ),
     "years are no numbers": Sample(
-        rows("year", "sales", cells=[(2024, 5), (2023, 4), (2025, 6)]),
-        ChartSpec(kind="line", x="year", y=("sales",)),
+        rows("year", "sales", cells=[(2024, 5), (2023, 4), (2025, 6)]), ChartSpec(kind="line", x="year", y=("sales",))
     ),
     "days and hours": Sample(
-        rows(
-            "at",
-            "load",
-            cells=[("2026-01-01T00:00:00", 0.5), ("2026-01-01 01:00", None), ("2026-01-02", 0.7)],
-        ),
+        rows("at", "load", cells=[("2026-01-01T00:00:00", 0.5), ("2026-01-01 01:00", None), ("2026-01-02", 0.7)]),
         ChartSpec(kind="line", x="at", y=("load",)),
     ),
     "two texts and a number": Sample(
@@ -88,14 +78,11 @@ SAMPLES: dict[str, Sample] = {
     ),
     "one column of numbers": Sample(rows("n", cells=[(1,), (2,), (3,)]), ChartSpec(kind="bar", y=("n",))),
     "one number": Sample([{"count": 42}], ChartSpec(kind="bar", y=("count",))),
-    "one row of numbers": Sample(
-        [{"min": 1, "max": 9, "avg": 4.5}], ChartSpec(kind="bar", y=("min", "max", "avg"))
-    ),
+    "one row of numbers": Sample([{"min": 1, "max": 9, "avg": 4.5}], ChartSpec(kind="bar", y=("min", "max", "avg"))),
     "numbers by name": Sample({"cpu": 0.5, "memory": 0.7}, ChartSpec(kind="bar", x="name", y=("value",))),
     "columns as lists": Sample({"day": ["a", "b"], "n": [1, 2]}, ChartSpec(kind="bar", x="day", y=("n",))),
     "columns and rows": Sample(
-        {"columns": ["day", {"name": "n"}], "rows": [["a", 1], ["b", 2]]},
-        ChartSpec(kind="bar", x="day", y=("n",)),
+        {"columns": ["day", {"name": "n"}], "rows": [["a", 1], ["b", 2]]}, ChartSpec(kind="bar", x="day", y=("n",))
     ),
     "lists with a head": Sample([["day", "n"], ["a", 1], ["b", 2]], ChartSpec(kind="bar", x="day", y=("n",))),
     "lists without": Sample([[1, 2], [3, 5]], ChartSpec(kind="scatter", x="column 1", y=("column 2",))),
@@ -105,14 +92,10 @@ SAMPLES: dict[str, Sample] = {
         ChartSpec(kind="bar", x="name", y=("n",)),
     ),
     "numbers as texts": Sample(
-        rows("name", "price", cells=[("a", "1.50"), ("b", "-2e3")]),
-        ChartSpec(kind="bar", x="name", y=("price",)),
+        rows("name", "price", cells=[("a", "1.50"), ("b", "-2e3")]), ChartSpec(kind="bar", x="name", y=("price",))
     ),
     "objects in rows": Sample(
-        [
-            {"host": {"name": "a", "ip": "10.0.0.1"}, "load": 1},
-            {"host": {"name": "b", "ip": "10.0.0.2"}, "load": 2},
-        ],
+        [{"host": {"name": "a", "ip": "10.0.0.1"}, "load": 1}, {"host": {"name": "b", "ip": "10.0.0.2"}, "load": 2}],
         ChartSpec(kind="bar", x="host.name", y=("load",)),
     ),
     "holes": Sample(
@@ -124,15 +107,13 @@ SAMPLES: dict[str, Sample] = {
     ),
     "booleans": Sample(rows("up", cells=[(True,), (False,), (True,)]), ChartSpec(kind="bar", x="up")),
     "many names": Sample(
-        rows("name", "n", cells=[(f"host {n}", n) for n in range(300)]),
-        ChartSpec(kind="bar", x="name", y=("n",)),
+        rows("name", "n", cells=[(f"host {n}", n) for n in range(300)]), ChartSpec(kind="bar", x="name", y=("n",))
     ),
     "hostile names": Sample(
         rows("name", "n", cells=[("<img src=x onerror=alert(1)>", 1), ("{b}\n]]>&\x00\ud7ff", 2)]),
         ChartSpec(kind="bar", x="name", y=("n",)),
     ),
     "far apart": Sample(
-        rows("name", "n", cells=[("a", 1e-9), ("b", 1e12), ("c", -5)]),
-        ChartSpec(kind="bar", x="name", y=("n",)),
+        rows("name", "n", cells=[("a", 1e-9), ("b", 1e12), ("c", -5)]), ChartSpec(kind="bar", x="name", y=("n",))
     ),
 }

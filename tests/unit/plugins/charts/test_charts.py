@@ -44,9 +44,7 @@ def test_default(sample: Sample) -> None:
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
 def test_every_table_can_be_drawn_as_anything(sample: Sample, kind: ChartKind) -> None:
     found = parse_table(sample.value)
-    made = drawn(
-        sample.value, ChartSpec(kind=kind, x=sample.chart.x, y=sample.chart.y, series=sample.chart.series)
-    )
+    made = drawn(sample.value, ChartSpec(kind=kind, x=sample.chart.x, y=sample.chart.y, series=sample.chart.series))
     json.dumps(build_option(made), allow_nan=False)
     picture = ElementTree.fromstring(render_chart_svg(made))
     assert {element.tag for element in picture.iter()} <= TAGS
@@ -94,8 +92,7 @@ def test_option_of_bars_is_what_echarts_and_the_doors_read() -> None:
 
 def test_rows_of_the_same_name_are_added_up() -> None:
     made = drawn(
-        [{"a": "x", "n": 0.1}, {"a": "x", "n": 0.2}, {"a": "y", "n": None}],
-        ChartSpec(kind="bar", x="a", y=("n",)),
+        [{"a": "x", "n": 0.1}, {"a": "x", "n": 0.2}, {"a": "y", "n": None}], ChartSpec(kind="bar", x="a", y=("n",))
     )
     assert (made.categories, made.series[0].values) == (("x", "y"), (0.3, None))
 
@@ -107,8 +104,7 @@ def test_rows_are_counted_where_there_are_no_numbers() -> None:
 
 def test_times_are_in_order() -> None:
     made = drawn(
-        [{"day": "2026-02-01", "n": 2}, {"day": "2026-01-01", "n": 1}],
-        ChartSpec(kind="line", x="day", y=("n",)),
+        [{"day": "2026-02-01", "n": 2}, {"day": "2026-01-01", "n": 1}], ChartSpec(kind="line", x="day", y=("n",))
     )
     assert (made.categories, made.series[0].values) == (("2026-01-01", "2026-02-01"), (1, 2))
 
@@ -123,14 +119,9 @@ def test_slices_are_positive_and_the_smallest_are_one() -> None:
 
 def test_log_only_where_it_can_be() -> None:
     rows = [{"a": "x", "n": 1}, {"a": "y", "n": 1000}]
-    assert (
-        build_option(drawn(rows, ChartSpec(kind="bar", x="a", y=("n",), log=True)))["yAxis"]["type"] == "log"
-    )
+    assert build_option(drawn(rows, ChartSpec(kind="bar", x="a", y=("n",), log=True)))["yAxis"]["type"] == "log"
     rows.append({"a": "z", "n": 0})
-    assert (
-        build_option(drawn(rows, ChartSpec(kind="bar", x="a", y=("n",), log=True)))["yAxis"]["type"]
-        == "value"
-    )
+    assert build_option(drawn(rows, ChartSpec(kind="bar", x="a", y=("n",), log=True)))["yAxis"]["type"] == "value"
 
 
 @pytest.mark.parametrize(
@@ -139,10 +130,7 @@ def test_log_only_where_it_can_be() -> None:
         (ChartSpec(kind="scatter", x="month", y=("sales",)), ("bar", "month", ("sales",), "")),
         (ChartSpec(kind="heatmap", x="month", y=("sales",)), ("bar", "month", ("sales",), "")),
         (ChartSpec(kind="bar", x="nowhere", y=("nothing",), series="none"), ("bar", "", (), "")),
-        (
-            ChartSpec(kind="bar", x="month", y=("region", "sales"), series="month"),
-            ("bar", "month", ("sales",), ""),
-        ),
+        (ChartSpec(kind="bar", x="month", y=("region", "sales"), series="month"), ("bar", "month", ("sales",), "")),
         (ChartSpec(kind="pie", x="month", y=("sales",), series="region"), ("pie", "month", ("sales",), "")),
         (
             ChartSpec(kind="heatmap", x="month", y=("sales",), series="region"),
@@ -158,9 +146,7 @@ def test_what_the_table_cannot_give_is_left_out(wanted: ChartSpec, made: tuple[A
 @pytest.mark.demand("flows.render_validated_real_echarts")
 def test_every_number_has_its_mark() -> None:
     def count(kind: ChartKind, tag: str) -> int:
-        chart = ChartSpec(
-            kind=kind, x="month", y=("sales",), series="" if kind in ("pie", "ring") else "region"
-        )
+        chart = ChartSpec(kind=kind, x="month", y=("sales",), series="" if kind in ("pie", "ring") else "region")
         picture = ElementTree.fromstring(render_chart_svg(drawn(LONG, chart)))
         return len(list(picture.iter(f"{SVG}{tag}")))
 
@@ -170,9 +156,7 @@ def test_every_number_has_its_mark() -> None:
     assert count("pie", "path") == 4
     assert count("ring", "circle") == 1
     points = [{"a": n, "b": n * n} for n in range(9)]
-    picture = ElementTree.fromstring(
-        render_chart_svg(drawn(points, ChartSpec(kind="scatter", x="a", y=("b",))))
-    )
+    picture = ElementTree.fromstring(render_chart_svg(drawn(points, ChartSpec(kind="scatter", x="a", y=("b",)))))
     assert len(list(picture.iter(f"{SVG}circle"))) == 9
 
 
@@ -190,9 +174,7 @@ def test_marks_stay_within_the_picture() -> None:
 
 
 def test_names_out_of_the_data_are_only_text() -> None:
-    made = drawn(
-        SAMPLES["hostile names"].value, ChartSpec(kind="bar", x="name", y=("n",), title="<script>x</script>")
-    )
+    made = drawn(SAMPLES["hostile names"].value, ChartSpec(kind="bar", x="name", y=("n",), title="<script>x</script>"))
     text = render_chart_svg(made)
     assert "<img" not in text
     assert "<script" not in text
@@ -236,10 +218,7 @@ def test_anything_is_drawn_or_no_table(value: Any, kind: ChartKind, data: st.Dat
         return
     names = st.sampled_from(["", *(column.name for column in found.columns)])
     chart = ChartSpec(
-        kind=kind,
-        x=data.draw(names),
-        y=tuple(data.draw(st.lists(names, max_size=3))),
-        series=data.draw(names),
+        kind=kind, x=data.draw(names), y=tuple(data.draw(st.lists(names, max_size=3))), series=data.draw(names)
     )
     made = build_plot(fit_to_table(chart, found), found)
     json.dumps(build_option(made), allow_nan=False)

@@ -65,8 +65,7 @@ async def test_what_the_model_wants_and_the_table_cannot_is_mended() -> None:
 
 @pytest.mark.demand("flows.render_table_echarts_option")
 @pytest.mark.parametrize(
-    "params",
-    [{"choose": False}, {"kind": "line"}, {"kind": "pie", "x": "region", "y": "sales"}, {"x": "region"}],
+    "params", [{"choose": False}, {"kind": "line"}, {"kind": "pie", "x": "region", "y": "sales"}, {"x": "region"}]
 )
 async def test_what_the_file_says_needs_no_model(params: dict[str, Any]) -> None:
     used = kit()
@@ -81,10 +80,7 @@ async def test_what_the_file_says_needs_no_model(params: dict[str, Any]) -> None
 @pytest.mark.demand("flows.render_table_echarts_option")
 async def test_any_step_can_be_drawn() -> None:
     given = step(choose=False, **{"from": "start"}, title="{question} in {start.unit}")
-    outputs = {
-        "start": {"unit": "MB", "hosts": [{"name": "a", "n": 1}, {"name": "b", "n": 2}]},
-        "other": "words",
-    }
+    outputs = {"start": {"unit": "MB", "hosts": [{"name": "a", "n": 1}, {"name": "b", "n": 2}]}, "other": "words"}
     output = await gave(stage(given, kit(), outputs=outputs, question="Memory"))
     assert output.data["xAxis"]["data"] == ["a", "b"]
     assert output.data["title"]["text"] == "Memory in MB"
@@ -117,14 +113,7 @@ async def test_where_nothing_draws_charts_there_is_a_picture() -> None:
 @pytest.mark.demand("openbb.text_status_updates_server")
 @pytest.mark.parametrize(
     ("kind", "drawn"),
-    [
-        ("bar", "bar"),
-        ("stacked", "bar"),
-        ("line", "line"),
-        ("area", "line"),
-        ("pie", "pie"),
-        ("ring", "donut"),
-    ],
+    [("bar", "bar"), ("stacked", "bar"), ("line", "line"), ("area", "line"), ("pie", "pie"), ("ring", "donut")],
 )
 async def test_openbb_draws_it_as_its_own(kind: str, drawn: str) -> None:
     [shown, _] = await run(stage(step(kind=kind, x="month", y="sales"), kit(), before=LONG))

@@ -82,9 +82,7 @@ class Deadly(SQLiteStore):
     points: Points
     last: bytes = b"{}"
 
-    async def save_checkpoint(
-        self, owner: Owner, key: str, body: bytes, seconds: float | None = None
-    ) -> None:
+    async def save_checkpoint(self, owner: Owner, key: str, body: bytes, seconds: float | None = None) -> None:
         self.points("before note")
         await super().save_checkpoint(owner, key, body, seconds)
         self.last = body

@@ -38,9 +38,7 @@ def of_type(schema: dict[str, Any], root: Any, level: int) -> Any:
     kind = schema.get("type") or ("object" if "properties" in schema else "string")
     match kind[0] if isinstance(kind, list) else kind:
         case "object":
-            return {
-                name: sample(inner, root, level + 1) for name, inner in schema.get("properties", {}).items()
-            }
+            return {name: sample(inner, root, level + 1) for name, inner in schema.get("properties", {}).items()}
         case "array":
             return [sample(schema.get("items", {}), root, level + 1)]
         case "integer" | "number":

@@ -49,9 +49,7 @@ def stage(
     among: tuple[Step, ...] = (),
     **more: Any,
 ) -> StepContext:
-    made = {
-        name: one if isinstance(one, StepOutput) else StepOutput(one) for name, one in (outputs or {}).items()
-    }
+    made = {name: one if isinstance(one, StepOutput) else StepOutput(one) for name, one in (outputs or {}).items()}
     if before is not None:
         made["before"] = before if isinstance(before, StepOutput) else StepOutput(before)
     others = [Step(name=name, kind="api") for name in made if name != step.name]

@@ -35,9 +35,7 @@ def keys(outcome: dict[str, Any], name: str) -> list[str]:
 @pytest.mark.demand("flows.state_journalled_per_step")
 @pytest.mark.io
 @pytest.mark.timeout(900)
-def test_killed_at_every_point_the_outputs_are_those_of_a_run_without_harm(
-    outcomes: list[dict[str, Any]],
-) -> None:
+def test_killed_at_every_point_the_outputs_are_those_of_a_run_without_harm(outcomes: list[dict[str, Any]]) -> None:
     whole, *others = outcomes
     assert whole["killed"] == 0
     assert len(keys(whole, ORDER)) == ORDERS

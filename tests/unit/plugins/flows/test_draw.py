@@ -25,20 +25,14 @@ GUIDE = flow(
                 {"step": "report_gen", "description": "返回值不是Markdown格式"},
                 {
                     "step": "start",
-                    "when": {
-                        "all": [{"path": "start.n", "above": 3}, {"not": {"path": "data", "is": "empty"}}]
-                    },
+                    "when": {"all": [{"path": "start.n", "above": 3}, {"not": {"path": "data", "is": "empty"}}]},
                 },
                 {"step": "end"},
             ],
         },
     ),
     Step(
-        name="report_gen",
-        kind="llm",
-        next="end",
-        confirm=True,
-        on_error=Step(name="report_gen.on_error", kind="none"),
+        name="report_gen", kind="llm", next="end", confirm=True, on_error=Step(name="report_gen.on_error", kind="none")
     ),
     Step(name="end", kind="none"),
     on_error=Step(name="on_error", kind="llm"),

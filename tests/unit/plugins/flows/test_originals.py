@@ -60,9 +60,7 @@ def shaped(operation: Operation, flow: Flow) -> Any:
 
 
 @asynccontextmanager
-async def responder(
-    plugin: Plugin, flow: Flow, api: Target
-) -> AsyncIterator[tuple[FlowResponder, MemoryStore]]:
+async def responder(plugin: Plugin, flow: Flow, api: Target) -> AsyncIterator[tuple[FlowResponder, MemoryStore]]:
     # As whom to call is tested elsewhere: no token server is here.
     open_plugin = replace(plugin, auth=())
     scripts, _ = scripts_of(plugin, PythonPolicy())

@@ -307,11 +307,7 @@ steps:
   - {name: last, call_type: keep, params: {x: "{each}"}}
 """
     acts = Acts(
-        {
-            "find": lambda args: {"hosts": ["a", "b"]},
-            "ping": lambda args: f"{args['x']} is up",
-            "keep": lambda args: 0,
-        }
+        {"find": lambda args: {"hosts": ["a", "b"]}, "ping": lambda args: f"{args['x']} is up", "keep": lambda args: 0}
     )
     play = scene(text, acts, says("ok"))
     await play.ask()
@@ -369,9 +365,7 @@ async def test_what_cannot_be_journalled_is_the_steps_failure(odd: Any) -> None:
 
 
 async def test_values_without_a_form_in_json_go_on_as_text() -> None:
-    text = (
-        "name: f\ndescription: d\nsteps: [{name: start, call_type: odd, next: b}, {name: b, call_type: keep}]"
-    )
+    text = "name: f\ndescription: d\nsteps: [{name: start, call_type: odd, next: b}, {name: b, call_type: keep}]"
     when = datetime(2026, 1, 2, tzinfo=UTC)
     acts = Acts({"odd": lambda args: {"x": when, "hosts": {1}}, "keep": lambda args: args})
     play = scene(text, acts, says("ok"))

@@ -81,9 +81,7 @@ paths:
       responses: {"200": {description: ok}}
 """
 NAMED = FlowReferences(flows=["f"], scripts=["mine"])
-KNOWN = FlowReferences(
-    endpoints=["GET /api/test"], flows=["example_id", "example_2", "example_3"], scripts=["mine"]
-)
+KNOWN = FlowReferences(endpoints=["GET /api/test"], flows=["example_id", "example_2", "example_3"], scripts=["mine"])
 
 
 def faults(text: str, known: FlowReferences = KNOWN) -> list[Problem]:
@@ -157,17 +155,11 @@ def only(*steps: str) -> str:
         ),
         (only("{name: start, call_type: mien}"), "There is no call_type 'mien'"),
         (only("{name: start, call_type: mien}"), "Did you mean 'mine'"),
-        (
-            only("{name: start, call_type: api, params: {endpoint: GET /api/tests}}"),
-            "GET /api/test",
-        ),
+        (only("{name: start, call_type: api, params: {endpoint: GET /api/tests}}"), "GET /api/test"),
         (only("{name: start, call_type: flow, params: {flow: f2}}"), "There is no flow 'f2'"),
         (only("{name: start, call_type: flow, params: {flow: f}}"), "cannot run itself"),
         (only("{name: start, call_type: tool, params: {tool: his}}"), "There is no tool 'his'"),
-        (
-            only("{name: start, call_type: mine}", "{name: start, call_type: none}"),
-            "two steps called 'start'",
-        ),
+        (only("{name: start, call_type: mine}", "{name: start, call_type: none}"), "two steps called 'start'"),
         (only("{call_type: mine}"), "The step has no name"),
         (only("{name: start}"), "It has no call_type"),
         (only("{name: start, call_type: mine, params: 3}"), "params are no mapping"),
@@ -277,17 +269,11 @@ def test_automatic_flow_makes_a_flow_of_each_operation_beside_the_files(tmp_path
 KEYS = ["name", "id", "steps", "call_type", "params", "next", "on_error", "choices", "branches", "schema"]
 KINDS = ["api", "ask", "choice", "extract", "flow", "llm", "loop", "parallel", "tool"]
 VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.text(max_size=12)
-    | st.sampled_from(["start", "end", "llm"]),
+    st.none() | st.booleans() | st.integers() | st.text(max_size=12) | st.sampled_from(["start", "end", "llm"]),
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.dictionaries(
-            st.sampled_from(
-                ["name", "id", "steps", "call_type", "params", "next", "on_error", "choices", "branches"]
-            ),
+            st.sampled_from(["name", "id", "steps", "call_type", "params", "next", "on_error", "choices", "branches"]),
             inner,
             max_size=5,
         )

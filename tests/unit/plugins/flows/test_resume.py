@@ -250,9 +250,7 @@ steps:
         class Cutting(MemoryStore):
             """Loses the note of the second step, as if the process had died before it."""
 
-            async def save_checkpoint(
-                self, owner: Any, key: str, body: bytes, seconds: float | None = None
-            ) -> None:
+            async def save_checkpoint(self, owner: Any, key: str, body: bytes, seconds: float | None = None) -> None:
                 if b'"again":' in body and not cut.is_set():
                     cut.set()
                     raise asyncio.CancelledError

@@ -53,13 +53,7 @@ class Api:
             while (await receive())["type"] != "http.disconnect":
                 pass
             return
-        await send(
-            {
-                "type": "http.response.start",
-                "status": 200,
-                "headers": [(b"content-type", b"application/json")],
-            }
-        )
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
         await send({"type": "http.response.body", "body": json.dumps({"n": len(self.asked)}).encode()})
 
 

@@ -32,9 +32,7 @@ async def api() -> AsyncIterator[Target]:
 
 
 @asynccontextmanager
-async def kitted(
-    one: Operation, *lines: Any, gate: PluginPolicy = LOCAL, **more: Any
-) -> AsyncIterator[FlowServices]:
+async def kitted(one: Operation, *lines: Any, gate: PluginPolicy = LOCAL, **more: Any) -> AsyncIterator[FlowServices]:
     async with tools(plugin(one), gate) as (tool,):
         yield kit(*lines, operations={one.id: tool}, **more)
 
@@ -204,9 +202,7 @@ async def test_its_prompt_stays_within_80_percent(api: Target) -> None:
 
 
 async def test_a_schema_that_fills_the_context_is_told(api: Target) -> None:
-    wide = operation(
-        "GET", "/x", *(parameter(f"value_number_{n}", "query", TEXT) for n in range(200)), url=api.url
-    )
+    wide = operation("GET", "/x", *(parameter(f"value_number_{n}", "query", TEXT) for n in range(200)), url=api.url)
     async with kitted(wide, context=500) as used:
         with pytest.raises(ContextTooLong):
             await gave(stage(calls("GET /x"), used))
@@ -220,9 +216,7 @@ def test_params_are_checked() -> None:
     assert problems(calls("get /hosts", values={"a": 1}), known) == []
     [found] = problems(calls("GET /host"), known)
     assert (found.key, found.fix) == ("steps.start.params.endpoint", "Did you mean 'GET /hosts'?")
-    assert [one.key for one in problems(calls("GET /hosts", values=3), known)] == [
-        "steps.start.params.values"
-    ]
+    assert [one.key for one in problems(calls("GET /hosts", values=3), known)] == ["steps.start.params.values"]
     [found] = problems(calls("GET /hosts", retries=3), known)
     assert found.gravity == "warning"
     [found] = problems(calls("GET /hosts", values={"a": ["{qestion}"], "b": "{question}", "c": 1}), known)

@@ -79,9 +79,7 @@ async def test_no_other_step_does() -> None:
 
 
 async def test_a_callers_settings_are_for_the_answer() -> None:
-    turn = Turn(
-        messages=(text_message("user", "x"),), settings=SamplingSettings(temperature=1.0, stop=("END",))
-    )
+    turn = Turn(messages=(text_message("user", "x"),), settings=SamplingSettings(temperature=1.0, stop=("END",)))
     inner, last = kit(says("a")), kit(says("b"))
     await run(stage(llm(temperature=0.1, max_tokens=50), inner, turn=turn))
     await run(stage(llm(max_tokens=50), last, turn=turn, last=True))

@@ -44,13 +44,9 @@ async def test_all_of_them() -> None:
 
 async def llm(used: FlowServices) -> None:
     step = Step(
-        name="end",
-        kind="llm",
-        params={"user_prompt": "{question}\nData: {data}", "temperature": 0, "max_tokens": 40},
+        name="end", kind="llm", params={"user_prompt": "{question}\nData: {data}", "temperature": 0, "max_tokens": 40}
     )
-    made = await run(
-        stage(step, used, before={"city": "Oslo", "degrees": 7}, question="How warm?", last=True)
-    )
+    made = await run(stage(step, used, before={"city": "Oslo", "degrees": 7}, question="How warm?", last=True))
     assert any(isinstance(item, TextDelta) for item in made)
     assert isinstance(made[-1], StepOutput)
     assert made[-1].data.strip()
@@ -85,9 +81,7 @@ async def api(used: FlowServices) -> None:
 
 
 async def suggestions(used: FlowServices) -> None:
-    other = flow(
-        Step(name="start", kind="none"), name="tickets", description="Opens a repair ticket for a host."
-    )
+    other = flow(Step(name="start", kind="none"), name="tickets", description="Opens a repair ticket for a host.")
     used = replace(used, flows={other.id: other})
     first = flow(Step(name="start", kind="none"), next_flow=(NextFlow(flow="tickets"),))
     made = await suggest_next_questions(first, used, "Which hosts are offline?", "web-1 is offline.")

@@ -9,13 +9,7 @@ from hypothesis import strategies as st
 
 from rightseat.plugins.flows.context import StepOutput, current_time
 from rightseat.plugins.flows.flow import Step
-from rightseat.plugins.flows.paths import (
-    InvalidPath,
-    PathNotFound,
-    decode_json_text,
-    parse_path,
-    resolve_path,
-)
+from rightseat.plugins.flows.paths import InvalidPath, PathNotFound, decode_json_text, parse_path, resolve_path
 from rightseat.plugins.flows.templates import (
     StepVariables,
     UnknownVariable,
@@ -39,8 +33,7 @@ def names(**more: Any) -> StepVariables:
 def test_the_four_names_and_every_step() -> None:
     text = "{question}|{data}|{start.hosts[0].name}|{time}|{{ question }}"
     assert (
-        fill_template(text, names(before="text"))
-        == "What is there?|text|web-1|2026-11-15 10:00:00 UTC|What is there?"
+        fill_template(text, names(before="text")) == "What is there?|text|web-1|2026-11-15 10:00:00 UTC|What is there?"
     )
 
 
@@ -52,10 +45,7 @@ def test_other_braces_are_text() -> None:
 
 @pytest.mark.demand("flows.llm_system_prompt_user")
 def test_what_a_value_brings_is_not_filled_in_again() -> None:
-    assert (
-        fill_template("{data} {question}", names(before="{question}", question="{data}"))
-        == "{question} {data}"
-    )
+    assert fill_template("{data} {question}", names(before="{question}", question="{data}")) == "{question} {data}"
 
 
 @pytest.mark.demand("flows.llm_system_prompt_user")
@@ -76,18 +66,12 @@ def _unknown(name: str) -> Any:
 def test_a_name_alone_keeps_its_type() -> None:
     assert fill_value(
         {"n": "{start.hosts[1].cpu}", "t": "{start.hosts[1].cpu} %", "l": ["{start.hosts.name}"]}, names()
-    ) == {
-        "n": 0.9,
-        "t": "0.9 %",
-        "l": [["web-1", "db-1"]],
-    }
+    ) == {"n": 0.9, "t": "0.9 %", "l": [["web-1", "db-1"]]}
 
 
 @pytest.mark.demand("flows.llm_system_prompt_user")
 def test_a_path_that_leads_nowhere_says_what_was_there() -> None:
-    with pytest.raises(
-        PathNotFound, match=r"no 'disk' in start.hosts\[0\]: there is an object with 'name', 'cpu'"
-    ):
+    with pytest.raises(PathNotFound, match=r"no 'disk' in start.hosts\[0\]: there is an object with 'name', 'cpu'"):
         fill_template("{start.hosts[0].disk}", names())
     with pytest.raises(PathNotFound, match="there is a list of 2"):
         fill_template("{start.hosts[2]}", names())
@@ -99,9 +83,7 @@ def test_a_step_that_has_not_run_is_empty() -> None:
 
 
 def test_a_choice_passes_on_what_was_before_it() -> None:
-    passed = StepVariables(
-        stage(STEP, kit(), outputs={"start": HOSTS, "pick": StepOutput("report", jump="report")})
-    )
+    passed = StepVariables(stage(STEP, kit(), outputs={"start": HOSTS, "pick": StepOutput("report", jump="report")}))
     assert passed("data") == HOSTS
     assert passed("pick") == "report"
 
@@ -174,10 +156,7 @@ ZONES = (
 @pytest.mark.parametrize("turn", ZONES)
 def test_the_time_is_the_users(turn: Turn) -> None:
     here = current_time(turn)
-    assert (here.tzname(), here.utcoffset()) == (
-        "CST",
-        datetime.fromisoformat("2026-01-01T00:00:00+08:00").utcoffset(),
-    )
+    assert (here.tzname(), here.utcoffset()) == ("CST", datetime.fromisoformat("2026-01-01T00:00:00+08:00").utcoffset())
 
 
 @pytest.mark.demand("flows.llm_context_conversation_finished")

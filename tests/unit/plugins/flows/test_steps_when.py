@@ -147,15 +147,11 @@ def test_a_condition_cannot_be_nested_for_ever() -> None:
 @pytest.mark.demand("flows.choice_model_picks_among")
 def test_a_pattern_cannot_hold_up_the_server() -> None:
     """What backtracks for ever in Python gives up here."""
-    assert not evaluate_condition(
-        parse_condition({"path": "x", "matches": "^(a+)+$"}), lambda path: "a" * 5000 + "b"
-    )
+    assert not evaluate_condition(parse_condition({"path": "x", "matches": "^(a+)+$"}), lambda path: "a" * 5000 + "b")
 
 
 def test_its_paths_are_told() -> None:
-    made = parse_condition(
-        {"all": [{"path": "a", "equals": 1}, {"not": {"any": [{"path": "b.c", "exists": True}]}}]}
-    )
+    made = parse_condition({"all": [{"path": "a", "equals": 1}, {"not": {"any": [{"path": "b.c", "exists": True}]}}]})
     assert list(iter_paths(made)) == ["a", "b.c"]
 
 

@@ -29,8 +29,7 @@ def after(*following: NextFlow) -> Flow:
 @pytest.mark.demand("flows.next_flow_three_suggestions")
 async def test_questions_are_rewritten_in_one_call() -> None:
     used = kit(
-        says('{"question_1": "Open a ticket for web-1", "question_2": "Which\\n hosts are there?"}'),
-        flows=FLOWS,
+        says('{"question_1": "Open a ticket for web-1", "question_2": "Which\\n hosts are there?"}'), flows=FLOWS
     )
     made = await suggest_next_questions(
         after(NextFlow(flow="tickets"), NextFlow(flow="hosts")), used, "Which CVEs has web-1?", "CVE-1, CVE-2"

@@ -150,9 +150,6 @@ def test_two_people_in_one_flow_never_see_each_others_data() -> None:
     run_state_machine_as_test(
         Users,
         settings=settings(
-            max_examples=rounds(25),
-            stateful_step_count=15,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
+            max_examples=rounds(25), stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )

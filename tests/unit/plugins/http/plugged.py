@@ -38,12 +38,7 @@ def parameter(name: str, place: ParameterLocation, schema: Any = None, **more: A
 
 
 def operation(
-    method: str,
-    path: str,
-    *parameters: Parameter,
-    body: RequestBody | None = None,
-    url: str = "",
-    **more: Any,
+    method: str, path: str, *parameters: Parameter, body: RequestBody | None = None, url: str = "", **more: Any
 ) -> Operation:
     properties = {one.argument: one.schema for one in parameters}
     required = [one.argument for one in parameters if one.required]
@@ -60,13 +55,7 @@ def operation(
     more.setdefault("description", "It acts.")
     servers = more.pop("servers", None) or (ApiServer(url=url),)
     return Operation(
-        id=f"{method} {path}",
-        method=method,
-        path=path,
-        parameters=parameters,
-        body=body,
-        servers=servers,
-        **more,
+        id=f"{method} {path}", method=method, path=path, parameters=parameters, body=body, servers=servers, **more
     )
 
 
@@ -75,9 +64,7 @@ def object_body(media: str, required: list[str] | None = None, **properties: Any
     return RequestBody(media=media, schema=schema, required=True, fields={name: name for name in properties})
 
 
-def answers(
-    schema: Any, status: str = "200", media: str = "application/json", **more: Any
-) -> OperationResponse:
+def answers(schema: Any, status: str = "200", media: str = "application/json", **more: Any) -> OperationResponse:
     return OperationResponse(status=status, schema=schema, media=media, **more)
 
 
@@ -87,9 +74,7 @@ def auth(kind: AuthKind, args: dict[str, str] | None = None, **options: Any) -> 
 
 
 def plugin(*operations: Operation, auth: tuple[PluginAuth, ...] = (), id: str = "shop") -> Plugin:
-    return Plugin(
-        id=id, folder=Path("/nowhere"), name="Shop", description="A shop.", auth=auth, operations=operations
-    )
+    return Plugin(id=id, folder=Path("/nowhere"), name="Shop", description="A shop.", auth=auth, operations=operations)
 
 
 @asynccontextmanager

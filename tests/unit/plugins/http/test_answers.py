@@ -247,9 +247,7 @@ async def test_the_budget_is_computed_from_the_models_context(api: Target) -> No
     assert 0.6 * 8192 < sizes[8192] < 0.8 * 8192
     model = Lines(calls(("shop_act", "{}"), ("shop_act", "{}")), says("many"))
     api.replies = [said({"total": 5000, "hosts": rows}) for _ in range(2)]
-    runtime = Runtime(
-        assistants=[Assistant("a", model, tools=make_operation_tools(made, LOCAL), context=8192)]
-    )
+    runtime = Runtime(assistants=[Assistant("a", model, tools=make_operation_tools(made, LOCAL), context=8192)])
     assert sum(map(estimate_tokens, results(await run(runtime)))) < 0.8 * 8192
     await runtime.close()
 

@@ -43,12 +43,8 @@ MEDIAS = [
 ]
 
 
-@given(
-    VALUES, st.sampled_from(PLACES), st.booleans(), st.booleans(), st.sampled_from(["", "application/json"])
-)
-def test_any_value_anywhere(
-    value: Any, place: tuple[Any, str], explode: bool, reserved: bool, media: str
-) -> None:
+@given(VALUES, st.sampled_from(PLACES), st.booleans(), st.booleans(), st.sampled_from(["", "application/json"]))
+def test_any_value_anywhere(value: Any, place: tuple[Any, str], explode: bool, reserved: bool, media: str) -> None:
     where, style = place
     one = parameter("p", where, style=style, explode=explode, reserved=reserved, media=media)
     asked = operation("GET", "/a/{p}/z" if where == "path" else "/a/z", one)

@@ -75,22 +75,12 @@ async def test_a_pattern_of_a_number_is_kept_to_however_the_number_is_written(ap
 @pytest.mark.demand("plugins.missing_required_values_question")
 async def test_values_that_are_missing_deeper_are_asked_for_where_they_belong(api: Target) -> None:
     window = {"type": "object", "properties": {"from": TEXT, "to": TEXT}, "required": ["from", "to"]}
-    whole = {
-        "allOf": [
-            {"$ref": "#/$defs/Named"},
-            {"type": "object", "properties": {"window": window, "note": TEXT}},
-        ]
-    }
+    whole = {"allOf": [{"$ref": "#/$defs/Named"}, {"type": "object", "properties": {"window": window, "note": TEXT}}]}
     named = {"type": "object", "properties": {"name": HOST}, "required": ["name"]}
     asked = operation(
         "POST", "/x", body=RequestBody(media="application/json", schema=whole, required=True), url=api.url
     )
-    schema = {
-        "type": "object",
-        "properties": {"body": whole},
-        "required": ["body"],
-        "$defs": {"Named": named},
-    }
+    schema = {"type": "object", "properties": {"body": whole}, "required": ["body"], "$defs": {"Named": named}}
     async with tools(plugin(replace(asked, arguments=schema))) as (tool,):
         pause = (await call(tool, {"body": {"name": "", "window": {"from": "now"}, "note": "n"}})).pause
         form = pause.asks[0].schema
@@ -107,11 +97,7 @@ async def test_values_that_are_missing_deeper_are_asked_for_where_they_belong(ap
         await call(tool, after=pause, answer=answer)
         # In a list nobody could tell which of them is meant: that is the model's to mend.
         assert (await call(tool, {"body": "no"})).error["code"] == "invalid_arguments"
-    assert json.loads(api.last.body) == {
-        "name": "h-001",
-        "window": {"from": "now", "to": "then"},
-        "note": "n",
-    }
+    assert json.loads(api.last.body) == {"name": "h-001", "window": {"from": "now", "to": "then"}, "note": "n"}
 
 
 async def test_a_wrong_value_is_the_models_to_mend(api: Target) -> None:

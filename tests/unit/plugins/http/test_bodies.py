@@ -38,9 +38,7 @@ def file(name: str, data: bytes, media: str | None = None) -> FileMessagePart:
 @pytest.mark.demand("plugins.json_form_multipart_files", "plugins.bug_original_loader_calling")
 @pytest.mark.parametrize("media", ["application/json", "application/vnd.api+json", "application/json; v=1"])
 async def test_json(api: Target, media: str) -> None:
-    body = object_body(
-        media, ["a"], a={"type": "string"}, b={"type": "array"}, c={"type": ["null", "string"]}
-    )
+    body = object_body(media, ["a"], a={"type": "string"}, b={"type": "array"}, c={"type": ["null", "string"]})
     async with tools(plugin(operation("POST", "/x", body=body, url=api.url))) as (tool,):
         await call(tool, {"a": 'line\nbreak "中"', "b": [1, {"d": True}], "c": None})
     assert api.last.headers["content-type"] == media
@@ -48,9 +46,7 @@ async def test_json(api: Target, media: str) -> None:
 
 
 async def test_a_json_body_that_is_one_argument(api: Target) -> None:
-    body = RequestBody(
-        media="application/json", schema={"type": "array", "items": {"type": "integer"}}, required=True
-    )
+    body = RequestBody(media="application/json", schema={"type": "array", "items": {"type": "integer"}}, required=True)
     async with tools(plugin(operation("PUT", "/x", body=body, url=api.url))) as (tool,):
         await call(tool, {"body": [1, 2]})
     assert api.last.body == b"[1,2]"
@@ -92,9 +88,7 @@ async def test_a_urlencoded_form(api: Target, media: str) -> None:
     async with tools(plugin(operation("POST", "/x", body=body, url=api.url))) as (tool,):
         await call(tool, {"a": "x y&z=中+", "many": [1, 2], "deep": {"k": [1]}, "on": False})
     assert api.last.headers["content-type"] == "application/x-www-form-urlencoded"
-    assert api.parsed == [
-        [("a", "x y&z=中+"), ("many", "1"), ("many", "2"), ("deep", '{"k":[1]}'), ("on", "false")]
-    ]
+    assert api.parsed == [[("a", "x y&z=中+"), ("many", "1"), ("many", "2"), ("deep", '{"k":[1]}'), ("on", "false")]]
 
 
 @pytest.mark.demand("plugins.json_form_multipart_files")
@@ -195,9 +189,7 @@ async def test_text_and_xml(api: Target, media: str, value: Any, sent: bytes) ->
 
 
 async def test_an_object_as_xml(api: Target) -> None:
-    body = RequestBody(
-        media="application/xml", schema={"type": "object", "xml": {"name": "pet"}}, required=True
-    )
+    body = RequestBody(media="application/xml", schema={"type": "object", "xml": {"name": "pet"}}, required=True)
     async with tools(plugin(operation("POST", "/x", body=body, url=api.url))) as (tool,):
         await call(tool, {"body": {"name": "a<b", "tags": ["x", "y"], "><evil": 1}})
     made = '<pet><name>a&lt;b</name><tags>x</tags><tags>y</tags><item name="&gt;&lt;evil">1</item></pet>'
@@ -242,10 +234,7 @@ async def test_the_newest_of_two_files_with_one_name(api: Target) -> None:
     async with tools(upload(api)) as (tool,):
         await call(tool, {"f": "A.TXT"}, messages=messages)
         await call(tool, {"f": "/mnt/data/b"}, messages=messages)
-    assert [form[0][1:] for form in api.parsed] == [
-        ("a.txt", "text/plain", b"new"),
-        ("b.txt", "text/plain", b"b"),
-    ]
+    assert [form[0][1:] for form in api.parsed] == [("a.txt", "text/plain", b"new"), ("b.txt", "text/plain", b"b")]
 
 
 async def test_a_data_url_as_a_files_content_and_files_of_other_roles(api: Target) -> None:

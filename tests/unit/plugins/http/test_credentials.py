@@ -15,16 +15,7 @@ from rightseat.errors import ConfigError
 from rightseat.plugins.http.credentials import AccessToken, TokenClient
 from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.http.tools import make_operation_tools
-from tests.unit.plugins.http.plugged import (
-    LOCAL,
-    auth,
-    call,
-    object_body,
-    operation,
-    parameter,
-    plugin,
-    tools,
-)
+from tests.unit.plugins.http.plugged import LOCAL, auth, call, object_body, operation, parameter, plugin, tools
 from tests.unit.plugins.http.target import Got, Target, said, sent
 
 pytestmark = pytest.mark.io
@@ -63,11 +54,7 @@ async def test_several_kinds_at_once(api: Target) -> None:
 
 @pytest.mark.demand("plugins.auth_header_param_query")
 async def test_no_argument_takes_the_place_of_a_credential(api: Target) -> None:
-    kinds = (
-        auth("header", {"X-Key": CANARY}),
-        auth("param", {"key": CANARY}),
-        auth("cookie", {"sid": CANARY}),
-    )
+    kinds = (auth("header", {"X-Key": CANARY}), auth("param", {"key": CANARY}), auth("cookie", {"sid": CANARY}))
     asked = operation(
         "GET",
         "/x",
@@ -78,13 +65,7 @@ async def test_no_argument_takes_the_place_of_a_credential(api: Target) -> None:
         parameter("Cookie", "header"),
         url=api.url,
     )
-    forged = {
-        "x-key": "f",
-        "key": "f",
-        "free": {"key": "f", "KEY": "f", "z": 1},
-        "sid": "f",
-        "Cookie": "sid=f",
-    }
+    forged = {"x-key": "f", "key": "f", "free": {"key": "f", "KEY": "f", "z": 1}, "sid": "f", "Cookie": "sid=f"}
     async with tools(plugin(asked, auth=kinds)) as (tool,):
         await call(tool, forged)
     got = api.last
@@ -292,8 +273,7 @@ async def test_the_originals_exchange_is_per_user(api: Target) -> None:
 
 async def test_an_exchange_that_nobody_configured_says_what_to_write(api: Target) -> None:
     made = plugin(
-        operation("GET", "/x", url=api.url),
-        auth=(auth("oidc", {"access-token": ""}, access_token_url=f"{api.url}/t"),),
+        operation("GET", "/x", url=api.url), auth=(auth("oidc", {"access-token": ""}, access_token_url=f"{api.url}/t"),)
     )
     async with tools(made) as (tool,):
         assert "user_headers = {access_token" in (await call(tool)).error["message"]
@@ -330,9 +310,7 @@ async def test_a_token_that_is_not_taken_is_renewed_once(api: Target) -> None:
 
 
 @pytest.mark.demand("plugins.oidc_client_credentials_token")
-async def test_an_ended_token_is_refreshed_and_else_fetched_anew(
-    api: Target, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_ended_token_is_refreshed_and_else_fetched_anew(api: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     def grant(got: Got) -> Any:
         kind = parse_qs(got.body.decode())["grant_type"][0]
         asked.append(kind)

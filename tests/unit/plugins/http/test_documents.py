@@ -22,9 +22,7 @@ from tests.unit.plugins.http.target import Got, Target, said, sent
 pytestmark = pytest.mark.io
 
 REAL = Path(__file__).resolve().parents[5] / "shared" / "plugins"
-ATTACHED = (
-    Message("user", (TextMessagePart("here"), FileMessagePart("data.bin", "application/x-data", "AAEC"))),
-)
+ATTACHED = (Message("user", (TextMessagePart("here"), FileMessagePart("data.bin", "application/x-data", "AAEC"))),)
 PETS = """
 openapi: 3.0.0
 info: {title: Pets, version: "1"}
@@ -110,9 +108,7 @@ async def called(plugin: Plugin, api: Target) -> int:
     """Every operation, against a server that answers in the shape of the document."""
     gate = PluginPolicy(allow=("127.0.0.1",), server=f"{api.url}/base", confirm="never", retries=0)
     # Who signs in is not asked here.
-    found = make_operation_tools(
-        replace(plugin, auth=tuple(one for one in plugin.auth if one.kind != "oidc")), gate
-    )
+    found = make_operation_tools(replace(plugin, auth=tuple(one for one in plugin.auth if one.kind != "oidc")), gate)
     try:
         for operation, tool in zip(plugin.operations, found, strict=True):
             arguments = sample(tool.parameters, tool.parameters)
@@ -169,8 +165,7 @@ async def test_every_operation_of_a_document_like_petstore(api: Target, tmp_path
 async def test_the_arguments_arrive_as_the_document_says(api: Target, tmp_path: Path) -> None:
     plugin = folder(tmp_path / "pets", PETS)
     found = {
-        tool.name: tool
-        for tool in make_operation_tools(plugin, PluginPolicy(allow=("127.0.0.1",), server=api.url))
+        tool.name: tool for tool in make_operation_tools(plugin, PluginPolicy(allow=("127.0.0.1",), server=api.url))
     }
     await call(found["pets_listPets"], {"limit": 5, "tags": ["a", "b c"], "filter": {"age": 3}})
     assert api.last.line == "/pets?limit=5&tags=a,b%20c&filter%5Bage%5D=3"

@@ -44,9 +44,7 @@ ODD_ESCAPED = "a%20b%26c%3Dd%2Fe%3Ff%23g%2Bh%25%E4%B8%AD"
         ("form", False, ["a,b", "c"], "color=a%2Cb,c"),
     ],
 )
-async def test_a_query_in_every_style(
-    api: Target, style: Any, explode: bool, value: Any, expected: str
-) -> None:
+async def test_a_query_in_every_style(api: Target, style: Any, explode: bool, value: Any, expected: str) -> None:
     asked = operation("GET", "/x", parameter("color", "query", style=style, explode=explode), url=api.url)
     async with tools(plugin(asked)) as (tool,):
         await call(tool, {"color": value})
@@ -54,9 +52,7 @@ async def test_a_query_in_every_style(
 
 
 @pytest.mark.demand(
-    "plugins.operation_becomes_tool_all",
-    "plugins.real_http_server_tests",
-    "plugins.bug_original_loader_calling",
+    "plugins.operation_becomes_tool_all", "plugins.real_http_server_tests", "plugins.bug_original_loader_calling"
 )
 @pytest.mark.parametrize(
     ("style", "explode", "value", "expected"),
@@ -79,9 +75,7 @@ async def test_a_query_in_every_style(
         ("simple", False, ODD, ODD_ESCAPED),
     ],
 )
-async def test_a_path_in_every_style(
-    api: Target, style: Any, explode: bool, value: Any, expected: str
-) -> None:
+async def test_a_path_in_every_style(api: Target, style: Any, explode: bool, value: Any, expected: str) -> None:
     one = parameter("color", "path", style=style, explode=explode)
     asked = operation("GET", "/paint/{color}/now", one, url=f"{api.url}/v1/")
     async with tools(plugin(asked)) as (tool,):
@@ -119,11 +113,7 @@ async def test_a_header_value_that_cannot_be_sent_is_the_tools_failure(api: Targ
 @pytest.mark.demand("plugins.operation_becomes_tool_all")
 async def test_cookies(api: Target) -> None:
     asked = operation(
-        "GET",
-        "/x",
-        parameter("session", "cookie"),
-        parameter("ids", "cookie", explode=False),
-        url=api.url,
+        "GET", "/x", parameter("session", "cookie"), parameter("ids", "cookie", explode=False), url=api.url
     )
     async with tools(plugin(asked)) as (tool,):
         await call(tool, {"session": "a b;c", "ids": [1, 2]})

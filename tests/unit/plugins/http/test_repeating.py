@@ -87,12 +87,7 @@ def test_a_wait_as_a_date() -> None:
     assert soon is not None
     assert 3600 - STUCK < soon <= 3600
     assert parse_retry_after("Wed, 21 Oct 2015 07:28:00 GMT") == 0
-    assert [parse_retry_after(text) for text in ("", "soon", "-1", "1" * 400)] == [
-        None,
-        None,
-        None,
-        111111111.0,
-    ]
+    assert [parse_retry_after(text) for text in ("", "soon", "-1", "1" * 400)] == [None, None, None, 111111111.0]
 
 
 @pytest.mark.demand("plugins.real_http_server_tests")

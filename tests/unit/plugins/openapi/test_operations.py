@@ -24,10 +24,7 @@ def body(content: dict[str, Any], **more: Any) -> dict[str, Any]:
 def test_every_method(tmp_path: Path) -> None:
     item = {method: {"description": "Does it.", "responses": {}} for method in METHODS}
     found = plugin(tmp_path, {**api(), "paths": {"/a": item, "/b": {"GET": item["get"]}}})
-    assert {operation.id for operation in found.operations} == {
-        *(f"{m.upper()} /a" for m in METHODS),
-        "GET /b",
-    }
+    assert {operation.id for operation in found.operations} == {*(f"{m.upper()} /a" for m in METHODS), "GET /b"}
 
 
 @pytest.mark.demand("plugins.names_stable_model_friendly")
@@ -82,10 +79,7 @@ def test_what_the_model_reads(tmp_path: Path) -> None:
     host = {"type": "object", "properties": {"id": {"type": "string", "description": "Its id"}, "ip": {}}}
     answer = {
         "type": "object",
-        "properties": {
-            "hosts": {"type": "array", "description": "All", "items": host},
-            "total": {"type": "integer"},
-        },
+        "properties": {"hosts": {"type": "array", "description": "All", "items": host}, "total": {"type": "integer"}},
     }
     responses = {
         "404": {"description": "None"},
@@ -93,8 +87,7 @@ def test_what_the_model_reads(tmp_path: Path) -> None:
     }
     found = only(tmp_path, api({"description": "Lists hosts.\nBy name.", "responses": responses}))
     assert found.description == (
-        "Lists hosts.\nBy name.\n"
-        "Returns: What was found: hosts[] (All), hosts[].id (Its id), hosts[].ip, total"
+        "Lists hosts.\nBy name.\nReturns: What was found: hosts[] (All), hosts[].id (Its id), hosts[].ip, total"
     )
     assert [one.status for one in found.responses] == ["404", "200"]
 
@@ -132,9 +125,7 @@ def test_styles_by_place(tmp_path: Path, given: dict[str, Any], style: str, expl
 
 @pytest.mark.parametrize("style", ["simple", "label", "matrix"])
 def test_path_parameters_are_always_required(tmp_path: Path, style: str) -> None:
-    found = one(
-        tmp_path, {"name": "id", "in": "path", "schema": {"type": "string"}, "style": style}, "/hosts/{id}"
-    )
+    found = one(tmp_path, {"name": "id", "in": "path", "schema": {"type": "string"}, "style": style}, "/hosts/{id}")
     [parameter] = found.parameters
     assert (parameter.style, parameter.explode, parameter.required) == (style, False, True)
     assert found.arguments["required"] == ["id"]
@@ -149,9 +140,7 @@ def test_optional_parameters_stay(tmp_path: Path) -> None:
 
 def test_a_parameter_with_content_or_without_a_schema(tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
-    found = one(
-        tmp_path / "a", {"name": "filter", "in": "query", "content": {"application/json": {"schema": schema}}}
-    )
+    found = one(tmp_path / "a", {"name": "filter", "in": "query", "content": {"application/json": {"schema": schema}}})
     assert found.parameters[0].media == "application/json"
     assert found.arguments["properties"]["filter"] == schema
     bare = one(tmp_path / "b", {"name": "n", "in": "query", "type": "integer", "maximum": 5, "example": 3})
@@ -160,9 +149,7 @@ def test_a_parameter_with_content_or_without_a_schema(tmp_path: Path) -> None:
 
 def test_the_words_of_a_parameter_are_those_of_its_value(tmp_path: Path) -> None:
     schema = {"type": "string", "description": "inner", "default": "x"}
-    found = one(
-        tmp_path, {"name": "a", "in": "query", "description": "outer", "example": "e", "schema": schema}
-    )
+    found = one(tmp_path, {"name": "a", "in": "query", "description": "outer", "example": "e", "schema": schema})
     assert found.arguments["properties"]["a"] == {
         "type": "string",
         "description": "outer",
@@ -172,16 +159,12 @@ def test_the_words_of_a_parameter_are_those_of_its_value(tmp_path: Path) -> None
 
 
 def test_parameters_of_the_path_hold_for_its_methods(tmp_path: Path) -> None:
-    document = api(
-        {"parameters": [{"name": "b", "in": "query", "schema": {"type": "integer"}}]}, path="/a/{id}"
-    )
+    document = api({"parameters": [{"name": "b", "in": "query", "schema": {"type": "integer"}}]}, path="/a/{id}")
     document["paths"]["/a/{id}"]["parameters"] = [
         {"$ref": "#/components/parameters/Id"},
         {"name": "b", "in": "query", "schema": {"type": "string"}},
     ]
-    document["components"] = {
-        "parameters": {"Id": {"name": "id", "in": "path", "schema": {"type": "integer"}}}
-    }
+    document["components"] = {"parameters": {"Id": {"name": "id", "in": "path", "schema": {"type": "integer"}}}}
     found = only(tmp_path, document)
     assert found.arguments["properties"] == {"id": {"type": "integer"}, "b": {"type": "integer"}}
 
@@ -248,9 +231,7 @@ def test_which_body_is_sent(tmp_path: Path, content: list[str], media: str) -> N
 
 def test_a_body_that_is_no_object_is_one_argument(tmp_path: Path) -> None:
     schema = {"type": "array", "items": {"type": "string"}}
-    found = only(
-        tmp_path, body({"application/json": {"schema": schema}}, description="The ids", required=True)
-    )
+    found = only(tmp_path, body({"application/json": {"schema": schema}}, description="The ids", required=True))
     assert found.arguments["properties"] == {"body": {**schema, "description": "The ids"}}
     assert found.arguments["required"] == ["body"]
     assert found.body is not None
@@ -270,19 +251,11 @@ def test_files_in_a_form(tmp_path: Path) -> None:
     properties = {
         "report": {"type": "string", "format": "binary"},
         "photo": {"type": "string", "contentMediaType": "image/png"},
-        "more": {
-            "type": "array",
-            "items": {"type": "string", "contentMediaType": "application/octet-stream"},
-        },
+        "more": {"type": "array", "items": {"type": "string", "contentMediaType": "application/octet-stream"}},
         "title": {"type": "string"},
     }
-    encoding = {
-        "report": {"contentType": "text/csv, text/plain", "headers": {"X-A": {"schema": {"default": "b"}}}}
-    }
-    media = {
-        "schema": {"type": "object", "properties": properties, "required": ["report"]},
-        "encoding": encoding,
-    }
+    encoding = {"report": {"contentType": "text/csv, text/plain", "headers": {"X-A": {"schema": {"default": "b"}}}}}
+    media = {"schema": {"type": "object", "properties": properties, "required": ["report"]}, "encoding": encoding}
     found = only(tmp_path, body({"multipart/form-data": media}))
     shown = found.arguments["properties"]
     assert [shown[name].get("format") for name in ("report", "photo", "title")] == ["binary", "binary", None]
@@ -322,9 +295,7 @@ def test_answers_of_every_kind(tmp_path: Path) -> None:
         "422": None,
         "x-note": {"description": "none"},
     }
-    found = only(
-        tmp_path, api({"responses": responses}, components={"responses": {"Empty": {"description": "E"}}})
-    )
+    found = only(tmp_path, api({"responses": responses}, components={"responses": {"Empty": {"description": "E"}}}))
     assert [(one.status, one.description, one.media, one.schema) for one in found.responses] == [
         ("200", "Good", "application/json", {"type": "array", "items": {"type": "string"}}),
         ("2XX", "E", "", None),
@@ -349,10 +320,7 @@ def test_parameters_that_carry_a_credential_are_not_shown(tmp_path: Path) -> Non
         {"name": "name", "in": "query"},
     ]
     components = {"securitySchemes": {"key": {"type": "apiKey", "in": "query", "name": "api_key"}}}
-    auth = [
-        {"type": "header", "args": {"x-tenant": "env:T"}},
-        {"type": "cookie", "args": {"session": "env:S"}},
-    ]
+    auth = [{"type": "header", "args": {"x-tenant": "env:T"}}, {"type": "cookie", "args": {"session": "env:S"}}]
     found = only(tmp_path, api({"parameters": given}, components=components), {**MANIFEST, "auth": auth})
     assert list(found.arguments["properties"]) == ["name"]
     assert "required" not in found.arguments

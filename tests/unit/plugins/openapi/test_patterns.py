@@ -37,9 +37,7 @@ def test_a_pattern_of_an_integer_is_a_range_or_a_list(pattern: str, keywords: di
     assert number_keywords(pattern, fractions=False) == keywords
     check = get_validator({"type": "integer", **keywords})
     for number in SEARCHED:
-        assert (check.find_problem(number) is None) == bool(
-            re.fullmatch(strip_anchors(pattern), str(number))
-        ), number
+        assert (check.find_problem(number) is None) == bool(re.fullmatch(strip_anchors(pattern), str(number))), number
 
 
 @pytest.mark.demand("llamacpp.json_schema_2020_12", "plugins.arguments_honour_schema_exactly")
@@ -50,10 +48,7 @@ def test_whatever_the_keywords_they_take_the_same_numbers(pattern: str) -> None:
         return
     check = get_validator({"type": "integer", **keywords})
     for number in SEARCHED:
-        assert (check.find_problem(number) is None) == bool(re.fullmatch(pattern, str(number))), (
-            pattern,
-            number,
-        )
+        assert (check.find_problem(number) is None) == bool(re.fullmatch(pattern, str(number))), (pattern, number)
 
 
 def test_a_number_of_digits_only_is_an_integer(tmp_path: Path) -> None:
@@ -74,9 +69,7 @@ def test_other_patterns_of_numbers_are_checked_in_code(tmp_path: Path) -> None:
     assert check_number_patterns(schema, {"a": 1.555}) == r"a: 1.555 does not match the pattern \d+\.\d{2}"
     # 1.50 as it is read.
     assert check_number_patterns(schema, {"a": 1.5}) is None
-    assert (check_number_patterns(schema, {"b": [{"c": 2.22}, {"c": 7.125}]}) or "").startswith(
-        "b[1].c: 7.125 "
-    )
+    assert (check_number_patterns(schema, {"b": [{"c": 2.22}, {"c": 7.125}]}) or "").startswith("b[1].c: 7.125 ")
     assert check_number_patterns(schema, {"a": True, "b": None}) is None
 
 

@@ -23,9 +23,7 @@ HOST = "{type: object, properties: {id: {type: string}, owner: {$ref: 'people.js
 FILES = {
     "parts/host.yaml": HOST,
     "parts/all.yaml": "Host: {$ref: host.yaml}\nlist:\n  - {type: object, properties: {x: {type: string}}}\n",
-    "parts/people.json": json.dumps(
-        {"Person": {"type": "object", "properties": {"name": {"type": "string"}}}}
-    ),
+    "parts/people.json": json.dumps({"Person": {"type": "object", "properties": {"name": {"type": "string"}}}}),
 }
 
 
@@ -49,19 +47,14 @@ def test_files_of_the_folder(tmp_path: Path, ref: str, found: list[str]) -> None
 @pytest.mark.demand("plugins.local_file_ref_s")
 def test_paths_and_operations_in_other_files(tmp_path: Path) -> None:
     document = {**api(), "paths": {"/hosts": {"$ref": "paths.yaml#/hosts"}}}
-    text = (
-        "hosts:\n  parameters: [{$ref: '#/n'}]\n  get: {description: Lists hosts.}\nn: {name: n, in: query}\n"
-    )
+    text = "hosts:\n  parameters: [{$ref: '#/n'}]\n  get: {description: Lists hosts.}\nn: {name: n, in: query}\n"
     [operation] = plugin(tmp_path, document, files={"paths.yaml": text}).operations
     assert (operation.id, list(operation.arguments["properties"])) == ("GET /hosts", ["n"])
 
 
 @pytest.mark.demand("plugins.local_file_ref_s")
 def test_escaped_pointers(tmp_path: Path) -> None:
-    schemas = {
-        "a/b": {"type": "object", "properties": {"x": {}}},
-        "c~d e": {"type": "object", "properties": {"y": {}}},
-    }
+    schemas = {"a/b": {"type": "object", "properties": {"x": {}}}, "c~d e": {"type": "object", "properties": {"y": {}}}}
     more = {"components": {"schemas": schemas}}
     assert keys(tmp_path / "a", "#/components/schemas/a~1b", {}, **more) == ["x"]
     assert keys(tmp_path / "b", "#/components/schemas/c~0d%20e", {}, **more) == ["y"]
@@ -130,9 +123,7 @@ def test_a_schema_of_nothing_but_itself_is_any_value(tmp_path: Path, schema: dic
 
 def test_references_in_a_circle_of_nothing(tmp_path: Path) -> None:
     schemas = {"A": {"$ref": "#/components/schemas/B"}, "B": {"$ref": "#/components/schemas/A"}}
-    found = plugin(
-        tmp_path, api(body("#/components/schemas/A"), method="post", components={"schemas": schemas})
-    )
+    found = plugin(tmp_path, api(body("#/components/schemas/A"), method="post", components={"schemas": schemas}))
     assert len(found.operations) <= 1
     parameters = {"P": {"$ref": "#/components/parameters/P"}}
     operation = {"parameters": [{"$ref": "#/components/parameters/P"}]}

@@ -67,10 +67,7 @@ def test_one_schema(tmp_path: Path, written: Any, meant: dict[str, Any]) -> None
 
 
 def test_required_inside_a_property(tmp_path: Path) -> None:
-    inner = {
-        "type": "object",
-        "properties": {"a": {"type": "string", "required": True}, "b": {"type": "string"}},
-    }
+    inner = {"type": "object", "properties": {"a": {"type": "string", "required": True}, "b": {"type": "string"}}}
     assert schema_of(tmp_path, inner)["required"] == ["a"]
 
 
@@ -128,16 +125,9 @@ def test_a_schema_that_holds_itself(tmp_path: Path) -> None:
     }
     made = schema_of(tmp_path, {"$ref": "#/components/schemas/Host"}, Host=host)
     check = get_validator(
-        {
-            "type": "object",
-            "properties": {"v": {k: v for k, v in made.items() if k != "$defs"}},
-            "$defs": made["$defs"],
-        }
+        {"type": "object", "properties": {"v": {k: v for k, v in made.items() if k != "$defs"}}, "$defs": made["$defs"]}
     )
-    assert (
-        check.find_problem({"v": {"name": "a", "children": [{"name": "b", "children": [{"name": "c"}]}]}})
-        is None
-    )
+    assert check.find_problem({"v": {"name": "a", "children": [{"name": "b", "children": [{"name": "c"}]}]}}) is None
     assert check.find_problem({"v": {"children": [{"children": [{"name": 5}]}]}})
 
 
@@ -174,10 +164,7 @@ def test_a_description_beside_a_reference_counts(tmp_path: Path) -> None:
 def test_a_web_of_references_does_not_explode(tmp_path: Path) -> None:
     ref = "#/components/schemas/S"
     schemas = {
-        f"S{n}": {
-            "type": "object",
-            "properties": {f"{side}{n}": {"$ref": f"{ref}{n + 1}"} for side in "abcdefgh"},
-        }
+        f"S{n}": {"type": "object", "properties": {f"{side}{n}": {"$ref": f"{ref}{n + 1}"} for side in "abcdefgh"}}
         for n in range(40)
     }
     made = schema_of(tmp_path, {"$ref": f"{ref}0"}, **schemas, S40={"type": "string"})
@@ -186,9 +173,7 @@ def test_a_web_of_references_does_not_explode(tmp_path: Path) -> None:
 
 def test_a_long_chain_of_references(tmp_path: Path) -> None:
     ref = "#/components/schemas/S"
-    schemas = {
-        f"S{n}": {"type": "object", "properties": {"next": {"$ref": f"{ref}{n + 1}"}}} for n in range(1500)
-    }
+    schemas = {f"S{n}": {"type": "object", "properties": {"next": {"$ref": f"{ref}{n + 1}"}}} for n in range(1500)}
     made = schema_of(tmp_path, {"$ref": f"{ref}0"}, **schemas, S1500={"type": "string"})
     assert "$ref" in str(made)
 
@@ -202,9 +187,7 @@ def test_deep_schemas_behind_references(tmp_path: Path) -> None:
     ref = "#/components/schemas/S"
     schemas = {f"S{n}": nested({"$ref": f"{ref}{n + 1}"}) for n in range(30)}
     body = {"content": {"application/json": {"schema": {"$ref": f"{ref}0"}}}}
-    document = api(
-        {"requestBody": body}, method="post", components={"schemas": {**schemas, "S30": {"type": "string"}}}
-    )
+    document = api({"requestBody": body}, method="post", components={"schemas": {**schemas, "S30": {"type": "string"}}})
     assert len(plugin(tmp_path, document).operations) <= 1
 
 
@@ -220,9 +203,7 @@ def test_what_no_model_could_read_is_described_in_part(tmp_path: Path) -> None:
     assert 20_000 < len(str(operation.arguments)) < 70_000
     assert problem(found, "too large").gravity == "warning"
     check = get_validator(operation.arguments)
-    assert (
-        check.find_problem({"f1": "a", "next": {"f2": "b", "next": {"next": {"next": {"next": {}}}}}}) is None
-    )
+    assert check.find_problem({"f1": "a", "next": {"f2": "b", "next": {"next": {"next": {"next": {}}}}}}) is None
     assert check.find_problem({"next": {"f2": 7}})
 
 
@@ -239,9 +220,7 @@ def test_long_descriptions_of_many_fields_are_shortened(tmp_path: Path) -> None:
 def test_a_schema_that_no_validator_takes_costs_its_operation(tmp_path: Path) -> None:
     huge = {"type": "object", "properties": {f"p{n}": {"description": "x" * 200} for n in range(5000)}}
     document = api({"requestBody": {"content": {"application/json": {"schema": huge}}}}, method="post")
-    document["paths"]["/other"] = {
-        "get": {"description": "Another one.", "responses": {"200": {"description": ""}}}
-    }
+    document["paths"]["/other"] = {"get": {"description": "Another one.", "responses": {"200": {"description": ""}}}}
     found = plugin(tmp_path, document)
     assert [one.id for one in found.operations] == ["GET /other"]
     assert problem(found, "left out").gravity == "error"

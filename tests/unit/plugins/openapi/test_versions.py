@@ -54,13 +54,7 @@ SWAGGER: dict[str, Any] = {
                 "summary": "Uploads a file",
                 "consumes": ["multipart/form-data"],
                 "parameters": [
-                    {
-                        "name": "file",
-                        "in": "formData",
-                        "type": "file",
-                        "required": True,
-                        "description": "The file",
-                    },
+                    {"name": "file", "in": "formData", "type": "file", "required": True, "description": "The file"},
                     {"name": "note", "in": "formData", "type": "string"},
                 ],
                 "responses": {"204": {"description": ""}},
@@ -72,9 +66,7 @@ SWAGGER: dict[str, Any] = {
             },
         },
     },
-    "parameters": {
-        "Limit": {"name": "limit", "in": "query", "type": "integer", "maximum": 100, "required": True}
-    },
+    "parameters": {"Limit": {"name": "limit", "in": "query", "type": "integer", "maximum": 100, "required": True}},
     "definitions": {
         "Host": {
             "type": "object",
@@ -127,11 +119,7 @@ def test_bodies_of_version_2(swagger: dict[str, Operation]) -> None:
     assert post.arguments["properties"]["note"] == {"type": ["string", "null"]}
     assert upload.body is not None
     assert upload.body.media == "multipart/form-data"
-    assert upload.arguments["properties"]["file"] == {
-        "type": "string",
-        "format": "binary",
-        "description": "The file",
-    }
+    assert upload.arguments["properties"]["file"] == {"type": "string", "format": "binary", "description": "The file"}
     assert upload.arguments["required"] == ["file"]
     assert form.body is not None
     assert form.body.media == "application/x-www-form-urlencoded"

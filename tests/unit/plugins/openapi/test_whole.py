@@ -110,10 +110,7 @@ def test_a_shop_of_pets(tmp_path: Path) -> None:
     assert [fault for one in operations.values() for fault in sound(one)] == []
     assert [one.dangerous for one in operations.values()] == [False, False, False, True, False]
     add = get_validator(operations["POST /pets"].arguments)
-    assert (
-        add.find_problem({"X-Tenant": "a", "name": "Rex", "parents": [{"name": "Kim", "parents": []}]})
-        is None
-    )
+    assert add.find_problem({"X-Tenant": "a", "name": "Rex", "parents": [{"name": "Kim", "parents": []}]}) is None
     assert add.find_problem({"X-Tenant": "a", "name": ""})
     assert add.find_problem({"X-Tenant": "a", "name": "Rex", "id": 1}), "what is readOnly is not asked for"
     assert add.find_problem({"name": "Rex"}), "the header is required"

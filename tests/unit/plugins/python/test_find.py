@@ -83,10 +83,7 @@ def test_functions_with_the_decorator_are_found_in_any_file(tmp_path: Path) -> N
         "properties": {
             "a": {"type": "integer", "description": "How many."},
             "b": {"type": "string", "default": "x"},
-            "c": {
-                "anyOf": [{"type": "array", "items": {"type": "number"}}, {"type": "null"}],
-                "default": None,
-            },
+            "c": {"anyOf": [{"type": "array", "items": {"type": "number"}}, {"type": "null"}], "default": None},
         },
         "required": ["a"],
     }

@@ -141,9 +141,7 @@ async def test_a_class_of_the_sdk_gets_what_a_flow_would_give_it(tmp_path: Path)
 
 
 @pytest.mark.demand("plugins.run_child_process_time")
-async def test_the_environment_of_the_server_is_not_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_environment_of_the_server_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "canary-secret")
     text = '''
     import os
@@ -223,14 +221,9 @@ async def test_a_crash_or_an_endless_loop_harms_one_call_only(tmp_path: Path, bo
     tools, _ = make_script_tools(made, PythonPolicy(seconds=STUCK if said != "timeout" else 8.0))
     shelf = PluginCatalog([LoadedPlugin(made, tools)])
     model = Lines(calls(("kit_bad", "{}"), ("kit_good", "{}")), says("done"))
-    runtime = Runtime(
-        assistants=[Assistant("default", model, toolset=ToolSelection(shelf))],
-        plugins=shelf,
-    )
+    runtime = Runtime(assistants=[Assistant("default", model, toolset=ToolSelection(shelf))], plugins=shelf)
     try:
-        async with closing(
-            runtime.run(Turn(messages=(Message("user", (TextMessagePart("go"),)),)))
-        ) as events:
+        async with closing(runtime.run(Turn(messages=(Message("user", (TextMessagePart("go"),)),)))) as events:
             _ = [event async for event in events]
     finally:
         await runtime.close()
@@ -331,8 +324,7 @@ def test_types_of_its_own_are_told_by_its_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("top", "said"),
-    [("import nowhere_to_be_found", "nowhere_to_be_found"), ("import os; os._exit(1)", "process died")],
+    ("top", "said"), [("import nowhere_to_be_found", "nowhere_to_be_found"), ("import os; os._exit(1)", "process died")]
 )
 def test_one_that_cannot_be_loaded_is_a_problem_and_no_tool(tmp_path: Path, top: str, said: str) -> None:
     text = f'{top}\nfrom x import Odd, tool\n@tool\ndef f(a: Odd) -> str:\n    """Does."""'

@@ -20,10 +20,5 @@ def plugin(folder: Path, **files: str) -> Plugin:
     written(folder, **files)
     found, problems = find_scripts(folder)
     return Plugin(
-        id=folder.name,
-        folder=folder,
-        name="Tools",
-        description="Tools of a test.",
-        scripts=found,
-        problems=problems,
+        id=folder.name, folder=folder, name="Tools", description="Tools of a test.", scripts=found, problems=problems
     )

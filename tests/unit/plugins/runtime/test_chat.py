@@ -46,9 +46,7 @@ async def test_an_attached_file_is_sent_to_the_api(tmp_path: Path) -> None:
         about = {"name": "Convert", "description": "Converts.", "predefined_question": "Convert my file."}
         (folder / "plugin.json").write_text(json.dumps(about), "utf-8")
         (folder / "openapi.yaml").write_text(DOCUMENT.replace("URL", api.url), "utf-8")
-        table = (
-            '[[plugins]]\npath = "plugins"\nallow = ["127.0.0.1"]\n[models.m]\nspec = "scripted:turns.json"\n'
-        )
+        table = '[[plugins]]\npath = "plugins"\nallow = ["127.0.0.1"]\n[models.m]\nspec = "scripted:turns.json"\n'
         (tmp_path / "rightseat.toml").write_text(table, "utf-8")
         turns = [
             {

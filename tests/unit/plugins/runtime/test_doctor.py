@@ -16,9 +16,7 @@ async def test_doctor_names_every_plugin(tmp_path: Path) -> None:
     (tmp_path / "plugins" / "bad" / "plugin.json").write_text("{", "utf-8")
     text = '[server]\nport = 0\n[models.m]\nspec = "scripted:demo"\n[[plugins]]\npath = "plugins"\n'
     (tmp_path / "rightseat.toml").write_text(text, "utf-8")
-    lines = {
-        line.what: line for line in await run_checks(None, None, tmp_path / "rightseat.toml", quiet=True)
-    }
+    lines = {line.what: line for line in await run_checks(None, None, tmp_path / "rightseat.toml", quiet=True)}
     assert lines["plugin hosts"].state == "good"
     assert lines["plugin bad"].state == "broken"
     assert lines["plugin bad"].fix == f"rightseat plugins check {tmp_path / 'plugins' / 'bad'}"

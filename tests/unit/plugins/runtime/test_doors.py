@@ -64,17 +64,10 @@ PINS: dict[str, tuple[str, Any, dict[str, str]]] = {
     "copilotkit": ("/copilotkit/agent/default/run", agui("weather", plugins="weather"), {}),
     "graphql": ("/copilotkit", gql(graphql.text("weather"), plugins=["weather"]), {}),
     "graphql, header": ("/copilotkit", gql(graphql.text("weather")), {"X_Plugins": "weather"}),
-    "openbb, header": (
-        "/v1/query",
-        {"messages": [{"role": "human", "content": "x"}]},
-        {"X_Plugins": "weather"},
-    ),
+    "openbb, header": ("/v1/query", {"messages": [{"role": "human", "content": "x"}]}, {"X_Plugins": "weather"}),
     "openbb, option": (
         "/v1/query",
-        {
-            "messages": [{"role": "human", "content": "x"}],
-            "workspace_options": {"plugins": "weather", "other": True},
-        },
+        {"messages": [{"role": "human", "content": "x"}], "workspace_options": {"plugins": "weather", "other": True}},
         {},
     ),
 }
@@ -101,9 +94,7 @@ def taking() -> PluginCatalog:
         yield Result([[file.name, file.media, file.decode(1 << 20).decode("latin-1")] for file in files])
 
     one = plugin("convert", "Convert", {})
-    return PluginCatalog(
-        [LoadedPlugin(one.plugin, (Tool("convert_file", "Converts.", {"type": "object"}, call),))]
-    )
+    return PluginCatalog([LoadedPlugin(one.plugin, (Tool("convert_file", "Converts.", {"type": "object"}, call),))])
 
 
 def parts(*items: dict[str, Any]) -> list[dict[str, Any]]:
@@ -139,12 +130,7 @@ FILES: dict[str, tuple[str, Any, str]] = {
         "/agui/default",
         agui(
             parts(
-                {
-                    "type": "binary",
-                    "mimeType": "text/csv",
-                    "filename": "a.csv",
-                    "url": f"data:text/csv;base64,{DATA}",
-                }
+                {"type": "binary", "mimeType": "text/csv", "filename": "a.csv", "url": f"data:text/csv;base64,{DATA}"}
             )
         ),
         "a.csv",
@@ -180,11 +166,7 @@ FILES: dict[str, tuple[str, Any, str]] = {
     "graphql image": (
         "/copilotkit",
         gql(
-            {
-                "id": "i",
-                "createdAt": graphql.WHEN,
-                "imageMessage": {"format": "png", "bytes": PNG, "role": "user"},
-            },
+            {"id": "i", "createdAt": graphql.WHEN, "imageMessage": {"format": "png", "bytes": PNG, "role": "user"}},
             graphql.text("convert it"),
         ),
         "image.png",
@@ -316,9 +298,7 @@ async def test_each_users_own_credential_goes_to_the_api_and_nowhere_else(door: 
         settings = PluginSettings(path=str(folder), allow=("127.0.0.1",), user_headers=headers)
         shelf = registry_plugins.load_catalog(Config(plugins=(settings,)))
         model = Lines(calls(("hosts_get_hosts", '{"q": "web"}')), says("Done."))
-        runtime = Runtime(
-            assistants=[Assistant("default", model, toolset=ToolSelection(shelf))], plugins=shelf
-        )
+        runtime = Runtime(assistants=[Assistant("default", model, toolset=ToolSelection(shelf))], plugins=shelf)
         async with house(runtime) as server:
             answer = await posted(server, target, body, X_Desk_Token="canary-token-of-ada")
     assert api.asked == ["GET /hosts?q=web"]

@@ -55,10 +55,7 @@ ALL = ["books_get_books", "books_get_loans", "hosts_get_hosts"]
 )
 def test_every_assistant_has_all_plugins(make: Make, text: str, folders: tuple[str, ...]) -> None:
     runtime = make(text, *folders)
-    assert {name: sorted(tools(one)) for name, one in runtime.assistants.items()} == {
-        "default": ALL,
-        "m": ALL,
-    }
+    assert {name: sorted(tools(one)) for name, one in runtime.assistants.items()} == {"default": ALL, "m": ALL}
     assert runtime.assistants["default"].suggestions == ("Which hosts?",)
     assert not runtime.is_plain_model("default")
 
@@ -66,8 +63,7 @@ def test_every_assistant_has_all_plugins(make: Make, text: str, folders: tuple[s
 @pytest.mark.demand("plugins.plugins_dir_repeatable_plugins")
 def test_an_assistant_may_name_its_plugins(make: Make) -> None:
     runtime = make(
-        '[[plugins]]\npath = "plugins"\n[assistants.a]\nplugins = ["Lib"]\n[assistants.b]\nplugins = []\n'
-        "[assistants.c]"
+        '[[plugins]]\npath = "plugins"\n[assistants.a]\nplugins = ["Lib"]\n[assistants.b]\nplugins = []\n[assistants.c]'
     )
     assert tools(runtime.assistants["a"]) == ALL[:2]
     assert runtime.assistants["b"].toolset is None
@@ -95,10 +91,7 @@ def test_a_plugin_may_appear_as_an_assistant_of_its_own(make: Make) -> None:
     runtime = make('[[plugins]]\npath = "plugins/books"\nappears = true\n[[plugins]]\npath = "plugins/hosts"')
     assert set(runtime.assistants) == {"default", "m", "books"}
     assert tools(runtime.assistants["books"]) == ALL[:2]
-    assert (runtime.assistants["books"].title, runtime.assistants["books"].description) == (
-        "Books",
-        "About books.",
-    )
+    assert (runtime.assistants["books"].title, runtime.assistants["books"].description) == ("Books", "About books.")
 
 
 @pytest.mark.demand("plugins.broken_plugin_never_stops")
@@ -118,9 +111,7 @@ def test_a_broken_plugin_stops_nobody(make: Make, tmp_path: Path, caplog: pytest
     assert any("Plugin lib: lib/x.py:2" in line for line in said)
 
 
-def test_a_link_out_of_the_folder_is_not_followed(
-    make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_link_out_of_the_folder_is_not_followed(make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     elsewhere = written(tmp_path / "elsewhere" / "secret")
     (tmp_path / "plugins" / "link").symlink_to(elsewhere)
     assert sorted(tools(make("", "plugins").assistants["default"])) == ALL
@@ -141,10 +132,7 @@ def test_two_of_one_name_are_one(make: Make, tmp_path: Path, caplog: pytest.LogC
     [
         ('[[plugins]]\npath = "nowhere"', "rightseat.toml:4: plugins.path: there is no folder"),
         ("[[plugins]]\nenabled = true", "rightseat.toml:3: plugins: path is missing"),
-        (
-            '[[plugins]]\npath = "plugins"\n[[plugins]]\npath = "x"\nconfrim = "all"',
-            "toml:7: plugins[1].confrim",
-        ),
+        ('[[plugins]]\npath = "plugins"\n[[plugins]]\npath = "x"\nconfrim = "all"', "toml:7: plugins[1].confrim"),
         ('[[plugins]]\npath = "plugins"\nconfirm = "no"', "expected one of dangerous, writes, all, never"),
         ('[[plugins]]\npath = "plugins"\nauth = {A = "env:NOWHERE_SET"}', "NOWHERE_SET is not set"),
         ("[plugins]\npath = 1", "expected tables, each begun by [[plugins]]"),
@@ -165,9 +153,7 @@ def test_a_folder_of_the_command_line_must_be_there(make: Make) -> None:
 
 def test_secrets_are_resolved_and_kept_from_sight(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOSTS_KEY", "canary-credential")
-    make(
-        '[[plugins]]\npath = "plugins"\nauth = {Authorization = "env:HOSTS_KEY"}\nuser_headers = {T = "X-T"}'
-    )
+    make('[[plugins]]\npath = "plugins"\nauth = {Authorization = "env:HOSTS_KEY"}\nuser_headers = {T = "X-T"}')
     settings = load_config(env={}).plugins[0]
     made = make_policy(settings)
     assert made.credentials["Authorization"].reveal() == "canary-credential"
@@ -203,9 +189,7 @@ def test_every_change_can_be_seen(make: Make, tmp_path: Path) -> None:
     config = load_config(plugins=[Path("plugins")], env={})
     seen = all_watched_paths(config, runtime.plugins)
     hosts = tmp_path / "plugins" / "hosts"
-    assert {tmp_path / "plugins", hosts, hosts / "plugin.json", hosts / "openapi.yaml", hosts / "lib"} <= {
-        *seen
-    }
+    assert {tmp_path / "plugins", hosts, hosts / "plugin.json", hosts / "openapi.yaml", hosts / "lib"} <= {*seen}
     assert not has_changed(runtime.plugins)
     os.utime(hosts / "openapi.yaml", ns=(1, 1))
     assert has_changed(runtime.plugins)

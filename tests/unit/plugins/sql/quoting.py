@@ -15,9 +15,7 @@ ODD = st.text(st.sampled_from("ab'\"\\`;%:$-/*# \n\t[]{}?@&éU0xE"), min_size=1,
 @st.composite
 def queries(draw: st.DrawFn) -> str:
     """One or two columns, each a text or a number under a name, with anything between the quotes."""
-    quote = draw(
-        st.sampled_from(["'{}'", "'{}' AS a", '1 AS "{}"', "1 AS `{}`", "E'{}'", "$${}$$", "/*{}*/ 1"])
-    )
+    quote = draw(st.sampled_from(["'{}'", "'{}' AS a", '1 AS "{}"', "1 AS `{}`", "E'{}'", "$${}$$", "/*{}*/ 1"]))
     return "SELECT " + ", ".join(quote.format(draw(ODD)) for _ in range(draw(st.integers(1, 2))))
 
 

@@ -65,21 +65,8 @@ def postgres() -> Iterator[str]:
         if user:
             shutil.chown(home, user)
         data = home / "data"
-        command = [
-            programs / "initdb",
-            "-D",
-            data,
-            "-U",
-            "postgres",
-            "-A",
-            "trust",
-            "-E",
-            "UTF8",
-            "--no-sync",
-        ]
-        subprocess.run(
-            list(map(str, command)), user=user, cwd=home, check=True, capture_output=True, timeout=STUCK
-        )
+        command = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"]
+        subprocess.run(list(map(str, command)), user=user, cwd=home, check=True, capture_output=True, timeout=STUCK)
         options = [f"--{name}={value}" for name, value in SETTINGS.items()]
         process = subprocess.Popen(
             [programs / "postgres", "-D", data, "-k", home, *options],

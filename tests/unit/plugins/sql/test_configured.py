@@ -99,9 +99,7 @@ def test_broken_database_costs_only_itself(tmp_path: Path, caplog: pytest.LogCap
 
 @pytest.mark.parametrize("missing", ["url", "unknown"])
 def test_wrong_keys_are_named(tmp_path: Path, missing: str) -> None:
-    text = "[databases.shop]\n" + (
-        "max_rows = 7" if missing == "url" else 'url = "sqlite:///a.db"\nunknown = 1'
-    )
+    text = "[databases.shop]\n" + ("max_rows = 7" if missing == "url" else 'url = "sqlite:///a.db"\nunknown = 1')
     with pytest.raises(ConfigError, match=missing):
         loaded(tmp_path, text)
 
@@ -120,9 +118,7 @@ def test_password_in_the_file_is_warned_about_and_hidden(
 
 
 def test_needed_extras_are_named(tmp_path: Path, shop_url: str) -> None:
-    config = loaded(
-        tmp_path, '[databases.a]\nurl = "env:SHOP_URL"\n[databases.b]\nurl = "mysql+pymysql://h/d"'
-    )
+    config = loaded(tmp_path, '[databases.a]\nurl = "env:SHOP_URL"\n[databases.b]\nurl = "mysql+pymysql://h/d"')
     assert set(setup.list_required_extras(config)) == {"sql", "postgres", "mysql"}
 
 

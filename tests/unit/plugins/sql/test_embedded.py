@@ -73,9 +73,7 @@ async def test_value_is_never_part_of_the_query(found: Database) -> None:
 
 
 async def test_columns_of_the_same_name_are_told_apart(found: Database) -> None:
-    answer = await database.run_query(
-        found, "SELECT * FROM orders o JOIN customers c ON c.id = o.customer_id LIMIT 1"
-    )
+    answer = await database.run_query(found, "SELECT * FROM orders o JOIN customers c ON c.id = o.customer_id LIMIT 1")
     assert answer.rows.columns == ("id", "customer_id", "total", "day", "id_2", "name", "region")
 
 

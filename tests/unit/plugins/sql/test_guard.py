@@ -77,9 +77,7 @@ def test_attack_is_refused(dialect: str, sql: str) -> None:
 
 
 @pytest.mark.demand("flows.sql_statement_kinds_functions")
-@pytest.mark.parametrize(
-    ("dialect", "sql"), [(name, sql) for name, own in OWN.items() for sql in (*ORDINARY, *own)]
-)
+@pytest.mark.parametrize(("dialect", "sql"), [(name, sql) for name, own in OWN.items() for sql in (*ORDINARY, *own)])
 def test_ordinary_question_passes_and_comes_out_the_same(dialect: str, sql: str) -> None:
     made = guard_query(sql, rules(dialect))
     assert guard_query(made.text, rules(dialect)).text == made.text

@@ -39,9 +39,7 @@ async def rows(used: FlowServices) -> None:
 
 
 async def chart(used: FlowServices) -> None:
-    given = stage(
-        Step(name="draw", kind="render"), used, before=LONG, question="How did sales go in each region?"
-    )
+    given = stage(Step(name="draw", kind="render"), used, before=LONG, question="How did sales go in each region?")
     [shown, output] = await run(given)
     assert isinstance(shown, Artifact)
     assert isinstance(output, StepOutput)

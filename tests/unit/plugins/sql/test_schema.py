@@ -46,9 +46,7 @@ def test_question_that_fits_nothing_still_sees_tables() -> None:
 
 
 def test_text_stays_within_its_budget() -> None:
-    wide = [
-        table(f"wide_{n}", *(f"column_{m}:TEXT:a long word about it" for m in range(80))) for n in range(9)
-    ]
+    wide = [table(f"wide_{n}", *(f"column_{m}:TEXT:a long word about it" for m in range(80))) for n in range(9)]
     told = DatabaseSchema(wide, "sqlite").describe("wide 3", 3000)
     assert estimate_tokens(told) <= 3000 + 100
     assert "wide_0" in told

@@ -34,9 +34,7 @@ def step(**params: Any) -> Step:
 
 
 @pytest.mark.demand(
-    "flows.outputs_extract_sql_render",
-    "flows.sql_real_databases_sqlalchemy",
-    "flows.call_type_embedded_model",
+    "flows.outputs_extract_sql_render", "flows.sql_real_databases_sqlalchemy", "flows.call_type_embedded_model"
 )
 async def test_model_writes_the_query_and_everyone_sees_it(found: Database) -> None:
     used = kit({"shop": found}, BY_REGION)

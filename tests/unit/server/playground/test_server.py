@@ -46,9 +46,7 @@ def clear(year: int) -> str:
 """
 
 
-async def get(
-    url: str, path: str, headers: dict[str, str] | None = None
-) -> tuple[int, dict[str, str], bytes]:
+async def get(url: str, path: str, headers: dict[str, str] | None = None) -> tuple[int, dict[str, str], bytes]:
     async with Client(url) as client:
         await client.get(path, headers)
         head = await client.head()
@@ -138,9 +136,7 @@ def test_the_page_is_small_and_has_nothing_inline_and_no_host() -> None:
     assert packed < LIMIT, f"{packed} bytes"
     for path in PAGE.glob("*.js"):
         text = path.read_text(encoding="utf-8")
-        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(", text), (
-            path.name
-        )
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(", text), path.name
         hosts = set(re.findall(r"https?://[\w.-]+", text)) - {"http://www.w3.org"}
         # One stands in a box as an example, to be changed.
         assert hosts <= {"https://api.openai.com"}, path.name
@@ -190,10 +186,7 @@ async def test_flows_and_plugins_are_told_of() -> None:
         [flow] = plugin["flows"]
         assert (flow["id"], flow["agent"]) == ("demo/sales", "demo.sales")
         assert [box["name"] for box in flow["boxes"]] == ["start", "chart", "end"]
-        assert [(line["source"], line["target"]) for line in flow["lines"]] == [
-            ("start", "chart"),
-            ("chart", "end"),
-        ]
+        assert [(line["source"], line["target"]) for line in flow["lines"]] == [("start", "chart"), ("chart", "end")]
         [plugin] = await told(server.url, "/playground/plugins")
         assert plugin["problems"] == []
         assert "demo_sales" in [tool["name"] for tool in plugin["tools"]]
@@ -206,11 +199,7 @@ async def test_an_operation_is_called_by_hand() -> None:
         answer = await client.json()
         assert answer["failed"] is False
         assert '"month":"Jan"' in answer["result"]
-        for body, status in (
-            ({"tool": "none"}, 404),
-            ({}, 400),
-            ({"tool": "demo_sales", "arguments": 1}, 400),
-        ):
+        for body, status in (({"tool": "none"}, 404), ({}, 400), ({"tool": "demo_sales", "arguments": 1}, 400)):
             await client.post("/playground/try", body)
             assert (await client.head()).status == status
             assert (await client.json())["error"]["message"]

@@ -58,9 +58,7 @@ class Scene:
     folder: Path
     model: Lines = field(default_factory=Lines)
     paid: list[tuple[str, float]] = field(default_factory=list)
-    acts: Acts = field(
-        default_factory=lambda: Acts({"reserve": lambda args: "lot 7", "buy": lambda args: "bought"})
-    )
+    acts: Acts = field(default_factory=lambda: Acts({"reserve": lambda args: "lot 7", "buy": lambda args: "bought"}))
 
     def runtime(self, store: SQLiteStore) -> Runtime:
         @tool(name="pay", description="Pays somebody.", confirm=True)

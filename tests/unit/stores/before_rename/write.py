@@ -47,11 +47,7 @@ async def finished(url: str) -> list[Person]:
 
 
 async def waiting(url: str) -> list[Person]:
-    approval, client, order = (
-        Person(url, "approval"),
-        Person(url, "client"),
-        Person(url, "order", "order"),
-    )
+    approval, client, order = (Person(url, "approval"), Person(url, "client"), Person(url, "order", "order"))
     assert len((await approval.say("pay them")).asks) == 1
     assert list((await client.say("show me")).calls.values()) == [("show", {"title": "Rows"})]
     (question,) = (await order.say("order one")).asks

@@ -19,9 +19,7 @@ TREE = ToolSpec(
     {
         "properties": {"node": {"$ref": "#/$defs/node"}, "word": {"const": {"$ref": "#/x"}}},
         "required": ["node"],
-        "$defs": {
-            "node": {"type": "array", "items": {"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]}}
-        },
+        "$defs": {"node": {"type": "array", "items": {"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]}}},
     },
 )
 OUTPUT = {"type": "object", "properties": {"ok": {"$ref": "#/$defs/b"}}, "$defs": {"b": {"type": "boolean"}}}
@@ -67,9 +65,7 @@ def test_tools_as_json_schema() -> None:
 
 
 def test_what_others_wrote_is_marked() -> None:
-    marked = JsonCallEnvelope(tools=TOOLS, output_schema={"title": "a"}).instructions(
-        escape=lambda text: f"«{text}»"
-    )
+    marked = JsonCallEnvelope(tools=TOOLS, output_schema={"title": "a"}).instructions(escape=lambda text: f"«{text}»")
     assert marked.count("«") == 2
     assert "You are" in marked.partition("«")[0]
 
@@ -88,21 +84,12 @@ def test_of_a_prompt() -> None:
         JsonCallEnvelope.from_prompt(one).requires_call,
         JsonCallEnvelope.from_prompt(one).allows_parallel,
         JsonCallEnvelope.from_prompt(one).thought_channel,
-    ) == (
-        False,
-        False,
-        "reasoning",
-    )
+    ) == (False, False, "reasoning")
 
 
 # ---- allowed
 
-VALID = [
-    answer(tool_calls=[CALL]),
-    answer(tool_calls=[CALL, CALL]),
-    answer(result="Five."),
-    answer("", result=""),
-]
+VALID = [answer(tool_calls=[CALL]), answer(tool_calls=[CALL, CALL]), answer(result="Five."), answer("", result="")]
 WRONG = [
     answer(),
     answer(tool_calls=[]),
@@ -134,9 +121,7 @@ def test_the_schema_of_less() -> None:
 
 def test_references_of_tools_and_output_stay_their_own() -> None:
     check = get_validator(JsonCallEnvelope(tools=(FIND, TREE), output_schema=OUTPUT).schema())
-    assert (
-        check.find_problem(answer(tool_calls=[{"name": "tree", "arguments": {"node": [[], None]}}])) is None
-    )
+    assert check.find_problem(answer(tool_calls=[{"name": "tree", "arguments": {"node": [[], None]}}])) is None
     assert check.find_problem(answer(tool_calls=[{"name": "tree", "arguments": {"node": [1]}}]))
     word = {"node": [], "word": {"$ref": "#/x"}}
     assert check.find_problem(answer(tool_calls=[{"name": "tree", "arguments": word}])) is None
@@ -196,9 +181,7 @@ def test_a_cut_text_is_known() -> None:
 
 
 def test_earlier_calls_are_shown_as_they_are_read() -> None:
-    call = Message(
-        "assistant", text_message("assistant", "Hm.").parts, (ToolCall("c", "find_word", '{"word": "é"}'),)
-    )
+    call = Message("assistant", text_message("assistant", "Hm.").parts, (ToolCall("c", "find_word", '{"word": "é"}'),))
     assert read(format_calls(call)) == Heard("Hm.", calls=(("find_word", '{"word": "é"}'),))
 
 

@@ -40,10 +40,7 @@ def test_what_is_held_comes_before_what_follows() -> None:
 
 def test_only_text_is_looked_at() -> None:
     stops = StopSequenceFilter(("a",))
-    assert stops.filter([ReasoningChunk("a"), TextChunk("ba"), TextChunk("c")]) == [
-        ReasoningChunk("a"),
-        TextChunk("b"),
-    ]
+    assert stops.filter([ReasoningChunk("a"), TextChunk("ba"), TextChunk("c")]) == [ReasoningChunk("a"), TextChunk("b")]
     assert stops.stopped
     assert stops.filter([TextChunk("more")], last=True) == []
 

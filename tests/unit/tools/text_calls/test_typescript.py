@@ -44,9 +44,7 @@ def tool(schema: dict[str, Any], name: str = "find", description: str = "") -> T
 
 def of(**properties: Any) -> str:
     """The properties of a tool as they are shown."""
-    text = render_signatures(
-        [tool({"type": "object", "properties": properties, "required": list(properties)})]
-    )
+    text = render_signatures([tool({"type": "object", "properties": properties, "required": list(properties)})])
     return text.removeprefix("type find = (_: {\n").removesuffix("\n}) => any;")
 
 
@@ -125,11 +123,7 @@ def test_types(schema: Any, expected: str) -> None:
 
 
 def test_nested_objects_are_indented_and_optional_ones_marked() -> None:
-    inner = {
-        "type": "object",
-        "properties": {"b": {"type": "string", "description": "Deep."}},
-        "required": ["b"],
-    }
+    inner = {"type": "object", "properties": {"b": {"type": "string", "description": "Deep."}}, "required": ["b"]}
     row = {"type": "array", "items": {"type": "object", "properties": {"c": {"const": 1}}}}
     assert of(a=inner, rows=row) == ("a: {\n    // Deep.\n    b: string,\n},\nrows: {\n    c?: 1,\n}[],")
     assert of(a={"type": "object", "properties": {"b": inner}}) == (
@@ -153,16 +147,11 @@ def test_what_is_used_once_stands_where_it_is_used() -> None:
         "properties": {"unit": {"$ref": "#/$defs/Unit"}},
         "$defs": {"Unit": {"enum": ["c", "f"], "description": "The unit."}},
     }
-    assert (
-        render_signatures([tool(schema)]) == 'type find = (_: {\n// The unit.\nunit?: "c" | "f",\n}) => any;'
-    )
+    assert render_signatures([tool(schema)]) == 'type find = (_: {\n// The unit.\nunit?: "c" | "f",\n}) => any;'
 
 
 def test_what_is_used_again_or_in_itself_has_a_name() -> None:
-    node = {
-        "type": "object",
-        "properties": {"next": {"anyOf": [{"$ref": "#/$defs/no~1de"}, {"type": "null"}]}},
-    }
+    node = {"type": "object", "properties": {"next": {"anyOf": [{"$ref": "#/$defs/no~1de"}, {"type": "null"}]}}}
     schema = {"type": "object", "properties": {"first": {"$ref": "#/$defs/no~1de"}}, "$defs": {"no/de": node}}
     one = "type no_1de = {\nnext?: no_1de | null,\n};\n"
     other = one.replace("no_1de", "no_1de2")
@@ -182,10 +171,7 @@ def test_arguments_that_hold_themselves() -> None:
 def test_a_type_never_has_a_tools_name() -> None:
     schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/find"}, "b": {"$ref": "#/$defs/find"}}}
     schema["$defs"] = {"find": {"const": 1}}
-    assert (
-        render_signatures([tool(schema)])
-        == "type find2 = 1;\ntype find = (_: {\na?: find2,\nb?: find2,\n}) => any;"
-    )
+    assert render_signatures([tool(schema)]) == "type find2 = 1;\ntype find = (_: {\na?: find2,\nb?: find2,\n}) => any;"
 
 
 # ---- bounds

@@ -105,12 +105,7 @@ objects = st.dictionaries(text, values, max_size=3)
 
 @given(text.filter(bool), objects, st.permutations(["name", "arguments", "id"]), styles, st.booleans(), cuts)
 def test_a_call_in_any_order(
-    name: str,
-    arguments: dict[str, Any],
-    order: list[str],
-    style: dict[str, Any],
-    quoted: bool,
-    places: list[int],
+    name: str, arguments: dict[str, Any], order: list[str], style: dict[str, Any], quoted: bool, places: list[int]
 ) -> None:
     """Also with arguments that are JSON text within a string."""
     known = {"name": name, "arguments": json.dumps(arguments) if quoted else arguments, "id": {"a": [1]}}

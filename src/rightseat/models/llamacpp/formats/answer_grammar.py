@@ -142,11 +142,8 @@ class ThinkingTags(Struct, frozen=True):
 
 MAX_CACHED = 128
 
-
 # Without a limit a small model never stops calling tools.
 MAX_CALLS = 8
-
-
 _cache: OrderedDict[bytes, CompiledAnswerGrammar] = OrderedDict()
 
 
@@ -168,9 +165,7 @@ class AnswerGrammar:
         enforced = []
         for tool in context.tools:
             unsaid = len(self.rules.unenforced)
-            self.argument_rules[tool.name] = self.rules.add_schema(
-                as_object_schema(tool.parameters), tool.name
-            )
+            self.argument_rules[tool.name] = self.rules.add_schema(as_object_schema(tool.parameters), tool.name)
             if len(self.rules.unenforced) == unsaid:
                 enforced.append(tool.name)
         self.enforced_tools = frozenset(enforced)
@@ -210,12 +205,7 @@ class AnswerGrammar:
         """Compile the grammar of an answer in this format; cached, since every turn repeats its schemas."""
         prompt = context.prompt
         shape = [(tool.name, tool.parameters) for tool in context.tools]
-        switches = (
-            prompt.tool_choice.mode,
-            prompt.settings.parallel_calls,
-            context.thinking,
-            context.capabilities,
-        )
+        switches = (prompt.tool_choice.mode, prompt.settings.parallel_calls, context.thinking, context.capabilities)
         key = msgspec.json.encode((format.name, shape, prompt.output_schema, switches))
         compiled = _cache.get(key)
         if compiled is None:

@@ -28,7 +28,8 @@ class CommandR7BFormat(ToolCallFormat):
         form = '[{"tool_call_id": "0", "tool_name": …, "parameters": {…}}]'
         return (
             f"You can use these tools:\n{context.mark_foreign(tools)}\n"
-            f"To call tools, write {BEGIN}{form}{END}. To answer, write {RESPONSE_BEGIN}, the answer and {RESPONSE_END}."
+            f"To call tools, write {BEGIN}{form}{END}. "
+            f"To answer, write {RESPONSE_BEGIN}, the answer and {RESPONSE_END}."
         )
 
     def build_calls_gbnf(self, grammar: AnswerGrammar) -> str:
@@ -58,8 +59,7 @@ class CommandR7BFormat(ToolCallFormat):
 
     def format_calls(self, message: Message, context: FormatContext) -> str:
         calls = ", ".join(
-            f'{{"tool_call_id": "{number}", "tool_name": {dump_json(call.name)}, '
-            f'"parameters": {call.arguments}}}'
+            f'{{"tool_call_id": "{number}", "tool_name": {dump_json(call.name)}, "parameters": {call.arguments}}}'
             for number, call in enumerate(message.calls)
         )
         return f"{context.mark_foreign(message.text)}{BEGIN}{context.mark_foreign(f'[{calls}]')}{END}"

@@ -29,22 +29,16 @@ class DeepSeekFormat(ToolCallFormat):
     """Markup before a call's name, before its arguments and after them."""
 
     def describe_tools(self, context: FormatContext) -> str:
-        tools = context.mark_foreign(
-            dump_json([to_openai_tool(tool)["function"] for tool in context.tools], indent=2)
-        )
-        example = f"{CALLS_BEGIN}{CALL_BEGIN}{self.name_prefix}NAME{self.arguments_prefix}{{…}}{self.arguments_suffix}{CALL_END}{CALLS_END}"
+        tools = context.mark_foreign(dump_json([to_openai_tool(tool)["function"] for tool in context.tools], indent=2))
+        call = f"{self.name_prefix}NAME{self.arguments_prefix}{{…}}{self.arguments_suffix}"
+        example = f"{CALLS_BEGIN}{CALL_BEGIN}{call}{CALL_END}{CALLS_END}"
         return f"You can call these functions:\n{tools}\nTo call one, write exactly this form:\n{example}"
 
     def build_calls_gbnf(self, grammar: AnswerGrammar) -> str:
         quote = grammar.rules.quote
 
         def form(tool: str, arguments: str) -> str:
-            head = (
-                CALL_BEGIN
-                + self.name_prefix
-                + check_bare_name(tool, self.arguments_prefix)
-                + self.arguments_prefix
-            )
+            head = CALL_BEGIN + self.name_prefix + check_bare_name(tool, self.arguments_prefix) + self.arguments_prefix
             return f'{quote(head)} {arguments} {quote(self.arguments_suffix)} "\\n"? {quote(CALL_END)}'
 
         listed = grammar.repeat_calls(grammar.add_call_rule(form), '"\\n"?')

@@ -207,9 +207,7 @@ class ToolCallFormat:
         may_try_calls = bool(context.prompt.tools and self.triggers)
         return PromptPlan(
             messages=self.insert_instructions(instructions, context),
-            grammar=AnswerGrammar.compile(self, context).grammar
-            if may_try_calls or schema is not None
-            else "",
+            grammar=AnswerGrammar.compile(self, context).grammar if may_try_calls or schema is not None else "",
             stop_words=self.stop_words,
             preserved_tokens=(*self.preserved_tokens, *context.thinking.active_tags),
             parse=context.thinking.wrap_parser(self.parse_text),
@@ -222,9 +220,7 @@ class ToolCallFormat:
         def format_message(message: Message) -> Message:
             if message.calls and self.writes_calls_as_text(message, context):
                 return replace(
-                    message,
-                    parts=(TextMessagePart(TrustedText(self.format_calls(message, context))),),
-                    calls=(),
+                    message, parts=(TextMessagePart(TrustedText(self.format_calls(message, context))),), calls=()
                 )
             if message.role == "tool" and self.writes_results_as_text(context):
                 # Clients often send only the call id, not the tool's name.
@@ -245,10 +241,7 @@ class ToolCallFormat:
         system_text = context.mark_foreign(first.text)
         text = TrustedText(
             "\n\n".join(
-                filter(
-                    None,
-                    [*instructions, system_text] if self.instructions_first else [system_text, *instructions],
-                )
+                filter(None, [*instructions, system_text] if self.instructions_first else [system_text, *instructions])
             )
         )
         return (replace(first, parts=(TextMessagePart(text),)), *messages[1:])

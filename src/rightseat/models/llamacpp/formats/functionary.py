@@ -9,11 +9,7 @@ from msgspec.structs import replace
 
 from rightseat.errors import CallerError
 from rightseat.models.llamacpp.formats import llama
-from rightseat.models.llamacpp.formats.answer_grammar import (
-    AnswerGrammar,
-    add_excluding_rule,
-    check_bare_name,
-)
+from rightseat.models.llamacpp.formats.answer_grammar import AnswerGrammar, add_excluding_rule, check_bare_name
 from rightseat.models.llamacpp.formats.format import (
     FormatContext,
     PromptPlan,
@@ -31,8 +27,6 @@ from rightseat.types.messages import Message, ToolCall
 from rightseat.types.model import ToolChoice, ToolSpec
 
 EVERYBODY = "all"
-
-
 INTERPRETER = "python"
 
 
@@ -62,8 +56,7 @@ class RecipientFormat(ToolCallFormat):
     def list_message_prefixes(self, recipients: Iterable[str]) -> tuple[str, ...]:
         """Return the markers that begin a further message."""
         return tuple(
-            self.recipient_prefix + recipient
-            for recipient in (EVERYBODY + self.recipient_suffix, *recipients)
+            self.recipient_prefix + recipient for recipient in (EVERYBODY + self.recipient_suffix, *recipients)
         )
 
     def list_forbidden_words(self, recipients: Iterable[str]) -> tuple[str, ...]:
@@ -90,12 +83,11 @@ class RecipientFormat(ToolCallFormat):
         everybody = grammar.rules.quote(EVERYBODY + self.recipient_suffix)
         if grammar.output_rule is not None:
             return f"{calls} | {everybody} {grammar.output_rule}"
-        return f"{everybody} {self.build_text_gbnf(grammar)} ({grammar.rules.quote(self.recipient_prefix)} {calls})? | {calls}"
+        prefix = grammar.rules.quote(self.recipient_prefix)
+        return f"{everybody} {self.build_text_gbnf(grammar)} ({prefix} {calls})? | {calls}"
 
     def build_text_gbnf(self, grammar: AnswerGrammar) -> str:
-        return add_excluding_rule(
-            grammar.rules, self.list_forbidden_words(self.map_recipients(grammar.context))
-        )
+        return add_excluding_rule(grammar.rules, self.list_forbidden_words(self.map_recipients(grammar.context)))
 
     def make_toolless_plan(self, context: FormatContext) -> PromptPlan:
         everything = replace(context, prompt=replace(context.prompt, tool_choice=ToolChoice()))
@@ -108,17 +100,13 @@ class RecipientFormat(ToolCallFormat):
         # The prompt already contains the recipient `all`.
         ending = self.make_answer_prefix(context) + EVERYBODY + self.recipient_suffix
         return replace(
-            super().make_toolless_plan(context),
-            answer_prefix=ending,
-            parse=context.thinking.wrap_parser(words),
+            super().make_toolless_plan(context), answer_prefix=ending, parse=context.thinking.wrap_parser(words)
         )
 
     def make_answer_prefix(self, context: FormatContext) -> str:
         """Return the part of the recipient prefix that the generation prompt lacks."""
         sizes = range(len(self.recipient_prefix), -1, -1)
-        present = next(
-            size for size in sizes if context.capabilities.ending.endswith(self.recipient_prefix[:size])
-        )
+        present = next(size for size in sizes if context.capabilities.ending.endswith(self.recipient_prefix[:size]))
         return self.recipient_prefix[present:]
 
     def make_parser(self, context: FormatContext) -> Callable[[ModelTextReader], ParseSteps[None]]:
@@ -249,16 +237,10 @@ class FunctionaryV32Format(FunctionaryV3Format):
         context = replace(context, prompt=replace(context.prompt, tools=tools))
         # Code runs to the end of the answer, so stop words must not cut it.
         plan = super().make_plan(context)
-        return replace(
-            plan, filters_stop_words=plan.filters_stop_words or self.find_interpreter(context) is not None
-        )
+        return replace(plan, filters_stop_words=plan.filters_stop_words or self.find_interpreter(context) is not None)
 
     def find_interpreter(self, context: FormatContext) -> str | None:
-        named = (
-            tool.name
-            for tool in context.tools
-            if tool.name in builtin.CODE_TOOLS and builtin.is_builtin(tool)
-        )
+        named = (tool.name for tool in context.tools if tool.name in builtin.CODE_TOOLS and builtin.is_builtin(tool))
         return next(named, None) if self.uses_template_tools(context) else None
 
     def list_template_tools(self, context: FormatContext) -> tuple[dict[str, Any], ...]:
@@ -276,9 +258,6 @@ class FunctionaryV32Format(FunctionaryV3Format):
             return replace(call, name=INTERPRETER, arguments=get_single_argument(call))
 
         messages = (
-            replace(message, calls=tuple(map(rename_call, message.calls)))
-            for message in context.prompt.messages
+            replace(message, calls=tuple(map(rename_call, message.calls))) for message in context.prompt.messages
         )
-        return super().format_history(
-            replace(context, prompt=replace(context.prompt, messages=tuple(messages)))
-        )
+        return super().format_history(replace(context, prompt=replace(context.prompt, messages=tuple(messages))))

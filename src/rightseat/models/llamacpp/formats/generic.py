@@ -34,9 +34,7 @@ class GenericFormat(ToolCallFormat):
         )
         bound = AnswerGrammar.compile(self, context)
         return PromptPlan(
-            messages=self.insert_instructions(
-                [envelope.instructions(context.publish, context.mark_foreign)], context
-            ),
+            messages=self.insert_instructions([envelope.instructions(context.publish, context.mark_foreign)], context),
             grammar=bound.grammar,
             preserved_tokens=context.thinking.active_tags,
             filters_stop_words=True,

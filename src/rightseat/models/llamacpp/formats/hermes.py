@@ -23,10 +23,7 @@ from rightseat.types.messages import Message
 from rightseat.types.model import ToolSpec
 
 BEGIN, END = "<tool_call>", "</tool_call>"
-
-
 RESULT_TEMPLATE = "<tool_response>\n{}\n</tool_response>"
-
 
 _CALL_SCHEMA = (
     '{"properties": {"arguments": {"title": "Arguments", "type": "object"}, '
@@ -74,9 +71,7 @@ class HermesFormat(ToolCallFormat):
             yield from reader.expect(END)
 
     def format_calls(self, message: Message, context: FormatContext) -> str:
-        bodies = (
-            f'{{"name": {dump_json(call.name)}, "arguments": {call.arguments}}}' for call in message.calls
-        )
+        bodies = (f'{{"name": {dump_json(call.name)}, "arguments": {call.arguments}}}' for call in message.calls)
         calls = (f"{BEGIN}\n{context.mark_foreign(body)}\n{END}" for body in bodies)
         return "\n".join(filter(None, [context.mark_foreign(message.text), *calls]))
 
@@ -90,9 +85,7 @@ INSTRUCTIONS = (
     "If none fits or a required value is missing, reply in plain words."
 )
 
-
 _MAX_DEPTH = 4
-
 
 # The grammar has all enum values; listing thousands would fill the context.
 _MAX_ENUM_VALUES = 40
@@ -115,15 +108,11 @@ class SignatureFormat(HermesFormat):
 
     def build_calls_gbnf(self, grammar: AnswerGrammar) -> str:
         quote = grammar.rules.quote
-        tagged_call = grammar.rules.add(
-            "tagged", f"{quote(BEGIN)} {grammar.add_json_call_rule()} {quote(END)}"
-        )
+        tagged_call = grammar.rules.add("tagged", f"{quote(BEGIN)} {grammar.add_json_call_rule()} {quote(END)}")
         return grammar.repeat_calls(tagged_call, '"\\n"')
 
     def format_calls(self, message: Message, context: FormatContext) -> str:
-        bodies = (
-            f'{{"name": {dump_json(call.name)}, "arguments": {call.arguments}}}' for call in message.calls
-        )
+        bodies = (f'{{"name": {dump_json(call.name)}, "arguments": {call.arguments}}}' for call in message.calls)
         calls = (f"{BEGIN}{context.mark_foreign(body)}{END}" for body in bodies)
         return "\n".join(filter(None, [context.mark_foreign(message.text), *calls]))
 

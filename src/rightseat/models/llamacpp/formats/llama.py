@@ -45,8 +45,6 @@ from rightseat.types.messages import Message, ToolCall
 from rightseat.types.model import ToolChoice, ToolSpec
 
 TAG = "<|python_tag|>"
-
-
 _MARK = re.compile(r'["\\]')
 
 
@@ -73,9 +71,7 @@ class PythonTagFormat(ToolCallFormat):
         context = replace(context, prompt=replace(context.prompt, tools=tools))
         # Code runs to the end of the answer, so stop words must not cut it.
         plan = super().make_plan(context)
-        return replace(
-            plan, filters_stop_words=plan.filters_stop_words or bool(self.list_builtin_tools(context))
-        )
+        return replace(plan, filters_stop_words=plan.filters_stop_words or bool(self.list_builtin_tools(context)))
 
     def build_calls_gbnf(self, grammar: AnswerGrammar) -> str:
         return " | ".join(filter(None, self.build_call_kinds_gbnf(grammar)))
@@ -110,9 +106,7 @@ def build_tagged_call_gbnf(rules: GrammarRules, names: Sequence[str]) -> str:
     options = []
     if begins:
         plain = format_character_class(subtract(subtract(ANY, CONTROLS), ranges_of('"\\')))
-        query = rules.add(
-            "query", f'({plain} | "\\\\" {format_character_class(ranges_of(chr(34) + chr(92)))})+'
-        )
+        query = rules.add("query", f'({plain} | "\\\\" {format_character_class(ranges_of(chr(34) + chr(92)))})+')
         options += [f'{rules.quote(begin)} {query} "\\")"' for begin in begins]
     if any(name in CODE_TOOLS for name in names):
         options.append(_add_code_rule(rules, begins))
@@ -199,11 +193,7 @@ def get_single_argument(call: ToolCall) -> str:
 
 
 CALL_SEPARATOR = "; "
-
-
 FUNCTION, END = "<function=", "</function>"
-
-
 KNOWLEDGE_DATE = "December 2023"
 
 
@@ -218,15 +208,12 @@ class Llama31Format(PythonTagFormat):
     def make_template_variables(self, context: FormatContext) -> dict[str, Any]:
         # The template's name for the interpreter, which it does not list as a tool.
         names = [
-            "code_interpreter" if tool.name in CODE_TOOLS else tool.name
-            for tool in self.list_builtin_tools(context)
+            "code_interpreter" if tool.name in CODE_TOOLS else tool.name for tool in self.list_builtin_tools(context)
         ]
         return {"builtin_tools": names} if names else {}
 
     def describe_tools(self, context: FormatContext) -> str:
-        tools = context.mark_foreign(
-            "\n\n".join(dump_json(to_openai_tool(tool), indent=4) for tool in context.tools)
-        )
+        tools = context.mark_foreign("\n\n".join(dump_json(to_openai_tool(tool), indent=4) for tool in context.tools))
         return (
             "You can call the functions below. To call one, answer with nothing but a JSON object of its "
             f'name and its arguments:\n{{"name": …, "parameters": …}}\n\n{tools}'
@@ -344,7 +331,6 @@ _SYSTEM_TEXT = (
     "You are a helpful assistant with tool calling capabilities. When you receive a tool call response, use "
     "the output to format an answer to the orginal user question."
 )
-
 
 _FUNCTIONS_TEXT = """You have access to the following functions:
 

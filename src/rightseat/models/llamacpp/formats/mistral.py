@@ -115,7 +115,5 @@ def to_mistral_id(id: str) -> str:
 
 def _with_mistral_ids(message: Message) -> Message:
     if message.calls:
-        return replace(
-            message, calls=tuple(replace(call, id=to_mistral_id(call.id)) for call in message.calls)
-        )
+        return replace(message, calls=tuple(replace(call, id=to_mistral_id(call.id)) for call in message.calls))
     return message if message.call_id is None else replace(message, call_id=to_mistral_id(message.call_id))

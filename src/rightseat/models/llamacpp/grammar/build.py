@@ -91,11 +91,7 @@ def build_numeric(integral: bool, conjunction: SchemaConjunction, writer: Schema
     if power.as_tuple().digits == (1,) and abs(power.adjusted()) <= MAX_DIGITS:
         if power >= 1:
             return build_integer(span, writer.limits, int(power))
-        return (
-            build_integer(span, writer.limits)
-            if integral
-            else build_number(span, writer.limits, -power.adjusted())
-        )
+        return build_integer(span, writer.limits) if integral else build_number(span, writer.limits, -power.adjusted())
     if (step == int(step) and integral) or step == int(step):
         listed = _list_multiples(span, int(step))
         if listed is not None:
@@ -103,11 +99,7 @@ def build_numeric(integral: bool, conjunction: SchemaConjunction, writer: Schema
     for part in conjunction.parts:
         if "multipleOf" in part.schema:
             writer.document.note_unenforced(part.pointer, "multipleOf")
-    return (
-        build_integer(span, writer.limits)
-        if integral or step == int(step)
-        else build_number(span, writer.limits)
-    )
+    return build_integer(span, writer.limits) if integral or step == int(step) else build_number(span, writer.limits)
 
 
 def _list_multiples(span: NumberRange, step: int) -> Expr | None:
@@ -140,11 +132,7 @@ def _number_range(conjunction: SchemaConjunction, document: SchemaDocument) -> N
 
 
 def _tightest_bound(
-    conjunction: SchemaConjunction,
-    document: SchemaDocument,
-    inclusive_key: str,
-    exclusive_key: str,
-    sign: int,
+    conjunction: SchemaConjunction, document: SchemaDocument, inclusive_key: str, exclusive_key: str, sign: int
 ) -> tuple[Decimal | None, bool]:
     """Return the tightest bound and whether it is exclusive."""
     bounds: list[tuple[Decimal, bool]] = []

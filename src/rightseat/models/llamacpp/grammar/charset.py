@@ -68,8 +68,7 @@ def format_character_class(ranges: Ranges) -> str:
     return (
         "["
         + "".join(
-            escape_code_point(a) if a == b else f"{escape_code_point(a)}-{escape_code_point(b)}"
-            for a, b in ranges
+            escape_code_point(a) if a == b else f"{escape_code_point(a)}-{escape_code_point(b)}" for a, b in ranges
         )
         + "]"
     )
@@ -79,10 +78,7 @@ def quote_literal(text: str) -> str:
     """Return a GBNF literal for the text."""
     return (
         '"'
-        + "".join(
-            c if c.isascii() and c.isprintable() and c not in '"\\' else escape_code_point(ord(c))
-            for c in text
-        )
+        + "".join(c if c.isascii() and c.isprintable() and c not in '"\\' else escape_code_point(ord(c)) for c in text)
         + '"'
     )
 
@@ -96,9 +92,7 @@ def list_json_spellings(given: Ranges) -> list[str]:
     short = "".join(letter for code, letter in SHORT_ESCAPES.items() if contains(given, code))
     if short:
         alternatives.append('"\\\\" ' + format_character_class(ranges_of(short)))
-    other_controls = subtract(
-        intersect(given, CONTROLS), merge_ranges((code, code) for code in SHORT_ESCAPES)
-    )
+    other_controls = subtract(intersect(given, CONTROLS), merge_ranges((code, code) for code in SHORT_ESCAPES))
     for high, digits in enumerate(("0123456789abcdef", "0123456789abcdef")):
         lows = [digits[code & 15] for a, b in other_controls for code in range(a, b + 1) if code >> 4 == high]
         if lows:

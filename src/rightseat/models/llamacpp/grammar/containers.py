@@ -15,27 +15,9 @@ from rightseat.models.llamacpp.grammar.document import (
     SchemaPart,
     join_pointer,
 )
-from rightseat.models.llamacpp.grammar.expr import (
-    EMPTY,
-    NEVER,
-    Expr,
-    Lit,
-    Ref,
-    alt,
-    chars,
-    matches_text,
-    rep,
-    seq,
-)
+from rightseat.models.llamacpp.grammar.expr import EMPTY, NEVER, Expr, Lit, Ref, alt, chars, matches_text, rep, seq
 from rightseat.models.llamacpp.grammar.numbers import build_any_number as any_number
-from rightseat.models.llamacpp.grammar.rules import (
-    COLON,
-    COMMA,
-    MAX_REPEAT,
-    MAX_REQUIRED,
-    GrammarRules,
-    to_rule_name,
-)
+from rightseat.models.llamacpp.grammar.rules import COLON, COMMA, MAX_REPEAT, MAX_REQUIRED, GrammarRules, to_rule_name
 from rightseat.models.llamacpp.grammar.schema_analysis import dump_literal, list_enumerated_values
 from rightseat.models.llamacpp.grammar.strings import (
     QUOTE,
@@ -61,9 +43,7 @@ class SchemaWriter:
         if not pointers:
             return self.add_any_value(self.limits.depth)
         if pointers not in self.rule_names:
-            self.rule_names[pointers] = self.rules.reserve(
-                f"{hint} rule" if to_rule_name(hint) == "root" else hint
-            )
+            self.rule_names[pointers] = self.rules.reserve(f"{hint} rule" if to_rule_name(hint) == "root" else hint)
             self.pending.append(pointers)
         return Ref(self.rule_names[pointers])
 
@@ -71,11 +51,7 @@ class SchemaWriter:
         """Return the rule for any JSON value with at most `depth` nesting levels."""
         text = self.rules.add_shared("string", build_string(SchemaConjunction(()), self.document))
         value: Expr = alt(
-            text,
-            self.rules.add_shared("number", any_number(self.limits)),
-            Lit("true"),
-            Lit("false"),
-            Lit("null"),
+            text, self.rules.add_shared("number", any_number(self.limits)), Lit("true"), Lit("false"), Lit("null")
         )
         key = self.rules.add_shared("key", seq(QUOTE, rep(self.any_character(), 0, self.limits.key), QUOTE))
         for _ in range(depth):
@@ -83,12 +59,7 @@ class SchemaWriter:
             items = rep(seq(inner, rep(seq(COMMA, inner), 0, self.limits.items - 1)), 0, 1)
             member = seq(key, COLON, inner)
             members = rep(seq(member, rep(seq(COMMA, member), 0, self.limits.properties - 1)), 0, 1)
-            value = alt(
-                seq(Lit("{"), members, Lit("}")),
-                seq(Lit("["), items, Lit("]")),
-                text,
-                *_scalar_options(value),
-            )
+            value = alt(seq(Lit("{"), members, Lit("}")), seq(Lit("["), items, Lit("]")), text, *_scalar_options(value))
         return self.rules.add_shared("any", value)
 
     def any_character(self) -> Expr:
@@ -137,10 +108,7 @@ def _item_bounds(conjunction: SchemaConjunction, writer: SchemaWriter) -> tuple[
     low = max((int(given) for given in conjunction.collect_values("minItems")), default=0)
     if low > MAX_REQUIRED:
         raise CallerError(f"minItems {low} is more than a grammar can ask for; at most {MAX_REQUIRED} is.")
-    high = min(
-        (int(given) for given in conjunction.collect_values("maxItems")),
-        default=max(low, writer.limits.items),
-    )
+    high = min((int(given) for given in conjunction.collect_values("maxItems")), default=max(low, writer.limits.items))
     return low, min(high, max(low, MAX_REPEAT))
 
 
@@ -180,18 +148,14 @@ class PropertyNames:
         self.writer = writer
         self.document = writer.document
         self.names = names
-        self.constraints = [
-            part for part in conjunction.parts if part.schema.get("propertyNames", True) is not True
-        ]
+        self.constraints = [part for part in conjunction.parts if part.schema.get("propertyNames", True) is not True]
         self._patterns: dict[str, Expr | None] = {}
 
     def allows(self, name: str) -> bool:
         """Return whether `propertyNames` allows this name; if it cannot be evaluated, allow and note it."""
         for part in self.constraints:
             schema = {"allOf": [part.schema["propertyNames"]]}
-            schema |= {
-                key: self.document.root[key] for key in ("$defs", "definitions") if key in self.document.root
-            }
+            schema |= {key: self.document.root[key] for key in ("$defs", "definitions") if key in self.document.root}
             try:
                 if not get_validator(schema).validator.is_valid(name):
                     return False
@@ -293,11 +257,7 @@ def list_property_pointers(conjunction: SchemaConjunction, name: str, keys: Prop
     pointers = set()
     evaluated = False
     for part in conjunction.parts:
-        own = (
-            [join_pointer(part.pointer, "properties", name)]
-            if name in part.schema.get("properties", ())
-            else []
-        )
+        own = [join_pointer(part.pointer, "properties", name)] if name in part.schema.get("properties", ()) else []
         own += [
             join_pointer(part.pointer, "patternProperties", pattern)
             for pattern in part.schema.get("patternProperties", ())
@@ -389,9 +349,7 @@ def _property_bounds(
     # Two open names may be equal, so only one of them is certain to count.
     if extras and low - needed > 1:
         _note_keywords(conjunction, writer, "minProperties")
-    if (len(members) + 1) * (min(high, len(members)) + 2) > MAX_TABLE_CELLS and (
-        low > 1 or high < len(members)
-    ):
+    if (len(members) + 1) * (min(high, len(members)) + 2) > MAX_TABLE_CELLS and (low > 1 or high < len(members)):
         _note_keywords(conjunction, writer, "minProperties", "maxProperties")
         low, high = 0, len(members) + extras
     return PropertyBounds(low, high, extras)
@@ -404,9 +362,7 @@ def _note_keywords(conjunction: SchemaConjunction, writer: SchemaWriter, *keys: 
                 writer.document.note_unenforced(part.pointer, key)
 
 
-def _build_members(
-    members: list[ObjectMember], extra: Expr, bounds: PropertyBounds, writer: SchemaWriter
-) -> Expr:
+def _build_members(members: list[ObjectMember], extra: Expr, bounds: PropertyBounds, writer: SchemaWriter) -> Expr:
     """Build a table of continuations, from the last property to the first, by properties so far.
 
     Each cell is one rule, so the number of rules is linear in the optional properties; all continuations

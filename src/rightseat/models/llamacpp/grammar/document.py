@@ -12,11 +12,9 @@ from rightseat.models.llamacpp.grammar.rules import GrammarLimits
 
 MAX_EXPANSIONS = 50_000
 
-
 # Keywords that do not constrain a value.
 ANNOTATION_KEYWORDS = {"title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly",
           "$comment", "$defs", "definitions", "$schema", "$id", "$anchor", "$dynamicAnchor"}  # fmt: skip
-
 
 Pointers = frozenset[str]
 
@@ -123,16 +121,12 @@ class SchemaDocument:
     def expand_conjunctions(self, pointers: Pointers) -> list[SchemaConjunction]:
         """Return the schemas as a disjunction of conjunctions; empty if they contradict each other."""
         conjunctions: list[SchemaConjunction] = []
-        states = [
-            _Expansion([(pointer, frozenset()) for pointer in sorted(pointers, reverse=True)], set(), [])
-        ]
+        states = [_Expansion([(pointer, frozenset()) for pointer in sorted(pointers, reverse=True)], set(), [])]
         while states:
             state = states.pop()
             self._steps += 1
             if self._steps > MAX_EXPANSIONS:
-                raise CallerError(
-                    "The JSON Schema has too many alternatives within alternatives: make it smaller."
-                )
+                raise CallerError("The JSON Schema has too many alternatives within alternatives: make it smaller.")
             if not state.pending:
                 conjunctions.append(SchemaConjunction(tuple(state.parts)))
                 continue
@@ -156,8 +150,7 @@ class SchemaDocument:
             if key in schema:
                 state.pending.append((self.resolve_reference(schema[key]), trail))
         state.pending += [
-            (join_pointer(pointer, "allOf", at), trail)
-            for at in reversed(range(len(schema.get("allOf", ()))))
+            (join_pointer(pointer, "allOf", at), trail) for at in reversed(range(len(schema.get("allOf", ()))))
         ]
         if "oneOf" in schema:
             self.one_of_pointers[pointer] = None
@@ -167,9 +160,7 @@ class SchemaDocument:
                 branches = [[join_pointer(pointer, key, at)] for at in range(len(schema[key]))]
                 states = self._fork(states, branches, trail, count, (pointer, key))
         if "if" in schema and ("then" in schema or "else" in schema):
-            states = self._fork(
-                states, self._list_condition_branches(pointer, schema), trail, count, (pointer, "if")
-            )
+            states = self._fork(states, self._list_condition_branches(pointer, schema), trail, count, (pointer, "if"))
         return states
 
     def _list_condition_branches(self, pointer: str, schema: dict[str, Any]) -> list[list[str]]:
@@ -203,10 +194,7 @@ def join_pointer(pointer: str, *steps: str | int) -> str:
 
 
 _MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
-
-
 _LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
-
 
 _SINGLE = ("additionalProperties", "propertyNames", "items", "not", "if", "then", "else", "contains",
            "unevaluatedProperties", "unevaluatedItems")  # fmt: skip

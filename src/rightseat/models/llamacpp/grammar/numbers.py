@@ -125,12 +125,7 @@ def build_number(span: NumberRange, limits: GrammarLimits, pointers: int | None 
 def build_any_number(limits: GrammarLimits) -> Expr:
     whole = alt(Lit("0"), seq(_digit_range("1", "9"), _any_digits(0, limits.digits - 1)))
     power = seq(alt(Lit("e"), Lit("E")), rep(alt(Lit("+"), Lit("-")), 0, 1), _any_digits(1, 2))
-    return seq(
-        rep(Lit("-"), 0, 1),
-        whole,
-        rep(seq(Lit("."), _any_digits(1, EXACT_DIGITS + 2)), 0, 1),
-        rep(power, 0, 1),
-    )
+    return seq(rep(Lit("-"), 0, 1), whole, rep(seq(Lit("."), _any_digits(1, EXACT_DIGITS + 2)), 0, 1), rep(power, 0, 1))
 
 
 def _count_decimals(bound: Decimal) -> int:
@@ -179,10 +174,7 @@ def _digits_at_least(digits: str, above: bool, pointers: int) -> Expr:
         if not above:
             return _any_digits(0, pointers)
         return alt(
-            *(
-                seq(Lit("0" * n), _digit_range("1", "9"), _any_digits(0, pointers - n - 1))
-                for n in range(pointers)
-            )
+            *(seq(Lit("0" * n), _digit_range("1", "9"), _any_digits(0, pointers - n - 1)) for n in range(pointers))
         )
     return alt(
         seq(_digit_range(chr(ord(digits[0]) + 1), "9"), _any_digits(0, pointers - 1)),
@@ -206,10 +198,7 @@ def _digits_at_most(digits: str, below: bool, pointers: int) -> Expr:
     # The text may stop here if the omitted digits are more than zero or the bound is inclusive.
     stop = len(digits) > 1 or not below
     same = rep(rest, 0, 1) if stop else rest
-    return alt(
-        seq(_digit_range("0", chr(ord(digits[0]) - 1)), _any_digits(0, pointers - 1)),
-        seq(Lit(digits[0]), same),
-    )
+    return alt(seq(_digit_range("0", chr(ord(digits[0]) - 1)), _any_digits(0, pointers - 1)), seq(Lit(digits[0]), same))
 
 
 def _fraction_between(under: str, over: str, above: bool, below: bool, pointers: int) -> Expr:

@@ -5,14 +5,7 @@ from __future__ import annotations
 import re
 
 from rightseat.errors import CallerError
-from rightseat.models.llamacpp.grammar.charset import (
-    ANY,
-    Ranges,
-    complement,
-    merge_ranges,
-    ranges_of,
-    subtract,
-)
+from rightseat.models.llamacpp.grammar.charset import ANY, Ranges, complement, merge_ranges, ranges_of, subtract
 from rightseat.models.llamacpp.grammar.expr import EMPTY, Alt, Expr, Ref, Rep, Seq, alt, chars, rep, seq
 
 MAX_PATTERN = 4000
@@ -26,9 +19,7 @@ _START, _END = Ref("^"), Ref("$")
 _DIGIT = merge_ranges([(48, 57)])
 _WORD = merge_ranges([(48, 57), (65, 90), (95, 95), (97, 122)])
 _SPACE = ranges_of(" \t\n\v\f\r")
-_ALL_SPACES = merge_ranges(
-    [*_SPACE, *ranges_of("\xa0\ufeff\u1680\u2028\u2029\u202f\u205f\u3000"), (0x2000, 0x200A)]
-)
+_ALL_SPACES = merge_ranges([*_SPACE, *ranges_of("\xa0\ufeff\u1680\u2028\u2029\u202f\u205f\u3000"), (0x2000, 0x200A)])
 _DOT = subtract(ANY, ranges_of("\n\r\u2028\u2029"))
 _CLASSES = {
     "d": _DIGIT, "w": _WORD, "s": _SPACE,
@@ -189,9 +180,7 @@ def parse_pattern(pattern: str, limit: int, padding: int, anchored: bool = False
         if any(_has_anchor(part) for part in middle):
             raise UnsupportedPattern("an anchor in the middle")
         body = _bound_repetitions(seq(*middle), limit)
-        options.append(
-            seq(EMPTY if first or anchored else before, body, EMPTY if last or anchored else after)
-        )
+        options.append(seq(EMPTY if first or anchored else before, body, EMPTY if last or anchored else after))
     return alt(*options)
 
 
@@ -205,9 +194,7 @@ def _expand_branches(expr: Expr) -> list[list[Expr]]:
     pending = [[expr]]
     while pending:
         parts = pending.pop()
-        at = next(
-            (at for at, part in enumerate(parts) if isinstance(part, Alt | Seq) and _has_anchor(part)), None
-        )
+        at = next((at for at, part in enumerate(parts) if isinstance(part, Alt | Seq) and _has_anchor(part)), None)
         if at is None:
             branches.append(parts)
             continue

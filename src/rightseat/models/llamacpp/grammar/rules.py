@@ -9,31 +9,11 @@ from typing import Any
 from msgspec import Struct
 
 from rightseat.errors import CallerError
-from rightseat.models.llamacpp.grammar.charset import (
-    ANY,
-    CHAR,
-    list_json_spellings,
-    quote_literal,
-    single_character,
-)
-from rightseat.models.llamacpp.grammar.expr import (
-    NEVER,
-    Alt,
-    Chars,
-    Expr,
-    Lit,
-    RawGbnf,
-    Ref,
-    Rep,
-    Seq,
-    alt,
-    rep,
-    seq,
-)
+from rightseat.models.llamacpp.grammar.charset import ANY, CHAR, list_json_spellings, quote_literal, single_character
+from rightseat.models.llamacpp.grammar.expr import NEVER, Alt, Chars, Expr, Lit, RawGbnf, Ref, Rep, Seq, alt, rep, seq
 
 # llama.cpp rejects repetitions of 2000 and more.
 MAX_REPEAT = 1900
-
 
 # The engine expands required repetitions, so they are limited too.
 MAX_REQUIRED = 8000
@@ -76,8 +56,6 @@ class Grammar(Struct, frozen=True):
 
 
 _RULE_NAME = re.compile(r"[A-Za-z0-9-]+")
-
-
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]')
 
 
@@ -96,9 +74,7 @@ class GbnfWriter:
             body = self.bodies[name]
             self.used_names = []
             lines.append(f"{name} ::= {self.write_alternatives(body)}")
-            fresh = [
-                used for used in dict.fromkeys(self.used_names) if used not in seen and used in self.bodies
-            ]
+            fresh = [used for used in dict.fromkeys(self.used_names) if used not in seen and used in self.bodies]
             seen.update(fresh)
             todo += reversed(fresh)
         return "\n".join(lines) + "\n"
@@ -148,11 +124,7 @@ class GbnfWriter:
 
     def write_repetition(self, body: Expr, low: int, high: int) -> str:
         if (low, high) == (0, 1):
-            return (
-                f"({self.write_alternatives(body)})?"
-                if not isinstance(body, Ref)
-                else f"{self.write_item(body)}?"
-            )
+            return f"({self.write_alternatives(body)})?" if not isinstance(body, Ref) else f"{self.write_item(body)}?"
         # llama.cpp copies a group for each repetition; a rule reference counts as one element.
         plain = isinstance(body, Ref | Chars)
         atom = self.write_item(body) if plain else self.use_rule(self.add_hoisted_rule("part", body))
@@ -199,16 +171,9 @@ def _literal_text(expr: Expr) -> str | None:
 
 
 _UNSAFE_CHARS = re.compile(r"[^a-z0-9]+")
-
-
 COMMA, COLON = Ref("comma"), Ref("colon")
 
-
-_BUILTIN_RULES: dict[str, Expr] = {
-    "char": RawGbnf(CHAR),
-    "comma": RawGbnf('"," " "?'),
-    "colon": RawGbnf('":" " "?'),
-}
+_BUILTIN_RULES: dict[str, Expr] = {"char": RawGbnf(CHAR), "comma": RawGbnf('"," " "?'), "colon": RawGbnf('":" " "?')}
 
 
 def to_rule_name(hint: str) -> str:
@@ -251,9 +216,7 @@ class GrammarRules:
             self._counts[stem] += 1
             name = f"{stem}-{self._counts[stem]}"
         if len(self.bodies) >= self.limits.rules:
-            raise CallerError(
-                f"The JSON Schema needs more than {self.limits.rules} grammar rules: make it smaller."
-            )
+            raise CallerError(f"The JSON Schema needs more than {self.limits.rules} grammar rules: make it smaller.")
         self.bodies[name] = NEVER
         return name
 

@@ -17,7 +17,6 @@ from rightseat.types.schema import get_validator
 
 ALL_TYPES = ("object", "array", "string", "number", "boolean", "null")
 
-
 _KEYWORDS = {
     "object": (
         "properties",
@@ -45,9 +44,7 @@ def list_allowed_types(conjunction: SchemaConjunction, document: SchemaDocument)
         allowed = types if allowed is None else _intersect_types(allowed, types)
     if allowed is None:
         allowed = {
-            kind
-            for kind, words in _KEYWORDS.items()
-            if any(conjunction.collect_values(word) for word in words)
+            kind for kind, words in _KEYWORDS.items() if any(conjunction.collect_values(word) for word in words)
         } or set(ALL_TYPES)
     for part in conjunction.parts:
         if "not" in part.schema:
@@ -100,9 +97,7 @@ def canonical_key(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, dict):
-        return (
-            "{" + ",".join(f"{dump_literal(key)}:{canonical_key(value[key])}" for key in sorted(value)) + "}"
-        )
+        return "{" + ",".join(f"{dump_literal(key)}:{canonical_key(value[key])}" for key in sorted(value)) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(canonical_key, value)) + "]"
     return dump_literal(value)
@@ -137,25 +132,11 @@ def build_literals(values: list[Any], conjunction: SchemaConjunction, document: 
     return alt(*(Lit(dump_literal(value)) for value in values))
 
 
-_EXPANDED_KEYWORDS = {
-    "enum",
-    "const",
-    "$ref",
-    "$dynamicRef",
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "if",
-    "then",
-    "else",
-    "format",
-}
+_EXPANDED_KEYWORDS = {"enum", "const", "$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "then", "else", "format"}
 
 
 def _remaining_keywords(schema: dict[str, Any]) -> dict[str, Any]:
-    return {
-        key: value for key, value in schema.items() if key not in _EXPANDED_KEYWORDS | ANNOTATION_KEYWORDS
-    }
+    return {key: value for key, value in schema.items() if key not in _EXPANDED_KEYWORDS | ANNOTATION_KEYWORDS}
 
 
 MAX_COMPARED_BRANCHES = 64
@@ -175,9 +156,7 @@ def _is_disjoint_one_of(document: SchemaDocument, pointer: str) -> bool:
         return True
     if count > MAX_COMPARED_BRANCHES:
         return False
-    branches = [
-        document.expand_conjunctions(frozenset({join_pointer(pointer, "oneOf", at)})) for at in range(count)
-    ]
+    branches = [document.expand_conjunctions(frozenset({join_pointer(pointer, "oneOf", at)})) for at in range(count)]
     return all(
         _are_disjoint(left, right, document)
         for at, ways in enumerate(branches)
@@ -187,9 +166,7 @@ def _is_disjoint_one_of(document: SchemaDocument, pointer: str) -> bool:
     )
 
 
-def _are_disjoint(
-    left: SchemaConjunction, right: SchemaConjunction, document: SchemaDocument, level: int = 0
-) -> bool:
+def _are_disjoint(left: SchemaConjunction, right: SchemaConjunction, document: SchemaDocument, level: int = 0) -> bool:
     ours, theirs = list_enumerated_values(left), list_enumerated_values(right)
     if ours is not None and theirs is not None:
         return not set(map(canonical_key, ours)) & set(map(canonical_key, theirs))
@@ -206,9 +183,7 @@ def _are_disjoint(
     )
 
 
-def _possible_types(
-    conjunction: SchemaConjunction, values: list[Any] | None, document: SchemaDocument
-) -> set[str]:
+def _possible_types(conjunction: SchemaConjunction, values: list[Any] | None, document: SchemaDocument) -> set[str]:
     """Return all types a value may have; without `type` a schema allows every type."""
     if values is not None:
         return {_json_type(value) for value in values}
@@ -247,11 +222,7 @@ def _have_discriminator(
     for name in sorted(both):
         ours, theirs = _property_pointers_of(left, name), _property_pointers_of(right, name)
         if ours and theirs:
-            pairs = (
-                (a, b)
-                for a in document.expand_conjunctions(ours)
-                for b in document.expand_conjunctions(theirs)
-            )
+            pairs = ((a, b) for a in document.expand_conjunctions(ours) for b in document.expand_conjunctions(theirs))
             if all(_are_disjoint(a, b, document, level + 1) for a, b in pairs):
                 return True
     return False

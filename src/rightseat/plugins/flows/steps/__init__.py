@@ -31,20 +31,7 @@ from rightseat.types.tools import Pause
 
 ENTRY_POINT_GROUP = "rightseat.steps"
 NONE, TOOL, LLM = "none", "tool", "llm"
-KINDS = (
-    "api",
-    "ask",
-    "choice",
-    "extract",
-    "flow",
-    LLM,
-    "loop",
-    NONE,
-    "parallel",
-    "render",
-    "sql",
-    TOOL,
-)
+KINDS = ("api", "ask", "choice", "extract", "flow", LLM, "loop", NONE, "parallel", "render", "sql", TOOL)
 
 
 def no_problems(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:

@@ -149,9 +149,7 @@ def get_known_arguments(ctx: StepContext, tool: Tool) -> dict[str, Any]:
     same = {
         name: previous[name]
         for name in tool.parameters.get("required") or ()
-        if name in previous
-        and name not in known
-        and matches_schema(tool, properties.get(name), previous[name])
+        if name in previous and name not in known and matches_schema(tool, properties.get(name), previous[name])
     }
     return {**same, **known}
 
@@ -190,9 +188,7 @@ def describe_operation(ctx: StepContext, tool: Tool) -> str:
 
 
 async def ask_model(ctx: StepContext, tool: Tool, background: str, schema: Schema) -> dict[str, Any]:
-    answer = await generate_structured(
-        ctx.services.model, f"{background}\n\n{describe_operation(ctx, tool)}", schema
-    )
+    answer = await generate_structured(ctx.services.model, f"{background}\n\n{describe_operation(ctx, tool)}", schema)
     return {name: value for name, value in answer.items() if value is not None}
 
 
@@ -207,15 +203,11 @@ def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     for name in step.params:
         if name not in PARAMS:
             what = f"An api step has no {name!r}; it is passed over."
-            yield make_step_problem(
-                flow, step, f"params.{name}", what, f"It has {', '.join(PARAMS)}.", "warning"
-            )
+            yield make_step_problem(flow, step, f"params.{name}", what, f"It has {', '.join(PARAMS)}.", "warning")
     name_given = normalize_endpoint(step)
     if name_given not in known.endpoints:
         what = (
-            f"openapi.yaml has no operation {name_given.strip()!r}."
-            if name_given.strip()
-            else "It names no endpoint."
+            f"openapi.yaml has no operation {name_given.strip()!r}." if name_given.strip() else "It names no endpoint."
         )
         yield make_step_problem(flow, step, "params.endpoint", what, format_hint(name_given, known.endpoints))
     if not isinstance(step.params.get("values", {}), dict):

@@ -24,9 +24,7 @@ def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
         yield make_step_problem(flow, step, "params.question", "It asks nothing.", "Write the question.")
     options = params.get("options")
     if options is not None and not (isinstance(options, list) and options):
-        yield make_step_problem(
-            flow, step, "params.options", "It is no list of answers.", "Write them, or none."
-        )
+        yield make_step_problem(flow, step, "params.options", "It is no list of answers.", "Write them, or none.")
     schema = params.get("schema")
     if schema is None:
         return
@@ -35,9 +33,7 @@ def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
             raise CallerError("It is no JSON Schema.")
         get_validator(schema)
     except CallerError as error:
-        yield make_step_problem(
-            flow, step, "params.schema", error.message, "Write `type:` and `properties:`."
-        )
+        yield make_step_problem(flow, step, "params.schema", error.message, "Write `type:` and `properties:`.")
 
 
 async def run(ctx: StepContext) -> AsyncIterator[Event | StepOutput | Pause]:

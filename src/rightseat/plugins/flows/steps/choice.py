@@ -60,9 +60,7 @@ class ChoiceOption(Struct, frozen=True):
 async def run(ctx: StepContext) -> AsyncIterator[Event | StepOutput | Pause]:
     choices = [parse_option(one) for one in ctx.step.params["choices"]]
     names = StepVariables(ctx)
-    matched = next(
-        (one for one in choices if one.when is not None and evaluate_condition(one.when, names)), None
-    )
+    matched = next((one for one in choices if one.when is not None and evaluate_condition(one.when, names)), None)
     if matched is not None:
         yield make_jump_output(matched.step, "a condition holds")
         return
@@ -103,9 +101,7 @@ def make_jump_output(step: str, why: str) -> StepOutput:
 def parse_option(value: dict[str, Any]) -> ChoiceOption:
     when = value.get("when")
     return ChoiceOption(
-        str(value["step"]),
-        str(value.get("description") or ""),
-        None if when is None else parse_condition(when),
+        str(value["step"]), str(value.get("description") or ""), None if when is None else parse_condition(when)
     )
 
 
@@ -124,18 +120,14 @@ def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     for name in step.params:
         if name not in PARAMS:
             what = f"A choice has no {name!r}; it is passed over."
-            yield make_step_problem(
-                flow, step, f"params.{name}", what, f"It has {', '.join(PARAMS)}.", "warning"
-            )
+            yield make_step_problem(flow, step, f"params.{name}", what, f"It has {', '.join(PARAMS)}.", "warning")
     if not get_options(step):
         fix = "Write a list of steps, each with a description or a `when`."
         yield make_step_problem(flow, step, "params.choices", "There is nothing to choose from.", fix)
     for number, one in enumerate(get_options(step)):
         key = f"params.choices[{number}]"
         if not isinstance(one, dict) or not isinstance(one.get("step"), str):
-            yield make_step_problem(
-                flow, step, key, "It names no step.", "Write step: NAME and a description."
-            )
+            yield make_step_problem(flow, step, key, "It names no step.", "Write step: NAME and a description.")
             continue
         yield from check_condition(step, flow, one, key)
     yield from check_descriptions(step, flow)
@@ -153,9 +145,7 @@ def check_condition(step: Step, flow: Flow, option: dict[str, Any], key: str) ->
     for path in iter_paths(condition):
         if not is_known_variable(path, flow):
             what = f"The path {path!r} begins with no step's name."
-            yield make_step_problem(
-                flow, step, f"{key}.when", what, format_hint(path, (*BUILT_IN, *flow.steps))
-            )
+            yield make_step_problem(flow, step, f"{key}.when", what, format_hint(path, (*BUILT_IN, *flow.steps)))
 
 
 def check_descriptions(step: Step, flow: Flow) -> Iterator[Problem]:
@@ -163,6 +153,4 @@ def check_descriptions(step: Step, flow: Flow) -> Iterator[Problem]:
     open_ways = [one for one in get_options(step) if isinstance(one, dict) and one.get("when") is None]
     if len(open_ways) > 1 and not all(one.get("description") for one in open_ways):
         what = "The model is to pick among steps that are not described."
-        yield make_step_problem(
-            flow, step, "params.choices", what, "Describe each, or give it a `when`.", "warning"
-        )
+        yield make_step_problem(flow, step, "params.choices", what, "Describe each, or give it a `when`.", "warning")

@@ -10,13 +10,7 @@ from typing import Any
 
 from rightseat.documents.json import encode_json
 from rightseat.plugins.flows import paths
-from rightseat.plugins.flows.context import (
-    FlowReferences,
-    StepContext,
-    StepOutput,
-    format_hint,
-    make_step_problem,
-)
+from rightseat.plugins.flows.context import FlowReferences, StepContext, StepOutput, format_hint, make_step_problem
 from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.paths import (
     InvalidPath,
@@ -97,9 +91,7 @@ def make_rows(values_by_name: dict[str, Any]) -> Any:
             return rows
         return [{name: make_cell(one)} for one in rows]
     if values and all(isinstance(one, list) for one in values) and len({len(one) for one in values}) == 1:
-        return [
-            dict(zip(values_by_name, map(make_cell, row), strict=True)) for row in zip(*values, strict=True)
-        ]
+        return [dict(zip(values_by_name, map(make_cell, row), strict=True)) for row in zip(*values, strict=True)]
     return [{name: make_cell(value) for name, value in values_by_name.items()}]
 
 
@@ -111,9 +103,7 @@ def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     for given_name in step.params:
         if given_name not in PARAMS:
             what = f"An extract step has no {given_name!r}; it is passed over."
-            yield make_step_problem(
-                flow, step, f"params.{given_name}", what, f"It has {', '.join(PARAMS)}.", "warning"
-            )
+            yield make_step_problem(flow, step, f"params.{given_name}", what, f"It has {', '.join(PARAMS)}.", "warning")
     source = step.params.get("from")
     if source is not None and source not in flow.steps:
         yield make_step_problem(
@@ -129,6 +119,4 @@ def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
         try:
             parse_keys([path])
         except InvalidPath as error:
-            yield make_step_problem(
-                flow, step, f"params.keys[{number}]", str(error), "See docs/flows.md, extract."
-            )
+            yield make_step_problem(flow, step, f"params.keys[{number}]", str(error), "See docs/flows.md, extract.")

@@ -32,9 +32,7 @@ def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     if not isinstance(name, str) or not name:
         yield make_step_problem(flow, step, "params.flow", "It names no flow.", format_hint("", known.flows))
     elif name in (flow.name, flow.id):
-        yield make_step_problem(
-            flow, step, "params.flow", "A flow cannot run itself.", "Use `next` or a loop."
-        )
+        yield make_step_problem(flow, step, "params.flow", "A flow cannot run itself.", "Use `next` or a loop.")
     elif name not in known.flows and not is_other_plugin(name, flow):
         what = f"There is no flow {name!r} in this plugin."
         yield make_step_problem(flow, step, "params.flow", what, format_hint(name, known.flows))
@@ -50,11 +48,7 @@ async def run(ctx: StepContext) -> AsyncIterator[Event | StepOutput | Pause]:
     if ctx.turn.depth >= MAX_FLOW_DEPTH:
         raise StepError(f"Flows run each other more than {MAX_FLOW_DEPTH} deep.")
     template = ctx.step.params.get("question")
-    question = (
-        fill_template(template, StepVariables(ctx))
-        if isinstance(template, str) and template
-        else ctx.question
-    )
+    question = fill_template(template, StepVariables(ctx)) if isinstance(template, str) and template else ctx.question
     turn = replace(ctx.turn, depth=ctx.turn.depth + 1)
     stream = stream_subflow(ctx, flow, services=services, turn=turn, question=question, final=ctx.last)
     async with closing(stream) as items:

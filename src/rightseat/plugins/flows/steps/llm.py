@@ -8,13 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from rightseat.engine.assembler import EventAssembler
-from rightseat.plugins.flows.context import (
-    FlowReferences,
-    StepContext,
-    StepError,
-    StepOutput,
-    make_step_problem,
-)
+from rightseat.plugins.flows.context import FlowReferences, StepContext, StepError, StepOutput, make_step_problem
 from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.templates import (
     DEFAULT_SYSTEM_PROMPT,
@@ -71,23 +65,17 @@ def build_settings(ctx: StepContext) -> SamplingSettings:
 def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     for name in PROMPT_PARAMS:
         if not isinstance(step.params.get(name, ""), str):
-            yield make_step_problem(
-                flow, step, f"params.{name}", "It is not a text.", "Write the prompt as text."
-            )
+            yield make_step_problem(flow, step, f"params.{name}", "It is not a text.", "Write the prompt as text.")
         for hole, near in find_misspelt_variables(step.params.get(name), flow):
             what = f"{{{hole}}} is text: nothing is called so."
             yield make_step_problem(flow, step, f"params.{name}", what, f"Did you mean {{{near}}}?", "style")
     for name in NUMBER_PARAMS:
         if not is_valid_number(name, step.params.get(name, 0)):
-            yield make_step_problem(
-                flow, step, f"params.{name}", "It is not such a number.", "Write 0.2, or 500."
-            )
+            yield make_step_problem(flow, step, f"params.{name}", "It is not such a number.", "Write 0.2, or 500.")
     for name in step.params:
         if name not in PARAMS:
             what = f"An llm step has no {name!r}; it is passed over."
-            yield make_step_problem(
-                flow, step, f"params.{name}", what, f"It has {', '.join(PARAMS)}.", "warning"
-            )
+            yield make_step_problem(flow, step, f"params.{name}", what, f"It has {', '.join(PARAMS)}.", "warning")
 
 
 def is_valid_number(name: str, value: Any) -> bool:

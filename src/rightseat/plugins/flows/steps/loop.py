@@ -10,13 +10,7 @@ from typing import Any
 from msgspec import structs
 
 from rightseat.plugins.flows import conditions
-from rightseat.plugins.flows.context import (
-    FlowReferences,
-    StepContext,
-    StepError,
-    StepOutput,
-    make_step_problem,
-)
+from rightseat.plugins.flows.context import FlowReferences, StepContext, StepError, StepOutput, make_step_problem
 from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.load import parse_nested_steps
 from rightseat.plugins.flows.paths import decode_json_text, describe_value
@@ -37,9 +31,7 @@ def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     params = step.params
     most = params.get("max", DEFAULT_ROUNDS)
     if not isinstance(most, int) or isinstance(most, bool) or not 1 <= most <= MAX_ROUNDS:
-        yield make_step_problem(
-            flow, step, "params.max", f"It is no number from 1 to {MAX_ROUNDS}.", "Write one."
-        )
+        yield make_step_problem(flow, step, "params.max", f"It is no number from 1 to {MAX_ROUNDS}.", "Write one.")
     if "steps" not in params:
         yield make_step_problem(flow, step, "params.steps", "There are none.", "Write what each round does.")
         return
@@ -81,9 +73,7 @@ class LoopRun:
         if not isinstance(items, list):
             raise StepError(f"A loop goes over a list, and this is {describe_value(items)}.")
         if len(items) > self.max_rounds:
-            raise StepError(
-                f"There are {len(items)} items, and at most {self.max_rounds} rounds. Raise `max`."
-            )
+            raise StepError(f"There are {len(items)} items, and at most {self.max_rounds} rounds. Raise `max`.")
         return items
 
     @property

@@ -28,9 +28,7 @@ def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     if words is None:
         return
     if not isinstance(words, str):
-        yield make_step_problem(
-            flow, step, f"params.{SAY}", "It is not a text.", "Write what should be said."
-        )
+        yield make_step_problem(flow, step, f"params.{SAY}", "It is not a text.", "Write what should be said.")
         return
     for hole, near in find_misspelt_variables(words, flow):
         what = f"{{{hole}}} is text: nothing is called so."

@@ -10,13 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from rightseat.plugins.flows.checkpoint import restore_progress
-from rightseat.plugins.flows.context import (
-    FlowReferences,
-    StepContext,
-    StepError,
-    StepOutput,
-    make_step_problem,
-)
+from rightseat.plugins.flows.context import FlowReferences, StepContext, StepError, StepOutput, make_step_problem
 from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.load import check_steps, check_transitions, parse_nested_steps
 from rightseat.plugins.flows.run import SubflowState, stream_subflow
@@ -36,9 +30,7 @@ def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
         yield make_step_problem(flow, step, "params.branches", "There are none.", fix)
         return
     if len(branches_value) > MAX_BRANCHES:
-        yield make_step_problem(
-            flow, step, "params.branches", f"There are more than {MAX_BRANCHES}.", "Use a loop."
-        )
+        yield make_step_problem(flow, step, "params.branches", f"There are more than {MAX_BRANCHES}.", "Use a loop.")
     at_once = step.params.get("at_once", DEFAULT_AT_ONCE)
     if not isinstance(at_once, int) or isinstance(at_once, bool) or not 1 <= at_once <= MAX_BRANCHES:
         yield make_step_problem(
@@ -48,16 +40,12 @@ def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
         yield from check_nested_steps(value, f"{step.name}/{name}", step, flow, known)
 
 
-def check_nested_steps(
-    value: Any, name: str, step: Step, flow: Flow, known: FlowReferences
-) -> Iterator[Problem]:
+def check_nested_steps(value: Any, name: str, step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     """Check the steps nested in a step."""
     try:
         subflow = parse_nested_steps(value, name, flow)
     except ValueError as error:
-        yield make_step_problem(
-            flow, step, "params", f"{name}: {error}", "See the chapter on steps in docs/flows.md."
-        )
+        yield make_step_problem(flow, step, "params", f"{name}: {error}", "See the chapter on steps in docs/flows.md.")
         return
     first = next(iter(subflow.steps))
     scope = replace(flow, steps={**flow.steps, **subflow.steps})

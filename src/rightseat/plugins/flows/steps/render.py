@@ -120,9 +120,7 @@ def apply_params(guess: ChartSpec, params: dict[str, Any]) -> ChartSpec:
 
 
 def build_chart_prompt(ctx: StepContext, table: DataTable) -> str:
-    columns = "\n".join(
-        f"- {one.name} ({one.kind}, {len(one.distinct)} different values)" for one in table.columns
-    )
+    columns = "\n".join(f"- {one.name} ({one.kind}, {len(one.distinct)} different values)" for one in table.columns)
     names = [one.name for one in table.columns]
     cells = zip(*(one.cells for one in table.columns), strict=True)
     rows = [dict(zip(names, row, strict=True)) for row in cells]
@@ -144,9 +142,7 @@ def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     for name in params:
         if name not in PARAMS:
             what = f"A render step has no {name!r}; it is passed over."
-            yield make_step_problem(
-                flow, step, f"params.{name}", what, f"It has {', '.join(PARAMS)}.", "warning"
-            )
+            yield make_step_problem(flow, step, f"params.{name}", what, f"It has {', '.join(PARAMS)}.", "warning")
     source = params.get("from")
     if source is not None and source not in flow.steps:
         what = f"There is no step {source!r}."
@@ -157,11 +153,7 @@ def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
         yield make_step_problem(flow, step, "params.kind", what, format_hint(str(kind), CHART_KINDS))
     y = params.get("y", "")
     if not isinstance(y, str) and not (isinstance(y, list) and all(isinstance(one, str) for one in y)):
-        yield make_step_problem(
-            flow, step, "params.y", "It names no column.", "Write y: total, or a list of columns."
-        )
+        yield make_step_problem(flow, step, "params.y", "It names no column.", "Write y: total, or a list of columns.")
     for name in ("x", "series"):
         if not isinstance(params.get(name, ""), str):
-            yield make_step_problem(
-                flow, step, f"params.{name}", "It names no column.", f"Write {name}: region."
-            )
+            yield make_step_problem(flow, step, f"params.{name}", "It names no column.", f"Write {name}: region.")

@@ -83,9 +83,7 @@ def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     for name in params:
         if name not in PARAMS:
             what = f"An sql step has no {name!r}; it is passed over."
-            yield make_step_problem(
-                flow, step, f"params.{name}", what, f"It has {', '.join(PARAMS)}.", "warning"
-            )
+            yield make_step_problem(flow, step, f"params.{name}", what, f"It has {', '.join(PARAMS)}.", "warning")
     database = params.get("database")
     if known.databases is not None and database is not None and database not in known.databases:
         what = f"There is no database {database!r}."
@@ -98,6 +96,4 @@ def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     values = params.get("values")
     if values is not None and (not isinstance(values, dict) or "sql" not in params):
         what = "Values are names and what they stand for in `sql`."
-        yield make_step_problem(
-            flow, step, "params.values", what, "Write for example values: {region: '{question}'}."
-        )
+        yield make_step_problem(flow, step, "params.values", what, "Write for example values: {region: '{question}'}.")

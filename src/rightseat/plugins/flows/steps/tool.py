@@ -37,17 +37,13 @@ def get_tool_name(step: Step) -> str:
 def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
     name = get_tool_name(step)
     if not name:
-        yield make_step_problem(
-            flow, step, "params.tool", "It names no tool.", format_hint("", known.scripts)
-        )
+        yield make_step_problem(flow, step, "params.tool", "It names no tool.", format_hint("", known.scripts))
     elif name not in known.scripts:
         what = f"There is no tool {name!r} in lib/."
         yield make_step_problem(flow, step, "params.tool", what, format_hint(name, known.scripts))
     arguments_value = step.params.get("arguments")
     if arguments_value is not None and not isinstance(arguments_value, dict):
-        yield make_step_problem(
-            flow, step, "params.arguments", "They are no mapping.", "Write names and values."
-        )
+        yield make_step_problem(flow, step, "params.arguments", "They are no mapping.", "Write names and values.")
 
 
 def repeatable(step: Step, services: FlowServices) -> bool:

@@ -71,9 +71,7 @@ class DuckDBDriver:
         table_infos: dict[tuple[str, str], tuple[str, bool]] = {}
         for schema, table, column, kind, comment, table_comment, default in rows:
             key = marks.get((schema, table, column), "")
-            columns_by_table.setdefault((schema, table), []).append(
-                DatabaseColumn(column, kind, comment or "", key)
-            )
+            columns_by_table.setdefault((schema, table), []).append(DatabaseColumn(column, kind, comment or "", key))
             table_infos[schema, table] = (table_comment or "", default)
         for (schema, table), columns in columns_by_table.items():
             comment, default = table_infos[schema, table]

@@ -16,15 +16,7 @@ BATCH_SIZE = 100
 PROGRESS_STEPS = 5000
 ALLOWED_ACTIONS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
 # Functions that reach files, libraries or memory without writing.
-HARMFUL_FUNCTIONS = {
-    "load_extension",
-    "writefile",
-    "readfile",
-    "edit",
-    "fts3_tokenizer",
-    "zeroblob",
-    "randomblob",
-}
+HARMFUL_FUNCTIONS = {"load_extension", "writefile", "readfile", "edit", "fts3_tokenizer", "zeroblob", "randomblob"}
 
 
 def open_driver(location: DatabaseLocation) -> SQLiteDriver:
@@ -40,9 +32,7 @@ class SQLiteDriver:
     def connect(self) -> sqlite3.Connection:
         uri = f"{self.file.as_uri()}?mode=ro"
         try:
-            connection = sqlite3.connect(
-                uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5
-            )
+            connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5)
         except sqlite3.Error as error:
             raise QueryFailed(str(error)) from None
         connection.text_factory = lambda data: data.decode("utf-8", "replace")
@@ -92,9 +82,7 @@ class SQLiteSession:
         return collector.to_rows()
 
 
-def authorize(
-    action: int, first: str | None, second: str | None, database: str | None, trigger: str | None
-) -> int:
+def authorize(action: int, first: str | None, second: str | None, database: str | None, trigger: str | None) -> int:
     if action == sqlite3.SQLITE_FUNCTION:
         harmful = (second or "").lower() in HARMFUL_FUNCTIONS
         return sqlite3.SQLITE_DENY if harmful else sqlite3.SQLITE_OK

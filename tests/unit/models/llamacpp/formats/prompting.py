@@ -14,13 +14,9 @@ from rightseat.models.llamacpp.template_probe import ProbeRequest, probe_templat
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import Prompt, ToolChoice, ToolSpec
 
-ADD = ToolSpec(
-    "add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
-)
+ADD = ToolSpec("add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]})
 ASKED = text_message("user", "2 and 3?")
-CALLED = Message(
-    "assistant", calls=(ToolCall("call_t_0", "add", '{"a": 2}'), ToolCall("call_t_1", "add", '{"a": 3}'))
-)
+CALLED = Message("assistant", calls=(ToolCall("call_t_0", "add", '{"a": 2}'), ToolCall("call_t_1", "add", '{"a": 3}')))
 TOLD = (
     text_message("tool", "4", call_id="call_t_0", name="add"),
     text_message("tool", "5", call_id="call_t_1", name="add"),

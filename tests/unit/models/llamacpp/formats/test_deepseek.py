@@ -56,8 +56,7 @@ def test_text_beside_earlier_calls_does_not_hide_them() -> None:
     assert not template.capabilities.text_and_calls
     _, prompt = planned(DeepSeekFormat(), template, ASKED, WITH_TEXT)
     assert (
-        "<｜Assistant｜>Well.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>add\n```json\n"
-        in prompt
+        "<｜Assistant｜>Well.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>add\n```json\n" in prompt
     )
 
 

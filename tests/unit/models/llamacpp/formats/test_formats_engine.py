@@ -6,12 +6,7 @@ import json
 import pytest
 
 from rightseat.models.llamacpp import weights
-from rightseat.models.llamacpp.model import (
-    LlamaCppChatModel,
-    PromptOptions,
-    TemplateChoice,
-    describe_from_file,
-)
+from rightseat.models.llamacpp.model import LlamaCppChatModel, PromptOptions, TemplateChoice, describe_from_file
 from rightseat.models.llamacpp.process import LaunchOptions
 from rightseat.models.llamacpp.servers import ManagedServer
 from rightseat.types.chunks import FinishChunk

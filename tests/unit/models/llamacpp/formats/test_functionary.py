@@ -6,11 +6,7 @@ import pytest
 
 from rightseat.errors import CallerError
 from rightseat.models.llamacpp.formats import PromptPlan, ToolCallFormat, detect_format
-from rightseat.models.llamacpp.formats.functionary import (
-    FunctionaryV2Format,
-    FunctionaryV3Format,
-    FunctionaryV32Format,
-)
+from rightseat.models.llamacpp.formats.functionary import FunctionaryV2Format, FunctionaryV3Format, FunctionaryV32Format
 from rightseat.models.llamacpp.template import load_chatml
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import ToolSpec
@@ -21,9 +17,7 @@ from tests.unit.models.llamacpp.gbnf import Grammar
 SCHEMA = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
 CODE = {"type": "object", "properties": {"code": {"type": "string"}}, "required": ["code"]}
 over_formats = pytest.mark.parametrize(
-    "format",
-    [FunctionaryV2Format(), FunctionaryV3Format(), FunctionaryV32Format()],
-    ids=lambda format: format.name,
+    "format", [FunctionaryV2Format(), FunctionaryV3Format(), FunctionaryV32Format()], ids=lambda format: format.name
 )
 
 
@@ -134,11 +128,7 @@ def test_names_that_cannot_be_recipients(format: ToolCallFormat) -> None:
 
 
 def test_results_are_named_after_their_calls() -> None:
-    talk = (
-        *TALK[:3],
-        text_message("tool", "4", call_id="call_t_0"),
-        text_message("tool", "?", call_id="nobody's"),
-    )
+    talk = (*TALK[:3], text_message("tool", "4", call_id="call_t_0"), text_message("tool", "?", call_id="nobody's"))
     _, prompt = planned(FunctionaryV2Format(), made(native(FunctionaryV2Format())), *talk)
     assert "<|from|>add\n<|recipient|>all\n<|content|>4\n" in prompt
     assert "<|from|>tool\n<|recipient|>all\n<|content|>?\n" in prompt
@@ -146,10 +136,7 @@ def test_results_are_named_after_their_calls() -> None:
 
 @over_formats
 def test_in_words_where_the_template_knows_none(format: ToolCallFormat) -> None:
-    talk = (
-        ASKED,
-        Message("assistant", text_message("assistant", "Well.").parts, (ToolCall("c", "add", '{"a": 2}'),)),
-    )
+    talk = (ASKED, Message("assistant", text_message("assistant", "Well.").parts, (ToolCall("c", "add", '{"a": 2}'),)))
     plan, prompt = planned(format, made(load_chatml()), *talk)
     assert "type add = (_: {\na: number,\n}) => any;" in prompt
     told = plan.messages[-1].text

@@ -73,11 +73,7 @@ def test_the_prompt() -> None:
 
 
 def test_a_result_is_told_with_the_name_that_its_call_had() -> None:
-    talk = (
-        *TALK[:3],
-        text_message("tool", "4", call_id="call_t_0"),
-        text_message("tool", "?", call_id="other"),
-    )
+    talk = (*TALK[:3], text_message("tool", "4", call_id="call_t_0"), text_message("tool", "?", call_id="other"))
     _, prompt = planned(GenericFormat(), made(load_chatml()), *talk)
     assert "Result of add:\n4<" in prompt
     assert "Result:\n?<" in prompt

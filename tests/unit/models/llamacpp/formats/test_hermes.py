@@ -50,9 +50,7 @@ def test_other_calls_within_the_same_tags_are_not_this_format() -> None:
 @pytest.mark.demand("llamacpp.output_schema_told_model")
 def test_the_output_schema_is_told_in_its_own_sentence() -> None:
     schema = {"type": "object", "properties": {}}
-    plan, _ = planned(
-        HermesFormat(), made(NATIVE), text_message("system", "Be brief."), ASKED, output_schema=schema
-    )
+    plan, _ = planned(HermesFormat(), made(NATIVE), text_message("system", "Be brief."), ASKED, output_schema=schema)
     assert plan.messages[0].text == (
         "Be brief.\n\nYou are a helpful assistant that answers in JSON. Here's the json schema you must "
         'adhere to:\n<schema>\n{\n  "type": "object",\n  "properties": {}\n}\n</schema>'

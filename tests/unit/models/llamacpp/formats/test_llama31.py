@@ -30,9 +30,7 @@ TOLD = golden("llama-3.1-functions.txt")
 # As the seed has them: "query" is no type, and the property has another name than the required one.
 ODD = {"type": "object", "properties": {"code": {"type": "query"}}, "required": ["query"]}
 IPYTHON = ToolSpec(
-    "ipython",
-    "Runs code.",
-    {"type": "object", "properties": {"code": {"type": "string"}}, "required": ["code"]},
+    "ipython", "Runs code.", {"type": "object", "properties": {"code": {"type": "string"}}, "required": ["code"]}
 )
 BRAVE, WOLFRAM = ToolSpec("brave_search", "Searches.", ODD), ToolSpec("wolfram_alpha", "Asks.", ODD)
 BUILTIN = (IPYTHON, BRAVE, WOLFRAM)
@@ -97,9 +95,7 @@ def test_the_seeds_words_where_there_is_nothing_to_say() -> None:
 
 def test_what_the_template_shows_is_what_may_be_written() -> None:
     plan, _ = planned(Llama31Format(), made(NATIVE), mode="required")
-    shown = PROMPT[
-        PROMPT.index('{"name": "add", "par') : PROMPT.index("<|eot_id|><|start_header_id|>ipython")
-    ]
+    shown = PROMPT[PROMPT.index('{"name": "add", "par') : PROMPT.index("<|eot_id|><|start_header_id|>ipython")]
     assert Grammar.read(plan.grammar).accepts(shown)
     assert calls_of(plan, shown) == [("add", '{"a": 2}'), ("add", '{"a": 3}')]
 
@@ -164,9 +160,7 @@ def test_what_follows_the_tag_is_code(format: ToolCallFormat, source: str, place
 
 @pytest.mark.demand("llamacpp.text_reasoning_argument_deltas")
 @over_dialects
-def test_code_that_is_cut_is_no_call_and_stop_words_do_not_cut_it(
-    format: ToolCallFormat, source: str
-) -> None:
+def test_code_that_is_cut_is_no_call_and_stop_words_do_not_cut_it(format: ToolCallFormat, source: str) -> None:
     plan = everything(format, source)
     settings = SamplingSettings(stop=("print",))
     assert "print" not in completion.build_request_body(plan, "", settings, default_max_tokens=9)["stop"]
@@ -198,9 +192,7 @@ def test_a_search_is_a_call_with_a_query(format: ToolCallFormat, source: str, to
         text = f'{TAG}{tool}.call(query="é 🎉 \\"quoted\\" \\\\ back")'
         assert Grammar.read(plan.grammar).accepts(text)
         found = read(plan, list(text))
-        assert [(name, json.loads(arguments)) for name, arguments in found.calls] == [
-            (tool, {"query": query})
-        ]
+        assert [(name, json.loads(arguments)) for name, arguments in found.calls] == [(tool, {"query": query})]
         for end in range(len(TAG) + len(tool) + len('.call(query="'), len(text)):
             reader = plan.make_reader()
             assert heard([*reader.feed(text[:end]), *reader.close()]).calls[0][0] == tool
@@ -240,14 +232,7 @@ def test_whatever_stands_behind_the_tag_is_a_call(format: ToolCallFormat, source
 @pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="xllamacpp is not installed")
 def test_the_engine_agrees_on_what_stands_behind_the_tag() -> None:
     search = f"{TAG}brave_search.call("
-    texts = [
-        TAG,
-        TAG + CODE,
-        search,
-        f'{search}query="',
-        f'{search}query="é \\"x\\"")',
-        f'{search}query="x") + 1',
-    ]
+    texts = [TAG, TAG + CODE, search, f'{search}query="', f'{search}query="é \\"x\\"")', f'{search}query="x") + 1']
     texts += ["{", '{"name": "add", "parameters": {"a": 1}}', "Good day.", f"Well. {TAG}x", "<function=add>"]
     asked, expected = [], []
     for format, source in ((Llama31Format(), NATIVE), (LlamaFunctionsFormat(), load_chatml())):
@@ -260,9 +245,7 @@ def test_the_engine_agrees_on_what_stands_behind_the_tag() -> None:
 
 
 @pytest.mark.parametrize("name", ["ipython", "python", "code_interpreter"])
-@pytest.mark.parametrize(
-    "format", [LlamaFunctionsFormat(), FunctionaryV31Format()], ids=lambda format: format.name
-)
+@pytest.mark.parametrize("format", [LlamaFunctionsFormat(), FunctionaryV31Format()], ids=lambda format: format.name)
 def test_the_interpreter_by_any_of_its_names(format: ToolCallFormat, name: str) -> None:
     tools = (replace(IPYTHON, name=name), ADD)
     talk = (*TALK, Message("assistant", calls=(ToolCall("c9", name, '{"code": "1 +\\n1"}'),)))
@@ -303,12 +286,6 @@ def test_a_tool_that_only_has_the_name_is_a_function() -> None:
 
 
 def test_arguments_that_any_text_might_break_are_held() -> None:
-    short = {
-        "type": "object",
-        "properties": {"code": {"type": "string", "maxLength": 9}},
-        "required": ["code"],
-    }
-    plan, _ = planned(
-        LlamaFunctionsFormat(), made(load_chatml()), tools=(replace(IPYTHON, parameters=short), ADD)
-    )
+    short = {"type": "object", "properties": {"code": {"type": "string", "maxLength": 9}}, "required": ["code"]}
+    plan, _ = planned(LlamaFunctionsFormat(), made(load_chatml()), tools=(replace(IPYTHON, parameters=short), ADD))
     assert plan.enforced_tools == {"add"}

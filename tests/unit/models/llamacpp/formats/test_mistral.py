@@ -75,9 +75,7 @@ def test_later_models_name_the_tool_first() -> None:
     assert isinstance(format, MistralArgsFormat)
     plan, prompt = planned(format, template, mode="required")
     shown = prompt[prompt.index("[TOOL_CALLS]") : prompt.index("[assistant]")]
-    assert (
-        shown == f'[TOOL_CALLS]add[CALL_ID]{ONE}[ARGS]{{"a": 2}}[TOOL_CALLS]add[CALL_ID]{TWO}[ARGS]{{"a": 3}}'
-    )
+    assert shown == f'[TOOL_CALLS]add[CALL_ID]{ONE}[ARGS]{{"a": 2}}[TOOL_CALLS]add[CALL_ID]{TWO}[ARGS]{{"a": 3}}'
     assert Grammar.read(plan.grammar).accepts(shown)
     assert calls_of(plan, shown) == [("add", '{"a": 2}'), ("add", '{"a": 3}')]
     _, told = planned(format, made(load_chatml()))

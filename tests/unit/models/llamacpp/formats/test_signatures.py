@@ -52,9 +52,7 @@ def test_a_schema_without_end_is_told_to_some_depth() -> None:
 
 @pytest.mark.demand("llamacpp.golden_prompts_per_format")
 def test_the_prompt_is_as_it_was_taught() -> None:
-    plan, prompt = planned(
-        SignatureFormat(), template_of(load_chatml()), text_message("system", "Be brief."), ASKED
-    )
+    plan, prompt = planned(SignatureFormat(), template_of(load_chatml()), text_message("system", "Be brief."), ASKED)
     assert prompt == (
         "<|im_start|>system\nBe brief.\n\n"
         'You can call these functions. To call one, reply <tool_call>{"name": ..., "arguments": {...}}'
@@ -87,14 +85,10 @@ def test_without_tools_the_adapter_rests() -> None:
 @pytest.mark.demand("adapter.adapter_loaded_default_rests")
 def test_the_adapter_chooses_among_names_and_fills_no_other_schema() -> None:
     for schema, adapted in (({"type": "string", "enum": ["a", "b"]}, True), ({"type": "integer"}, False)):
-        plan, _ = planned(
-            SignatureFormat(), template_of(load_chatml()), ASKED, tools=(), output_schema=schema
-        )
+        plan, _ = planned(SignatureFormat(), template_of(load_chatml()), ASKED, tools=(), output_schema=schema)
         assert plan.uses_adapter == adapted
 
 
 def test_an_earlier_call_is_shown_as_it_was_written() -> None:
-    _, prompt = planned(
-        SignatureFormat(), template_of(load_chatml()), ASKED, CALLED, text_message("user", "Go on.")
-    )
+    _, prompt = planned(SignatureFormat(), template_of(load_chatml()), ASKED, CALLED, text_message("user", "Go on."))
     assert '<tool_call>{"name": "add", "arguments": {"a": 2}}</tool_call>\n<tool_call>{' in prompt

@@ -49,10 +49,7 @@ async def said_by(
     model: LlamaCppChatModel, *messages: Message, tools: Any = TOOLS, mode: Any = "auto", **settings: Any
 ) -> list[ModelChunk]:
     prompt = Prompt(
-        messages=messages or (ASKED,),
-        tools=tools,
-        tool_choice=ToolChoice(mode),
-        settings=SamplingSettings(**settings),
+        messages=messages or (ASKED,), tools=tools, tool_choice=ToolChoice(mode), settings=SamplingSettings(**settings)
     )
     async with closing(model.stream(prompt)) as stream:
         return [fragment async for fragment in stream]
@@ -79,9 +76,7 @@ async def test_why_an_answer_ended(name: str) -> None:
 @pytest.mark.demand("llamacpp.text_reasoning_argument_deltas")
 async def test_arguments_come_while_they_are_written() -> None:
     for member in MEMBERS.values():
-        model, _ = made(
-            member.write(Said("", calls=(ONE,))), "eos", TemplateSources(load_chatml()), member.format.name
-        )
+        model, _ = made(member.write(Said("", calls=(ONE,))), "eos", TemplateSources(load_chatml()), member.format.name)
         pieces = [fragment for fragment in await said_by(model) if isinstance(fragment, ToolCallArgs)]
         assert len(pieces) > 5
 
@@ -119,13 +114,8 @@ async def test_a_template_for_tools_that_fails_on_some() -> None:
 
 async def test_the_callers_stop_words_are_for_text() -> None:
     for member in MEMBERS.values():
-        for case, text, calls in (
-            (Said("", calls=(ONE,)), "", (ONE,)),
-            (Said("", text="My Haus is here."), "My ", ()),
-        ):
-            model, server = made(
-                member.write(case), "eos", TemplateSources(load_chatml()), member.format.name
-            )
+        for case, text, calls in ((Said("", calls=(ONE,)), "", (ONE,)), (Said("", text="My Haus is here."), "My ", ())):
+            model, server = made(member.write(case), "eos", TemplateSources(load_chatml()), member.format.name)
             found = heard(await said_by(model, stop=("Haus", "\n", "}")))
             assert (found.text, found.calls) == (text, calls)
             assert found.finish == ("calls" if calls else "stop")

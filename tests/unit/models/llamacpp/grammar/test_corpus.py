@@ -19,9 +19,7 @@ from tests.unit.models.llamacpp.instances import instances, plain, simple
 TEXTS = max(1, rounds(40) // 5)
 # Its grammar takes seconds to read.
 SLOW = "200 last required"
-SIMPLE = [
-    name for name, schema in CORPUS.items() if simple(schema) and not name.startswith(("unsayable", "200"))
-]
+SIMPLE = [name for name, schema in CORPUS.items() if simple(schema) and not name.startswith(("unsayable", "200"))]
 
 
 @cache
@@ -32,9 +30,7 @@ def made(name: str) -> tuple[Grammar, gbnf.Grammar, Any]:
 
 
 @pytest.mark.demand("llamacpp.json_schema_2020_12")
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.long] * (name == SLOW)) for name in CORPUS]
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] * (name == SLOW)) for name in CORPUS])
 def test_what_the_grammar_makes_satisfies_the_schema(name: str) -> None:
     said, read, judge = made(name)
     rng = random.Random(name)
@@ -65,8 +61,7 @@ def test_most_of_the_corpus_is_said_exactly(capsys: pytest.CaptureFixture[str]) 
     exact = [name for name in CORPUS if made(name)[0].exact]
     with capsys.disabled():
         print(
-            f" [{len(CORPUS)} schemas, {len(exact)} exact, {len(SIMPLE)} with instances, {TEXTS} texts each]",
-            end=" ",
+            f" [{len(CORPUS)} schemas, {len(exact)} exact, {len(SIMPLE)} with instances, {TEXTS} texts each]", end=" "
         )
     assert len(CORPUS) > 500
     assert len(exact) > 0.95 * len(CORPUS)

@@ -24,12 +24,7 @@ def judged(asked: list[tuple[str, list[str]]]) -> list[list[bool] | None]:
     lines = "\n".join(json.dumps({"grammar": text, "texts": texts}) for text, texts in asked)
     script = Path(__file__).with_name("engine.py")
     done = subprocess.run(
-        [sys.executable, str(script)],
-        input=lines,
-        capture_output=True,
-        text=True,
-        timeout=5 * STUCK,
-        check=False,
+        [sys.executable, str(script)], input=lines, capture_output=True, text=True, timeout=5 * STUCK, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -60,7 +55,4 @@ def test_the_engine_agrees_on_the_whole_corpus(capsys: pytest.CaptureFixture[str
 
 
 def test_the_engine_finds_a_broken_grammar() -> None:
-    assert judged([("root ::= nowhere", []), ('root ::= "a"', ["a", "b", ""])]) == [
-        None,
-        [True, False, False],
-    ]
+    assert judged([("root ::= nowhere", []), ('root ::= "a"', ["a", "b", ""])]) == [None, [True, False, False]]

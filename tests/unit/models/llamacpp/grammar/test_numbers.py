@@ -89,9 +89,7 @@ def test_digits_are_bounded() -> None:
 
 def test_bounds_beyond_all_digits_are_left_unsaid() -> None:
     assert build_grammar({"type": "number", "minimum": 1e300}).unenforced == ("#: minimum",)
-    assert build_grammar({"type": "number", "exclusiveMinimum": 1e-300}).unenforced == (
-        "#: exclusiveMinimum",
-    )
+    assert build_grammar({"type": "number", "exclusiveMinimum": 1e-300}).unenforced == ("#: exclusiveMinimum",)
 
 
 def test_bounds_that_cross_are_refused() -> None:

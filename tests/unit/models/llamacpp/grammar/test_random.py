@@ -31,9 +31,7 @@ def some(**keywords: Schemas) -> Schemas:
 SCALARS = st.one_of(
     some(type=KINDS | st.lists(KINDS, min_size=1, max_size=3, unique=True)),
     some(type=st.just("integer"), minimum=BOUND, maximum=BOUND, multipleOf=st.sampled_from([1, 2, 5, 10])),
-    some(
-        type=st.just("number"), minimum=BOUND, exclusiveMaximum=BOUND, exclusiveMinimum=BOUND, maximum=BOUND
-    ),
+    some(type=st.just("number"), minimum=BOUND, exclusiveMaximum=BOUND, exclusiveMinimum=BOUND, maximum=BOUND),
     some(type=st.just("string"), minLength=SMALL, maxLength=SMALL, pattern=st.sampled_from(PATTERNS)),
     some(enum=st.lists(VALUE, min_size=1, max_size=4), type=KINDS),
     some(const=VALUE),
@@ -90,9 +88,7 @@ TALLY = {"exact": 0, "partly": 0, "refused": 0}
 @pytest.mark.demand("llamacpp.text_grammar_accepts_validates")
 @settings(max_examples=rounds(600), suppress_health_check=list(HealthCheck))
 @given(SCHEMAS, SCHEMAS, st.integers(0, 999))
-def test_an_exact_grammar_makes_only_valid_texts(
-    schema: dict[str, Any], other: dict[str, Any], seed: int
-) -> None:
+def test_an_exact_grammar_makes_only_valid_texts(schema: dict[str, Any], other: dict[str, Any], seed: int) -> None:
     schema = {**schema, "$defs": {"x": other}}
     try:
         said = build_grammar(schema, limits=LIMITS)

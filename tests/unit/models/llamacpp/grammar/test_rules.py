@@ -46,9 +46,7 @@ def test_several_tools_in_one_grammar() -> None:
     for name in ("weather", "search", "天气", 'a" | root'):
         arguments = rules.add_schema(CORPUS.get(name, {"type": "object"}), name)
         calls.append(
-            rules.add(
-                f"{name} call", f'"{{\\"name\\": " {rules.quote(json.dumps(name))} ", " {arguments} "}}"'
-            )
+            rules.add(f"{name} call", f'"{{\\"name\\": " {rules.quote(json.dumps(name))} ", " {arguments} "}}"')
         )
     assert rules.add("root", f'"<tool_call>" ({" | ".join(calls)}) "</tool_call>"') == "root"
     read = Grammar.read(rules.to_gbnf())
@@ -71,8 +69,7 @@ def test_the_root_keeps_its_name() -> None:
 def test_names_are_unique_and_safe() -> None:
     rules = GrammarRules()
     names = [
-        rules.add(name, '"x"')
-        for name in ("a", "A", "a b", "a_b", "", "中文", "char", "comma", "root", 'x" ::= "y')
+        rules.add(name, '"x"') for name in ("a", "A", "a b", "a_b", "", "中文", "char", "comma", "root", 'x" ::= "y')
     ]
     assert len(set(names)) == len(names)
     assert all(name.replace("-", "").isalnum() and name.isascii() for name in names)
@@ -81,9 +78,7 @@ def test_names_are_unique_and_safe() -> None:
 
 def test_properties_come_in_order_and_optional_ones_may_be_left_out() -> None:
     read = Grammar.read(
-        build_grammar(
-            {"type": "object", "properties": {n: {"const": 1} for n in "abc"}, "required": ["b"]}
-        ).text
+        build_grammar({"type": "object", "properties": {n: {"const": 1} for n in "abc"}, "required": ["b"]}).text
     )
     texts = {
         '{"b":1}': True,
@@ -172,9 +167,7 @@ def test_a_bad_schema_is_refused_in_words(name: str) -> None:
 @pytest.mark.demand("llamacpp.invalid_schema_unsupported_keyword")
 @pytest.mark.long
 def test_a_bomb_is_bounded_work() -> None:
-    fork = {
-        f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}, {"$ref": f"#/$defs/d{n + 1}"}]} for n in range(40)
-    }
+    fork = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}, {"$ref": f"#/$defs/d{n + 1}"}]} for n in range(40)}
     wide = {"allOf": [{"anyOf": [{"required": [f"{a}-{b}"]} for b in range(9)]} for a in range(9)]}
     twins = {f"d{n}": {"properties": {k: {"$ref": f"#/$defs/d{n + 1}"} for k in "xy"}} for n in range(40)}
     merged = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)}

@@ -18,9 +18,7 @@ from tests.unit.models.llamacpp.corpus import PATTERNS, UNSAYABLE
 from tests.unit.models.llamacpp.gbnf import Grammar
 
 # What Python's engine reads as ECMA-262 does.
-ALIKE = [
-    pattern for pattern in PATTERNS if "?<" not in pattern and "\\s" not in pattern and "\\S" not in pattern
-]
+ALIKE = [pattern for pattern in PATTERNS if "?<" not in pattern and "\\s" not in pattern and "\\S" not in pattern]
 
 
 def read(schema: dict[str, Any]) -> Grammar:
@@ -41,8 +39,7 @@ def test_every_character_passes_as_json_spells_it(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ['"\n"', '"\\x"', '"\\u12"', '"\\ud800"', '"\\udc00"', '"', '"a', "'a'", '"\ud800"', '"\\ud800\\u0041"'],
+    "text", ['"\n"', '"\\x"', '"\\u12"', '"\\ud800"', '"\\udc00"', '"', '"a', "'a'", '"\ud800"', '"\\ud800\\u0041"']
 )
 def test_what_is_no_string_in_json(text: str) -> None:
     assert not read({}).accepts(text)
@@ -59,9 +56,7 @@ def test_lengths_count_characters(low: int, high: int | None) -> None:
 def test_a_string_without_bound_is_bounded() -> None:
     assert read({}).accepts(quoted("a" * 1000))
     assert not read({}).accepts(quoted("a" * 1001))
-    small = Grammar.read(
-        build_grammar({"type": "string", "pattern": "^a+$"}, limits=GrammarLimits(string=5)).text
-    )
+    small = Grammar.read(build_grammar({"type": "string", "pattern": "^a+$"}, limits=GrammarLimits(string=5)).text)
     assert [n for n in range(9) if small.accepts(quoted("a" * n))] == [1, 2, 3, 4, 5]
 
 
@@ -101,8 +96,7 @@ def test_what_no_grammar_says_is_named(pattern: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern",
-    ["(" * 60 + ")" * 60, "a" * 5000, "(a{9000}){9}", "(^a|b)(^c|d)" * 50, "[a-", "(a", "a)", "[z-a]"],
+    "pattern", ["(" * 60 + ")" * 60, "a" * 5000, "(a{9000}){9}", "(^a|b)(^c|d)" * 50, "[a-", "(a", "a)", "[z-a]"]
 )
 def test_a_pattern_beyond_reason_is_unsayable(pattern: str) -> None:
     with pytest.raises(UnsupportedPattern):
