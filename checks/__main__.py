@@ -22,6 +22,7 @@ def commands() -> dict[str, list[str]]:
         "mypy --strict": [python, "-m", "mypy", "--no-error-summary", *typed],
         "imports": [f"{BIN}/lint-imports", "--no-logo"],
         "caps": [python, "-m", "checks.caps"],
+        "names": [python, "-m", "checks.names"],
         "demands": [python, "-m", "checks.demands"],
         "dependencies": [python, "-m", "checks.dependencies"],
         "reference": [python, "-m", "checks.reference"],
