@@ -35,6 +35,7 @@ def list_problems(toml: str, path: Path, *marked: str) -> list[str]:
     return list(demands.find_problems(demands.read_demands(file), [Mark(name, "tests/test_x.py:1") for name in marked]))
 
 
+@pytest.mark.demand("house.demands_as_markers")
 def test_marks_are_found_on_functions_and_methods(folder: Path) -> None:
     marks = {mark.demand: mark.place for mark in demands.find_marks(folder)}
     assert marks.keys() == {"line.method", "line.plain", "line.both", "line.helper"}

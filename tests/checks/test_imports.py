@@ -21,6 +21,7 @@ def lint(folder: Path, rules: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, cwd=ROOT, capture_output=True, text=True)
 
 
+@pytest.mark.demand("house.imports_go_down")
 def test_no_layer_is_optional() -> None:
     """import-linter takes a name in parentheses for a module that need not exist."""
     contracts = tomllib.loads(f"[tool.importlinter]{RULES}")["tool"]["importlinter"]["contracts"]

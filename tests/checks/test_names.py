@@ -68,3 +68,8 @@ def test_a_long_root_listing_is_red(package: Path) -> None:
     for number in range(names.MAX_ROOT_NAMES):
         (package / f"m{number}.py").write_text("", encoding="utf-8")
     assert names.find_problems(package)[0] == ["27 names in rightseat/, at most 25"]
+
+
+@pytest.mark.demand("house.root_listing", "house.unique_class_names", "house.verbs_for_functions", "house.no_cycles")
+def test_the_package_keeps_these_rules() -> None:
+    assert names.find_problems(names.PACKAGE)[0] == []

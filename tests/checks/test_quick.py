@@ -64,6 +64,7 @@ def test_a_forbidden_import_and_an_unused_one_are_red(copy: Path) -> None:
     assert "quick: red: import rules, ruff check" in done.stdout
 
 
+@pytest.mark.demand("house.quick_by_room")
 @pytest.mark.demand("tests.quick_runs_lint_import")
 def test_the_tests_of_a_part() -> None:
     assert quick.find_tests("doors/openbb") == [ROOT / "tests" / "unit" / "doors" / "openbb"]

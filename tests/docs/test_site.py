@@ -19,6 +19,7 @@ def render(uri: str, text: str) -> str:
     return docs_site.on_page_markdown(text, page, None, None)
 
 
+@pytest.mark.demand("house.docs_site")
 def test_the_navigation_names_every_page_once_and_nothing_else() -> None:
     pages = sorted(page.relative_to(ROOT / DOCS).as_posix() for page in (ROOT / DOCS).rglob("*.md"))
     assert sorted(name for name in NAMED if not name.startswith(PROJECT)) == pages
@@ -30,6 +31,7 @@ def test_the_project_pages_of_the_navigation_are_files_of_the_repository() -> No
     assert [name for name in named if not (ROOT / docs_site.to_repository(name)).is_file()] == []
 
 
+@pytest.mark.demand("house.docs_site")
 def test_warnings_are_errors_and_no_font_is_loaded() -> None:
     assert SETTINGS["strict"] is True
     assert SETTINGS["theme"]["font"] is False

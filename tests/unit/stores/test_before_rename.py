@@ -87,6 +87,7 @@ def types_in(value: Any) -> Iterator[str]:
         yield from types_in(one)
 
 
+@pytest.mark.demand("house.explicit_tags")
 @pytest.mark.parametrize(("module", "table"), TAGS, ids=lambda one: getattr(one, "__name__", ""))
 def test_a_tag_is_what_it_was_whatever_its_class_is_called(module: ModuleType, table: list[tuple[str, str]]) -> None:
     found = [
@@ -109,6 +110,7 @@ async def test_its_threads_are_listed(scene: Scene) -> None:
         assert await got(server.url, "/copilotkit/threads") == HEARD[""]
 
 
+@pytest.mark.demand("house.store_before_rename")
 @pytest.mark.io
 @pytest.mark.parametrize("thread", THREADS)
 async def test_a_thread_is_told_and_exported_as_it_was(scene: Scene, thread: str) -> None:
@@ -157,6 +159,7 @@ async def test_a_finished_talk_goes_on(scene: Scene) -> None:
     assert given == ['{"thing":"a stone","grams":1200}', "", "A stone."], "as they are kept"
 
 
+@pytest.mark.demand("house.store_before_rename")
 @pytest.mark.io
 async def test_a_yes_runs_the_tool_once_with_its_kept_arguments(scene: Scene) -> None:
     async with scene.open(says("Paid.")) as server:
@@ -185,6 +188,7 @@ async def test_a_yes_in_words_at_a_door_without_ids(scene: Scene) -> None:
     assert scene.paid == [("Chat & Co", 3)]
 
 
+@pytest.mark.demand("house.store_before_rename")
 @pytest.mark.io
 async def test_a_clients_result_is_taken_and_the_run_goes_on(scene: Scene) -> None:
     async with scene.open(says("It is shown.")) as server:
@@ -195,6 +199,7 @@ async def test_a_clients_result_is_taken_and_the_run_goes_on(scene: Scene) -> No
     assert (asked.messages[-1].role, asked.messages[-1].text) == ("tool", "drawn")
 
 
+@pytest.mark.demand("house.store_before_rename")
 @pytest.mark.io
 async def test_a_flow_goes_on_after_its_effect(scene: Scene) -> None:
     async with scene.open(says("It is yours.")) as server:
