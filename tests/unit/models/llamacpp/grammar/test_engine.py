@@ -22,7 +22,7 @@ pytestmark = [
 
 def judged(asked: list[tuple[str, list[str]]]) -> list[list[bool] | None]:
     lines = "\n".join(json.dumps({"grammar": text, "texts": texts}) for text, texts in asked)
-    script = Path(__file__).with_name("engine.py")
+    script = Path(__file__).parents[1] / "engine.py"
     done = subprocess.run(
         [sys.executable, str(script)], input=lines, capture_output=True, text=True, timeout=5 * STUCK, check=False
     )
