@@ -46,8 +46,6 @@ def skipped(what: str, why: str, fix: str = "") -> CheckResult:
 
 
 MAX_FAULTS = 5
-
-
 """The most faults reported per check."""
 
 

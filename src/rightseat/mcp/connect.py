@@ -110,8 +110,6 @@ class StderrLogger:
 
 READ_TIMEOUT = 300.0
 MAX_GARBAGE_LINES = 1000
-
-
 """Consecutive lines that are not MCP messages, after which the connection is given up."""
 
 

@@ -134,39 +134,27 @@ class RemoteToolCall:
 
 log = logging.getLogger(__name__)
 MAX_TOOLS = 1000
-
-
 """Tools of one server at most; the rest is ignored."""
 
 
 ANSWER_TIMEOUT = 600.0
-
-
 """Seconds that a call on a handshake server waits for the user's answer."""
 
 
 FIRST_RETRY, MAX_RETRY = 0.5, 60.0
-
-
 """Seconds before the first retry, and at most before any."""
 
 
 SHORT_PAUSE = 2.0
-
-
 """Retry pause in seconds up to which calls wait for a new connection; after a longer one they fail at
 once."""
 
 
 CLOSE_TIMEOUT = 10.0
-
-
 """Seconds that a close waits at most; the SDK kills a child after four."""
 
 
 STABLE_AFTER = 10.0
-
-
 """Seconds after which a connection counts as stable, which resets the retry pause."""
 
 

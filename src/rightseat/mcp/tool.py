@@ -91,20 +91,14 @@ def make_elicit_result(ask: Ask, value: Any) -> types.ElicitResult:
 MAX_NAME_LENGTH, HASH_LENGTH = 64, 6
 INVALID_CHARS = re.compile(r"[^a-zA-Z0-9_-]+")
 PROGRESS_EVENT = "progress"
-
-
 """Name of the Custom event for a call's progress."""
 
 
 CHARS_PER_TOKEN = 3
-
-
 """Characters of a token at least."""
 
 
 MAX_DESCRIPTION, MAX_RESULT = 4000, 1 << 20
-
-
 """Characters of a description and of a result at most; both are untrusted."""
 
 

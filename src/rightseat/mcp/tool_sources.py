@@ -23,14 +23,10 @@ from rightseat.types.turn import Turn
 
 log = logging.getLogger(__name__)
 MAX_SHOWN_TOOLS = 128
-
-
 """MCP tools that one turn is offered at most; the rest is left out with a log line."""
 
 
 START_TIMEOUT = 5.0
-
-
 """Seconds that a start waits for servers; a child started by npx takes three or four."""
 
 
@@ -159,14 +155,10 @@ class McpToolSource:
 
 REQUEST_KEYS = ("mcpServers", "mcpEndpoints")
 MAX_CONNECTIONS = 32
-
-
 """Connections that are kept open at most."""
 
 
 IDLE_TIMEOUT = 300.0
-
-
 """Seconds after which an unused connection is closed."""
 
 

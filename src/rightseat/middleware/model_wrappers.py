@@ -42,8 +42,6 @@ class ModelInfo(Struct, frozen=True):
 
 
 ModelWrapper = Callable[[Model, ModelInfo], Model]
-
-
 """Wraps a model, for metrics, billing and tracing."""
 
 

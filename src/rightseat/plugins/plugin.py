@@ -51,8 +51,6 @@ def format_path(path: Sequence[PathKey]) -> str:
 ParameterLocation = Literal["path", "query", "header", "cookie"]
 ParameterStyle = Literal["simple", "label", "matrix", "form", "spaceDelimited", "pipeDelimited", "deepObject"]
 BINARY_FORMAT = "binary"
-
-
 """The `format` of a string that names a file attached by the user."""
 
 

@@ -280,8 +280,6 @@ def make_invalid_yaml(error: yaml.YAMLError) -> InvalidYaml:
 
 
 MAX_REPARSED = 16 << 20
-
-
 """Characters parsed in total: each repair parses the text from the start."""
 
 

@@ -171,8 +171,6 @@ _FAMILIES: dict[str, tuple[tuple[tuple[str, Capabilities], ...], Capabilities]] 
     "local": (_OPEN_WEIGHTS, Capabilities()),
     "empty": ((), _VISION),
 }
-
-
 """Provider → its families and the default for other names. `compatible` is any OpenAI-compatible server that
 is not OpenAI's. Defaults allow images: the upstream refuses them if need be."""
 

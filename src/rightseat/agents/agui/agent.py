@@ -30,8 +30,6 @@ from rightseat.types.tools import Tool
 from rightseat.types.turn import MAX_AGENT_DEPTH, Owner, Turn
 
 EVENT_LIMIT = 32 << 20
-
-
 """Bytes of one event; a snapshot holds a whole state."""
 
 

@@ -27,8 +27,6 @@ from rightseat.types.turn import InterruptAnswer, Owner, Turn
 
 _INTERRUPT_ID = re.compile(r"agui-([0-9a-f]{32})-([01])-(.{1,300})", re.DOTALL)
 CANCELLED = {"cancelled": True}
-
-
 """Resume value for a cancelled interrupt in the legacy dialect, which has no status for it."""
 
 

@@ -311,8 +311,6 @@ EVENT_EXAMPLES = {
     "copilotPromptSuggestions": '{"suggestions": ["…"]}',
     CALL_EVENT: '{"function": "get_widget_data", "input_arguments": {…}, "extra_state": {…}}',
 }
-
-
 """A valid example of each event, for the fixes."""
 
 

@@ -21,8 +21,6 @@ WIDGET_ROWS = [
 PLAIN_QUESTION = "Count from one to five, in words."
 WIDGET_QUESTION = "What was the closing price of ACME on 2025-03-04? Look it up in the widget Share prices."
 FIRST_REQUEST_FIELDS = ("timezone", "urls", "selected_skills")
-
-
 """Fields that the current client sends with a question, but not with a function result."""
 
 

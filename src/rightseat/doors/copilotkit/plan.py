@@ -205,8 +205,6 @@ MESSAGES_PATH = b'"path":["%b","messages",' % ROOT.encode()
 EVENTS_PATH = b'"path":["%b","metaEvents",' % ROOT.encode()
 RESPONSE_PATH = b'"path":["%b"]}' % ROOT.encode()
 UNSELECTED = 1 << 60
-
-
 """Message number for all messages that the document does not select."""
 
 

@@ -203,8 +203,6 @@ def text_content(value: str) -> dict[str, Any]:
 
 MAX_ROUNDS = 10
 ANSWER_TIMEOUT = 600.0
-
-
 """Seconds that a user has to answer while the client's request is open."""
 
 

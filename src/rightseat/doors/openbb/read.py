@@ -134,8 +134,6 @@ MAX_DATA_TOKENS = 20_000
 MIN_DATA_TOKENS = 200
 MAX_ROUND_TRIPS = 16
 SMALL_CONTEXT = 8192
-
-
 """Context window in tokens up to which a model counts as small."""
 
 

@@ -96,8 +96,6 @@ INSTANCE_TYPES: dict[str, tuple[type, ...]] = {
 EMPTY_SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}
 VALUE_FIELDS = ("current_value", "default_value", "executed_value")
 UNSET_VALUES = (None, "<<UNDEFINED>>")
-
-
 """Values for "not set", of the client and of OpenBB's own library."""
 
 

@@ -172,8 +172,6 @@ class RemoteCheck:
 
 TopicWords = Mapping[str, tuple[str, ...]]
 MAX_SHOWN_CHARS = 8000
-
-
 """Characters of a message that the model sees: its beginning and its end."""
 
 

@@ -20,8 +20,6 @@ import jsonschema_rs
 from rightseat.errors import ConfigError
 
 WORD_EDGE = "\x00"
-
-
 """Symbol between word and non-word characters. No text contains it: control characters are removed."""
 
 
@@ -40,8 +38,6 @@ UNSPACED_RANGES = (
 )
 
 INVISIBLE_CATEGORIES = ("Cf", "Cc", "Cn", "Co", "Cs")
-
-
 """Unicode categories of invisible characters, such as soft hyphen and zero-width space."""
 
 
@@ -89,14 +85,10 @@ def fold_text(text: str) -> str:
 
 
 PLAIN_SYMBOLS = {char: char.lower() for char in string.ascii_letters + string.digits}
-
-
 """Word characters that fold to a single symbol."""
 
 
 MAX_GAP = 64
-
-
 """Invisible or white-space characters allowed between two symbols of one word."""
 
 
@@ -252,8 +244,6 @@ class WordScan:
 
 MAX_BYTES = 1 << 20
 WINDOW = 200
-
-
 """Characters of a stream that are matched at once; a longer match may be missed."""
 
 

@@ -114,8 +114,6 @@ IBAN_LENGTHS = {
     29: "BR UA",
     31: "MT",
 }
-
-
 """Countries by the length of their IBAN."""
 
 
@@ -180,8 +178,6 @@ KEY_PREFIXES = {
     "hf_": 30,
     "npm_": 30,
 }
-
-
 """Prefixes of well-known services' keys, with the minimum length of the rest."""
 
 

@@ -18,8 +18,6 @@ from rightseat.types.turn import ConfirmAfterUntrusted, Turn
 
 Direction = Literal["input", "output"]
 FailureMode = Literal["refuse", "allow"]
-
-
 """Treatment of a text whose check failed to run."""
 
 
@@ -37,8 +35,6 @@ class Replace(Struct, frozen=True):
 
 Verdict = Refuse | Replace | None
 UNCHECKED = Refuse("\x00")
-
-
 """Refusal of a text whose check failed to run."""
 
 

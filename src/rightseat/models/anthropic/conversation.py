@@ -114,8 +114,6 @@ def _decode_text(data: str) -> str | None:
 
 PROVIDER = "anthropic"
 PLACEHOLDER_USER_TEXT = "Go on."
-
-
 """Text of a user message inserted where the API requires one."""
 
 

@@ -141,8 +141,6 @@ def resolve_next_step(flow: Flow, name: str | None) -> str | None:
 
 
 _leases: WeakKeyDictionary[object, set[tuple[str, str]]] = WeakKeyDictionary()
-
-
 """Leased keys by store; only the store survives a reload."""
 
 

@@ -27,8 +27,6 @@ from rightseat.types.text import estimate_tokens
 from rightseat.types.turn import Turn
 
 VariableLookup = Callable[[str], Any]
-
-
 """Returns the value of a name, or raises UnknownVariable."""
 
 
@@ -212,8 +210,6 @@ def summarize_output(output: StepOutput) -> str:
 
 
 DEFAULT_BUDGET = 32_000
-
-
 """Tokens of a prompt where the model's context window is unknown."""
 
 

@@ -48,8 +48,6 @@ class Redactor:
 
 
 NOTES_BUDGET = 150
-
-
 """Tokens reserved for notes about omissions."""
 
 
@@ -165,8 +163,6 @@ class ResponsePruner:
 
 
 DEFAULT_BUDGET = 16_000
-
-
 """Tokens of a result if the model's budget is unknown."""
 
 

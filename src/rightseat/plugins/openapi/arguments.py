@@ -18,8 +18,6 @@ from rightseat.plugins.openapi.schemas import Schema
 from rightseat.plugins.plugin import Parameter, RequestBody
 
 CredentialLocation = tuple[str, str]
-
-
 """Location and name; header names in lower case."""
 
 
@@ -68,8 +66,6 @@ def check_auth_configured(context: DocumentContext) -> None:
 BODY_KEY = "body"
 _INVALID_CHARS = re.compile(r"[^\w.-]+")
 ArgumentLocation = tuple[str, str]
-
-
 """Location and name of a parameter or body field."""
 
 

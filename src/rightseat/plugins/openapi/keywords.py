@@ -44,8 +44,6 @@ _FORMAT_BY_WORD = {
 }
 
 TIMESTAMP_SCHEMA: dict[str, Any] = {"type": ["string", "integer"], "format": "timestamp"}
-
-
 """A number of seconds or a date as text."""
 
 

@@ -83,8 +83,6 @@ SWAGGER_FIELDS: dict[str, tuple[str, ...]] = {
     ),
     "operation": ("consumes", "produces", "schemes"),
 }
-
-
 """Keys of Swagger 2.0."""
 
 

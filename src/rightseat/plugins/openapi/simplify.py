@@ -17,15 +17,11 @@ from rightseat.plugins.openapi.schemas import (
 )
 
 MAX_INLINE_SIZE = 80
-
-
 """Largest definition, in keywords, that is inlined; larger ones stay under `$defs`."""
 
 
 MAX_CHAIN = 12
 MAX_LEVELS = 60
-
-
 """Deepest nesting in which references are inlined."""
 
 
@@ -172,8 +168,6 @@ def schema_size(schema: Schema) -> int:
 MAX_SCHEMA_BYTES = 64_000
 MAX_REF_LEVELS = 6
 DESCRIPTION_LIMITS = (400, 100)
-
-
 """Longest description in characters, first and second attempt."""
 
 

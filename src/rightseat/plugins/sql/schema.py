@@ -14,8 +14,6 @@ from rightseat.plugins.sql.query import QueryFailed
 
 MAX_TABLES = 2000
 MAX_ALL_SHOWN = 12
-
-
 """Up to this number all tables are shown."""
 
 

@@ -17,8 +17,6 @@ ANNOTATION_KEYWORDS = {"title", "description", "default", "examples", "example",
           "$comment", "$defs", "definitions", "$schema", "$id", "$anchor", "$dynamicAnchor"}  # fmt: skip
 
 Pointers = frozenset[str]
-
-
 """JSON pointers of schemas that all constrain the same value; empty: any value."""
 
 
