@@ -45,7 +45,7 @@ def test_a_broken_line_in_the_engine_is_red(copy: Path) -> None:
     broken = text.replace("yield event", "yield None  # broken", 1)
     assert broken != text
     (copy / ENGINE).write_text(broken, encoding="utf-8")
-    done = run_quick(copy, "line")
+    done = run_quick(copy, "engine")
     assert done.returncode == 1
     # Nothing else is red, and not every test is: it is the line, not the copy.
     assert "quick: red: tests in" in done.stdout
