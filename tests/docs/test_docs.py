@@ -219,8 +219,3 @@ async def test_the_readmes_library_example_answers_behind_fastapi(
 def test_links_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8"))
     assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
-
-
-@pytest.mark.demand("engine.architecture_md_most_120")
-def test_the_architecture_is_short() -> None:
-    assert len((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines()) <= 120
