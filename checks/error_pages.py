@@ -19,12 +19,14 @@ from rightseat.types.streams import closing
 SAID = "What happened, and what to do next."
 INTRO = """# Errors
 
-Every error has a **code** that stays, an HTTP **status**, **who erred**, a **message** that says what to do
-next, and a page of its own. A running server has that page at `/docs/errors/CODE`, without a key. A message
-is always ours: it never repeats what a model's server said, and holds no secret.
+Look up an error by its code: what happened, who caused it and what to do next. Every error has a stable **code**, an
+HTTP **status**, a **fault** (who erred), a **message** that says what to do next, and a page of its own. A running
+server has that page at `/docs/errors/CODE`, without a key. A message never repeats the text of a model's server and
+contains no secret.
 
-After the first byte of a stream there is no status any more: the code comes inside the stream. Each door
-writes it as its client expects:
+## How each door writes an error
+
+After the first byte of a stream there is no HTTP status any more: the code comes inside the stream.
 
 | door | before an answer begins | in the middle of one |
 |---|---|---|
@@ -33,7 +35,9 @@ writes it as its client expects:
 | CopilotKit to 1.10 | 200, `errors[].extensions` | `FailedResponseStatus` with the same in `details` |
 | OpenBB | 422 or the status, `{detail, code}` | a sentence that ends with the code in brackets |
 
-What a vendor's server says becomes one of a few, whichever vendor it is:
+## Errors of a model's server
+
+An error of a vendor's server becomes one of these codes, the same for all vendors:
 
 | what went wrong there | code |
 |---|---|
@@ -46,8 +50,8 @@ What a vendor's server says becomes one of a few, whichever vendor it is:
 | it is too slow | [upstream_timeout](errors/upstream_timeout.md) |
 | it does not take the request | [upstream_rejected](errors/upstream_rejected.md) |
 
-A run that fails is one line of the log, with its code, thread, run and request id, and it is told to
-[hooks](hooks.md#when-a-run-fails).
+A failed run is one line of the log, with its code, thread, run and request id, and a call of the
+[hook `on_error`](hooks.md#when-a-run-fails).
 """
 
 
