@@ -29,7 +29,7 @@ from rightseat.tools.text_calls.reader import ModelTextReader, TextFormatError
 from rightseat.types.chunks import ToolCallArgs, ToolCallStart
 from rightseat.types.text import closest_match
 
-__all__ = ["FORMATS", "GENERIC", "FormatContext", "PromptPlan", "ToolCallFormat", "detect", "named"]
+__all__ = ["FORMATS", "GENERIC", "FormatContext", "PromptPlan", "ToolCallFormat", "detect_format", "get_format"]
 
 # The first format whose markers occur in the template wins, so specific formats come first.
 FORMATS: tuple[type[ToolCallFormat], ...] = (

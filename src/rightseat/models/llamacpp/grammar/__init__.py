@@ -25,7 +25,7 @@ from rightseat.models.llamacpp.grammar.build import normalize_schema
 from rightseat.models.llamacpp.grammar.expr import Ref
 from rightseat.models.llamacpp.grammar.rules import Grammar, GrammarLimits, GrammarRules
 
-__all__ = ["Grammar", "GrammarLimits", "GrammarRules", "grammar"]
+__all__ = ["Grammar", "GrammarLimits", "GrammarRules", "build_grammar"]
 
 MAX_CACHED = 128
 _cache: OrderedDict[tuple[bytes, str, GrammarLimits], Grammar] = OrderedDict()
