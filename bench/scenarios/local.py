@@ -119,7 +119,7 @@ async def _added(llama: LlamaCppChatModel) -> float:
     _, text = await llama._plan_prompt(prompt)
     engine: Any = llama._server
     begun = time.process_time()
-    async for piece in engine.completion({"prompt": text, "n_predict": TOKENS, "temperature": 0, "id_slot": 0}):
+    async for piece in engine.stream_completion({"prompt": text, "n_predict": TOKENS, "temperature": 0, "id_slot": 0}):
         tokens = piece.tokens_predicted
     return (ours - (time.process_time() - begun) / tokens) * 1e6
 
