@@ -22,86 +22,89 @@ PersonalDataKind = Literal["email", "phone", "card", "iban", "national_id", "ip"
 
 class InputSettings(Struct, frozen=True, kw_only=True):
     deny: tuple[str, ...] = ()
-    """Words and phrases that a message must not have: whole words, in any case and width."""
+    """Words and phrases that a message must not contain. They match whole words, in any case and character width."""
     deny_topics: tuple[str, ...] = ()
     """Names of topics that a message must not be about."""
     allow: tuple[str, ...] = ()
-    """If there are any, a message must have one of these words or be about one of the allowed topics."""
+    """If set, a message must contain one of these words or be about one of `allow_topics`."""
     allow_topics: tuple[str, ...] = ()
-    """Names of topics that a message may be about; others it may not, then."""
+    """Names of topics. If set, a message about anything else is refused, unless it contains a word of `allow`."""
     patterns: tuple[str, ...] = ()
-    """Regular expressions that must not be found. They are matched in linear time, so without look-around
-    and back references."""
+    """Regular expressions that must not match a message. They run in linear time, so look-around and back
+    references are not available."""
     max_chars: Number = 0
-    """Characters of one message; 0 is no limit."""
+    """The most characters of one message. 0 means no limit."""
     max_tokens: Number = 0
-    """Tokens of one message, as the assistant's model counts where it can, else estimated; 0 is no limit."""
+    """The most tokens of one message, counted by the assistant's model if it can, else estimated. 0 means no limit."""
     refuse: tuple[PersonalDataKind, ...] = ()
-    """Personal data for which a message is refused."""
+    """Kinds of personal data. A message that contains one is refused."""
     redact: tuple[PersonalDataKind, ...] = ()
-    """Personal data that is replaced by its kind, such as [email], before a model or agent sees it."""
+    """Kinds of personal data that are replaced by their kind, such as [email], before a model or agent sees the
+    message."""
 
 
 class OutputSettings(Struct, frozen=True, kw_only=True):
     deny: tuple[str, ...] = ()
-    """Words and phrases at which an answer ends."""
+    """Words and phrases. An answer stops when one appears."""
     deny_topics: tuple[str, ...] = ()
-    """Names of topics at whose words an answer ends."""
+    """Names of topics. An answer stops when a word of one appears."""
     patterns: tuple[str, ...] = ()
-    """Regular expressions at which an answer ends."""
+    """Regular expressions. An answer stops when one matches."""
     window: Window = 200
-    """Characters held back where there are `patterns`. What they find may be no longer than this."""
+    """Characters of an answer that the server holds back if `patterns` is set. A match may be no longer than this."""
     max_chars: Number = 0
-    """Characters of one text; 0 is no limit."""
+    """The most characters of one text. 0 means no limit."""
     refuse: tuple[PersonalDataKind, ...] = ()
-    """Personal data at which an answer ends."""
+    """Kinds of personal data. An answer stops when one appears."""
     redact: tuple[PersonalDataKind, ...] = ()
-    """Personal data that is replaced by its kind in an answer, as it streams."""
+    """Kinds of personal data that are replaced by their kind while the answer streams."""
     replacement: str = ""
-    """Said in place of the rest of an answer, which then ends as any other. Without it, the answer fails."""
+    """The text sent in place of the rest of a stopped answer, which then ends normally. Without it, the run fails."""
     schema: dict[str, Any] = {}
-    """A JSON Schema for answers of which the client itself asks no form."""
+    """A JSON Schema that answers must match, unless the client asks for a format itself."""
 
 
 class ValidatorSettings(Struct, frozen=True, kw_only=True):
     target: str = ""
-    """`module:attribute` of a function `(text, direction, turn)` that gives None, Refuse or Replace."""
+    """`module:attribute` of a function `(text, direction, turn)` that returns None, Refuse or Replace."""
     url: str = ""
-    """A service that is asked instead, by the contract of CopilotKit's cloud; its whole address, such as
-    `https://host/guardrails/validate`."""
+    """The full URL of a service to ask instead, such as `https://host/guardrails/validate`. It follows the contract
+    of CopilotKit's cloud."""
     key: Secret | None = None
-    """Sent to the service as X-CopilotCloud-Public-API-Key: `env:NAME` or `file:PATH`."""
+    """The service's key, sent as X-CopilotCloud-Public-API-Key. Write it as `env:NAME` or `file:PATH`."""
     direction: Literal["input", "output", "both"] = "input"
-    """What it reads. An answer is held back whole until it was read."""
+    """Which texts the validator reads. With `output` or `both` the server holds back the whole answer until it is
+    checked."""
     timeout: Seconds = 5
-    """Seconds for one question to it."""
+    """Seconds for one check."""
     on_failure: Literal["refuse", "allow"] = "refuse"
     """What happens to a text that could not be checked."""
 
 
 class GuardSettings(Struct, frozen=True, kw_only=True):
     input: InputSettings = InputSettings()
-    """Rules for what is asked."""
+    """Rules for messages of users."""
     output: OutputSettings = OutputSettings()
-    """Rules for what is answered."""
+    """Rules for answers."""
     topics: dict[str, tuple[str, ...]] = {}
-    """Topic → words and phrases that belong to it."""
+    """Words and phrases by topic."""
     judge: str = ""
-    """A name of [models]: it says of each message whether it is about a topic. Without one, words decide."""
+    """The name of a [models] table. That model decides whether a message is about a topic. Without it, the words of
+    the topic decide."""
     judge_timeout: Seconds = 15
-    """Seconds for the judge."""
+    """Seconds for one answer of the judge."""
     judge_failure: Literal["refuse", "allow"] = "refuse"
-    """What happens to a message that the judge could not be asked about."""
+    """What happens to a message if the judge does not answer."""
     refusal: str = ""
-    """Said to whoever is refused. Without it, a sentence tells which kind of rule it was."""
+    """The text that a refused user gets. Without it, a sentence names the kind of rule."""
     redact_results: tuple[PersonalDataKind, ...] = ()
-    """Personal data that is replaced in results of tools, for the model and for the client."""
+    """Kinds of personal data that are replaced in results of tools, for the model and for the client."""
     mark_untrusted: bool = False
-    """Whether a model is shown results from outside in a fence, with a word on what that means."""
+    """Whether results from outside are marked as such in the prompt, with a sentence that explains the marks."""
     confirm_after_untrusted: Literal["off", "dangerous", "writes", "all"] = "off"
-    """Which calls a person must agree to once something from outside stands in the conversation."""
+    """Which calls need the user's approval after a result from outside has entered the conversation."""
     validators: dict[str, ValidatorSettings] = {}
-    """Functions and services that are asked too."""
+    """Functions and services that also check texts, by name."""
 
 
 GuardProblem = tuple[tuple[str, ...], str]

@@ -16,21 +16,22 @@ Count = Annotated[int, Meta(ge=1)]
 class GraphQLLimits(Struct, frozen=True, kw_only=True):
     # The clients' longest document has 3,507 characters, 272 tokens, 11 levels and 9 fields in one selection.
     max_characters: Count = 20_000
-    """Characters of a document."""
+    """The most characters that a GraphQL document may have."""
     max_tokens: Count = 1000
-    """Words and signs of a document."""
+    """The most lexical tokens (names, values and punctuation) that a document may have."""
     max_depth: Count = 20
-    """Levels, with fragments followed."""
+    """The most levels that selections may be nested, with fragments expanded."""
     max_selections: Count = 64
-    """Fields in one place."""
+    """The most fields that one selection set may have."""
     max_aliases: Count = 16
-    """Fields under another name."""
+    """The most aliased fields that a document may have."""
     max_directives: Count = 64
-    """Directives, such as @stream."""
+    """The most directives, such as @stream, that a document may have."""
     max_definitions: Count = 16
-    """Operations and fragments."""
+    """The most operations and fragments that a document may define."""
     max_answer_mb: Count = 16
-    """Of an answer to a document that no known client sends: it is held until it is over."""
+    """The largest response, in MB, to a document that no known client sends. The server buffers such a response
+    until it is complete."""
 
 
 DEFAULT_FORWARD_HEADERS = ("authorization", "x-*")
@@ -43,77 +44,78 @@ Address = Annotated[str, Meta(pattern=r"^[0-9a-fA-F:.]+(/[0-9]{1,3})?$")]
 
 class ServerSettings(Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
-    """The address to listen on. Beyond loopback, [auth] is required."""
+    """The address to listen on. Any address except loopback requires [auth]."""
     port: Port = 7777
-    """The port; 0 takes a free one."""
+    """The TCP port to listen on. 0 takes a free port."""
     public_url: str = ""
-    """What clients call this server, behind a proxy: its host is then served too."""
+    """The URL that clients use for this server, for example behind a proxy. Requests for its host name are accepted
+    too."""
     cors: tuple[str, ...] = ()
-    """Origins that may call besides our own."""
+    """Origins whose pages may call this server, besides the server's own origin."""
     hosts: tuple[str, ...] = ()
-    """Host names that may be asked for besides loopback's, `host` and `public_url`'s."""
+    """Host names that requests may use, besides those of loopback, `host` and `public_url`."""
     trusted_proxies: tuple[Address, ...] = ()
-    """Addresses or networks of proxies whose X-Forwarded-For, -Proto and -Host are believed."""
+    """Addresses or networks of proxies. X-Forwarded-For, -Proto and -Host count only from these."""
     max_body_mb: Annotated[float, Meta(gt=0)] = 10
-    """A larger request body is refused with 413."""
+    """The largest request body, in MB. The server refuses a larger one with status 413."""
     max_header_kb: Annotated[int, Meta(ge=1, le=1024)] = 64
-    """A larger request head is refused with 431."""
+    """The largest request head, in KB. The server refuses a larger one with status 431."""
     header_timeout: Seconds = 10
-    """Seconds for a request's head to arrive."""
+    """Seconds that a client has to send the head of a request."""
     body_timeout: Seconds = 30
-    """Seconds for a request's body to arrive."""
+    """Seconds that a client has to send the body of a request."""
     keep_alive: Seconds = 15
-    """Seconds of silence in a stream before a keep-alive is sent."""
+    """Seconds without data on a stream after which the server sends a keep-alive."""
     send_timeout: Seconds = 60
-    """Seconds without progress before a slow reader is dropped."""
+    """Seconds without progress after which the server closes the connection of a slow reader."""
     grace: Annotated[float, Meta(ge=0)] = 30
-    """Seconds that running answers get after SIGTERM."""
+    """Seconds that running answers have to finish after SIGTERM."""
     max_runs: Count = 1000
-    """Answers at the same time; more are told to come back."""
+    """The most runs at the same time, for all clients together. The server refuses more and says when to try again."""
     log: Literal["console", "json"] = "console"
-    """Lines for people, or one JSON object per line; always to stderr."""
+    """The format of the log: `console` writes lines for people, `json` one JSON object per line. Both go to stderr."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    """What is logged at least."""
+    """The lowest level that is logged."""
     access_log: bool = True
-    """One line for each request, at level info."""
+    """Whether the server logs one line for each request, at level info."""
     metrics: Literal["key", "open", "off"] = "key"
-    """Who may read /metrics: whoever has a key, anyone, or nobody."""
+    """Who may read /metrics: `key` anyone with a key, `open` anyone, `off` nobody."""
     introspection: bool = False
-    """Whether CopilotKit's GraphQL shows its schema, and a browser a page to try queries with."""
+    """Whether CopilotKit's GraphQL endpoint answers introspection queries and shows browsers a page to try queries."""
     graphql: GraphQLLimits = GraphQLLimits()
-    """How large a document CopilotKit's GraphQL takes."""
+    """Limits for the GraphQL documents of CopilotKit's clients."""
     forward_headers: tuple[str, ...] = DEFAULT_FORWARD_HEADERS
-    """Headers of a client's that agents and tools may see, `x-*` for all that begin so. Of such a family what
-    proxies and platforms add is left out, and a key of this server always is."""
+    """Request headers that agents and tools may see. `x-*` means all headers with that prefix, except those that
+    proxies and platforms add. A key of this server is never forwarded."""
     mcp_allow: tuple[str, ...] = ()
-    """Addresses of MCP servers that a request may name itself, as CopilotKit's `mcpServers` do."""
+    """URLs of MCP servers that a request may name itself, as CopilotKit's `mcpServers` does. All others are refused."""
     trace_content: bool = False
-    """Whether OpenTelemetry spans hold what was said, beside names and numbers."""
+    """Whether OpenTelemetry spans contain the text of messages, besides names and numbers."""
     environment: Literal["auto", "production", "development"] = "auto"
-    """In production other code's exceptions are logged without their words, and hooks get no stack; `auto` is
-    production where [auth] is set."""
+    """In `production` the log leaves out the messages of exceptions from other code, and hooks get no stack trace.
+    `auto` means production if [auth] is set."""
 
 
 class JwtSettings(Struct, frozen=True, kw_only=True):
     issuer: str
-    """Who must have issued the token (`iss`)."""
+    """The issuer that a token must name (`iss`)."""
     audience: str
-    """Whom the token must be for (`aud`)."""
+    """The audience that a token must name (`aud`)."""
     jwks: str
-    """The URL of the issuer's public keys."""
+    """The URL of the issuer's public keys (JWKS)."""
     owner_claim: str = "sub"
-    """The claim that names the owner."""
+    """The claim whose value is the owner's name."""
 
 
 class AuthSettings(Struct, frozen=True, kw_only=True):
     keys: dict[str, Secret] = {}
-    """Owner's name → key. The file holds a reference, `env:NAME` or `file:PATH`; here it is resolved."""
+    """Keys by owner's name. The value is a reference, `env:NAME` or `file:PATH`, never the key itself."""
     proxy_header: str = ""
     """The header in which a trusted proxy names the user."""
     proxy_addresses: tuple[str, ...] = ()
-    """The proxies whose header is believed."""
+    """Addresses of the proxies whose `proxy_header` the server accepts."""
     jwt: JwtSettings | None = None
-    """Signed tokens of a login server; needs the extra `jwt`."""
+    """Accept signed tokens (JWT) of a login server. Needs the extra `jwt`."""
 
     @property
     def required(self) -> bool:
@@ -125,51 +127,51 @@ class ModelSettings(Struct, frozen=True, kw_only=True):
     References among the options are resolved, and secrets are Secret."""
 
     spec: str
-    """KIND:NAME, such as `openai:gpt-5-mini`; `local`, or a .gguf file."""
+    """Which model this is: KIND:NAME such as `openai:gpt-5-mini`, `local`, or a .gguf file."""
     context: Count | None = None
-    """Tokens that fit the model: older turns are dropped beyond it, and that is said."""
+    """The model's context window, in tokens. Older turns that do not fit are dropped, and the log says so."""
     input_cost: Amount | None = None
-    """What a million input tokens cost, in the unit of spend_per_day."""
+    """The price of a million input tokens, in the unit of spend_per_day."""
     output_cost: Amount | None = None
-    """What a million output tokens cost."""
+    """The price of a million output tokens, in the unit of spend_per_day."""
     fallbacks: tuple[str, ...] = ()
-    """Other models, by name or spec, asked in turn when this one is down before it has said anything."""
+    """Models, by name or spec, that are tried in this order if this one fails before its first token."""
     requests_per_minute: Amount = 0
-    """How often it is asked in a minute, by all together; 0 is no limit."""
+    """The most calls of this model in a minute, for all owners together. 0 means no limit."""
     concurrent: Number = 0
-    """Its answers at the same time, to all together; 0 is no limit."""
+    """The most calls of this model at the same time, for all owners together. 0 means no limit."""
     answer_tokens: Number = 0
-    """Tokens of one answer at most, whatever a client asks for; 0 is no limit."""
+    """The most tokens of one answer, whatever a client asks for. 0 means no limit."""
     options: dict[str, Any] = {}
 
 
 class AssistantSettings(Struct, frozen=True, kw_only=True):
     model: str = ""
-    """A name of [models] or a spec; without one, the default model."""
+    """The model: a name of [models] or a spec. Without it, the default model."""
     models: tuple[str, ...] = ()
-    """Names of [models] or specs that a client may choose among; what it names must then be one of them."""
+    """Names of [models] or specs that a client may choose among. A client that names another model is refused."""
     system: str = ""
-    """The assistant's instructions."""
+    """The assistant's instructions (system prompt)."""
     system_file: str = ""
-    """A file that holds the instructions instead; a change is noticed."""
+    """A file with the instructions, instead of `system`. The server reads the file again when it changes."""
     tools: tuple[str, ...] = ()
-    """`module:attribute` each: a function, a tool, or a list of them."""
+    """Tools as `module:attribute`: each names a function, a tool, or a list of them."""
     title: str = ""
-    """The name that people see."""
+    """The name that front ends show."""
     description: str = ""
-    """What it is for, in a sentence."""
+    """What the assistant is for, in one sentence."""
     image: str = ""
-    """The URL of its picture."""
+    """The URL of the assistant's picture."""
     plugins: tuple[str, ...] | None = None
-    """The plugins that it may use, by id; without the key all, and with [] none."""
+    """Ids of the plugins that the assistant may use. Without the key all, with [] none."""
     agents: tuple[str, ...] = ()
-    """Whom it may hand requests over to, by name: agents, flows as PLUGIN/FLOW, other assistants."""
+    """Names of those that the assistant may hand requests over to: agents, flows as PLUGIN/FLOW, other assistants."""
     mcp: tuple[str, ...] | None = None
-    """The servers of [mcp] that it may use; without the key all, and with [] none."""
+    """Names of the [mcp] servers that the assistant may use. Without the key all, with [] none."""
     guardrails: str = ""
-    """A name of [guardrails]; without one, those of `default` hold."""
+    """The name of a [guardrails] table. Without it, [guardrails.default] applies."""
     rounds: Count = 10
-    """How often the model may be asked within one turn."""
+    """The most calls of the model in one turn."""
     tool_timeout: Seconds = 60
     """Seconds that one tool call may take."""
 
@@ -179,11 +181,11 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     agent itself checks. References among the options are resolved, and secrets are Secret."""
 
     kind: str
-    """How it is spoken to: `langgraph`, `copilotkit`, `agui` or `crewai`."""
+    """The agent's protocol: `langgraph`, `copilotkit`, `agui` or `crewai`."""
     title: str = ""
-    """The name that people see."""
+    """The name that front ends show."""
     description: str = ""
-    """What it is for, in a sentence: people read it, and assistants that may hand over to it."""
+    """What the agent is for, in one sentence. Users see it, and assistants that may hand over to the agent."""
     options: dict[str, Any] = {}
 
 
@@ -191,69 +193,73 @@ class PluginSettings(Struct, frozen=True, kw_only=True):
     """One or more plugins and what they may do. Nothing in a plugin's own folder changes any of it."""
 
     path: str
-    """A plugin's folder, or a folder of plugins. A table for one of them counts before that for all."""
+    """The folder of one plugin, or a folder of plugins. A table for one plugin takes precedence over the table of
+    its parent folder."""
     enabled: bool = True
-    """Whether they are loaded."""
+    """Whether these plugins are loaded."""
     appears: bool = False
-    """Whether each is an assistant of its own too, with its tools alone, and so is each of its flows, as
-    PLUGIN.FLOW: a model or an agent to clients."""
+    """Whether each plugin is listed as an assistant with only its own tools, and each of its flows as PLUGIN.FLOW.
+    Clients see them as models or agents."""
     server: str = ""
-    """Called instead of the servers that the plugin's document names."""
+    """The URL to call instead of the servers that the plugin's API document names."""
     allow: tuple[str, ...] = ()
-    """Hosts and networks that may be called although they are not public, such as `10.1.2.0/24`."""
+    """Hosts and networks that the plugins may call although they are not public, such as `10.1.2.0/24`."""
     confirm: Literal["dangerous", "writes", "all", "never"] = "dangerous"
-    """Which calls a person must agree to first."""
+    """Which calls need the user's approval: `dangerous` those of operations marked so, `writes` also all except
+    GET, HEAD and OPTIONS, `all` or `never`."""
     timeout: Seconds = 30
     """Seconds for one request, or for one call of a Python tool."""
     retries: Number = 2
-    """How often a request that may be repeated is tried again."""
+    """How often a failed request is sent again, if it is safe to repeat."""
     max_mb: Count = 8
-    """Of one answer."""
+    """The largest response, in MB."""
     max_upload_mb: Count = 20
-    """Of one attached file."""
+    """The largest attached file, in MB."""
     auth: dict[str, Secret] = {}
-    """Credential → `env:NAME` or `file:PATH`, in place of what plugin.json has under that name."""
+    """Credentials by name, as `env:NAME` or `file:PATH`. Each replaces the value of that name in plugin.json."""
     user_headers: dict[str, str] = {}
-    """Credential → header of whoever asks, where each user has one. `forward_headers` must let it through."""
+    """Credentials that differ per user: the credential's name and the request header that carries it.
+    `forward_headers` must include that header."""
     memory_mb: Annotated[int, Meta(ge=64)] = 1024
-    """For each process of a Python tool."""
+    """The memory limit of each Python tool process, in MB."""
     environment: dict[str, Secret] = {}
-    """Variables for Python tools, by `env:NAME` or `file:PATH`: they find none of the server's own."""
+    """Environment variables of Python tools, as `env:NAME` or `file:PATH`. The tools see none of the server's
+    variables."""
 
 
 class McpSettings(Struct, frozen=True, kw_only=True):
     """One MCP server whose tools assistants may use: a program that is started here, or an address."""
 
     command: str = ""
-    """The program to run. It finds PATH, HOME and the language in its environment, and `env`."""
+    """The program to start as an MCP server. Its environment has PATH, HOME, the locale and what `env` adds."""
     args: tuple[str, ...] = ()
-    """Its arguments."""
+    """The program's arguments."""
     env: dict[str, Secret] = {}
-    """Variables for it; a secret as `env:NAME` or `file:PATH`."""
+    """Environment variables of the program. Write a secret as `env:NAME` or `file:PATH`."""
     url: str = ""
-    """The address of a server that speaks streamable HTTP, instead of `command`."""
+    """The URL of an MCP server with streamable HTTP, instead of `command`."""
     headers: dict[str, Secret] = {}
-    """Headers for `url`; a secret, such as Authorization, as `env:NAME` or `file:PATH`."""
+    """Request headers for `url`. Write a secret, such as Authorization, as `env:NAME` or `file:PATH`."""
     older: bool = False
-    """Speak the protocol of before 2026-07-28 with it: some servers can ask their user only so."""
+    """Whether to use the MCP protocol from before 2026-07-28. Some servers can ask the user questions only with it."""
     tools: tuple[str, ...] | None = None
-    """Of its tools only these; without the key all."""
+    """Names of the server's tools that assistants may use. Without the key all."""
     confirm: Literal["dangerous", "writes", "all", "never"] = "dangerous"
-    """Which calls a person must agree to first: those that the server calls destructive, those that it does
-    not call read-only, all or none."""
+    """Which calls need the user's approval: `dangerous` those that the server marks destructive, `writes` all that
+    it does not mark read-only, `all` or `never`."""
     timeout: Seconds = 60
     """Seconds for one call."""
     start: Seconds = 30
-    """Seconds to connect."""
+    """Seconds for starting the program or connecting to the URL."""
     refresh: Seconds = 300
-    """Seconds after which its list of tools is fetched again, if it does not tell of changes."""
+    """Seconds after which the list of tools is fetched again, if the server does not announce changes."""
 
 
 class ToolSettings(Struct, frozen=True, kw_only=True):
     shown: Count = 16
-    """How many tools of plugins a model is shown in one turn; it may search for others."""
+    """The most plugin tools that a model sees in one turn. It can search for others with `find_tools`."""
     embeddings: str = ""
-    """A name of [models] with embeddings, by which tools are chosen too."""
+    """The name of a [models] table with embeddings. Tools are then selected by meaning as well as by words."""
 
 
 class DatabaseSettings(Struct, frozen=True, kw_only=True):
@@ -261,21 +267,20 @@ class DatabaseSettings(Struct, frozen=True, kw_only=True):
     more."""
 
     url: Secret
-    """SQLAlchemy's URL, such as `sqlite:///shop.db` or `postgresql://reader@host/shop`. One with a password
-    is better written as `env:NAME` or `file:PATH`."""
+    """SQLAlchemy's URL, such as `sqlite:///shop.db` or `postgresql://reader@host/shop`. Write a URL with a password
+    as `env:NAME` or `file:PATH`."""
     description: str = ""
-    """What is in it, in a sentence: for the model, and to choose among several databases."""
+    """What the database contains, in one sentence. The model reads it, also to choose among several databases."""
     plugins: tuple[str, ...] | None = None
-    """The plugins that may ask it, by id; without the key all."""
+    """Ids of the plugins that may query the database. Without the key all."""
     tables: tuple[str, ...] = ()
-    """The tables and views that may be read, `schema.table` outside the default schema; without the key
-    all."""
+    """Tables and views that queries may read, as `schema.table` outside the default schema. Without the key all."""
     functions: tuple[str, ...] = ()
-    """Functions that queries may call besides those known to be harmless."""
+    """SQL functions that queries may call, besides those on the built-in list of safe functions."""
     max_rows: Count = 1000
-    """Rows of one answer; the rest is left out, and that is said."""
+    """The most rows of one result. Further rows are left out, and the result says so."""
     max_mb: Count = 8
-    """Of one answer."""
+    """The largest result, in MB."""
     timeout: Seconds = 30
     """Seconds for one query."""
 
@@ -284,62 +289,64 @@ class OwnerLimits(Struct, frozen=True, kw_only=True):
     """What is given here counts instead of [limits] for one owner; 0 is no limit."""
 
     requests_per_minute: Amount | None = None
-    """Instead of [limits] requests_per_minute."""
+    """Replaces requests_per_minute of [limits] for this owner. 0 means no limit."""
     concurrent_runs: Number | None = None
-    """Instead of [limits] concurrent_runs."""
+    """Replaces concurrent_runs of [limits] for this owner. 0 means no limit."""
     spend_per_day: Amount | None = None
-    """Instead of [limits] spend_per_day."""
+    """Replaces spend_per_day of [limits] for this owner. 0 means no limit."""
     tokens_per_day: Number | None = None
-    """Instead of [limits] tokens_per_day."""
+    """Replaces tokens_per_day of [limits] for this owner. 0 means no limit."""
 
 
 class LimitSettings(Struct, frozen=True, kw_only=True):
     run_seconds: Seconds = 600
-    """Seconds that one answer may take."""
+    """Seconds that one run may take."""
     requests_per_minute: Amount = 0
-    """Answers that each owner may ask for in a minute; 0 is no limit."""
+    """The most runs that each owner may start in a minute. 0 means no limit."""
     concurrent_runs: Number = 0
-    """Answers at the same time for each owner; 0 is no limit."""
+    """The most runs of each owner at the same time. 0 means no limit."""
     spend_per_day: Amount = 0
-    """Money that each owner may spend in a day, by the models' input_cost and output_cost; 0 is no limit."""
+    """The most that each owner may spend in a day, by input_cost and output_cost of the models. 0 means no limit."""
     tokens_per_day: Number = 0
-    """Tokens, in and out, for each owner in a day; 0 is no limit."""
+    """The most input and output tokens of each owner in a day. 0 means no limit."""
     owners: dict[str, OwnerLimits] = {}
-    """Other limits for one owner: a key's name, or in full such as "jwt:SUBJECT" or "proxy:NAME"."""
+    """Limits for single owners, by a key's name or in full as "jwt:SUBJECT" or "proxy:NAME"."""
 
 
 class HookSettings(Struct, frozen=True, kw_only=True):
     """The operator's own code around each run: `module:attribute` each, plain or async."""
 
     on_before_request: str = ""
-    """May refuse a request, or give it headers and properties. The run waits for it."""
+    """A function, as `module:attribute`, that may refuse a request or add headers and properties to it. The run
+    waits for it."""
     on_after_request: str = ""
-    """Is given what was asked and answered."""
+    """A function, as `module:attribute`, that gets the request and the answer of each run."""
     on_error: str = ""
-    """Is given each run that failed."""
+    """A function, as `module:attribute`, that gets each failed run."""
     timeout: Seconds = 5
-    """Seconds for each call of one."""
+    """Seconds for each call of a hook."""
 
 
 class StoreSettings(Struct, frozen=True, kw_only=True):
     kind: str = "sqlite"
-    """Where threads, open questions and tools' results are kept: `sqlite` in a file, `memory` for as long as
-    the process lives, or the store of a package."""
+    """Where threads, open questions and results of tools are stored: `sqlite` in a file, `memory` until the process
+    ends, or the name of an installed store."""
     path: str = ""
-    """The data folder. Else RIGHTSEAT_DATA, else one for each configuration file among the user's data."""
+    """The data folder. Without it RIGHTSEAT_DATA, else one folder for each configuration file in the user's data
+    folder."""
     keep_days: Amount = 0
-    """Days after which a thread that nobody uses is deleted; 0 is never."""
+    """Days after which an unused thread is deleted. 0 means never."""
     max_threads: Count = 1000
-    """Threads of each owner; beyond it the one used longest ago is deleted."""
+    """The most threads of each owner. Beyond it, the least recently used thread is deleted."""
     max_thread_mb: Count = 16
-    """Of one thread; beyond it its oldest runs are deleted."""
+    """The largest size of one thread, in MB. Beyond it, the thread's oldest runs are deleted."""
     max_mb: Count = 1024
-    """Of all threads; beyond it those used longest ago are deleted."""
+    """The largest size of all threads, in MB. Beyond it, the least recently used threads are deleted."""
     record: Literal["off", "threads", "all"] = "threads"
-    """Which runs are kept that end with their client: none, those whose client may ask for the conversation
-    again (CopilotKit 1.10 and before), or every one, through whatever door."""
+    """Which runs that end with their client's connection are stored: `off` none, `threads` those whose client may
+    ask for the conversation again (CopilotKit 1.10 and before), `all` every run of every door."""
     orphan_seconds: Seconds = 300
-    """Seconds after which a run on a thread that nobody follows is stopped."""
+    """Seconds without a connected client after which a run on a thread is stopped."""
 
 
 class Config(Struct, frozen=True, kw_only=True):

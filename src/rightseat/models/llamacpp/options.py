@@ -37,24 +37,26 @@ class CommonOptions(Struct, frozen=True, kw_only=True):
     """How a model is spoken to, wherever it runs."""
 
     tool_format: str | None = None
-    """How tools are called; not given: found by the chat template."""
+    """The format of tool calls. Without it, the chat template decides."""
     chat_template: str | None = None
-    """A file, `chatml`, or a template's name in the GGUF; not given: the model's own."""
+    """The chat template: a file, `chatml`, or the name of a template in the GGUF file. Without it, the model's own."""
     publish: Literal["typescript", "json"] = "typescript"
-    """How tools are shown to a model whose template knows none."""
+    """How tools are described to a model whose template does not support tools."""
     reasoning: Literal["content", "reasoning"] = "content"
-    """Where the thought before a call goes: into the answer's text, or beside it."""
+    """Where text that the model writes before a tool call goes: `content` is the answer, `reasoning` the reasoning
+    channel."""
     max_tokens: Count = 2048
-    """Tokens of an answer where the caller names no limit."""
+    """The most tokens of an answer if the caller sets no limit."""
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
-    """Where the caller names none; not given: the engine's own, and 0.2 for the embedded model."""
+    """The temperature if the caller sets none. Without it, 0.2 for the embedded model, else the engine's default."""
     choice: Literal["model", "likelihood"] | None = None
-    """Who says which tool is meant, where a template knows none: the model, or how likely each tool makes the
-    question; not given: the latter for the embedded model, which is too small to say it."""
+    """How a tool is chosen if the template does not support tools: `model` asks the model, `likelihood` takes the
+    tool whose description makes the question most likely. Without it, `likelihood` for the embedded model, else
+    `model`."""
     connect_timeout: Seconds = 10
-    """Seconds for a connection."""
+    """Seconds for connecting to the engine."""
     first_token_timeout: Seconds = 600
-    """Seconds for the first token; a long prompt on a small machine takes minutes."""
+    """Seconds until the first token. A long prompt takes minutes on a small machine."""
     idle_timeout: Seconds = 60
     """Seconds between two tokens."""
 
@@ -72,34 +74,35 @@ class CommonOptions(Struct, frozen=True, kw_only=True):
 
 class LocalOptions(CommonOptions, frozen=True, kw_only=True):
     context: Annotated[int, Meta(ge=256)] = 4096
-    """Tokens of each slot, prompt and answer together."""
+    """Tokens of each slot, for prompt and answer together."""
     slots: Annotated[int, Meta(ge=1, le=64)] = 2
-    """Answers at the same time; more wait."""
+    """The most answers at the same time. Further requests wait."""
     threads: Count | None = None
-    """Threads of the engine; not given: one less than there are cores."""
+    """Threads of the engine. Without it, one less than the number of cores."""
     gpu_layers: Annotated[int, Meta(ge=0)] | None = None
-    """Layers on the graphics card; not given: as many as fit, where the engine has one."""
+    """Layers to put on the GPU. Without it, as many as fit, if the engine supports a GPU."""
     llama_server: str | None = None
     """A llama-server program to start instead of the built-in engine."""
     lora: str | None = None
     """A LoRA adapter, as a GGUF file."""
     cache_mib: Annotated[int, Meta(ge=0)] = 512
-    """Memory for prompts that may come again, in MiB."""
+    """Memory for cached prompts, in MiB."""
     prompt_cache: str | None = None
-    """A folder for prompts on file; not given: one in the user's cache folder."""
+    """A folder for prompts cached on disk. Without it, a folder in the user's cache folder."""
     precache: tuple[str, ...] = ()
-    """Text files with long system prompts: read at the first start, from file at all later ones."""
+    """Text files with long system prompts. The model processes each at the first start and loads the saved state at
+    later starts."""
     start_timeout: Seconds = 120
     """Seconds for loading the weights."""
     embedding: str | None = None
-    """A GGUF file for /v1/embeddings, run beside the model from the first text on."""
+    """A GGUF file that serves /v1/embeddings, in a second engine that starts with the first request."""
     pooling: Pooling | None = None
-    """How tokens become one vector; with no `embedding`, the model's own weights are used for it."""
+    """How the vectors of tokens become one. Without `embedding`, the model's own weights serve /v1/embeddings."""
 
 
 class AttachedOptions(CommonOptions, frozen=True, kw_only=True):
     api_key: str | None = None
-    """The server's key, as it got with --api-key."""
+    """The key that the server was started with (--api-key)."""
 
 
 def make_local_model(name: str, options: Mapping[str, Any]) -> LlamaCppModel:

@@ -25,49 +25,53 @@ _PASSED_KEYS = (*_TIMEOUT_KEYS, "api_key", "headers", "developer_role", "strict_
 
 class OpenAIOptions(Struct, frozen=True, kw_only=True):
     base_url: str = OPENAI_URL
-    """The server, up to and with `/v1`; else OPENAI_BASE_URL. A query in it goes along with each request."""
+    """The server's URL, including `/v1`. Without it OPENAI_BASE_URL, else OpenAI. A query string is sent with each
+    request."""
     api_key: str | None = None
-    """Sent as `Authorization: Bearer`. Else OPENAI_API_KEY, but only to OpenAI and OPENAI_BASE_URL."""
+    """The key, sent as `Authorization: Bearer`. Without it OPENAI_API_KEY, which is sent only to OpenAI and
+    OPENAI_BASE_URL."""
     headers: dict[str, str] = {}
-    """Further headers of each request; a value may be a reference."""
+    """Further headers of each request. A value may be a reference."""
     connect_timeout: float = 10
-    """Seconds for a connection."""
+    """Seconds for connecting to the server."""
     first_token_timeout: float = 120
-    """Seconds for the first token."""
+    """Seconds until the first token."""
     idle_timeout: float = 60
     """Seconds between two tokens."""
     api: Literal["chat", "responses"] = "chat"
-    """Which of OpenAI's APIs is spoken: `/chat/completions`, or `/responses`, where reasoning is kept."""
+    """Which API to use: `chat` is `/chat/completions`, `responses` is `/responses`, which keeps reasoning between
+    calls."""
     azure_endpoint: str = ""
-    """Azure's `https://NAME.openai.azure.com` in place of base_url; else AZURE_OPENAI_ENDPOINT. The key, else
-    that of AZURE_OPENAI_API_KEY, is then sent as `api-key`."""
+    """Azure's `https://NAME.openai.azure.com`, instead of base_url. Without it AZURE_OPENAI_ENDPOINT. The key, by
+    default AZURE_OPENAI_API_KEY, is then sent as `api-key`."""
     api_version: str = ""
-    """Azure's: a date such as 2024-10-21, or v1 for the form without dates; else OPENAI_API_VERSION."""
+    """Azure's API version: a date such as 2024-10-21, or v1 for the API without dates. Without it
+    OPENAI_API_VERSION."""
     deployment: str = ""
-    """Azure's name for the model; without one, the model's name."""
+    """The name of the deployment at Azure. Without it, the model's name."""
     token_provider: str = ""
-    """`module:attribute` of a function that gives a token of Microsoft Entra, in place of a key."""
+    """`module:attribute` of a function that returns a Microsoft Entra token, instead of a key."""
     developer_role: bool | None = None
-    """Whether the server knows the role `developer`; not given: api.openai.com does, others do not."""
+    """Whether the server supports the role `developer`. Without it, true for api.openai.com and false for others."""
     strict_tools: bool = False
-    """The server enforces every tool's schema: arguments are passed on as they come."""
+    """Whether the server enforces the schema of every tool. Arguments then stream without waiting for a check."""
     usage: bool = True
-    """The server takes `stream_options`; false for old ones that refuse it."""
+    """Whether the server supports `stream_options`. Set it to false for an old server that refuses them."""
     tries: int = 3
-    """How often a request is sent that fails before its first token."""
+    """How often a request is sent in all if it fails before its first token."""
     tools: bool | Literal["native", "schema", "prompt"] | None = None
-    """How tools are called: by the server (`native`); where it knows none, by its JSON schemas or by asking
-    for it; false is not at all. Not given: as the model's family can."""
+    """How the model calls tools: `native` by the server's API, `schema` by a JSON schema for its output, `prompt`
+    by instructions; false means not at all. Without it, what the model's family supports."""
     parallel: bool | None = None
-    """Whether the model calls several tools in one answer; not given: as its family does."""
+    """Whether the model calls several tools in one answer. Without it, as the model's family does."""
     schema: bool | None = None
-    """Whether the server takes an output schema; if not, the model is told it in words."""
+    """Whether the server supports an output schema. If not, the prompt describes the schema."""
     images: bool | None = None
-    """Whether the model takes images; not given: as its family does."""
+    """Whether the model accepts images. Without it, as the model's family does."""
     reasoning: bool | None = None
-    """Whether the model reasons before it answers; not given: as its family does."""
+    """Whether the model reasons before it answers. Without it, as the model's family does."""
     reasoning_summary: ReasoningSummary | None = None
-    """With `responses`: in how many words the reasoning is told; not given: not at all."""
+    """How detailed the summary of the reasoning is, with `responses`. Without it, there is no summary."""
 
 
 def model(name: str, options: Mapping[str, Any]) -> OpenAIModel:
