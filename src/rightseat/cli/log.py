@@ -48,7 +48,7 @@ def format_without_messages(error: BaseException | None) -> str:
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         frames = traceback.format_list(traceback.extract_tb(error.__traceback__))
-        summary = f"{type(error).__module__}.{type(error).__qualname__} (its words are not logged in production)"
+        summary = f"{type(error).__module__}.{type(error).__qualname__} (message not logged in production)"
         lines = ["Traceback (most recent call last):\n", *frames, summary, *(["\n\n"] if lines else []), *lines]
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return "".join(lines)

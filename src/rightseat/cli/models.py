@@ -10,7 +10,7 @@ from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.weights import EMBEDDED, KNOWN_WEIGHTS, Weights
 from rightseat.types.text import did_you_mean
 
-ORIGIN_LABELS = {"cache": "downloaded", "wheel": "installed", "missing": "not here: rightseat models pull"}
+ORIGIN_LABELS = {"cache": "downloaded", "wheel": "installed", "missing": "not downloaded; run: rightseat models pull"}
 
 
 def print_weights() -> None:

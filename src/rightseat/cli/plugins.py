@@ -27,7 +27,7 @@ def check_plugins(directories: Sequence[Path], *, strict: bool) -> int:
     plugins = read_plugins(directories, strict=strict)
     if not plugins:
         names = ", ".join(map(str, directories))
-        raise ConfigError(f"{names}: no plugin in there. A plugin is a folder with plugin.json or openapi.yaml.")
+        raise ConfigError(f"{names}: no plugin found. A plugin is a folder with plugin.json or openapi.yaml.")
     for plugin in plugins:
         typer.echo(f"{to_one_line(plugin.id)}: {summarize_parts([plugin])}")
         for problem in plugin.problems:
@@ -40,7 +40,7 @@ def check_plugins(directories: Sequence[Path], *, strict: bool) -> int:
 def require_directories(directories: Sequence[Path]) -> None:
     for directory in directories:
         if not directory.is_dir():
-            raise ConfigError(f"{directory}: there is no such folder.")
+            raise ConfigError(f"{directory}: this folder does not exist. Check the path.")
 
 
 def describe_auth(auth: PluginAuth) -> str:
@@ -63,14 +63,9 @@ def print_problem(plugin: Plugin, problem: Problem) -> None:
 
 def summarize_problems(counts: Counter[Gravity]) -> str:
     if not counts:
-        return "all is well."
-    words = {"error": "error", "warning": "warning", "style": "matter of style"}
-    plurals = {"style": "matters of style"}
-    parts = [
-        f"{counts[kind]} {words[kind] if counts[kind] == 1 else plurals.get(kind, words[kind] + 's')}"
-        for kind in COLOURS
-        if counts[kind]
-    ]
+        return "no problems."
+    words = {"error": "error", "warning": "warning", "style": "style problem"}
+    parts = [pluralize(counts[kind], words[kind]) for kind in COLOURS if counts[kind]]
     return ", ".join(parts) + "."
 
 
@@ -107,12 +102,14 @@ def list_plugins(directories: Sequence[Path], path: Path | None) -> None:
         if bad:
             typer.echo(f"    {pluralize(bad, 'error')}: rightseat plugins check {to_one_line(str(plugin.folder))}")
     if not plugins:
-        typer.echo("No plugins. Name a folder by --plugins DIR or [[plugins]], or: rightseat plugins new NAME")
+        typer.echo(
+            "No plugins. Name a folder with --plugins DIR or in [[plugins]], or create one: rightseat plugins new NAME"
+        )
 
 
 def create_plugin(name: str, where: Path) -> None:
     folder = skeleton.write_skeleton(name, where)
-    typer.echo(f"{folder} is there. Change its files, then:")
+    typer.echo(f"Created {folder}. Edit its files, then run:")
     typer.echo(f"    rightseat plugins check --strict {folder}")
     typer.echo(f"    rightseat serve --plugins {folder}")
 

@@ -38,14 +38,14 @@ def list_startup_rows(
     startup_rows = [("model", EMBEDDED_LABEL if spec == "local" else spec), ("", choice.why)]
     # Clients use the public URL; health checks run on this machine.
     public = config.server.public_url.rstrip("/") or base
-    startup_rows.append(("page", f"{public}/   open it in a browser: examples to try, and all that is set up here"))
+    startup_rows.append(("page", f"{public}/   open it in a browser: examples to try, and the whole set-up"))
     for door in doors:
         post_path = next((route.path for route in door.routes if route.method == "POST"), "/")
         startup_rows += [(door.name, public + post_path), ("", door.hint(public))]
     if plugins is not None:
         startup_rows += _plugin_rows(plugins)
     startup_rows.append(("health", f"{base}/health   {base}/ready"))
-    where = str(config.path.resolve()) if config.path else "no file: ./rightseat.toml is read if it exists"
+    where = str(config.path.resolve()) if config.path else "none; create ./rightseat.toml to change settings"
     startup_rows += [("config", where), ("data", describe_store_location(config)), ("keys", _describe_auth(config))]
     return startup_rows
 
@@ -61,7 +61,7 @@ def _plugin_rows(shelf: PluginCatalog) -> list[Row]:
 def _describe_auth(config: Config) -> str:
     auth = config.auth
     if not auth.required:
-        return "none needed: only this machine can connect"
+        return "not required: only this machine can connect"
     kinds = [f"{len(auth.keys)} in [auth.keys]"] if auth.keys else []
     kinds += [f"JWT of {auth.jwt.issuer}"] if auth.jwt else []
     kinds += [f"{auth.proxy_header} from a trusted proxy"] if auth.proxy_header else []

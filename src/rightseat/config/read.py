@@ -336,7 +336,7 @@ def _plugin_settings(folder: Path) -> PluginSettings:
     # Relative to the working folder, unlike paths of the file.
     path = folder.expanduser().absolute()
     if not path.is_dir():
-        raise ConfigError(f"--plugins {folder}: there is no such folder.")
+        raise ConfigError(f"--plugins {folder}: this folder does not exist. Check the path.")
     return PluginSettings(path=str(path))
 
 

@@ -17,22 +17,22 @@ from rightseat.http.security import is_loopback
 
 
 def check_health(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
-    return None if read_field(body, "status") == "ok" else f"HTTP {status}, and not what rightseat says"
+    return None if read_field(body, "status") == "ok" else f"HTTP {status}, not a health reply of rightseat"
 
 
 def check_ready(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
     if status == 200 and read_field(body, "ready") is True:
         return None
-    return f"HTTP {status}: it takes no work now; it may be stopping"
+    return f"HTTP {status}: the server accepts no requests now; it may be shutting down"
 
 
 def check_metrics(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
     plain = headers.get("content-type", "").startswith(("text/plain", "application/openmetrics-text"))
-    return None if status == 200 and plain else f"HTTP {status}, and no Prometheus text"
+    return None if status == 200 and plain else f"HTTP {status}, not Prometheus text"
 
 
 def check_openapi(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
-    return None if status == 200 and read_field(body, "openapi") else f"HTTP {status}, and no OpenAPI document"
+    return None if status == 200 and read_field(body, "openapi") else f"HTTP {status}, not an OpenAPI document"
 
 
 SERVER_PROBES = (
@@ -80,7 +80,7 @@ MIN_STREAM_SECONDS = 0.3
 
 # Minimum share of the total time between first and last byte; below it the stream was buffered.
 MIN_SPREAD = 0.02
-LOG_FIX = "see the server's log; rightseat doctor without a server checks the model"
+LOG_FIX = "see the server's log; stop the server and run rightseat doctor to check the model alone"
 
 
 async def run_probes(client: ProbeClient, door: str, door_probes: Sequence[Probe]) -> AsyncIterator[CheckResult]:
@@ -98,7 +98,7 @@ async def run_probes(client: ProbeClient, door: str, door_probes: Sequence[Probe
 
 def judge_reply(what: str, probe: Probe, reply: ProbeReply, *, has_key: bool) -> CheckResult:
     if probe.optional and reply.status == 404:
-        return skipped(what, f"{probe.path} is not there")
+        return skipped(what, f"the server has no {probe.path}")
     if reply.status == 401 and not has_key:
         return skipped(what, "needs a key", "give one: --key env:NAME")
     if reply.status == 401:
@@ -114,11 +114,11 @@ def is_event_stream(reply: ProbeReply) -> bool:
 
 def check_streaming(what: str, reply: ProbeReply) -> CheckResult:
     """Check that the reply streamed: the first byte must arrive well before the last."""
-    what = f"{what}, flows"
+    what = f"{what}, unbuffered"
     gap = reply.last_byte_seconds - reply.first_byte_seconds
     times = f"first byte after {reply.first_byte_seconds:.2f} s, last after {reply.last_byte_seconds:.2f} s"
     if reply.last_byte_seconds < MIN_STREAM_SECONDS:
-        return skipped(what, f"{times}: too quick to tell")
+        return skipped(what, f"{times}: too fast to measure")
     if gap < MIN_SPREAD * reply.last_byte_seconds:
         fix = "switch buffering off in the proxy (nginx: proxy_buffering off) or at the model's server"
         return broken(what, f"{times}: the whole answer came at once", fix)
@@ -148,11 +148,15 @@ async def judge_keyless_reply(door: Door, reply: ProbeReply, required: bool | No
     if reply.status != 401:
         if required:
             fix = "restart the server, so that it reads [auth]"
-            return broken(what, f"HTTP {reply.status} without a key, though [auth] asks for one", fix)
-        return good(what, "none needed")
+            return broken(what, f"HTTP {reply.status} without a key, although [auth] requires one", fix)
+        return good(what, "not required")
     if extract_shape(decode_json(reply.body)) != extract_shape(await render_unauthorized(door)):
-        return broken(what, "401 without a key, but not in this door's shape", "ask whatever proxy answered")
-    return good(what, "401 without a key, in this door's shape")
+        return broken(
+            what,
+            "401 without a key, but not in this door's format",
+            "check the proxy that answered instead of rightseat",
+        )
+    return good(what, "401 without a key, in this door's format")
 
 
 async def render_unauthorized(door: Door) -> Any:
@@ -221,7 +225,7 @@ def find_preflight_problem(reply: ProbeReply, origin: str) -> str | None:
 def find_read_problem(reply: ProbeReply, origin: str) -> str | None:
     if reply.headers.get("access-control-allow-origin") == origin:
         return None
-    return "the answer itself does not name the origin, so that the page may not read it"
+    return "the response does not name the origin, so the browser hides it from the page"
 
 
 def split_header(reply: ProbeReply, name: str) -> list[str]:
@@ -235,7 +239,7 @@ def check_private_network(what: str, reply: ProbeReply) -> CheckResult:
 
 
 async def check_foreign_origin(client: ProbeClient, path: str) -> CheckResult:
-    what = "page of a stranger"
+    what = "page of an unknown origin"
     try:
         preflight_reply = await send_preflight(client, path, FOREIGN_ORIGIN)
         get_reply = await client.send("GET", "/health", headers={"Origin": FOREIGN_ORIGIN}, anonymous=True)
@@ -243,6 +247,6 @@ async def check_foreign_origin(client: ProbeClient, path: str) -> CheckResult:
         return broken(what, str(error), PROXY_FIX)
     for reply in (preflight_reply, get_reply):
         if "access-control-allow-origin" in reply.headers or reply.status < 400:
-            fix = "let no proxy answer OPTIONS or add access-control headers by itself"
+            fix = "configure the proxy not to answer OPTIONS and not to add access-control headers"
             return broken(what, "any page on the web may call this server", fix)
     return good(what, "is refused")

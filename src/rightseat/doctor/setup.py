@@ -123,10 +123,10 @@ def check_config(path: Path | None) -> tuple[Config | None, list[CheckResult]]:
         where = path or "rightseat.toml"
         fix = f"change {where}; every key is in docs/reference/config.md"
         return None, [broken("config", problem, fix) for problem in error.message.split("\n")]
-    location = str(config.path) if config.path else "no file: ./rightseat.toml is read if it exists"
+    location = str(config.path) if config.path else "none; create ./rightseat.toml to change settings"
     lines = [good("config", location)]
     if count := len(config.auth.keys) + sum(count_secrets(model.options) for model in config.models.values()):
-        lines.append(good("secrets", f"all {count} are there"))
+        lines.append(good("secrets", f"all {count} are set"))
     return config, lines
 
 
@@ -184,12 +184,12 @@ def check_runtime(config: Config) -> tuple[Runtime | None, CheckResult]:
     try:
         built = build_runtime(config)
     except ConfigError as error:
-        return None, broken("assistants", error.message, "change what the message names")
+        return None, broken("assistants", error.message, "change the setting that the message names")
     return built, good("assistants", ", ".join(built.responders))
 
 
-OTHER_FOLDER_FIX = "name another folder in [store] path or RIGHTSEAT_DATA, or make room there"
-MOVE_FILE_FIX = "move the file away: a new one is made; or put back the copy beside it that ends with .bak"
+OTHER_FOLDER_FIX = "name another folder in [store] path or RIGHTSEAT_DATA, or free disk space"
+MOVE_FILE_FIX = "move the file away, and the server creates a new one; or restore the .bak copy beside it"
 
 
 def check_store(config: Config) -> CheckResult:
@@ -197,18 +197,22 @@ def check_store(config: Config) -> CheckResult:
         return good("store", describe_store_location(config))
     folder = data_folder(config)
     if problem := find_write_problem(folder):
-        return broken("store", f"{folder} cannot be written: {problem}", OTHER_FOLDER_FIX)
+        return broken("store", f"cannot write to {folder}: {problem}", OTHER_FOLDER_FIX)
     file = folder / DATABASE_FILE
     if not file.is_file():
-        return good("store", f"{folder}: nothing is kept there yet")
+        return good("store", f"{folder}: nothing stored yet")
     try:
         version, threads = read_version_and_count(file)
     except sqlite3.Error as error:
-        return broken("store", f"{file} cannot be read: {error}", MOVE_FILE_FIX)
+        return broken("store", f"cannot read {file}: {error}", MOVE_FILE_FIX)
     if version > len(MIGRATIONS):
-        newer = f"{file} was written by a newer rightseat: version {version}, this one knows {len(MIGRATIONS)}"
-        return broken("store", newer, "use that one, or name another folder in [store] path")
-    older = f" (serve brings it to {len(MIGRATIONS)}, and copies it before)" if version < len(MIGRATIONS) else ""
+        newer = f"{file} was written by a newer rightseat: version {version}, supported here: {len(MIGRATIONS)}"
+        return broken("store", newer, "install the newer rightseat, or name another folder in [store] path")
+    older = (
+        f" (`rightseat serve` upgrades it to {len(MIGRATIONS)} and makes a copy first)"
+        if version < len(MIGRATIONS)
+        else ""
+    )
     size = sum(one.stat().st_size for one in folder.glob(f"{DATABASE_FILE}*")) / 1e6
     return good("store", f"{folder}: {threads} threads, {size:.1f} MB, version {version}{older}")
 
@@ -254,9 +258,9 @@ def check_embedded_weights(config: Config) -> CheckResult:
     if located.path is not None:
         return good(what, f"{size} at {located.path}")
     if choice.is_requested(config):
-        return broken(what, f"not here yet ({size})", PULL_COMMAND)
-    then = "serve fetches them" if choice.is_needed(config) else "not needed here"
-    return skipped(what, f"not here yet ({size}): {then}", PULL_COMMAND)
+        return broken(what, f"not downloaded ({size})", PULL_COMMAND)
+    then = "`rightseat serve` downloads them" if choice.is_needed(config) else "not needed here"
+    return skipped(what, f"not downloaded ({size}): {then}", PULL_COMMAND)
 
 
 def without_local_model(config: Config) -> Config:
@@ -279,7 +283,7 @@ def check_model_files(models: Mapping[str, Model]) -> Iterator[CheckResult]:
         except ConfigError as error:
             yield broken(what, error.message, "give the path of a whole GGUF file")
             continue
-        context = f"{header.context_length} tokens" if header.context_length else "its context is not told"
+        context = f"{header.context_length} tokens" if header.context_length else "context unknown"
         template = "with a chat template" if header.template else "no chat template: ChatML is used"
         yield good(what, f"{header.architecture}, {context}, {template}")
 

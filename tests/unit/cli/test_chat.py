@@ -154,7 +154,7 @@ def test_ctrl_c_stops_the_answer_but_not_the_conversation() -> None:
         talk.run_loop()
     assert closed == [True]
     assert out.getvalue() == "begun\nagain\n"
-    assert aside.getvalue() == "Stopped.\nCtrl-D leaves.\n"
+    assert aside.getvalue() == "Stopped.\nCtrl-D ends the chat.\n"
 
 
 def test_a_failure_is_said_and_is_not_an_answer(capsys: pytest.CaptureFixture[str]) -> None:

@@ -152,7 +152,7 @@ def test_a_taken_port() -> None:
 async def test_another_program_at_our_port(folder: Path) -> None:
     async with upstream(http(200)) as number:
         [line] = broken(await lines(folder, f"[server]\nport = {number}\n"))
-    assert (line.what, "is no rightseat" in line.why) == ("server", True)
+    assert (line.what, "not by rightseat" in line.why) == ("server", True)
 
 
 async def test_a_url_where_nothing_runs_is_broken(folder: Path) -> None:

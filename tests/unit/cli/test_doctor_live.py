@@ -76,7 +76,7 @@ async def test_every_door_of_a_good_server_is_called(tmp_path: Path) -> None:
         assert door.probes, f"{door.name} brings no probe"
         assert {f"{door.name}: {probe.name}" for probe in door.probes} <= good
     assert {"operators: health", "operators: ready", "request id", "keep-alive"} <= good
-    assert {"page at localhost:3000", "page of a stranger"} <= good
+    assert {"page at localhost:3000", "page of an unknown origin"} <= good
 
 
 @pytest.mark.demand("doctor.finds_stands_between_proxy")
@@ -222,7 +222,7 @@ BREAKS: list[tuple[Callable[[], Change], set[str]]] = [
     (without(b"access-control-allow-headers"), {PAGE}),
     (without(b"access-control-allow-methods"), {PAGE}),
     (without(b"access-control-allow-private-network"), {PAGE}),
-    (open_to_all, {PAGE, "page of a stranger"}),
+    (open_to_all, {PAGE, "page of an unknown origin"}),
     (html_refusals, {f"{door}: keys" for door in ("openai", "agui", "openbb", "copilotkit", "mcp")}),
 ]
 

@@ -36,7 +36,7 @@ async def test_missing_weights_are_not_broken_while_nobody_names_them(folder: Pa
     found = await lines()
     line = found[f"weights {weights.EMBEDDED.name}"]
     assert (line.state, line.fix) == ("skipped", "rightseat models pull")
-    assert "serve fetches them" in line.why
+    assert "downloads them" in line.why
     assert found["model scripted:demo"].state == "skipped"
     assert found["assistants"].state == "good"
 

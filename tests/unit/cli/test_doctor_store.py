@@ -41,7 +41,7 @@ async def test_what_is_kept_is_told_also_while_a_server_uses_it(tmp_path: Path) 
 
 def test_a_folder_that_is_not_there_yet_is_not_made(tmp_path: Path) -> None:
     line = looked(tmp_path / "a" / "b")
-    assert (line.state, "nothing is kept there yet" in line.why) == ("good", True)
+    assert (line.state, "nothing stored yet" in line.why) == ("good", True)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -53,7 +53,7 @@ def test_memory_says_that_it_forgets() -> None:
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     line = looked(tmp_path / "file" / "data")
-    assert (line.state, "cannot be written" in line.why) == ("broken", True)
+    assert (line.state, "cannot write" in line.why) == ("broken", True)
     assert "[store] path" in line.fix
 
 
@@ -63,7 +63,7 @@ async def test_a_file_that_is_none_of_ours(tmp_path: Path, content: bytes) -> No
     (tmp_path / "rightseat.db").write_bytes(content * 100)
     line = looked(tmp_path)
     assert line.state == ("broken" if content else "good")
-    assert ("cannot be read" in line.why) is bool(content)
+    assert ("cannot read" in line.why) is bool(content)
 
 
 @pytest.mark.demand("doctor.line_store_how_large")

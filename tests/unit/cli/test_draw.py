@@ -40,7 +40,7 @@ def test_mermaid_is_printed(tmp_path: Path) -> None:
 def test_a_file_is_written(tmp_path: Path) -> None:
     out = tmp_path / "made.svg"
     said = run("hosts/tell", "--plugins", plugins(tmp_path), "--out", out)
-    assert said.output == f"{out} is there.\n"
+    assert said.output == f"Wrote {out}.\n"
     ET.fromstring(out.read_text("utf-8"))
 
 

@@ -60,7 +60,7 @@ def pulls(monkeypatch: pytest.MonkeyPatch, cache: Path, error: str = "") -> list
 def test_list_says_what_is_here(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
     models.print_weights()
     first = capsys.readouterr().out
-    assert first.startswith("– smollm2-135m-instruct  98 MB  not here: rightseat models pull\n")
+    assert first.startswith("– smollm2-135m-instruct  98 MB  not downloaded; run: rightseat models pull\n")
     place = put(cache)
     models.print_weights()
     assert f"✓ smollm2-135m-instruct  98 MB  downloaded\n    {place}\n" in capsys.readouterr().out

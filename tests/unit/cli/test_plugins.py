@@ -27,7 +27,7 @@ def test_a_good_plugin_passes(tmp_path: Path) -> None:
     assert said.exit_code == 0
     assert said.output == (
         "hosts: 1 operation, 0 Python tools, 0 flows\n\n"
-        "1 plugin with 1 operation, 0 Python tools, 0 flows: all is well.\n"
+        "1 plugin with 1 operation, 0 Python tools, 0 flows: no problems.\n"
     )
 
 
@@ -137,7 +137,7 @@ def test_list_says_what_of_this_machine_is_sent(tmp_path: Path) -> None:
 def test_list_of_no_folder(tmp_path: Path) -> None:
     said = run("list", "--plugins", tmp_path / "none")
     assert said.exit_code == 1
-    assert "there is no such folder" in str(said.exception)
+    assert "this folder does not exist" in str(said.exception)
 
 
 @pytest.mark.demand("plugins.rightseat_plugins_list_plugins")
@@ -159,7 +159,7 @@ def test_a_new_plugin_passes_the_strict_check(tmp_path: Path) -> None:
     made = tmp_path / "my-hosts"
     assert str(made) in said.output
     checked = run("check", "--strict", made)
-    assert (checked.exit_code, "all is well" in checked.output) == (0, True), checked.output
+    assert (checked.exit_code, "no problems" in checked.output) == (0, True), checked.output
     found = read_plugin(made, strict=True)
     assert (found.id, found.alias, found.name, found.question != "") == ("my-hosts", "", "My hosts", True)
     assert [one.id for one in found.operations] == ["GET /hosts", "POST /hosts/{id}/tickets"]

@@ -82,7 +82,7 @@ def test_a_typo_is_answered_with_the_nearest(tmp_path: Path, args: list[str], ne
         (["serve", "--host", "no.such.host.invalid"], {}, "no.such.host.invalid"),
         (["serve"], {"RIGHTSEAT_PORT": "x"}, "RIGHTSEAT_PORT"),
         (["serve", "--model", "openai:x"], {}, "OPENAI_API_KEY"),
-        (["chat", "--assistant", "x", "hi"], {"RIGHTSEAT_MODEL": "scripted:demo"}, "Those that exist: default,"),
+        (["chat", "--assistant", "x", "hi"], {"RIGHTSEAT_MODEL": "scripted:demo"}, "Use one of: default,"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_block(tmp_path: Path, args: list[str], env: dict[str, str], said: str) -> None:

@@ -147,7 +147,7 @@ def test_what_is_wrong_is_said_with_its_line(make: Make, text: str, said: str) -
 
 
 def test_a_folder_of_the_command_line_must_be_there(make: Make) -> None:
-    with pytest.raises(ConfigError, match="--plugins nowhere: there is no such folder"):
+    with pytest.raises(ConfigError, match="--plugins nowhere: this folder does not exist"):
         make("", "nowhere")
 
 
