@@ -11,7 +11,7 @@ from rightseat.plugins.openapi.lint import load_field_tables
 WORDS = {
     "en": {
         "title": "Every field of a plugin",
-        "intro": "What they are for: [plugins.md](../plugins.md). Most of them may be left out.",
+        "intro": "[plugins.md](../plugins.md) explains how to write a plugin. Most of these fields are optional.",
         "head": "| field | meaning |",
         "plugin.json": "plugin.json",
         "auth": "plugin.json: auth",

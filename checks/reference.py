@@ -114,7 +114,7 @@ def keys(kind: type[Struct], home: ModuleType) -> Iterator[str]:
 
 
 def config_page() -> str:
-    parts = [f"{NOTE}\n# Every key of rightseat.toml\n\nWhat they are for: [config.md](../config.md).\n"]
+    parts = [f"{NOTE}\n# Every key of rightseat.toml\n\n[config.md](../config.md) explains what the tables are for.\n"]
     for title, kind, home in tables():
         rows = "\n".join(keys(kind, home))
         parts.append(f"## `{title}`\n\n| key | type | default | meaning |\n|---|---|---|---|\n{rows}\n")

@@ -85,7 +85,7 @@ async def test_a_stream_that_flows_is_told_from_one_too_quick(tmp_path: Path) ->
     for pace, telling, state in ((0, STUCK, "skipped"), (PACE, running_server.MIN_STREAM_SECONDS, "good")):
         async with house(build_runtime(quick(pace, tmp_path), env={})) as home:
             lines = await examined(home.url, telling=telling)
-        assert [line.state for line in lines if line.what.endswith(", flows")] == [state] * 4
+        assert [line.state for line in lines if line.what.endswith(", unbuffered")] == [state] * 4
 
 
 @pytest.mark.demand("doctor.checks_keys_cors_private")
@@ -242,7 +242,7 @@ async def test_a_proxy_that_collects_a_stream_is_found(tmp_path: Path) -> None:
     async with behind(changing(held_back), tmp_path, pace=PACE) as url:
         lines = await examined(url, "alices-own-key", telling=running_server.MIN_STREAM_SECONDS)
     streams = ["openai: chat, streamed", "agui: run", "openbb: query of 2024", "openbb: query of today"]
-    assert broken(lines) == [f"{stream}, flows" for stream in streams]
+    assert broken(lines) == [f"{stream}, unbuffered" for stream in streams]
 
 
 @pytest.mark.demand("doctor.finds_stands_between_proxy")
