@@ -244,7 +244,7 @@ async def test_the_inspector_tells_times_events_and_bytes(tab: Tab) -> None:
     await tab.click("button:text-is('Inspector')")
     await say(tab, "orders")
     await tab.see(ANSWER, "Done:")
-    await tab.see(".facts", "to the first word")
+    await tab.see(".facts", "to the first token")
     await tab.see(".bars .what", "orders")
     await tab.click("[role=tab] >> text=Raw events")
     await tab.write("[aria-label='Filter events']", "TOOL_CALL_RESULT")

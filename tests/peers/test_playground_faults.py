@@ -149,7 +149,7 @@ async def test_after_a_crash_the_page_shows_what_was_said_and_asks_again(chromiu
         await server.exited()
         relay.closed = True
         relay.cut()
-        await tab.see(".banner", "The connection was cut")
+        await tab.see(".banner", "The connection was lost")
         (server.folder / "ready").unlink()
         await server.start()
         relay.target, relay.closed = server.port, False
@@ -187,7 +187,7 @@ async def test_a_question_that_never_arrived_is_not_lost(chromium: Chromium, ser
         relay.closed = True
         relay.cut()
         await say(tab, "two")
-        await tab.see(".banner", "The connection was cut")
+        await tab.see(".banner", "The connection was lost")
         relay.closed = False
         await tab.click(".failure button.main")
         await tab.see(ANSWER, "You said: two")
@@ -203,7 +203,7 @@ async def test_a_key_is_asked_for_and_kept_only_in_the_tab(chromium: Chromium) -
         await tab.see("h1", "This server needs a key.")
         await tab.write("input[type=password]", "wrong")
         await tab.click("text=Open")
-        await tab.see("[role=alert]", "does not know this key")
+        await tab.see("[role=alert]", "The key is not valid")
         await tab.write("input[type=password]", "sesame-5")
         await tab.click("text=Open")
         await say(tab, "hello")

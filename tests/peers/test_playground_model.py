@@ -32,7 +32,7 @@ async def tab(chromium: Chromium, server: Server) -> AsyncIterator[Tab]:
 
 @pytest.mark.demand("playground.opens_three_example_chips")
 async def test_the_page_says_that_the_model_is_tiny_and_how_to_bring_another(tab: Tab) -> None:
-    await tab.see(".tiny", "The built-in model is tiny")
+    await tab.see(".tiny", "The built-in model is very small")
     await tab.click(".tiny summary")
     await tab.page.get_by_label("Model's name").fill("qwen3")
     await tab.see(".tiny pre", "rightseat serve --model openai:qwen3")

@@ -27,7 +27,7 @@ GetRuntime = Callable[[], Runtime]
 async def list_prompts(request: Request) -> list[lens.LoggedPrompt]:
     """Return the prompts of a run. Only without [auth]: prompts may be another owner's."""
     if request.owner != LOCAL_OWNER:
-        raise NotFound("Prompts are shown only where no keys are set: they may be another's.")
+        raise NotFound("Prompts are shown only if no keys are set, because they may belong to another user.")
     return lens.get_prompts(request.params["run"])
 
 

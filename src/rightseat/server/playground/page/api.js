@@ -7,7 +7,7 @@ import * as server from "./server.js";
 
 learn("en", {
   api: "API",
-  apiHint: "Every route of this server. The same as a document: ",
+  apiHint: "Every route of this server. The OpenAPI document: ",
   body: "Body",
   answers: "Answers",
 });

@@ -8,17 +8,17 @@ learn("en", {
   prompts: "Prompt",
   prompt: "Prompt",
   grammar: "Grammar",
-  noPrompt: "Only a model on this machine tells its prompt and its grammar.",
+  noPrompt: "Prompt and grammar are available for local models only.",
   wire: "Wire",
-  wireHint: "The same run as each door writes it. Each as a line for a shell:",
+  wireHint: "The same run in the format of each door, each with a shell command:",
 });
 learn("zh", {
   prompts: "提示词",
   prompt: "提示词",
   grammar: "语法",
-  noPrompt: "只有本机模型会给出提示词和语法。",
-  wire: "线路",
-  wireHint: "同一次运行在每个接口上的写法，附可复制的命令：",
+  noPrompt: "只有本地模型可以查看提示词和语法。",
+  wire: "协议输出",
+  wireHint: "同一次运行在每个接口上的输出，附可复制的命令：",
 });
 
 /** Asked once for each run, when it has ended. */

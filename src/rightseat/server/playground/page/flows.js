@@ -14,7 +14,7 @@ learn("en", {
   noFlows: "No plugin here has flows. docs/flows.md shows how to write one.",
   input: "Input",
   output: "Output",
-  clickStep: "Click a step to see what went in and came out.",
+  clickStep: "Click a step to see its input and output.",
   notRun: "This step has not run yet.",
   times: "times",
   toTalk: "See the conversation",

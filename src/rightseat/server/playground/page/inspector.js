@@ -8,7 +8,7 @@ import { Timeline } from "./timeline.js";
 import { learn } from "./words.js";
 
 learn("en", {
-  noRun: "Nothing was asked yet. Ask something, and look here what happens.",
+  noRun: "There is no run yet. Ask a question to see its run here.",
 });
 learn("zh", {
   noRun: "还没有提问。提问后可在此查看过程。",

@@ -12,12 +12,12 @@ learn("en", {
   tryIt: "Try",
   request: "Request",
   result: "Result",
-  allFine: "Nothing is wrong with it.",
-  problems: "What is wrong",
+  allFine: "No problems found.",
+  problems: "Problems",
   operations: "Operations",
   asModel: "As a model sees it",
   trying: "Calling …",
-  confirms: "asks first",
+  confirms: "needs approval",
 });
 learn("zh", {
   noPlugins: "没有加载插件。用 --plugins 目录 启动，或新建：rightseat plugins new 名称。",
@@ -29,7 +29,7 @@ learn("zh", {
   operations: "操作",
   asModel: "模型所见",
   trying: "正在调用…",
-  confirms: "先询问",
+  confirms: "需要确认",
 });
 
 export class PluginsView {

@@ -9,7 +9,7 @@ learn("en", {
   health: "What works here",
   callDoors: "Call every door as its client would",
   calling: "Calling every door …",
-  fix: "To do",
+  fix: "Fix",
 });
 learn("zh", {
   connect: "连接客户端",

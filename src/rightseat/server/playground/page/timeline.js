@@ -6,24 +6,24 @@ import { learn } from "./words.js";
 
 learn("en", {
   timeline: "Timeline",
-  firstToken: "to the first word",
-  total: "in all",
+  firstToken: "to the first token",
+  total: "in total",
   tokens: "tokens",
   cost: "cost",
   step: "step",
   replayed:
-    "This run was read from the log, which does not tell how long anything took. Ask again to see it.",
+    "This run was loaded from the store, which does not record durations. Ask again to see them.",
   saveTest: "Save as test",
   saveHint: "A script that answers as this conversation did: rightseat serve --model scripted:FILE",
 });
 learn("zh", {
   timeline: "时间线",
-  firstToken: "到首个词",
+  firstToken: "到首个词元",
   total: "总计",
   tokens: "词元",
   cost: "费用",
   step: "步骤",
-  replayed: "本次运行读自日志，日志不含耗时。重新提问即可查看。",
+  replayed: "本次运行读自存储，其中没有耗时记录。重新提问即可查看。",
   saveTest: "保存为测试",
   saveHint: "一个按本次会话作答的脚本：rightseat serve --model scripted:FILE",
 });
