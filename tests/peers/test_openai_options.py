@@ -94,7 +94,7 @@ def test_the_clients_own_parser(peer: Peer) -> None:
     assert cut["class"] == "LengthFinishReasonError"
     (unfit,) = peer.turns("parsed_unfit")
     assert (unfit["class"], unfit["status"], unfit["code"]) == ("InternalServerError", 502, "invalid_output")
-    assert "did not answer in the form that was asked for" in unfit["message"]
+    assert "does not match the requested schema" in unfit["message"]
 
 
 @pytest.mark.demand("openai.post_v1_completions")

@@ -45,7 +45,7 @@ def load_request_hook(value: Any) -> RequestHook | None:
     """Load the option `on_before_request` and check that it is callable."""
     candidate = load_target(value, "on_before_request")
     if candidate is not None and not callable(candidate):
-        raise ConfigError("on_before_request names something that cannot be called.", param="on_before_request")
+        raise ConfigError("on_before_request must name a function, as module:attribute.", param="on_before_request")
     hook: RequestHook | None = candidate
     return hook
 

@@ -43,7 +43,7 @@ def _import_module(name: str, target: str) -> Any:
             message = f"{target}: {name} needs {error.name!r}, which is not installed."
         raise ConfigError(message) from error
     except SystemExit as error:
-        raise ConfigError(f"{target}: importing {name} tried to end the process.") from error
+        raise ConfigError(f"{target}: importing {name} called sys.exit. Remove that call from module level.") from error
     except Exception as error:
         # Importing runs foreign code, which may raise anything; the log shows the cause.
         why = mask(f"{type(error).__name__}: {error}")

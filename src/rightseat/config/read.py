@@ -386,9 +386,9 @@ def _read_text(path: Path) -> str:
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file. Create it, or leave --config out.") from None
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}.") from None
+        raise ConfigError(f"{path}: cannot read the file: {error.strerror}.") from None
     except UnicodeDecodeError:
-        raise ConfigError(f"{path}: is not UTF-8 text. TOML files are UTF-8.") from None
+        raise ConfigError(f"{path}: not UTF-8 text. Save the file as UTF-8.") from None
 
 
 def _format_syntax_error(path: Path, text: str, message: str) -> str:

@@ -96,4 +96,4 @@ def _from_file(path: Path, key: str) -> str:
     # Editors and `echo` add a newline that is not part of the secret.
     if value := text.rstrip("\r\n"):
         return value
-    raise ConfigError(f"{key}: the secret's file {path} is empty.")
+    raise ConfigError(f"{key}: the secret's file {path} is empty. Write the secret into it.")

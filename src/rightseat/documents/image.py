@@ -40,7 +40,7 @@ def read_size(data: bytes, kind: str) -> tuple[int, int]:
         case _:
             width, height = read_jpeg_size(data)
     if not (width and height):
-        raise DocumentUnreadable("is an image without a size. Send it again.")
+        raise DocumentUnreadable("is an image whose size cannot be read. Send it again.")
     return width, height
 
 

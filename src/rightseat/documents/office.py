@@ -25,16 +25,18 @@ def open_archive(data: bytes, limits: ReadLimits) -> zipfile.ZipFile:
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
-        raise DocumentUnreadable("is broken: it is not a whole archive. Send it again.") from None
+        raise DocumentUnreadable("is damaged: the archive is incomplete. Send it again.") from None
     entries = archive.infolist()
     total = sum(entry.file_size for entry in entries)
     if len(entries) > MAX_ENTRIES or total > limits.unpacked:
-        raise DocumentUnreadable(f"unpacks to more than {limits.unpacked >> 20} MB, so it is not read.")
+        raise DocumentUnreadable(
+            f"unpacks to more than {limits.unpacked >> 20} MB, so it was not read. Send a smaller file."
+        )
     for entry in entries:
         if entry.file_size > SMALL_ENTRY and entry.file_size > limits.ratio * max(entry.compress_size, 1):
-            raise DocumentUnreadable("is packed so tightly that it looks like an attack, so it is not read.")
+            raise DocumentUnreadable("has a compression ratio that may be an attack, so it was not read.")
         if entry.flag_bits & 0x1:
-            raise DocumentUnreadable("is protected by a password. Send it without.")
+            raise DocumentUnreadable("is protected by a password. Send it without a password.")
     return archive
 
 
@@ -59,7 +61,7 @@ class WordParser:
         self.parser.StartDoctypeDeclHandler = self.reject_doctype
 
     def reject_doctype(self, *_: object) -> None:
-        raise DocumentUnreadable("declares types of its own, as only attacks do, so it is not read.")
+        raise DocumentUnreadable("contains a document type declaration, which may be an attack, so it was not read.")
 
     def start_element(self, name: str, attributes: dict[str, str]) -> None:
         space, _, tag = name.rpartition(" ")
@@ -147,7 +149,7 @@ def read_sheets(data: bytes, request: ReadRequest) -> Document:
         names = book.sheet_names
         sheets = [(name, read_rows(book.get_sheet_by_name(name), request.limits)) for name in names[:MAX_SHEETS]]
     except calamine.PasswordError:
-        raise DocumentUnreadable("is protected by a password. Send it without.") from None
+        raise DocumentUnreadable("is protected by a password. Send it without a password.") from None
     except (calamine.CalamineError, OSError, ValueError):
         raise DocumentUnreadable("is broken, or not a spreadsheet. Save it again, as xlsx (a text as docx).") from None
     notes = [f"Only the first {MAX_SHEETS} of {len(names)} sheets are read."] if len(names) > MAX_SHEETS else []

@@ -36,10 +36,10 @@ def read_pdf(data: bytes, request: ReadRequest) -> Document:
     try:
         reader = PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):
-            raise DocumentUnreadable("is protected by a password. Send it without.")
+            raise DocumentUnreadable("is protected by a password. Send it without a password.")
         count = len(reader.pages)
     except DependencyError:
-        raise DocumentUnreadable("is encrypted in a way that is not read here. Save it without encryption.") from None
+        raise DocumentUnreadable("uses an encryption that is not supported. Save it without encryption.") from None
     except (PyPdfError, *PARSER_ERRORS):
         raise DocumentUnreadable("is broken, or not a PDF. Save it again.") from None
     return read_pages(PdfPages(reader, (PyPdfError, *PARSER_ERRORS)), count, request)

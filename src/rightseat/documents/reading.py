@@ -132,7 +132,7 @@ def unwrap(data: bytes | str, request: ReadRequest) -> tuple[bytes, ReadRequest]
     if len(data) > max_bytes:
         raise make_too_large_error(max_bytes)
     if not data.strip():
-        raise DocumentUnreadable("is empty.")
+        raise DocumentUnreadable("is empty. Send a file with content.")
     return data, request
 
 

@@ -101,7 +101,9 @@ class EventAssembler:
         first = not self.text_chars
         self.text_chars += len(text)
         if self.text_chars > MAX_TEXT_CHARS:
-            raise UpstreamGarbled("The model did not stop talking and was cut off. Ask for less.")
+            raise UpstreamGarbled(
+                "The model's answer exceeded the size limit and was cut off. Ask for a shorter answer."
+            )
         self.texts.write(text)
         current = self.open_message
         if type(current) is TextStart and current.refusal == refusal:
@@ -146,7 +148,7 @@ class EventAssembler:
 
     def finish(self) -> list[Event]:
         if self.reason is None:
-            raise Incomplete("The model's answer ended without saying why. Try again.")
+            raise Incomplete("The model's answer ended without a finish reason. Try again.")
         ends: list[Event] = self.close_open_message()
         if self.is_complete:
             ends += [CallEnd(id) for id in self.streamed_calls.values()]

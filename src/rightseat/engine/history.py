@@ -187,11 +187,13 @@ def fit_to_capabilities(prompt: Prompt, capabilities: Capabilities, vision_model
     if not capabilities.images and has_images(prompt):
         others = ", ".join(vision_models)
         hint = f"Ask one that does: {others}." if others else "Leave it out, or ask a model that does."
-        raise CallerError(f"This model takes no images. {hint}", param="messages")
+        raise CallerError(f"This model does not accept images. {hint}", param="messages")
     if capabilities.tools:
         if capabilities.parallel or not prompt.tools or prompt.settings.parallel_calls is False:
             return prompt
         return replace(prompt, settings=replace(prompt.settings, parallel_calls=False))
     if prompt.requires_tool_call:
-        raise CallerError("This model calls no tools, and one was required. Ask another.", param="tool_choice")
+        raise CallerError(
+            "This model cannot call tools, but the request requires a call. Use another model.", param="tool_choice"
+        )
     return replace(prompt, messages=tool_messages_as_text(prompt.messages), tools=(), tool_choice=ToolChoice())

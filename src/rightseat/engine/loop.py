@@ -146,7 +146,9 @@ class Engine:
 
     async def __call__(self, turn: Turn) -> AsyncIterator[Event]:
         if turn.depth > MAX_AGENT_DEPTH:
-            raise CallerError(f"Assistants call each other more than {MAX_AGENT_DEPTH} deep. Break the circle.")
+            raise CallerError(
+                f"Assistants call each other more than {MAX_AGENT_DEPTH} levels deep. Remove the cycle in `agents`."
+            )
         state = await self.start_turn(turn)
         while not state.finished:
             if state.batch is not None:
@@ -206,8 +208,7 @@ class Engine:
             return self.bound_model
         if turn.model not in models:
             raise CallerError(
-                f"{self.assistant.name} does not answer with the model {turn.model[:64]!r}. "
-                f"Choose one of: {', '.join(models)}.",
+                f"{self.assistant.name} may not use the model {turn.model[:64]!r}. Choose one of: {', '.join(models)}.",
                 param="model",
             )
         return models[turn.model]

@@ -45,7 +45,7 @@ async def generate_structured(model: Model, question: str, schema: dict[str, Any
             text_message("assistant", text),
             text_message("user", f"That does not fit: {problem}. Answer again."),
         ]
-    raise UpstreamGarbled("The model did not answer in the form that was asked for. Try again.")
+    raise UpstreamGarbled("The model's answer does not match the requested schema. Try again.")
 
 
 async def complete_text(model: Model, prompt: Prompt) -> str:

@@ -162,7 +162,9 @@ class JwtVerifier:
             key_set = self.jwt.PyJWKSet.from_json((await self.fetch(self.policy.jwks)).decode())
         except (OSError, TimeoutError, ValueError, self.jwt.PyJWTError):
             if not self.keys:
-                raise Unavailable("The keys of the token issuer cannot be read now.", retry_after=5) from None
+                raise Unavailable(
+                    "The public keys of the token issuer cannot be fetched now. Try again later.", retry_after=5
+                ) from None
             return  # the known keys stay valid
         self.keys = {key.key_id: key for key in key_set.keys}
 

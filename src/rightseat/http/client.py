@@ -386,4 +386,6 @@ def parse_host(text: str) -> str:
 def check_headers(headers: Mapping[str, str]) -> None:
     for name, value in headers.items():
         if not (name + value).isascii() or not (name + value).isprintable():
-            raise ConfigError(f"The header {name!r} (api_key, headers) has a character that HTTP does not take.")
+            raise ConfigError(
+                f"The header {name!r} (api_key, headers) has a character that HTTP headers cannot contain. Remove it."
+            )

@@ -319,7 +319,7 @@ def _decode_json(body: bytes, type_: type[T]) -> T:
     except msgspec.DecodeError as error:
         raise CallerError(f"The body is not valid JSON: {error}") from None
     except (RecursionError, UnicodeDecodeError):
-        raise CallerError("The body is not JSON that can be read: nested too deeply or not UTF-8.") from None
+        raise CallerError("The body is not readable JSON: it is nested too deeply or not UTF-8.") from None
 
 
 def make_tool_spec(name: str, description: str | None, parameters: dict[str, Any] | None, place: str) -> ToolSpec:

@@ -136,7 +136,7 @@ class RequestGuard:
         """Raise unless there is exactly one Host header and it names this server (DNS rebinding)."""
         host = parse_host_header(values[0]) if len(values) == 1 else None
         if host is None:
-            raise CallerError("The Host header is missing, doubled or malformed.")
+            raise CallerError("The Host header is missing, repeated or malformed.")
         if not (self.any_host or is_loopback(host) or host in self.hosts):
             raise Forbidden(f"Host {host[:64]!r} is not served here. Add it to [server] hosts if it should be.")
 
@@ -188,7 +188,7 @@ class RequestGuard:
     async def read_body(self, headers: Mapping[str, str], receive: Receive) -> bytes | None:
         """Read the whole body within size and time limits; None when the client disconnected."""
         if headers.get("content-encoding", "identity").lower() != "identity":
-            raise CallerError("Send the body without Content-Encoding: compressed requests are not read.")
+            raise CallerError("Send the body without Content-Encoding: compressed requests are not supported.")
         declared = headers.get("content-length", "0")
         if declared.isdecimal() and int(declared[:20]) > self.max_body:
             raise TooLarge(f"The body is larger than {self.max_body} bytes.")

@@ -77,13 +77,14 @@ class UsageAccount:
             self.day_start, self.spent, self.tokens = now, 0.0, 0
         remaining = self.day_start + DAY - now
         if quota.spend_per_day and self.spent >= quota.spend_per_day:
-            raise SpendExceeded("What you may spend in a day is spent. Try again later.", retry_after=remaining)
+            raise SpendExceeded(
+                "You have reached your spending limit for a day. Try again later.", retry_after=remaining
+            )
         if quota.tokens_per_day and self.tokens >= quota.tokens_per_day:
-            raise SpendExceeded("Your tokens for a day are used. Try again later.", retry_after=remaining)
+            raise SpendExceeded("You have reached your token limit for a day. Try again later.", retry_after=remaining)
         if quota.concurrent_runs and self.running >= quota.concurrent_runs:
             raise TooManyRuns(
-                f"You have {self.running} answers under way, and no more are allowed at once. Wait for one to end.",
-                retry_after=1,
+                f"You have {self.running} running answers, the limit for one user. Wait until one ends.", retry_after=1
             )
         if quota.requests_per_minute:
             self.admit_request(quota.requests_per_minute, now)

@@ -201,9 +201,9 @@ def write_skeleton(name: str, where: Path) -> Path:
         folder.mkdir(parents=True)
         copy_skeleton(files("rightseat.plugins") / "skeleton", folder, words)
     except FileExistsError:
-        raise CallerError(f"{folder} is there already. Choose another name.") from None
+        raise CallerError(f"{folder} already exists. Choose another name.") from None
     except OSError as error:
-        raise CallerError(f"{folder} cannot be written: {error.strerror}.") from None
+        raise CallerError(f"Cannot write {folder}: {error.strerror}.") from None
     return folder
 
 

@@ -184,7 +184,7 @@ class YamlComposer:
         line = get_line(event)
         anchored = self.anchors.get(event.anchor)
         if anchored is None:
-            raise InvalidYaml(f"*{event.anchor} stands for nothing, or for something that it is a part of.", line)
+            raise InvalidYaml(f"*{event.anchor} has no anchor, or refers to a value that contains it.", line)
         if self.stack and isinstance(self.stack[-1].value, dict) and self.stack[-1].key is None:
             self.count_nodes(1, line)
             self.start_key(self.stack[-1], str(anchored.value), line)
@@ -224,7 +224,9 @@ class YamlComposer:
     def count_nodes(self, size: int, line: int) -> None:
         self.nodes += size
         if self.nodes > MAX_NODES:
-            raise InvalidYaml(f"It stands for more than {MAX_NODES:,} values, aliases counted.", line, FLATTEN_FIX)
+            raise InvalidYaml(
+                f"The document has more than {MAX_NODES:,} values, with aliases expanded.", line, FLATTEN_FIX
+            )
 
     def check_tag(self, tag: str | None, line: int) -> None:
         if tag is not None and tag not in _KNOWN_TAGS:

@@ -44,7 +44,9 @@ class ToolSignature:
         fields: dict[str, Any] = {}
         for parameter in inspect.signature(function).parameters.values():
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-                raise ConfigError(f"Tool {function.__name__}: parameter {parameter} cannot be given by name.")
+                raise ConfigError(
+                    f"Tool {function.__name__}: parameter {parameter} is positional-only. Make it a normal parameter."
+                )
             hint = hints.get(parameter.name, Any)
             if hint is ToolContext or ToolContext in typing.get_args(hint):
                 self.context = parameter.name
@@ -115,8 +117,8 @@ class ToolThreadRunner:
         """Return the value of `work()`, run in a thread of its own."""
         if self.abandoned >= self.limit:
             raise ToolThreadsExhausted(
-                f"{self.abandoned} earlier tool calls never came back. Give that tool a timeout of its own "
-                "inside, or mark it @tool(isolate=True) so that it can be killed."
+                f"{self.abandoned} earlier tool calls are still running after their timeout. Add a timeout "
+                "inside the tool, or mark it @tool(isolate=True) so that it can be killed."
             )
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()

@@ -77,7 +77,9 @@ class ToolProcesses:
             process.stdin.write(msgspec.json.encode(args) + b"\n")
             line = await self.read_line(process.stdout)
             if not line:
-                raise ChildDied(f"The process of tool {self.qualname} died with the call; its log says why.")
+                raise ChildDied(
+                    f"The process of tool {self.qualname} died during the call. See the log for the reason."
+                )
             reuse = len(self.idle) < MAX_IDLE
             return msgspec.json.decode(line, type=ChildReply)
         finally:

@@ -59,7 +59,7 @@ def get_validator(schema: dict[str, Any]) -> SchemaValidator:
     except RecursionError:
         raise CallerError(f"The JSON Schema is nested deeper than {MAX_SCHEMA_DEPTH} levels.") from None
     except UnicodeEncodeError:
-        raise CallerError("The JSON Schema contains half a character (a lone surrogate).") from None
+        raise CallerError("The JSON Schema contains a lone surrogate. Send valid Unicode text.") from None
     validator = _cache.get(key)
     if validator is None:
         validator = _compile(schema, len(key))

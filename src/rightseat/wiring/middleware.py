@@ -51,7 +51,7 @@ def make_guards(config: Config, model: FindMember) -> GuardrailPolicies:
 def make_guard(settings: GuardSettings, model: FindMember) -> GuardrailPolicy:
     input_settings, output_settings = settings.input, settings.output
     if wrong := next((one for one in output_settings.patterns if is_anchored(one)), None):
-        raise ConfigError(f"output.patterns: {wrong!r}: an answer has no beginning or end yet. Leave out ^ and $.")
+        raise ConfigError(f"output.patterns: {wrong!r}: an answer is checked while it streams. Leave out ^ and $.")
     topics = settings.topics
     return GuardrailPolicy(
         input=TextRules(
@@ -144,7 +144,7 @@ def make_check(name: str, validator: ValidatorSettings, settings: GuardSettings)
         )
     function: Any = import_object(validator.target)
     if not callable(function):
-        raise ConfigError(f"validators.{name}: {validator.target} is a {type(function).__name__}, no function.")
+        raise ConfigError(f"validators.{name}: {validator.target} is a {type(function).__name__}, not a function.")
     return FunctionCheck(
         name, function, directions=directions, seconds=validator.timeout, on_failure=validator.on_failure
     )
@@ -166,6 +166,6 @@ def load_hook(config: Config, name: str) -> Callable[[Any], Any] | None:
     except ConfigError as error:
         raise ConfigError(f"[hooks] in {config.path}: {name}: {error.message}") from error
     if not callable(hook):
-        raise ConfigError(f"[hooks] in {config.path}: {name}: {target} is a {type(hook).__name__}, no function.")
+        raise ConfigError(f"[hooks] in {config.path}: {name}: {target} is a {type(hook).__name__}, not a function.")
     checked: Callable[[Any], Any] = hook
     return checked

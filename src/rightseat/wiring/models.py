@@ -54,7 +54,7 @@ class ModelRegistry:
             others = [other for other in self.settings(name).fallbacks if other != name]
             if any(split_spec(self.settings(other).spec)[0] == EMPTY for other in others):
                 raise ConfigError(
-                    f"[models.{name}] in {self.config.path}: fallbacks: `empty` answers nobody. Leave it out."
+                    f"[models.{name}] in {self.config.path}: fallbacks: `empty` cannot answer. Remove it."
                 )
             members = [
                 FallbackMember(one, self.get_without_fallbacks(one), self.model_info(one)) for one in (name, *others)
@@ -95,7 +95,7 @@ class ModelRegistry:
         has_prices = settings.input_cost is not None and settings.output_cost is not None
         if limited and not has_prices and provider != EMPTY:
             raise ConfigError(
-                f"[limits] spend_per_day in {self.config.path}: nobody knows what the model {name} costs. "
+                f"[limits] spend_per_day in {self.config.path}: the model {name} has no costs. "
                 "Write input_cost and output_cost, per million tokens, into its table in [models]; 0 is free."
             )
         # Names of scripts and weights are local paths: keep only the stem.
@@ -119,7 +119,7 @@ def make_configured_model(settings: ModelSettings, config: Config, flags: Mappin
     if flags and kind not in LLAMACPP_KINDS:
         flag = next(iter(flags)).replace("_", "-")
         raise ConfigError(
-            f"--{flag} is for a local model, and {settings.spec} is none. "
+            f"--{flag} is only for local models, and {settings.spec} is not one. "
             "Leave it out, or name one: --model local, --model FILE.gguf or --model llama-server:URL."
         )
     options = {

@@ -177,7 +177,7 @@ def test_new_touches_nothing_that_is_there(tmp_path: Path) -> None:
     made = folder(tmp_path, api())
     before = (made / "plugin.json").read_text()
     said = run("new", "hosts", "--in", tmp_path)
-    assert (said.exit_code, "there already" in str(said.exception)) == (1, True)
+    assert (said.exit_code, "already exists" in str(said.exception)) == (1, True)
     assert (made / "plugin.json").read_text() == before
 
 

@@ -48,7 +48,7 @@ def children() -> list[int]:
 async def test_a_zip_bomb_is_not_unpacked() -> None:
     bomb = made.docx(made.paragraph("a" * (12 << 20)))
     found = await read(bomb, kind="docx", budget=50)
-    assert "looks like an attack" in found.note
+    assert "may be an attack" in found.note
     large = await read(bomb, kind="docx", budget=50, limits=ReadLimits(unpacked=10 << 20))
     assert "more than 10 MB" in large.note
 
@@ -74,7 +74,7 @@ async def test_an_archive_that_lies_about_its_size() -> None:
 )
 async def test_xml_with_a_type_of_its_own_is_refused(head: str) -> None:
     found = await read(made.docx(made.paragraph("x"), head), kind="docx", budget=50)
-    assert "declares types of its own" in found.note
+    assert "contains a document type declaration" in found.note
     assert found.failed
 
 

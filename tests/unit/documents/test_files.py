@@ -43,7 +43,7 @@ async def test_an_encrypted_pdf(password: str, text: str, algorithm: str) -> Non
     assert found.text == text
     assert found.failed == bool(password)
     if password:
-        assert found.note == "The file 'a.pdf' is protected by a password. Send it without."
+        assert found.note == "The file 'a.pdf' is protected by a password. Send it without a password."
 
 
 async def test_a_scanned_pdf_says_so() -> None:

@@ -103,7 +103,7 @@ async def test_a_kind_by_name(name: str) -> None:
         (b"\0\1\2rubbish", None, "of a kind that is not read here"),
         (b"\0\1\2rubbish", "pdf", "is broken, or not a PDF"),
         (b"rubbish" * 10, "xlsx", "is broken, or not a spreadsheet"),
-        (b"rubbish" * 10, "docx", "is broken: it is not a whole archive"),
+        (b"rubbish" * 10, "docx", "is damaged: the archive is incomplete"),
         (made.zipped(a="b"), None, "of a kind that is not read here"),
         (made.zipped(a="b"), "docx", "its text is missing"),
         (made.zipped(a="b"), "xlsx", "is broken, or not a spreadsheet"),

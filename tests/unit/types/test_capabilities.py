@@ -93,7 +93,7 @@ def test_the_configuration_knows_the_context_better_than_the_table() -> None:
 def test_a_picture_is_refused_where_it_cannot_be_seen() -> None:
     prompt = Prompt(messages=(PICTURE,))
     assert fit_to_capabilities(prompt, Capabilities(images=True)) is prompt
-    with pytest.raises(CallerError, match=r"takes no images\. Ask one that does: a, b\."):
+    with pytest.raises(CallerError, match=r"does not accept images\. Ask one that does: a, b\."):
         fit_to_capabilities(prompt, Capabilities(images=False), ("a", "b"))
     with pytest.raises(CallerError, match="Leave it out"):
         fit_to_capabilities(prompt, Capabilities(images=False))
@@ -108,7 +108,7 @@ def test_tools_are_not_shown_to_a_model_that_calls_none() -> None:
     assert [message.role for message in found.messages] == ["user", "assistant", "user"]
     assert "Result of add:\n1" in found.messages[-1].text
     required = Prompt(messages=messages, tools=(ADD,), tool_choice=ToolChoice("required"))
-    with pytest.raises(CallerError, match="calls no tools"):
+    with pytest.raises(CallerError, match="cannot call tools"):
         fit_to_capabilities(required, Capabilities(tools=False))
 
 

@@ -32,7 +32,7 @@ async def test_one_that_is_not_allowed_is_refused_and_those_that_are_named() -> 
     last = (await run(runtime, model="gpt-9"))[-1]
     assert isinstance(last, RunFailed)
     assert (last.code, last.param) == ("invalid_request", "model")
-    assert last.message == "helper does not answer with the model 'gpt-9'. Choose one of: fast, big."
+    assert last.message == "helper may not use the model 'gpt-9'. Choose one of: fast, big."
 
 
 async def test_where_nothing_may_be_chosen_a_name_is_not_looked_at() -> None:
@@ -98,7 +98,7 @@ async def test_a_picture_for_a_model_that_sees_none_is_an_error_that_names_other
     assistant = Assistant("default", Blind(says("no")), vision_models=("vision",))
     last = (await run(Runtime(assistants=[assistant]), messages=(picture,)))[-1]
     assert isinstance(last, RunFailed)
-    assert (last.status, last.message) == (400, "This model takes no images. Ask one that does: vision.")
+    assert (last.status, last.message) == (400, "This model does not accept images. Ask one that does: vision.")
     # A model that says nothing of itself is believed.
     events = await run(Runtime(model=Lines(says("ok"))), messages=(picture,))
     assert isinstance(events[-1], RunFinished)

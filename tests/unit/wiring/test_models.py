@@ -167,7 +167,7 @@ api_key = "env:KEY"
         picture = (Message("user", (ImageMessagePart("https://x.test/a.png"),)),)
         last = (await run(runtime, assistant="blind", messages=picture))[-1]
     assert isinstance(last, RunFailed)
-    assert last.message == "This model takes no images. Ask one that does: seeing."
+    assert last.message == "This model does not accept images. Ask one that does: seeing."
 
 
 @pytest.mark.parametrize(
@@ -227,5 +227,5 @@ async def test_a_share_outlives_a_reload(tmp_path: Path) -> None:
 @pytest.mark.demand("models.models_name_fallbacks_next")
 def test_nobody_can_be_a_fallback(tmp_path: Path) -> None:
     config = written(tmp_path, '[models.default]\nspec="scripted:fast.json"\nfallbacks=["empty"]')
-    with pytest.raises(ConfigError, match="`empty` answers nobody"):
+    with pytest.raises(ConfigError, match="`empty` cannot answer"):
         build_runtime(config, env={})

@@ -155,7 +155,9 @@ class AgentClient:
         self._headers = {"User-Agent": "rightseat", **headers}
         for key, value in self._headers.items():
             if not is_valid_header(key, value):
-                raise ConfigError(f"Agent {name!r}: the header {key!r} has a character that HTTP does not take.")
+                raise ConfigError(
+                    f"Agent {name!r}: the header {key!r} has a character that HTTP headers cannot contain. Remove it."
+                )
         self._hook = hook
         self._connect_timeout = connect_timeout
         self._timeout = timeout
@@ -225,7 +227,9 @@ class AgentClient:
         try:
             data = b"" if body is None else msgspec.json.encode(body)
         except UnicodeEncodeError as error:
-            raise CallerError("The request contains half a character (a lone surrogate): send valid text.") from error
+            raise CallerError(
+                "The request contains a lone surrogate, which is not valid text. Send valid Unicode text."
+            ) from error
         head = format_request_head(method, url, await self._build_headers(method, url, turn, owner, headers))
         request_sent = False
 
@@ -248,7 +252,7 @@ class AgentClient:
         for part in path:
             # Percent-encoding does not help: servers decode %2F before routing.
             if not _PATH_SEGMENT.fullmatch(part) or part.strip(".") == "":
-                raise CallerError("An id has characters that it cannot have: letters, digits and _ . : - only.")
+                raise CallerError("An id contains an invalid character. Use only letters, digits and _ . : -")
         return self._base.joinpath(*path).with_query({**self._base.query, **query})
 
     async def _build_headers(

@@ -61,7 +61,9 @@ class AguiAgent:
 
     async def __call__(self, turn: Turn, /) -> AsyncIterator[Event]:
         if turn.depth > MAX_AGENT_DEPTH:
-            raise CallerError(f"Assistants call each other more than {MAX_AGENT_DEPTH} deep. Break the circle.")
+            raise CallerError(
+                f"Assistants call each other more than {MAX_AGENT_DEPTH} levels deep. Remove the cycle in `agents`."
+            )
         thread, turn = self._interrupts.resolve_turn(turn)
         ids = assign_message_ids(turn, thread, self._result_ids)
         mapper = AGUIEventMapper(turn, thread, [*ids, *self._interrupts.earlier_message_ids(turn)], self._client.errors)

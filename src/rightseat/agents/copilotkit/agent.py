@@ -158,7 +158,9 @@ class CopilotKitAgent:
 
     async def __call__(self, turn: Turn, /) -> AsyncIterator[Event]:
         if turn.depth > MAX_AGENT_DEPTH:
-            raise CallerError(f"Assistants call each other more than {MAX_AGENT_DEPTH} deep. Break the circle.")
+            raise CallerError(
+                f"Assistants call each other more than {MAX_AGENT_DEPTH} levels deep. Remove the cycle in `agents`."
+            )
         await self._health.recheck_if_down()
         if self.name not in (known := self._list_agents()):
             raise AgentNotFound(f"The endpoint has no agent {self.name!r}. Those that exist: {', '.join(known)}")

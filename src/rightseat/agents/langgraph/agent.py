@@ -68,7 +68,9 @@ class GraphAgent:
 
     async def __call__(self, turn: Turn, /) -> AsyncIterator[Event]:
         if turn.depth > MAX_AGENT_DEPTH:
-            raise CallerError(f"Assistants call each other more than {MAX_AGENT_DEPTH} deep. Break the circle.")
+            raise CallerError(
+                f"Assistants call each other more than {MAX_AGENT_DEPTH} levels deep. Remove the cycle in `agents`."
+            )
         graph = await self._get_graph()
         thread = await self._resolve_thread(graph, turn)
         state = await graph.fetch_state(thread, turn=turn)

@@ -89,7 +89,9 @@ class LocalGraph:
         graph_input: Any = request.input
         if request.resume is not None:
             if not self._has_checkpointer:
-                raise Misused("This graph has no checkpointer: compile it with one, so that it can be answered.")
+                raise Misused(
+                    "This graph has no checkpointer: compile it with one, so that it can continue after a question."
+                )
             # Imported only here: rightseat itself does not depend on langgraph.
             graph_input = importlib.import_module("langgraph.types").Command(resume=to_resume_value(request.resume))
         events = self._graph.astream_events(
@@ -160,4 +162,7 @@ def compile_graph(graph: Any, option: str) -> Any:
         return graph
     if hasattr(graph, "compile"):
         return graph.compile()
-    raise ConfigError(f"graph: {option!r} is no LangGraph graph.", param="graph")
+    raise ConfigError(
+        f"graph: {option!r} is not a LangGraph graph. Name a compiled or uncompiled StateGraph as module:attribute.",
+        param="graph",
+    )

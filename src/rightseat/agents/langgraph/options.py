@@ -81,8 +81,11 @@ def langgraph(name: str, options: Mapping[str, Any]) -> AgentSource:
 def _check_options(parsed: LangGraphOptions, options: Mapping[str, Any]) -> None:
     if bool(parsed.url) == (parsed.graph is not None):
         raise ConfigError(
-            "A langgraph agent needs a url or a graph: the address of a server, or module:attribute.", param="url"
+            "A langgraph agent needs `url`, the address of a server, or `graph`, a module:attribute.", param="url"
         )
     for key in _SERVER_ONLY_KEYS if parsed.graph is not None else ():
         if key in options:
-            raise ConfigError(f"A graph in this process is not asked over HTTP: it takes no {key}.", param=key)
+            raise ConfigError(
+                f"The option {key} is only for a `url`: a graph in this process does not use HTTP. Remove it.",
+                param=key,
+            )

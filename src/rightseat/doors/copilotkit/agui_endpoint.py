@@ -104,7 +104,7 @@ def dispatch_resource(method: str, target: str, body: bytes, request: Request, h
             return route.handler(inner, host)
     if matches:
         allowed = ", ".join(sorted({route.method for route, _ in matches}))
-        raise MethodNotAllowed(f"{path[:100]} takes {allowed}.", allow=allowed)
+        raise MethodNotAllowed(f"{path[:100]} supports only {allowed}.", allow=allowed)
     raise NotFound(f"There is nothing at {path[:100]!r}.", param="params.path")
 
 
@@ -189,7 +189,7 @@ def connect_thread(agent: str, body: bytes, request: Request, host: Host) -> Rep
 
 def require_thread(turn: Turn) -> str:
     if not turn.thread:
-        raise CallerError("threadId: which thread is meant?", param="threadId")
+        raise CallerError("threadId is missing. Send the id of a thread.", param="threadId")
     return turn.thread
 
 
@@ -243,12 +243,12 @@ def dispatch_method(request: Request, host: Host) -> Reply:
         return dispatch_resource(params.http_method, params.path, bytes(envelope.body), request, host)
     if envelope.method not in AGENT_METHODS and envelope.method != "agent/stop":
         known = ", ".join((*PLAIN_METHODS, *AGENT_METHODS, "agent/stop", "resource/request"))
-        raise CallerError(f"method: {envelope.method[:64]!r} is not known. Those that are: {known}.", param="method")
+        raise CallerError(f"method: {envelope.method[:64]!r} is unknown. Use one of: {known}.", param="method")
     if not params.agent_id:
-        raise CallerError("params.agentId: which agent is meant?", param="params.agentId")
+        raise CallerError("params.agentId is missing. Send the name of an agent.", param="params.agentId")
     if envelope.method == "agent/stop":
         if not params.thread_id:
-            raise CallerError("params.threadId: which thread is meant?", param="params.threadId")
+            raise CallerError("params.threadId is missing. Send the id of a thread.", param="params.threadId")
         return stop_run(require_agent(params.agent_id, host), params.thread_id, request, host)
     return AGENT_METHODS[envelope.method](params.agent_id, bytes(envelope.body), request, host)
 

@@ -43,7 +43,7 @@ def answer_request(body: CopilotKitBody, request: Request, host: Host) -> Reply:
         request.count(400)
         return reply_errors(error.errors, invalid_status, content_type)
     if not prepared.is_query and request.method != "POST":
-        raise MethodNotAllowed("A mutation is taken by POST only.", allow="POST")
+        raise MethodNotAllowed("Send a mutation with POST.", allow="POST")
     stream_format = accepted.stream_format
     incremental = prepared.streaming.is_enabled(body.variables)
     if incremental and stream_format is None:

@@ -204,7 +204,7 @@ def parse_tool_choice(
             # An assistant may have a server tool of that name.
             if not known and host.is_plain_model(agent):
                 place = "data.forwardedParameters.toolChoiceFunctionName"
-                raise CallerError(f"{place}: there is no such action among those offered.", param=place)
+                raise CallerError(f"{place}: the request offers no action of this name.", param=place)
             return ToolChoice("named", parameters.tool_choice_function_name)
         case _:
             return ToolChoice()
@@ -214,7 +214,7 @@ def parse_settings(parameters: ForwardedParametersInput) -> SamplingSettings:
     tokens = parameters.max_tokens
     if tokens is not None and not 1 <= tokens <= 1e9:
         place = "data.forwardedParameters.maxTokens"
-        raise CallerError(f"{place}: expected a number from 1 on.", param=place)
+        raise CallerError(f"{place}: expected a number of at least 1.", param=place)
     return SamplingSettings(
         temperature=parameters.temperature,
         max_tokens=None if tokens is None else int(tokens),

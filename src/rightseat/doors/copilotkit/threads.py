@@ -198,7 +198,7 @@ def parse_query_number(request: Request, name: str, default: int, maximum: int) 
     if not value:
         return default
     if not (value.isascii() and value.isdecimal()) or len(value) > 9 or not 0 <= int(value) <= maximum:
-        raise CallerError(f"{name}: a number up to {maximum} is expected.", param=name)
+        raise CallerError(f"{name}: expected a number of at most {maximum}.", param=name)
     return int(value)
 
 

@@ -56,7 +56,9 @@ class OpenAIRequest(Struct, frozen=True):
 def read_chat(request: Request, host: Host) -> OpenAIRequest:
     body = decode_body(request.body, ChatRequest)
     if body.functions:
-        raise CallerError("functions: the API of 2023 is not spoken here. Send `tools`.", param="functions")
+        raise CallerError(
+            "functions: the function API of 2023 is not supported. Send `tools` instead.", param="functions"
+        )
     tools = tuple(parse_tool(tool.function, number) for number, tool in enumerate(body.tools or ()))
     schema, response_format = parse_response_format(body)
     turn = Turn(
@@ -90,7 +92,9 @@ def parse_tool(tool: ChatFunction, number: int) -> ToolSpec:
 def repeat_turn(turn: Turn, count: int, host: Host) -> tuple[Turn, ...]:
     """Return the turn once for each choice. Only a bare model takes several: assistants have side effects."""
     if count > 1 and not host.is_plain_model(turn.assistant):
-        raise CallerError("n: an assistant gives one answer. Ask a model for several.", param="n")
+        raise CallerError(
+            "n: an assistant gives only one answer. Send n = 1, or name a model instead of an assistant.", param="n"
+        )
     return (turn, *(replace(turn, run=f"{turn.run}-{index}") for index in range(1, count)))
 
 
@@ -128,30 +132,30 @@ def split_prompts(prompt: str | list[str | int | list[int]]) -> list[str | list[
     numbers = [item for item in prompt if isinstance(item, int)]
     others = [item for item in prompt if not isinstance(item, int)]
     if numbers and others:
-        raise CallerError("prompt: tokens and texts do not go together.", param="prompt")
+        raise CallerError("prompt: do not mix tokens and texts. Send one kind.", param="prompt")
     if len(others) > MAX_PROMPTS:
-        raise CallerError(f"prompt: at most {MAX_PROMPTS} at once.", param="prompt")
+        raise CallerError(f"prompt: send at most {MAX_PROMPTS} prompts in one request.", param="prompt")
     return others or [numbers]
 
 
 def validate_completion(body: CompletionRequest, supports_raw: bool) -> None:
     """Refuse options that need a model with raw completion (`supports_raw`)."""
     if body.echo and body.logprobs is not None:
-        raise CallerError("echo: not together with logprobs.", param="echo")
+        raise CallerError("echo: cannot be combined with logprobs. Leave one out.", param="echo")
     if supports_raw:
         return
     if body.echo:
-        raise CallerError("echo: the prompt is not given back here.", param="echo")
+        raise CallerError("echo: this model cannot return the prompt. Leave it out.", param="echo")
     if body.grammar is not None:
-        raise CallerError("grammar: this model takes none. Ask a local one.", param="grammar")
+        raise CallerError("grammar: this model supports no grammar. Use a local model.", param="grammar")
     if not all(isinstance(prompt, str) for prompt in split_prompts(body.prompt)):
-        raise CallerError("prompt: this model takes text, not tokens.", param="prompt")
+        raise CallerError("prompt: this model accepts text only. Send text instead of tokens.", param="prompt")
 
 
 def make_raw_prompt(body: CompletionRequest, prompt: str | list[int]) -> RawPrompt:
     text = prompt if isinstance(prompt, str) else tuple(prompt)
     if not text:
-        raise CallerError("prompt: there is nothing to go on with.", param="prompt")
+        raise CallerError("prompt: the prompt is empty. Send text to continue.", param="prompt")
     return RawPrompt(text, body.grammar or "", body.logprobs, bool(body.echo))
 
 

@@ -233,7 +233,7 @@ def parse_part(item: Any, where: str) -> MessagePart:
             return parse_link("file", url, media, more)
         case _:
             pass
-    raise CallerError(f"{where}: this kind of content is not understood here.", param=where)
+    raise CallerError(f"{where}: this content type is not supported.", param=where)
 
 
 def parse_link(kind: str, url: str, media: Any, more: dict[Any, Any]) -> MessagePart:

@@ -60,7 +60,7 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str, limit: int) -> 
     """Read and decompress all chunks; raises when either size exceeds `limit`."""
     encoding = encoding.strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
-        raise UpstreamGarbled("The server compressed its answer in a way that is not read here. Use another URL.")
+        raise UpstreamGarbled("The server uses an unsupported compression. Use another URL.")
     decompressor = None if encoding in ("", "identity") else Decompressor()
     parts: list[bytes] = []
     packed = size = 0
@@ -70,7 +70,7 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str, limit: int) -> 
             try:
                 chunk = decompressor.feed(chunk, limit - size)
             except zlib.error:
-                raise UpstreamGarbled("The server's answer is compressed, and broken. Try again later.") from None
+                raise UpstreamGarbled("The server's compressed response is damaged. Try again later.") from None
         size += len(chunk)
         if max(packed, size) > limit:
             raise make_too_large_error(limit)

@@ -129,7 +129,7 @@ class OutboundClient:
             if next_target.origin != current.origin:
                 if same_origin or body is not None:
                     raise AddressRefused(
-                        "The server sends this request on to another one, and that is not followed. "
+                        "The server redirects this request, and redirects of it are not followed. "
                         "Name the final address."
                     )
                 headers = {name: value for name, value in headers.items() if name.lower() in CROSS_ORIGIN_HEADERS}

@@ -44,7 +44,7 @@ def parse_target(text: str) -> Target:
     if parts.scheme not in PORTS:
         raise AddressRefused("Only http:// and https:// URLs are fetched.")
     if "@" in parts.netloc:
-        raise AddressRefused("The URL holds a user name or a password. Leave out what stands before the @.")
+        raise AddressRefused("The URL contains a user name or a password. Remove the part before the @.")
     if not AUTHORITY.fullmatch(parts.netloc):
         raise make_unreadable_error()
     host = to_ascii_host(parts.hostname or "")

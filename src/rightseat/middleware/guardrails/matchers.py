@@ -275,8 +275,8 @@ def compile_pattern(pattern: str) -> jsonschema_rs.Draft202012Validator:
     except ValueError:
         # jsonschema_rs.ValidationError is a ValueError without details.
         raise ConfigError(
-            f"{pattern[:100]!r} is not an expression that is taken here: look-around (?=…), back references "
-            r"\1 and expressions that are too large are not, because they can take for ever."
+            f"{pattern[:100]!r} is not a supported expression: look-around (?=…), back references "
+            r"\1 and very large expressions are not supported, because they can run without end."
         ) from None
 
 

@@ -49,7 +49,7 @@ def _parse_logit_bias(bias: dict[str, Any]) -> list[list[Any]]:
     try:
         return [[int(token), weight] for token, weight in bias.items()]
     except ValueError:
-        raise CallerError("logit_bias has numbers of tokens as its keys.", param="logit_bias") from None
+        raise CallerError("logit_bias: the keys must be token ids.", param="logit_bias") from None
 
 
 def build_request_body(

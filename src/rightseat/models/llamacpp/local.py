@@ -109,7 +109,9 @@ class Embedder:
     async def embed(self, body: dict[str, Any]) -> dict[str, Any]:
         """Handle an OpenAI embeddings request. `input` is a text, token ids, or a list of either."""
         if "dimensions" in body:
-            raise CallerError("dimensions: a local model's vectors have one length.", param="dimensions")
+            raise CallerError(
+                "dimensions: the vector length of a local model cannot be changed. Leave it out.", param="dimensions"
+            )
         _check_input(body.get("input"))
         if self._owns_server:
             await self._server.start()
@@ -126,7 +128,7 @@ def _check_input(value: object) -> None:
     if not items or any(item in ("", []) for item in items):
         raise CallerError("input: an empty text has no vector. Leave it out.", param="input")
     if len({type(item) for item in items}) > 1:
-        raise CallerError("input: texts and tokens do not go together. Send one kind.", param="input")
+        raise CallerError("input: do not mix texts and tokens. Send one kind.", param="input")
 
 
 class LlamaCppModel(LlamaCppChatModel):
@@ -197,7 +199,7 @@ class LlamaCppModel(LlamaCppChatModel):
             # A llama-server fails with a plain 500 on an unknown token id.
             if type(error) is not UpstreamError:
                 raise
-            raise CallerError("tokens: the model has no such tokens.", param="tokens") from error
+            raise CallerError("tokens: one of the ids is not a token of this model.", param="tokens") from error
 
     async def embed(self, body: dict[str, Any]) -> dict[str, Any]:
         if self._embedder is None:

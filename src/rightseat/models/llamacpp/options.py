@@ -225,7 +225,7 @@ def _prompt_cache_folder(settings: LocalOptions) -> Path | None:
     wanted = Path(settings.prompt_cache).expanduser() if settings.prompt_cache else weights.cache_folder() / "prompts"
     folder = prefix_cache.prepare_folder(wanted.absolute())
     if folder is None and settings.precache:
-        raise ConfigError(f"precache: nothing can be kept in {wanted}. Name a folder of yours as prompt_cache.")
+        raise ConfigError(f"precache: cannot write to {wanted}. Name a writable folder as prompt_cache.")
     return folder
 
 

@@ -73,7 +73,7 @@ async def save_prefix(
     except (OSError, RightseatError) as error:
         remove_file(folder / draft)
         raise ConfigError(
-            f"precache: the prompt was not saved in {folder}. Check that there is room, and that it is ours."
+            f"precache: the prompt was not saved in {folder}. Check its free space and its permissions."
         ) from error
 
 

@@ -101,7 +101,8 @@ def build_base_url(endpoint: str, version: str, deployment: str, api: str) -> st
         return str(url.with_query({"api-version": version}) if version == "preview" else url)
     if not re.fullmatch(r"\d{4}-\d{2}-\d{2}(-preview)?", version):
         raise ConfigError(
-            f"api_version {version!r} is none of Azure's: it is a date such as 2024-10-21, or v1.", param="api_version"
+            f"api_version {version!r} is not an API version of Azure. Write a date such as 2024-10-21, or v1.",
+            param="api_version",
         )
     # The responses API has one path for all deployments; the body names the deployment.
     resource_url: URL = url if api == "responses" else url / "deployments" / deployment
@@ -115,7 +116,7 @@ def load_token_provider(target: str) -> TokenProvider:
     except ConfigError as error:
         raise ConfigError(f"token_provider: {error.message}", param="token_provider") from error
     if not callable(loaded):
-        raise ConfigError(f"token_provider: {target} cannot be called.", param="token_provider")
+        raise ConfigError(f"token_provider: {target} is not a function.", param="token_provider")
     provider: TokenProvider = loaded
     return provider
 

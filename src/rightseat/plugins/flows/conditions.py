@@ -67,7 +67,7 @@ def parse_condition(value: Any, depth: int = 0) -> Condition:
     if not words:
         return parse_comparison(value)
     if len(value) > 1:
-        raise InvalidCondition(f"{words[0]!r} stands alone. Put what is beside it into an all.")
+        raise InvalidCondition(f"{words[0]!r} must be the only key. Put the other keys into an `all`.")
     inner = value[words[0]]
     if words[0] == NOT:
         return Negation(parse_condition(inner, depth + 1))

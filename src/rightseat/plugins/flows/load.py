@@ -45,7 +45,7 @@ StepRemark = tuple[tuple[str, ...], str, str, Gravity]
 def parse_step(value: Any, name: str) -> tuple[Step, list[StepRemark]]:
     """Return the step and remarks about it; ValueError says why it is not a step."""
     if not isinstance(value, Mapping):
-        raise ValueError("It is no step: a step has `call_type:` and mostly `params:`.")
+        raise ValueError("This is not a step. A step has `call_type:` and usually `params:`.")
     remarks: list[StepRemark] = []
     for key in value:
         if key not in STEP_KEYS:
@@ -59,7 +59,7 @@ def parse_step(value: Any, name: str) -> tuple[Step, list[StepRemark]]:
         raise ValueError(f"Its name is longer than {MAX_NAME_LENGTH} characters.")
     params = value.get("params")
     if params is not None and not isinstance(params, dict):
-        raise ValueError("Its params are no mapping of names and values.")
+        raise ValueError("Its params are not a mapping of names to values.")
     parsed = Step(
         name=name,
         kind=kind,
@@ -79,7 +79,7 @@ def parse_error_handler(value: Any, name: str, remarks: list[StepRemark]) -> Ste
         return None
     parsed, inner = parse_step(value, name)
     if parsed.on_error is not None:
-        raise ValueError("Its on_error has an on_error of its own: one that fails ends the flow.")
+        raise ValueError("Its on_error must not have an on_error itself: a failing on_error ends the flow.")
     remarks += [(("on_error", *key), what, fix, gravity) for key, what, fix, gravity in inner]
     return parsed
 
@@ -133,7 +133,7 @@ def parse_number(value: Any, most: float) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{str(value)[:40]!r} is no number.")
+        raise ValueError(f"{str(value)[:40]!r} is not a number.")
     if not 0 <= value <= most:
         raise ValueError(f"{value} is not between 0 and {most:g}.")
     return float(value)

@@ -115,7 +115,9 @@ def parse_reply(line: bytes, seconds: float) -> dict[str, Any]:
     try:
         reply = msgspec.json.decode(line, type=ChildReply)
     except msgspec.DecodeError:
-        raise ScriptLoadError("What it takes cannot be written as a schema.") from None
+        raise ScriptLoadError(
+            "Its parameters cannot be described as a JSON Schema. Use types that JSON supports."
+        ) from None
     if reply.error:
         raise ScriptLoadError(f"It cannot be loaded: {reply.error}.")
     return reply.value if isinstance(reply.value, dict) else {}

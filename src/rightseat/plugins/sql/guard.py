@@ -160,7 +160,7 @@ def guard_query(sql: str, rules: QueryRules, values: Mapping[str, Any] | None = 
         # Check the generated text too: the generator may not reproduce the tree.
         check_tree(parse_statement(text, rules.dialect), rules)
     except SqlglotError as error:
-        raise QueryRefused(f"It is no query that can be read: {first_error_line(error)}") from None
+        raise QueryRefused(f"The query cannot be parsed: {first_error_line(error)}") from None
     except RecursionError:
         raise QueryRefused("The query is nested too deeply.") from None
     return SqlQuery(text, marks)
@@ -183,7 +183,7 @@ def bind_values(sql: str, dialect: str, values: Mapping[str, Any]) -> tuple[str,
     tokens = tokenize(sql, read=dialect)
     for token in tokens:
         if dialect == "mysql" and any(EXECUTABLE_COMMENT.match(comment) for comment in token.comments):
-            raise QueryRefused("It has a comment that the database would run.")
+            raise QueryRefused("The query contains a comment that the database would execute. Remove it.")
     for colon, name in itertools.pairwise(tokens):
         if colon.token_type != TokenType.COLON or name.start != colon.end + 1 or name.text not in values:
             continue

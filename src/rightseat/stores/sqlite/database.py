@@ -154,8 +154,8 @@ def open_database(path: Path, migrations: Sequence[str] = MIGRATIONS) -> sqlite3
             unless_opened.pop_all()
     except (sqlite3.Error, OSError) as error:
         raise ConfigError(
-            f"{path} cannot be used: {error}. Free some room if the disk is full; if the file is broken, "
-            "move it away: a new one is made."
+            f"{path} cannot be used: {error}. If the disk is full, free some space; if the file is damaged, "
+            "move it away, and a new one is created."
         ) from None
     return database
 
@@ -173,8 +173,8 @@ def migrate(database: sqlite3.Connection, path: Path, migrations: Sequence[str])
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if version > len(migrations):
         raise ConfigError(
-            f"{path} was written by a newer rightseat (its version is {version}, this one knows "
-            f"{len(migrations)}). Use that one, or name another folder in [store] path."
+            f"{path} was written by a newer rightseat (its version is {version}, this one supports "
+            f"{len(migrations)}). Install the newer rightseat, or name another folder in [store] path."
         )
     if 0 < version < len(migrations):
         back_up(database, path.with_name(f"{path.name}.v{version}.bak"))

@@ -285,13 +285,13 @@ async def test_an_assistant_hands_over_and_its_person_is_asked() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({}, "needs a url or a graph"),
-        ({"url": "http://x", "graph": "a:b"}, "needs a url or a graph"),
+        ({}, "needs `url`"),
+        ({"url": "http://x", "graph": "a:b"}, "needs `url`"),
         ({"url": "http://x", "agent": ["a"]}, "Did you mean 'agents'"),
         ({"url": "http://x", "timeout": 0}, "timeout above 0"),
         ({"url": "http://x", "agents": "desk"}, "wrong option"),
         ({"url": "http://x", "config": {"recursion": 5}}, "wrong option"),
-        ({"graph": "json:dumps"}, "no LangGraph graph"),
+        ({"graph": "json:dumps"}, "not a LangGraph graph"),
         ({"graph": "json"}, "module:attribute"),
         ({"graph": object(), "api_key": "x"}, "takes no api_key"),
         ({"url": "desk"}, "must begin with http"),

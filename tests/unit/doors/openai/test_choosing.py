@@ -60,7 +60,7 @@ async def test_openai(model: str | None, answer: str) -> None:
 @pytest.mark.parametrize(
     ("model", "status", "message"),
     [
-        ("default/gpt-9", 400, "default does not answer with the model 'gpt-9'. Choose one of: fast, big."),
+        ("default/gpt-9", 400, "default may not use the model 'gpt-9'. Choose one of: fast, big."),
         ("plain/big", 404, "There is no model 'plain/big'. Those that exist: default, big, plain"),
     ],
 )

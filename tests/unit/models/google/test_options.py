@@ -57,7 +57,7 @@ def test_what_it_can_is_known_and_can_be_said() -> None:
         ("kit", {"api_key": "k", "base_url": "ftp://x"}, "base_url must begin"),
         ("kit", {"api_key": "k", "base_url": "http://[x"}, "base_url is not an address"),
         ("kit", {"api_key": "k", "base_url": "http://x/?a=b"}, "takes no query"),
-        ("kit", {"api_key": "k\n"}, "HTTP does not take"),
+        ("kit", {"api_key": "k\n"}, "HTTP headers cannot contain"),
         ("kit", {"api_key": "k", "thinking_level": "huge"}, "wrong option"),
     ],
 )

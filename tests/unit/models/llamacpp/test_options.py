@@ -185,7 +185,7 @@ def test_files_of_a_table_lie_beside_it(model: Path, tmp_path: Path, monkeypatch
     ],
 )
 def test_flags_are_for_local_models(config: Config, flag: str) -> None:
-    with pytest.raises(ConfigError, match="is for a local model") as caught:
+    with pytest.raises(ConfigError, match="is only for local models") as caught:
         build_runtime(config, env={})
     assert flag in caught.value.message
 

@@ -66,7 +66,7 @@ def test_a_folder_of_ones_own(weights: Path, tmp_path: Path) -> None:
         ({"precache": ["none.txt"]}, "precache: none.txt is not a file here"),
         ({"precache": "one.txt"}, "wrong option"),
         ({"precache": ["{tmp}/bytes"]}, "cannot be read as text"),
-        ({"precache": ["{tmp}/text"], "prompt_cache": "{tmp}/text/folder"}, "nothing can be kept in"),
+        ({"precache": ["{tmp}/text"], "prompt_cache": "{tmp}/text/folder"}, "cannot write to"),
     ],
 )
 def test_what_can_be_wrong(options: dict[str, Any], message: str, weights: Path, tmp_path: Path) -> None:

@@ -162,8 +162,8 @@ def only(*steps: str) -> str:
         (only("{name: start, call_type: mine}", "{name: start, call_type: none}"), "two steps called 'start'"),
         (only("{call_type: mine}"), "The step has no name"),
         (only("{name: start}"), "It has no call_type"),
-        (only("{name: start, call_type: mine, params: 3}"), "params are no mapping"),
-        (only("{name: start, call_type: mine, retry: lots}"), "is no number"),
+        (only("{name: start, call_type: mine, params: 3}"), "params are not a mapping"),
+        (only("{name: start, call_type: mine, retry: lots}"), "is not a number"),
         (only("{name: start, call_type: mine, retry: 99}"), "not between 0 and 10"),
         (only("{name: start, call_type: mine, nxt: b}"), "Did you mean 'next'"),
         (only("{name: start, call_type: ask}"), "It asks nothing"),
@@ -176,7 +176,7 @@ def only(*steps: str) -> str:
         (only("{name: start, call_type: loop, params: {max: 0, steps: []}}"), "from 1 to 1000"),
         (
             only("{name: start, call_type: mine, on_error: {call_type: mine, on_error: {call_type: a}}}"),
-            "on_error of its own",
+            "must not have an on_error",
         ),
         (only("{name: start, call_type: mine}") + "next_flow: [example_4]", "no flow 'example_4'"),
         (only("{name: start, call_type: mine}") + "timeout: -1", "not between 0 and"),
@@ -227,7 +227,7 @@ def test_a_flow_that_only_moves_in_its_file_stays_the_same() -> None:
 def test_a_step_that_cannot_be_read_is_all_that_is_said() -> None:
     bad = "{name: start, call_type: mine, retry: lots, next: b}"
     (problem,) = faults(only(bad, "{name: b, call_type: mine, next: end}"))
-    assert problem.what == "Its retry: 'lots' is no number."
+    assert problem.what == "Its retry: 'lots' is not a number."
 
 
 @pytest.mark.demand("flows.checked_load_missing_start")

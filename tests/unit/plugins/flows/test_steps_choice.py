@@ -65,7 +65,7 @@ async def test_the_model_picks_only_among_those_without_a_condition() -> None:
 
 @pytest.mark.demand("flows.choice_model_picks_among")
 async def test_where_no_condition_holds_and_nothing_is_left_it_fails() -> None:
-    with pytest.raises(StepError, match="No condition of the choice holds"):
+    with pytest.raises(StepError, match="No condition of the choice is true"):
         await gave(stage(choice(MANY, NONE), kit(), before={"count": 5}))
 
 

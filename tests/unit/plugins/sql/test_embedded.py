@@ -130,7 +130,7 @@ async def test_only_the_tables_that_the_operator_lists(kind: str, tmp_path: Path
         ("sqlite://", "in memory"),
         ("oracle://x/y", "oracle is not among"),
         ("postgre://x/y", "Did you mean postgres"),
-        ("shop.db", "no database's URL"),
+        ("shop.db", "not a database URL"),
     ],
 )
 def test_url_that_leads_nowhere_is_said(url: str, word: str, tmp_path: Path) -> None:

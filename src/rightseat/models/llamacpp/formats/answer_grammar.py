@@ -230,7 +230,7 @@ class AnswerGrammar:
 def check_bare_name(tool: str, *ends: str) -> str:
     """Return an unquoted tool name; raises CallerError if it contains one of its terminators."""
     if any((tool + end).find(end) != len(tool) for end in ends):
-        raise CallerError(f"This model cannot be told of a tool {tool[:64]!r}: give it a plain name.")
+        raise CallerError(f"This model's tool format cannot express the tool name {tool[:64]!r}. Use a plain name.")
     return tool
 
 

@@ -50,7 +50,7 @@ class RecipientFormat(ToolCallFormat):
 
     def _address_tool(self, tool: str) -> str:
         if tool == EVERYBODY:
-            raise CallerError(f"This model calls everybody {EVERYBODY!r}: give the tool another name.")
+            raise CallerError(f"The tool name {EVERYBODY!r} is reserved by this model. Give the tool another name.")
         return check_bare_name(tool, self.recipient_suffix, "\n") + self.recipient_suffix
 
     def list_message_prefixes(self, recipients: Iterable[str]) -> tuple[str, ...]:

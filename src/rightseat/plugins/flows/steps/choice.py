@@ -66,7 +66,7 @@ async def run(ctx: StepContext) -> AsyncIterator[Event | StepOutput | Pause]:
         return
     open_options = [one for one in choices if one.when is None]
     if not open_options:
-        raise StepError("No condition of the choice holds, and it has no other way. Add one without `when`.")
+        raise StepError("No condition of the choice is true. Add a choice without `when` for this case.")
     if len({one.step for one in open_options}) == 1:
         yield make_jump_output(open_options[0].step, "it is the only way")
         return

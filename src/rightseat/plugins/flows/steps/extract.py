@@ -48,7 +48,7 @@ def get_source_data(ctx: StepContext) -> Any:
     if name is None:
         return get_input_data(ctx)
     if name not in ctx.outputs:
-        raise PathNotFound(f"The step {name!r} has not run, so it gave nothing to take from.")
+        raise PathNotFound(f"The step {name!r} has not run, so it has no output.")
     return ctx.outputs[name].data
 
 

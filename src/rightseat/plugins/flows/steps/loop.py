@@ -71,7 +71,7 @@ class LoopRun:
             return None
         items = decode_json_text(fill_value(template, StepVariables(self.ctx)))
         if not isinstance(items, list):
-            raise StepError(f"A loop goes over a list, and this is {describe_value(items)}.")
+            raise StepError(f"`over` must be a list, but it is {describe_value(items)}.")
         if len(items) > self.max_rounds:
             raise StepError(f"There are {len(items)} items, and at most {self.max_rounds} rounds. Raise `max`.")
         return items

@@ -79,12 +79,12 @@ def make_driver(url: str, folder: Path) -> Driver:
     try:
         parsed_url = make_url(url)
     except ArgumentError:
-        raise ConfigError("it is no database's URL, such as postgresql://reader@host/shop.") from None
+        raise ConfigError("this is not a database URL. Write one such as postgresql://reader@host/shop.") from None
     kind = parsed_url.drivername.partition("+")[0]
     if kind not in MODULE_BY_SCHEME:
         near = closest_match(kind, MODULE_BY_SCHEME)
         hint = f"Did you mean {near}?" if near else f"There are: {', '.join(MODULE_BY_SCHEME)}."
-        raise ConfigError(f"{kind} is not among the databases that can be asked. {hint}")
+        raise ConfigError(f"{kind} is not a supported database. {hint}")
     try:
         module = importlib.import_module(f"{__name__}.{MODULE_BY_SCHEME[kind]}")
     except ImportError as error:
