@@ -22,40 +22,41 @@ _CAPABILITY_KEYS = ("tools", "parallel", "schema", "images")
 
 class AnthropicOptions(Struct, frozen=True, kw_only=True):
     base_url: str = ANTHROPIC_URL
-    """The server, without `/v1`; else ANTHROPIC_BASE_URL."""
+    """The server's URL, without `/v1`. Without it ANTHROPIC_BASE_URL, else Anthropic."""
     api_key: str | None = None
-    """Else ANTHROPIC_API_KEY, but only to Anthropic and ANTHROPIC_BASE_URL."""
+    """The key. Without it ANTHROPIC_API_KEY, which is sent only to Anthropic and ANTHROPIC_BASE_URL."""
     headers: dict[str, str] = {}
-    """Further headers of each request; a value may be a reference."""
+    """Further headers of each request. A value may be a reference."""
     connect_timeout: float = 10
-    """Seconds for a connection."""
+    """Seconds for connecting to the server."""
     first_token_timeout: float = 120
-    """Seconds until the model begins to think or to answer."""
+    """Seconds until the model starts to think or to answer."""
     idle_timeout: float = 60
-    """Seconds of silence within an answer."""
+    """Seconds without data within an answer."""
     max_tokens: int | None = None
-    """The longest answer where a caller names none; not given: the most that the model can write."""
+    """The most tokens of an answer if the caller sets no limit. Without it, the most that the model can write."""
     thinking: bool | int | None = None
-    """True: it thinks before it answers; a number: with so many tokens, where a model takes one; false: not,
-    where that can be; not given: as the model does by itself."""
+    """Whether the model thinks before it answers. A number is a budget in tokens, for models that accept one; false
+    is ignored if the model always thinks. Without it, the model's default."""
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
-    """How hard the model tries, where it knows the word; a caller's `reasoning_effort` goes before it."""
+    """The model's effort, for models that support it. A caller's `reasoning_effort` overrides it."""
     cache: bool = True
-    """Marks instructions, tools and the last turn for the vendor's prompt cache."""
+    """Whether instructions, tools and the last turn are marked for the vendor's prompt cache."""
     sampling: bool = False
-    """Passes on temperature, top_p and top_k, by the API of 2023: Claude 4.6 and older take them."""
+    """Whether temperature, top_p and top_k are passed on, with the API of 2023. Claude 4.6 and older accept them."""
     strict_tools: bool = False
-    """The API enforces each tool's schema that it can: such arguments are passed on as they come."""
+    """Whether the API enforces each tool's schema that it supports. Arguments then stream without waiting for a
+    check."""
     tries: int = 3
-    """How often a request is sent that fails before its first token."""
+    """How often a request is sent in all if it fails before its first token."""
     tools: bool | None = None
-    """Whether the model calls tools; not given, as with the three below: as its family does."""
+    """Whether the model can call tools. Without it, as the model's family does."""
     parallel: bool | None = None
-    """Whether it calls several of them in one answer."""
+    """Whether the model calls several tools in one answer. Without it, as the model's family does."""
     schema: bool | None = None
-    """Whether the API enforces an output schema; if not, the model is told it in words."""
+    """Whether the API enforces an output schema. If not, the prompt describes the schema."""
     images: bool | None = None
-    """Whether the model takes images."""
+    """Whether the model accepts images. Without it, as the model's family does."""
 
 
 def model(name: str, options: Mapping[str, Any]) -> AnthropicModel:

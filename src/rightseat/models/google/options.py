@@ -23,36 +23,36 @@ _KEY_VARIABLES = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 
 class GoogleOptions(Struct, frozen=True, kw_only=True):
     base_url: str = GOOGLE_URL
-    """The server, without the API's version; else GOOGLE_GEMINI_BASE_URL."""
+    """The server's URL, without the API version. Without it GOOGLE_GEMINI_BASE_URL, else Google."""
     api_key: str | None = None
-    """Sent as `x-goog-api-key`. Else GEMINI_API_KEY or GOOGLE_API_KEY, but only to Google and
-    GOOGLE_GEMINI_BASE_URL."""
+    """The key, sent as `x-goog-api-key`. Without it GEMINI_API_KEY or GOOGLE_API_KEY, which are sent only to Google
+    and GOOGLE_GEMINI_BASE_URL."""
     headers: dict[str, str] = {}
-    """Further headers of each request; a value may be a reference."""
+    """Further headers of each request. A value may be a reference."""
     connect_timeout: float = 10
-    """Seconds for a connection."""
+    """Seconds for connecting to the server."""
     first_token_timeout: float = 120
-    """Seconds for the first token."""
+    """Seconds until the first token."""
     idle_timeout: float = 60
     """Seconds between two tokens."""
     thoughts: bool | None = None
-    """Whether the model's thoughts are shown; not given: where it is known to think."""
+    """Whether the model's thoughts are shown as reasoning. Without it, if the model is known to think."""
     thinking_budget: int | None = None
-    """How many tokens it may think: 0 none, -1 as many as it likes. For Gemini 2.5."""
+    """The most tokens for thinking, for Gemini 2.5. 0 means none, -1 means that the model decides."""
     thinking_level: Literal["minimal", "low", "medium", "high"] | None = None
-    """How much it thinks. For Gemini 3 and newer."""
+    """How much the model thinks, for Gemini 3 and newer."""
     tools: bool | None = None
-    """Whether the model calls tools; not given: as it is known."""
+    """Whether the model can call tools. Without it, as the model's family does."""
     parallel: bool | None = None
-    """Whether it makes several calls in one answer; not given: as it is known."""
+    """Whether the model calls several tools in one answer. Without it, as the model's family does."""
     schema: bool | None = None
-    """Whether it keeps to an output schema; not given: as it is known."""
+    """Whether the API enforces an output schema. Without it, as the model's family does."""
     images: bool | None = None
-    """Whether it takes images; not given: as it is known."""
+    """Whether the model accepts images. Without it, as the model's family does."""
     reasoning: bool | None = None
-    """Whether it thinks; not given: as it is known."""
+    """Whether the model reasons before it answers. Without it, as the model's family does."""
     tries: int = 3
-    """How often a request is sent that fails before its first token."""
+    """How often a request is sent in all if it fails before its first token."""
 
 
 def model(name: str, options: Mapping[str, Any]) -> GoogleModel:

@@ -19,21 +19,22 @@ if TYPE_CHECKING:
 
 class LangChainOptions(Struct, frozen=True, kw_only=True):
     input_key: str | None = None
-    """Where a chain wants the messages: `messages` gives it `{"messages": […]}`. Not given: them alone."""
+    """The key of a chain's input for the messages: `messages` passes `{"messages": […]}`. Without it, the list of
+    messages is the input."""
     first_token_timeout: float = 120
-    """Seconds for the first token."""
+    """Seconds until the first token."""
     idle_timeout: float = 60
     """Seconds between two tokens."""
     tools: bool | None = None
-    """Whether the model calls tools; not given: whether it has `bind_tools`."""
+    """Whether the model can call tools. Without it, true if it has `bind_tools`."""
     parallel: bool | None = None
-    """Whether it makes several calls in one answer; not given: as its name is known."""
+    """Whether the model calls several tools in one answer. Without it, by the model's name."""
     schema: bool | None = None
-    """Whether it keeps to an output schema by itself; not given: it does not."""
+    """Whether the model enforces an output schema itself. Without it, false."""
     images: bool | None = None
-    """Whether it takes images; not given: as its name is known."""
+    """Whether the model accepts images. Without it, by the model's name."""
     reasoning: bool | None = None
-    """Whether it thinks; not given: as its name is known."""
+    """Whether the model reasons before it answers. Without it, by the model's name."""
 
 
 def model(name: str, options: Mapping[str, Any]) -> LangChainModel:
