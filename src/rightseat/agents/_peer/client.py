@@ -323,21 +323,21 @@ class AgentClient:
 
 class AgentOptions(Struct, frozen=True, kw_only=True):
     url: str
-    """Where the agent answers: the address that a client of it would post to."""
+    """The URL that clients of the agent post to."""
     headers: dict[str, str] = {}
-    """Sent with each request; a value may be a reference such as `env:AGENT_KEY`."""
+    """Headers of each request. A value may be a reference such as `env:AGENT_KEY`."""
     on_before_request: Any = None
-    """`module:attribute`: called before each request, returns headers for it."""
+    """`module:attribute` of a function that is called before each request and returns headers for it."""
     timeout: float = 120
-    """Seconds for which the peer may say nothing."""
+    """Seconds without data from the agent after which a run fails."""
     connect_timeout: float = 10
-    """Seconds for a connection."""
+    """Seconds for connecting to the agent."""
     tries: int = 3
-    """How often a request is sent that the peer has not taken."""
+    """How often a request is sent in all if the agent does not accept it."""
     title: str = ""
-    """What people are shown."""
+    """The name that front ends show."""
     description: str = ""
-    """What it is for: people read it, and models that may hand over to it."""
+    """What the agent is for. Users see it, and models that may hand over to the agent."""
 
 
 OptionsT = TypeVar("OptionsT", bound=Struct)

@@ -178,21 +178,22 @@ class CrewProcess:
 
 class CrewOptions(Struct, frozen=True, kw_only=True):
     crew: str
-    """`module:attribute` of a Crew, a Flow class, or a function that makes one."""
+    """`module:attribute` of a Crew, a Flow class, or a function that returns one."""
     python: str
     """The Python of the environment that has crewai, such as `crew/.venv/bin/python`."""
     folder: str = "."
-    """Where the crew runs, and its module is found."""
+    """The working folder of the crew, from which its module is imported."""
     env: dict[str, str] = {}
-    """Its environment besides what Python needs: keys of its models. A value may be a reference."""
+    """Environment variables of the crew besides those that Python needs, such as keys of its models. A value may be
+    a reference."""
     start_timeout: float = 120
-    """Seconds for the start."""
+    """Seconds for starting the crew."""
     timeout: float = 600
-    """Seconds for which it may say nothing."""
+    """Seconds without output after which a run fails."""
     title: str = ""
-    """What people are shown."""
+    """The name that front ends show."""
     description: str = ""
-    """What it is for: people read it, and models that may hand over to it."""
+    """What the crew is for. Users see it, and models that may hand over to the crew."""
 
 
 class CrewAgent:

@@ -27,33 +27,34 @@ class GraphRunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 class LangGraphOptions(Struct, frozen=True, kw_only=True):
     url: str = ""
-    """The server: LangGraph Platform, or `langgraph dev`."""
+    """The URL of a LangGraph server: LangGraph Platform or `langgraph dev`."""
     graph: Any = None
-    """Instead of a url: `module:attribute` of a graph that runs in this process."""
+    """`module:attribute` of a graph that runs in this process, instead of `url`."""
     agents: tuple[str, ...] = ()
-    """The assistants to offer, by name or graph id; none: the one called like this table, else all."""
+    """The server's assistants to offer, by name or graph id. Without it, the one with the name of this table, else
+    all."""
     api_key: str | None = None
-    """Sent as `X-Api-Key`."""
+    """The server's key, sent as `X-Api-Key`."""
     headers: dict[str, str] = {}
-    """Further headers of each request; a value may be a reference."""
+    """Further headers of each request. A value may be a reference."""
     on_before_request: Any = None
-    """`module:attribute` of a function that is given each request and returns headers for it."""
+    """`module:attribute` of a function that gets each request and returns headers for it."""
     connect_timeout: float = 10
-    """Seconds for a connection."""
+    """Seconds for connecting to the server."""
     timeout: float = 120
-    """Seconds that the server may say nothing."""
+    """Seconds without data from the server after which a run fails."""
     tries: int = 3
-    """How often a request is sent that the server did not take."""
+    """How often a request is sent in all if the server does not accept it."""
     refresh: float = 60
-    """Seconds after which the server is asked again which assistants it has."""
+    """Seconds after which the list of assistants is fetched again."""
     title: str = ""
-    """The name that people see."""
+    """The name that front ends show."""
     description: str = ""
-    """What it is for, in a sentence."""
+    """What the agent is for, in one sentence."""
     config: GraphRunConfig = GraphRunConfig()
-    """`recursion_limit`, `configurable`, `tags` of each run."""
+    """`recursion_limit`, `configurable` and `tags` of each run."""
     stream_subgraphs: bool = False
-    """The nodes of graphs inside the graph are steps too."""
+    """Whether the nodes of subgraphs are reported as steps too."""
 
 
 def langgraph(name: str, options: Mapping[str, Any]) -> AgentSource:
