@@ -17,7 +17,7 @@ FUNCTION_LINES = 60
 # The three boundaries behind which the code is not ours, as "module:function" (shell patterns allowed).
 # One boundary may be held in several processes or threads, but there is no fourth.
 BOUNDARIES: dict[str, tuple[str, ...]] = {
-    "a run": ("rightseat.runtime.runtime:BaseRuntime.run",),
+    "a run": ("rightseat.runtime.runs:RunSupervisor.run",),
     "a tool call": (
         "rightseat.engine.tool_calls:ToolCallBatch.run_call",
         "rightseat.plugins.flows.run:stream_attempt",  # a step of a flow, called as a tool is

@@ -11,7 +11,7 @@ from rightseat.doors.openbb import write as openbb
 from rightseat.errors import RightseatError
 from rightseat.http.agui import write as agui
 from rightseat.http.reply import Reply
-from rightseat.runtime.runtime import to_run_failed
+from rightseat.runtime.runs import to_run_failed
 from rightseat.server import operations
 from rightseat.types.events import RunFailed
 from rightseat.types.streams import closing

@@ -10,62 +10,87 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rightseat.engine.loop import Assistant
+    from rightseat.errors import RightseatError
     from rightseat.middleware.hooks import Hooks
-    from rightseat.server.app import mount
+    from rightseat.server.app import asgi
     from rightseat.tools.function import tool
     from rightseat.types.agents import Layer, Responder
+    from rightseat.types.chunks import (
+        FinishChunk,
+        ModelChunk,
+        ProviderDataChunk,
+        ReasoningChunk,
+        RefusalChunk,
+        TextChunk,
+        ToolCallArgs,
+        ToolCallStart,
+        UsageChunk,
+    )
+    from rightseat.types.events import Event, Usage
     from rightseat.types.messages import Message, text_message
     from rightseat.types.model import Model, Prompt
     from rightseat.types.tools import Ask, Pause, Result, Tool, ToolContext
     from rightseat.types.turn import Owner, Turn
-    from rightseat.wiring.layered_runtime import Runtime
+    from rightseat.wiring.answer import Answer
+    from rightseat.wiring.runtime import Runtime
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "Ask": "types.tools",
-    "Assistant": "engine.loop",
-    "Hooks": "middleware.hooks",
-    "Layer": "types.agents",
-    "Message": "types.messages",
-    "Model": "types.model",
-    "Owner": "types.turn",
-    "Pause": "types.tools",
-    "Prompt": "types.model",
-    "Responder": "types.agents",
-    "Result": "types.tools",
-    "Runtime": "wiring.layered_runtime",
-    "Tool": "types.tools",
-    "ToolContext": "types.tools",
-    "Turn": "types.turn",
-    "mount": "server.app",
-    "text_message": "types.messages",
-    "tool": "tools.function",
+_NAMES_BY_MODULE = {
+    "engine.loop": "Assistant",
+    "errors": "RightseatError",
+    "middleware.hooks": "Hooks",
+    "server.app": "asgi",
+    "tools.function": "tool",
+    "types.agents": "Layer Responder",
+    "types.chunks": "FinishChunk ModelChunk ProviderDataChunk ReasoningChunk RefusalChunk TextChunk ToolCallArgs"
+    " ToolCallStart UsageChunk",
+    "types.events": "Event Usage",
+    "types.messages": "Message text_message",
+    "types.model": "Model Prompt",
+    "types.tools": "Ask Pause Result Tool ToolContext",
+    "types.turn": "Owner Turn",
+    "wiring.answer": "Answer",
+    "wiring.runtime": "Runtime",
 }
+_MODULE_OF = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names.split()}
 
 __all__ = [
+    "Answer",
     "Ask",
     "Assistant",
+    "Event",
+    "FinishChunk",
     "Hooks",
     "Layer",
     "Message",
     "Model",
+    "ModelChunk",
     "Owner",
     "Pause",
     "Prompt",
+    "ProviderDataChunk",
+    "ReasoningChunk",
+    "RefusalChunk",
     "Responder",
     "Result",
+    "RightseatError",
     "Runtime",
+    "TextChunk",
     "Tool",
+    "ToolCallArgs",
+    "ToolCallStart",
     "ToolContext",
     "Turn",
-    "mount",
+    "Usage",
+    "UsageChunk",
+    "asgi",
     "text_message",
     "tool",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'rightseat' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"rightseat.{_HOMES[name]}"), name)
+    return getattr(importlib.import_module(f"rightseat.{_MODULE_OF[name]}"), name)

@@ -27,7 +27,7 @@ async def runtime(
     notes = tmp_path_factory.mktemp("agui") / "notes"
     async with served("pydantic-ai", "serve_agui.py", notes, driven) as origin:
         sources = [agui(name, {"url": f"{origin}/{name}"}) for name in ("pydantic", "graph")]
-        runtime = Runtime(remote=sources, store=MemoryStore())
+        runtime = Runtime(agent_sources=sources, store=MemoryStore())
         await runtime.start()
         try:
             yield runtime

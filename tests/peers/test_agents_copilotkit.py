@@ -37,7 +37,7 @@ async def endpoint(
 
 @pytest.fixture(scope="module")
 def runtime(endpoint: CopilotKitEndpoint) -> Runtime:
-    return Runtime(remote=[endpoint], store=MemoryStore())
+    return Runtime(agent_sources=[endpoint], store=MemoryStore())
 
 
 def talk(runtime: Runtime, thread: str) -> Talk:

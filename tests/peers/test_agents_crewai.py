@@ -27,7 +27,7 @@ async def runtime(
     options = {"python": python, "folder": str(HERE / "crewai"), "env": {"HOME": home}}
     crew = crewai("crew", {**options, "crew": "crew_peer:team"})
     flow = crewai("flow", {**options, "crew": "crew_peer:Writing"})
-    runtime = Runtime(remote=[crew, flow], store=MemoryStore())
+    runtime = Runtime(agent_sources=[crew, flow], store=MemoryStore())
     await asyncio.gather(crew.start(), flow.start())
     try:
         yield runtime

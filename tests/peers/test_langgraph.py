@@ -45,7 +45,7 @@ Found = dict[str, Any]
 
 @contextlib.asynccontextmanager
 async def hosting(url: str) -> AsyncIterator[Runtime]:
-    runtime = Runtime(remote=[langgraph("lg", {"url": url, "agents": ["desk", "stops"]})], store=MemoryStore())
+    runtime = Runtime(agent_sources=[langgraph("lg", {"url": url, "agents": ["desk", "stops"]})], store=MemoryStore())
     await runtime.start()
     try:
         yield runtime

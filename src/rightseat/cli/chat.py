@@ -18,7 +18,7 @@ from rightseat.cli import log, print_error
 from rightseat.cli.embedded import prepare_config
 from rightseat.config.read import load_config
 from rightseat.errors import NotFound
-from rightseat.runtime.runtime import BaseRuntime, new_id
+from rightseat.runtime.runs import new_id
 from rightseat.server.progress import show_spinner
 from rightseat.types.events import (
     CallArgs,
@@ -37,6 +37,7 @@ from rightseat.types.streams import closing
 from rightseat.types.turn import InterruptAnswer, Turn
 from rightseat.wiring.choice import choose_model
 from rightseat.wiring.from_config import build_runtime
+from rightseat.wiring.runtime import Runtime
 
 WIDTH = 100
 
@@ -134,7 +135,7 @@ def chat(
     attachments = tuple(map(load_attachment, files))
     config = prepare_config(load_config(path, model=model, flags=flags, plugins=plugins))
     log.configure_logging("console", "warning" if config.server.log_level == "info" else config.server.log_level)
-    logging.getLogger("rightseat.runtime.runtime").setLevel(logging.CRITICAL)  # the failure is shown as an answer
+    logging.getLogger("rightseat.runtime.runs").setLevel(logging.CRITICAL)  # the failure is shown as an answer
     runtime = build_runtime(config)
     if assistant is not None and assistant not in runtime.responders:
         known = ", ".join(runtime.assistants)
@@ -162,7 +163,7 @@ class ChatSession:
     """One conversation. One event loop serves all turns, because the models' connections belong to it."""
 
     def __init__(
-        self, runtime: BaseRuntime, assistant: str | None, screen: Terminal, runner: asyncio.Runner, read_line: ReadLine
+        self, runtime: Runtime, assistant: str | None, screen: Terminal, runner: asyncio.Runner, read_line: ReadLine
     ) -> None:
         self.runtime = runtime
         self.assistant = assistant

@@ -93,7 +93,7 @@ def run_flow(
     prepare_output()
     config = prepare_config(load_config(path, model=model, flags=flags, plugins=plugins))
     log.configure_logging("console", "warning" if config.server.log_level == "info" else config.server.log_level)
-    logging.getLogger("rightseat.runtime.runtime").setLevel(logging.CRITICAL)  # the failure is shown as an answer
+    logging.getLogger("rightseat.runtime.runs").setLevel(logging.CRITICAL)  # the failure is shown as an answer
     runtime = build_runtime(config)
     catalog = runtime.plugins
     if catalog is None:

@@ -30,8 +30,8 @@ from rightseat.wiring import choice
 from rightseat.wiring.choice import choose_model
 from rightseat.wiring.databases import open_configured_database
 from rightseat.wiring.from_config import build_runtime
-from rightseat.wiring.layered_runtime import Runtime
 from rightseat.wiring.models import make_configured_model
+from rightseat.wiring.runtime import Runtime
 from rightseat.wiring.storage import SQLITE, data_folder, describe_store_location
 
 MIN_PYTHON = (3, 11)

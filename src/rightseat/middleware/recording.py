@@ -12,7 +12,7 @@ from typing import Literal
 
 from rightseat.engine.assembler import OpenMessageTracker
 from rightseat.errors import Conflict, StoreFailed
-from rightseat.runtime.runtime import DEFAULT_ASSISTANT
+from rightseat.runtime.runs import DEFAULT_ASSISTANT
 from rightseat.runtime.threads import RUN_STOPPED, RUN_TOO_LONG, RunLimits
 from rightseat.types.agents import Layer, Responder
 from rightseat.types.events import Event, RunStarted, TextDelta

@@ -1,6 +1,6 @@
 """Many turns: the runtime that serves them.
 
-- runtime: BaseRuntime runs turns, applies limits and turns exceptions into RunFailed.
+- runs: RunSupervisor runs turns, applies limits and turns exceptions into RunFailed.
 - directory: finds responders by name; handoff tools between assistants.
 - threads: ThreadRuns, runs that outlive their client and are followed by number.
 - incidents: RunContext and Incident, the report of a failed run.

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from rightseat.engine.assembler import OpenMessageTracker
 from rightseat.errors import Conflict, RightseatError, StoreFailed
-from rightseat.runtime.runtime import new_id
+from rightseat.runtime.runs import new_id
 from rightseat.types.agents import Responder
 from rightseat.types.events import ReasoningDelta, RunFailed, TextDelta
 from rightseat.types.streams import PushStream, closing

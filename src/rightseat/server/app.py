@@ -14,8 +14,8 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from rightseat.config.settings import GraphQLLimits
-from rightseat.errors import MethodNotAllowed, NotFound, RightseatError
+from rightseat.config.settings import GraphQLLimits, ServerSettings
+from rightseat.errors import ConfigError, MethodNotAllowed, NotFound, RightseatError
 from rightseat.http.auth import LOCAL_OWNER, Authenticator
 from rightseat.http.endpoint import REQUEST_ID, Door, Request, Route
 from rightseat.http.reply import (
@@ -34,8 +34,9 @@ from rightseat.runtime.metrics import Metrics
 from rightseat.server.openapi import make_openapi_door
 from rightseat.server.operations import make_index_reply, make_operations_door
 from rightseat.server.playground import make_playground_door
-from rightseat.types.text import closest_match
-from rightseat.wiring.layered_runtime import Runtime
+from rightseat.types.text import closest_match, did_you_mean
+from rightseat.wiring.registry import load_all
+from rightseat.wiring.runtime import Runtime
 
 log = logging.getLogger("rightseat.access")
 
@@ -92,6 +93,9 @@ class AccessLogEntry:
 Scope = dict[str, Any]
 RouteMatch = tuple[Door, Route, dict[str, str]]
 NO_ROUTE = "(none)"
+# Keys of [server] that concern the process and not a request: no options of `asgi`.
+PROCESS_KEYS = {"host", "port", "max_header_kb", "header_timeout", "grace", "max_runs", "log", "log_level", "mcp_allow"}
+OPTIONS = set(ServerSettings.__struct_fields__) - PROCESS_KEYS - {"trace_content", "environment"}
 REQUEST_ID_PATTERN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -309,10 +313,17 @@ def compile_path(path: str) -> re.Pattern[str]:
 
 
 def get_path(scope: Scope) -> str:
-    """Return the path below the prefix that this app is mounted at."""
+    """Return the path below the prefix that this app is mounted at.
+
+    `path` begins with `root_path`, or with the part of it that is our mount (`app_root_path` is the outer app's)
+    where a proxy has removed the outer app's prefix, or with neither where the outer app removes both.
+    """
     path: str = scope["path"]
     root: str = scope.get("root_path", "")
-    return path[len(root) :] if root and path.startswith(root) else path
+    for prefix in (root, root.removeprefix(scope.get("app_root_path", ""))):
+        if prefix and path.startswith(f"{prefix}/"):
+            return path[len(prefix) :]
+    return path if path != root or not root else "/"
 
 
 def get_peer(scope: Scope) -> str | None:
@@ -347,19 +358,50 @@ async def handle_lifespan(receive: Receive, send: Send) -> None:
             return
 
 
-def mount(
-    app: Any, runtime: Runtime, prefix: str = "", *, authenticate: Authenticator | None = None, **options: Any
-) -> App:
-    """Put every door into an ASGI app that has `mount`, such as FastAPI's or Starlette's.
+class MountableApp:
+    """ASGI app for another app to mount. The first request starts the runtime, unless somebody has started it.
 
-    `options` are keys of [server], such as `cors`. Without `authenticate` whoever reaches the app is let in,
-    and so only loopback is answered unless `hosts` names more: a stranger's page could call from a browser.
+    A mounted app gets no lifespan events. Where this app is the outermost one, its lifespan starts and closes
+    the runtime; otherwise whoever made the runtime closes it.
     """
-    from rightseat.config.settings import ServerSettings
-    from rightseat.wiring.registry import load_all
 
+    def __init__(self, app: App) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        runtime = self.app.runtime
+        if scope["type"] != "lifespan":
+            if not runtime.is_closed:
+                await runtime.start()
+            await self.app(scope, receive, send)
+            return
+        await receive()
+        started_here = not runtime.is_started
+        try:
+            await runtime.start()
+        except RightseatError as error:
+            await send({"type": "lifespan.startup.failed", "message": error.message})
+            return
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        if started_here:
+            await runtime.drain(0)
+            await runtime.close()
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+def asgi(runtime: Runtime, *, authenticate: Authenticator | None = None, **options: Any) -> MountableApp:
+    """Make an ASGI app of every door: `app.mount("/copilot", rightseat.asgi(runtime))` in FastAPI or Starlette.
+
+    `options` are the keys of [server] that concern requests, such as `cors`. Without `authenticate` whoever reaches
+    the app is let in, and so only loopback is answered unless `hosts` names more: a stranger's page could call
+    from a browser.
+    """
+    for name in options.keys() - OPTIONS:
+        raise ConfigError(f"asgi() has no option {name!r}. {did_you_mean(name, sorted(OPTIONS))}", param=name)
     values = {"hosts": ("*",) if authenticate else (), **options}
-    settings = msgspec.convert(values, ServerSettings)
-    mounted = App(runtime, settings, load_all("doors"), authenticate=authenticate)
-    app.mount(prefix, mounted)
-    return mounted
+    try:
+        settings = msgspec.convert(values, ServerSettings)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"asgi(): {error}.") from None
+    return MountableApp(App(runtime, settings, load_all("doors"), authenticate=authenticate))

@@ -17,8 +17,8 @@ from rightseat.http.auth import Authenticator, JwtVerifier, fetch_jwks
 from rightseat.http.security import is_loopback
 from rightseat.server.app import App
 from rightseat.wiring.from_config import build_runtime
-from rightseat.wiring.layered_runtime import Runtime
 from rightseat.wiring.registry import load_all
+from rightseat.wiring.runtime import Runtime
 from rightseat.wiring.storage import make_thread_runs, open_store
 
 
@@ -195,7 +195,7 @@ class Service:
     def stop_accepting(self) -> None:
         """Refuse new runs; /ready reports it."""
         for runtime in self.runtimes:
-            runtime.draining = True
+            runtime.stop_accepting()
 
     async def drain(self, grace: float) -> None:
         await asyncio.gather(*(runtime.drain(grace) for runtime in self.runtimes))

@@ -13,7 +13,8 @@ from rightseat.engine.loop import Assistant
 from rightseat.errors import ConfigError
 from rightseat.middleware.quota import Quota, Quotas
 from rightseat.middleware.tracing import Tracing
-from rightseat.runtime.runtime import RuntimeLimits
+from rightseat.runtime.metrics import Metrics
+from rightseat.runtime.runs import RuntimeLimits
 from rightseat.runtime.threads import ThreadRuns
 from rightseat.tools.function import as_tool
 from rightseat.types.stores import Store
@@ -21,11 +22,11 @@ from rightseat.types.tools import Tool
 from rightseat.wiring.choice import DEFAULT, DEMO_MODEL, ModelChoice, choose_model
 from rightseat.wiring.demo import TOOLS
 from rightseat.wiring.demo_config import is_demo, with_demo_plugin
-from rightseat.wiring.layered_runtime import Runtime
 from rightseat.wiring.middleware import make_guards, make_hooks
 from rightseat.wiring.models import ModelRegistry, model_infos
 from rightseat.wiring.registry import find, split_spec
 from rightseat.wiring.remote import attach_mcp_servers, attach_remote_actions, make_agent_sources
+from rightseat.wiring.runtime import Runtime, RuntimeParts
 
 if TYPE_CHECKING:
     from rightseat.plugins.catalog import PluginCatalog
@@ -62,21 +63,23 @@ def build_runtime(
     return Runtime(
         assistants=assistants.values(),
         store=store or (before.store if before else find("stores", "memory")()),
-        threads=threads or (before.threads if before else None),
-        recorded=config.store.record,
         limits=limits,
         quotas=make_quotas(config.limits),
-        sources=model_infos(assistants, models),
-        meters=before.meters if before else None,
-        ledger=before.ledger if before else None,
-        tracing=Tracing(content=config.server.trace_content),
-        aliases=make_aliases(config, choice),
-        remote=agent_places,
-        plugins=plugins,
-        servers=servers,
+        agent_sources=agent_places,
         hooks=make_hooks(config),
         guards=make_guards(config, models.make_member),
         environment="production" if config.production else "development",
+        parts=RuntimeParts(
+            meters=before.meters if before else Metrics(),
+            ledger=before.ledger if before else None,
+            threads=threads or (before.threads if before else None),
+            recorded=config.store.record,
+            tracing=Tracing(content=config.server.trace_content),
+            aliases=make_aliases(config, choice),
+            model_infos=model_infos(assistants, models),
+            plugins=plugins,
+            servers=servers,
+        ),
     )
 
 

@@ -44,7 +44,7 @@ CREW = Path(__file__).resolve().parents[2] / "unit" / "agents" / "crewai" / "hom
 @asynccontextmanager
 async def hosted(source: AgentSource) -> AsyncIterator[Runtime]:
     """A Runtime with a source of agents, started and closed as the server does it."""
-    runtime = Runtime(remote=[source], store=MemoryStore())
+    runtime = Runtime(agent_sources=[source], store=MemoryStore())
     await runtime.start()
     try:
         yield runtime

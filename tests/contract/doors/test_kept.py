@@ -9,6 +9,7 @@ from rightseat.middleware.recording import RecordingMode
 from rightseat.types.events import CallResult, RunFinished, TextDelta
 from rightseat.types.threads import ThreadEntry, ThreadStore, UserInput
 from rightseat.types.turn import Owner
+from rightseat.wiring.runtime import RuntimeParts
 from tests.contract.doors.members import MEMBERS, Visit
 from tests.contract.stores.saying import every
 from tests.kit.house import Lines, calls, house, says
@@ -41,7 +42,7 @@ async def test_a_run_is_kept_once_where_it_shall_be(
     visit: Callable[[str], Visit], member: str, recorded: RecordingMode
 ) -> None:
     model = Lines(calls(("add", '{"a":2,"b":3}')), says("That ", "is 5."))
-    runtime = Runtime(model=model, tools=[add], recorded=recorded)
+    runtime = Runtime(model=model, tools=[add], parts=RuntimeParts(recorded=recorded))
     async with house(runtime) as server:
         seen = await visit(server.url).say("sum")
         threads = await kept(runtime.threads.store)

@@ -16,7 +16,7 @@ from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallA
 from rightseat.types.events import CallResult, TextDelta
 from rightseat.types.model import Model, Prompt
 from rightseat.types.tools import Tool, ToolContext
-from rightseat.wiring.layered_runtime import Runtime
+from rightseat.wiring.runtime import Runtime
 
 Script = Callable[[Prompt], AsyncIterator[ModelChunk]]
 Table = tuple[ChatSession, io.StringIO, io.StringIO]

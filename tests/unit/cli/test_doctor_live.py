@@ -141,7 +141,7 @@ async def test_a_model_that_fails_is_told_at_each_door(tmp_path: Path) -> None:
 @pytest.mark.demand("doctor.doctor_calls_door_running")
 async def test_a_draining_server_is_not_ready(tmp_path: Path) -> None:
     async with house(build_runtime(quick(0, tmp_path), env={})) as home:
-        home.app.runtime.draining = True
+        home.app.runtime.stop_accepting()
         lines = await examined(home.url)
     assert "operators: ready" in broken(lines)
 

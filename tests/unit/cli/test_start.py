@@ -15,7 +15,7 @@ from tests.kit.patience import STUCK
 pytestmark = pytest.mark.io
 
 HEAVY = {"aiohttp", "asyncio", "hypothesis", "httptools", "jsonschema_rs", "msgspec", "pydantic", "rich"}
-HEAVY |= {"rightseat.config", "rightseat.models", "rightseat.runtime.runtime", "starlette", "uvicorn", "uvloop"}
+HEAVY |= {"rightseat.config", "rightseat.models", "rightseat.runtime.runs", "starlette", "uvicorn", "uvloop"}
 
 
 def run(folder: Path, *args: str, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:

@@ -304,7 +304,7 @@ async def test_an_unknown_assistant_names_those_that_exist() -> None:
 
 
 async def test_a_runs_deadline_ends_it_with_an_event() -> None:
-    from rightseat.runtime.runtime import RuntimeLimits
+    from rightseat.runtime.runs import RuntimeLimits
 
     async def waits(prompt: Prompt) -> AsyncIterator[ModelChunk]:
         yield ReasoningChunk("hm")

@@ -12,7 +12,6 @@ from rightseat.errors import AgentFailed
 from rightseat.middleware.match_by_history import match_results_by_history, questions_as_text, stream_questions_as_text
 from rightseat.models.scripted import ScriptedModel, load_script
 from rightseat.runtime.directory import apply_layers
-from rightseat.runtime.runtime import BaseRuntime
 from rightseat.stores.memory import MemoryStore
 from rightseat.types.agents import Agent, AgentThreadState
 from rightseat.types.events import (
@@ -32,6 +31,7 @@ from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
 from rightseat.types.turn import InterruptAnswer, Owner, Turn
+from rightseat.wiring.runtime import Runtime
 from tests.kit.chunks import dump
 from tests.kit.patience import STUCK
 
@@ -82,16 +82,16 @@ def scripted(*turns: dict[str, Any]) -> ScriptedModel:
     return ScriptedModel(load_script(dump({"turns": list(turns)}), "test"))
 
 
-def desk(place: Place, *turns: dict[str, Any]) -> BaseRuntime:
+def desk(place: Place, *turns: dict[str, Any]) -> Runtime:
     clerk = Assistant("clerk", scripted(*turns), agents=("guide",))
-    return BaseRuntime(assistants=[clerk], agent_sources=[place], store=MemoryStore())
+    return Runtime(assistants=[clerk], agent_sources=[place], store=MemoryStore())
 
 
 def handed(request: str) -> dict[str, Any]:
     return {"when": {"user": "."}, "calls": [{"name": "ask_guide", "arguments": {"request": request}}]}
 
 
-async def heard(runtime: BaseRuntime, turn: Turn) -> list[Event]:
+async def heard(runtime: Runtime, turn: Turn) -> list[Event]:
     async with closing(runtime.run(turn)) as events:
         return [event async for event in events]
 
@@ -175,7 +175,7 @@ async def test_places_start_at_the_same_time() -> None:
         async def start(self) -> None:
             await both.wait()
 
-    runtime = BaseRuntime(agent_sources=[Slow(), Slow()], store=MemoryStore())
+    runtime = Runtime(agent_sources=[Slow(), Slow()], store=MemoryStore())
     async with asyncio.timeout(STUCK):
         await runtime.start()
 

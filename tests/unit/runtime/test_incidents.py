@@ -129,7 +129,7 @@ def lines(request: pytest.FixtureRequest) -> Iterator[Written]:
 @pytest.mark.parametrize("lines", [False], indirect=True)
 async def test_one_structured_line_without_words(lines: Written) -> None:
     await run(Runtime(model=Lines(failing)))
-    [line] = [line for line in lines.json if line["logger"] == "rightseat.runtime.runtime"]
+    [line] = [line for line in lines.json if line["logger"] == "rightseat.runtime.runs"]
     assert (line["level"], line["code"], line["status"], line["fault"]) == (
         "warning",
         "upstream_denied",
@@ -146,7 +146,7 @@ async def test_one_structured_line_without_words(lines: Written) -> None:
 @pytest.mark.parametrize("lines", [False, True], indirect=True)
 async def test_other_codes_words_are_logged_outside_production_only(lines: Written) -> None:
     await run(Runtime(model=Lines(broken)))
-    [line] = [line for line in lines.json if line["logger"] == "rightseat.runtime.runtime"]
+    [line] = [line for line in lines.json if line["logger"] == "rightseat.runtime.runs"]
     assert line["level"] == "error"
     assert "ValueError" in line["error"]
     assert "in broken" in line["error"]

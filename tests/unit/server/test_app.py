@@ -1,15 +1,10 @@
-"""What the app does before any door: unknown paths, mounting."""
-
-from typing import Any
+"""What the app does before any door: unknown paths."""
 
 import pytest
 
-from rightseat import Runtime, mount
-from rightseat.config.secret import Secret
-from rightseat.config.settings import AuthSettings
-from rightseat.http.auth import Authenticator
+from rightseat import Runtime
 from tests.kit.client import Client, request
-from tests.kit.house import Lines, house, says, serving
+from tests.kit.house import Lines, house, says
 
 pytestmark = pytest.mark.io
 
@@ -32,40 +27,6 @@ async def test_an_unknown_path_is_answered_with_the_nearest(path: str, meant: st
         status, body = await ask(server.url, path)
     assert status == 404
     assert f"Did you mean {meant}?".encode() in body
-
-
-class Outer:
-    """An app that has `mount`, and nothing else."""
-
-    def mount(self, prefix: str, app: Any) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        await self.app(scope, receive, send)
-
-
-async def test_mounted_without_keys_only_loopback_is_answered() -> None:
-    outer = Outer()
-    mount(outer, Runtime(model=Lines(says("ok"))))
-    async with serving(outer) as url:
-        assert (await ask(url, "/v1/chat/completions"))[0] == 200
-        evil = {"host": "evil.example", "origin": "http://evil.example"}
-        assert (await ask(url, "/v1/chat/completions", **evil))[0] == 403
-
-
-async def test_mounted_with_hosts_or_keys_others_are_too() -> None:
-    named = Outer()
-    mount(named, Runtime(model=Lines(says("ok"))), hosts=["app.example"], keep_alive=3)
-    assert named.app.send_timeouts.keep_alive == 3
-    keys = Authenticator(AuthSettings(keys={"ann": Secret("k-ann")}))
-    keyed = Outer()
-    mount(keyed, Runtime(model=Lines(says("ok"))), authenticate=keys)
-    async with serving(named) as url:
-        assert (await ask(url, "/v1/chat/completions", host="app.example"))[0] == 200
-    async with serving(keyed) as url:
-        assert (await ask(url, "/v1/chat/completions", host="any.example"))[0] == 401
-        with_key = {"host": "any.example", "authorization": "Bearer k-ann"}
-        assert (await ask(url, "/v1/chat/completions", **with_key))[0] == 200
 
 
 async def test_messages_of_a_kind_to_come_are_left_out_at_agui() -> None:

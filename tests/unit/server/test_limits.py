@@ -22,6 +22,7 @@ from rightseat.types.events import Event, RunFailed, RunFinished, TextDelta, Usa
 from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
 from rightseat.wiring.from_config import build_runtime
+from rightseat.wiring.runtime import RuntimeParts
 from tests.kit.client import Client
 from tests.kit.house import Lines, calls, house, says
 
@@ -56,8 +57,9 @@ def made(model: Any = None, *, clock: Clock | None = None, **quota: float) -> Ru
     return Runtime(
         model=model or Talker(),
         quotas=Quotas(Quota(**quota)),  # type: ignore[arg-type]
-        ledger=UsageTracker(clock or Clock()),
-        sources={"default": ModelInfo("test", "talker", 2.0, 10.0)},
+        parts=RuntimeParts(
+            ledger=UsageTracker(clock or Clock()), model_infos={"default": ModelInfo("test", "talker", 2.0, 10.0)}
+        ),
     )
 
 
@@ -135,7 +137,7 @@ async def test_what_was_used_today_survives_a_restart(tmp_path: Path) -> None:
         return Runtime(
             model=Talker(TextChunk("a"), UsageChunk(Usage(60, 40)), FinishChunk("stop")),
             quotas=Quotas(Quota(tokens_per_day=150)),
-            ledger=UsageTracker(steady, store=store, wall_clock=calendar),
+            parts=RuntimeParts(ledger=UsageTracker(steady, store=store, wall_clock=calendar)),
             store=store,
         )
 
@@ -198,7 +200,7 @@ async def test_an_assistant_called_by_another_is_the_same_request_but_costs() ->
             Assistant("helper", Talker(*spends)),
         ],
         quotas=Quotas(Quota(requests_per_minute=1, concurrent_runs=1, tokens_per_day=10**6)),
-        ledger=UsageTracker(Clock()),
+        parts=RuntimeParts(ledger=UsageTracker(Clock())),
     )
     assert isinstance(await last(outer), RunFinished)
     assert outer.ledger.get_account(ALICE).tokens > 1000

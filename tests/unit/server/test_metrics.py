@@ -16,7 +16,7 @@ from rightseat.config.settings import AuthSettings, ServerSettings
 from rightseat.errors import UpstreamBusy
 from rightseat.http.auth import Authenticator
 from rightseat.runtime.metrics import BUCKETS, MAX_LABEL_SETS, MetricCounter, MetricHistogram, Metrics
-from rightseat.runtime.runtime import RuntimeLimits
+from rightseat.runtime.runs import RuntimeLimits
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Usage
 from rightseat.types.model import Prompt, ToolSpec
@@ -97,7 +97,7 @@ async def test_failures_are_counted_by_code_wherever_they_come_from() -> None:
     late = Runtime(model=Lines(busy, waiting), limits=RuntimeLimits(run_seconds=0.5))
     await run(late)
     await run(late)
-    late.draining = True
+    late.stop_accepting()
     await run(late)
     found = numbers(late.meters)
     for code in ("upstream_busy", "deadline", "restarting"):

@@ -22,6 +22,7 @@ from rightseat.types.events import Event, StepEnd, StepStart, TextDelta, Usage
 from rightseat.types.model import Prompt, SamplingSettings
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool
+from rightseat.wiring.runtime import RuntimeParts
 from tests.kit.client import Client
 from tests.kit.house import Lines, calls, house, says
 from tests.kit.patience import STUCK
@@ -93,7 +94,7 @@ def model() -> Lines:
 
 @pytest.mark.demand("server.opentelemetry_genai_spans_per")
 async def test_a_run_its_model_calls_and_its_tools(recorder: Recorder) -> None:
-    runtime = Runtime(model=model(), tools=[double], sources=SOURCE, tracing=recorder.tracing())
+    runtime = Runtime(model=model(), tools=[double], parts=RuntimeParts(model_infos=SOURCE, tracing=recorder.tracing()))
     settings = SamplingSettings(temperature=0.0, max_tokens=9, stop=("x",))
     headers = {"traceparent": PARENT}
     await drain(runtime.run(turn(headers=headers, thread="t-1", settings=settings)))
@@ -142,7 +143,9 @@ async def test_a_run_its_model_calls_and_its_tools(recorder: Recorder) -> None:
 
 @pytest.mark.demand("server.opentelemetry_genai_spans_per")
 async def test_steps_are_spans_and_are_ended_whatever_happens(recorder: Recorder) -> None:
-    runtime = Runtime(model=Lines(calls(("flow", "{}")), says("ok")), tools=[FLOW], tracing=recorder.tracing())
+    runtime = Runtime(
+        model=Lines(calls(("flow", "{}")), says("ok")), tools=[FLOW], parts=RuntimeParts(tracing=recorder.tracing())
+    )
     await drain(runtime.run(turn()))
     run = recorder.spans["invoke_agent default"]
     for name in ("look", "never ends"):
@@ -155,7 +158,7 @@ async def test_steps_are_spans_and_are_ended_whatever_happens(recorder: Recorder
 @pytest.mark.demand("server.message_content_spans_unless")
 @pytest.mark.parametrize("content", [False, True])
 async def test_what_was_said_is_in_the_spans_only_if_wanted(recorder: Recorder, content: bool) -> None:
-    runtime = Runtime(model=model(), tools=[double], tracing=recorder.tracing(content=content))
+    runtime = Runtime(model=model(), tools=[double], parts=RuntimeParts(tracing=recorder.tracing(content=content)))
     await drain(runtime.run(turn()))
     text = json.dumps([dict(span.attributes or {}) for span in recorder.all])
     assert ("hi secret" in text) is content
@@ -180,7 +183,9 @@ async def test_errors_have_a_type_and_a_status(recorder: Recorder) -> None:
         raise KeyError("x")
 
     runtime = Runtime(
-        model=Lines(calls(("broken", "{}")), busy), tools=[broken], sources=SOURCE, tracing=recorder.tracing()
+        model=Lines(calls(("broken", "{}")), busy),
+        tools=[broken],
+        parts=RuntimeParts(model_infos=SOURCE, tracing=recorder.tracing()),
     )
     await drain(runtime.run(turn()))
     found = {
@@ -201,7 +206,7 @@ async def test_a_client_that_leaves_ends_every_span_and_is_no_error(recorder: Re
         yield TextChunk("so")
         await asyncio.Event().wait()
 
-    runtime = Runtime(model=Lines(endless), sources=SOURCE, tracing=recorder.tracing())
+    runtime = Runtime(model=Lines(endless), parts=RuntimeParts(model_infos=SOURCE, tracing=recorder.tracing()))
     async with closing(runtime.run(turn())) as events:
         async for event in events:
             if isinstance(event, TextDelta):
@@ -214,7 +219,9 @@ async def test_a_client_that_leaves_ends_every_span_and_is_no_error(recorder: Re
 
 @pytest.mark.demand("server.opentelemetry_genai_spans_per")
 async def test_two_runs_read_by_turns_keep_their_spans_apart(recorder: Recorder) -> None:
-    runtime = Runtime(model=Lines(says("a", "b"), says("a", "b")), sources=SOURCE, tracing=recorder.tracing())
+    runtime = Runtime(
+        model=Lines(says("a", "b"), says("a", "b")), parts=RuntimeParts(model_infos=SOURCE, tracing=recorder.tracing())
+    )
     runs = [runtime.run(turn(thread=name)) for name in ("one", "two")]
     async with closing(runs[0]) as one, closing(runs[1]) as other:
         async for _ in one:
@@ -236,7 +243,7 @@ async def test_two_runs_read_by_turns_keep_their_spans_apart(recorder: Recorder)
 @pytest.mark.parametrize("target", ["/v1/chat/completions", "/agui/default"])
 async def test_the_requests_traceparent_is_the_parent_at_every_door(recorder: Recorder, target: str) -> None:
     lines = Lines(says("ok"), says("ok"))
-    runtime = Runtime(model=lines, tracing=recorder.tracing())
+    runtime = Runtime(model=lines, parts=RuntimeParts(tracing=recorder.tracing()))
     body = {"messages": [{"role": "user", "content": "hi"}]}
     async with house(runtime) as server:
         for headers in ({"traceparent": PARENT, "tracestate": "a=b"}, {"traceparent": "crooked"}):
@@ -252,7 +259,7 @@ async def test_the_requests_traceparent_is_the_parent_at_every_door(recorder: Re
 
 @pytest.mark.demand("server.request_traceparent_parent_door")
 async def test_a_span_around_us_is_the_parent(recorder: Recorder) -> None:
-    runtime = Runtime(model=Lines(says("ok")), tracing=recorder.tracing())
+    runtime = Runtime(model=Lines(says("ok")), parts=RuntimeParts(tracing=recorder.tracing()))
     with recorder.provider.get_tracer("app").start_as_current_span("server") as around:
         await drain(runtime.run(turn(headers={"traceparent": PARENT})))
     assert parent_of(recorder.spans["invoke_agent default"]) == around.get_span_context().span_id

@@ -19,7 +19,7 @@ from rightseat.server.playground.door_output import render_run_by_door
 from rightseat.server.playground.overview import report_setup
 from rightseat.server.playground.plugins import ToolTrial, try_tool
 from rightseat.server.playground.responses import JsonHandler, make_get_handler, make_post_handler
-from rightseat.wiring.layered_runtime import Runtime
+from rightseat.wiring.runtime import Runtime
 
 GetRuntime = Callable[[], Runtime]
 

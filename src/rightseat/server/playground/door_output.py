@@ -16,7 +16,7 @@ from rightseat.types.events import Event, RunStarted
 from rightseat.types.streams import closing
 from rightseat.types.threads import ThreadEntry, UserInput
 from rightseat.types.turn import Turn
-from rightseat.wiring.layered_runtime import Runtime
+from rightseat.wiring.runtime import Runtime
 
 PROBE_QUESTION = "Count from one to five, in words."
 """The question in every door's probes; replaced here by the run's own."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rightseat.http.endpoint import Door, Request
 from rightseat.server.playground.responses import PLAYGROUND_DIR
-from rightseat.wiring.layered_runtime import Runtime
+from rightseat.wiring.runtime import Runtime
 
 if TYPE_CHECKING:
     from rightseat.doctor.result import CheckResult

@@ -20,7 +20,7 @@ from rightseat.types.events import CallResult, Interrupt, RunFailed
 from rightseat.types.messages import Message, ToolCall
 from rightseat.types.streams import closing
 from rightseat.types.turn import InterruptAnswer, Turn
-from rightseat.wiring.layered_runtime import Runtime
+from rightseat.wiring.runtime import Runtime
 
 
 async def list_plugins(runtime: Runtime) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ both_ways = pytest.mark.parametrize("document", [DOCUMENT, GENERIC], ids=["frame
 async def page(names: tuple[str, ...] = ("desk",)) -> AsyncIterator[tuple[str, Platform]]:
     async with Platform(names) as platform:
         source = langgraph("desk", {"url": platform.url})
-        runtime = Runtime(remote=[source], store=MemoryStore())
+        runtime = Runtime(agent_sources=[source], store=MemoryStore())
         await runtime.start()
         async with home(runtime) as url:
             yield url, platform

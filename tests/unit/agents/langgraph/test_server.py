@@ -33,7 +33,7 @@ pytestmark = pytest.mark.io
 @asynccontextmanager
 async def hosting(platform: Platform, name: str = "desk", **options: Any) -> AsyncIterator[Runtime]:
     made = langgraph(name, {"url": platform.url, "tries": 1, **options})
-    runtime = Runtime(remote=[made], store=MemoryStore())
+    runtime = Runtime(agent_sources=[made], store=MemoryStore())
     await runtime.start()
     try:
         yield runtime
@@ -268,7 +268,7 @@ async def test_an_assistant_hands_over_and_its_person_is_asked() -> None:
         model = Lines(calls(("ask_desk", '{"request": "ask for me"}')), says("It was approved."))
         desk = Assistant("default", model, agents=("desk",))
         source = langgraph("desk", {"url": platform.url})
-        runtime = Runtime(assistants=[desk], remote=[source], store=MemoryStore())
+        runtime = Runtime(assistants=[desk], agent_sources=[source], store=MemoryStore())
         await runtime.start()
         talk = Talk(runtime, name="default")
         first = await talk.say("please")

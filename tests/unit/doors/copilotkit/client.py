@@ -11,7 +11,7 @@ from rightseat.config.settings import ServerSettings
 from rightseat.doors.copilotkit import door
 from rightseat.http.auth import Authenticator
 from rightseat.server.app import App
-from rightseat.wiring.layered_runtime import Runtime
+from rightseat.wiring.runtime import Runtime
 from tests.kit.client import Client, Head
 from tests.kit.house import serving
 

@@ -7,7 +7,7 @@ import pytest
 from rightseat import Runtime, errors
 from rightseat.doors.copilotkit.failures import CODE_STATUS, get_client_code, make_error_details, make_extensions
 from rightseat.errors import RightseatError
-from rightseat.runtime.runtime import to_run_failed
+from rightseat.runtime.runs import to_run_failed
 from rightseat.types.events import Event, RunFailed
 from rightseat.types.turn import Turn
 from tests.kit.house import Lines, says

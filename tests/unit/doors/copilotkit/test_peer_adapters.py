@@ -145,7 +145,7 @@ async def test_a_remote_endpoint_is_not_asked_what_it_has_with_every_request() -
     """There it is, and twice to load a state. Of its paths the short ones are not used: by one of them who
     asks for a state runs the agent."""
     async with RemoteEndpoint() as remote:
-        runtime = Runtime(remote=[copilotkit("ck", {"url": remote.url})], store=MemoryStore())
+        runtime = Runtime(agent_sources=[copilotkit("ck", {"url": remote.url})], store=MemoryStore())
         await runtime.start()
         async with home(runtime) as url:
             for number in range(3):

@@ -10,6 +10,7 @@ from rightseat.middleware.model_wrappers import ModelInfo
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Usage
 from rightseat.types.model import BoundModel
+from rightseat.wiring.runtime import RuntimeParts
 from tests.kit.client import Client
 from tests.kit.house import Lines, house, says
 from tests.unit.doors.copilotkit.client import ask, body, data, home
@@ -139,7 +140,7 @@ async def test_copilotkit(given: dict[str, Any], properties: dict[str, Any], ans
 async def test_what_an_answer_cost_stands_beside_its_tokens() -> None:
     line: list[ModelChunk] = [TextChunk("ok"), UsageChunk(Usage(1000, 500)), FinishChunk("stop")]
     model = Lines(line, line)
-    runtime = Runtime(model=model, sources={"default": ModelInfo("kit", "m", 2.0, 4.0)})
+    runtime = Runtime(model=model, parts=RuntimeParts(model_infos={"default": ModelInfo("kit", "m", 2.0, 4.0)}))
     async with house(runtime) as server, Client(server.url) as client:
         await client.post("/agui/default", {**RUN, "messages": PERSON})
         await client.head()

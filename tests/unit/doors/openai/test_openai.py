@@ -12,6 +12,7 @@ from rightseat.middleware.quota import Quota, Quotas
 from rightseat.models.openai import OpenAIModel
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Usage
+from rightseat.wiring.runtime import RuntimeParts
 from tests.kit import faults
 from tests.kit.client import Client, request
 from tests.kit.house import Lines, calls, house, says
@@ -191,7 +192,7 @@ async def test_one_model_answers_to_any_name_and_echoes_it(name: str | None) -> 
 async def test_several_models_have_names() -> None:
     def runtime() -> Runtime:
         two = [Assistant("one", Lines(says("1"))), Assistant("two", Lines(says("2")))]
-        return Runtime(assistants=two, aliases={"openai:gpt-2": "two", "gpt-2": "two"})
+        return Runtime(assistants=two, parts=RuntimeParts(aliases={"openai:gpt-2": "two", "gpt-2": "two"}))
 
     for name, text in {None: "1", "default": "1", "one": "1", "two": "2", "openai:gpt-2": "2", "gpt-2": "2"}.items():
         _, body = await chat(runtime(), model=name)

@@ -16,7 +16,7 @@ from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
 from rightseat.types.turn import Turn
 from rightseat.wiring.from_config import build_runtime
-from rightseat.wiring.layered_runtime import Runtime
+from rightseat.wiring.runtime import Runtime
 from tests.kit.client import Client, request
 from tests.kit.house import house
 from tests.kit.patience import STUCK

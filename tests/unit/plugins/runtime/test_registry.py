@@ -12,8 +12,8 @@ from rightseat.engine.loop import Assistant
 from rightseat.errors import ConfigError
 from rightseat.plugins.selection import ToolSelection
 from rightseat.wiring.from_config import build_runtime
-from rightseat.wiring.layered_runtime import Runtime
 from rightseat.wiring.plugins import all_watched_paths, has_changed, make_policy
+from rightseat.wiring.runtime import Runtime
 from tests.unit.plugins.runtime.written import written
 
 Make = Callable[..., Runtime]

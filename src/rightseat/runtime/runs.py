@@ -1,0 +1,203 @@
+"""RunSupervisor runs turns: admission, deadlines, observers, incidents, draining."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import AsyncIterator, Callable
+from typing import Literal, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightseat.engine.assembler import OpenMessageTracker
+from rightseat.errors import Restarting, RightseatError, TimedOut, Unavailable, error_class_for
+from rightseat.runtime.incidents import Environment, Incident, RunContext
+from rightseat.types.agents import Responder
+from rightseat.types.events import Event, RunFailed, RunStarted, StepEnd, StepStart, TextDelta
+from rightseat.types.streams import closing
+from rightseat.types.turn import Turn
+
+log = logging.getLogger(__name__)
+DEFAULT_ASSISTANT = "default"
+INTERNAL_ERROR = "Something went wrong in the server. Its log has the details."
+# Events recorded for the incident report of a failing run.
+RECORDED_EVENTS = (StepStart, StepEnd, RunFailed)
+LOG_LEVELS = {"caller": logging.INFO, "upstream": logging.WARNING, "ours": logging.ERROR}
+
+
+class RuntimeLimits(Struct, frozen=True):
+    run_seconds: float = 600.0
+    runs: int = 1000
+
+
+class RunHandle:
+    """Handle of an active run, by which a deadline or a restart aborts it."""
+
+    def __init__(self) -> None:
+        self.task = asyncio.current_task()
+        self.error: RightseatError | None = None
+
+    def abort(self, error: RightseatError) -> None:
+        if self.error is None and self.task is not None:
+            self.error = error
+            self.task.cancel()
+
+    def consume_error(self) -> RightseatError | None:
+        """Return the error that this run was aborted with and clear the cancellation that carried it."""
+        if self.error is not None and self.task is not None:
+            self.task.uncancel()
+        return self.error
+
+
+class RunObserver(Protocol):
+    """Observes one run from its start to any end. Not a Layer: that would cost time for every token."""
+
+    awaits_text: bool
+    """Whether no text was sent yet; `on_first_text` is called before the first."""
+
+    def on_first_text(self) -> None: ...
+    def on_event(self, event: Event, /) -> None: ...
+    def on_end(self, failed: RightseatError | None, /) -> None: ...
+
+
+class NullObserver:
+    awaits_text = False
+
+    def __init__(self, turn: Turn, /) -> None: ...
+    def on_first_text(self) -> None: ...
+    def on_event(self, event: Event, /) -> None: ...
+    def on_end(self, failed: RightseatError | None, /) -> None: ...
+
+
+class RunSupervisor:
+    """Supervisor of active runs: admission, deadlines, observers, incidents and draining."""
+
+    def __init__(
+        self,
+        respond: Responder,
+        *,
+        limits: RuntimeLimits = RuntimeLimits(),
+        environment: Environment = "production",
+        make_observer: Callable[[Turn], RunObserver] = NullObserver,
+        on_incident: Callable[[Incident], None] = lambda incident: None,
+        is_remote: Callable[[str], bool] = lambda name: False,
+    ) -> None:
+        self.respond = respond
+        self.limits = limits
+        self.environment = environment
+        self.make_observer = make_observer
+        self.on_incident = on_incident
+        self.is_remote = is_remote
+        self.active: set[RunHandle] = set()
+        self.draining = False
+        self._idle_future: asyncio.Future[None] | None = None
+
+    async def run(self, turn: Turn) -> AsyncIterator[Event]:
+        """Run a turn. The one place where an exception becomes RunFailed: events come out, never errors."""
+        seconds = self.limits.run_seconds
+        deadline = asyncio.get_running_loop().time() + seconds
+        turn = replace(turn, thread=turn.thread or new_id(), run=turn.run or new_id(), deadline=deadline)
+        open_messages = OpenMessageTracker()
+        observer = self.make_observer(turn)
+        context = RunContext(turn)
+        failed: RightseatError | None = None
+        run = RunHandle()
+        self.active.add(run)
+        timer = asyncio.get_running_loop().call_at(
+            deadline, run.abort, TimedOut(f"The run took longer than {seconds:g} s and was stopped.")
+        )
+        try:
+            self.check_admission()
+            yield RunStarted(turn.thread, turn.run)
+            async with closing(self.respond(turn)) as events:
+                async for event in events:
+                    if type(event) is not TextDelta:
+                        open_messages.track(event)
+                        observer.on_event(event)
+                        if type(event) in RECORDED_EVENTS:
+                            self.record_event(context, event)
+                    elif observer.awaits_text:
+                        observer.on_first_text()
+                    yield event
+            return
+        except RightseatError as error:
+            failed = error
+        except asyncio.CancelledError:
+            error_from_abort = run.consume_error()
+            if error_from_abort is None:
+                raise
+            failed = error_from_abort
+        except Exception as error:
+            failed = RightseatError(INTERNAL_ERROR)
+            failed.__cause__ = error
+        finally:
+            timer.cancel()
+            self.remove_run(run)
+            observer.on_end(failed)
+        last = to_run_failed(failed)
+        self.report_failure(context, last, failed)
+        for event in open_messages.end_events():
+            yield event
+        yield last
+
+    def record_event(self, context: RunContext, event: Event) -> None:
+        if isinstance(event, RunFailed):
+            self.report_failure(context, event)
+        elif isinstance(event, StepStart | StepEnd):
+            context.on_step(event)
+
+    def report_failure(self, context: RunContext, failed: RunFailed, error: RightseatError | None = None) -> None:
+        """Log a failed run and report the incident. The message is not logged: it may quote the client."""
+        name = context.turn.assistant or DEFAULT_ASSISTANT
+        cause = error and (error.__cause__ or error)
+        origin: Literal["agent", "runtime"] = "agent" if self.is_remote(name) else "runtime"
+        incident = context.make_incident(failed, name, origin, self.environment, cause)
+        log.log(
+            LOG_LEVELS[failed.fault],
+            "run failed: %s (%s) at %s after %d ms",
+            *(failed.code, failed.fault, name[:64], incident.latency * 1000),
+            extra={"fields": incident.log_fields()},
+            exc_info=cause if failed.message == INTERNAL_ERROR else None,
+        )
+        self.on_incident(incident)
+
+    def remove_run(self, run: RunHandle) -> None:
+        self.active.discard(run)
+        if not self.active and self._idle_future is not None and not self._idle_future.done():
+            self._idle_future.set_result(None)
+
+    def check_admission(self) -> None:
+        if self.draining:
+            raise Restarting("The server is restarting. Try again in a moment.", retry_after=2)
+        if len(self.active) > self.limits.runs:
+            raise Unavailable("Too many answers are under way. Try again in a moment.", retry_after=2)
+
+    async def drain(self, grace: float) -> None:
+        """Refuse new runs, let active ones finish, and abort those that take longer than `grace` seconds."""
+        self.draining = True
+        await self.wait_until_idle(grace)
+        for run in tuple(self.active):
+            run.abort(Restarting("The server is restarting and stopped this answer. Try again.", retry_after=2))
+        await self.wait_until_idle(1)
+
+    async def wait_until_idle(self, seconds: float) -> None:
+        """Wait until no run is active, at most `seconds`."""
+        if self.active:
+            self._idle_future = asyncio.get_running_loop().create_future()
+            await asyncio.wait([self._idle_future], timeout=seconds)
+
+
+def to_run_failed(error: RightseatError) -> RunFailed:
+    return RunFailed(error.code, error.message, error.status, error.fault, error.retry_after, error.param)
+
+
+def to_error(failed: RunFailed) -> RightseatError:
+    """Return the exception of a failed run, for callers in this process."""
+    kind = error_class_for(failed.code, failed.fault)
+    return kind(failed.message, retry_after=failed.retry_after, param=failed.param)
+
+
+def new_id() -> str:
+    return secrets.token_hex(12)

@@ -1,0 +1,146 @@
+"""Answer of `Runtime.ask`, and the Turn that its arguments mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightseat.errors import Incomplete
+from rightseat.http.agui.branch import visible_branch
+from rightseat.middleware.hooks import OutputMessages
+from rightseat.runtime.runs import new_id, to_error
+from rightseat.types.events import CallResult, Event, Interrupt, RunFailed, RunFinished, RunFinishReason, Usage
+from rightseat.types.messages import Message, ToolCall, text_message
+from rightseat.types.threads import NumberedEntry, ThreadStore, UserInput
+from rightseat.types.turn import InterruptAnswer, Owner, Turn
+
+AnswerValues = Mapping[str, Any] | Iterable[InterruptAnswer]
+"""Values by the ids of interrupts, where None declines to answer; or whole InterruptAnswers."""
+
+
+class AnswerCall(Struct, frozen=True):
+    """Tool call of an answer. `result` is None while a person or the caller has to act."""
+
+    id: str
+    name: str
+    arguments: Any
+    """Object of the arguments; the text itself where it is not JSON."""
+    result: str | None = None
+    failed: bool = False
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """Answer of a run, or of its part up to an interrupt or a call that the caller has to carry out."""
+
+    turn: Turn
+    """Turn that was run. Its `messages` are the history before this answer."""
+    output: tuple[Message, ...]
+    tool_calls: tuple[AnswerCall, ...]
+    interrupts: tuple[Interrupt, ...]
+    """Questions to a person. `ask(thread=answer.thread, answers={id: value})` goes on."""
+    pending: tuple[str, ...]
+    """Ids of the calls that the caller has to carry out: tools of `Turn.tools`."""
+    reason: RunFinishReason
+    usage: Usage | None
+    events: tuple[Event, ...]
+
+    @property
+    def text(self) -> str:
+        """Text of all messages, with a blank line between them."""
+        return "\n\n".join(message.text for message in self.output if message.role == "assistant" and message.text)
+
+    @property
+    def thread(self) -> str:
+        return self.turn.thread
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """History with this answer."""
+        return (*self.turn.messages, *self.output)
+
+
+def make_answer(turn: Turn, events: Sequence[Event]) -> Answer:
+    """Make an answer of all events of a run; raise the error of a failed run."""
+    last = events[-1] if events else None
+    if isinstance(last, RunFailed):
+        raise to_error(last)
+    if not isinstance(last, RunFinished):
+        raise Incomplete("The run ended without a last event.")
+    collected = OutputMessages()
+    for event in events:
+        collected.add_event(event)
+    output = collected.finish()
+    results = {event.id: event for event in events if isinstance(event, CallResult)}
+    return Answer(
+        turn=turn,
+        output=output,
+        tool_calls=tuple(_make_call(call, results.get(call.id)) for message in output for call in message.calls),
+        interrupts=tuple(event for event in events if isinstance(event, Interrupt)),
+        pending=last.pending,
+        reason=last.reason,
+        usage=last.usage,
+        events=tuple(events),
+    )
+
+
+def _make_call(call: ToolCall, result: CallResult | None) -> AnswerCall:
+    try:
+        arguments = msgspec.json.decode(call.arguments)
+    except msgspec.DecodeError:
+        arguments = call.arguments
+    done = (result.content, result.failed) if result is not None else ()
+    return AnswerCall(call.id, call.name, arguments, *done)
+
+
+async def make_turn(
+    question: str | Iterable[Message] | Turn,
+    thread: str | None,
+    assistant: str | None,
+    owner: Owner,
+    answers: AnswerValues,
+    store: ThreadStore,
+) -> Turn:
+    """Make the turn of a question: a text after the history of its thread, a whole history, or a Turn as it is."""
+    if isinstance(answers, Mapping):
+        answers = [_make_interrupt_answer(id, value) for id, value in answers.items()]
+    answers = tuple(answers)
+    if isinstance(question, Turn):
+        return replace(question, answers=answers or question.answers, thread=thread or question.thread or new_id())
+    if isinstance(question, str):
+        history = await load_history(store, owner, thread) if thread else ()
+        messages = (*history, text_message("user", question, id=new_id())) if question else history
+    else:
+        messages = tuple(question)
+    return Turn(
+        messages=messages,
+        assistant=assistant,
+        owner=owner,
+        answers=answers,
+        thread=thread or new_id(),
+        recording="asked",
+    )
+
+
+def _make_interrupt_answer(id: str, value: Any) -> InterruptAnswer:
+    if value is None:
+        return InterruptAnswer(id, "cancelled")
+    return InterruptAnswer(id, text=value) if isinstance(value, str) else InterruptAnswer(id, payload=value)
+
+
+async def load_history(store: ThreadStore, owner: Owner, thread: str) -> tuple[Message, ...]:
+    """Load the messages of a thread's visible branch."""
+    entries: list[NumberedEntry] = []
+    while page := await store.read_entries(owner, thread, entries[-1][0] if entries else 0):
+        entries += page
+    history = OutputMessages()
+    for entry in visible_branch(entries):
+        if isinstance(entry, UserInput):
+            known = {message.id for message in history.finish()} - {None}
+            history.messages += [message for message in entry.messages if message.id not in known]
+        else:
+            history.add_event(entry)
+    return history.finish()

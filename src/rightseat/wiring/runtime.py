@@ -1,0 +1,448 @@
+"""Runtime: assistants, agents and plugins behind one `run`, with quotas, metrics, tracing, hooks and guardrails."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from msgspec import structs
+
+from rightseat.engine.loop import Assistant, Engine
+from rightseat.engine.toolsets import DIRECT_CALLS, DirectToolCall
+from rightseat.errors import Misused, NotConfigured, NotFound, UpstreamError
+from rightseat.http.endpoint import AssistantInfo, ResourceFile
+from rightseat.middleware.guardrails.layer import GuardrailPolicies, fence_assistants, guardrails
+from rightseat.middleware.hooks import Hooks
+from rightseat.middleware.match_by_history import match_results_by_history, questions_as_text
+from rightseat.middleware.metrics import UNKNOWN, MeteredModel, RunMetrics
+from rightseat.middleware.model_wrappers import FallbackModel, ModelInfo, ModelWrapper, describe_model
+from rightseat.middleware.quota import BilledModel, Quotas, UsageTracker, enforce_quotas
+from rightseat.middleware.recording import RecordingMode, record_runs
+from rightseat.middleware.tracing import TracedModel, Tracing, trace_tool
+from rightseat.plugins import listing
+from rightseat.runtime.directory import HandoffTools, ResponderDirectory
+from rightseat.runtime.incidents import Environment
+from rightseat.runtime.metrics import Metrics
+from rightseat.runtime.runs import DEFAULT_ASSISTANT, RunSupervisor, RuntimeLimits
+from rightseat.runtime.threads import ThreadRuns
+from rightseat.stores.memory import MemoryStore
+from rightseat.tools.function import as_tool
+from rightseat.types.agents import AgentSource, AgentThreadState, Layer, RemoteAgentInfo, Responder
+from rightseat.types.events import Event, Usage
+from rightseat.types.messages import Message
+from rightseat.types.model import Model
+from rightseat.types.stores import CheckpointStore, Store
+from rightseat.types.streams import closing
+from rightseat.types.threads import ThreadStore
+from rightseat.types.tools import Tool
+from rightseat.types.turn import Owner, Turn
+from rightseat.wiring.answer import Answer, AnswerValues, make_answer, make_turn
+from rightseat.wiring.registry import make_model, split_spec
+
+if TYPE_CHECKING:
+    from rightseat.mcp.tool_sources import McpServers
+    from rightseat.plugins.catalog import PluginCatalog
+
+log = logging.getLogger(__name__)
+NO_TOKENIZER = "This model does not tell its tokens: only a local one does. Name one."
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuntimeParts:
+    """Parts of a Runtime that only a Config has, or that the Runtime before a reload passes on."""
+
+    meters: Metrics = field(default_factory=Metrics)
+    ledger: UsageTracker | None = None
+    threads: ThreadRuns | None = None
+    recorded: RecordingMode = "threads"
+    """Attached runs to record."""
+    tracing: Tracing = field(default_factory=Tracing)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    model_infos: Mapping[str, ModelInfo] = field(default_factory=dict)
+    """Name and price of an assistant's model."""
+    plugins: PluginCatalog | None = None
+    servers: McpServers | None = None
+
+
+class Runtime:
+    """Runs turns of one model with its tools, of further assistants, and of Responders and agents of your own.
+
+    The first of them is the default. `model` is a Model or a spec such as `openai:gpt-5-mini`. Threads are kept in
+    the store, or in memory if it keeps none. `quotas` limit each owner. A Runtime is immutable: a reload builds a
+    new one. `async with` starts and closes it, with everything it holds and the store that it made itself.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: Model | str | None = None,
+        tools: Iterable[Tool | Callable[..., Any]] = (),
+        system: str = "",
+        assistants: Iterable[Assistant] = (),
+        agents: Mapping[str, Responder] | None = None,
+        agent_sources: Iterable[AgentSource] = (),
+        layers: Iterable[Layer] = (),
+        store: Store | None = None,
+        limits: RuntimeLimits = RuntimeLimits(),
+        quotas: Quotas = Quotas(),
+        hooks: Hooks | None = None,
+        guards: GuardrailPolicies = GuardrailPolicies(),
+        environment: Environment = "production",
+        parts: RuntimeParts | None = None,
+    ) -> None:
+        parts = parts or RuntimeParts()
+        self.plugins, self.servers, self.aliases, self.meters = (
+            parts.plugins,
+            parts.servers,
+            parts.aliases,
+            parts.meters,
+        )
+        self.quotas, self.hooks, self.environment = quotas, hooks or Hooks(), environment
+        self.store = store or MemoryStore()
+        self._closes_store, self._closes_threads = store is None, parts.threads is None
+        self.ledger = parts.ledger or UsageTracker(
+            store=self.store if isinstance(self.store, CheckpointStore) else None
+        )
+        self.threads = parts.threads or ThreadRuns(self.store if isinstance(self.store, ThreadStore) else MemoryStore())
+        infos = dict(parts.model_infos)
+        if isinstance(model, str):
+            infos.setdefault(DEFAULT_ASSISTANT, ModelInfo(*split_spec(model)))
+            model = make_model(model)
+        default = [] if model is None else [Assistant(DEFAULT_ASSISTANT, model, system, tuple(map(as_tool, tools)))]
+        watch = make_model_wrapper(self.meters, charge=bool(quotas))
+        self.guards = guards.with_wrapped_models(watch)
+        listed = fence_assistants(instrument_assistants([*default, *assistants], infos, watch), self.guards)
+        self.flows = self._unlisted_responders(listed)
+        listed += self.plugins.describe_flows(listed) if self.plugins else ()
+        self.assistants: Mapping[str, Assistant] = {assistant.name: assistant for assistant in listed}
+        self.agents: Mapping[str, Responder] = agents or {}
+        self.agent_sources = tuple(agent_sources)
+        self.responders = self._make_directory([*self._run_layers(), *layers])
+        self.runs = RunSupervisor(
+            lambda turn: self.get_responder(turn.assistant)(turn),
+            limits=limits,
+            environment=environment,
+            make_observer=self._make_observer,
+            on_incident=self.hooks.report_incident,
+            is_remote=lambda name: name in self.agents or self.responders.find_agent(name) is not None,
+        )
+        # Around the supervised run: tracing and recording see deadlines, restarts and disconnects.
+        self._run = parts.tracing.layer(record_runs(self.threads.store, parts.recorded)(self.runs.run))
+        closers = [self.hooks.close, self.guards.close, *([self.plugins.close] if self.plugins else ())]
+        self._closers: tuple[Callable[[], Awaitable[None]], ...] = tuple(closers)
+        self._start_lock = asyncio.Lock()
+        self.is_started = self.is_closed = False
+
+    def _make_directory(self, layers: Iterable[Layer]) -> ResponderDirectory:
+        handoff_tools = HandoffTools()
+        remote = (agent for source in self.agent_sources for agent in source.agents.values())
+        descriptions = {agent.name: agent.description for agent in remote}
+        descriptions |= {assistant.name: assistant.description for assistant in self.assistants.values()}
+        responders: dict[str, Responder] = {
+            name: Engine(handoff_tools.add_to_assistant(assistant, descriptions), self.store)
+            for name, assistant in self.assistants.items()
+        }
+        # A flow that is not described as an assistant is found by its name, and not listed.
+        hidden = self.flows.keys() - self.assistants.keys() - self.agents.keys()
+        handoff_tools.directory = ResponderDirectory(
+            responders | {**self.flows, **self.agents}, hidden, self.agent_sources, layers
+        )
+        return handoff_tools.directory
+
+    def _run_layers(self) -> Iterator[Layer]:
+        """Yield the layers inside a run, outermost first."""
+        if self.quotas:
+            yield enforce_quotas(self.quotas, self.ledger)
+        yield self.hooks.layer
+        yield questions_as_text(self.store)
+        yield match_results_by_history(self.store)
+        # Inside the layers that match answers by their text: they must see the text as it was said.
+        yield guardrails(self.guards, self.get_model)
+
+    def _unlisted_responders(self, assistants: Sequence[Assistant]) -> Mapping[str, Responder]:
+        """Return responders that are not listed: flows, and direct tool calls of a client."""
+        if self.plugins is None or not assistants:
+            return {}
+        called = DirectToolCall(self.tools, self.store, assistants[0].model)
+        return self.plugins.bind_flows(assistants, self.store) | {DIRECT_CALLS: called}
+
+    @cached_property
+    def _tool_names(self) -> set[str]:
+        own = {tool.name for assistant in self.assistants.values() for tool in assistant.tools}
+        return own | (self.plugins.names if self.plugins else set())
+
+    def _make_observer(self, turn: Turn) -> RunMetrics:
+        name = turn.assistant or DEFAULT_ASSISTANT
+        return RunMetrics(self.meters, name if name in self.responders else UNKNOWN, self._tool_names)
+
+    @cached_property
+    def tools(self) -> Mapping[str, Tool]:
+        return listing.list_tools(self.plugins) if self.plugins else {}
+
+    @cached_property
+    def resources(self) -> Mapping[str, ResourceFile]:
+        return listing.list_flow_documents(self.plugins) if self.plugins else {}
+
+    @cached_property
+    def suggested_questions(self) -> Mapping[str, str]:
+        return listing.list_questions(self.plugins) if self.plugins else {}
+
+    async def ask(
+        self,
+        question: str | Iterable[Message] | Turn = "",
+        *,
+        thread: str | None = None,
+        assistant: str | None = None,
+        owner: Owner = Owner(),
+        answers: AnswerValues = (),
+    ) -> Answer:
+        """Run a question to its end and return the answer; raise the RightseatError of a failed run.
+
+        A text continues `thread`, or begins a new one; a list of messages is the whole history; a Turn is run as it
+        is. `answers` are values for the interrupts of an earlier Answer, by their ids.
+        """
+        turn = await make_turn(question, thread, assistant, owner, answers, self.threads.store)
+        async with closing(self.stream(turn)) as events:
+            return make_answer(turn, [event async for event in events])
+
+    async def stream(
+        self,
+        question: str | Iterable[Message] | Turn = "",
+        *,
+        thread: str | None = None,
+        assistant: str | None = None,
+        owner: Owner = Owner(),
+        answers: AnswerValues = (),
+    ) -> AsyncIterator[Event]:
+        """Run a question and yield its events; arguments as for `ask`. Closing the iterator stops the run.
+
+        A failed run raises nothing: its last event is RunFailed.
+        """
+        await self.start()
+        turn = await make_turn(question, thread, assistant, owner, answers, self.threads.store)
+        async with closing(self.run(turn)) as events:
+            async for event in events:
+                yield event
+
+    def run(self, turn: Turn) -> AsyncIterator[Event]:
+        """Run a turn as it is and yield its events. Doors call this."""
+        return self._run(turn)
+
+    @property
+    def active_runs(self) -> int:
+        return len(self.runs.active)
+
+    @property
+    def ready(self) -> bool:
+        """Whether new runs are accepted: not while draining or while a model is not ready."""
+        models = (model for assistant in self.assistants.values() for model in assistant.all_models)
+        return not self.runs.draining and all(getattr(model, "ready", True) for model in models)
+
+    def get_responder(self, name: str | None) -> Responder:
+        """Return the responder of a name; without a name the one called default, else the first."""
+        if not self.responders:
+            raise NotFound("Nothing is configured to answer. Give the server a model or an assistant.")
+        if name is None or (name == DEFAULT_ASSISTANT and DEFAULT_ASSISTANT not in self.responders):
+            return self.responders.get(DEFAULT_ASSISTANT) or next(iter(self.responders.values()))
+        if name not in self.responders:
+            known = ", ".join(self.responders)
+            raise NotFound(f"There is no assistant {name[:64]!r}. Those that exist: {known}")
+        return self.responders[name]
+
+    def resolve_responder(self, name: str | None) -> str | None:
+        """Return the responder that a client means by a model's name. A server with one model accepts any."""
+        if not name or name == DEFAULT_ASSISTANT or name in self.responders:
+            return name or None
+        if name in self.aliases:
+            return self.aliases[name]
+        if self.resolve_model(name):
+            return name.partition("/")[0]
+        models = {id(assistant.model) for assistant in self.assistants.values()}
+        if len(models) <= 1 and self.agents.keys() <= self.assistants.keys() and not self.agent_sources:
+            return None
+        known = ", ".join(self.responders)
+        raise NotFound(f"There is no model {name[:64]!r}. Those that exist: {known}", param="model")
+
+    def resolve_model(self, name: str | None) -> str | None:
+        assistant, _, model = (name or "").partition("/")
+        return model if assistant and model and self.list_models(assistant) else None
+
+    def list_models(self, name: str | None) -> tuple[str, ...]:
+        assistant = self.get_assistant(name)
+        return tuple(assistant.models) if assistant is not None else ()
+
+    def get_assistant(self, name: str | None) -> Assistant | None:
+        """Return the assistant of a name; None where another Responder has it."""
+        if name is None and DEFAULT_ASSISTANT not in self.responders:
+            return next(iter(self.assistants.values()), None)
+        return self.assistants.get(name or DEFAULT_ASSISTANT)
+
+    def describe(self, name: str) -> AssistantInfo | None:
+        if name in self.assistants:
+            return self.assistants[name]
+        agent = self.responders.find_agent(name)
+        return RemoteAgentInfo(agent) if agent is not None else None
+
+    async def recall(self, name: str, owner: Owner, thread: str) -> AgentThreadState | None:
+        agent = self.responders.find_agent(name)
+        return await agent.get_thread_state(owner, thread) if agent is not None else None
+
+    def is_plain_model(self, name: str | None) -> bool:
+        assistant = self.get_assistant(name)
+        if assistant is None or assistant.toolset is not None or assistant.name in self.flows:
+            return False
+        return not assistant.system and not assistant.tools
+
+    def supports_completion(self, name: str | None) -> bool:
+        return bool(getattr(self.get_model(name), "completes", False))
+
+    def require_model_method(self, name: str | None, method: str, problem: str) -> Callable[..., Awaitable[Any]]:
+        """Return an optional method of the assistant's model; raise NotConfigured if it has none."""
+        bound_method: Callable[..., Awaitable[Any]] | None = getattr(self.get_model(name), method, None)
+        if bound_method is None:
+            raise NotConfigured(problem)
+        return bound_method
+
+    def get_model(self, name: str | None) -> Model | None:
+        assistant = self.get_assistant(name)
+        return assistant.model if assistant is not None else None
+
+    async def tokenize(self, name: str | None, text: str, *, add: bool, special: bool, pieces: bool) -> list[Any]:
+        tokenize = self.require_model_method(name, "tokenize", NO_TOKENIZER)
+        tokens: list[Any] = await tokenize(text, add=add, special=special, pieces=pieces)
+        return tokens
+
+    async def detokenize(self, name: str | None, tokens: list[int]) -> str:
+        text: str = await self.require_model_method(name, "detokenize", NO_TOKENIZER)(tokens)
+        return text
+
+    async def embed(self, name: str | None, body: dict[str, Any], owner: Owner) -> dict[str, Any]:
+        """Create embeddings, admitted by and charged to the owner's quota like a run."""
+        account = await self.ledger.open_account(owner)
+        account.admit(self.quotas.for_owner(owner), self.ledger.clock())
+        try:
+            embed = self.require_model_method(name, "embed", "This model has no embeddings. Name one that has.")
+            response: dict[str, Any] = await embed(body)
+        finally:
+            account.running -= 1
+        usage = response.get("usage")
+        used = Usage(int(usage.get("prompt_tokens") or 0)) if isinstance(usage, dict) else Usage()
+        account.charge(used, getattr(self.get_model(name), "info", None))
+        if self.quotas.for_owner(owner).has_daily_limit:
+            await self.ledger.save_usage(owner, account)
+        return response
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self.start()
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.drain(0)
+        await self.close()
+
+    async def start(self) -> None:
+        """Start models, agent sources, plugins and MCP servers, once. A model that is not started here starts with
+        its first prompt."""
+        if self.is_started:
+            return
+        async with self._start_lock:
+            if self.is_closed:
+                raise Misused("This Runtime is closed. Make a new one.")
+            if not self.is_started:
+                await self._start_parts()
+                self.is_started = True
+
+    async def _start_parts(self) -> None:
+        models = {id(model): model for assistant in self.assistants.values() for model in assistant.all_models}
+        for model in models.values():
+            start = getattr(model, "start", None)
+            if start is None:
+                continue
+            try:
+                await start()
+            except UpstreamError as error:
+                # A remote server may come up later: until then `ready` is false.
+                log.warning("a model is not there yet: %s", error.message)
+        # Concurrently: each may wait for a server that does not answer.
+        await asyncio.gather(*(source.start() for source in self.agent_sources))
+        if self.plugins is not None:
+            await self.plugins.start()
+        if self.servers is not None:
+            await self.servers.start()
+
+    def stop_accepting(self) -> None:
+        """Refuse new runs."""
+        self.runs.draining = True
+
+    async def drain(self, grace: float) -> None:
+        """Refuse new runs, let active ones finish, and abort those that take longer than `grace` seconds."""
+        await self.runs.drain(grace)
+
+    async def close(self) -> None:
+        """Close threads, MCP servers, models, tools, agent sources, hooks, plugins, and the store made here."""
+        self.is_started, self.is_closed = False, True
+        if self._closes_threads:
+            await self.threads.close()
+        if self.servers is not None:
+            await self.servers.close()
+        for assistant in self.assistants.values():
+            closers = [getattr(model, "close", None) for model in assistant.all_models]
+            for close in (*closers, *(tool.close for tool in assistant.tools)):
+                if close is not None:
+                    await close()
+        for source in self.agent_sources:
+            await source.close()
+        for closer in self._closers:
+            await closer()
+        if self._closes_store and isinstance(self.store, MemoryStore):
+            await self.store.close()
+
+
+def make_model_wrapper(meters: Metrics, *, charge: bool) -> ModelWrapper:
+    """Return a function that adds metering and tracing to a model, once for a shared model."""
+    wrapped: dict[int, Model] = {}
+
+    def watch(model: Model, source: ModelInfo) -> Model:
+        if id(model) not in wrapped:
+            wrapped[id(model)] = (
+                model.wrap_members(watch) if isinstance(model, FallbackModel) else instrument(model, source)
+            )
+        return wrapped[id(model)]
+
+    def instrument(model: Model, source: ModelInfo) -> Model:
+        charged = BilledModel(model, source) if charge else model
+        return TracedModel(MeteredModel(charged, source, meters), source)
+
+    return watch
+
+
+def instrument_assistants(
+    assistants: Iterable[Assistant], sources: Mapping[str, ModelInfo], watch: ModelWrapper
+) -> list[Assistant]:
+    """Add metering and tracing to the assistants' models and tools; shared ones stay shared."""
+    tools: dict[int, Tool] = {}
+    instrumented = []
+    for assistant in assistants:
+        model = watch(assistant.model, sources.get(assistant.name) or describe_model(assistant.model))
+        chosen = {
+            name: structs.replace(
+                seat, model=watch(seat.model, sources.get(f"{assistant.name}/{name}") or describe_model(seat.model))
+            )
+            for name, seat in assistant.models.items()
+        }
+        for tool in assistant.tools:
+            tools.setdefault(id(tool), trace_tool(tool))
+        own_tools = tuple(tools[id(tool)] for tool in assistant.tools)
+        instrumented.append(replace(assistant, model=model, models=chosen, tools=own_tools))
+    return instrumented

@@ -1,0 +1,185 @@
+"""`rightseat.asgi`: the doors as an app that another app mounts."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+import rightseat
+from rightseat.config.secret import Secret
+from rightseat.config.settings import AuthSettings
+from rightseat.errors import ConfigError, UpstreamRefused
+from rightseat.http.auth import Authenticator
+from rightseat.server.app import get_path
+from rightseat.testing import ScriptedModel, TestClient
+
+COMPLETIONS = "/v1/chat/completions"
+HI = {"messages": [{"role": "user", "content": "hi"}]}
+
+
+class StartedModel(ScriptedModel):
+    """A model that counts its starts and closes."""
+
+    starts = closes = 0
+
+    async def start(self) -> None:
+        await asyncio.sleep(0)
+        self.starts += 1
+
+    async def close(self) -> None:
+        self.closes += 1
+
+
+def content(response: Any) -> str:
+    assert response.status == 200, response.text
+    text: str = response.json["choices"][0]["message"]["content"]
+    return text
+
+
+@pytest.mark.demand("engine.library_use_runtime_mount")
+async def test_a_fastapi_app_with_a_lifespan_starts_and_closes_the_runtime() -> None:
+    model = StartedModel("one", "two")
+    runtime = rightseat.Runtime(model=model)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with runtime:
+            yield
+
+    app = FastAPI(lifespan=lifespan)
+    app.mount("/copilot", rightseat.asgi(runtime))
+
+    @app.get("/own")
+    def own() -> str:
+        return "mine"
+
+    async with TestClient(app) as client:
+        assert (model.starts, runtime.is_started) == (1, True)
+        assert content(await client.post_json(f"/copilot{COMPLETIONS}", HI)) == "one"
+        events = [event async for event in client.stream("/copilot/agui/default", HI)]
+        assert "two" in [event.get("delta") for event in events]
+        assert (await client.get("/own")).json == "mine"
+        assert (await client.post_json(COMPLETIONS, HI)).status == 404
+    assert (model.starts, model.closes, runtime.is_closed) == (1, 1, True)
+
+
+async def test_without_a_lifespan_the_first_requests_start_the_runtime_once() -> None:
+    model = StartedModel("one", "two")
+    runtime = rightseat.Runtime(model=model)
+    client = TestClient(Starlette(routes=[Mount("/copilot", rightseat.asgi(runtime))]))
+    answers = await asyncio.gather(*(client.post_json(f"/copilot{COMPLETIONS}", HI) for _ in range(2)))
+    assert sorted(map(content, answers)) == ["one", "two"]
+    assert (model.starts, model.closes) == (1, 0)
+    await runtime.close()
+    assert model.closes == 1
+
+
+async def test_the_outermost_app_starts_and_closes_by_its_own_lifespan() -> None:
+    model = StartedModel("one")
+    async with TestClient(rightseat.asgi(rightseat.Runtime(model=model))) as client:
+        assert model.starts == 1
+        assert content(await client.post_json(COMPLETIONS, HI)) == "one"
+    assert model.closes == 1
+
+
+async def test_a_runtime_started_by_its_maker_is_closed_by_its_maker() -> None:
+    model = StartedModel()
+    async with rightseat.Runtime(model=model) as runtime:
+        async with TestClient(rightseat.asgi(runtime)):
+            assert model.starts == 1
+        assert model.closes == 0
+    assert model.closes == 1
+
+
+async def test_a_start_that_fails_is_told_to_the_server() -> None:
+    class Broken(ScriptedModel):
+        async def start(self) -> None:
+            raise ConfigError("No weights.")
+
+    with pytest.raises(rightseat.RightseatError, match="No weights"):
+        async with TestClient(rightseat.asgi(rightseat.Runtime(model=Broken()))):
+            pass
+
+
+async def test_a_model_that_is_away_does_not_keep_the_app_from_starting() -> None:
+    class Away(ScriptedModel):
+        async def start(self) -> None:
+            raise UpstreamRefused("Nobody there.")
+
+    client = TestClient(rightseat.asgi(rightseat.Runtime(model=Away("ok"))))
+    assert content(await client.post_json(COMPLETIONS, HI)) == "ok"
+
+
+@pytest.mark.parametrize(
+    ("path", "root", "outer", "inner"),
+    [
+        ("/v1/models", "", "", "/v1/models"),
+        ("/copilot/v1/models", "/copilot", "", "/v1/models"),
+        ("/copilot/", "/copilot", "", "/"),
+        ("/copilot", "/copilot", "", "/"),
+        ("/api/copilot/v1/models", "/api/copilot", "/api", "/v1/models"),
+        # A proxy has removed /api; the outer app was told of it by its own root_path.
+        ("/copilot/v1/models", "/api/copilot", "/api", "/v1/models"),
+        # An outer app that removes the prefix itself.
+        ("/v1/models", "/copilot", "", "/v1/models"),
+        ("/copilots/v1", "/copilot", "", "/copilots/v1"),
+    ],
+)
+def test_the_path_below_the_mount(path: str, root: str, outer: str, inner: str) -> None:
+    assert get_path({"path": path, "root_path": root, "app_root_path": outer}) == inner
+
+
+@pytest.mark.parametrize("prefix", ["", "/api"])
+async def test_a_proxy_before_the_app_may_keep_its_prefix_or_remove_it(prefix: str) -> None:
+    app = FastAPI()
+    app.mount("/copilot", rightseat.asgi(rightseat.Runtime(model=ScriptedModel("ok"))))
+
+    async def proxied(scope: Any, receive: Any, send: Any) -> None:
+        await app({**scope, "root_path": "/api"}, receive, send)
+
+    assert content(await TestClient(proxied).post_json(f"{prefix}/copilot{COMPLETIONS}", HI)) == "ok"
+
+
+async def test_links_have_the_mounts_prefix() -> None:
+    app = FastAPI()
+    app.mount("/copilot", rightseat.asgi(rightseat.Runtime(model=ScriptedModel("ok"))))
+    listed = (await TestClient(app).get("/copilot/openapi.json")).json
+    assert listed["servers"][0]["url"] == "http://127.0.0.1/copilot"
+
+
+async def test_without_keys_only_loopback_is_answered() -> None:
+    app = rightseat.asgi(rightseat.Runtime(model=ScriptedModel("ok")))
+    assert content(await TestClient(app).post_json(COMPLETIONS, HI)) == "ok"
+    evil = await TestClient(app, host="evil.example").post_json(COMPLETIONS, HI, {"origin": "http://evil.example"})
+    assert evil.status == 403
+
+
+async def test_with_hosts_or_keys_others_are_too() -> None:
+    named = rightseat.asgi(rightseat.Runtime(model=ScriptedModel("ok")), hosts=["app.example"], keep_alive=3)
+    assert named.app.send_timeouts.keep_alive == 3
+    assert content(await TestClient(named, host="app.example").post_json(COMPLETIONS, HI)) == "ok"
+    keys = Authenticator(AuthSettings(keys={"ann": Secret("k-ann")}))
+    keyed = TestClient(
+        rightseat.asgi(rightseat.Runtime(model=ScriptedModel("ok")), authenticate=keys), host="any.example"
+    )
+    assert (await keyed.post_json(COMPLETIONS, HI)).status == 401
+    assert content(await keyed.post_json(COMPLETIONS, HI, {"authorization": "Bearer k-ann"})) == "ok"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"host": ["x"]}, "has no option 'host'. Did you mean 'hosts'?"),
+        ({"keepalive": 3}, "Did you mean 'keep_alive'?"),
+        ({"keep_alive": "long"}, "keep_alive"),
+    ],
+)
+def test_a_wrong_option_is_told(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        rightseat.asgi(rightseat.Runtime(model=ScriptedModel()), **options)
+    assert told in caught.value.message
