@@ -15,8 +15,8 @@ from rightseat.server.uvicorn_protocol import LimitedHttpProtocol
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallArgs, ToolCallStart
 from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
-from rightseat.wiring.runtime import Runtime
 from rightseat.wiring.registry import load_all
+from rightseat.wiring.runtime import Runtime
 from tests.kit.waiting import until
 
 Script = Iterable[ModelChunk] | Callable[[Prompt], AsyncIterator[ModelChunk]]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rightseat
-from rightseat import Ask, Message, Owner, Pause, Result, ToolContext, Turn, text_message
+from rightseat import Message, Owner, ToolContext, Turn, text_message
 from rightseat.errors import ConfigError, ContinuationGone, Misused, NotFound, RightseatError, UpstreamBusy
 from rightseat.runtime.runs import RunSupervisor, RuntimeLimits
 from rightseat.stores.memory import MemoryStore
@@ -36,11 +36,9 @@ def pay(to: str) -> str:
 
 
 @rightseat.tool
-async def travel(context: ToolContext) -> Any:
+def travel(context: ToolContext) -> str:
     """Ask where to go."""
-    if not context.answers:
-        return Pause([Ask("Where to?", {"type": "string"})])
-    return Result(f"off to {context.answers[0]}")
+    return f"off to {context.ask('Where to?')}"
 
 
 async def test_a_model_may_be_a_spec(tmp_path: Path) -> None:
