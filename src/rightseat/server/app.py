@@ -7,7 +7,7 @@ import re
 import secrets
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from itertools import chain
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
@@ -90,7 +90,7 @@ class AccessLogEntry:
         }
 
 
-Scope = dict[str, Any]
+Scope = MutableMapping[str, Any]
 RouteMatch = tuple[Door, Route, dict[str, str]]
 NO_ROUTE = "(none)"
 # Keys of [server] that concern the process and not a request: no options of `asgi`.

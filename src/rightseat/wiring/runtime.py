@@ -67,6 +67,7 @@ class RuntimeParts:
     """Name and price of an assistant's model."""
     plugins: PluginCatalog | None = None
     servers: McpServers | None = None
+    closers: tuple[Callable[[], Awaitable[None]], ...] = ()
 
 
 class Runtime:
@@ -133,8 +134,8 @@ class Runtime:
         )
         # Around the supervised run: tracing and recording see deadlines, restarts and disconnects.
         self._run = parts.tracing.layer(record_runs(self.threads.store, parts.recorded)(self.runs.run))
-        closers = [self.hooks.close, self.guards.close, *([self.plugins.close] if self.plugins else ())]
-        self._closers: tuple[Callable[[], Awaitable[None]], ...] = tuple(closers)
+        closers = [self.hooks.close, self.guards.close, *parts.closers]
+        self._closers = tuple([*closers, self.plugins.close] if self.plugins else closers)
         self._start_lock = asyncio.Lock()
         self.is_started = self.is_closed = False
 

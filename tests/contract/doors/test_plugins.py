@@ -9,6 +9,7 @@ from rightseat import Runtime
 from rightseat.engine.loop import Assistant
 from rightseat.plugins.catalog import LoadedPlugin, PluginCatalog
 from rightseat.plugins.selection import ToolSelection
+from rightseat.wiring.runtime import RuntimeParts
 from tests.contract.doors.members import MEMBERS, Visit
 from tests.kit.house import Lines, calls, house, says
 from tests.unit.plugins.shelves import many, plugin
@@ -23,7 +24,7 @@ def visit(member: str) -> Callable[[str], Visit]:
 
 def runtime(model: Lines, shelf: PluginCatalog, shown: int = 3) -> Runtime:
     selection = ToolSelection(shelf, max_tools=shown)
-    return Runtime(assistants=[Assistant("default", model, toolset=selection)], plugins=shelf)
+    return Runtime(assistants=[Assistant("default", model, toolset=selection)], parts=RuntimeParts(plugins=shelf))
 
 
 def guarded() -> PluginCatalog:

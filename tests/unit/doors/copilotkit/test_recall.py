@@ -16,6 +16,7 @@ from rightseat.types.chunks import ModelChunk, TextChunk
 from rightseat.types.events import Event, RunFinished, StateDelta, StateSnapshot, TextDelta, TextEnd, TextStart
 from rightseat.types.model import Prompt
 from rightseat.types.turn import Turn
+from rightseat.wiring.runtime import RuntimeParts
 from tests.kit.client import Client
 from tests.kit.house import Lines, calls, house, says
 from tests.kit.patience import STUCK
@@ -182,7 +183,7 @@ async def test_what_is_asked_beside_the_chat_is_not_kept(kind: str) -> None:
 
 @pytest.mark.demand("copilotkit.record_layer_writes_attached")
 async def test_nothing_is_kept_where_nothing_shall_be() -> None:
-    async with home(Runtime(model=Lines(says("Yes.")), recorded="off")) as url:
+    async with home(Runtime(model=Lines(says("Yes.")), parts=RuntimeParts(recorded="off"))) as url:
         await ask(url, body(data()))
         assert await loaded(url) == NOTHING
 

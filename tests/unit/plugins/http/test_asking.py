@@ -15,6 +15,7 @@ from rightseat.stores.sqlite import SQLiteStore
 from rightseat.types.events import CallResult, Interrupt, RunFinished
 from rightseat.types.schema import get_validator
 from rightseat.types.turn import InterruptAnswer
+from rightseat.wiring.runtime import RuntimeParts
 from tests.kit.house import Lines, calls, says
 from tests.unit.engine.asking import codes, results, run
 from tests.unit.plugins.http.plugged import LOCAL, call, object_body, operation, parameter, plugin, tools
@@ -37,7 +38,9 @@ def ticket(url: str, **more: Any) -> Operation:
 
 def kept(model: Lines, made: Plugin, folder: Path) -> Runtime:
     store = SQLiteStore(folder)
-    return Runtime(model=model, tools=make_operation_tools(made, LOCAL), store=store, closers=(store.close,))
+    return Runtime(
+        model=model, tools=make_operation_tools(made, LOCAL), store=store, parts=RuntimeParts(closers=(store.close,))
+    )
 
 
 @pytest.mark.demand("plugins.missing_required_values_question", "plugins.bug_original_loader_calling")

@@ -14,6 +14,7 @@ from rightseat.engine.loop import Assistant
 from rightseat.errors import NotFound
 from rightseat.plugins.catalog import PluginCatalog
 from rightseat.plugins.selection import ToolSelection
+from rightseat.wiring.runtime import RuntimeParts
 from tests.kit.house import Lines, says
 from tests.kit.patience import STUCK
 from tests.kit.server import executable
@@ -83,7 +84,9 @@ def test_an_empty_line_asks_what_the_plugin_suggests() -> None:
 
     model = Lines(says("web-01"), says("Bye."))
     shelf = PluginCatalog([plugin("hosts", "Hosts", {"list": "Lists."}, question="Which hosts?")])
-    runtime = Runtime(assistants=[Assistant("default", model, toolset=ToolSelection(shelf))], plugins=shelf)
+    runtime = Runtime(
+        assistants=[Assistant("default", model, toolset=ToolSelection(shelf))], parts=RuntimeParts(plugins=shelf)
+    )
     with asyncio.Runner() as runner:
         talk = ChatSession(runtime, None, Terminal(io.StringIO(), io.StringIO()), runner, read)
         talk.run_loop()

@@ -18,6 +18,7 @@ from rightseat.types.events import Event
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
 from rightseat.wiring import plugins as registry_plugins
 from rightseat.wiring.from_config import build_runtime
+from rightseat.wiring.runtime import RuntimeParts
 from tests.kit.client import Client
 from tests.kit.client import request as raw
 from tests.kit.house import House, Lines, calls, house, says
@@ -79,7 +80,9 @@ async def test_a_request_may_be_limited_to_plugins(door: str) -> None:
     target, body, headers = PINS[door]
     model = Lines(says("Fine."))
     shelf = three()
-    runtime = Runtime(assistants=[Assistant("default", model, toolset=ToolSelection(shelf))], plugins=shelf)
+    runtime = Runtime(
+        assistants=[Assistant("default", model, toolset=ToolSelection(shelf))], parts=RuntimeParts(plugins=shelf)
+    )
     async with house(runtime) as server:
         await posted(server, target, body, **headers)
     names = {spec.name for spec in model.asked[0].tools}
@@ -190,7 +193,9 @@ async def test_an_attached_file_reaches_the_tools(door: str) -> None:
     target, body, name = FILES[door]
     model = Lines(calls(("convert_file", "{}")), says("Done."))
     shelf = taking()
-    runtime = Runtime(assistants=[Assistant("default", model, toolset=ToolSelection(shelf))], plugins=shelf)
+    runtime = Runtime(
+        assistants=[Assistant("default", model, toolset=ToolSelection(shelf))], parts=RuntimeParts(plugins=shelf)
+    )
     async with house(runtime) as server:
         await posted(server, target, body)
     (told,) = [message.text for message in model.asked[1].messages if message.role == "tool"]
@@ -203,7 +208,9 @@ async def test_openbbs_files_are_named_to_the_model_and_not_sent_twice() -> None
     target, body, _ = FILES["openbb sheet"]
     model = Lines(says("Done."))
     shelf = taking()
-    runtime = Runtime(assistants=[Assistant("default", model, toolset=ToolSelection(shelf))], plugins=shelf)
+    runtime = Runtime(
+        assistants=[Assistant("default", model, toolset=ToolSelection(shelf))], parts=RuntimeParts(plugins=shelf)
+    )
     async with house(runtime) as server:
         await posted(server, target, body)
     question = model.asked[0].messages[-1]
@@ -218,7 +225,9 @@ def suggesting(model: Lines) -> Runtime:
             plugin("b", "Books", {"y": "Y"}, question="Which books are new?"),
         ]
     )
-    return Runtime(assistants=[Assistant("default", model, toolset=ToolSelection(shelf))], plugins=shelf)
+    return Runtime(
+        assistants=[Assistant("default", model, toolset=ToolSelection(shelf))], parts=RuntimeParts(plugins=shelf)
+    )
 
 
 @pytest.mark.demand("flows.next_flow_three_suggestions", "plugins.predefined_question_fills_empty")
@@ -298,7 +307,9 @@ async def test_each_users_own_credential_goes_to_the_api_and_nowhere_else(door: 
         settings = PluginSettings(path=str(folder), allow=("127.0.0.1",), user_headers=headers)
         shelf = registry_plugins.load_catalog(Config(plugins=(settings,)))
         model = Lines(calls(("hosts_get_hosts", '{"q": "web"}')), says("Done."))
-        runtime = Runtime(assistants=[Assistant("default", model, toolset=ToolSelection(shelf))], plugins=shelf)
+        runtime = Runtime(
+            assistants=[Assistant("default", model, toolset=ToolSelection(shelf))], parts=RuntimeParts(plugins=shelf)
+        )
         async with house(runtime) as server:
             answer = await posted(server, target, body, X_Desk_Token="canary-token-of-ada")
     assert api.asked == ["GET /hosts?q=web"]
