@@ -13,7 +13,7 @@ from rightseat.http.auth import Authenticator
 from rightseat.server.app import App
 from rightseat.server.uvicorn_protocol import LimitedHttpProtocol
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallArgs, ToolCallStart
-from rightseat.types.model import Prompt
+from rightseat.types.model import Model, Prompt
 from rightseat.types.streams import closing
 from rightseat.wiring.registry import load_all
 from rightseat.wiring.runtime import Runtime
@@ -22,7 +22,7 @@ from tests.kit.waiting import until
 Script = Iterable[ModelChunk] | Callable[[Prompt], AsyncIterator[ModelChunk]]
 
 
-class Lines:
+class Lines(Model):
     """A model that says the given lines, one per model call, and keeps what it was asked."""
 
     def __init__(self, *lines: Script) -> None:

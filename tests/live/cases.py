@@ -13,7 +13,7 @@ from rightseat.errors import RightseatError, UpstreamError
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallStart, UsageChunk
 from rightseat.types.messages import ImageMessagePart, Message, text_message
 from rightseat.types.messages import TextMessagePart as Words
-from rightseat.types.model import Model, Prompt, SamplingSettings, ToolChoice, ToolSpec, capabilities_of
+from rightseat.types.model import Model, Prompt, SamplingSettings, ToolChoice, ToolSpec
 from rightseat.types.stores import IdGenerator
 from rightseat.types.streams import closing
 from tests.kit.patience import STUCK
@@ -94,7 +94,7 @@ async def form(model: Model) -> None:
 
 
 async def picture(model: Model) -> None:
-    if not capabilities_of(model).images:
+    if not model.capabilities.images:
         return
     ask = Message("user", (Words("Which colour is this? One word."), ImageMessagePart(red())))
     need("red" in words(await heard(model, ask)).lower(), "the picture was not seen")

@@ -274,12 +274,11 @@ def without_local_model(config: Config) -> Config:
 def check_model_files(models: Mapping[str, Model]) -> Iterator[CheckResult]:
     """Check the GGUF file of each model that has `weights`."""
     for name, model in models.items():
-        path = getattr(model, "weights", None)
-        if path is None:
+        if model.weights is None:
             continue
         what = f"model {name}, file"
         try:
-            header = gguf.read_header(path)
+            header = gguf.read_header(model.weights)
         except ConfigError as error:
             yield broken(what, error.message, "give the path of a whole GGUF file")
             continue
@@ -290,10 +289,9 @@ def check_model_files(models: Mapping[str, Model]) -> Iterator[CheckResult]:
 
 async def check_upstreams(models: Mapping[str, Model]) -> AsyncIterator[CheckResult]:
     """Check each distinct `address` of the remote models once."""
-    addresses = {name: getattr(model, "address", None) for name, model in models.items()}
-    for address in dict.fromkeys(address for address in addresses.values() if isinstance(address, str)):
-        names = [name for name, where in addresses.items() if where == address]
-        versioned = any(getattr(models[name], "versioned", True) for name in names)
+    for address in dict.fromkeys(model.address for model in models.values() if model.address is not None):
+        names = [name for name, model in models.items() if model.address == address]
+        versioned = any(models[name].versioned for name in names)
         yield await check_address(address, ", ".join(names), versioned=versioned)
 
 

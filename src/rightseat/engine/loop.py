@@ -33,7 +33,7 @@ from rightseat.engine.tool_calls import ToolCallBatch
 from rightseat.errors import CallerError, ContinuationGone, OutputInvalid, TooManyRounds
 from rightseat.types.events import Artifact, Custom, Event, RunFinished, RunFinishReason, Suggestions, Usage
 from rightseat.types.messages import Message, ToolCall, text_message
-from rightseat.types.model import BoundModel, Model, Prompt, ToolChoice, supports_images
+from rightseat.types.model import BoundModel, Model, Prompt, ToolChoice, adapt_model
 from rightseat.types.stores import CONTINUATION_SECONDS, Continuation, IdGenerator, Store, parse_resume_token
 from rightseat.types.streams import closing
 from rightseat.types.tools import Tool, Toolset, make_client_tool, merge_tools
@@ -65,16 +65,19 @@ class Assistant:
     vision_models: tuple[str, ...] = ()
     """Models that take images, suggested when its own model does not."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "model", adapt_model(self.model))
+
     @property
     def supports_images(self) -> bool:
         """Whether the model takes images."""
-        return supports_images(self.model)
+        return self.model.capabilities.supports_images
 
     @property
     def context_window(self) -> int | None:
         """Context window in tokens: as configured, else as known of the model."""
-        known: int | None = getattr(self.model, "context", None)
-        return BoundModel.from_model(self.model, self.context or known).context
+        capabilities = self.model.capabilities
+        return self.context or capabilities.enforced_context or capabilities.context
 
     @property
     def all_models(self) -> tuple[Model, ...]:
@@ -300,7 +303,7 @@ class Engine:
         enforces the schema."""
         clients = {name: tool.runs_on_client for name, tool in state.tools.items()}
         schema = state.turn.output_schema
-        if schema is None or getattr(state.bound_model.model, "enforces_schema", False):
+        if schema is None or state.bound_model.model.capabilities.enforces_schema:
             return EventAssembler(state.ids, clients)
         return SchemaBufferedAssembler(state.ids, clients, schema)
 
@@ -351,7 +354,7 @@ class Engine:
         choice = turn.tool_choice if state.rounds == state.rounds_before else ToolChoice()
         specs = () if choice.mode == "none" else tuple(tool.spec for tool in state.tools.values())
         if self.assistant.toolset is not None:
-            messages = name_unreadable_files(messages, text_only=getattr(state.bound_model.model, "text_only", False))
+            messages = name_unreadable_files(messages, text_only=state.bound_model.model.capabilities.text_only)
         fitting_messages, dropped = trim_to_budget(
             pair_calls_with_results(messages), specs, prompt_budget(state.bound_model.context, turn)
         )
@@ -364,7 +367,7 @@ class Engine:
             conversation=turn.conversation or turn.session or turn.thread or None,
             parent=turn.parent,
         )
-        return fit_to_capabilities(prompt, state.bound_model.capabilities, self.assistant.vision_models), dropped
+        return fit_to_capabilities(prompt, state.bound_model.model.capabilities, self.assistant.vision_models), dropped
 
     async def history_with_stored_results(self, state: TurnState) -> list[Message]:
         """Return the posted history with the results of server calls from the store."""

@@ -9,11 +9,10 @@ from collections.abc import AsyncIterator, Callable, Collection
 from msgspec.structs import replace
 
 from rightseat.errors import RightseatError
-from rightseat.middleware.model_wrappers import ModelInfo, ModelProxy
 from rightseat.runtime.metrics import Metrics
 from rightseat.types.chunks import ModelChunk, UsageChunk
 from rightseat.types.events import CallResult, CallStart, Event, RunFailed, RunFinished
-from rightseat.types.model import Model, Prompt
+from rightseat.types.model import Model, ModelInfo, ModelWrapper, Prompt
 from rightseat.types.streams import closing
 
 CLIENT, UNKNOWN = "(client)", "(unknown)"
@@ -69,7 +68,7 @@ class RunMetrics:
         self.meters.run_seconds.observe(self.clock() - self.started_at, self.assistant)
 
 
-class MeteredModel(ModelProxy):
+class MeteredModel(ModelWrapper):
     """A model wrapper that counts calls, tokens, cost and seconds."""
 
     def __init__(self, model: Model, source: ModelInfo, meters: Metrics, clock: Clock = time.perf_counter) -> None:

@@ -1,11 +1,10 @@
-"""Names and prices of models, and the base class of model wrappers."""
+"""Wrappers of models: fallbacks and rate limits."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,50 +20,11 @@ from rightseat.errors import (
     UpstreamTimeout,
 )
 from rightseat.types.chunks import ModelChunk
-from rightseat.types.events import Usage
-from rightseat.types.model import Model, Prompt, capabilities_of, has_images
+from rightseat.types.model import Model, ModelInfo, ModelWrapper, Prompt, has_images
 from rightseat.types.streams import closing
 
-MILLION = 1_000_000
-
-
-class ModelInfo(Struct, frozen=True):
-    """Provider, name and prices of a model; costs are per million tokens, None if unknown."""
-
-    provider: str
-    model: str
-    input_cost: float | None = None
-    output_cost: float | None = None
-
-    def compute_cost(self, usage: Usage) -> float:
-        cost = usage.input * (self.input_cost or 0) + usage.output * (self.output_cost or 0)
-        return cost / MILLION
-
-
-ModelWrapper = Callable[[Model, ModelInfo], Model]
-"""Wraps a model, for metrics, billing and tracing."""
-
-
-def describe_model(model: Model) -> ModelInfo:
-    """Describe a model that was passed as an object."""
-    kind = type(model).__name__.removesuffix("Model").lower() or "model"
-    return ModelInfo(kind, str(getattr(model, "name", kind))[:100])
-
-
-class ModelProxy:
-    """Base of model wrappers. Attributes that it lacks (close, ready, …) are the inner model's."""
-
-    def __init__(self, model: Model, info: ModelInfo) -> None:
-        self.model = model
-        self.info = info
-
-    # Hidden from mypy, which would accept any misspelt attribute.
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self.model, name)
-
-
+# Wraps a model, for metrics, billing and tracing.
+WrapModel = Callable[[Model, ModelInfo], Model]
 log = logging.getLogger(__name__)
 DOWN_ERRORS = (UpstreamRefused, UpstreamBusy, UpstreamTimeout, UpstreamDenied, UpstreamGarbled, Incomplete)
 
@@ -75,19 +35,14 @@ class FallbackMember(Struct, frozen=True):
     info: ModelInfo
 
 
-class FallbackModel:
-    """A model with fallbacks. Other attributes (embeddings, capabilities) are the first member's."""
+class FallbackModel(ModelWrapper):
+    """A model with fallbacks. Embeddings and capabilities are the first member's."""
 
     def __init__(self, members: Sequence[FallbackMember]) -> None:
+        super().__init__(members[0].model)
         self.members = tuple(members)
 
-    # Hidden from mypy, which would accept any misspelt attribute.
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self.members[0].model, name)
-
-    def wrap_members(self, wrap: ModelWrapper) -> FallbackModel:
+    def wrap_members(self, wrap: WrapModel) -> FallbackModel:
         """Return a copy whose members are wrapped, so that each is metered and billed as itself."""
         return FallbackModel([replace(one, model=wrap(one.model, one.info)) for one in self.members])
 
@@ -97,9 +52,7 @@ class FallbackModel:
         for member, following in zip(members, (*members[1:], None), strict=True):
             has_output = False
             try:
-                member_prompt = (
-                    prompt if member is first else fit_to_capabilities(prompt, capabilities_of(member.model))
-                )
+                member_prompt = prompt if member is first else fit_to_capabilities(prompt, member.model.capabilities)
                 async with closing(member.model.stream(member_prompt)) as fragments:
                     async for fragment in fragments:
                         has_output = True
@@ -115,7 +68,7 @@ class FallbackModel:
         needs_images, needs_tools = has_images(prompt), bool(prompt.callable_tools)
 
         def takes(model: Model) -> bool:
-            able = capabilities_of(model)
+            able = model.capabilities
             return (able.images or not needs_images) and (able.tools or not needs_tools)
 
         first, *others = self.members
@@ -123,23 +76,19 @@ class FallbackModel:
 
     @property
     def ready(self) -> bool:
-        return any(getattr(member.model, "ready", True) for member in self.members)
+        return any(member.model.ready for member in self.members)
 
     async def start(self) -> None:
         """Start all members; a member that is down is logged and skipped."""
         for member in self.members:
-            start = getattr(member.model, "start", None)
             try:
-                if start is not None:
-                    await start()
+                await member.model.start()
             except UpstreamError as error:
                 log.warning("the model %s is not there yet: %s", member.name, error.message)
 
     async def close(self) -> None:
         for member in self.members:
-            close = getattr(member.model, "close", None)
-            if close is not None:
-                await close()
+            await member.model.close()
 
 
 def is_down(error: UpstreamError) -> bool:
@@ -167,7 +116,7 @@ class ModelLoad:
         self.leaked_at = now
 
 
-class RateLimitedModel(ModelProxy):
+class RateLimitedModel(ModelWrapper):
     """A model wrapper that enforces limits. Above them it raises UpstreamBusy, as the model's server would: a
     fallback model is called, or the client gets `retry_after`."""
 
@@ -193,7 +142,7 @@ class RateLimitedModel(ModelProxy):
         limits, load, name = self.limits, self.load, self.info.model
         if limits.concurrent and load.running >= limits.concurrent:
             raise UpstreamBusy(
-                f"The model {name} already gives {limits.concurrent} answers, its limit. Try again.", retry_after=1
+                f"The model {name} gives {limits.concurrent} answers at a time, and does. Try again.", retry_after=1
             )
         if not limits.requests_per_minute:
             return
@@ -204,7 +153,7 @@ class RateLimitedModel(ModelProxy):
         # Tolerance: a client that returns exactly after `retry_after` is admitted.
         if excess > 1e-6:
             raise UpstreamBusy(
-                f"The model {name} is limited to {limits.requests_per_minute:g} requests a minute. Try again later.",
+                f"The model {name} is asked {limits.requests_per_minute:g} times a minute at most. Try later.",
                 retry_after=excess / rate,
             )
         load.request_level += 1

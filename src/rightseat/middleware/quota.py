@@ -17,11 +17,10 @@ from msgspec import Struct
 
 from rightseat.engine.history import estimate_message_tokens
 from rightseat.errors import RateLimited, SpendExceeded, StoreFailed, TooManyRuns, UpstreamError
-from rightseat.middleware.model_wrappers import ModelInfo, ModelProxy
 from rightseat.types.agents import Layer, Responder
 from rightseat.types.chunks import ModelChunk, ReasoningChunk, RefusalChunk, TextChunk, ToolCallArgs, UsageChunk
 from rightseat.types.events import Event, Usage
-from rightseat.types.model import Prompt
+from rightseat.types.model import ModelInfo, ModelWrapper, Prompt
 from rightseat.types.stores import CheckpointStore
 from rightseat.types.streams import closing
 from rightseat.types.text import estimate_tokens
@@ -213,7 +212,7 @@ async def stream_within_quota(
             await usage.save_usage(turn.owner, account)
 
 
-class BilledModel(ModelProxy):
+class BilledModel(ModelWrapper):
     """A model wrapper that charges the current run's account; unreported usage is estimated."""
 
     async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:

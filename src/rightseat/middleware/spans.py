@@ -15,11 +15,10 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvid
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from rightseat.errors import RightseatError
-from rightseat.middleware.model_wrappers import ModelInfo
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallStart, UsageChunk
 from rightseat.types.events import Event, RunFailed, RunFinished, RunStarted, StepEnd, StepStart, TextDelta, Usage
 from rightseat.types.messages import Message
-from rightseat.types.model import Prompt
+from rightseat.types.model import ModelInfo, Prompt
 from rightseat.types.tools import Result, Tool
 from rightseat.types.turn import Turn
 

@@ -13,11 +13,10 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rightseat.middleware.model_wrappers import ModelProxy
 from rightseat.types.agents import Responder
 from rightseat.types.chunks import ModelChunk, TextChunk
 from rightseat.types.events import Event, TextDelta
-from rightseat.types.model import Prompt
+from rightseat.types.model import ModelWrapper, Prompt
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
 from rightseat.types.turn import Turn
@@ -75,7 +74,7 @@ class Tracing:
             run.end()
 
 
-class TracedModel(ModelProxy):
+class TracedModel(ModelWrapper):
     """A model wrapper whose calls are spans of the current run."""
 
     def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:

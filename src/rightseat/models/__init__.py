@@ -2,4 +2,5 @@
 
 openai, anthropic, google, langchain: remote models, one folder per provider. llamacpp: local GGUF models.
 scripted: replays a JSON script, for tests and demos. empty: no model, for servers that only run agents.
+catalog: capabilities of known models.
 """

@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from rightseat.errors import ConfigError, Misused
+from rightseat.models.catalog import lookup_capabilities
 from rightseat.types.chunks import ModelChunk
-from rightseat.types.model import Capabilities, Prompt, lookup_capabilities
+from rightseat.types.model import Capabilities, Model, Prompt
 
 NO_MODEL_MESSAGE = (
     "This server has no model of its own (`empty`): only its agents answer, and none was asked for. Name an "
@@ -15,7 +16,7 @@ NO_MODEL_MESSAGE = (
 )
 
 
-class EmptyModel:
+class EmptyModel(Model):
     """A model that raises Misused on every prompt."""
 
     name = "empty"

@@ -39,7 +39,7 @@ from rightseat.types.chunks import (
     UsageChunk,
 )
 from rightseat.types.events import Usage
-from rightseat.types.model import Prompt
+from rightseat.types.model import Model, Prompt
 from rightseat.types.text import did_you_mean
 
 DEMO = Path(__file__).with_name("demo.json")
@@ -77,7 +77,7 @@ class ModelScript(Struct, frozen=True):
     turns: list[ScriptedTurn]
 
 
-class ScriptedModel:
+class ScriptedModel(Model):
     """Replays a ModelScript. Holds no state: the conversation alone decides which turn answers."""
 
     def __init__(self, script: ModelScript) -> None:

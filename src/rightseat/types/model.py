@@ -1,15 +1,18 @@
-"""The Model protocol and the Prompt that it takes."""
+"""Model, its Capabilities, wrappers of models, and the Prompt that a model takes."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import AsyncIterator, Mapping
-from typing import Any, Literal, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from weakref import WeakValueDictionary
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rightseat.types.chunks import ModelChunk
+from rightseat.types.events import Usage
 from rightseat.types.messages import ImageMessagePart, Message
 
 
@@ -44,7 +47,7 @@ class SamplingSettings(Struct, frozen=True, kw_only=True):
 
 
 class RawPrompt(Struct, frozen=True):
-    """Text or tokens to continue without a chat template: for models with `completes`."""
+    """Text or tokens to continue without a chat template: for models that are CompletesText."""
 
     text: str | tuple[int, ...]
     grammar: str = ""
@@ -80,12 +83,6 @@ class Prompt(Struct, frozen=True, kw_only=True):
         return self.tool_choice.mode in ("required", "named") and bool(self.callable_tools)
 
 
-class Model(Protocol):
-    """Streams the answer to one prompt. Closing the iterator must cancel the work behind it."""
-
-    def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]: ...
-
-
 class Capabilities(Struct, frozen=True, kw_only=True):
     """Capabilities of a model. `context` is None where it is unknown."""
 
@@ -97,126 +94,206 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     images: bool = False
     reasoning: bool = False
     context: int | None = None
+    advertises_images: bool | None = None
+    """Whether clients are told that images are accepted; None: as `images` says."""
+    enforces_schema: bool = False
+    """Every answer under a schema is valid, so that it may be streamed unchecked."""
+    enforced_context: int | None = None
+    """Context window of a model that rejects longer prompts itself: prompts are not trimmed to it."""
+    text_only: bool = False
+    """Files and images are named to the model, not sent."""
+
+    @property
+    def supports_images(self) -> bool:
+        """Whether the model is known to take images."""
+        return self.images if self.advertises_images is None else self.advertises_images
 
 
-THOUSAND = 1000
-_TEXT = Capabilities(schema=False)
-_VISION = Capabilities(images=True)
-_VISION_REASONING = Capabilities(images=True, reasoning=True)
-_NO_TOOLS = Capabilities(tools=False, parallel=False, schema=False)
-
-_OPENAI = (
-    (r"gpt-4\.1", replace(_VISION, context=1047 * THOUSAND)),
-    (r"(gpt|chatgpt)-4o.*(audio|realtime|transcribe|tts)", replace(_VISION, images=False, context=128 * THOUSAND)),
-    (r"gpt-4o-mini-search|gpt-4o-search", replace(_NO_TOOLS, schema=True, context=128 * THOUSAND)),
-    (r"chatgpt-4o", replace(_NO_TOOLS, images=True, context=128 * THOUSAND)),
-    (r"gpt-4o", replace(_VISION, context=128 * THOUSAND)),
-    (r"gpt-4-turbo", replace(_VISION, schema=False, context=128 * THOUSAND)),
-    (r"gpt-4-(0125|1106)-preview", replace(_TEXT, context=128 * THOUSAND)),
-    (r"gpt-4-vision", replace(_NO_TOOLS, images=True, context=128 * THOUSAND)),
-    (r"gpt-audio", replace(_TEXT, context=128 * THOUSAND)),
-    (r"gpt-4-32k", replace(_TEXT, context=32 * THOUSAND)),
-    (r"gpt-4", replace(_TEXT, context=8 * THOUSAND)),
-    (r"gpt-3\.5-turbo-instruct", replace(_NO_TOOLS, context=4 * THOUSAND)),
-    (r"gpt-3\.5", replace(_TEXT, context=16 * THOUSAND)),
-    (r"gpt-5.*-chat", replace(_VISION, context=128 * THOUSAND)),
-    (r"gpt-5(\.[1-3])?(?!\.)", replace(_VISION_REASONING, context=400 * THOUSAND)),
-    (r"gpt-\d", _VISION_REASONING),
-    (r"o1-(mini|preview)", replace(_NO_TOOLS, reasoning=True, context=128 * THOUSAND)),
-    (r"o3-mini", Capabilities(parallel=False, reasoning=True, context=200 * THOUSAND)),
-    (r"o[1-9]", replace(_VISION_REASONING, parallel=False, context=200 * THOUSAND)),
-    (r"codex", replace(_VISION_REASONING, context=200 * THOUSAND)),
-    (r"gpt-oss", Capabilities(reasoning=True, context=131 * THOUSAND)),
-)
-
-# Open-weight families, served by an OpenAI-compatible server, Ollama or llama.cpp.
-_OPEN_WEIGHTS = (
-    (r"gpt-oss", Capabilities(reasoning=True, context=131 * THOUSAND)),
-    (r"deepseek-(r1|reasoner)", Capabilities(schema=False, reasoning=True)),
-    (r"qwq", Capabilities(reasoning=True)),
-    (r"magistral", _VISION_REASONING),
-    (r"qwen.*(vl|omni)|llava|pixtral|gemma-?3|llama-?4|llama-?3\.2-(11b|90b)|minicpm-v|internvl", _VISION),
-    (r"qwen-?3(?!\.\d)", Capabilities(reasoning=True)),
-)
-
-_CLAUDE = (
-    (r"claude-(2|instant)", replace(_NO_TOOLS, context=100 * THOUSAND)),
-    (r"claude-3-haiku|claude-3-sonnet|claude-3-opus", replace(_VISION, schema=False, context=200 * THOUSAND)),
-    (r"claude-3-5", replace(_VISION, schema=False, context=200 * THOUSAND)),
-    (r"claude-3-7", replace(_VISION_REASONING, schema=False, context=200 * THOUSAND)),
-    (r"claude-(opus|sonnet)-4-(0|2025)", replace(_VISION_REASONING, schema=False, context=200 * THOUSAND)),
-    (r"claude-(opus|sonnet|haiku)-4-[1-5]", replace(_VISION_REASONING, context=200 * THOUSAND)),
-    (r"claude", _VISION_REASONING),
-)
-
-_GEMINI = (
-    (r"gemini-1\.0|gemini-pro$", replace(_TEXT, context=32 * THOUSAND)),
-    (r"gemini-1\.5-pro", replace(_VISION, context=2097 * THOUSAND)),
-    (r"gemini-(1\.5|2\.0)-flash-lite", replace(_VISION, context=1048 * THOUSAND)),
-    (r"gemini-2\.0.*thinking", replace(_VISION_REASONING, tools=False, parallel=False, context=1048 * THOUSAND)),
-    (r"gemini.*(-image|-tts|-transcribe)", replace(_NO_TOOLS, images=True, context=32 * THOUSAND)),
-    (r"gemini-(1\.5|2\.0)", replace(_VISION, context=1048 * THOUSAND)),
-    (r"gemini-[23]", replace(_VISION_REASONING, context=1048 * THOUSAND)),
-    (r"gemini", _VISION_REASONING),
-    (r"gemma", replace(_NO_TOOLS, images=True, context=128 * THOUSAND)),
-)
-
-_FAMILIES: dict[str, tuple[tuple[tuple[str, Capabilities], ...], Capabilities]] = {
-    "openai": (_OPENAI, _VISION),
-    "azure": (_OPENAI, _VISION),
-    "compatible": (_OPEN_WEIGHTS, _VISION),
-    "anthropic": (_CLAUDE, _VISION_REASONING),
-    "google": (_GEMINI, _VISION_REASONING),
-    "langchain": ((*_OPENAI, *_CLAUDE, *_GEMINI, *_OPEN_WEIGHTS), replace(_VISION, schema=False)),
-    "local": (_OPEN_WEIGHTS, Capabilities()),
-    "empty": ((), _VISION),
-}
-"""Provider → its families and the default for other names. `compatible` is any OpenAI-compatible server that
-is not OpenAI's. Defaults allow images: the upstream refuses them if need be."""
+# Undeclared capabilities: images are sent, since the upstream refuses them if need be, but not advertised.
+UNDECLARED = Capabilities(images=True, advertises_images=False)
+MILLION = 1_000_000
 
 
-CAPABILITY_KEYS = Capabilities.__struct_fields__
+class ModelInfo(Struct, frozen=True):
+    """Provider, name and prices of a model; costs are per million tokens, None if unknown."""
+
+    provider: str
+    model: str
+    input_cost: float | None = None
+    output_cost: float | None = None
+
+    def compute_cost(self, usage: Usage) -> float:
+        cost = usage.input * (self.input_cost or 0) + usage.output * (self.output_cost or 0)
+        return cost / MILLION
 
 
-def lookup_capabilities(provider: str, name: str) -> Capabilities:
-    """Return the capabilities of a model; a fine-tune has those of its base model."""
-    return find_listed_capabilities(provider, name) or _FAMILIES.get(provider, ((), Capabilities()))[1]
+class ModelLike(Protocol):
+    """Anything with `stream`: a Model, or an object that `adapt_model` makes one of."""
+
+    def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]: ...
 
 
-def find_listed_capabilities(provider: str, name: str) -> Capabilities | None:
-    """Return the table entry of a model's family; None where `lookup_capabilities` uses the default."""
-    base_name = base_model_name(name)
-    families = _FAMILIES.get(provider, ((), None))[0]
-    return next((capabilities for pattern, capabilities in families if re.match(pattern, base_name)), None)
+class Model(ABC):
+    """Base of models: only `stream` is required. Further abilities are the protocols below."""
+
+    name: str = ""
+    capabilities: Capabilities = UNDECLARED
+    address: str | None = None
+    """URL of a remote model, which `rightseat doctor` probes."""
+    versioned: bool = True
+    """Whether `address` ends with the API version."""
+    weights: Path | None = None
+    """GGUF file of a local model."""
+
+    @abstractmethod
+    def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
+        """Stream the answer to one prompt. Closing the iterator must cancel the work behind it."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether prompts are accepted now."""
+        return True
+
+    @property
+    def info(self) -> ModelInfo:
+        """Provider and name, as metrics and bills show them."""
+        return derive_model_info(self, self.name)
+
+    async def start(self) -> None:
+        """Prepare the model before its first prompt."""
+        return
+
+    async def close(self) -> None:
+        """Release connections and processes; `close` may be called twice."""
+        return
 
 
-def base_model_name(name: str) -> str:
-    """Strip the folder, the vendor and the `ft:` prefix from a model's name."""
-    return name.lower().removeprefix("ft:").rsplit("/", 1)[-1]
+def derive_model_info(model: object, name: str) -> ModelInfo:
+    """Return the info of a model that was passed as an object: its class names the provider."""
+    provider = type(model).__name__.removesuffix("Model").lower() or "model"
+    return ModelInfo(provider, (name or provider)[:100])
 
 
-def override_capabilities(capabilities: Capabilities, options: Mapping[str, Any]) -> Capabilities:
-    """Return the capabilities with the values of a model's options over them."""
-    return replace(capabilities, **{key: options[key] for key in CAPABILITY_KEYS if options.get(key) is not None})
+@runtime_checkable
+class Embeds(Protocol):
+    async def embed(self, body: dict[str, Any], /) -> dict[str, Any]:
+        """Answer an OpenAI embeddings request."""
 
 
-def capabilities_of(model: Any) -> Capabilities:
-    """Return the capabilities that a model declares, else the defaults."""
-    capabilities = getattr(model, "capabilities", None)
-    return (
-        capabilities
-        if isinstance(capabilities, Capabilities)
-        else Capabilities(images=bool(getattr(model, "images", True)))
-    )
+@runtime_checkable
+class Tokenizes(Protocol):
+    async def tokenize(self, text: str, /, *, add: bool, special: bool, pieces: bool) -> list[Any]:
+        """Return token ids; with `pieces`, objects with `id` and `piece`."""
+
+    async def detokenize(self, tokens: list[int], /) -> str: ...
 
 
-def supports_images(model: Any) -> bool:
-    """Whether a model is known to take images."""
-    images = getattr(model, "images", None)
-    if images is None:
-        capabilities = getattr(model, "capabilities", None)
-        images = isinstance(capabilities, Capabilities) and capabilities.images
-    return bool(images)
+@runtime_checkable
+class CompletesText(Protocol):
+    completes: bool
+    """Whether `stream` takes a Prompt with `raw`."""
+
+
+class ModelWrapper(Model):
+    """Base of model wrappers: all but `stream` is the inner model's. `info`: other than the inner model's."""
+
+    def __init__(self, model: Model, info: ModelInfo | None = None) -> None:
+        self.model = model
+        self.name = model.name
+        self.capabilities = model.capabilities
+        self.address = model.address
+        self.versioned = model.versioned
+        self.weights = model.weights
+        self._info = info or model.info
+
+    @property
+    def ready(self) -> bool:
+        return self.model.ready
+
+    @property
+    def info(self) -> ModelInfo:
+        return self._info
+
+    async def start(self) -> None:
+        await self.model.start()
+
+    async def close(self) -> None:
+        await self.model.close()
+
+
+class AdaptedModel(Model):
+    """A Model around an object that has `stream` and any of Model's other attributes."""
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+        self.name = str(getattr(source, "name", ""))
+        self.capabilities = read_capabilities(source)
+        self.address = getattr(source, "address", None)
+        self.versioned = getattr(source, "versioned", True)
+        self.weights = getattr(source, "weights", None)
+
+    def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
+        chunks: AsyncIterator[ModelChunk] = self.source.stream(prompt)
+        return chunks
+
+    @property
+    def ready(self) -> bool:
+        return bool(getattr(self.source, "ready", True))
+
+    @property
+    def info(self) -> ModelInfo:
+        return derive_model_info(self.source, self.name)
+
+    async def start(self) -> None:
+        if (start := getattr(self.source, "start", None)) is not None:
+            await start()
+
+    async def close(self) -> None:
+        if (close := getattr(self.source, "close", None)) is not None:
+            await close()
+
+
+def read_capabilities(source: Any) -> Capabilities:
+    """Return the capabilities that an object declares, as a whole or one by one."""
+    images = getattr(source, "images", None)
+    capabilities = getattr(source, "capabilities", None)
+    if not isinstance(capabilities, Capabilities):
+        capabilities = UNDECLARED if images is None else Capabilities(images=bool(images))
+    elif images is not None:
+        capabilities = replace(capabilities, advertises_images=bool(images))
+    names = {"enforces_schema": "enforces_schema", "text_only": "text_only", "context": "enforced_context"}
+    values = {field: getattr(source, name, None) for name, field in names.items()}
+    return replace(capabilities, **{field: value for field, value in values.items() if value is not None})
+
+
+# By the id of the source, which the adapted model keeps alive: assistants that share a source share its model.
+ADAPTED_MODELS: WeakValueDictionary[int, AdaptedModel] = WeakValueDictionary()
+
+
+def adapt_model(model: ModelLike) -> Model:
+    """Return a Model as it is, and another object with `stream` as an AdaptedModel, the same one each time."""
+    if isinstance(model, Model):
+        return model
+    adapted = ADAPTED_MODELS.get(id(model))
+    if adapted is None:
+        adapted = ADAPTED_MODELS[id(model)] = AdaptedModel(model)
+    return adapted
+
+
+Ability = TypeVar("Ability", Embeds, Tokenizes, CompletesText)
+
+
+def find_protocol(model: Model | None, protocol: type[Ability]) -> Ability | None:
+    """Return the model, or the one that it wraps, which implements a protocol; None if none does."""
+    inner: Any = model
+    while not isinstance(inner, protocol):
+        if isinstance(inner, ModelWrapper):
+            inner = inner.model
+        elif isinstance(inner, AdaptedModel):
+            inner = inner.source
+        else:
+            return None
+    return inner
 
 
 class BoundModel(Struct, frozen=True):
@@ -224,12 +301,11 @@ class BoundModel(Struct, frozen=True):
 
     model: Model
     context: int | None = None
-    capabilities: Capabilities = Capabilities()
 
     @classmethod
-    def from_model(cls, model: Model, context: int | None = None) -> BoundModel:
-        capabilities = capabilities_of(model)
-        return cls(model, context or capabilities.context, capabilities)
+    def from_model(cls, model: ModelLike, context: int | None = None) -> BoundModel:
+        adapted = adapt_model(model)
+        return cls(adapted, context or adapted.capabilities.context)
 
 
 def has_images(prompt: Prompt) -> bool:

@@ -10,15 +10,8 @@ from weakref import WeakValueDictionary
 from rightseat.config.settings import Config, ModelSettings
 from rightseat.engine.loop import Assistant
 from rightseat.errors import ConfigError
-from rightseat.middleware.model_wrappers import (
-    FallbackMember,
-    FallbackModel,
-    ModelInfo,
-    ModelLimits,
-    ModelLoad,
-    RateLimitedModel,
-)
-from rightseat.types.model import BoundModel, Model
+from rightseat.middleware.model_wrappers import FallbackMember, FallbackModel, ModelLimits, ModelLoad, RateLimitedModel
+from rightseat.types.model import BoundModel, Model, ModelInfo
 from rightseat.wiring.choice import ModelChoice
 from rightseat.wiring.registry import EMPTY, LOCAL, split_spec
 from rightseat.wiring.registry import make_model as named

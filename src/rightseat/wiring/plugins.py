@@ -24,7 +24,7 @@ from rightseat.plugins.python.run import PythonPolicy
 from rightseat.plugins.python.run import make_script_tools as scripts_of
 from rightseat.plugins.search import Embed
 from rightseat.plugins.selection import ToolSelection
-from rightseat.types.model import Model
+from rightseat.types.model import Embeds, Model, find_protocol
 from rightseat.types.tools import Tool
 from rightseat.wiring.databases import open_databases
 
@@ -203,10 +203,9 @@ def make_embedder(config: Config, get: Callable[[str], Model]) -> Embed | None:
     name = config.tools.embeddings
     if not name:
         return None
-    embed: Embed | None = getattr(get(name), "embed", None)
-    if embed is None:
+    if (model := find_protocol(get(name), Embeds)) is None:
         raise ConfigError(f"[tools] embeddings in {config.path}: the model {name} has no embeddings.")
-    return embed
+    return model.embed
 
 
 def attach_plugins(

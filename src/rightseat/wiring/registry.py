@@ -12,7 +12,7 @@ from typing import Any
 from rightseat.config.loading import import_object
 from rightseat.config.secret import Secret
 from rightseat.errors import ConfigError
-from rightseat.types.model import Model
+from rightseat.types.model import Model, adapt_model
 from rightseat.types.text import closest_match
 
 LOCAL = "local"
@@ -95,8 +95,7 @@ def make_model(spec: str, options: Mapping[str, Any] | None = None) -> Model:
         raise ConfigError(
             f"{spec!r} is not a model. Write KIND:NAME, such as openai:gpt-4o, a .gguf file, or local.{hint}"
         )
-    model: Model = find("models", family)(name, reveal_secrets(dict(options or {})))
-    return model
+    return adapt_model(find("models", family)(name, reveal_secrets(dict(options or {}))))
 
 
 def reveal_secrets(value: Any) -> Any:

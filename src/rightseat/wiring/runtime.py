@@ -20,7 +20,7 @@ from rightseat.middleware.guardrails.layer import GuardrailPolicies, fence_assis
 from rightseat.middleware.hooks import Hooks
 from rightseat.middleware.match_by_history import match_results_by_history, questions_as_text
 from rightseat.middleware.metrics import UNKNOWN, MeteredModel, RunMetrics
-from rightseat.middleware.model_wrappers import FallbackModel, ModelInfo, ModelWrapper, describe_model
+from rightseat.middleware.model_wrappers import FallbackModel, WrapModel
 from rightseat.middleware.quota import BilledModel, Quotas, UsageTracker, enforce_quotas
 from rightseat.middleware.recording import RecordingMode, record_runs
 from rightseat.middleware.tracing import TracedModel, Tracing, trace_tool
@@ -35,7 +35,16 @@ from rightseat.tools.function import as_tool
 from rightseat.types.agents import AgentSource, AgentThreadState, Layer, RemoteAgentInfo, Responder
 from rightseat.types.events import Event, Usage
 from rightseat.types.messages import Message
-from rightseat.types.model import Model
+from rightseat.types.model import (
+    CompletesText,
+    Embeds,
+    Model,
+    ModelInfo,
+    ModelLike,
+    Tokenizes,
+    adapt_model,
+    find_protocol,
+)
 from rightseat.types.stores import CheckpointStore, Store
 from rightseat.types.streams import closing
 from rightseat.types.threads import ThreadStore
@@ -81,7 +90,7 @@ class Runtime:
     def __init__(
         self,
         *,
-        model: Model | str | None = None,
+        model: ModelLike | str | None = None,
         tools: Iterable[Tool | Callable[..., Any]] = (),
         system: str = "",
         assistants: Iterable[Assistant] = (),
@@ -114,7 +123,9 @@ class Runtime:
         if isinstance(model, str):
             infos.setdefault(DEFAULT_ASSISTANT, ModelInfo(*split_spec(model)))
             model = make_model(model)
-        default = [] if model is None else [Assistant(DEFAULT_ASSISTANT, model, system, tuple(map(as_tool, tools)))]
+        default = [] if model is None else [
+            Assistant(DEFAULT_ASSISTANT, adapt_model(model), system, tuple(map(as_tool, tools)))
+        ]
         watch = make_model_wrapper(self.meters, charge=bool(quotas))
         self.guards = guards.with_wrapped_models(watch)
         listed = fence_assistants(instrument_assistants([*default, *assistants], infos, watch), self.guards)
@@ -242,7 +253,7 @@ class Runtime:
     def ready(self) -> bool:
         """Whether new runs are accepted: not while draining or while a model is not ready."""
         models = (model for assistant in self.assistants.values() for model in assistant.all_models)
-        return not self.runs.draining and all(getattr(model, "ready", True) for model in models)
+        return not self.runs.draining and all(model.ready for model in models)
 
     def get_responder(self, name: str | None) -> Responder:
         """Return the responder of a name; without a name the one called default, else the first."""
@@ -300,40 +311,39 @@ class Runtime:
         return not assistant.system and not assistant.tools
 
     def supports_completion(self, name: str | None) -> bool:
-        return bool(getattr(self.get_model(name), "completes", False))
+        model = find_protocol(self.get_model(name), CompletesText)
+        return model is not None and model.completes
 
-    def require_model_method(self, name: str | None, method: str, problem: str) -> Callable[..., Awaitable[Any]]:
-        """Return an optional method of the assistant's model; raise NotConfigured if it has none."""
-        bound_method: Callable[..., Awaitable[Any]] | None = getattr(self.get_model(name), method, None)
-        if bound_method is None:
-            raise NotConfigured(problem)
-        return bound_method
+    def _require_tokenizer(self, name: str | None) -> Tokenizes:
+        """Return the assistant's model if it is a tokenizer; raise NotConfigured if not."""
+        if (model := find_protocol(self.get_model(name), Tokenizes)) is None:
+            raise NotConfigured(NO_TOKENIZER)
+        return model
 
     def get_model(self, name: str | None) -> Model | None:
         assistant = self.get_assistant(name)
         return assistant.model if assistant is not None else None
 
     async def tokenize(self, name: str | None, text: str, *, add: bool, special: bool, pieces: bool) -> list[Any]:
-        tokenize = self.require_model_method(name, "tokenize", NO_TOKENIZER)
-        tokens: list[Any] = await tokenize(text, add=add, special=special, pieces=pieces)
-        return tokens
+        return await self._require_tokenizer(name).tokenize(text, add=add, special=special, pieces=pieces)
 
     async def detokenize(self, name: str | None, tokens: list[int]) -> str:
-        text: str = await self.require_model_method(name, "detokenize", NO_TOKENIZER)(tokens)
-        return text
+        return await self._require_tokenizer(name).detokenize(tokens)
 
     async def embed(self, name: str | None, body: dict[str, Any], owner: Owner) -> dict[str, Any]:
         """Create embeddings, admitted by and charged to the owner's quota like a run."""
         account = await self.ledger.open_account(owner)
         account.admit(self.quotas.for_owner(owner), self.ledger.clock())
         try:
-            embed = self.require_model_method(name, "embed", "This model has no embeddings. Name one that has.")
-            response: dict[str, Any] = await embed(body)
+            if (embedder := find_protocol(self.get_model(name), Embeds)) is None:
+                raise NotConfigured("This model has no embeddings. Name one that has.")
+            response = await embedder.embed(body)
         finally:
             account.running -= 1
         usage = response.get("usage")
         used = Usage(int(usage.get("prompt_tokens") or 0)) if isinstance(usage, dict) else Usage()
-        account.charge(used, getattr(self.get_model(name), "info", None))
+        model = self.get_model(name)
+        account.charge(used, model.info if model is not None else None)
         if self.quotas.for_owner(owner).has_daily_limit:
             await self.ledger.save_usage(owner, account)
         return response
@@ -367,11 +377,8 @@ class Runtime:
     async def _start_parts(self) -> None:
         models = {id(model): model for assistant in self.assistants.values() for model in assistant.all_models}
         for model in models.values():
-            start = getattr(model, "start", None)
-            if start is None:
-                continue
             try:
-                await start()
+                await model.start()
             except UpstreamError as error:
                 # A remote server may come up later: until then `ready` is false.
                 log.warning("a model is not there yet: %s", error.message)
@@ -398,10 +405,11 @@ class Runtime:
         if self.servers is not None:
             await self.servers.close()
         for assistant in self.assistants.values():
-            closers = [getattr(model, "close", None) for model in assistant.all_models]
-            for close in (*closers, *(tool.close for tool in assistant.tools)):
-                if close is not None:
-                    await close()
+            for model in assistant.all_models:
+                await model.close()
+            for tool in assistant.tools:
+                if tool.close is not None:
+                    await tool.close()
         for source in self.agent_sources:
             await source.close()
         for closer in self._closers:
@@ -410,7 +418,7 @@ class Runtime:
             await self.store.close()
 
 
-def make_model_wrapper(meters: Metrics, *, charge: bool) -> ModelWrapper:
+def make_model_wrapper(meters: Metrics, *, charge: bool) -> WrapModel:
     """Return a function that adds metering and tracing to a model, once for a shared model."""
     wrapped: dict[int, Model] = {}
 
@@ -429,16 +437,16 @@ def make_model_wrapper(meters: Metrics, *, charge: bool) -> ModelWrapper:
 
 
 def instrument_assistants(
-    assistants: Iterable[Assistant], sources: Mapping[str, ModelInfo], watch: ModelWrapper
+    assistants: Iterable[Assistant], sources: Mapping[str, ModelInfo], watch: WrapModel
 ) -> list[Assistant]:
     """Add metering and tracing to the assistants' models and tools; shared ones stay shared."""
     tools: dict[int, Tool] = {}
     instrumented = []
     for assistant in assistants:
-        model = watch(assistant.model, sources.get(assistant.name) or describe_model(assistant.model))
+        model = watch(assistant.model, sources.get(assistant.name) or assistant.model.info)
         chosen = {
             name: structs.replace(
-                seat, model=watch(seat.model, sources.get(f"{assistant.name}/{name}") or describe_model(seat.model))
+                seat, model=watch(seat.model, sources.get(f"{assistant.name}/{name}") or seat.model.info)
             )
             for name, seat in assistant.models.items()
         }

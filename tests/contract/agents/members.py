@@ -30,7 +30,7 @@ from rightseat.stores.memory import MemoryStore
 from rightseat.types.agents import AgentSource
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallArgs, ToolCallStart
 from rightseat.types.events import Event
-from rightseat.types.model import Prompt
+from rightseat.types.model import Model, Prompt
 from tests.kit.house import Lines, says
 from tests.unit.agents.agui.desk import AguiDesk
 from tests.unit.agents.copilotkit.endpoint import RemoteEndpoint
@@ -81,7 +81,7 @@ async def crewai() -> AsyncIterator[Runtime]:
         yield runtime
 
 
-class Desk:
+class Desk(Model):
     """A model that does what the last message says."""
 
     async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:

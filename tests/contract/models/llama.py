@@ -55,7 +55,7 @@ class Writing(StandIn):
         return [text[start : start + 3] for start in range(0, len(text), 3)]
 
 
-class Offered:
+class Offered(Model):
     """Asked with the suite's tools: a local model calls only what it is offered."""
 
     def __init__(self, model: Model) -> None:

@@ -22,7 +22,7 @@ Script = Callable[[Prompt], AsyncIterator[ModelChunk]]
 Table = tuple[ChatSession, io.StringIO, io.StringIO]
 
 
-class Played:
+class Played(Model):
     """A model that is one function."""
 
     def __init__(self, script: Script) -> None:

@@ -30,7 +30,7 @@ def turn(text: str = "hi", run: str = "", thread: str = "t") -> Turn:
     return Turn(messages=(text_message("user", text),), thread=thread, run=run, owner=ME)
 
 
-class Gate:
+class Gate(Model):
     """A model that says a word each time it is let."""
 
     def __init__(self) -> None:

@@ -9,12 +9,12 @@ import pytest
 
 from rightseat import Assistant, Message, Runtime, errors, text_message
 from rightseat.errors import RightseatError, UpstreamBusy, UpstreamError
-from rightseat.middleware.model_wrappers import FallbackMember, FallbackModel, ModelInfo, ModelLimits, RateLimitedModel
+from rightseat.middleware.model_wrappers import FallbackMember, FallbackModel, ModelLimits, RateLimitedModel
 from rightseat.middleware.quota import Quota, Quotas
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import RunFailed, Usage
 from rightseat.types.messages import ImageMessagePart, ToolCall
-from rightseat.types.model import Capabilities, Model, Prompt, SamplingSettings, ToolSpec
+from rightseat.types.model import Capabilities, Model, ModelInfo, Prompt, SamplingSettings, ToolSpec
 from rightseat.types.streams import closing
 from tests.kit.house import Lines, says
 from tests.unit.engine.asking import run
@@ -22,7 +22,7 @@ from tests.unit.engine.asking import run
 HELLO = Prompt(messages=(text_message("user", "hi"),))
 
 
-class Fails:
+class Fails(Model):
     """Says some words and fails."""
 
     def __init__(self, error: RightseatError, *words: str) -> None:

@@ -13,13 +13,12 @@ from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings
 from rightseat.errors import ConfigError, UpstreamRefused
 from rightseat.http.auth import Authenticator
-from rightseat.middleware.model_wrappers import ModelInfo
 from rightseat.middleware.quota import DAY, Quota, Quotas, UsageTracker
 from rightseat.stores.sqlite import SQLiteStore
 from rightseat.tools.delegate import make_responder_tool
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Event, RunFailed, RunFinished, TextDelta, Usage
-from rightseat.types.model import Prompt
+from rightseat.types.model import Model, ModelInfo, Prompt
 from rightseat.types.streams import closing
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.runtime import RuntimeParts
@@ -38,7 +37,7 @@ class Clock:
         return self.now
 
 
-class Talker:
+class Talker(Model):
     """A model that never runs out of lines."""
 
     def __init__(self, *fragments: ModelChunk) -> None:

@@ -6,14 +6,14 @@ import pytest
 
 from rightseat import Assistant, Runtime
 from rightseat.types.chunks import FinishChunk, ModelChunk
-from rightseat.types.model import Prompt
+from rightseat.types.model import Model, Prompt
 from tests.kit.client import Client
 from tests.kit.house import Lines, house
 
 pytestmark = pytest.mark.io
 
 
-class Child:
+class Child(Model):
     """A model with a process of its own, as a local one has."""
 
     ready = True

@@ -15,11 +15,10 @@ from opentelemetry.trace import StatusCode
 
 from rightseat import Runtime, ToolContext, Turn, text_message, tool
 from rightseat.errors import UpstreamBusy
-from rightseat.middleware.model_wrappers import ModelInfo
 from rightseat.middleware.tracing import CURRENT_RUN_SPAN, Tracing
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Event, StepEnd, StepStart, TextDelta, Usage
-from rightseat.types.model import Prompt, SamplingSettings
+from rightseat.types.model import ModelInfo, Prompt, SamplingSettings
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool
 from rightseat.wiring.runtime import RuntimeParts

@@ -6,20 +6,10 @@ import pytest
 
 from rightseat.engine.history import fit_to_capabilities
 from rightseat.errors import CallerError
+from rightseat.models.catalog import lookup_capabilities, override_capabilities
 from rightseat.types.messages import ImageMessagePart, Message, TextMessagePart, ToolCall
 from rightseat.types.messages import text_message as spoken
-from rightseat.types.model import (
-    BoundModel,
-    Capabilities,
-    Prompt,
-    SamplingSettings,
-    ToolChoice,
-    ToolSpec,
-    capabilities_of,
-    lookup_capabilities,
-    override_capabilities,
-    supports_images,
-)
+from rightseat.types.model import BoundModel, Capabilities, Prompt, SamplingSettings, ToolChoice, ToolSpec
 from tests.kit.house import Lines
 
 ADD = ToolSpec("add", "Adds.", {"type": "object"})
@@ -65,24 +55,8 @@ def test_options_are_said_over_the_table() -> None:
     assert found == Capabilities(images=True, schema=False, context=5)
 
 
-class Silent:
-    pass
-
-
 class Able(Lines):
     capabilities = Capabilities(images=False, context=9)
-
-
-class Looking:
-    images = True
-
-
-def test_a_model_that_says_nothing_does_what_most_can() -> None:
-    assert capabilities_of(Silent()).images
-    assert not supports_images(Silent())
-    assert capabilities_of(Able()) is Able.capabilities
-    assert not supports_images(Able())
-    assert supports_images(Looking())
 
 
 def test_the_configuration_knows_the_context_better_than_the_table() -> None:

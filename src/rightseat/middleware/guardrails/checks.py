@@ -28,9 +28,9 @@ from rightseat.middleware.guardrails.rules import (
     Verdict,
     format_refusal,
 )
-from rightseat.middleware.model_wrappers import ModelInfo, ModelWrapper
+from rightseat.middleware.model_wrappers import WrapModel
 from rightseat.tools.function import ToolThreadRunner
-from rightseat.types.model import Model
+from rightseat.types.model import ModelInfo, ModelLike, adapt_model
 from rightseat.types.turn import Turn
 
 log = logging.getLogger(__name__)
@@ -186,7 +186,7 @@ class TopicJudge:
 
     def __init__(
         self,
-        model: Model,
+        model: ModelLike,
         info: ModelInfo,
         *,
         deny: TopicWords,
@@ -194,7 +194,7 @@ class TopicJudge:
         seconds: float,
         on_failure: FailureMode = "refuse",
     ) -> None:
-        self.model = model
+        self.model = adapt_model(model)
         self.info = info
         self.deny = dict(deny)
         self.allow = dict(allow)
@@ -221,7 +221,7 @@ class TopicJudge:
             return Refuse(format_refusal("input", "off_topic"))
         return None
 
-    def with_wrapped_model(self, wrap: ModelWrapper) -> TopicJudge:
+    def with_wrapped_model(self, wrap: WrapModel) -> TopicJudge:
         """Return a copy with a wrapped model, so that its calls are metered and billed."""
         judge = copy(self)
         judge.model = wrap(self.model, self.info)
@@ -229,8 +229,7 @@ class TopicJudge:
 
     async def close(self) -> None:
         # The model may belong to no assistant; closing it twice is harmless.
-        if (close := getattr(self.model, "close", None)) is not None:
-            await close()
+        await self.model.close()
 
 
 @cache

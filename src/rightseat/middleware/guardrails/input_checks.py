@@ -11,7 +11,7 @@ from rightseat.errors import GuardrailRefused
 from rightseat.middleware.guardrails.matchers import WordList
 from rightseat.middleware.guardrails.rules import UNCHECKED, GuardrailPolicy, Refuse, Replace, TextRules
 from rightseat.types.messages import Message, MessagePart, TextMessagePart, text_message
-from rightseat.types.model import Model
+from rightseat.types.model import Model, Tokenizes, find_protocol
 from rightseat.types.text import estimate_tokens
 from rightseat.types.turn import Turn
 
@@ -157,10 +157,10 @@ async def check_message(
 
 async def count_tokens(text: str, model: Model | None) -> int:
     """Count tokens by the model's tokenizer, else estimate them."""
-    tokenize = getattr(model, "tokenize", None)
-    if tokenize is None:
+    tokenizer = find_protocol(model, Tokenizes)
+    if tokenizer is None:
         return estimate_tokens(text)
-    return len(await tokenize(text, add=False, special=False, pieces=False))
+    return len(await tokenizer.tokenize(text, add=False, special=False, pieces=False))
 
 
 async def check_text(guard: GuardrailPolicy, turn: Turn, text: str, find_model: ModelLookup) -> str:

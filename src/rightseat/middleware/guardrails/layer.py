@@ -7,7 +7,6 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import AsyncIterator, Container, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,12 +17,12 @@ from rightseat.middleware.guardrails.input_checks import ModelLookup, apply_loca
 from rightseat.middleware.guardrails.output_filter import has_output_rules, stream_filtered
 from rightseat.middleware.guardrails.personal_data import PersonalDataFinder, get_personal_data_finder
 from rightseat.middleware.guardrails.rules import GuardrailPolicy
-from rightseat.middleware.model_wrappers import ModelWrapper
+from rightseat.middleware.model_wrappers import WrapModel
 from rightseat.types.agents import Layer, Responder
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.events import Event
 from rightseat.types.messages import Message, TextMessagePart, text_message
-from rightseat.types.model import Model, Prompt
+from rightseat.types.model import Model, ModelWrapper, Prompt
 from rightseat.types.streams import closing
 from rightseat.types.turn import ClientTopics, Turn
 
@@ -39,7 +38,7 @@ class GuardrailPolicies(Struct, frozen=True):
     def for_assistant(self, assistant: str | None) -> GuardrailPolicy:
         return self.named.get(assistant or "default", self.default)
 
-    def with_wrapped_models(self, wrap: ModelWrapper) -> GuardrailPolicies:
+    def with_wrapped_models(self, wrap: WrapModel) -> GuardrailPolicies:
         """Return a copy whose judge models are wrapped."""
 
         def wrap_policy(guard: GuardrailPolicy) -> GuardrailPolicy:
@@ -102,23 +101,17 @@ FENCE_NOTE = (
 )
 
 
-class FencedResultsModel:
+class FencedResultsModel(ModelWrapper):
     """A model wrapper that fences and redacts the results of all but `trusted` tools."""
 
     def __init__(
         self, model: Model, trusted: Container[str], *, fence: bool, redaction: PersonalDataFinder | None
     ) -> None:
-        self.model = model
+        super().__init__(model)
         self.trusted = trusted
         self.fence = fence
         self.redaction = redaction
         self.key = secrets.token_bytes(16)
-
-    # Hidden from mypy, which would accept any misspelt attribute.
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self.model, name)
 
     def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         return self.model.stream(self.fence_prompt(prompt))

@@ -23,8 +23,9 @@ from rightseat.models.anthropic import faults
 from rightseat.models.anthropic.request import AnthropicRequest, AnthropicRequestOptions, build_request
 from rightseat.models.anthropic.stream_parser import MessageStreamParser
 from rightseat.models.anthropic.thinking_cache import ThinkingCache
+from rightseat.models.catalog import lookup_capabilities
 from rightseat.types.chunks import ModelChunk, merge_text_chunks
-from rightseat.types.model import Capabilities, Prompt, lookup_capabilities
+from rightseat.types.model import Capabilities, Model, Prompt
 
 if TYPE_CHECKING:
     import anthropic
@@ -178,11 +179,11 @@ _RETRYABLE = {UpstreamError, UpstreamRefused, UpstreamBusy, UpstreamOverloaded}
 log = logging.getLogger(__name__)
 
 
-class AnthropicModel:
+class AnthropicModel(Model):
     """A model of Anthropic or of any Messages API server. `name` is the model's name there."""
 
+    # The SDK adds `/v1` itself.
     versioned = False
-    """Whether `address` ends with the API version; the SDK adds `/v1` itself."""
 
     def __init__(
         self,
@@ -202,9 +203,7 @@ class AnthropicModel:
         base = parse_base_url(base_url.rstrip("/").removesuffix("/v1"), "base_url")
         self.name = name
         self.address = str(base)
-        """The URL that `rightseat doctor` probes."""
         self.capabilities = capabilities or lookup_capabilities("anthropic", name)
-        self.images = self.capabilities.images
         self._request_options = request_options or AnthropicRequestOptions(schema=self.capabilities.schema)
         self._connect_timeout = connect_timeout
         self._first_token_timeout = first_token_timeout

@@ -13,8 +13,7 @@ from rightseat.errors import ConfigError
 from rightseat.http.client import parse_host
 from rightseat.models.anthropic.client import ANTHROPIC_URL, AnthropicModel
 from rightseat.models.anthropic.request import AnthropicRequestOptions
-from rightseat.types.model import lookup_capabilities as believed
-from rightseat.types.model import override_capabilities
+from rightseat.models.catalog import lookup_capabilities, override_capabilities
 from rightseat.types.text import did_you_mean
 
 _CAPABILITY_KEYS = ("tools", "parallel", "schema", "images")
@@ -78,12 +77,13 @@ def model(name: str, options: Mapping[str, Any]) -> AnthropicModel:
         raise ConfigError(f"The model anthropic:{name} has a wrong option: {error}") from error
     _check_options(name, parsed)
     fields = msgspec.structs.asdict(parsed)
-    abilities = override_capabilities(believed("anthropic", name), {key: fields.pop(key) for key in _CAPABILITY_KEYS})
+    overrides = {key: fields.pop(key) for key in _CAPABILITY_KEYS}
+    capabilities = override_capabilities(lookup_capabilities("anthropic", name), overrides)
     request_options = AnthropicRequestOptions(
-        schema=abilities.schema,
+        schema=capabilities.schema,
         **{key: fields.pop(key) for key in AnthropicRequestOptions.__struct_fields__ if key in fields},
     )
-    return AnthropicModel(name, request_options=request_options, capabilities=abilities, **fields)
+    return AnthropicModel(name, request_options=request_options, capabilities=capabilities, **fields)
 
 
 def _check_options(name: str, options: AnthropicOptions) -> None:

@@ -29,7 +29,7 @@ from rightseat.models.google.request import GoogleRequestOptions
 from rightseat.models.google.sdk import genai, types
 from rightseat.models.google.stream_parser import GeminiStreamParser
 from rightseat.types.chunks import ModelChunk
-from rightseat.types.model import Capabilities, Prompt
+from rightseat.types.model import Capabilities, Model, Prompt
 
 # Transient errors; a rejected request or a wrong key is not retried.
 _RETRYABLE = {UpstreamError, UpstreamRefused, UpstreamBusy, UpstreamOverloaded}
@@ -40,12 +40,11 @@ _MAX_LINE_BYTES = 4 << 20
 log = logging.getLogger(__name__)
 
 
-class GoogleModel:
+class GoogleModel(Model):
     """A Gemini model. `name` is its name at Google."""
 
-    enforces_schema = False
+    # The SDK adds the version itself.
     versioned = False
-    """Whether `address` ends with the API version; the SDK adds it itself."""
 
     def __init__(
         self,
@@ -65,9 +64,7 @@ class GoogleModel:
         check_headers({"x-goog-api-key": api_key or "", **headers})
         self.name = name
         self.address = str(base)
-        """The URL that `rightseat doctor` probes."""
         self.capabilities = capabilities
-        self.images = capabilities.images
         self._key = api_key or _PLACEHOLDER_KEY
         self._secrets = [secret for secret in (api_key, *headers.values()) if secret]
         # No compression: it delays streams and allows decompression bombs.

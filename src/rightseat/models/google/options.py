@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from rightseat.errors import ConfigError
 from rightseat.http.client import parse_host
-from rightseat.types import model as abilities
+from rightseat.models.catalog import lookup_capabilities, override_capabilities
 from rightseat.types.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -69,9 +69,7 @@ def model(name: str, options: Mapping[str, Any]) -> GoogleModel:
         raise ConfigError(
             f"The model google:{name} needs Google's client. Install it with: pip install 'rightseat[google]'"
         ) from error
-    capabilities = abilities.override_capabilities(
-        abilities.lookup_capabilities("google", name), msgspec.structs.asdict(parsed)
-    )
+    capabilities = override_capabilities(lookup_capabilities("google", name), msgspec.structs.asdict(parsed))
     thoughts = capabilities.reasoning if parsed.thoughts is None else parsed.thoughts
     return GoogleModel(
         name,

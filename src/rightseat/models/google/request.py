@@ -13,10 +13,11 @@ from msgspec import Struct
 from msgspec.json import encode
 
 from rightseat.errors import CallerError
+from rightseat.models.catalog import base_model_name
 from rightseat.models.google.stream_parser import PartMark, read_marks
 from rightseat.tools.text_calls.typescript import resolve_ref
 from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, MessagePart, TextMessagePart, ToolCall
-from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, base_model_name
+from rightseat.types.model import Prompt, SamplingSettings, ToolChoice
 
 SchemaDict = dict[str, Any]
 

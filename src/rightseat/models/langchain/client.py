@@ -17,7 +17,7 @@ from rightseat.models.langchain import request
 from rightseat.models.langchain.stream_parser import LangChainStreamParser
 from rightseat.models.langchain.timed_reader import END, LangChainTimeouts, TimedReader, iterate_in_thread
 from rightseat.types.chunks import ModelChunk
-from rightseat.types.model import Capabilities, Prompt, ToolSpec
+from rightseat.types.model import Capabilities, Model, Prompt, ToolSpec
 
 
 def load_target(target: str) -> Any:
@@ -155,10 +155,8 @@ def _format_tool(tool: ToolSpec) -> dict[str, Any]:
     return {"type": "function", "function": {**function, "strict": True} if tool.strict else function}
 
 
-class LangChainModel:
+class LangChainModel(Model):
     """A chat model, Runnable or function. `name`: its spec; `input_key`: the chain's key for messages."""
-
-    enforces_schema = False
 
     def __init__(
         self,
@@ -171,7 +169,6 @@ class LangChainModel:
     ) -> None:
         self.name = name
         self.capabilities = capabilities
-        self.images = capabilities.images
         self._source = source
         self._timeouts = timeouts
         self._input_key = input_key

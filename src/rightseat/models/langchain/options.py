@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightseat.errors import ConfigError
-from rightseat.types import model as abilities
+from rightseat.models.catalog import lookup_capabilities, override_capabilities
 from rightseat.types.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -57,10 +57,10 @@ def model(name: str, options: Mapping[str, Any]) -> LangChainModel:
     inner_model = unwrap_chat_model(target)
     model_names = [getattr(inner_model, field, None) for field in ("model_name", "model", "model_id")]
     model_name = next((one for one in model_names if isinstance(one, str)), "")
-    defaults = replace(abilities.lookup_capabilities("langchain", model_name), schema=False)
+    defaults = replace(lookup_capabilities("langchain", model_name), schema=False)
     if inner_model is not None:
         defaults = replace(defaults, tools=supports_tools(target))
-    capabilities = abilities.override_capabilities(defaults, msgspec.structs.asdict(parsed))
+    capabilities = override_capabilities(defaults, msgspec.structs.asdict(parsed))
     timeouts = LangChainTimeouts(parsed.first_token_timeout, parsed.idle_timeout)
     return LangChainModel(
         name, RunnableSource(target), capabilities=capabilities, timeouts=timeouts, input_key=parsed.input_key

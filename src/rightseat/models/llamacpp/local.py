@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
 from typing import Any, Protocol
 
+from msgspec.structs import replace
+
 from rightseat.errors import CallerError, NotConfigured, UpstreamError
 from rightseat.models.llamacpp import slot_scheduler
 from rightseat.models.llamacpp.client import CompletionChunk, LlamaServerClient
@@ -149,7 +151,7 @@ class LlamaCppModel(LlamaCppChatModel):
         context: int | None = None,
     ) -> None:
         super().__init__(name, server, describe, options=options)
-        self.context = context
+        self.capabilities = replace(self.capabilities, enforced_context=context)
         self.address = address
         self.weights = weights
         self._embedder = embedder

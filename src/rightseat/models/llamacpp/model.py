@@ -46,7 +46,7 @@ from rightseat.models.llamacpp.template import (
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.messages import TextMessagePart as TextPart
 from rightseat.types.messages import text_message
-from rightseat.types.model import Prompt
+from rightseat.types.model import UNDECLARED, Model, Prompt
 from rightseat.types.streams import closing
 from rightseat.types.text import closest_match
 
@@ -115,10 +115,10 @@ class ChatFormat(Struct, frozen=True):
     thinking: ThinkingTags
 
 
-class LlamaCppChatModel:
+class LlamaCppChatModel(Model):
     """Chat completions by a llama-server. `describe` runs once the server is up and may query it."""
 
-    text_only = True
+    capabilities = replace(UNDECLARED, text_only=True)
 
     def __init__(
         self,

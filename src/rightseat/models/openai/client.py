@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 from yarl import URL
 
 from rightseat.errors import (
@@ -30,11 +31,12 @@ from rightseat.http.client import (
     parse_host,
 )
 from rightseat.http.retry import call_with_retry
+from rightseat.models.catalog import lookup_capabilities, override_capabilities
 from rightseat.models.openai import faults
 from rightseat.models.openai.exchange import OpenAIExchange, ResponseWatchdog
 from rightseat.models.openai.vendor import ApiPath, OpenAIVendor, fetch_token
 from rightseat.types.chunks import ModelChunk
-from rightseat.types.model import Capabilities, Prompt, lookup_capabilities, override_capabilities
+from rightseat.types.model import Capabilities, Model, Prompt
 
 OPENAI_URL = "https://api.openai.com/v1"
 EMBEDDINGS_PATH: ApiPath = ("embeddings",)
@@ -48,12 +50,12 @@ _RETRYABLE = {UpstreamError, UpstreamRefused, UpstreamBusy, UpstreamOverloaded}
 log = logging.getLogger(__name__)
 
 
-class OpenAIModel:
+class OpenAIModel(Model):
     """Any OpenAI-compatible server. `name` is the model's name there.
 
     `developer_role` None: only api.openai.com gets the role `developer`, other servers get `system`.
     `strict_tools`: the server enforces tool schemas. `usage`: the server accepts stream_options.
-    `abilities` None: taken from the capability table, with `images` overriding.
+    `capabilities` None: taken from the capability table, with `images` overriding.
     """
 
     def __init__(
@@ -78,11 +80,13 @@ class OpenAIModel:
         vendor = vendor or OpenAIVendor(kind="openai" if is_openai(base_url) else "compatible")
         self.name = name
         self._upstream_name = vendor.deployment or name
-        capabilities = self.capabilities = capabilities or override_capabilities(
-            lookup_capabilities(vendor.kind, name), {"images": images}
+        capabilities = capabilities or override_capabilities(lookup_capabilities(vendor.kind, name), {"images": images})
+        self.capabilities = replace(
+            capabilities,
+            advertises_images=capabilities.images and (images is not None or vendor.knows_model(name)),
+            enforces_schema=strict_tools and capabilities.schema,
         )
         self.address = str(base)
-        """The URL that `rightseat doctor` probes."""
         self._headers = {
             "Content-Type": "application/json",
             "Accept": "text/event-stream",
@@ -107,8 +111,6 @@ class OpenAIModel:
         self._token_provider, self._credential = vendor.token_provider, vendor.credential_name
         self._current_token = ""
         self._tries = tries
-        self.enforces_schema = strict_tools and capabilities.schema
-        self.images = capabilities.images and (images is not None or vendor.knows_model(name))
         self._client = HttpClient(base, connect_timeout=connect_timeout)
 
     async def close(self) -> None:

@@ -44,7 +44,7 @@ class EmulatedToolsModel(OpenAIModel):
 
     async def _stream_with_schema(self, prompt: Prompt) -> AsyncIterator[ModelChunk]:
         envelope = JsonCallEnvelope.from_prompt(prompt)
-        parser = EnvelopeParser(envelope, prompt.settings, self.enforces_schema)
+        parser = EnvelopeParser(envelope, prompt.settings, self.capabilities.enforces_schema)
         emulated_prompt = replace(_make_emulated_prompt(prompt, envelope), output_schema=envelope.schema())
         async with closing(super().stream(emulated_prompt)) as stream:
             async for fragment in stream:

@@ -10,12 +10,11 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.errors import ConfigError
+from rightseat.models.catalog import lookup_capabilities, override_capabilities
 from rightseat.models.openai import vendor
 from rightseat.models.openai.client import OPENAI_URL, OpenAIModel, is_openai
 from rightseat.models.openai.emulated import EmulatedToolsModel, ToolEmulation
 from rightseat.models.openai.vendor import OpenAIVendor, ReasoningSummary, VendorKind
-from rightseat.types.model import lookup_capabilities as believed
-from rightseat.types.model import override_capabilities
 from rightseat.types.text import did_you_mean
 
 # Options passed to the model unchanged.
@@ -113,7 +112,7 @@ def _make_model(name: str, options: OpenAIOptions) -> OpenAIModel:
     if options.azure_endpoint:
         kind, deployment = "azure", options.deployment or name
         base_url = vendor.build_base_url(options.azure_endpoint, options.api_version, deployment, options.api)
-    capabilities = believed(kind, name)
+    capabilities = lookup_capabilities(kind, name)
     overrides = {key: getattr(options, key) for key in ("parallel", "schema", "images", "reasoning")}
     emulation = _choose_emulation(
         options.tools, native=capabilities.tools, schema=override_capabilities(capabilities, overrides).schema

@@ -14,12 +14,13 @@ from yarl import URL
 from rightseat.config.loading import import_object
 from rightseat.errors import ConfigError
 from rightseat.http.client import parse_base_url
+from rightseat.models.catalog import find_listed_capabilities
 from rightseat.models.openai import faults, request
 from rightseat.models.openai.chat_parser import ChatStreamParser
 from rightseat.models.openai.request import Dialect
 from rightseat.models.openai.responses_parser import ResponsesStreamParser
 from rightseat.types.chunks import ModelChunk
-from rightseat.types.model import Capabilities, Prompt, find_listed_capabilities
+from rightseat.types.model import Capabilities, Prompt
 
 ReasoningSummary = Literal["auto", "concise", "detailed"]
 ApiPath = tuple[str, ...]

@@ -22,7 +22,7 @@ from rightseat.plugins.flows.flow import END, Flow, Step
 from rightseat.plugins.flows.steps import LLM, NONE, get_kind
 from rightseat.types.chunks import ModelChunk, UsageChunk
 from rightseat.types.events import Custom, Event, StepEnd, StepStart, Usage
-from rightseat.types.model import Model, Prompt
+from rightseat.types.model import Model, ModelWrapper, Prompt
 from rightseat.types.streams import closing, with_timeout
 from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, encode_fallback, is_approved
 from rightseat.types.turn import Turn
@@ -91,15 +91,12 @@ def make_storable(outcome: StepOutput | Pause | StepFailure) -> StepOutput | Pau
     return outcome
 
 
-class UsageTrackingModel:
+class UsageTrackingModel(ModelWrapper):
     """Wraps a model and sums up the token usage of its calls."""
 
     def __init__(self, model: Model) -> None:
-        self.model = model
+        super().__init__(model)
         self.usage: Usage | None = None
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.model, name)
 
     async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         async with closing(self.model.stream(prompt)) as fragments:

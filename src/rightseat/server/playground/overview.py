@@ -45,8 +45,8 @@ async def describe_server(runtime: Runtime, doors: Sequence[Door], request: Requ
 def uses_builtin_model(runtime: Runtime) -> bool:
     """Whether the default assistant uses the built-in model, or the script in its place."""
     assistant = runtime.get_assistant(None)
-    source = getattr(assistant.model, "info", None) if assistant else None
-    return source is not None and (source.provider, source.model) in BUILTIN_MODELS
+    info = assistant.model.info if assistant else None
+    return info is not None and (info.provider, info.model) in BUILTIN_MODELS
 
 
 def list_assistants(runtime: Runtime) -> Iterator[dict[str, Any]]:

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from rightseat import Assistant, Runtime
-from rightseat.middleware.model_wrappers import ModelInfo
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Usage
-from rightseat.types.model import BoundModel
+from rightseat.types.model import BoundModel, ModelInfo
 from rightseat.wiring.runtime import RuntimeParts
 from tests.kit.client import Client
 from tests.kit.house import Lines, house, says

@@ -24,12 +24,11 @@ from rightseat.middleware.guardrails import (
 from rightseat.middleware.guardrails.checks import KEY_HEADER, MAX_SHOWN_CHARS, FunctionCheck, RemoteCheck, TopicJudge
 from rightseat.middleware.guardrails.input_checks import MAX_CHECKED, REMOVED
 from rightseat.middleware.guardrails.rules import FailureMode, Verdict, format_refusal
-from rightseat.middleware.model_wrappers import ModelInfo
 from rightseat.middleware.quota import Quota, Quotas
 from rightseat.types.chunks import FinishChunk, ModelChunk, UsageChunk
 from rightseat.types.events import Event, RunFinished, RunStarted, TextDelta, TextEnd, TextStart, Usage
 from rightseat.types.messages import text_message
-from rightseat.types.model import Prompt
+from rightseat.types.model import ModelInfo, Prompt
 from rightseat.types.turn import ClientTopics, Turn
 from tests.kit.house import Lines, says, serving
 from tests.kit.patience import STUCK

@@ -128,6 +128,9 @@ async def test_tokens_are_counted_by_the_model_where_it_tells() -> None:
         async def tokenize(self, text: str, *, add: bool, special: bool, pieces: bool) -> list[int]:
             return [0] * len(text.split())
 
+        async def detokenize(self, tokens: list[int]) -> str:
+            return ""
+
     guards = GuardrailPolicies(GuardrailPolicy(input=TextRules(max_tokens=3)))
     runtime = Runtime(model=Counting(says("Yes.")), guards=guards)
     assert failed(await run(runtime, "one two three four")) == (REFUSED, format_refusal("input", "tokens"))

@@ -9,7 +9,8 @@ from rightseat.errors import ConfigError
 from rightseat.middleware.guardrails.checks import FunctionCheck, RemoteCheck, TopicJudge
 from rightseat.middleware.guardrails.personal_data import DATA_KINDS
 from rightseat.middleware.guardrails.rules import GuardrailPolicy
-from rightseat.middleware.model_wrappers import FallbackMember, ModelInfo
+from rightseat.middleware.model_wrappers import FallbackMember
+from rightseat.types.model import ModelInfo
 from rightseat.types.turn import Turn
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.middleware import make_guards

@@ -268,5 +268,4 @@ def test_it_says_what_it_can_do() -> None:
     made = AnthropicModel("claude-opus-5-5", api_key="sk")
     assert made.capabilities.tools
     assert made.capabilities.images
-    assert made.images
-    assert not AnthropicModel("claude-2", api_key="sk").images
+    assert not AnthropicModel("claude-2", api_key="sk").capabilities.images

@@ -191,7 +191,7 @@ async def test_an_answer_that_is_over_needs_no_end_of_the_stream(reply: Reply) -
 
 async def test_nobody_is_there() -> None:
     async with connected(say("ok"), tries=1) as (upstream, model):
-        address = model.address
+        address = str(model.address)
         await upstream.__aexit__(None, None, None)
         _, found = await asked(model)
     assert isinstance(found, UpstreamRefused)

@@ -8,9 +8,10 @@ import pytest
 
 from rightseat.doctor import setup
 from rightseat.errors import ConfigError
+from rightseat.models.catalog import lookup_capabilities
 from rightseat.models.google import model
 from rightseat.models.google.options import GOOGLE_URL
-from rightseat.types.model import Capabilities, lookup_capabilities
+from rightseat.types.model import Capabilities
 
 VARIABLES = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI")
 
@@ -25,7 +26,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_environments_key(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     monkeypatch.setenv(variable, "from-env")
     made = model("gemini-2.5-flash", {})
-    assert made.address.rstrip("/") == GOOGLE_URL
+    assert str(made.address).rstrip("/") == GOOGLE_URL
     assert made._key == "from-env"
 
 
@@ -39,7 +40,7 @@ def test_the_environments_key_is_shown_to_no_other_server(monkeypatch: pytest.Mo
 def test_what_it_can_is_known_and_can_be_said() -> None:
     assert model("gemini-2.5-flash", {"api_key": "k"}).capabilities == lookup_capabilities("google", "gemini-2.5-flash")
     made = model("gemini-2.5-flash", {"api_key": "k", "images": False, "reasoning": False, "tools": False})
-    assert not made.images
+    assert not made.capabilities.images
     assert made.capabilities == Capabilities(
         tools=False, images=False, reasoning=False, context=lookup_capabilities("google", "gemini-2.5-flash").context
     )

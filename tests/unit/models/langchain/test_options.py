@@ -38,7 +38,7 @@ def test_what_it_can_is_known_by_what_it_is() -> None:
     assert made.name == "kit_chain:place.chat"
     assert (made.capabilities.images, made.capabilities.tools, made.capabilities.schema) == (True, True, False)
     assert not model("kit_chain:deaf", {}).capabilities.tools
-    assert model("kit_chain:deaf", {"tools": True, "images": True}).images
+    assert model("kit_chain:deaf", {"tools": True, "images": True}).capabilities.images
 
 
 @pytest.mark.demand("models.langchain_module_attr_basechatmodel")

@@ -75,8 +75,8 @@ def test_a_schema_is_said_in_words_where_the_server_takes_none() -> None:
     assert "response_format" not in found
     assert [message["role"] for message in found["messages"]] == ["system", "user"]
     assert '{"type":"integer"}' in found["messages"][0]["content"]
-    assert not made("gpt-4", strict_tools=True).enforces_schema
-    assert made("gpt-4o", strict_tools=True).enforces_schema
+    assert not made("gpt-4", strict_tools=True).capabilities.enforces_schema
+    assert made("gpt-4o", strict_tools=True).capabilities.enforces_schema
 
 
 @pytest.mark.io
@@ -97,4 +97,4 @@ async def test_pictures_at_a_server_of_one_s_own(name: str, options: dict[str, A
         _, error = await asked(found)
         await found.close()
     assert error is None
-    assert (found.images, found.capabilities.images) == (sees, takes)
+    assert (found.capabilities.supports_images, found.capabilities.images) == (sees, takes)

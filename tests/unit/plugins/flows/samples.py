@@ -8,7 +8,7 @@ from hypothesis import find
 from hypothesis import strategies as st
 
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
-from rightseat.types.model import Prompt
+from rightseat.types.model import Model, Prompt
 from rightseat.types.schema import get_validator
 
 DEEPEST = 6
@@ -53,7 +53,7 @@ def of_type(schema: dict[str, Any], root: Any, level: int) -> Any:
             return "x" * max(schema.get("minLength", 1), 1)
 
 
-class Agreeable:
+class Agreeable(Model):
     """Says a value that fits where one is asked for, else a sentence."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from rightseat.stores.memory import MemoryStore
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
 from rightseat.types.events import Event, Interrupt
 from rightseat.types.messages import text_message
-from rightseat.types.model import Prompt
+from rightseat.types.model import Model, Prompt
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
 from rightseat.types.turn import InterruptAnswer, Owner, Turn
@@ -55,7 +55,7 @@ async def mine(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | 
     yield Result(found)
 
 
-class Echo:
+class Echo(Model):
     async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         for word in prompt.messages[-1].text.split(" "):
             await asyncio.sleep(0)
