@@ -280,7 +280,7 @@ def adapt_model(model: ModelLike) -> Model:
     return adapted
 
 
-Ability = TypeVar("Ability", Embeds, Tokenizes, CompletesText)
+Ability = TypeVar("Ability")
 
 
 def find_protocol(model: Model | None, protocol: type[Ability]) -> Ability | None:

@@ -153,7 +153,7 @@ async def test_wrappers_have_what_their_model_has() -> None:
     for attribute in ("capabilities", "address", "versioned", "weights"):
         assert getattr(model, attribute) == getattr(inner, attribute)
     for protocol in (Embeds, Tokenizes, CompletesText):
-        assert find_protocol(model, protocol) is source  # type: ignore[comparison-overlap]
+        assert find_protocol(model, protocol) is source
         assert find_protocol(Wrapped(Lines()), protocol) is None
         assert find_protocol(None, protocol) is None
     await model.start()

@@ -14,6 +14,7 @@ from rightseat.models.llamacpp.model import describe_from_file, describe_from_se
 from rightseat.models.llamacpp.options import make_attached_model, make_local_model
 from rightseat.models.llamacpp.process import LaunchOptions
 from rightseat.models.llamacpp.servers import SharedServer
+from rightseat.types.model import CompletesText, find_protocol
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.registry import make_model
 from tests.unit.models.llamacpp.ggufs import gguf, number, string, usual
@@ -168,7 +169,7 @@ def test_files_of_a_table_lie_beside_it(model: Path, tmp_path: Path, monkeypatch
     )
     (tmp_path / "rightseat.toml").write_text(toml)
     made = build_runtime(load_config(tmp_path / "rightseat.toml", env={}), env={})
-    inner: Any = made.assistants["a"].model
+    inner: Any = find_protocol(made.assistants["a"].model, CompletesText)
     assert inner.weights == model
     assert inner._server.launch.context == 1024
     assert made.assistants["a"].context == 1024
@@ -194,7 +195,7 @@ def test_flags_are_for_local_models(config: Config, flag: str) -> None:
 def test_flags_win_over_the_table(model: Path) -> None:
     settings = ModelSettings(spec=str(model), options={"tool_format": "generic"})
     made = build_runtime(Config(models={"m": settings}, flags={"tool_format": "hermes"}), env={})
-    inner: Any = made.assistants["default"].model
+    inner: Any = find_protocol(made.assistants["default"].model, CompletesText)
     assert inner._options.tool_format == "hermes"
 
 
