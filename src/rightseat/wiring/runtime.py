@@ -123,9 +123,11 @@ class Runtime:
         if isinstance(model, str):
             infos.setdefault(DEFAULT_ASSISTANT, ModelInfo(*split_spec(model)))
             model = make_model(model)
-        default = [] if model is None else [
-            Assistant(DEFAULT_ASSISTANT, adapt_model(model), system, tuple(map(as_tool, tools)))
-        ]
+        default = (
+            []
+            if model is None
+            else [Assistant(DEFAULT_ASSISTANT, adapt_model(model), system, tuple(map(as_tool, tools)))]
+        )
         watch = make_model_wrapper(self.meters, charge=bool(quotas))
         self.guards = guards.with_wrapped_models(watch)
         listed = fence_assistants(instrument_assistants([*default, *assistants], infos, watch), self.guards)

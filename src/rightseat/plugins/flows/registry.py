@@ -130,7 +130,9 @@ class FlowRegistry:
             operations=plugin_flows.operations,
             scripts=plugin_flows.scripts,
             flows=self.index_flows(plugin_flows),
-            databases={name: one for name, one in self.databases.items() if one.is_available_to(plugin_flows.plugin.id)},
+            databases={
+                name: one for name, one in self.databases.items() if one.is_available_to(plugin_flows.plugin.id)
+            },
             context=host.context,
             repeatable=frozenset(one.id for one in plugin_flows.plugin.operations if is_repeatable(one)),
             get_plugin_services=lambda other: self.get_plugin_services(other, host),
