@@ -27,6 +27,7 @@ from rightseat.types.messages import FileMessagePart, Message, TextMessagePart, 
 from rightseat.types.streams import closing
 from rightseat.types.tools import Result, Tool, ToolContext
 from rightseat.types.turn import InterruptAnswer, Turn
+from rightseat.wiring.runtime import RuntimeParts
 from tests.kit import process
 from tests.kit.house import Lines, calls, says
 from tests.kit.patience import STUCK
@@ -221,7 +222,9 @@ async def test_a_crash_or_an_endless_loop_harms_one_call_only(tmp_path: Path, bo
     tools, _ = make_script_tools(made, PythonPolicy(seconds=STUCK if said != "timeout" else 8.0))
     shelf = PluginCatalog([LoadedPlugin(made, tools)])
     model = Lines(calls(("kit_bad", "{}"), ("kit_good", "{}")), says("done"))
-    runtime = Runtime(assistants=[Assistant("default", model, toolset=ToolSelection(shelf))], plugins=shelf)
+    runtime = Runtime(
+        assistants=[Assistant("default", model, toolset=ToolSelection(shelf))], parts=RuntimeParts(plugins=shelf)
+    )
     try:
         async with closing(runtime.run(Turn(messages=(Message("user", (TextMessagePart("go"),)),)))) as events:
             _ = [event async for event in events]
