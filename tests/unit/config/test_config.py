@@ -145,7 +145,7 @@ def test_a_missing_and_an_unreadable_file(tmp_path: Path) -> None:
     path.write_bytes(b"[server]\nhost = '\xff'")
     with pytest.raises(ConfigError, match="not UTF-8"):
         load_config(path)
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match="cannot read the file"):
         load_config(tmp_path)
 
 

@@ -72,7 +72,7 @@ def test_what_is_wrong_is_said(tmp_path: Path, text: str, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "words"), [("MODULE:nobody", "has no 'nobody'"), ("MODULE:number", "is a int, no function")]
+    ("target", "words"), [("MODULE:nobody", "has no 'nobody'"), ("MODULE:number", "is a int, not a function")]
 )
 def test_a_hook_that_is_not_there(tmp_path: Path, target: str, words: str) -> None:
     config = load_config(

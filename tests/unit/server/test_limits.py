@@ -290,7 +290,7 @@ async def test_limits_from_the_file_and_what_was_used_survives_a_reload(tmp_path
     ("change", "message"),
     [
         (("owners.bob", "owners.alcie"), "limits.owners.alcie: there is no key of that name.*mean alice"),
-        (("output_cost = 2.5", ""), "nobody knows what the model main costs"),
+        (("output_cost = 2.5", ""), "the model main has no costs"),
         (("input_cost = 1", "input_cost = -1"), "input_cost"),
         (("requests_per_minute = 0", "requests_per_minit = 0"), "mean requests_per_minute"),
     ],

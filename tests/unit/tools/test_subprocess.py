@@ -140,7 +140,7 @@ async def test_a_cancelled_call_kills_its_child_only(tmp_path: Path) -> None:
 
 async def test_a_crash_is_said_and_the_next_call_works() -> None:
     async with isolated("crashes") as child:
-        with pytest.raises(ChildDied, match="crashes died with the call") as caught:
+        with pytest.raises(ChildDied, match="crashes died during the call") as caught:
             await child.call({})
         assert caught.value.code == "tool_crashed"
         child.qualname = "add"

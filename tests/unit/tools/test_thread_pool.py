@@ -120,7 +120,7 @@ async def test_beyond_the_limit_a_call_is_refused_in_words_and_later_taken_again
     threads = ToolThreadRunner(limit=2)
     async with abandoned(threads, 2):
         ran: list[int] = []
-        with pytest.raises(ToolThreadsExhausted, match="2 earlier tool calls never came back") as caught:
+        with pytest.raises(ToolThreadsExhausted, match="2 earlier tool calls are still running") as caught:
             await threads.run(lambda: ran.append(1))
         assert caught.value.code == "threads_exhausted"
         assert "isolate=True" in caught.value.message

@@ -146,7 +146,7 @@ def test_what_is_wrong_is_said(tmp_path: Path, text: str, said: str) -> None:
 def test_money_needs_the_price_of_all_that_may_answer(tmp_path: Path, table: str) -> None:
     priced = '[models.a]\nspec="scripted:fast.json"\ninput_cost=1\noutput_cost=1'
     text = f"[limits]\nspend_per_day=1\n{priced}\n{table}"
-    with pytest.raises(ConfigError, match=r"nobody knows what the model scripted:big\.json costs"):
+    with pytest.raises(ConfigError, match=r"the model scripted:big\.json has no costs"):
         build_runtime(written(tmp_path, text), env={})
 
 

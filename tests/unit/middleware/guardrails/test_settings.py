@@ -174,7 +174,7 @@ deny = ["gun"]
             "[guardrails.default.validators.x]\nurl = 'https://h/v'\nkey = 'env:NO_SUCH_KEY'",
             "guardrails.default.validators.x.key",
         ),
-        ("[guardrails.default.input]\npatterns = ['(?=a)']", "input.patterns: '(?=a)' is not an expression"),
+        ("[guardrails.default.input]\npatterns = ['(?=a)']", "input.patterns: '(?=a)' is not a supported expression"),
         ("[guardrails.default.output]\npatterns = ['^a']", "output.patterns: '^a'"),
         ("[guardrails.default.output]\nschema = { type = 'objct' }", "output.schema: Not a valid JSON Schema"),
     ],

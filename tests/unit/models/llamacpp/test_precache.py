@@ -101,5 +101,5 @@ def test_the_command_line_names_files(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert seen["flags"]["precache"] is None
     # It is an option of a local model only.
     config = load_config(None, model="scripted:demo", flags=seen["flags"] | {"precache": ["a.txt"]}, env={})
-    with pytest.raises(ConfigError, match="--precache is for a local model"):
+    with pytest.raises(ConfigError, match="--precache is only for local models"):
         build_runtime(config, env={})

@@ -91,7 +91,7 @@ def test_broken_database_costs_only_itself(tmp_path: Path, caplog: pytest.LogCap
     with caplog.at_level(logging.ERROR):
         assert list(open_databases(config)) == ["shop"]
     assert "Database gone is left out: there is no file" in caplog.text
-    assert "oracle is not among the databases" in caplog.text
+    assert "oracle is not a supported database" in caplog.text
     lines = {line.what: line for line in setup.check_databases(config)}
     assert (lines["database shop"].state, lines["database shop"].why) == ("good", "sqlite, 2 tables")
     assert lines["database gone"].state == "broken"

@@ -128,7 +128,7 @@ async def test_only_the_tables_that_the_operator_lists(kind: str, tmp_path: Path
     [
         ("sqlite:///nowhere.db", "no file"),
         ("sqlite://", "in memory"),
-        ("oracle://x/y", "oracle is not among"),
+        ("oracle://x/y", "oracle is not a supported"),
         ("postgre://x/y", "Did you mean postgres"),
         ("shop.db", "not a database URL"),
     ],
