@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rightseat import Runtime, tool
 from rightseat.config.settings import ServerSettings
 from rightseat.models.openai.request import Dialect, build_chat_body
-from rightseat.models.scripted import ScriptedModel, load_script
+from rightseat.models.scripted import ScriptFileModel, load_script
 from rightseat.server.app import App
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.model import Prompt
@@ -50,7 +50,7 @@ class Translating:
     """The scripted model, behind the code that writes a request to a real server."""
 
     def __init__(self) -> None:
-        self.inner = ScriptedModel(load_script(json.dumps(SCRIPT), "here"))
+        self.inner = ScriptFileModel(load_script(json.dumps(SCRIPT), "here"))
 
     def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         for on in (False, True):

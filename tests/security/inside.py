@@ -11,7 +11,7 @@ from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings, ServerSettings
 from rightseat.http.auth import Authenticator
 from rightseat.http.endpoint import Door
-from rightseat.models.scripted import ScriptedModel, load_script
+from rightseat.models.scripted import ScriptFileModel, load_script
 from rightseat.server.app import App
 from rightseat.types.model import Model
 from rightseat.wiring.registry import load_all
@@ -29,7 +29,7 @@ class Answer:
 
 def app(*, doors: Iterable[Door] = (), keys: bool = True, model: Model | None = None, **settings: Any) -> App:
     auth = AuthSettings(keys={"alice": Secret(ALICE), "bob": Secret(BOB)} if keys else {})
-    runtime = Runtime(model=model or ScriptedModel(load_script(SCRIPT, "here")))
+    runtime = Runtime(model=model or ScriptFileModel(load_script(SCRIPT, "here")))
     every = [*load_all("doors"), *doors]
     return App(runtime, ServerSettings(**settings), every, authenticate=Authenticator(auth))
 

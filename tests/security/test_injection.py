@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rightseat.doors.openai import write
-from rightseat.models.scripted import ScriptedModel, load_script
+from rightseat.models.scripted import ScriptFileModel, load_script
 from tests.faults.faces import AGUI, STREAMED, WHOLE, payloads
 from tests.kit.answers import say, tool
 from tests.kit.chunks import dump, error, frame
@@ -124,7 +124,7 @@ async def test_a_writer_that_does_not_escape_goes_red(monkeypatch: pytest.Monkey
 
     async def count() -> int:
         script = json.dumps({"turns": [{"when": {}, "say": HOSTILE}]})
-        app = inside.app(model=ScriptedModel(load_script(script, "here")))
+        app = inside.app(model=ScriptFileModel(load_script(script, "here")))
         body = dump({"stream": True, "messages": [{"role": "user", "content": "x"}]})
         answer = await inside.call(app, "POST", "/v1/chat/completions", [("x-api-key", ALICE)], body)
         return len(payloads(answer.body))

@@ -39,7 +39,7 @@ from rightseat.types.chunks import (
     UsageChunk,
 )
 from rightseat.types.events import Usage
-from rightseat.types.model import Model, Prompt
+from rightseat.types.model import Model, ModelInfo, Prompt
 from rightseat.types.text import did_you_mean
 
 DEMO = Path(__file__).with_name("demo.json")
@@ -77,11 +77,16 @@ class ModelScript(Struct, frozen=True):
     turns: list[ScriptedTurn]
 
 
-class ScriptedModel(Model):
+class ScriptFileModel(Model):
     """Replays a ModelScript. Holds no state: the conversation alone decides which turn answers."""
 
     def __init__(self, script: ModelScript) -> None:
+        self.name = "scripted"
         self._turns = [(turn, re.compile(turn.when.user or "")) for turn in script.turns]
+
+    @property
+    def info(self) -> ModelInfo:
+        return ModelInfo("scripted", self.name)
 
     async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         user, tool, result = _find_last_inputs(prompt)
@@ -111,7 +116,7 @@ class ScriptedModel(Model):
         return ScriptedTurn(say=ECHO)
 
 
-def model(name: str, options: Mapping[str, Any]) -> ScriptedModel:
+def model(name: str, options: Mapping[str, Any]) -> ScriptFileModel:
     """Load a script: `name` is its path, or `demo`. `pace_ms` applies to turns that set no pace."""
     _check_keys(options, ("pace_ms",), f"The model scripted:{name}")
     path = DEMO if name == "demo" else Path(name)
@@ -123,7 +128,7 @@ def model(name: str, options: Mapping[str, Any]) -> ScriptedModel:
     if not isinstance(pace, int | float) or not 0 <= pace < 60_000:
         raise ConfigError("pace_ms is a number of milliseconds from 0 up to a minute.", param="pace_ms")
     turns = [msgspec.structs.replace(turn, pace_ms=turn.pace_ms or pace) for turn in script.turns]
-    return ScriptedModel(ModelScript(turns))
+    return ScriptFileModel(ModelScript(turns))
 
 
 def load_script(text: bytes | str, source_name: str) -> ModelScript:

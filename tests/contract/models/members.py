@@ -11,7 +11,7 @@ from rightseat.models.anthropic import model as make_anthropic
 from rightseat.models.google import model as make_google
 from rightseat.models.langchain import model as make_langchain
 from rightseat.models.openai import model as make
-from rightseat.models.scripted import ScriptedModel, load_script
+from rightseat.models.scripted import ScriptFileModel, load_script
 from rightseat.types.model import Model
 from tests.contract.models.cases import Case
 from tests.contract.models.llama import UNSAID, llama
@@ -76,7 +76,7 @@ async def langchain(case: Case) -> AsyncIterator[Model]:
 @asynccontextmanager
 async def scripted(case: Case) -> AsyncIterator[Model]:
     usage = {} if case.fails else {"usage": case.usage}
-    yield ScriptedModel(load_script(dump({"turns": [{**case.turn, **usage}]}), case.name))
+    yield ScriptFileModel(load_script(dump({"turns": [{**case.turn, **usage}]}), case.name))
 
 
 MEMBERS: dict[str, Member] = {

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from rightseat.cli import doctor
 from rightseat.cli.doctor import run_checks
 from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings, Config, ModelSettings, ServerSettings
@@ -272,7 +271,7 @@ async def test_a_new_door_brings_its_own_lines(tmp_path: Path, monkeypatch: pyte
 
     probe = Probe("ping", "POST", "/ping", check, b"{}")
     door = Door("ping", (Route("POST", "/ping", answer),), refuse, lambda base: base, (probe,))
-    monkeypatch.setattr(doctor, "load_all", lambda family: [door])
+    monkeypatch.setattr(sys.modules["rightseat.cli.doctor"], "load_all", lambda family: [door])
     monkeypatch.setattr("tests.kit.house.load_all", lambda family: [door])
     async with house(build_runtime(quick(0, tmp_path), env={})) as home:
         lines = await examined(home.url)

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from rightseat.errors import ConfigError, RightseatError
-from rightseat.models.scripted import DEMO, ScriptedModel, load_script, model
+from rightseat.models.scripted import DEMO, ScriptFileModel, load_script, model
 from rightseat.types.chunks import (
     FinishChunk,
     ModelChunk,
@@ -29,8 +29,8 @@ CALLED = (
 )
 
 
-def scripted(*turns: dict[str, Any]) -> ScriptedModel:
-    return ScriptedModel(load_script(msgspec.json.encode({"turns": turns}), "test.json"))
+def scripted(*turns: dict[str, Any]) -> ScriptFileModel:
+    return ScriptFileModel(load_script(msgspec.json.encode({"turns": turns}), "test.json"))
 
 
 async def answer(model: Model, *messages: Message) -> list[ModelChunk]:
@@ -164,9 +164,9 @@ def test_a_script_that_is_not_there(tmp_path: Path) -> None:
         model(str(tmp_path / "none.json"), {})
 
 
-def demo() -> ScriptedModel:
+def demo() -> ScriptFileModel:
     script = load_script(DEMO.read_bytes(), "demo")
-    return ScriptedModel(msgspec.structs.replace(script, turns=[
+    return ScriptFileModel(msgspec.structs.replace(script, turns=[
         msgspec.structs.replace(turn, pace_ms=0) for turn in script.turns
     ]))  # fmt: skip
 

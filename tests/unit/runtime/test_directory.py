@@ -10,7 +10,7 @@ import pytest
 from rightseat.engine.loop import Assistant, Engine
 from rightseat.errors import AgentFailed
 from rightseat.middleware.match_by_history import match_results_by_history, questions_as_text, stream_questions_as_text
-from rightseat.models.scripted import ScriptedModel, load_script
+from rightseat.models.scripted import ScriptFileModel, load_script
 from rightseat.runtime.directory import apply_layers
 from rightseat.stores.memory import MemoryStore
 from rightseat.types.agents import Agent, AgentThreadState
@@ -78,8 +78,8 @@ class Place:
         self.log.append("close")
 
 
-def scripted(*turns: dict[str, Any]) -> ScriptedModel:
-    return ScriptedModel(load_script(dump({"turns": list(turns)}), "test"))
+def scripted(*turns: dict[str, Any]) -> ScriptFileModel:
+    return ScriptFileModel(load_script(dump({"turns": list(turns)}), "test"))
 
 
 def desk(place: Place, *turns: dict[str, Any]) -> Runtime:

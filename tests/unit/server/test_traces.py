@@ -271,11 +271,11 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from rightseat import Turn, text_message
-from rightseat.config import Config
-from rightseat.wiring import runtime
+from rightseat.config.settings import Config
+from rightseat.wiring.from_config import build_runtime
 
 memory = InMemorySpanExporter()
-made = runtime(Config(model="scripted:demo"), env={})
+made = build_runtime(Config(model="scripted:demo"), env={})
 
 async def run():
     async for _ in made.run(Turn(messages=(text_message("user", "hi"),))):

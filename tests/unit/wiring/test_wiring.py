@@ -14,7 +14,7 @@ from rightseat.config.read import load_config
 from rightseat.config.secret import Secret
 from rightseat.config.settings import Config, ModelSettings
 from rightseat.errors import ConfigError
-from rightseat.models.scripted import ScriptedModel
+from rightseat.models.scripted import ScriptFileModel
 from rightseat.wiring.choice import ModelChoice, choose_model
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.registry import BUILTIN, find, list_names, make_model
@@ -43,7 +43,7 @@ def test_builtins_are_found_by_name() -> None:
     from rightseat.stores.memory import MemoryStore
 
     assert find("stores", "memory") is MemoryStore
-    assert isinstance(make_model("scripted:demo"), ScriptedModel)
+    assert isinstance(make_model("scripted:demo"), ScriptFileModel)
 
 
 def test_every_builtin_exists() -> None:
@@ -54,10 +54,10 @@ def test_every_builtin_exists() -> None:
 
 def test_another_package_adds_a_name_but_takes_none_over(monkeypatch: pytest.MonkeyPatch) -> None:
     package(monkeypatch, "models", "acme", "rightseat.models.scripted:model")
-    assert isinstance(make_model("acme:demo"), ScriptedModel)
+    assert isinstance(make_model("acme:demo"), ScriptFileModel)
     assert list_names("models") == [*BUILTIN["models"], "acme"]
     package(monkeypatch, "models", "scripted", "json:loads")
-    assert isinstance(make_model("scripted:demo"), ScriptedModel)
+    assert isinstance(make_model("scripted:demo"), ScriptFileModel)
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def test_the_working_folder_is_importable_but_shadows_nothing(folder: Path, monk
 def test_a_secret_option_reaches_the_model_revealed(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, Any] = {}
 
-    def model(name: str, options: dict[str, Any]) -> ScriptedModel:
+    def model(name: str, options: dict[str, Any]) -> ScriptFileModel:
         seen.update(options)
-        return ScriptedModel.__new__(ScriptedModel)
+        return ScriptFileModel.__new__(ScriptFileModel)
 
     monkeypatch.setattr("rightseat.models.scripted.model", model)
     make_model("scripted:x", {"api_key": Secret("k"), "headers": {"X": Secret("h")}, "tries": 2})
