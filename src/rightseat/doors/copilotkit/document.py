@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 from graphql import GraphQLError, coerce_input_value, parse, specified_rules, validate
 from graphql.language import (
-    BooleanValueNode,
+    REMOVE,
     DirectiveNode,
     DocumentNode,
     FieldNode,
@@ -19,7 +19,9 @@ from graphql.language import (
     Node,
     OperationDefinitionNode,
     SelectionSetNode,
-    VariableNode,
+    Visitor,
+    VisitorAction,
+    visit,
 )
 from graphql.validation import NoSchemaIntrospectionCustomRule
 from msgspec import Raw
@@ -129,46 +131,15 @@ def convert_input(data: dict[str, Any]) -> GenerateCopilotResponseInput:
         raise CallerError(f"{param}: {problem}" if param else problem, param=param) from None
 
 
-@dataclass(frozen=True, slots=True)
-class StreamingMode:
-    always: bool
-    switches: dict[str, bool]
-    """Variables that switch streaming on, each with its default."""
-
-    def is_enabled(self, variables: msgspec.Raw) -> bool:
-        if self.always or not self.switches:
-            return self.always
-        try:
-            values = decode_variables(variables) or {}
-        except CallerError:
-            values = {}  # refused later, with an error
-        known = self.switches | values
-        return any(known[name] is True for name in self.switches)
+INCREMENTAL = ("defer", "stream")
 
 
-def find_streaming(document: DocumentNode, operation: OperationDefinitionNode) -> StreamingMode:
-    always = False
-    names: list[str] = []
-    for directive in iter_operation_nodes(document, operation, DirectiveNode):
-        if directive.name.value not in ("defer", "stream"):
-            continue
-        match next((a.value for a in directive.arguments or () if a.name.value == "if"), None):
-            case VariableNode() as variable:
-                names.append(variable.name.value)
-            case BooleanValueNode() as literal:
-                always = always or literal.value
-            case _:
-                always = True
-    return StreamingMode(always, {name: get_variable_default(name, operation) for name in names})
+class IncrementalRemover(Visitor):
+    """Removes @defer and @stream, because graphql-core executes a document in one piece."""
 
-
-def get_variable_default(name: str, operation: OperationDefinitionNode) -> bool:
-    """Return a variable's default; True, the directive's own default, if it has none."""
-    for definition in operation.variable_definitions or ():
-        value = definition.default_value
-        if definition.variable.name.value == name and isinstance(value, BooleanValueNode):
-            return value.value
-    return True
+    @staticmethod
+    def enter_directive(node: DirectiveNode, *_: Any) -> VisitorAction:
+        return REMOVE if node.name.value in INCREMENTAL else None
 
 
 MAX_ERRORS = 5
@@ -186,11 +157,12 @@ class InvalidDocument(Exception):
 @dataclass(frozen=True, slots=True)
 class PreparedDocument:
     document: DocumentNode
+    """The document to execute, without @defer and @stream."""
     name: str | None
     is_query: bool
     """The operation is a query, not a mutation."""
-    streaming: StreamingMode
     plan: ResponsePlan | None
+    """How to stream the answer; None for a document that is executed."""
     selects_meta_events: bool
     """The document selects `metaEvents`, which carry interrupts. Clients before 1.5 do not."""
 
@@ -208,13 +180,14 @@ def prepare_document(text: str, name: str | None, introspection: bool, limits: G
     if errors:
         raise InvalidDocument([format_with_code(error, "GRAPHQL_VALIDATION_FAILED") for error in errors])
     operation = select_operation(document, name)
-    streaming = find_streaming(document, operation)
     is_query = operation.operation.value == "query"
-    plan = try_compile_plan(operation) if streaming.always and not is_query else None
+    directives = iter_operation_nodes(document, operation, DirectiveNode)
+    streams = any(one.name.value in INCREMENTAL and not one.arguments for one in directives)
+    plan = try_compile_plan(operation) if streams and not is_query else None
     selects_meta_events = any(
         field.name.value == "metaEvents" for field in iter_operation_nodes(document, operation, FieldNode)
     )
-    return PreparedDocument(document, name, is_query, streaming, plan, selects_meta_events)
+    return PreparedDocument(visit(document, IncrementalRemover()), name, is_query, plan, selects_meta_events)
 
 
 def format_with_code(error: GraphQLError, code: str) -> dict[str, Any]:

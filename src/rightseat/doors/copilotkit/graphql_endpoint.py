@@ -1,4 +1,5 @@
-"""Answer GraphQL requests: documents of CopilotKit's clients by a ResponsePlan, any other by graphql-core."""
+"""Answer GraphQL requests: documents of CopilotKit's clients are streamed by a ResponsePlan, any other is
+executed by graphql-core over the finished run."""
 
 from __future__ import annotations
 
@@ -45,14 +46,12 @@ def answer_request(body: CopilotKitBody, request: Request, host: Host) -> Reply:
     if not prepared.is_query and request.method != "POST":
         raise MethodNotAllowed("Send a mutation with POST.", allow="POST")
     stream_format = accepted.stream_format
-    incremental = prepared.streaming.is_enabled(body.variables)
-    if incremental and stream_format is None:
-        problem = "This document streams its answer: accept multipart/mixed or text/event-stream."
-        return reply_errors([{"message": problem}], 406, content_type)
-    if not incremental and accepted.json_type is not None:
+    if prepared.plan is None and accepted.json_type is not None:
         stream_format = None
     elif stream_format is None:
-        return reply_errors([{"message": "Accept application/json."}], 406, content_type)
+        streamed = "This document streams its answer: accept multipart/mixed or text/event-stream."
+        problem = "Accept application/json." if prepared.plan is None else streamed
+        return reply_errors([{"message": problem}], 406, content_type)
     return start_execution(
         prepared,
         body,
@@ -74,7 +73,7 @@ def start_execution(
     invalid_status: int,
 ) -> Reply:
     from rightseat.doors.copilotkit.document import decode_planned_input, decode_variables
-    from rightseat.doors.copilotkit.execute import DocumentExecution, ExecutionContext, stream_execution
+    from rightseat.doors.copilotkit.execute import RootResolvers, execute_document
 
     try:
         if prepared.plan is not None and framing is not None:
@@ -83,10 +82,9 @@ def start_execution(
                 data, properties, request, host, supports_interrupts=prepared.selects_meta_events
             )
             return stream_planned(prepared.plan, copilot_request, host, framing)
-        execution = DocumentExecution(
-            prepared, ExecutionContext(request, host, supports_interrupts=prepared.selects_meta_events), framing
-        )
-        return stream_execution(execution, decode_variables(body.variables), content_type, invalid_status)
+        resolvers = RootResolvers(request, host, supports_interrupts=prepared.selects_meta_events)
+        variables = decode_variables(body.variables)
+        return execute_document(prepared, resolvers, variables, framing, content_type, invalid_status)
     except CallerError as error:
         request.count(error.status)
         return reply_errors([format_error(error, ["generateCopilotResponse"])], 200, content_type)

@@ -1,6 +1,6 @@
 """Convert a stream of events to the lists of CopilotResponse: messages with chunks and statuses, meta events.
 
-A ResponseSink takes them: PlannedResponseWriter encodes frames, IncrementalLists feeds graphql-core. Clients
+A ResponseSink takes them: PlannedResponseWriter encodes frames, ResponseCollector collects the whole. Clients
 expect a call directly before its result, so a later call waits for an earlier call's result.
 """
 

@@ -38,8 +38,6 @@ FLOODS = {
     "introspection": "{ __schema { types { fields { type { fields { type { name } } } } } } }",
     "runs": "mutation($d: GenerateCopilotResponseInput!) { a: generateCopilotResponse(data: $d) { threadId } "
     "b: generateCopilotResponse(data: $d) { threadId } }",
-    "negative": "mutation($d: GenerateCopilotResponseInput!) { generateCopilotResponse(data: $d) "
-    "{ messages @stream(initialCount: -1) { id } } }",
     "surrogate": "{ hello \ud800 }",
 }
 

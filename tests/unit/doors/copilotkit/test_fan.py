@@ -78,7 +78,7 @@ async def told(events: list[Event], document: str) -> Any:
     async with closing(routes.handle_post(asked, host)) as reply:
         async for part in reply:
             raw += (part.body or b"") if isinstance(part, ReplyHead) else part
-    return json.loads(raw)["data"] if document == WHOLE else merged(parts(raw))
+    return merged(parts(raw)) if document == DOCUMENT else json.loads(raw)["data"]
 
 
 @st.composite

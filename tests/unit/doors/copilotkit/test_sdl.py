@@ -71,7 +71,6 @@ def test_the_schema_is_sound() -> None:
 @pytest.mark.parametrize("document", [DOCUMENT, OLDER])
 def test_documents_of_the_clients_have_a_plan(document: str) -> None:
     prepared = prepare_document(document, "generateCopilotResponse", False, GraphQLLimits())
-    assert prepared.streaming.always
     assert prepared.plan is not None
     assert prepared.plan.data == "data"
     assert prepared.plan.messages["TextMessageOutput"].fields[:3] == ("__typename", "id", "createdAt")
@@ -112,7 +111,6 @@ def test_what_is_not_of_their_shape_has_none(old: str, new: str) -> None:
 
 def test_plans_are_for_streams_only() -> None:
     assert prepare_document(WHOLE, None, False, GraphQLLimits()).plan is None
-    assert not prepare_document(WHOLE, None, False, GraphQLLimits()).streaming.always
 
 
 @pytest.mark.io
