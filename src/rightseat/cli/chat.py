@@ -218,7 +218,13 @@ class ChatSession:
 
     async def run_turn(self, answers: tuple[InterruptAnswer, ...]) -> list[Interrupt]:
         """Run one turn; return its interrupts."""
-        turn = Turn(messages=tuple(self.messages), assistant=self.assistant, answers=answers, thread=self.thread)
+        turn = Turn(
+            messages=tuple(self.messages),
+            assistant=self.assistant,
+            answers=answers,
+            thread=self.thread,
+            shows_artifacts=False,
+        )
         interrupts: list[Interrupt] = []
         async with closing(self.runtime.run(turn)) as events:
             async for event in events:

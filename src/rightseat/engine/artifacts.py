@@ -39,7 +39,8 @@ class StoredFile(Struct, frozen=True):
 
 async def present_artifact(event: Artifact, turn: Turn, store: Store) -> Sequence[Event]:
     """Return the artifact, or its text for a door that shows none."""
-    if event.kind == "file":
+    # In a terminal nobody can follow a link: there is no server.
+    if event.kind == "file" and (turn.shows_artifacts or turn.base_url):
         event = await store_and_link_file(event, turn, store)
     if turn.shows_artifacts:
         return [event]

@@ -1,7 +1,9 @@
-"""Charts of a table: kind and axes (from params, the model, or the columns), data and ECharts option."""
+"""Charts of a table: kind and axes (from params, the model, or the columns), data, ECharts option and CSV."""
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from typing import Any, Literal, get_args
 
@@ -135,6 +137,7 @@ def fit_to_table(chart: ChartSpec, table: DataTable) -> ChartSpec:
 MAX_SLICES = 20
 MAX_POINTS = 2000
 OTHERS_LABEL = "…"
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 Number = int | float
 
 
@@ -253,6 +256,32 @@ def build_scatter(chart: ChartSpec, table: DataTable) -> Plot:
             points.setdefault(format_label(name), []).append((across, up))
     series = tuple(PlotSeries(name, points=tuple(found[:MAX_POINTS])) for name, found in points.items())
     return Plot(kind="scatter", title=chart.title, x=chart.x, y=y, series=series)
+
+
+def list_rows(plot: Plot) -> list[dict[str, Any]]:
+    """Return the plotted numbers as rows of a table: one for each category, or for each point of a scatter."""
+    if plot.kind == "scatter":
+        names = (plot.x, plot.y if plot.y != plot.x else f"{plot.y} (y)")
+        named = len(plot.series) > 1
+        return [
+            {**({"series": one.name} if named else {}), **dict(zip(names, point, strict=True))}
+            for one in plot.series
+            for point in one.points
+        ]
+    columns = {one.name if one.name != plot.x else f"{one.name} (y)": one.values for one in plot.series}
+    return [
+        {plot.x: category, **{name: values[place] for name, values in columns.items()}}
+        for place, category in enumerate(plot.categories)
+    ]
+
+
+def format_csv(rows: list[dict[str, Any]]) -> str:
+    """Format rows as CSV. A text that a spreadsheet would read as a formula gets an apostrophe before it."""
+    output = io.StringIO()
+    writer = csv.writer(output)
+    for row in (list(rows[0]), *(row.values() for row in rows)) if rows else ():
+        writer.writerow(f"'{cell}" if isinstance(cell, str) and cell[:1] in FORMULA_STARTS else cell for cell in row)
+    return output.getvalue()
 
 
 MAX_SYMBOLS = 30

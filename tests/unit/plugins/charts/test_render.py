@@ -2,7 +2,6 @@
 
 import base64
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 from msgspec import json
@@ -98,14 +97,16 @@ async def test_nothing_to_draw_is_said() -> None:
 
 
 @pytest.mark.demand("flows.render_validated_real_echarts")
-async def test_where_nothing_draws_charts_there_is_a_picture() -> None:
+async def test_where_nothing_draws_charts_there_are_a_table_and_a_file() -> None:
     given = stage(step(kind="pie", x="region"), kit(), before=LONG, turn=replace(TEXT, shows_artifacts=False))
-    [shown, output] = await run(given)
-    assert isinstance(shown, Artifact)
-    assert (shown.kind, shown.name) == ("file", "draw.svg")
-    assert shown.content["media_type"] == "image/svg+xml"
-    picture = ElementTree.fromstring(base64.b64decode(shown.content["data"]))
-    assert picture.tag.endswith("svg")
+    [table, file, output] = await run(given)
+    assert isinstance(table, Artifact)
+    assert isinstance(file, Artifact)
+    assert (table.kind, table.name) == ("table", "draw")
+    assert [row["region"] for row in table.content] == ["north", "south", "east"]
+    assert (file.kind, file.name, file.content["media_type"]) == ("file", "draw.csv", "text/csv")
+    lines = base64.b64decode(file.content["data"]).decode().splitlines()
+    assert lines == ["region,sales", *(f"{row['region']},{row['sales']}" for row in table.content)]
     assert isinstance(output, StepOutput)
     assert output.data["series"][0]["type"] == "pie"
 

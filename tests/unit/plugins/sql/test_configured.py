@@ -135,7 +135,7 @@ async def test_flow_answers_at_real_doors(tmp_path: Path) -> None:
         assert "| north | 2 |" in said
         assert "| south |" not in said
         assert said.endswith("Two in the north.")
-        url = said.partition("[Customers.svg](")[2].partition(")")[0]
-        async with client.get(url) as picture:
-            assert picture.status == 200
-            assert "<svg" in await picture.text()
+        url = said.partition("[Customers.csv](")[2].partition(")")[0]
+        async with client.get(url) as numbers:
+            assert (numbers.status, numbers.content_type) == (200, "text/csv")
+            assert "north,2" in await numbers.text()

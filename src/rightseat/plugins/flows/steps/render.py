@@ -21,9 +21,10 @@ from rightseat.plugins.charts.chart import (
     build_option,
     build_plot,
     fit_to_table,
+    format_csv,
+    list_rows,
     make_default_chart,
 )
-from rightseat.plugins.charts.svg import render_chart_svg
 from rightseat.plugins.charts.table import DataTable, NoTableFound, parse_table
 from rightseat.plugins.flows.context import (
     FlowReferences,
@@ -73,7 +74,8 @@ async def run(ctx: StepContext) -> AsyncIterator[Event | StepOutput | Pause]:
         chart = fit_to_table(replace(chart, title=fill_template(title, StepVariables(ctx))), table)
     plotted = await asyncio.to_thread(build_plot, chart, table)
     chart_option = build_option(plotted)
-    yield make_artifact(ctx.turn, plotted, chart_option, chart.title or ctx.step.name)
+    for artifact in make_artifacts(ctx.turn, plotted, chart_option, chart.title or ctx.step.name):
+        yield artifact
     more = ", of its first rows" if table.is_truncated else ""
     yield StepOutput(chart_option, f"Drew a chart: {chart.kind}{more}.")
 
@@ -128,13 +130,14 @@ def build_chart_prompt(ctx: StepContext, table: DataTable) -> str:
     return CHART_PROMPT.format(columns=columns, rows=shortened, question=ctx.question)
 
 
-def make_artifact(turn: Turn, plotted: Plot, chart_option: dict[str, Any], name: str) -> Artifact:
-    """Return the chart as an artifact, or as an SVG file for clients that show no artifacts."""
+def make_artifacts(turn: Turn, plotted: Plot, chart_option: dict[str, Any], name: str) -> list[Artifact]:
+    """Return the chart, or its numbers as a table and a CSV file for clients that show no artifacts."""
     id = f"chart-{secrets.token_hex(8)}"
     if turn.shows_artifacts:
-        return Artifact(id, "chart", name, chart_option)
-    data = base64.b64encode(render_chart_svg(plotted).encode()).decode()
-    return Artifact(id, "file", f"{name}.svg", {"media_type": "image/svg+xml", "data": data})
+        return [Artifact(id, "chart", name, chart_option)]
+    rows = list_rows(plotted)
+    file = {"media_type": "text/csv", "data": base64.b64encode(format_csv(rows).encode()).decode()}
+    return [Artifact(f"{id}-table", "table", name, rows), Artifact(id, "file", f"{name}.csv", file)]
 
 
 def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
