@@ -7,9 +7,9 @@ import hashlib
 import hmac
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
-from rightseat.config.secret import Secret
+from rightseat.config.settings import AuthSettings, JwtSettings
 from rightseat.errors import ConfigError, Unauthorized, Unavailable
 from rightseat.types.turn import Owner
 
@@ -21,26 +21,15 @@ KEY_HINT = "Send the key as `Authorization: Bearer KEY` or `X-Api-Key: KEY`."
 VerifyToken = Callable[[str], Awaitable[Owner | None]]
 
 
-class AuthPolicy(Protocol):
-    """The [auth] table."""
-
-    @property
-    def keys(self) -> Mapping[str, Secret]: ...
-    @property
-    def proxy_header(self) -> str: ...
-    @property
-    def proxy_addresses(self) -> tuple[str, ...]: ...
-
-
 class Authenticator:
     """Accepts a named key, a JWT or a trusted proxy's user header; without any, everyone is `local`."""
 
-    def __init__(self, policy: AuthPolicy | None = None, verify_token: VerifyToken | None = None) -> None:
-        keys = policy.keys if policy else {}
+    def __init__(self, settings: AuthSettings | None = None, verify_token: VerifyToken | None = None) -> None:
+        keys = settings.keys if settings else {}
         # Digests have one length, so comparing takes constant time.
         self.keys = {hashlib.sha256(key.reveal().encode()).digest(): name for name, key in keys.items()}
-        self.proxy_header = policy.proxy_header.lower() if policy else ""
-        self.proxy_addresses = frozenset(policy.proxy_addresses) if policy else frozenset()
+        self.proxy_header = settings.proxy_header.lower() if settings else ""
+        self.proxy_addresses = frozenset(settings.proxy_addresses) if settings else frozenset()
         self.verify_token = verify_token
         self.required = bool(self.keys or self.proxy_header or verify_token)
 
@@ -96,30 +85,17 @@ REFRESH_SECONDS = 300.0
 RETRY_SECONDS = 10.0
 
 
-class JwtPolicy(Protocol):
-    """The [auth.jwt] table."""
-
-    @property
-    def issuer(self) -> str: ...
-    @property
-    def audience(self) -> str: ...
-    @property
-    def jwks(self) -> str: ...
-    @property
-    def owner_claim(self) -> str: ...
-
-
 FetchUrl = Callable[[str], Awaitable[bytes]]
 
 
 class JwtVerifier:
-    def __init__(self, policy: JwtPolicy, fetch: FetchUrl) -> None:
+    def __init__(self, settings: JwtSettings, fetch: FetchUrl) -> None:
         try:
             import jwt
         except ModuleNotFoundError:
             raise ConfigError("[auth.jwt] needs one more package: pip install 'rightseat[jwt]'") from None
         self.jwt = jwt
-        self.policy = policy
+        self.settings = settings
         self.fetch = fetch
         self.keys: dict[str | None, Any] = {}
         self.fetched_at = float("-inf")
@@ -139,13 +115,13 @@ class JwtVerifier:
                 token,
                 key,
                 algorithms=ALGORITHMS,
-                audience=self.policy.audience,
-                issuer=self.policy.issuer,
-                options={"require": ["exp", self.policy.owner_claim]},
+                audience=self.settings.audience,
+                issuer=self.settings.issuer,
+                options={"require": ["exp", self.settings.owner_claim]},
             )
         except self.jwt.PyJWTError:
             return None
-        return Owner(f"jwt:{claims[self.policy.owner_claim]}")
+        return Owner(f"jwt:{claims[self.settings.owner_claim]}")
 
     async def find_key(self, key_id: str | None) -> Any:
         """Return the issuer's key by id. An unknown id refreshes the keys, at most every RETRY_SECONDS."""
@@ -159,7 +135,7 @@ class JwtVerifier:
     async def refresh_keys(self) -> None:
         self.fetched_at = time.monotonic()
         try:
-            key_set = self.jwt.PyJWKSet.from_json((await self.fetch(self.policy.jwks)).decode())
+            key_set = self.jwt.PyJWKSet.from_json((await self.fetch(self.settings.jwks)).decode())
         except (OSError, TimeoutError, ValueError, self.jwt.PyJWTError):
             if not self.keys:
                 raise Unavailable(

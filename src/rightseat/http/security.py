@@ -12,12 +12,11 @@ import ipaddress
 import re
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
-from typing import Protocol
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from rightseat.config.settings import DEFAULT_FORWARD_HEADERS
+from rightseat.config.settings import DEFAULT_FORWARD_HEADERS, ServerSettings
 from rightseat.errors import CallerError, ConfigError, Forbidden, NotJson, RequestTimeout, TooLarge
 from rightseat.http.reply import Headers, Receive
 
@@ -91,25 +90,6 @@ HEADER_NAMES_PATTERN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~, -]{0,1000}")
 ALLOWED_METHODS = b"GET, POST, PATCH, DELETE, OPTIONS"
 
 
-class ServerPolicy(Protocol):
-    """The security settings of the [server] table."""
-
-    @property
-    def host(self) -> str: ...
-    @property
-    def public_url(self) -> str: ...
-    @property
-    def hosts(self) -> tuple[str, ...]: ...
-    @property
-    def cors(self) -> tuple[str, ...]: ...
-    @property
-    def trusted_proxies(self) -> tuple[str, ...]: ...
-    @property
-    def max_body_mb(self) -> float: ...
-    @property
-    def body_timeout(self) -> float: ...
-
-
 @lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
     if host.lower() == "localhost":
@@ -121,16 +101,16 @@ def is_loopback(host: str) -> bool:
 
 
 class RequestGuard:
-    def __init__(self, policy: ServerPolicy) -> None:
-        public = urlsplit(policy.public_url).hostname or ""
-        self.public_url = policy.public_url.rstrip("/")
-        self.proxies = TrustedProxies(policy.trusted_proxies)
+    def __init__(self, settings: ServerSettings) -> None:
+        public = urlsplit(settings.public_url).hostname or ""
+        self.public_url = settings.public_url.rstrip("/")
+        self.proxies = TrustedProxies(settings.trusted_proxies)
         # Beyond loopback a key is required, which a rebound page does not have.
-        self.any_host = "*" in policy.hosts or not is_loopback(policy.host)
-        self.hosts = {name.lower() for name in (*policy.hosts, policy.host, public) if name}
-        self.origins = {origin.rstrip("/").lower() for origin in policy.cors}
-        self.max_body = int(policy.max_body_mb * 1_000_000)
-        self.body_timeout = policy.body_timeout
+        self.any_host = "*" in settings.hosts or not is_loopback(settings.host)
+        self.hosts = {name.lower() for name in (*settings.hosts, settings.host, public) if name}
+        self.origins = {origin.rstrip("/").lower() for origin in settings.cors}
+        self.max_body = int(settings.max_body_mb * 1_000_000)
+        self.body_timeout = settings.body_timeout
 
     def check_host(self, values: list[str]) -> None:
         """Raise unless there is exactly one Host header and it names this server (DNS rebinding)."""

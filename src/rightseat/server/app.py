@@ -9,12 +9,12 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import parse_qsl
 
 import msgspec
 
-from rightseat.config.settings import GraphQLLimits, ServerSettings
+from rightseat.config.settings import ServerSettings
 from rightseat.errors import ConfigError, MethodNotAllowed, NotFound, RightseatError
 from rightseat.http.auth import LOCAL_OWNER, Authenticator
 from rightseat.http.endpoint import REQUEST_ID, Door, Request, Route
@@ -28,7 +28,7 @@ from rightseat.http.reply import (
     SendTimeouts,
     send_reply,
 )
-from rightseat.http.security import HeaderForwarding, RequestGuard, ServerPolicy
+from rightseat.http.security import HeaderForwarding, RequestGuard
 from rightseat.runtime.incidents import RequestInfo, current_request, current_run
 from rightseat.runtime.metrics import Metrics
 from rightseat.server.openapi import make_openapi_door
@@ -99,30 +99,11 @@ OPTIONS = set(ServerSettings.__struct_fields__) - PROCESS_KEYS - {"trace_content
 REQUEST_ID_PATTERN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
-class AppSettings(ServerPolicy, Protocol):
-    """The settings of the [server] table that the application reads."""
-
-    @property
-    def access_log(self) -> bool: ...
-    @property
-    def introspection(self) -> bool: ...
-    @property
-    def graphql(self) -> GraphQLLimits: ...
-    @property
-    def forward_headers(self) -> tuple[str, ...]: ...
-    @property
-    def metrics(self) -> str: ...
-    @property
-    def keep_alive(self) -> float: ...
-    @property
-    def send_timeout(self) -> float: ...
-
-
 class App:
     def __init__(
         self,
         runtime: Runtime,
-        settings: AppSettings,
+        settings: ServerSettings,
         doors: Sequence[Door],
         *,
         authenticate: Authenticator | None = None,
@@ -131,7 +112,7 @@ class App:
         self.doors = doors
         self.configure(settings, authenticate or Authenticator())
 
-    def configure(self, settings: AppSettings, authenticate: Authenticator) -> None:
+    def configure(self, settings: ServerSettings, authenticate: Authenticator) -> None:
         """Apply `settings` and `authenticate` to every later request, at start and at each reload.
 
         Settings are read only here, so that a reload cannot forget one. Raises ConfigError for an invalid
@@ -172,9 +153,11 @@ class App:
         request_id = client_id if REQUEST_ID_PATTERN.fullmatch(client_id) else secrets.token_hex(8)
         REQUEST_ID.set(request_id)
         extra: Headers = ((b"x-request-id", request_id.encode()),)
-        door, path = self.table.locate(get_path(scope))
-        entry = AccessLogEntry(scope["method"], path)
-        request_info = RequestInfo(scope["method"], get_path(scope), path)
+        path = get_path(scope)
+        matches = self.table.match_path(path)
+        door, template = self.table.locate(path, matches)
+        entry = AccessLogEntry(scope["method"], template)
+        request_info = RequestInfo(scope["method"], path, template)
         current_request.set(request_info)
         current_run.set(None)
         try:
@@ -184,14 +167,24 @@ class App:
                     extra += self.guard.make_preflight_headers(headers, door.origins)
                     reply = make_no_content_reply()
                 else:
-                    body = has_body(scope["method"], headers)
-                    extra += self.guard.check_origin(headers, has_body=body, extra_origins=door.origins)
-                    match = await self.read_request(scope, headers, receive, entry)
-                    if match is None:
+                    sends_body = has_body(scope["method"], headers)
+                    extra += self.guard.check_origin(headers, has_body=sends_body, extra_origins=door.origins)
+                    browser = "text/html" in headers.get("accept", "") and not scope.get("query_string")
+                    route, params = self.table.select_route(path, matches, scope["method"], browser=browser)
+                    # The connected peer, whatever it forwards: only a trusted proxy itself may name a user.
+                    owner = LOCAL_OWNER if route.public else await self.authenticate(headers, get_peer(scope))
+                    entry.owner = "open" if route.public else owner.name.partition(":")[0]
+                    body = await self.guard.read_body(headers, receive)
+                    if body is None:
                         return
-                    route, request = match
-                    request = msgspec.structs.replace(
-                        request,
+                    request = Request(
+                        method=scope["method"],
+                        path=path,
+                        params=params,
+                        query=dict(parse_qsl(scope.get("query_string", b"").decode("latin-1"))),
+                        headers=headers,
+                        body=body,
+                        owner=owner,
                         id=request_id,
                         base=base,
                         introspection=self.introspection,
@@ -232,29 +225,6 @@ class App:
             headers["host"] = original.host
         return self.guard.public_url or f"{original.scheme}://{headers['host']}{scope.get('root_path', '')}"
 
-    async def read_request(
-        self, scope: Scope, headers: dict[str, str], receive: Receive, entry: AccessLogEntry
-    ) -> tuple[Route, Request] | None:
-        """Authenticate, then read the body; return route and request, or None when the client has left."""
-        browser = "text/html" in headers.get("accept", "") and not scope.get("query_string")
-        route, params = self.table.find_route(scope["method"], get_path(scope), browser=browser)
-        # The connected peer, whatever it forwards: only a trusted proxy itself may name a user.
-        owner = LOCAL_OWNER if route.public else await self.authenticate(headers, get_peer(scope))
-        entry.owner = "open" if route.public else owner.name.partition(":")[0]
-        body = await self.guard.read_body(headers, receive)
-        if body is None:
-            return None
-        return route, Request(
-            method=scope["method"],
-            path=get_path(scope),
-            params=params,
-            query=dict(parse_qsl(scope.get("query_string", b"").decode("latin-1"))),
-            headers=headers,
-            body=body,
-            id="",
-            owner=owner,
-        )
-
 
 class RouteTable:
     """All routes by path. A known path with a wrong method is told apart from an unknown path."""
@@ -283,17 +253,20 @@ class RouteTable:
         matched = [(door, route, found.groupdict()) for door, route, found in matches if found]
         return self.static_routes.get(path, []) + matched
 
-    def locate(self, path: str) -> tuple[Door, str]:
+    def locate(self, path: str, matches: Sequence[RouteMatch]) -> tuple[Door, str]:
         """Return the door and the route template of a path. An unknown path belongs to the door with the same
         first segment, so that the client can read the error."""
-        for door, route, _ in self.match_path(path):
+        for door, route, _ in matches:
             return door, route.path
         first = path.split("/")[1:2]
         same_prefix = ((door, NO_ROUTE) for door, route, _ in self.routes if route.path.split("/")[1:2] == first)
         return next(same_prefix, (self.doors[0], NO_ROUTE))
 
-    def find_route(self, method: str, path: str, *, browser: bool = False) -> tuple[Route, dict[str, str]]:
-        matches = [found for found in self.match_path(path) if browser or not found[1].browser_only]
+    def select_route(
+        self, path: str, matches: Sequence[RouteMatch], method: str, *, browser: bool
+    ) -> tuple[Route, dict[str, str]]:
+        """Return the route for a method and its parameters. Raises MethodNotAllowed or NotFound."""
+        matches = [match for match in matches if browser or not match[1].browser_only]
         for _, route, params in matches:
             if route.method == method or (route.method == "GET" and method == "HEAD"):
                 return route, params

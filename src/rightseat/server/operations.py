@@ -6,7 +6,6 @@ import asyncio
 import importlib
 import re
 from collections.abc import Callable, Sequence
-from typing import Protocol
 from urllib.parse import quote
 
 import msgspec
@@ -16,8 +15,8 @@ from rightseat.engine.artifacts import load_file
 from rightseat.errors import NotFound, RightseatError
 from rightseat.http.endpoint import Door, Request, Route, format_retry_after, make_reply
 from rightseat.http.reply import Reply
-from rightseat.runtime.metrics import CONTENT_TYPE, Metrics
-from rightseat.types.stores import Store
+from rightseat.runtime.metrics import CONTENT_TYPE
+from rightseat.wiring.layered_runtime import Runtime
 
 TREE_LINE = re.compile(r"^[ │├└─]*(\w+) +(\d{3})(?: +(?:ours|caller|upstream)(?= |$))? +(\S.*)$", re.MULTILINE)
 
@@ -68,18 +67,7 @@ def serve_error_page(request: Request, host: object) -> Reply:
 ERROR_PAGE_ROUTE = Route("GET", "/docs/errors/{code}", serve_error_page, public=True, summary="What an error means")
 
 
-class RuntimeStatus(Protocol):
-    """The part of the Runtime that operators query."""
-
-    @property
-    def ready(self) -> bool: ...
-    @property
-    def meters(self) -> Metrics: ...
-    @property
-    def store(self) -> Store: ...
-
-
-def make_operations_door(runtime: Callable[[], RuntimeStatus], doors: Sequence[Door], *, metrics: str = "key") -> Door:
+def make_operations_door(runtime: Callable[[], Runtime], doors: Sequence[Door], *, metrics: str = "key") -> Door:
     """Make the operators' door. `/health` and `/ready` need no key; `/metrics` needs one unless `metrics` is
     "open"."""
 

@@ -15,7 +15,7 @@ from rightseat.config.settings import AuthSettings, GraphQLLimits, ServerSetting
 from rightseat.errors import ConfigError
 from rightseat.http.auth import Authenticator
 from rightseat.http.endpoint import Door
-from rightseat.server.app import App, AppSettings
+from rightseat.server.app import App
 from tests.kit.house import Lines
 
 OLD = ServerSettings()
@@ -93,18 +93,18 @@ def test_each_setting_is_another(name: str) -> None:
 @pytest.mark.demand("server.after_sighup_setting_running")
 def test_a_setting_that_only_the_start_reads_would_be_seen() -> None:
     class ByAttribute(App):
-        def __init__(self, runtime: Runtime, settings: AppSettings, doors: list[Door]) -> None:
+        def __init__(self, runtime: Runtime, settings: ServerSettings, doors: list[Door]) -> None:
             super().__init__(runtime, settings, doors)
             self.late = settings.access_log
 
     class ByClosure(App):
-        def __init__(self, runtime: Runtime, settings: AppSettings, doors: list[Door]) -> None:
+        def __init__(self, runtime: Runtime, settings: ServerSettings, doors: list[Door]) -> None:
             super().__init__(runtime, settings, doors)
             log = settings.access_log
             self.late = lambda: log
 
     class ByPartial(App):
-        def __init__(self, runtime: Runtime, settings: AppSettings, doors: list[Door]) -> None:
+        def __init__(self, runtime: Runtime, settings: ServerSettings, doors: list[Door]) -> None:
             super().__init__(runtime, settings, doors)
             self.late = partial(bool, settings.access_log)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 
+from rightseat.engine.loop import Assistant
 from rightseat.errors import NotConfigured
 from rightseat.plugins.flows.context import FlowServices
 from rightseat.plugins.flows.flow import Flow
@@ -15,7 +16,6 @@ from rightseat.plugins.flows.responder import FlowResponder, make_flow_tool
 from rightseat.plugins.http.request import find_idempotency_parameter
 from rightseat.plugins.plugin import Operation, Plugin, make_tool_name
 from rightseat.types.messages import Message
-from rightseat.types.model import Model
 from rightseat.types.stores import CheckpointStore, Store
 from rightseat.types.tools import Tool
 from rightseat.types.turn import Turn
@@ -47,17 +47,6 @@ DEFAULT_ASSISTANT = "default"
 READ_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
-class FlowHost(Protocol):
-    """The attributes of an assistant that flows use."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def model(self) -> Model: ...
-    @property
-    def context(self) -> int | None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class PluginFlows:
     """One plugin's flows and tools. `is_listed`: doors list each flow; otherwise it runs only by name."""
@@ -73,7 +62,7 @@ class PluginFlows:
 class FlowRegistry:
     plugins: dict[str, PluginFlows] = field(default_factory=dict)
     databases: Mapping[str, Any] = field(default_factory=dict)
-    hosts: dict[str, FlowHost] = field(default_factory=dict)
+    hosts: dict[str, Assistant] = field(default_factory=dict)
     checkpoint_store: CheckpointStore | None = None
     services: dict[tuple[str, str], FlowServices] = field(default_factory=dict)
     """Cache by (plugin id, assistant name)."""
@@ -90,7 +79,7 @@ class FlowRegistry:
                 tools.append(make_flow_tool(name, flow, self.get_services, lambda: self.checkpoint_store))
         return tuple(tools)
 
-    def bind(self, hosts: Iterable[FlowHost], store: Store) -> dict[str, FlowResponder]:
+    def bind(self, hosts: Iterable[Assistant], store: Store) -> dict[str, FlowResponder]:
         """Return every flow as a Responder, by "plugin.flow"."""
         self.services.clear()
         self.hosts = {host.name: host for host in hosts}
@@ -119,12 +108,12 @@ class FlowRegistry:
             raise NotConfigured("A flow needs an assistant whose model it can ask. Give the server one.")
         return self.get_plugin_services(flow.plugin, host)
 
-    def get_plugin_services(self, plugin: str, host: FlowHost) -> FlowServices:
+    def get_plugin_services(self, plugin: str, host: Assistant) -> FlowServices:
         if (plugin, host.name) not in self.services:
             self.services[plugin, host.name] = self.build_services(self.plugins[plugin], host)
         return self.services[plugin, host.name]
 
-    def build_services(self, plugin_flows: PluginFlows, host: FlowHost) -> FlowServices:
+    def build_services(self, plugin_flows: PluginFlows, host: Assistant) -> FlowServices:
         return FlowServices(
             model=host.model,
             operations=plugin_flows.operations,
