@@ -39,10 +39,15 @@ async def call_with_retry(
             requested = error.retry_after or 0.0
             if not is_retryable(error) or requested > max_delay:
                 raise
-            backoff = min(max_delay, first_delay * 2 ** (number - 1))
+            backoff = compute_backoff(number, first_delay, max_delay)
         # Half of the delay is random, so that streams that failed together do not retry together.
         await sleep(max(requested, backoff * (0.5 + random_value() / 2)))
     return await attempt()
+
+
+def compute_backoff(failures: int, first_delay: float, max_delay: float) -> float:
+    """Return the delay after so many failures: it doubles from `first_delay` up to `max_delay`."""
+    return min(max_delay, first_delay * 2.0 ** min(failures - 1, 64))
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from rightseat.errors import RightseatError
+from rightseat.http.retry import compute_backoff
 
 log = logging.getLogger(__name__)
 START_TIMEOUT = 3.0
@@ -61,12 +62,12 @@ class HealthMonitor:
         self._check_requested.set()
 
     async def _run(self) -> None:
-        wait = MIN_RETRY_DELAY
+        failures = 0
         while True:
             await self._check_once()
             self._first_check_done.set()
-            pause = wait if self.down else self._interval
-            wait = min(wait * 2, MAX_RETRY_DELAY) if self.down else MIN_RETRY_DELAY
+            failures = failures + 1 if self.down else 0
+            pause = compute_backoff(failures, MIN_RETRY_DELAY, MAX_RETRY_DELAY) if self.down else self._interval
             self._check_requested.clear()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):

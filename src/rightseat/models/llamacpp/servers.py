@@ -12,6 +12,7 @@ from typing import Any
 
 from rightseat.config.secret import Secret
 from rightseat.errors import Incomplete, RightseatError, UpstreamError, UpstreamRefused
+from rightseat.http.retry import compute_backoff
 from rightseat.models.llamacpp.client import CompletionChunk, LlamaServerClient
 from rightseat.models.llamacpp.process import LaunchOptions, LocalModelNotStarted, ServerProcess, SupervisionPolicy
 from rightseat.types.streams import closing
@@ -120,7 +121,7 @@ class ManagedServer:
             if len(deaths) == self._policy.max_deaths and now() - deaths[0] < self._policy.death_window:
                 break
             log.warning("the local model's process died; it is started again")
-            await asyncio.sleep(self._policy.backoff * 2 ** (len(deaths) - 1))
+            await asyncio.sleep(compute_backoff(len(deaths), self._policy.backoff, self._policy.death_window))
             # Assigned without an await in between, so that a concurrent `close` always finds the child.
             self._child = await self._try_start()
             await self._notify_waiters()

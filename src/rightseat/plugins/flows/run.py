@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from rightseat.config.secret import mask
 from rightseat.engine.assembler import OpenMessageTracker
 from rightseat.errors import ContinuationGone, FlowFailed, FlowStopped, RightseatError
+from rightseat.http.retry import compute_backoff
 from rightseat.plugins.flows.checkpoint import FlowProgress, resolve_next_step, restore_progress, start_progress
 from rightseat.plugins.flows.context import FlowServices, StepContext, StepError, StepOutput, StepRunner
 from rightseat.plugins.flows.flow import END, Flow, Step
@@ -342,7 +343,7 @@ class FlowRun:
         outcome: StepOutput | Pause | StepFailure = StepFailure("")
         for number in range(step.retry + 1):
             if number:
-                await asyncio.sleep(min(INITIAL_BACKOFF * 2 ** (number - 1), MAX_BACKOFF))
+                await asyncio.sleep(compute_backoff(number, INITIAL_BACKOFF, MAX_BACKOFF))
             attempt = stream_attempt(run_step_kind, self.make_context(step, model))
             async with closing(attempt) as items:
                 async for item in items:
