@@ -2,7 +2,8 @@
 
 Server side: endpoint (doors, routes, requests), reply (writes to ASGI), sse, static, auth (keys, JWT),
 security (Host, Origin, body limits, proxies, header forwarding), agui/ (AG-UI as bytes and values).
-Client side: client (HTTP/1.1 to a configured server, streaming), retry, fetch/ (URLs that a stranger names).
+Client side: client (HTTP/1.1 to a configured server, streaming), upstream (its errors, the response head), idle (the
+timer of a silent stream), retry, fetch/ (URLs that a stranger names).
 
 The client follows no redirects, keeps no cookies, uses no proxies and decompresses nothing.
 """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import socket
 import ssl
 from collections.abc import Callable, Mapping
@@ -14,12 +13,12 @@ from aiohappyeyeballs import start_connection
 from yarl import URL
 
 from rightseat.errors import ConfigError
+from rightseat.http.idle import NEVER
 
 MAX_HEAD = 64 << 10
 
 # Untaken body bytes at which reading from the server pauses.
 MAX_BUFFERED = 128 << 10
-NEVER = math.inf
 
 
 class IncompleteResponse(OSError):
@@ -240,7 +239,7 @@ class HttpClient:
 
     def __init__(self, url: URL, *, connect_timeout: float) -> None:
         self._url = url
-        self._connect_timeout = connect_timeout
+        self.connect_timeout = connect_timeout
         self._tls: ssl.SSLContext | None = None
         self._connections: set[Connection] = set()
         self._idle: list[Connection] = []
@@ -286,7 +285,7 @@ class HttpClient:
 
     async def _connect_before(self, deadline: float) -> Connection:
         loop = asyncio.get_running_loop()
-        latest = loop.time() + self._connect_timeout
+        latest = loop.time() + self.connect_timeout
         try:
             async with asyncio.timeout_at(min(latest, deadline)):
                 connection = await self._connect(loop)

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from rightseat.http.client import MAX_BUFFERED, MAX_HEAD, NEVER, IncompleteResponse, InvalidHttpResponse
+from rightseat.http.client import MAX_BUFFERED, MAX_HEAD, IncompleteResponse, InvalidHttpResponse
+from rightseat.http.idle import NEVER
 from tests.kit.patience import STUCK
 from tests.kit.waiting import until
 from tests.unit.http.serving import answering, ask, read, serving

@@ -20,7 +20,7 @@ import asyncio
 import inspect
 import logging
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -30,6 +30,7 @@ from yarl import URL
 
 from rightseat.agents._peer.errors import PeerErrors
 from rightseat.agents.hook import OutgoingRequest, RequestHook, is_valid_header, load_request_hook
+from rightseat.config.options import parse_options
 from rightseat.config.secret import mask
 from rightseat.errors import (
     CallerError,
@@ -41,18 +42,11 @@ from rightseat.errors import (
     UpstreamOverloaded,
     UpstreamRefused,
 )
-from rightseat.http.client import (
-    ConnectTimeout,
-    HttpClient,
-    IncompleteResponse,
-    InvalidHttpResponse,
-    Response,
-    format_request_head,
-    parse_base_url,
-)
-from rightseat.http.retry import call_with_retry
+from rightseat.http.client import HttpClient, Response, format_request_head, parse_base_url
+from rightseat.http.idle import IdleTimer
+from rightseat.http.retry import call_with_retry, parse_retry_after
 from rightseat.http.security import merge_headers
-from rightseat.types.text import did_you_mean
+from rightseat.http.upstream import read_error_body, read_head, send_request
 from rightseat.types.turn import Owner, Turn
 
 
@@ -63,9 +57,7 @@ class StreamingResponse:
         self._response = response
         self._errors = errors
         self._timeout = timeout
-        self._loop = asyncio.get_running_loop()
-        self._timed_out = False
-        self._timer = self._loop.call_later(timeout, self._check_idle)
+        self._timer = IdleTimer(timeout, response, response.abort)
 
     @property
     def status(self) -> int:
@@ -75,15 +67,12 @@ class StreamingResponse:
     def headers(self) -> Mapping[str, str]:
         return self._response.headers
 
-    async def read_head(self) -> None:
-        try:
-            await self._response.wait_for_head()
-        except InvalidHttpResponse as error:
-            raise self._errors.invalid_response("not HTTP") from error
-        except IncompleteResponse as error:
-            raise (
-                self._errors.idle_timeout(self._timeout) if self._timed_out else self._errors.connection_refused()
-            ) from error
+    async def read_head(
+        self, make_status_error: Callable[[Response], Awaitable[RightseatError]], missing_ok: bool
+    ) -> None:
+        await read_head(
+            self._response, self._timer, self._errors, self._timeout, make_status_error, missing_ok=missing_ok
+        )
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
@@ -97,10 +86,10 @@ class StreamingResponse:
             return data
         if response.complete:
             raise StopAsyncIteration
-        raise (self._errors.idle_timeout(self._timeout) if self._timed_out else self._errors.incomplete_stream())
+        raise (self._errors.idle_timeout(self._timeout) if self._timer.expired else self._errors.incomplete_stream())
 
     def close(self) -> None:
-        self._timer.cancel()
+        self._timer.stop()
         self._response.close()
 
     async def __aenter__(self) -> Self:
@@ -111,20 +100,8 @@ class StreamingResponse:
     ) -> None:
         self.close()
 
-    def _check_idle(self) -> None:
-        """Cut the response after `timeout` idle seconds. Only time spent waiting for the peer counts, not a
-        slow reader."""
-        due = min(self._response.waiting_since, self._loop.time()) + self._timeout
-        if self._loop.time() < due:
-            self._timer = self._loop.call_at(due, self._check_idle)
-        else:
-            self._timed_out = True
-            self._response.abort()
-
 
 JSON_LIMIT = 64 << 20
-_ERROR_BODY_LIMIT = 64 << 10
-_ERROR_BODY_SECONDS = 2.0
 _PATH_SEGMENT = re.compile(r"[\w.~:@+\-]{1,300}", re.ASCII)
 
 # Headers of a connection, which must not be forwarded.
@@ -159,7 +136,6 @@ class AgentClient:
                     f"Agent {name!r}: the header {key!r} has a character that HTTP headers cannot contain. Remove it."
                 )
         self._hook = hook
-        self._connect_timeout = connect_timeout
         self._timeout = timeout
         self._tries = tries
         self._client = HttpClient(self._base, connect_timeout=connect_timeout)
@@ -242,9 +218,14 @@ class AgentClient:
         async def attempt() -> StreamingResponse:
             nonlocal request_sent
             request_sent = False
-            response = await self._connect_and_send(head, data)
+            deadline = asyncio.get_running_loop().time() + self._timeout
+            response = await send_request(
+                self._client, head, data, self.errors, deadline=deadline, seconds=self._timeout
+            )
             request_sent = True
-            return await self._read_head(response, missing_ok)
+            stream = StreamingResponse(response, self.errors, self._timeout)
+            await stream.read_head(self._make_status_error, missing_ok)
+            return stream
 
         return await call_with_retry(attempt, is_retryable=is_retryable, tries=self._tries)
 
@@ -282,43 +263,12 @@ class AgentClient:
             raise Misused(f"Agent {self._name!r}: on_before_request must return headers: a dict of plain strings.")
         return {key: value for key, value in headers.items() if key.lower() not in _CONNECTION_HEADERS}
 
-    async def _connect_and_send(self, head: bytes, body: bytes) -> Response:
-        try:
-            return await self._client.send(head, body, asyncio.get_running_loop().time() + self._timeout)
-        except ConnectTimeout as error:
-            raise self.errors.connect_timeout(self._connect_timeout) from error
-        except TimeoutError as error:
-            raise self.errors.idle_timeout(self._timeout) from error
-        except OSError as error:
-            raise self.errors.connection_refused() from error
-
-    async def _read_head(self, response: Response, missing_ok: bool) -> StreamingResponse:
-        stream = StreamingResponse(response, self.errors, self._timeout)
-        accepted = False
-        try:
-            await stream.read_head()
-            accepted = 200 <= response.status < 300 or (missing_ok and response.status == 404)
-            if not accepted:
-                await self._log_error_body(response)
-                raise self.errors.from_status(response.status, response.headers)
-        finally:
-            if not accepted:
-                stream.close()
-        return stream
-
-    async def _log_error_body(self, response: Response) -> None:
-        """Write the peer's error body to the debug log."""
-        if not log.isEnabledFor(logging.DEBUG):
-            return
-        body = b""
-        try:
-            async with asyncio.timeout(_ERROR_BODY_SECONDS):
-                body = await response.read_body(_ERROR_BODY_LIMIT)
-        except (TimeoutError, IncompleteResponse):
-            log.debug("the body of an error answer did not arrive whole")
-        # Mask before truncating, else half of a key could remain.
-        text = mask(body.decode(errors="replace"))[:300]
-        log.debug("agent %r, HTTP %s: %r", self._name, response.status, text)
+    async def _make_status_error(self, response: Response) -> RightseatError:
+        if log.isEnabledFor(logging.DEBUG):
+            # Mask before truncating, else half of a key could remain.
+            text = mask((await read_error_body(response)).decode(errors="replace"))[:300]
+            log.debug("agent %r, HTTP %s: %r", self._name, response.status, text)
+        return self.errors.from_status(response.status, parse_retry_after(response.headers))
 
 
 class AgentOptions(Struct, frozen=True, kw_only=True):
@@ -343,22 +293,10 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
 OptionsT = TypeVar("OptionsT", bound=Struct)
 
 
-def parse_options(kind: str, name: str, options: Mapping[str, Any], options_type: type[OptionsT]) -> OptionsT:
-    """Convert an options table to `options_type`; raises ConfigError for an unknown or wrong option."""
-    known = options_type.__struct_fields__
-    for key in options:
-        if key not in known:
-            hint = did_you_mean(key, known)
-            raise ConfigError(f"The agent {name!r} ({kind}) has no option {key!r}. {hint}", param=key)
-    try:
-        parsed = msgspec.convert(dict(options), options_type)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"The agent {name!r} ({kind}) has a wrong option: {error}") from error
-    for key in known:
-        value = getattr(parsed, key)
-        if isinstance(value, float | int) and not isinstance(value, bool) and value <= 0:
-            raise ConfigError(f"The agent {name!r} ({kind}) needs a {key} above 0.", param=key)
-    return parsed
+def parse_agent_options(kind: str, name: str, options: Mapping[str, Any], options_type: type[OptionsT]) -> OptionsT:
+    """Convert the table [agents.NAME]; all its numbers are above 0."""
+    fields = options_type.__struct_fields__
+    return parse_options(f"The agent {name!r} ({kind})", options, options_type, positive=fields)
 
 
 def make_client(name: str, options: AgentOptions) -> AgentClient:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.agents._peer.client import AgentClient, AgentOptions, StreamingResponse, make_client, parse_options
+from rightseat.agents._peer.client import AgentClient, AgentOptions, StreamingResponse, make_client, parse_agent_options
 from rightseat.agents._peer.health import HealthMonitor
 from rightseat.agents.agui.event_mapper import AGUIEventMapper
 from rightseat.agents.agui.interrupts import PendingInterrupts, thread_of_interrupt
@@ -166,4 +166,4 @@ class AguiSource:
 
 
 def agui(name: str, options: Mapping[str, Any]) -> AguiSource:
-    return AguiSource(name, parse_options("agui", name, options, AgentOptions))
+    return AguiSource(name, parse_agent_options("agui", name, options, AgentOptions))

@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
-from rightseat.agents._peer.client import AgentClient, AgentOptions, make_client, parse_options
+from rightseat.agents._peer.client import AgentClient, AgentOptions, make_client, parse_agent_options
 from rightseat.agents._peer.health import HealthMonitor
 from rightseat.agents.copilotkit.agent import CopilotKitAgent
 from rightseat.errors import (
@@ -166,4 +166,4 @@ class CopilotKitEndpoint:
 
 
 def copilotkit(name: str, options: Mapping[str, Any]) -> CopilotKitEndpoint:
-    return CopilotKitEndpoint(name, parse_options("copilotkit", name, options, CopilotKitOptions))
+    return CopilotKitEndpoint(name, parse_agent_options("copilotkit", name, options, CopilotKitOptions))

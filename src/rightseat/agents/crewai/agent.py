@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from rightseat.agents._peer.client import AgentClient, parse_options
+from rightseat.agents._peer.client import AgentClient, parse_agent_options
 from rightseat.agents._peer.health import HealthMonitor
 from rightseat.agents.agui.agent import AguiAgent
 from rightseat.errors import ConfigError, Misused, RightseatError, UpstreamRefused, UpstreamTimeout
@@ -276,7 +276,7 @@ def resolve_python(python: str) -> str:
 
 
 def crewai(name: str, options: Mapping[str, Any]) -> CrewSource:
-    parsed = parse_options("crewai", name, options, CrewOptions)
+    parsed = parse_agent_options("crewai", name, options, CrewOptions)
     module, colon, attribute = parsed.crew.partition(":")
     if not (module and colon and attribute):
         raise ConfigError(f"The agent {name!r}: crew is not of the form module:attribute.", param="crew")

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightseat.agents._peer.client import AgentClient, parse_options
+from rightseat.agents._peer.client import AgentClient, parse_agent_options
 from rightseat.agents.hook import load_request_hook, load_target
 from rightseat.agents.langgraph.local import LocalGraph, LocalGraphSource, compile_graph
 from rightseat.agents.langgraph.server import LangGraphServer, LangGraphServerSource
@@ -59,7 +59,7 @@ class LangGraphOptions(Struct, frozen=True, kw_only=True):
 
 def langgraph(name: str, options: Mapping[str, Any]) -> AgentSource:
     """Make the AgentSource: the assistants of a server, or one graph of this process."""
-    parsed = parse_options("langgraph", name, options, LangGraphOptions)
+    parsed = parse_agent_options("langgraph", name, options, LangGraphOptions)
     _check_options(parsed, options)
     setup = {key: value for key in GraphRunConfig.__struct_fields__ if (value := getattr(parsed.config, key))}
     agent_fields: dict[str, Any] = {"title": parsed.title, "description": parsed.description, "config": setup}

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rightseat.errors import (
-    CallerError,
-    ConfigError,
-    RightseatError,
-    UpstreamBusy,
-    UpstreamError,
-    UpstreamOverloaded,
-    UpstreamRefused,
-)
+from rightseat.errors import CallerError, ConfigError, RightseatError
 from rightseat.http.client import HttpClient, Response, check_headers, parse_base_url
+from rightseat.http.idle import IdleTimer
 from rightseat.http.retry import call_with_retry
 from rightseat.http.sse import SseParser
+from rightseat.models._vendor.errors import LONE_SURROGATE, is_retryable, log_upstream
+from rightseat.models._vendor.exchange import PayloadSource, StreamExchange, Timeouts
 from rightseat.models.anthropic import faults
+from rightseat.models.anthropic.faults import ERRORS
 from rightseat.models.anthropic.request import AnthropicRequest, AnthropicRequestOptions, build_request
 from rightseat.models.anthropic.stream_parser import MessageStreamParser
 from rightseat.models.anthropic.thinking_cache import ThinkingCache
@@ -31,151 +27,50 @@ if TYPE_CHECKING:
     import anthropic
 
 
-# A longer answer is treated as a server that never stops.
-_ANSWER_LIMIT = 256 << 20
 _EVENT_LIMIT = 1 << 20
 _DELTA_PREFIX = b"event: content_block_delta\ndata: "
 
-# How long to wait after message_stop for the end of the body, so that the connection can be reused.
-_DRAIN_SECONDS = 0.1
+
+class AnthropicEventParser(SseParser):
+    """An SseParser with a fast path for data that is exactly one content_block_delta event."""
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        start, end = len(_DELTA_PREFIX), len(chunk) - 2
+        if (
+            not self.pending_bytes
+            and chunk[:start] == _DELTA_PREFIX
+            and chunk[end:] == b"\n\n"
+            and chunk.find(b"\n", start) == end
+            and chunk.find(b"\r") < 0
+            and end < _EVENT_LIMIT
+        ):
+            return [chunk[start:end]]
+        return super().feed(chunk)
 
 
-class AnthropicExchange:
-    """Reads until `done`. The first block must start before `deadline`; after that, no wait may exceed
-    `idle_timeout`. `log_payload` receives payloads that are errors or cannot be parsed."""
+class AnthropicExchange(StreamExchange[MessageStreamParser]):
+    """The first block must start before the deadline, even if it yields no chunk."""
 
-    def __init__(
-        self,
-        response: Response,
-        parser: MessageStreamParser,
-        *,
-        deadline: float,
-        first_token_timeout: float,
-        idle_timeout: float,
-        log_payload: Callable[[bytes], None],
-    ) -> None:
-        self.done = False
-        self._response = response
-        self._parser = parser
-        self._deadline = deadline
-        self._first_token_timeout = first_token_timeout
-        self._idle_timeout = idle_timeout
-        self._log_payload = log_payload
-        self._reader = SseParser(_EVENT_LIMIT)
-        self._size = 0
-        self._error = _find_header_error(response.headers)
-        if self._error is not None:
-            self.done = True
-        self._loop = asyncio.get_running_loop()
-        self._timer = self._loop.call_at(min(deadline, self._loop.time() + idle_timeout), self._check_timeouts)
+    errors = ERRORS
+
+    def _make_payloads(self, content_type: str) -> PayloadSource:
+        if content_type != "text/event-stream":
+            raise ERRORS.invalid_response("not an event stream")
+        return AnthropicEventParser(_EVENT_LIMIT)
 
     async def read(self) -> list[ModelChunk]:
         """Wait for data and return its chunks, perhaps none."""
-        response = self._response
+        response = self.response
         while not response.ready:
             await response.next_arrival()
-        return self._parse(response.take_body())
-
-    def _check_timeouts(self) -> None:
-        """Check for silence with one timer per answer; only the time the reader waits counts."""
-        now = self._loop.time()
-        started = self._parser.started
-        due = self._response.waiting_since + self._idle_timeout if started else self._deadline
-        if now < due:
-            # A wait that starts after now is overdue at the earliest in `idle_timeout` seconds.
-            self._timer = self._loop.call_at(min(due, now + self._idle_timeout), self._check_timeouts)
-            return
-        if not self._parser.done:
-            self._fail(
-                faults.idle_timeout_error(self._idle_timeout)
-                if started
-                else faults.first_token_timeout_error(self._first_token_timeout)
-            )
-        self._response.abort()
-
-    def _split_payloads(self, data: bytes) -> list[bytes]:
-        # Fast path: the data is exactly one content_block_delta event.
-        start, end = len(_DELTA_PREFIX), len(data) - 2
-        if (
-            not self._reader.pending_bytes
-            and data[:start] == _DELTA_PREFIX
-            and data[end:] == b"\n\n"
-            and data.find(b"\n", start) == end
-            and data.find(b"\r") < 0
-            and end < _EVENT_LIMIT
-        ):
-            return [data[start:end]]
-        return self._reader.feed(data)
-
-    def _parse(self, data: bytes) -> list[ModelChunk]:
-        # Chunks before an error are still returned; finish() raises the error.
-        out: list[ModelChunk] = []
-        parser, response = self._parser, self._response
+        data = response.take_body()
         self._size += len(data)
-        payload = b""
-        try:
-            for payload in self._split_payloads(data):
-                out += parser.feed(payload)
-            if response.ended and not parser.done:
-                for payload in self._reader.close():
-                    out += parser.feed_tail(payload)
-        except RightseatError as error:
-            self._fail(error)
-            self._log_payload(payload)
-        if self._size > _ANSWER_LIMIT:
-            self._fail(faults.garbled_error("an answer without end"))
-        if response.ended or parser.done:
-            self.done = True
+        out = self._parse(data)
+        self._timer.begun = self._parser.started
         return merge_text_chunks(out) if len(out) > 1 else out
-
-    def _fail(self, error: RightseatError) -> None:
-        self._error = self._error or error
-        self.done = True
-
-    def raise_error(self) -> None:
-        """Raise the recorded error, if any."""
-        if (error := self._error) is not None:
-            # Drop the reference: error → traceback → self would be a cycle that delays closing.
-            self._error = None
-            try:
-                raise error
-            finally:
-                del error
-
-    def finish(self) -> list[ModelChunk]:
-        self.raise_error()
-        return self._parser.finish()
-
-    async def drain(self) -> None:
-        """Read the bytes after the last event, so that the connection can be reused."""
-        response = self._response
-        try:
-            async with asyncio.timeout(_DRAIN_SECONDS):
-                while not response.ended:
-                    await response.next_arrival()
-                    response.take_body()
-        except TimeoutError:
-            # The answer is complete; only the connection is lost.
-            return
-
-    def close(self) -> None:
-        self._timer.cancel()
-        self._response.close()
-
-
-def _find_header_error(headers: Mapping[str, str]) -> RightseatError | None:
-    if headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
-        return faults.garbled_error("a compressed answer, which was not asked for")
-    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind not in ("", "text/event-stream", "text/plain", "application/octet-stream"):
-        return faults.garbled_error("not an event stream")
-    return None
 
 
 ANTHROPIC_URL = "https://api.anthropic.com"
-
-# Transient errors; a rejected request or a wrong key is not retried.
-_RETRYABLE = {UpstreamError, UpstreamRefused, UpstreamBusy, UpstreamOverloaded}
 log = logging.getLogger(__name__)
 
 
@@ -205,9 +100,7 @@ class AnthropicModel(Model):
         self.address = str(base)
         self.capabilities = capabilities or lookup_capabilities("anthropic", name)
         self._request_options = request_options or AnthropicRequestOptions(schema=self.capabilities.schema)
-        self._connect_timeout = connect_timeout
-        self._first_token_timeout = first_token_timeout
-        self._idle_timeout = idle_timeout
+        self._timeouts = Timeouts(connect_timeout, first_token_timeout, idle_timeout)
         self._tries = tries
         self._thinking_cache = ThinkingCache()
         self._secrets = [secret for secret in (api_key, *headers.values()) if secret]
@@ -225,9 +118,7 @@ class AnthropicModel(Model):
         prompt = self._thinking_cache.restore(prompt)
         request = build_request(self.name, prompt, self._request_options)
         exchange, chunks = await call_with_retry(
-            lambda: self._start_exchange(request),
-            is_retryable=lambda error: type(error) in _RETRYABLE,
-            tries=self._tries,
+            lambda: self._start_exchange(request), is_retryable=is_retryable, tries=self._tries
         )
         all_chunks: list[ModelChunk] = []
         try:
@@ -248,14 +139,14 @@ class AnthropicModel(Model):
 
     async def _start_exchange(self, request: AnthropicRequest) -> tuple[AnthropicExchange, list[ModelChunk]]:
         """Post the request and read until the first chunks; errors up to there may be retried."""
-        deadline = asyncio.get_running_loop().time() + self._first_token_timeout
+        deadline = asyncio.get_running_loop().time() + self._timeouts.first_token
+        response = await self._post(request.body, deadline)
         exchange = AnthropicExchange(
-            await self._post(request.body, deadline),
+            response,
             MessageStreamParser(self.name, request.tool_names, request.enforced),
-            deadline=deadline,
-            first_token_timeout=self._first_token_timeout,
-            idle_timeout=self._idle_timeout,
-            log_payload=lambda payload: self._log_upstream("in the stream", payload),
+            IdleTimer(self._timeouts.idle, response, response.abort, deadline=deadline),
+            self._timeouts,
+            lambda payload: self._log_upstream("in the stream", payload),
         )
         chunks: list[ModelChunk] = []
         started = False
@@ -277,13 +168,14 @@ class AnthropicModel(Model):
             async with asyncio.timeout_at(deadline):
                 raw_response = await self._sdk.messages.with_raw_response.create(**body)
         except TimeoutError as error:
-            raise faults.first_token_timeout_error(self._first_token_timeout) from error
+            raise ERRORS.first_token_timeout(self._timeouts.first_token) from error
         except anthropic.APIStatusError as error:
             raise self._make_status_error(error) from error
         except anthropic.APIConnectionError as error:
-            raise faults.from_connection_error(error.__cause__, self._connect_timeout) from error
+            seconds = self._timeouts
+            raise ERRORS.from_exception(error.__cause__, seconds.first_token, seconds.connect) from error
         except UnicodeEncodeError as error:
-            raise CallerError("A message contains half a character (a lone surrogate): send valid text.") from error
+            raise CallerError(LONE_SURROGATE) from error
         response: Response = raw_response.http_response.extensions[self._response_key]
         return response
 
@@ -293,13 +185,7 @@ class AnthropicModel(Model):
         return faults.from_status(response.status_code, response.headers, error.body)
 
     def _log_upstream(self, context: str, body: bytes) -> None:
-        """Log an upstream body at debug level; upstream text appears nowhere else."""
-        if log.isEnabledFor(logging.DEBUG):
-            # Mask before truncating: a truncated key would not match.
-            text = body.decode(errors="replace")
-            for secret in self._secrets:
-                text = text.replace(secret, "***")
-            log.debug("model %r, %s: %r", self.name, context, text[:300])
+        log_upstream(log, self.name, context, body, self._secrets)
 
 
 def _load_transport() -> Any:

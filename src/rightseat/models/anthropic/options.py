@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
+from rightseat.config.options import TIMEOUTS, parse_options
 from rightseat.errors import ConfigError
 from rightseat.http.client import parse_host
+from rightseat.models._vendor.options import has_key, read_environment
 from rightseat.models.anthropic.client import ANTHROPIC_URL, AnthropicModel
 from rightseat.models.anthropic.request import AnthropicRequestOptions
 from rightseat.models.catalog import lookup_capabilities, override_capabilities
-from rightseat.types.text import did_you_mean
 
 _CAPABILITY_KEYS = ("tools", "parallel", "schema", "images")
 
@@ -62,20 +62,17 @@ def model(name: str, options: Mapping[str, Any]) -> AnthropicModel:
     """Make the model; ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL fill missing options."""
     if not name:
         raise ConfigError("anthropic: needs a model's name, as in anthropic:claude-opus-5-5")
-    keys = AnthropicOptions.__struct_fields__
-    for key in options:
-        if key not in keys:
-            hint = did_you_mean(key, keys)
-            raise ConfigError(f"The model anthropic:{name} has no option {key!r}. {hint}", param=key)
-    values = {"base_url": os.environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC_URL, **options}
-    # Send the environment's key only to the environment's server or Anthropic.
-    if "base_url" not in options or is_anthropic(str(options["base_url"])):
-        values.setdefault("api_key", os.environ.get("ANTHROPIC_API_KEY") or None)
-    try:
-        parsed = msgspec.convert(values, AnthropicOptions)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"The model anthropic:{name} has a wrong option: {error}") from error
-    _check_options(name, parsed)
+    parsed = parse_options(
+        f"The model anthropic:{name}",
+        options,
+        AnthropicOptions,
+        defaults=read_environment(options, ANTHROPIC_URL, "ANTHROPIC_BASE_URL", ("ANTHROPIC_API_KEY",), is_anthropic),
+        positive=(*TIMEOUTS, "tries", "max_tokens"),
+    )
+    if is_anthropic(parsed.base_url) and not has_key(parsed.api_key, parsed.headers, "authorization", "x-api-key"):
+        raise ConfigError(
+            f"The model anthropic:{name} needs a key: set ANTHROPIC_API_KEY, or base_url to your own server."
+        )
     fields = msgspec.structs.asdict(parsed)
     overrides = {key: fields.pop(key) for key in _CAPABILITY_KEYS}
     capabilities = override_capabilities(lookup_capabilities("anthropic", name), overrides)
@@ -84,18 +81,6 @@ def model(name: str, options: Mapping[str, Any]) -> AnthropicModel:
         **{key: fields.pop(key) for key in AnthropicRequestOptions.__struct_fields__ if key in fields},
     )
     return AnthropicModel(name, request_options=request_options, capabilities=capabilities, **fields)
-
-
-def _check_options(name: str, options: AnthropicOptions) -> None:
-    for key in ("connect_timeout", "first_token_timeout", "idle_timeout", "tries", "max_tokens"):
-        value = getattr(options, key)
-        if value is not None and not value > 0:
-            raise ConfigError(f"The model anthropic:{name} needs a {key} above 0.", param=key)
-    header_names = {header.lower() for header in options.headers}
-    if is_anthropic(options.base_url) and not options.api_key and not header_names & {"authorization", "x-api-key"}:
-        raise ConfigError(
-            f"The model anthropic:{name} needs a key: set ANTHROPIC_API_KEY, or base_url to your own server."
-        )
 
 
 def is_anthropic(base_url: str) -> bool:

@@ -12,6 +12,7 @@ from msgspec.json import Decoder
 from rightseat.errors import UpstreamGarbled
 from rightseat.models.anthropic import faults
 from rightseat.models.anthropic.conversation import PROVIDER
+from rightseat.models.anthropic.faults import ERRORS
 from rightseat.types.chunks import (
     FinishChunk,
     ModelChunk,
@@ -111,16 +112,20 @@ class MessageStreamParser:
         """True once a content block has started, even if it is thinking that is not shown."""
         self.done = False
 
+    @property
+    def finished(self) -> bool:
+        return self.done
+
     def feed(self, payload: bytes) -> list[ModelChunk]:
         if self.done or not payload.strip():
             return []
         try:
             event = EVENT_DECODER.decode(payload)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise faults.garbled_error("not the JSON of a message's event") from error
+            raise ERRORS.invalid_response("not the JSON of a message's event") from error
         except RecursionError:
             # `from None`: the traceback of a RecursionError has a thousand useless frames.
-            raise faults.garbled_error("JSON that is too deep") from None
+            raise ERRORS.invalid_response("JSON that is too deep") from None
         if event.type == "content_block_delta" and event.delta is not None:
             return self._handle_delta(event.index or 0, event.delta)
         return self._handle_event(event)
@@ -130,12 +135,12 @@ class MessageStreamParser:
         try:
             return self.feed(payload)
         except UpstreamGarbled as error:
-            raise faults.incomplete_error() from error
+            raise ERRORS.incomplete_stream() from error
 
     def finish(self) -> list[ModelChunk]:
         """Return the closing chunks. Raises Incomplete unless the server has ended the message."""
         if not self.done or self._reason is None:
-            raise faults.incomplete_error()
+            raise ERRORS.incomplete_stream()
         out: list[ModelChunk] = [*self._make_opaque_chunks(), *self._make_usage_chunks()]
         out.append(FinishChunk(_FINISH_REASONS.get(self._reason) or ("calls" if self._calls else "stop")))
         return out
@@ -181,7 +186,7 @@ class MessageStreamParser:
 
     def _start_call(self, opened: _OpenContentBlock, block: AnthropicContentBlock) -> list[ModelChunk]:
         if not block.name:
-            raise faults.garbled_error("a call without a name")
+            raise ERRORS.invalid_response("a call without a name")
         opened.number = self._calls
         self._calls += 1
         # The start event holds `{}`, or the whole arguments if no deltas follow.
@@ -192,7 +197,7 @@ class MessageStreamParser:
     def _handle_delta(self, index: int, delta: AnthropicDelta) -> list[ModelChunk]:
         opened = self._blocks.get(index)
         if opened is None:
-            raise faults.garbled_error("a piece of a block that did not begin")
+            raise ERRORS.invalid_response("a piece of a block that did not begin")
         kind = opened.kind
         if kind == "text":
             return self._append_text(opened, delta.text)

@@ -6,7 +6,6 @@ streams.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import math
 from collections.abc import Mapping
@@ -16,18 +15,15 @@ import anthropic
 import httpx2
 from yarl import URL
 
-from rightseat.http.client import HttpClient, IncompleteResponse, Response, format_request_head
+from rightseat.http.client import HttpClient, Response, format_request_head
+from rightseat.http.upstream import read_error_body
 
 SOURCE = "rightseat.response"
 """Key in the httpx response's extensions that holds our Response."""
 
-_ERROR_BODY = 64 << 10
-_ERROR_BODY_SECONDS = 2.0
 # Headers that our client sets. No compression: it delays streams and allows decompression bombs.
 _CLIENT_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "accept-encoding", "connection"})
 _DROPPED_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding", "set-cookie"})
-
-log = logging.getLogger(__name__)
 
 
 def sdk(base: URL, api_key: str | None, headers: Mapping[str, str], client: HttpClient) -> anthropic.AsyncAnthropic:
@@ -60,7 +56,7 @@ class AnthropicTransport(httpx2.AsyncBaseTransport):
             await response.wait_for_head()
             accepted = 200 <= response.status < 300
             if not accepted:
-                body = await _read_error_body(response)
+                body = await read_error_body(response)
                 return httpx2.Response(response.status, headers=_filter_headers(response.headers), content=body)
         finally:
             if not accepted:
@@ -87,15 +83,6 @@ class _UnreadBody(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         self._response.close()
-
-
-async def _read_error_body(response: Response) -> bytes:
-    try:
-        async with asyncio.timeout(_ERROR_BODY_SECONDS):
-            return (await response.read_body(_ERROR_BODY))[:_ERROR_BODY]
-    except (TimeoutError, IncompleteResponse):
-        log.debug("the body of an error answer did not arrive whole")
-        return b""
 
 
 def _filter_headers(headers: Mapping[str, str]) -> dict[str, str]:

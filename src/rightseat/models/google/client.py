@@ -12,27 +12,19 @@ from collections.abc import AsyncIterator, Mapping
 import aiohttp
 import msgspec
 
-from rightseat.errors import (
-    CallerError,
-    ConfigError,
-    RightseatError,
-    UpstreamBusy,
-    UpstreamError,
-    UpstreamOverloaded,
-    UpstreamRefused,
-)
+from rightseat.errors import CallerError, ConfigError
 from rightseat.http.client import check_headers, parse_base_url
 from rightseat.http.retry import call_with_retry
+from rightseat.models._vendor.errors import LONE_SURROGATE, is_retryable, log_upstream
+from rightseat.models._vendor.exchange import Timeouts
 from rightseat.models.google import request
-from rightseat.models.google.exchange import GoogleExchange, GoogleTimeouts, make_trace_config
+from rightseat.models.google.exchange import GoogleExchange, make_trace_config
 from rightseat.models.google.request import GoogleRequestOptions
 from rightseat.models.google.sdk import genai, types
 from rightseat.models.google.stream_parser import GeminiStreamParser
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.model import Capabilities, Model, Prompt
 
-# Transient errors; a rejected request or a wrong key is not retried.
-_RETRYABLE = {UpstreamError, UpstreamRefused, UpstreamBusy, UpstreamOverloaded}
 # The SDK requires a key even if a gateway needs none.
 _PLACEHOLDER_KEY = "none"
 _MAX_LINE_BYTES = 4 << 20
@@ -53,7 +45,7 @@ class GoogleModel(Model):
         base_url: str,
         api_key: str | None,
         headers: Mapping[str, str],
-        timeouts: GoogleTimeouts,
+        timeouts: Timeouts,
         capabilities: Capabilities,
         request_options: GoogleRequestOptions,
         tries: int = 3,
@@ -95,7 +87,7 @@ class GoogleModel(Model):
         try:
             while chunk is not None:
                 for model_chunk in parser.feed(chunk):
-                    exchange.started = True
+                    exchange.mark_started()
                     yield model_chunk
                 exchange.finished = parser.finished
                 chunk = await exchange.read_chunk()
@@ -111,7 +103,7 @@ class GoogleModel(Model):
         try:
             msgspec.json.encode([contents, config])
         except UnicodeEncodeError as error:
-            raise CallerError("A message contains half a character (a lone surrogate): send valid text.") from error
+            raise CallerError(LONE_SURROGATE) from error
         parsed = types.GenerateContentConfig.model_validate(config)
 
         async def attempt() -> tuple[GoogleExchange, types.GenerateContentResponse | None]:
@@ -124,7 +116,7 @@ class GoogleModel(Model):
                 await exchange.close()
                 raise
 
-        return await call_with_retry(attempt, is_retryable=_is_retryable, tries=self._tries)
+        return await call_with_retry(attempt, is_retryable=is_retryable, tries=self._tries)
 
     def _get_client(self) -> genai.Client:
         loop = asyncio.get_running_loop()
@@ -153,17 +145,7 @@ class GoogleModel(Model):
         return self._client
 
     def _log_upstream(self, context: str, body: bytes) -> None:
-        """Log an upstream body at debug level; upstream text appears nowhere else."""
-        if log.isEnabledFor(logging.DEBUG):
-            # Mask before truncating: a truncated key would not match.
-            text = body.decode(errors="replace")
-            for secret in self._secrets:
-                text = text.replace(secret, "***")
-            log.debug("model %r, %s: %r", self.name, context, text[:300])
-
-
-def _is_retryable(error: RightseatError) -> bool:
-    return type(error) in _RETRYABLE
+        log_upstream(log, self.name, context, body, self._secrets)
 
 
 @functools.cache

@@ -15,7 +15,11 @@ from aiohttp.http_exceptions import LineTooLong
 from msgspec import Struct
 
 from rightseat.errors import RightseatError
+from rightseat.http.idle import IdleTimer
+from rightseat.http.upstream import ERROR_BODY, ERROR_BODY_SECONDS
+from rightseat.models._vendor.exchange import Timeouts
 from rightseat.models.google import faults
+from rightseat.models.google.faults import ERRORS
 from rightseat.models.google.sdk import errors, types
 
 
@@ -71,7 +75,7 @@ class CheckedStreamReader:
             try:
                 line = await self._content.readline(**options)
             except (LineTooLong, ValueError) as error:
-                raise faults.garbled_error("an answer in one endless line") from error
+                raise ERRORS.invalid_response("an answer in one endless line") from error
             if not line.strip():
                 self._check_event()
                 return line
@@ -80,7 +84,7 @@ class CheckedStreamReader:
                 self._data.append(data)
                 return b"data: " + data
             if not line.startswith(_IGNORED_PREFIXES):
-                raise faults.garbled_error("not an event stream")
+                raise ERRORS.invalid_response("not an event stream")
 
     def _check_event(self) -> None:
         if not self._data:
@@ -90,13 +94,13 @@ class CheckedStreamReader:
             chunk = _CHUNK_DECODER.decode(payload)
         except RecursionError:
             # `from None`: the traceback of a RecursionError has a thousand useless frames.
-            raise faults.garbled_error("JSON that is too deep") from None
+            raise ERRORS.invalid_response("JSON that is too deep") from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             self._raise_payload_error(payload)
-            raise faults.garbled_error("not the JSON of an answer") from error
+            raise ERRORS.invalid_response("not the JSON of an answer") from error
         if chunk.error is not None:
             self._raise_payload_error(payload)
-            raise faults.garbled_error("an error that is none")
+            raise ERRORS.invalid_response("an error that is none")
 
     def _raise_payload_error(self, payload: bytes) -> None:
         """Raise the error that the payload holds, if any."""
@@ -109,19 +113,8 @@ class CheckedStreamReader:
             raise faults.from_error(faults.find_code(error_object), error_object, {})
 
 
-_ERROR_BODY = 64 << 10
-_ERROR_BODY_SECONDS = 2.0
-
 # How long to wait after the finish reason for the end of the body.
 _DRAIN_SECONDS = 0.5
-
-
-class GoogleTimeouts(Struct, frozen=True):
-    """Timeouts in seconds: connecting, first token, between two tokens."""
-
-    connect: float
-    first_token: float
-    idle: float
 
 
 class StreamAbandoned(Exception):
@@ -137,27 +130,30 @@ class GoogleExchange:
     def __init__(
         self,
         stream: AsyncIterator[types.GenerateContentResponse],
-        timeouts: GoogleTimeouts,
+        timeouts: Timeouts,
         log_payload: Callable[[str, bytes], None],
     ) -> None:
         self._stream = stream
         self._timeouts = timeouts
         self._log_payload = log_payload
-        self._deadline = asyncio.get_running_loop().time() + timeouts.first_token
-        self._timeout: asyncio.Timeout | None = None
+        now = asyncio.get_running_loop().time()
+        self._deadline = now + timeouts.first_token
+        self._timer = IdleTimer(timeouts.idle, deadline=min(self._deadline, now + timeouts.connect))
         self._response: aiohttp.ClientResponse | None = None
         self._connected = False
         self._done = False
-        self.started = False
-        """Set by the reader at the first chunk; from then on the idle timeout applies."""
         self.finished = False
         """Set by the reader at the finish reason; from then on a cut connection is a normal end."""
+
+    def mark_started(self) -> None:
+        """Note the first chunk; from then on the idle timeout applies."""
+        self._timer.begun = True
 
     async def read_chunk(self) -> types.GenerateContentResponse | None:
         """Return the next chunk, or None at the end. Only the wait itself counts for the timeout."""
         token = _current_exchange.set(self)
         try:
-            async with asyncio.timeout_at(self._compute_deadline()) as self._timeout:
+            async with asyncio.timeout(_DRAIN_SECONDS) if self.finished else self._timer:
                 return await anext(self._stream)
         except StopAsyncIteration:
             self._done = True
@@ -177,12 +173,13 @@ class GoogleExchange:
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             # The SDK fails in one of these ways on an unexpected payload.
             self._done = True
-            raise faults.garbled_error("not the JSON of an answer") from error
+            raise ERRORS.invalid_response("not the JSON of an answer") from error
         finally:
             _current_exchange.reset(token)
 
     async def close(self) -> None:
         """Close the response; if the answer is unfinished, also end the SDK's generators."""
+        self._timer.stop()
         response, self._response = self._response, None
         if response is not None and not self._done:
             response.content.set_exception(StreamAbandoned())
@@ -195,8 +192,7 @@ class GoogleExchange:
 
     def on_connected(self) -> None:
         self._connected = True
-        if self._timeout is not None:
-            self._timeout.reschedule(self._deadline)
+        self._timer.deadline = self._deadline
 
     async def on_response(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
@@ -204,33 +200,25 @@ class GoogleExchange:
             response.content = cast(aiohttp.StreamReader, CheckedStreamReader(response.content, self._log_payload))
             return
         try:
-            async with asyncio.timeout(_ERROR_BODY_SECONDS):
-                body = await response.content.read(_ERROR_BODY)
-                while len(body) < _ERROR_BODY and (more := await response.content.read(_ERROR_BODY)):
+            async with asyncio.timeout(ERROR_BODY_SECONDS):
+                body = await response.content.read(ERROR_BODY)
+                while len(body) < ERROR_BODY and (more := await response.content.read(ERROR_BODY)):
                     body += more
         except (TimeoutError, aiohttp.ClientError):
             body = b""
         self._log_payload(f"HTTP {response.status}", body)
         raise faults.from_status(response.status, response.headers, body)
 
-    def _compute_deadline(self) -> float:
-        now = asyncio.get_running_loop().time()
-        if self.finished:
-            return now + _DRAIN_SECONDS
-        if self.started:
-            return now + self._timeouts.idle
-        return self._deadline if self._connected else min(self._deadline, now + self._timeouts.connect)
-
     def _make_connection_error(self, error: Exception) -> RightseatError:
-        if self._timeout is not None and self._timeout.expired():
-            if self.started:
-                return faults.idle_timeout_error(self._timeouts.idle)
+        if self._timer.expired:
+            if self._timer.begun:
+                return ERRORS.idle_timeout(self._timeouts.idle)
             if not self._connected:
-                return faults.connect_timeout_error(self._timeouts.connect)
-            return faults.first_token_timeout_error(self._timeouts.first_token)
+                return ERRORS.connect_timeout(self._timeouts.connect)
+            return ERRORS.first_token_timeout(self._timeouts.first_token)
         if isinstance(error, aiohttp.ClientResponseError):
-            return faults.garbled_error("not HTTP")
-        return faults.incomplete_error() if self._response is not None else faults.connection_refused_error()
+            return ERRORS.invalid_response("not HTTP")
+        return ERRORS.incomplete_stream() if self._response is not None else ERRORS.connection_refused()
 
 
 _current_exchange: ContextVar[GoogleExchange] = ContextVar("google_exchange")

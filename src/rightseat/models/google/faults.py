@@ -11,6 +11,7 @@ import msgspec
 from rightseat import errors
 from rightseat.errors import RightseatError
 from rightseat.http.retry import MAX_RETRY_AFTER, parse_retry_after
+from rightseat.models._vendor.errors import VendorErrors
 
 _WRONG_KEY = ("API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_SERVICE_BLOCKED")
 # Block and finish reasons, in words for the user.
@@ -35,36 +36,14 @@ _MALFORMED_CALL_REASONS = {
 }
 
 
-def connection_refused_error() -> RightseatError:
-    return errors.UpstreamRefused("Google's server cannot be reached: check the network and base_url.")
+class GoogleErrors(VendorErrors):
+    server = "Google's server"
+    key = "GEMINI_API_KEY (api_key)"
+    invalid = "check that base_url is Google's API"
+    unknown = "does not know this model: check its name, and base_url"
 
 
-def connect_timeout_error(seconds: float) -> RightseatError:
-    return errors.UpstreamTimeout(
-        f"Google's server could not be connected within {seconds:g} s: check the network and base_url."
-    )
-
-
-def first_token_timeout_error(seconds: float) -> RightseatError:
-    return errors.UpstreamTimeout(
-        f"The model did not begin to answer within {seconds:g} s: try again, or raise first_token_timeout."
-    )
-
-
-def idle_timeout_error(seconds: float) -> RightseatError:
-    return errors.UpstreamTimeout(
-        f"The model fell silent for {seconds:g} s within its answer: try again, or raise idle_timeout."
-    )
-
-
-def incomplete_error() -> RightseatError:
-    return errors.Incomplete("The model's answer ended before it was finished: try again.")
-
-
-def garbled_error(why: str) -> RightseatError:
-    return errors.UpstreamGarbled(
-        f"The model's server sent what cannot be read ({why}): check that base_url is Google's API."
-    )
+ERRORS = GoogleErrors()
 
 
 def prompt_blocked_error(reason: str) -> RightseatError:
@@ -79,7 +58,7 @@ def stop_reason_error(reason: str) -> RightseatError:
         return errors.ContentRefused(f"The model will not go on with this answer: {why}. Ask in other words.")
     if reason in _MALFORMED_CALL_REASONS:
         return errors.OutputInvalid("The model called a tool in a form that cannot be read: try again.")
-    return incomplete_error()
+    return ERRORS.incomplete_stream()
 
 
 def from_status(status: int, headers: Mapping[str, str], body: bytes) -> RightseatError:
@@ -98,32 +77,11 @@ def find_code(error: Mapping[str, Any]) -> int:
 
 def from_error(status: int, error: Mapping[str, Any], headers: Mapping[str, str]) -> RightseatError:
     message = str(error.get("message") or "")
-    if status in (401, 403) or _is_wrong_key(error, message):
-        return errors.UpstreamDenied("Google refused our key: check GEMINI_API_KEY (api_key).")
-    if status == 429:
-        wait = _find_retry_delay(error, headers)
-        return errors.UpstreamBusy("Google's server is over its rate limit: try later.", retry_after=wait)
-    if status == 503:
-        wait = _find_retry_delay(error, headers)
-        return errors.UpstreamOverloaded("The model's server is overloaded: try later.", retry_after=wait)
-    if status in (408, 504):
-        return errors.UpstreamTimeout("The model's server timed out: try again.")
-    if 300 <= status < 400:
-        return errors.UpstreamRejected(
-            "The model's server redirects, which is not followed: set base_url to the final address."
-        )
-    if status == 404:
-        return errors.UpstreamRejected("Google does not know this model: check its name, and base_url.")
+    if _is_wrong_key(error, message):
+        return ERRORS.from_status(401)
     if status == 400 and re.search(r"token count.*exceeds|exceeds the maximum number of tokens", message):
-        return errors.ContextTooLong(
-            "The conversation is too long for this model: shorten it, or take a model with a longer context."
-        )
-    if 400 <= status < 500:
-        return errors.UpstreamRejected(
-            f"Google does not take this request (HTTP {status}): "
-            "check the model's name, its tools and settings; outside production the debug log says why."
-        )
-    return errors.UpstreamError(f"The model's server failed (HTTP {status}): try again.")
+        return ERRORS.context_too_long()
+    return ERRORS.from_status(status, _find_retry_delay(error, headers))
 
 
 def find_error(parsed: Any) -> Mapping[str, Any]:

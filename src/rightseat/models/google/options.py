@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Struct
 
+from rightseat.config.options import TIMEOUTS, parse_options
 from rightseat.errors import ConfigError
 from rightseat.http.client import parse_host
 from rightseat.models.catalog import lookup_capabilities, override_capabilities
-from rightseat.types.text import did_you_mean
+from rightseat.models._vendor.exchange import Timeouts
+from rightseat.models._vendor.options import has_key, read_environment
 
 if TYPE_CHECKING:
     from rightseat.models.google.client import GoogleModel
@@ -59,11 +60,17 @@ def model(name: str, options: Mapping[str, Any]) -> GoogleModel:
     """Make the model; GEMINI_API_KEY or GOOGLE_API_KEY and GOOGLE_GEMINI_BASE_URL fill missing options."""
     if not name:
         raise ConfigError("google: needs a model's name, as in google:gemini-2.5-flash")
-    parsed = _parse_options(name, options)
-    _check_options(name, parsed)
+    parsed = parse_options(
+        f"The model google:{name}",
+        options,
+        GoogleOptions,
+        defaults=read_environment(options, GOOGLE_URL, "GOOGLE_GEMINI_BASE_URL", _KEY_VARIABLES, is_google),
+        positive=(*TIMEOUTS, "tries"),
+    )
+    if is_google(parsed.base_url) and not has_key(parsed.api_key, parsed.headers, "x-goog-api-key", "authorization"):
+        raise ConfigError(f"The model google:{name} needs a key: set GEMINI_API_KEY, or api_key.")
     try:
         from rightseat.models.google.client import GoogleModel
-        from rightseat.models.google.exchange import GoogleTimeouts
         from rightseat.models.google.request import make_request_options
     except ImportError as error:
         raise ConfigError(
@@ -76,7 +83,7 @@ def model(name: str, options: Mapping[str, Any]) -> GoogleModel:
         base_url=parsed.base_url,
         api_key=parsed.api_key,
         headers=parsed.headers,
-        timeouts=GoogleTimeouts(parsed.connect_timeout, parsed.first_token_timeout, parsed.idle_timeout),
+        timeouts=Timeouts(parsed.connect_timeout, parsed.first_token_timeout, parsed.idle_timeout),
         capabilities=capabilities,
         request_options=make_request_options(
             name, thoughts, parsed.thinking_budget, parsed.thinking_level, schema=capabilities.schema
@@ -85,31 +92,5 @@ def model(name: str, options: Mapping[str, Any]) -> GoogleModel:
     )
 
 
-def _parse_options(name: str, options: Mapping[str, Any]) -> GoogleOptions:
-    keys = GoogleOptions.__struct_fields__
-    for key in options:
-        if key not in keys:
-            hint = did_you_mean(key, keys)
-            raise ConfigError(f"The model google:{name} has no option {key!r}. {hint}", param=key)
-    values: dict[str, Any] = {"base_url": os.environ.get("GOOGLE_GEMINI_BASE_URL") or GOOGLE_URL, **options}
-    # Send the environment's key only to the environment's server or Google.
-    if "base_url" not in options or is_google(str(options["base_url"])):
-        environment_keys = filter(None, map(os.environ.get, _KEY_VARIABLES))
-        values.setdefault("api_key", next(environment_keys, None))
-    try:
-        return msgspec.convert(values, GoogleOptions)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"The model google:{name} has a wrong option: {error}") from error
-
-
 def is_google(base_url: str) -> bool:
     return parse_host(base_url).endswith(".googleapis.com")
-
-
-def _check_options(name: str, options: GoogleOptions) -> None:
-    for key in ("connect_timeout", "first_token_timeout", "idle_timeout", "tries"):
-        if not getattr(options, key) > 0:
-            raise ConfigError(f"The model google:{name} needs a {key} above 0.", param=key)
-    header_names = {header.lower() for header in options.headers}
-    if is_google(options.base_url) and not options.api_key and not header_names & {"x-goog-api-key", "authorization"}:
-        raise ConfigError(f"The model google:{name} needs a key: set GEMINI_API_KEY, or api_key.")

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.models.google import faults
+from rightseat.models.google.faults import ERRORS
 from rightseat.models.google.sdk import types
 from rightseat.types.chunks import (
     FinishChunk,
@@ -108,7 +109,7 @@ class GeminiStreamParser:
         if self._blocked is not None:
             raise faults.prompt_blocked_error(self._blocked)
         if self._finish is None:
-            raise faults.incomplete_error()
+            raise ERRORS.incomplete_stream()
         reason = _FINISH_REASONS.get(self._finish)
         if reason is None:
             raise faults.stop_reason_error(self._finish)
@@ -140,7 +141,7 @@ class GeminiStreamParser:
     def _parse_call(self, call: types.FunctionCall, signature: bytes | None) -> list[ModelChunk]:
         number, name = self._calls, call.name
         if not name:
-            raise faults.garbled_error("a call without a name")
+            raise ERRORS.invalid_response("a call without a name")
         self._calls += 1
         arguments = _require_valid_text(json.dumps(call.args or {}, ensure_ascii=False))
         out: list[ModelChunk] = [ToolCallStart(number, name), ToolCallArgs(number, arguments)]
@@ -165,5 +166,5 @@ def _require_valid_text(text: str) -> str:
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise faults.garbled_error("half a character") from None
+            raise ERRORS.invalid_response("half a character") from None
     return text

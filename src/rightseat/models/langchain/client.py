@@ -13,9 +13,10 @@ from langchain_core.runnables.base import RunnableBindingBase
 
 from rightseat.config.loading import import_object
 from rightseat.errors import ConfigError, Misused
+from rightseat.models._vendor.exchange import Timeouts
 from rightseat.models.langchain import request
 from rightseat.models.langchain.stream_parser import LangChainStreamParser
-from rightseat.models.langchain.timed_reader import END, LangChainTimeouts, TimedReader, iterate_in_thread
+from rightseat.models.langchain.timed_reader import END, TimedReader, iterate_in_thread
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.model import Capabilities, Model, Prompt, ToolSpec
 
@@ -164,7 +165,7 @@ class LangChainModel(Model):
         source: RunnableSource,
         *,
         capabilities: Capabilities,
-        timeouts: LangChainTimeouts,
+        timeouts: Timeouts,
         input_key: str | None = None,
     ) -> None:
         self.name = name
@@ -187,7 +188,7 @@ class LangChainModel(Model):
                     streams.append(inner)
                 else:
                     for chunk in parser.feed(value):
-                        reader.started = True
+                        reader.mark_started()
                         yield chunk
             for chunk in parser.finish():
                 yield chunk

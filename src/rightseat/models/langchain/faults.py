@@ -16,6 +16,7 @@ from rightseat import errors
 from rightseat.config.secret import mask
 from rightseat.errors import RightseatError
 from rightseat.http.retry import parse_retry_after
+from rightseat.models._vendor.errors import VendorErrors
 
 log = logging.getLogger(__name__)
 _TOO_LONG = re.compile(
@@ -46,24 +47,15 @@ _REJECTED = {
 _SERVER_ERRORS = {"InternalServerError", "APIError", "ModelAPIError", "ModelError", "APIStatusError"}
 
 
-def incomplete_error() -> RightseatError:
-    return errors.Incomplete("The model's answer ended before it was finished: try again.")
+class LangChainErrors(VendorErrors):
+    key = "what the model was made with"
+    unreachable = "check the network and the model's address"
+
+    def invalid_response(self, why: str) -> RightseatError:
+        return errors.UpstreamGarbled(f"The LangChain model gave what cannot be read ({why}): check it.")
 
 
-def garbled_error(why: str) -> RightseatError:
-    return errors.UpstreamGarbled(f"The LangChain model gave what cannot be read ({why}): check it.")
-
-
-def first_token_timeout_error(seconds: float) -> RightseatError:
-    return errors.UpstreamTimeout(
-        f"The model did not begin to answer within {seconds:g} s: try again, or raise first_token_timeout."
-    )
-
-
-def idle_timeout_error(seconds: float) -> RightseatError:
-    return errors.UpstreamTimeout(
-        f"The model fell silent for {seconds:g} s within its answer: try again, or raise idle_timeout."
-    )
+ERRORS = LangChainErrors()
 
 
 class translate_errors:
@@ -91,17 +83,15 @@ def from_exception(error: Exception, started: bool) -> RightseatError | None:
     if names & _CONTEXT_TOO_LONG or (
         status in (400, 413, 422, None) and names & (_REJECTED | _SERVER_ERRORS) and _mentions_context_length(error)
     ):
-        return errors.ContextTooLong(
-            "The conversation is too long for this model: shorten it, or take a model with a longer context."
-        )
+        return ERRORS.context_too_long()
     if names & _REFUSED or getattr(error, "code", None) == "content_filter":
         return errors.ContentRefused("The vendor does not let the model answer this. Ask in other words.")
     if names & _INVALID_OUTPUT:
         return errors.OutputInvalid("The model's answer does not have the form that the chain wants: try again.")
     if names & _UNREADABLE:
-        return garbled_error("not the JSON of an answer")
+        return ERRORS.invalid_response("not the JSON of an answer")
     if status is not None:
-        return _from_status_code(status, _find_retry_after(error))
+        return ERRORS.from_status(status, _find_retry_after(error))
     return _from_class_names(names, started)
 
 
@@ -109,33 +99,10 @@ def _from_class_names(names: set[str], started: bool) -> RightseatError | None:
     # Timeouts often subclass connection errors: check the specific names first.
     for known, status in ((_DENIED, 401), (_BUSY, 429), (_OVERLOADED, 503), (_TIMED_OUT, 504), (_REJECTED, 400)):
         if names & known:
-            return _from_status_code(status, None)
+            return ERRORS.from_status(status)
     if names & _UNREACHED:
-        return (
-            incomplete_error()
-            if started
-            else errors.UpstreamRefused(
-                "The model's server cannot be reached: check the network and the model's address."
-            )
-        )
-    return _from_status_code(500, None) if names & _SERVER_ERRORS else None
-
-
-def _from_status_code(status: int, wait: float | None) -> RightseatError:
-    if status in (401, 403):
-        return errors.UpstreamDenied("The vendor refused the model's key: check what the model was made with.")
-    if status == 429:
-        return errors.UpstreamBusy("The vendor is over its rate limit: try later.", retry_after=wait)
-    if status in (503, 529):
-        return errors.UpstreamOverloaded("The model's server is overloaded: try later.", retry_after=wait)
-    if status in (408, 504):
-        return errors.UpstreamTimeout("The model's server timed out: try again.")
-    if 400 <= status < 500:
-        return errors.UpstreamRejected(
-            f"The vendor does not take this request (HTTP {status}): "
-            "check the model's name, its tools and settings; outside production the debug log says why."
-        )
-    return errors.UpstreamError(f"The model's server failed (HTTP {status}): try again.")
+        return ERRORS.incomplete_stream() if started else ERRORS.connection_refused()
+    return ERRORS.from_status(500) if names & _SERVER_ERRORS else None
 
 
 def find_status(error: Exception) -> int | None:

@@ -9,9 +9,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightseat.config.options import TIMEOUTS, parse_options
 from rightseat.errors import ConfigError
 from rightseat.models.catalog import lookup_capabilities, override_capabilities
-from rightseat.types.text import did_you_mean
+from rightseat.models._vendor.exchange import Timeouts
 
 if TYPE_CHECKING:
     from rightseat.models.langchain.client import LangChainModel
@@ -39,7 +40,7 @@ class LangChainOptions(Struct, frozen=True, kw_only=True):
 
 def model(name: str, options: Mapping[str, Any]) -> LangChainModel:
     """Make the model; imports the target now, so that its errors show at start."""
-    parsed = _parse_options(name, options)
+    parsed = parse_options(f"The model langchain:{name}", options, LangChainOptions, positive=TIMEOUTS)
     try:
         from rightseat.models.langchain.client import (
             LangChainModel,
@@ -48,7 +49,6 @@ def model(name: str, options: Mapping[str, Any]) -> LangChainModel:
             supports_tools,
             unwrap_chat_model,
         )
-        from rightseat.models.langchain.timed_reader import LangChainTimeouts
     except ImportError as error:
         raise ConfigError(
             f"The model langchain:{name} needs LangChain. Install it with: pip install 'rightseat[langchain]'"
@@ -61,23 +61,7 @@ def model(name: str, options: Mapping[str, Any]) -> LangChainModel:
     if inner_model is not None:
         defaults = replace(defaults, tools=supports_tools(target))
     capabilities = override_capabilities(defaults, msgspec.structs.asdict(parsed))
-    timeouts = LangChainTimeouts(parsed.first_token_timeout, parsed.idle_timeout)
+    timeouts = Timeouts(first_token=parsed.first_token_timeout, idle=parsed.idle_timeout)
     return LangChainModel(
         name, RunnableSource(target), capabilities=capabilities, timeouts=timeouts, input_key=parsed.input_key
     )
-
-
-def _parse_options(name: str, options: Mapping[str, Any]) -> LangChainOptions:
-    keys = LangChainOptions.__struct_fields__
-    for key in options:
-        if key not in keys:
-            hint = did_you_mean(key, keys)
-            raise ConfigError(f"The model langchain:{name} has no option {key!r}. {hint}", param=key)
-    try:
-        parsed = msgspec.convert(options, LangChainOptions)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"The model langchain:{name} has a wrong option: {error}") from error
-    for key in ("first_token_timeout", "idle_timeout"):
-        if not getattr(parsed, key) > 0:
-            raise ConfigError(f"The model langchain:{name} needs a {key} above 0.", param=key)
-    return parsed

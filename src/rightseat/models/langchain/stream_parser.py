@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from msgspec import Struct
 
 from rightseat.errors import Misused
-from rightseat.models.langchain import faults
+from rightseat.models.langchain.faults import ERRORS
 from rightseat.types.chunks import (
     FinishChunk,
     ModelChunk,
@@ -198,9 +198,9 @@ class LangChainStreamParser:
     def finish(self) -> list[ModelChunk]:
         if self._provider in _ALWAYS_REPORT_REASON and not self._has_reason:
             # Their clients do not notice a stream that is cut between two chunks.
-            raise faults.incomplete_error()
+            raise ERRORS.incomplete_stream()
         if self._calls.has_nameless_call:
-            raise faults.garbled_error("a call without a name")
+            raise ERRORS.invalid_response("a call without a name")
         out: list[ModelChunk] = []
         if (blob := self._thoughts.make_blob(self._model)) is not None:
             out.append(ProviderDataChunk(PROVIDER, blob))
@@ -281,5 +281,5 @@ def _require_valid_text(text: str) -> str:
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise faults.garbled_error("half a character") from None
+            raise ERRORS.invalid_response("half a character") from None
     return text

@@ -16,10 +16,12 @@ from typing import Any, Final
 
 from langsmith.run_helpers import tracing_context
 from langsmith.utils import tracing_is_enabled
-from msgspec import Struct
 
 from rightseat.errors import RightseatError
+from rightseat.http.idle import IdleTimer
+from rightseat.models._vendor.exchange import Timeouts
 from rightseat.models.langchain import faults
+from rightseat.models.langchain.faults import ERRORS
 
 Generator = AsyncGenerator[Any, Any]
 
@@ -97,40 +99,36 @@ class _EndOfStream:
 END: Final = _EndOfStream()
 
 
-class LangChainTimeouts(Struct, frozen=True):
-    """Timeouts in seconds: first token, between two tokens."""
-
-    first_token: float
-    idle: float
-
-
 class TimedReader:
     """Reads one answer. Only waits for a value count; `close` closes all generators it started."""
 
-    def __init__(self, timeouts: LangChainTimeouts) -> None:
+    def __init__(self, timeouts: Timeouts) -> None:
         self._timeouts = timeouts
         self._tracker = AsyncGeneratorTracker()
-        self._deadline = asyncio.get_running_loop().time() + timeouts.first_token
-        self.started = False
-        """Set by the caller at the first chunk; from then on the idle timeout applies."""
+        deadline = asyncio.get_running_loop().time() + timeouts.first_token
+        self._timer = IdleTimer(timeouts.idle, deadline=deadline)
+
+    def mark_started(self) -> None:
+        """Note the first chunk; from then on the idle timeout applies."""
+        self._timer.begun = True
 
     async def read(self, stream: AsyncIterator[Any]) -> Any:
         """Return the next value, or END."""
-        now = asyncio.get_running_loop().time()
-        limit = asyncio.timeout_at(now + self._timeouts.idle if self.started else self._deadline)
+        timer = self._timer
         try:
-            with self._tracker.track(), _disable_tracing(), faults.translate_errors(self.started):
-                async with limit:
+            with self._tracker.track(), _disable_tracing(), faults.translate_errors(timer.begun):
+                async with timer:
                     return await anext(stream, END)
         except RightseatError as error:
             # Our own timeout arrives here too, as a translated TimeoutError.
-            if not limit.expired():
+            if not timer.expired:
                 raise
-            if self.started:
-                raise faults.idle_timeout_error(self._timeouts.idle) from error
-            raise faults.first_token_timeout_error(self._timeouts.first_token) from error
+            if timer.begun:
+                raise ERRORS.idle_timeout(self._timeouts.idle) from error
+            raise ERRORS.first_token_timeout(self._timeouts.first_token) from error
 
     async def close(self) -> None:
+        self._timer.stop()
         await self._tracker.close()
 
 

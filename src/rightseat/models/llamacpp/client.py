@@ -5,20 +5,28 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import math
-from collections.abc import AsyncIterator, Callable
-from typing import Any, Generic, Literal, TypeVar
+from collections.abc import AsyncIterator
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import aiohttp
 import msgspec
 from msgspec import Struct
 from yarl import URL
 
-from rightseat import errors
 from rightseat.config.secret import Secret
-from rightseat.errors import CallerError, RightseatError
+from rightseat.errors import (
+    CallerError,
+    ContextTooLong,
+    RightseatError,
+    UpstreamBusy,
+    UpstreamOverloaded,
+    UpstreamRejected,
+    UpstreamTimeout,
+)
 from rightseat.http import client as http
+from rightseat.http.idle import IdleTimer
 from rightseat.http.sse import SseParser
+from rightseat.http.upstream import ERROR_BODY, ERROR_BODY_SECONDS, StatusTable, UpstreamErrors
 from rightseat.types.events import Usage
 
 ItemT = TypeVar("ItemT")
@@ -73,23 +81,37 @@ class TokenizeResponse(Struct, Generic[ItemT], frozen=True):
     tokens: list[ItemT]
 
 
-def make_unreachable_error() -> RightseatError:
-    return errors.UpstreamRefused("The llama-server cannot be reached: check that it runs, and its address.")
+_NOT_OFFERED = (
+    UpstreamRejected,
+    "does not offer this (HTTP {status}): check its address, and that it was started with what is asked of it.",
+)
+_NOT_TAKEN = (CallerError, "does not take this request: check its settings; the debug log has the reason.")
 
 
-def make_incomplete_error() -> RightseatError:
-    return errors.Incomplete("The llama-server stopped in the middle of an answer: try again.")
+class LlamaServerErrors(UpstreamErrors):
+    server = "The llama-server"
+    address = "its address"
+    key = "its api_key"
+    unreachable = "check that it runs, and its address"
+    invalid = "check that the address is a llama-server's"
+    unknown = rejected = ""
+    statuses: ClassVar[StatusTable] = {
+        **dict.fromkeys((300, 404, 405, 501), _NOT_OFFERED),
+        **dict.fromkeys((400, 413, 422), _NOT_TAKEN),
+        429: (UpstreamBusy, "has too much to do: try later."),
+        503: (UpstreamOverloaded, "is still loading its model: try later."),
+    }
+
+    def first_token_timeout(self, seconds: float) -> RightseatError:
+        return UpstreamTimeout(
+            f"The llama-server did not begin to answer for {seconds:g} s: try again, or with less text."
+        )
+
+    def idle_timeout(self, seconds: float) -> RightseatError:
+        return UpstreamTimeout(f"The llama-server fell silent for {seconds:g} s: try again, or with less text.")
 
 
-def make_timeout_error(seconds: float, begun: bool) -> RightseatError:
-    problem = "fell silent" if begun else "did not begin to answer"
-    return errors.UpstreamTimeout(f"The llama-server {problem} for {seconds:g} s: try again, or with less text.")
-
-
-def make_garbled_error(why: str) -> RightseatError:
-    return errors.UpstreamGarbled(
-        f"The llama-server sent what cannot be read ({why}): check that the address is a llama-server's."
-    )
+ERRORS = LlamaServerErrors()
 
 
 def error_from_response(status: int, body: bytes) -> RightseatError:
@@ -110,77 +132,26 @@ def error_from_object(status: int, error: Any) -> RightseatError:
     if error.get("type") == "exceed_context_size_error" or "context size" in message:
         return _make_context_error(error)
     if status == 400 and "grammar" in message:
-        return errors.CallerError(
+        return CallerError(
             "The model's server does not take this grammar: check it, or simplify the schema.", param="grammar"
         )
-    return _error_from_status(status)
+    return ERRORS.from_status(status, retry_after=1 if status == 503 else None)
 
 
 def _make_context_error(error: dict[str, Any]) -> RightseatError:
     prompt_tokens, context_window = error.get("n_prompt_tokens"), error.get("n_ctx")
     if type(prompt_tokens) is int and type(context_window) is int:
-        return errors.ContextTooLong(
+        return ContextTooLong(
             f"The prompt has {prompt_tokens} tokens, and the model has room for {context_window}: "
             f"cut at least {max(1, prompt_tokens - context_window + 1)} tokens of messages or tools, "
             "or serve it with more."
         )
-    return errors.ContextTooLong(
+    return ContextTooLong(
         "The conversation does not fit the model's context: cut messages or tools, or serve it with more."
     )
 
 
-def _error_from_status(status: int) -> RightseatError:
-    if status in (401, 403):
-        return errors.UpstreamDenied("The llama-server refused our key: check its api_key.")
-    if status == 429:
-        return errors.UpstreamBusy("The llama-server has too much to do: try later.")
-    if status == 503:
-        return errors.UpstreamOverloaded("The llama-server is still loading its model: try later.", retry_after=1)
-    if status in (404, 405, 501) or 300 <= status < 400:
-        return errors.UpstreamRejected(
-            f"The llama-server does not offer this (HTTP {status}): "
-            "check its address, and that it was started with what is asked of it."
-        )
-    if status in (400, 413, 422):
-        return errors.CallerError(
-            "The llama-server does not take this request: check its settings; the debug log has the reason."
-        )
-    return errors.UpstreamError(f"The llama-server failed (HTTP {status}): try again.")
-
-
-class IdleWatchdog:
-    """Calls `on_idle` once a read is overdue. The reader sets `deadline` before it waits and NEVER when it
-    has data, so that a slow consumer does not count. `step` is the check interval."""
-
-    NEVER = math.inf
-
-    __slots__ = ("_loop", "_on_idle", "_step", "_timer", "deadline", "expired", "time")
-
-    def __init__(self, on_idle: Callable[[], None], step: float) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._on_idle = on_idle
-        self._step = step
-        self.time = self._loop.time
-        self.deadline = self.NEVER
-        self.expired = False
-        self._timer = self._loop.call_later(step, self._check_deadline)
-
-    def stop(self) -> None:
-        self._timer.cancel()
-
-    def _check_deadline(self) -> None:
-        now = self.time()
-        if now < self.deadline:
-            # A read that starts after this check is not due before the next one.
-            self._timer = self._loop.call_at(min(self.deadline, now + self._step), self._check_deadline)
-        else:
-            self.expired = True
-            self._on_idle()
-
-
-_MAX_ERROR_BODY = 64 << 10
 _MAX_BODY = 64 << 20
-_ERROR_SECONDS = 2.0
 _CONNECTION_ERRORS = (aiohttp.ClientError, OSError)
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -226,25 +197,27 @@ class LlamaServerClient:
         # A server notices a disconnect only once its response has begun; progress events begin it early.
         body = {**request, "stream": True, "return_progress": True}
         response = await self._open_response("POST", "completion", body, self._first_token_timeout)
-        watchdog = IdleWatchdog(response.close, min(self._first_token_timeout, self._idle_timeout))
+        now = asyncio.get_running_loop().time
+        timer = IdleTimer(self._idle_timeout, deadline=now() + self._first_token_timeout)
         try:
             reader = SseParser()
-            begun = False
             # Several completions of one prompt (n_cmpl) are interleaved; each ends with its own `stop`.
             answers_left = max(1, int(request.get("n_cmpl") or 1))
             while answers_left > 0:
-                data = await self._read_stream(response, watchdog, begun)
+                # Progress events put the first token off.
+                timer.deadline = now() + self._first_token_timeout
+                data = await self._read_stream(response, timer)
                 for payload in reader.feed(data) if data else reader.close():
                     piece = _decode_chunk(payload)
                     if piece.prompt_progress is not None:
                         continue
-                    begun = True
+                    timer.begun = True
                     answers_left -= piece.stop
                     yield piece
                 if not data and answers_left > 0:
-                    raise make_incomplete_error()
+                    raise ERRORS.incomplete_stream()
         finally:
-            watchdog.stop()
+            timer.stop()
             response.close()
 
     async def tokenize(self, text: str, *, special: bool = True, add: bool = False) -> list[int]:
@@ -260,7 +233,7 @@ class LlamaServerClient:
         found = await self._request_json("detokenize", {"tokens": tokens}, dict[str, Any])
         text = found.get("content")
         if not isinstance(text, str):
-            raise make_garbled_error("no text for tokens")
+            raise ERRORS.invalid_response("no text for tokens")
         return text
 
     async def embed(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -299,21 +272,20 @@ class LlamaServerClient:
         try:
             return msgspec.json.decode(await self._read_body(response), type=response_type)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise make_garbled_error(f"unexpected JSON from /{path.partition('?')[0]}") from error
+            raise ERRORS.invalid_response(f"unexpected JSON from /{path.partition('?')[0]}") from error
         finally:
             response.close()
 
-    async def _read_stream(self, response: aiohttp.ClientResponse, watchdog: IdleWatchdog, begun: bool) -> bytes:
-        timeout = self._idle_timeout if begun else self._first_token_timeout
-        watchdog.deadline = watchdog.time() + timeout
+    async def _read_stream(self, response: aiohttp.ClientResponse, timer: IdleTimer) -> bytes:
         try:
-            return await response.content.readany()
+            async with timer:
+                return await response.content.readany()
         except _CONNECTION_ERRORS as error:
-            if watchdog.expired:
-                raise make_timeout_error(timeout, begun) from error
-            raise make_incomplete_error() from error
-        finally:
-            watchdog.deadline = IdleWatchdog.NEVER
+            if not timer.expired:
+                raise ERRORS.incomplete_stream() from error
+            if timer.begun:
+                raise ERRORS.idle_timeout(self._idle_timeout) from error
+            raise ERRORS.first_token_timeout(self._first_token_timeout) from error
 
     async def _read_body(self, response: aiohttp.ClientResponse) -> bytes:
         data = bytearray()
@@ -322,11 +294,11 @@ class LlamaServerClient:
                 while piece := await response.content.readany():
                     data += piece
                     if len(data) > _MAX_BODY:
-                        raise make_garbled_error(f"more than {_MAX_BODY >> 20} MB")
+                        raise ERRORS.invalid_response(f"more than {_MAX_BODY >> 20} MB")
         except TimeoutError as error:
-            raise make_timeout_error(self._first_token_timeout, True) from error
+            raise ERRORS.idle_timeout(self._first_token_timeout) from error
         except _CONNECTION_ERRORS as error:
-            raise make_incomplete_error() from error
+            raise ERRORS.incomplete_stream() from error
         return bytes(data)
 
     async def _open_response(
@@ -343,23 +315,23 @@ class LlamaServerClient:
                     method, url, data=data, headers=self._headers, allow_redirects=False
                 )
         except aiohttp.ConnectionTimeoutError as error:
-            raise make_unreachable_error() from error
+            raise ERRORS.connection_refused() from error
         except TimeoutError as error:
-            raise make_timeout_error(seconds, False) from error
+            raise ERRORS.first_token_timeout(seconds) from error
         except aiohttp.ClientConnectorError as error:
-            raise make_unreachable_error() from error
+            raise ERRORS.connection_refused() from error
         except aiohttp.ClientResponseError as error:
-            raise make_garbled_error("not HTTP") from error
+            raise ERRORS.invalid_response("not HTTP") from error
         except _CONNECTION_ERRORS as error:
             # The request may have arrived, so it must not be retried.
-            raise make_incomplete_error() from error
+            raise ERRORS.incomplete_stream() from error
         if response.status == 200:
             return response
         raise await _read_error(response)
 
     def _get_session(self) -> aiohttp.ClientSession:
         if self._closed:
-            raise make_unreachable_error()
+            raise ERRORS.connection_refused()
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 # A llama-server closes idle connections without notice, so reused ones sometimes break.
@@ -383,7 +355,7 @@ def _decode_chunk(payload: bytes) -> CompletionChunk:
     try:
         chunk = msgspec.json.decode(payload, type=CompletionChunk)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise make_garbled_error("a piece of an answer is not its JSON") from error
+        raise ERRORS.invalid_response("a piece of an answer is not its JSON") from error
     if chunk.error is not None:
         raise error_from_object(500, chunk.error)
     return chunk
@@ -392,8 +364,8 @@ def _decode_chunk(payload: bytes) -> CompletionChunk:
 async def _read_error(response: aiohttp.ClientResponse) -> RightseatError:
     body = b""
     with contextlib.suppress(TimeoutError, *_CONNECTION_ERRORS):
-        async with asyncio.timeout(_ERROR_SECONDS):
-            while len(body) < _MAX_ERROR_BODY and (data := await response.content.readany()):
+        async with asyncio.timeout(ERROR_BODY_SECONDS):
+            while len(body) < ERROR_BODY and (data := await response.content.readany()):
                 body += data
     response.close()
     log.debug("llama-server: HTTP %d %r", response.status, body[:300])

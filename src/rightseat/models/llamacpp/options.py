@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from rightseat.config.options import parse_options
 from rightseat.config.secret import Secret
 from rightseat.errors import ConfigError
 from rightseat.models.llamacpp import formats, gguf, prefix_cache, weights
@@ -23,7 +23,6 @@ from rightseat.models.llamacpp.model import (
 )
 from rightseat.models.llamacpp.process import LaunchOptions, SupervisionPolicy
 from rightseat.models.llamacpp.servers import AttachedServer, SharedServer
-from rightseat.types.text import did_you_mean
 
 Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0)]
@@ -162,14 +161,7 @@ def make_attached_model(name: str, options: Mapping[str, Any]) -> LlamaCppModel:
 
 
 def _parse_options(spec: str, options: Mapping[str, Any], options_type: type[S]) -> S:
-    keys = options_type.__struct_fields__
-    for key in options:
-        if key not in keys:
-            raise ConfigError(f"The model {spec} has no option {key!r}. {did_you_mean(key, keys)}", param=key)
-    try:
-        settings = msgspec.convert(options, options_type)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"The model {spec} has a wrong option: {error}") from error
+    settings = parse_options(f"The model {spec}", options, options_type)
     if settings.tool_format:
         formats.get_format(settings.tool_format)
     return settings

@@ -10,6 +10,7 @@ from msgspec.json import Decoder
 
 from rightseat.errors import UpstreamGarbled
 from rightseat.models.openai import faults
+from rightseat.models.openai.faults import ERRORS
 from rightseat.types.chunks import (
     FinishChunk,
     ModelChunk,
@@ -200,10 +201,10 @@ class ChatStreamParser:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             if not payload.strip():
                 return []
-            raise faults.garbled_error("not the JSON of a chat completion") from error
+            raise ERRORS.invalid_response("not the JSON of a chat completion") from error
         except RecursionError:
             # `from None`: the traceback of a RecursionError has a thousand useless frames.
-            raise faults.garbled_error("JSON that is too deep") from None
+            raise ERRORS.invalid_response("JSON that is too deep") from None
         choices = chunk.choices
         if choices and len(choices) == 1 and chunk.usage is None and chunk.error is None:
             out = self._parse_choice(choices[0])
@@ -216,16 +217,16 @@ class ChatStreamParser:
         try:
             return self.feed(payload)
         except UpstreamGarbled as error:
-            raise faults.incomplete_error() from error
+            raise ERRORS.incomplete_stream() from error
 
     def finish(self) -> list[ModelChunk]:
         """Return the closing chunks. Raises Incomplete unless a finish reason has arrived."""
         if not self.finished or self._finish in _ABORT_REASONS:
-            raise faults.incomplete_error()
+            raise ERRORS.incomplete_stream()
         reason = _FINISH_REASONS.get(self._finish or "", "stop")
         if reason in ("stop", "calls"):
             if self._calls.has_nameless_call:
-                raise faults.garbled_error("a call without a name")
+                raise ERRORS.invalid_response("a call without a name")
             # OpenAI ends a forced call with "stop", so the calls received decide.
             reason = "calls" if self._calls else "stop"
         out: list[ModelChunk] = [] if self._usage is None else [UsageChunk(self._usage)]

@@ -11,29 +11,25 @@ import msgspec
 from msgspec.structs import replace
 from yarl import URL
 
-from rightseat.errors import (
-    CallerError,
-    RightseatError,
-    UpstreamBusy,
-    UpstreamError,
-    UpstreamOverloaded,
-    UpstreamRefused,
-)
+from rightseat.errors import CallerError, RightseatError
 from rightseat.http.client import (
-    ConnectTimeout,
     HttpClient,
     IncompleteResponse,
-    InvalidHttpResponse,
     Response,
     check_headers,
     format_request_head,
     parse_base_url,
     parse_host,
 )
+from rightseat.http.idle import IdleTimer
 from rightseat.http.retry import call_with_retry
 from rightseat.models.catalog import lookup_capabilities, override_capabilities
+from rightseat.http.upstream import read_error_body, read_head, send_request
+from rightseat.models._vendor.errors import LONE_SURROGATE, is_retryable, log_upstream
+from rightseat.models._vendor.exchange import Timeouts
 from rightseat.models.openai import faults
-from rightseat.models.openai.exchange import OpenAIExchange, ResponseWatchdog
+from rightseat.models.openai.exchange import OpenAIExchange
+from rightseat.models.openai.faults import ERRORS
 from rightseat.models.openai.vendor import ApiPath, OpenAIVendor, fetch_token
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.model import Capabilities, Model, Prompt
@@ -41,11 +37,7 @@ from rightseat.types.model import Capabilities, Model, Prompt
 OPENAI_URL = "https://api.openai.com/v1"
 EMBEDDINGS_PATH: ApiPath = ("embeddings",)
 
-_ERROR_BODY = 64 << 10
 _EMBEDDINGS_LIMIT = 64 << 20
-_ERROR_BODY_SECONDS = 2.0
-# Transient errors; a rejected request or a wrong key is not retried.
-_RETRYABLE = {UpstreamError, UpstreamRefused, UpstreamBusy, UpstreamOverloaded}
 
 log = logging.getLogger(__name__)
 
@@ -98,9 +90,7 @@ class OpenAIModel(Model):
         }
         check_headers(self._headers)
         self._secrets = [secret for secret in (api_key, *headers.values(), *base.query.values()) if secret]
-        self._connect_timeout = connect_timeout
-        self._first_token_timeout = first_token_timeout
-        self._idle_timeout = idle_timeout
+        self._timeouts = Timeouts(connect_timeout, first_token_timeout, idle_timeout)
         self._api = vendor.make_api(capabilities, developer_role=developer_role, strict_tools=strict_tools, usage=usage)
         self._urls: dict[ApiPath, URL] = {
             path: base.joinpath(*path).with_query(base.query) for path in (self._api.path, EMBEDDINGS_PATH)
@@ -135,99 +125,64 @@ class OpenAIModel(Model):
     async def embed(self, body: dict[str, Any]) -> dict[str, Any]:
         """Post an embeddings request and return the server's reply unchanged."""
         payload = msgspec.json.encode({**body, "model": self._upstream_name})
-        response, watchdog = await self._start_response(EMBEDDINGS_PATH, payload)
+        response, timer = await self._start_response(EMBEDDINGS_PATH, payload)
         try:
             data = await response.read_body(_EMBEDDINGS_LIMIT + 1)
             if len(data) > _EMBEDDINGS_LIMIT:
-                raise faults.garbled_error(f"more than {_EMBEDDINGS_LIMIT} bytes of embeddings")
+                raise ERRORS.invalid_response(f"more than {_EMBEDDINGS_LIMIT} bytes of embeddings")
             reply = msgspec.json.decode(data)
         except IncompleteResponse as error:
-            if watchdog.expired:
-                raise faults.first_token_timeout_error(self._first_token_timeout) from error
-            raise faults.incomplete_error() from error
+            if timer.expired:
+                raise ERRORS.first_token_timeout(self._timeouts.first_token) from error
+            raise ERRORS.incomplete_stream() from error
         except (msgspec.DecodeError, RecursionError) as error:
-            raise faults.garbled_error("not the JSON of embeddings") from error
+            raise ERRORS.invalid_response("not the JSON of embeddings") from error
         finally:
-            watchdog.stop()
+            timer.stop()
             response.close()
         if not isinstance(reply, dict) or not isinstance(reply.get("data"), list):
-            raise faults.garbled_error("not the JSON of embeddings")
+            raise ERRORS.invalid_response("not the JSON of embeddings")
         return reply
 
-    async def _start_response(self, path: ApiPath, body: bytes) -> tuple[Response, ResponseWatchdog]:
+    async def _start_response(self, path: ApiPath, body: bytes) -> tuple[Response, IdleTimer]:
         head = self._request_heads[path]
         if self._token_provider is not None:
-            self._current_token = await fetch_token(self._token_provider, self._first_token_timeout)
+            self._current_token = await fetch_token(self._token_provider, self._timeouts.first_token)
             headers = {**self._headers, "Authorization": f"Bearer {self._current_token}"}
             check_headers(headers)
             head = format_request_head("POST", self._urls[path], headers)
-        return await call_with_retry(
-            lambda: self._post(head, body), is_retryable=lambda error: type(error) in _RETRYABLE, tries=self._tries
-        )
+        return await call_with_retry(lambda: self._post(head, body), is_retryable=is_retryable, tries=self._tries)
 
     async def _start_exchange(self, prompt: Prompt) -> OpenAIExchange:
         try:
             body = msgspec.json.encode(self._api.build_body(self._upstream_name, prompt))
         except UnicodeEncodeError as error:
-            raise CallerError("A message contains half a character (a lone surrogate): send valid text.") from error
-        response, watchdog = await self._start_response(self._api.path, body)
+            raise CallerError(LONE_SURROGATE) from error
+        response, timer = await self._start_response(self._api.path, body)
         return OpenAIExchange(
             response,
             self._api.make_parser(prompt),
-            watchdog,
-            first_token_timeout=self._first_token_timeout,
-            idle_timeout=self._idle_timeout,
-            log_payload=lambda payload: self._log_upstream("in the stream", payload),
+            timer,
+            self._timeouts,
+            lambda payload: self._log_upstream("in the stream", payload),
         )
 
-    async def _post(self, head: bytes, body: bytes) -> tuple[Response, ResponseWatchdog]:
-        """POST and wait for the response headers; return the response and its idle-timeout watchdog."""
-        deadline = asyncio.get_running_loop().time() + self._first_token_timeout
-        try:
-            response = await self._client.send(head, body, deadline)
-        except ConnectTimeout as error:
-            raise faults.connect_timeout_error(self._connect_timeout) from error
-        except TimeoutError as error:
-            raise faults.first_token_timeout_error(self._first_token_timeout) from error
-        except OSError as error:
-            raise faults.connection_refused_error() from error
-        watchdog = ResponseWatchdog(response, deadline, self._idle_timeout)
-        accepted = False
-        try:
-            await response.wait_for_head()
-            accepted = 200 <= response.status < 300
-            if not accepted:
-                raise await self._make_status_error(response)
-        except InvalidHttpResponse as error:
-            raise faults.garbled_error("not HTTP") from error
-        except IncompleteResponse as error:
-            if watchdog.expired:
-                raise faults.first_token_timeout_error(self._first_token_timeout) from error
-            raise faults.connection_refused_error() from error
-        finally:
-            if not accepted:
-                watchdog.stop()
-                response.close()
-        return response, watchdog
+    async def _post(self, head: bytes, body: bytes) -> tuple[Response, IdleTimer]:
+        """POST and wait for the response headers; return the response and its timer."""
+        seconds = self._timeouts.first_token
+        deadline = asyncio.get_running_loop().time() + seconds
+        response = await send_request(self._client, head, body, ERRORS, deadline=deadline, seconds=seconds)
+        timer = IdleTimer(self._timeouts.idle, response, response.abort, deadline=deadline)
+        await read_head(response, timer, ERRORS, seconds, self._make_status_error)
+        return response, timer
 
     async def _make_status_error(self, response: Response) -> RightseatError:
-        body = b""
-        try:
-            async with asyncio.timeout(_ERROR_BODY_SECONDS):
-                body = await response.read_body(_ERROR_BODY)
-        except (TimeoutError, IncompleteResponse):
-            log.debug("the body of an error answer did not arrive whole")
+        body = await read_error_body(response)
         self._log_upstream(f"HTTP {response.status}", body)
-        return faults.from_status(response.status, response.headers, body[:_ERROR_BODY], self._credential)
+        return faults.from_status(response.status, response.headers, body, self._credential)
 
     def _log_upstream(self, context: str, body: bytes) -> None:
-        """Log an upstream body at debug level; upstream text appears nowhere else."""
-        if log.isEnabledFor(logging.DEBUG):
-            # Mask before truncating: a truncated key would not match.
-            text = body[:_ERROR_BODY].decode(errors="replace")
-            for secret in filter(None, (*self._secrets, self._current_token)):
-                text = text.replace(secret, "***")
-            log.debug("model %r, %s: %r", self.name, context, text[:300])
+        log_upstream(log, self.name, context, body, filter(None, (*self._secrets, self._current_token)))
 
 
 def is_openai(base_url: str) -> bool:

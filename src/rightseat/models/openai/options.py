@@ -6,20 +6,19 @@ import os
 from collections.abc import Mapping
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct
 
+from rightseat.config.options import TIMEOUTS, parse_options
 from rightseat.errors import ConfigError
 from rightseat.models.catalog import lookup_capabilities, override_capabilities
+from rightseat.models._vendor.options import has_key, read_environment
 from rightseat.models.openai import vendor
 from rightseat.models.openai.client import OPENAI_URL, OpenAIModel, is_openai
 from rightseat.models.openai.emulated import EmulatedToolsModel, ToolEmulation
 from rightseat.models.openai.vendor import OpenAIVendor, ReasoningSummary, VendorKind
-from rightseat.types.text import did_you_mean
 
 # Options passed to the model unchanged.
-_TIMEOUT_KEYS = ("connect_timeout", "first_token_timeout", "idle_timeout")
-_PASSED_KEYS = (*_TIMEOUT_KEYS, "api_key", "headers", "developer_role", "strict_tools", "usage", "images", "tries")
+_PASSED_KEYS = (*TIMEOUTS, "api_key", "headers", "developer_role", "strict_tools", "usage", "images", "tries")
 
 
 class OpenAIOptions(Struct, frozen=True, kw_only=True):
@@ -77,16 +76,14 @@ def model(name: str, options: Mapping[str, Any]) -> OpenAIModel:
     """Make the model; OPENAI_API_KEY and OPENAI_BASE_URL, or AZURE_OPENAI_…, fill missing options."""
     if not name:
         raise ConfigError("openai: needs a model's name, as in openai:gpt-5-mini")
-    keys = OpenAIOptions.__struct_fields__
-    for key in options:
-        if key not in keys:
-            hint = did_you_mean(key, keys)
-            raise ConfigError(f"The model openai:{name} has no option {key!r}. {hint}", param=key)
-    try:
-        parsed = msgspec.convert({**_read_environment(options), **options}, OpenAIOptions)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"The model openai:{name} has a wrong option: {error}") from error
-    _check_options(name, parsed)
+    parsed = parse_options(
+        f"The model openai:{name}",
+        options,
+        OpenAIOptions,
+        defaults=_read_environment(options),
+        positive=(*TIMEOUTS, "tries"),
+    )
+    _check_key(name, parsed)
     return _make_model(name, parsed)
 
 
@@ -100,10 +97,7 @@ def _read_environment(options: Mapping[str, Any]) -> dict[str, Any]:
         version = env.get("OPENAI_API_VERSION") or env.get("AZURE_OPENAI_API_VERSION") or ""
         key = env.get("AZURE_OPENAI_API_KEY") if same_endpoint else None
         return {"azure_endpoint": endpoint, "api_version": version, "api_key": key or None}
-    values: dict[str, Any] = {"base_url": env.get("OPENAI_BASE_URL") or OPENAI_URL}
-    if "base_url" not in options or is_openai(str(options["base_url"])):
-        values["api_key"] = env.get("OPENAI_API_KEY") or None
-    return values
+    return read_environment(options, OPENAI_URL, "OPENAI_BASE_URL", ("OPENAI_API_KEY",), is_openai)
 
 
 def _make_model(name: str, options: OpenAIOptions) -> OpenAIModel:
@@ -149,12 +143,8 @@ def _choose_emulation(
             return "native"
 
 
-def _check_options(name: str, options: OpenAIOptions) -> None:
-    for key in (*_TIMEOUT_KEYS, "tries"):
-        if not getattr(options, key) > 0:
-            raise ConfigError(f"The model openai:{name} needs a {key} above 0.", param=key)
-    header_names = {header.lower() for header in options.headers}
-    if options.api_key or options.token_provider or header_names & {"authorization", "api-key"}:
+def _check_key(name: str, options: OpenAIOptions) -> None:
+    if options.token_provider or has_key(options.api_key, options.headers, "authorization", "api-key"):
         return
     if options.azure_endpoint:
         raise ConfigError(

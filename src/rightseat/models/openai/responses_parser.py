@@ -10,6 +10,7 @@ from msgspec import Struct
 from rightseat.errors import UpstreamGarbled
 from rightseat.models.openai import faults
 from rightseat.models.openai.chat_parser import FinishReason
+from rightseat.models.openai.faults import ERRORS
 from rightseat.models.openai.request import RESPONSES_PROVIDER, make_reasoning_blob
 from rightseat.types.chunks import (
     FinishChunk,
@@ -99,9 +100,9 @@ class ResponsesStreamParser:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             if not payload.strip():
                 return []
-            raise faults.garbled_error("not the JSON of a response") from error
+            raise ERRORS.invalid_response("not the JSON of a response") from error
         except RecursionError:
-            raise faults.garbled_error("JSON that is too deep") from None
+            raise ERRORS.invalid_response("JSON that is too deep") from None
         return self._handle_event(event, payload)
 
     def feed_tail(self, payload: bytes) -> list[ModelChunk]:
@@ -109,12 +110,12 @@ class ResponsesStreamParser:
         try:
             return self.feed(payload)
         except UpstreamGarbled as error:
-            raise faults.incomplete_error() from error
+            raise ERRORS.incomplete_stream() from error
 
     def finish(self) -> list[ModelChunk]:
         """Return the closing chunks. Raises Incomplete unless the server has ended the response."""
         if self._finish is None:
-            raise faults.incomplete_error()
+            raise ERRORS.incomplete_stream()
         used: list[ModelChunk] = [] if self._usage is None else [UsageChunk(self._usage)]
         reason = self._finish
         return [*used, FinishChunk("calls" if reason == "stop" and self._calls else reason)]
@@ -155,7 +156,7 @@ class ResponsesStreamParser:
             return []
         name = item.get("name")
         if not isinstance(name, str) or not name:
-            raise faults.garbled_error("a call without a name")
+            raise ERRORS.invalid_response("a call without a name")
         number = self._calls[index] = len(self._calls)
         return [ToolCallStart(number, name, name in self._enforced)]
 
@@ -163,7 +164,7 @@ class ResponsesStreamParser:
         index = event.output_index or 0
         number = self._calls.get(index)
         if number is None:
-            raise faults.garbled_error("arguments of no call")
+            raise ERRORS.invalid_response("arguments of no call")
         if event.type == "response.function_call_arguments.delta":
             piece = event.delta if isinstance(event.delta, str) else ""
         else:

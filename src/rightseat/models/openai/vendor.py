@@ -15,35 +15,26 @@ from rightseat.config.loading import import_object
 from rightseat.errors import ConfigError
 from rightseat.http.client import parse_base_url
 from rightseat.models.catalog import find_listed_capabilities
+from rightseat.models._vendor.exchange import StreamParser
 from rightseat.models.openai import faults, request
 from rightseat.models.openai.chat_parser import ChatStreamParser
 from rightseat.models.openai.request import Dialect
 from rightseat.models.openai.responses_parser import ResponsesStreamParser
-from rightseat.types.chunks import ModelChunk
 from rightseat.types.model import Capabilities, Prompt
 
 ReasoningSummary = Literal["auto", "concise", "detailed"]
 ApiPath = tuple[str, ...]
 
 
-class StreamParser(Protocol):
-    """Parses the payloads of one answer into ModelChunks."""
-
-    done: bool
+class OpenAIStreamParser(StreamParser, Protocol):
     last_was_text: bool
-
-    @property
-    def finished(self) -> bool: ...
-    def feed(self, payload: bytes, /) -> list[ModelChunk]: ...
-    def feed_tail(self, payload: bytes, /) -> list[ModelChunk]: ...
-    def finish(self) -> list[ModelChunk]: ...
 
 
 class OpenAIApi(Protocol):
     @property
     def path(self) -> ApiPath: ...
     def build_body(self, model: str, prompt: Prompt, /) -> dict[str, Any]: ...
-    def make_parser(self, prompt: Prompt, /) -> StreamParser: ...
+    def make_parser(self, prompt: Prompt, /) -> OpenAIStreamParser: ...
 
 
 class ChatCompletionsApi:
@@ -55,7 +46,7 @@ class ChatCompletionsApi:
     def build_body(self, model: str, prompt: Prompt, /) -> dict[str, Any]:
         return request.build_chat_body(model, prompt, self._dialect)
 
-    def make_parser(self, prompt: Prompt, /) -> StreamParser:
+    def make_parser(self, prompt: Prompt, /) -> OpenAIStreamParser:
         return ChatStreamParser(find_enforced_tools(prompt, self._dialect))
 
 
@@ -74,7 +65,7 @@ class ResponsesApi:
             model, prompt, self._dialect, supports_reasoning=self._supports_reasoning, summary=self._summary
         )
 
-    def make_parser(self, prompt: Prompt, /) -> StreamParser:
+    def make_parser(self, prompt: Prompt, /) -> OpenAIStreamParser:
         return ResponsesStreamParser(find_enforced_tools(prompt, self._dialect))
 
 

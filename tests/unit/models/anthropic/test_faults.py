@@ -170,7 +170,7 @@ async def test_byte_by_byte_and_all_at_once_are_the_same_answer() -> None:
 
 
 async def test_an_error_body_that_never_ends_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rightseat.models.anthropic.transport._ERROR_BODY_SECONDS", 0.1)
+    monkeypatch.setattr("rightseat.http.upstream.ERROR_BODY_SECONDS", 0.1)
 
     async def reply(connection: Connection, request: Received) -> None:
         await connection.head(400, {"Content-Length": "1000"})

@@ -3,8 +3,8 @@
 from typing import Any
 
 from rightseat.errors import RightseatError
+from rightseat.models._vendor.exchange import Timeouts
 from rightseat.models.langchain.client import LangChainModel, RunnableSource
-from rightseat.models.langchain.timed_reader import LangChainTimeouts
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.messages import text_message
 from rightseat.types.model import Capabilities, Prompt
@@ -18,7 +18,7 @@ def model(thing: Any, *, first: float = 10, idle: float = 10, input_key: str | N
         "kit:thing",
         RunnableSource(thing),
         capabilities=Capabilities(),
-        timeouts=LangChainTimeouts(first, idle),
+        timeouts=Timeouts(first_token=first, idle=idle),
         input_key=input_key,
     )
 

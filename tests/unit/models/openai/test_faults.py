@@ -124,7 +124,7 @@ async def test_a_slow_but_steady_answer_is_not_idle() -> None:
 
 
 async def test_an_error_body_that_never_ends_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rightseat.models.openai.client._ERROR_BODY_SECONDS", 0.1)
+    monkeypatch.setattr("rightseat.http.upstream.ERROR_BODY_SECONDS", 0.1)
 
     async def reply(connection: Connection, _request: Received) -> None:
         await connection.head(400, {"Content-Length": "1000"})

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from rightseat.errors import Incomplete, UpstreamGarbled
 from rightseat.http.client import Response
+from rightseat.http.idle import IdleTimer
 from rightseat.http.sse import SseParser
+from rightseat.models._vendor.exchange import Timeouts
 from rightseat.models.openai.chat_parser import ChatStreamParser
-from rightseat.models.openai.exchange import ChatDeltaFastPath, OpenAIExchange, ResponseWatchdog
+from rightseat.models.openai.exchange import ChatDeltaFastPath, OpenAIExchange
 from rightseat.types.chunks import TextChunk, merge_text_chunks
 
 
@@ -131,10 +133,9 @@ def through(pieces: list[bytes]) -> list[Any]:
     exchange = OpenAIExchange(
         cast(Response, Arrived(pieces)),
         ChatStreamParser(),
-        cast(ResponseWatchdog, Watching()),
-        first_token_timeout=1,
-        idle_timeout=1,
-        log_payload=lambda payload: None,
+        cast(IdleTimer, Watching()),
+        Timeouts(),
+        lambda payload: None,
     )
     found: list[Any] = []
     while not exchange.done:
