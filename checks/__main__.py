@@ -24,6 +24,7 @@ def commands() -> dict[str, list[str]]:
         "caps": [python, "-m", "checks.caps"],
         "names": [python, "-m", "checks.names"],
         "demands": [python, "-m", "checks.demands"],
+        "duplicates": [python, "-m", "checks.duplicates"],
         "dependencies": [python, "-m", "checks.dependencies"],
         "reference": [python, "-m", "checks.reference"],
         "hosts, secrets": [python, "-m", "checks.hosts"],
@@ -49,7 +50,7 @@ def main() -> int:
         if code == 0:
             last = (
                 said.splitlines()[-1]
-                if name in {"caps", "demands", "dependencies", "hosts, secrets", "imports", "reference"}
+                if name in {"caps", "demands", "dependencies", "duplicates", "hosts, secrets", "imports", "reference"}
                 else ""
             )
             print(f"  ok   {name:<15}{seconds:5.1f} s  {last}".rstrip(), flush=True)
