@@ -37,7 +37,6 @@ class Timings(Struct, frozen=True):
 
     cache_n: int = 0
     prompt_n: int = 0
-    prompt_ms: float = 0
     predicted_n: int = 0
     predicted_ms: float = 0
 
@@ -51,7 +50,6 @@ class CompletionChunk(Struct, frozen=True):
     id_slot: int = -1
     stop: bool = False
     stop_type: str = ""
-    stopping_word: str = ""
     truncated: bool = False
     tokens_evaluated: int = 0
     tokens_predicted: int = 0

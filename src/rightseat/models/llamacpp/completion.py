@@ -80,11 +80,6 @@ def build_request_body(
 IMPOSSIBLE_LOGPROB = -9999.0
 
 
-def format_chat_logprobs(piece: CompletionChunk, most: int | None) -> dict[str, Any] | None:
-    """Return `{"content": […]}` with `most` top logprobs per token; None if `most` is None."""
-    return None if most is None else {"content": format_logprobs(piece, most)}
-
-
 def format_logprobs(chunk: CompletionChunk, top: int) -> list[dict[str, Any]]:
     return [
         _format_logprob(found)

@@ -149,7 +149,6 @@ class PropertyNames:
         self.document = writer.document
         self.names = names
         self.constraints = [part for part in conjunction.parts if part.schema.get("propertyNames", True) is not True]
-        self._patterns: dict[str, Expr | None] = {}
 
     def allows(self, name: str) -> bool:
         """Return whether `propertyNames` allows this name; if it cannot be evaluated, allow and note it."""
