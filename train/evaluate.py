@@ -25,7 +25,7 @@ import msgspec
 from rightseat.engine.structured import SCHEMA_INSTRUCTION, complete_text
 from rightseat.models.llamacpp import options, weights
 from rightseat.models.llamacpp.local import LlamaCppModel
-from rightseat.types import chunks as fragments
+from rightseat.types import chunks
 from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt, RawPrompt, SamplingSettings
 from rightseat.types.schema import get_validator
@@ -85,12 +85,12 @@ async def ask(model: LlamaCppModel, item: Item) -> Seen:
     arguments: list[str] = []
     prompt = Prompt(messages=item.messages, tools=item.tools, settings=SETTINGS)
     async for fragment in model.stream(prompt):
-        if isinstance(fragment, fragments.TextChunk):
+        if isinstance(fragment, chunks.TextChunk):
             seen.text += fragment.text
-        elif isinstance(fragment, fragments.ToolCallStart):
+        elif isinstance(fragment, chunks.ToolCallStart):
             seen.calls.append((fragment.name, None))
             arguments.append("")
-        elif isinstance(fragment, fragments.ToolCallArgs):
+        elif isinstance(fragment, chunks.ToolCallArgs):
             arguments[fragment.index] += fragment.json
     _take(seen, [(name, text) for (name, _), text in zip(seen.calls, arguments, strict=True)])
     seen.seconds = time.monotonic() - begun
@@ -103,7 +103,7 @@ async def ask_free(model: LlamaCppModel, item: Item, renderer: Renderer) -> Seen
     text = renderer.prompt(Example(item.skill, item.tools, item.messages))
     raw = Prompt(messages=(), raw=RawPrompt(text), settings=SETTINGS)
     async for fragment in model.stream(raw):
-        if isinstance(fragment, fragments.TextChunk):
+        if isinstance(fragment, chunks.TextChunk):
             seen.text += fragment.text
     found = []
     for body in _CALL.findall(seen.text):

@@ -19,8 +19,7 @@ from rightseat.plugins.flows.svg import render_flow_svg
 from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.load import read_plugin as read_plugin
 from rightseat.plugins.plugin import Plugin
-from rightseat.plugins.python.run import PythonPolicy
-from rightseat.plugins.python.run import make_script_tools as scripts_of
+from rightseat.plugins.python.run import PythonPolicy, make_script_tools
 from rightseat.plugins.sql.database import Database
 from rightseat.types.events import Artifact, Interrupt, Suggestions
 from rightseat.types.turn import InterruptAnswer
@@ -68,7 +67,7 @@ async def scene(
     api.replies = [answer] * 20
     flows = {flow.name: flow for flow in plugin.workflows}
     gate = PluginPolicy(server=f"{api.url}/v1", allow=("127.0.0.1",))
-    scripts, problems = scripts_of(plugin, PythonPolicy())
+    scripts, problems = make_script_tools(plugin, PythonPolicy())
     assert problems == []
     async with tools(plugin, gate) as operations:
         kit = FlowServices(

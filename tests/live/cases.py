@@ -11,8 +11,7 @@ from typing import Any
 from rightseat.engine.assembler import EventAssembler
 from rightseat.errors import RightseatError, UpstreamError
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallStart, UsageChunk
-from rightseat.types.messages import ImageMessagePart, Message, text_message
-from rightseat.types.messages import TextMessagePart as Words
+from rightseat.types.messages import ImageMessagePart, Message, TextMessagePart, text_message
 from rightseat.types.model import Model, Prompt, SamplingSettings, ToolChoice, ToolSpec
 from rightseat.types.stores import IdGenerator
 from rightseat.types.streams import closing
@@ -96,7 +95,7 @@ async def form(model: Model) -> None:
 async def picture(model: Model) -> None:
     if not model.capabilities.images:
         return
-    ask = Message("user", (Words("Which colour is this? One word."), ImageMessagePart(red())))
+    ask = Message("user", (TextMessagePart("Which colour is this? One word."), ImageMessagePart(red())))
     need("red" in words(await heard(model, ask)).lower(), "the picture was not seen")
 
 

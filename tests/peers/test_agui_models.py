@@ -32,7 +32,7 @@ from rightseat.types.events import (
     Usage,
 )
 from rightseat.types.turn import Turn
-from rightseat.wiring.registry import make_model as named
+from rightseat.wiring.registry import make_model
 from tests.kit.client import Client
 from tests.kit.house import House, house
 from tests.peers.need import require
@@ -127,7 +127,7 @@ async def everything(turn: Turn) -> AsyncIterator[Event]:
 @pytest.mark.demand("agents.hand_off_agent_flow", "copilotkit.ag_ui_events_validate")
 async def test_every_run_of_the_script(ask: Ask) -> None:
     seen: set[str] = set()
-    async with house(Runtime(model=named(SCRIPT), tools=TOOLS, agents={"every": everything})) as server:
+    async with house(Runtime(model=make_model(SCRIPT), tools=TOOLS, agents={"every": everything})) as server:
         for words in WORDS:
             body = given(words, thread=f"t-{words}", tools=PAGE)
             seen |= judged(ask, await frames(server, "/agui/default", {**body, "threadId": f"a-{words}"}))
@@ -139,7 +139,7 @@ async def test_every_run_of_the_script(ask: Ask) -> None:
 
 @pytest.mark.demand("copilotkit.ag_ui_events_validate")
 async def test_an_export_is_events_too(ask: Ask) -> None:
-    async with house(Runtime(model=named(SCRIPT), tools=TOOLS)) as server:
+    async with house(Runtime(model=make_model(SCRIPT), tools=TOOLS)) as server:
         for words in ("break", "book x", "hello", "break"):
             await frames(server, "/copilotkit/agent/default/run", given(words, run=words))
         _, thread = await asked(server, "/copilotkit/threads/t/events", method="GET")
@@ -156,7 +156,7 @@ def ended(event: dict[str, Any]) -> bool:
 
 @pytest.mark.demand("copilotkit.ag_ui_events_validate")
 async def test_what_its_models_send_is_answered(ask: Ask) -> None:
-    async with house(Runtime(model=named(SCRIPT))) as server:
+    async with house(Runtime(model=make_model(SCRIPT))) as server:
         for target in ("/agui/default", "/copilotkit/agent/default/run"):
             found = await frames(server, target, ask("request", thread=target))
             assert found[-1]["type"] == "RUN_FINISHED"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from rightseat.cli.embedded import pull_weights as fetched
+from rightseat.cli.embedded import pull_weights
 from rightseat.errors import NotFound
 from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.weights import EMBEDDED, KNOWN_WEIGHTS, Weights
@@ -25,7 +25,7 @@ def print_weights() -> None:
 
 def pull_and_print(name: str | None) -> None:
     """Fetch weights and print only their path to stdout, for scripts."""
-    typer.echo(str(fetched(find_weights(name))))
+    typer.echo(str(pull_weights(find_weights(name))))
 
 
 def print_path(name: str | None) -> None:

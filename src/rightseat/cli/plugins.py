@@ -12,7 +12,7 @@ import typer
 
 from rightseat.config.secret import Secret, is_reference
 from rightseat.errors import ConfigError
-from rightseat.plugins import load as skeleton
+from rightseat.plugins import load
 from rightseat.plugins.load import read_plugin, read_plugins
 from rightseat.plugins.plugin import Gravity, Plugin, PluginAuth, Problem
 
@@ -108,7 +108,7 @@ def list_plugins(directories: Sequence[Path], path: Path | None) -> None:
 
 
 def create_plugin(name: str, where: Path) -> None:
-    folder = skeleton.write_skeleton(name, where)
+    folder = load.write_skeleton(name, where)
     typer.echo(f"Created {folder}. Edit its files, then run:")
     typer.echo(f"    rightseat plugins check --strict {folder}")
     typer.echo(f"    rightseat serve --plugins {folder}")

@@ -9,9 +9,8 @@ from typing import assert_never
 from msgspec import Struct
 
 from rightseat.errors import Incomplete, UpstreamGarbled
-from rightseat.types import chunks as fragments
-from rightseat.types.chunks import ModelChunk
-from rightseat.types.chunks import TextChunk as Words
+from rightseat.types import chunks
+from rightseat.types.chunks import ModelChunk, TextChunk
 from rightseat.types.events import (
     CallArgs,
     CallEnd,
@@ -68,7 +67,7 @@ class EventAssembler:
 
     def push(self, chunk: ModelChunk) -> list[Event]:
         # Fast path: nearly all chunks continue a text, and `match` costs as much as handling one.
-        if isinstance(chunk, Words):
+        if isinstance(chunk, TextChunk):
             text, current = chunk.text, self.open_message
             size = self.text_chars + len(text)
             if text and type(current) is TextStart and not current.refusal and size <= MAX_TEXT_CHARS:
@@ -77,19 +76,19 @@ class EventAssembler:
                 return [TextDelta(current.id, text, chunk.logprobs)]
             return self.add_text(text, False, chunk.logprobs)
         match chunk:
-            case fragments.ToolCallArgs(index, json):
+            case chunks.ToolCallArgs(index, json):
                 return self.add_call_args(index, json)
-            case fragments.ReasoningChunk(text):
+            case chunks.ReasoningChunk(text):
                 return self.add_reasoning(text)
-            case fragments.ToolCallStart(index, name, enforced):
+            case chunks.ToolCallStart(index, name, enforced):
                 return self.start_call(index, name, enforced)
-            case fragments.RefusalChunk(text):
+            case chunks.RefusalChunk(text):
                 return self.add_text(text, True, None)
-            case fragments.ProviderDataChunk(provider, blob):
+            case chunks.ProviderDataChunk(provider, blob):
                 self.provider_data.append(ProviderData(provider, blob))
-            case fragments.UsageChunk(usage):
+            case chunks.UsageChunk(usage):
                 self.usage = usage
-            case fragments.FinishChunk(reason):
+            case chunks.FinishChunk(reason):
                 self.reason = reason
             case _:
                 assert_never(chunk)

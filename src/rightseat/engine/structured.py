@@ -10,7 +10,7 @@ import msgspec
 
 from rightseat.engine.assembler import EventAssembler, ModelAnswer, text_events
 from rightseat.errors import UpstreamGarbled
-from rightseat.types import chunks as fragments
+from rightseat.types import chunks
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.events import Event, TextDelta, TextEnd, TextStart
 from rightseat.types.messages import Message, text_message
@@ -50,7 +50,7 @@ async def generate_structured(model: Model, question: str, schema: dict[str, Any
 
 async def complete_text(model: Model, prompt: Prompt) -> str:
     async with closing(model.stream(prompt)) as stream:
-        texts = [fragment.text async for fragment in stream if isinstance(fragment, fragments.TextChunk)]
+        texts = [fragment.text async for fragment in stream if isinstance(fragment, chunks.TextChunk)]
     return "".join(texts)
 
 

@@ -16,7 +16,7 @@ from rightseat.errors import NotFound, RightseatError
 from rightseat.http.endpoint import Door, Request, Route, format_retry_after, make_reply
 from rightseat.http.reply import Reply
 from rightseat.runtime.metrics import CONTENT_TYPE
-from rightseat.wiring.layered_runtime import Runtime
+from rightseat.wiring.runtime import Runtime
 
 TREE_LINE = re.compile(r"^[ │├└─]*(\w+) +(\d{3})(?: +(?:ours|caller|upstream)(?= |$))? +(\S.*)$", re.MULTILINE)
 

@@ -13,8 +13,7 @@ from rightseat.errors import ConfigError
 from rightseat.middleware.model_wrappers import FallbackMember, FallbackModel, ModelLimits, ModelLoad, RateLimitedModel
 from rightseat.types.model import BoundModel, Model, ModelInfo
 from rightseat.wiring.choice import ModelChoice
-from rightseat.wiring.registry import EMPTY, LOCAL, split_spec
-from rightseat.wiring.registry import make_model as named
+from rightseat.wiring.registry import EMPTY, LOCAL, make_model, split_spec
 
 # Model kinds that run on llama.cpp, and their options that are files.
 LLAMACPP_KINDS = (LOCAL, "llama-server")
@@ -121,9 +120,9 @@ def make_configured_model(settings: ModelSettings, config: Config, flags: Mappin
     if kind == LOCAL and settings.context is not None:
         options["context"] = settings.context
     if kind not in (LOCAL, "scripted"):
-        return named(settings.spec, options | dict(flags))
+        return make_model(settings.spec, options | dict(flags))
     spec = f"{kind}:{_resolve_beside(name, config)}" if name else kind
-    return named(spec, options | dict(flags))
+    return make_model(spec, options | dict(flags))
 
 
 def _resolve_beside(name: Any, config: Config) -> Any:

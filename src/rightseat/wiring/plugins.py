@@ -20,8 +20,7 @@ from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.http.tools import make_operation_tools
 from rightseat.plugins.load import find_plugin_folders, is_plugin_folder, read_plugin, reject_outside_link
 from rightseat.plugins.plugin import Plugin, Problem, make_tool_name
-from rightseat.plugins.python.run import PythonPolicy
-from rightseat.plugins.python.run import make_script_tools as scripts_of
+from rightseat.plugins.python.run import PythonPolicy, make_script_tools
 from rightseat.plugins.search import Embed
 from rightseat.plugins.selection import ToolSelection
 from rightseat.types.model import Embeds, Model, find_protocol
@@ -78,7 +77,7 @@ def _load_plugin(
     fresh = plugin is None
     plugin = plugin or read_plugin(folder)
     seen = plugin_stamp(plugin)
-    tools, problems = scripts_of(plugin, make_python_policy(settings))
+    tools, problems = make_script_tools(plugin, make_python_policy(settings))
     if fresh or problems:
         _log_problems(plugin, problems)
     try:

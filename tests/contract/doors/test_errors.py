@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightseat import Runtime
-from rightseat import errors as tree
+from rightseat import Runtime, errors
 from rightseat.errors import RightseatError
 from rightseat.types.chunks import ModelChunk, TextChunk
 from rightseat.types.model import Prompt
@@ -22,16 +21,16 @@ SAID = "It is the vendor's turn, and what to do is to try again."
 
 # What went wrong at a vendor's → the one class for it, and what OpenAI's and CopilotKit's clients take it as.
 FEW: dict[str, tuple[type[RightseatError], int, str, str]] = {
-    "authentication": (tree.UpstreamDenied, 502, "upstream_error", "AUTHENTICATION_ERROR"),
-    "rate limit": (tree.UpstreamBusy, 429, "rate_limit_error", "NETWORK_ERROR"),
-    "context too long": (tree.ContextTooLong, 400, "invalid_request_error", "CONFIGURATION_ERROR"),
-    "content refused": (tree.ContentRefused, 400, "invalid_request_error", "UNKNOWN"),
-    "overloaded": (tree.UpstreamOverloaded, 503, "upstream_error", "NETWORK_ERROR"),
-    "unavailable": (tree.UpstreamRefused, 502, "upstream_error", "NETWORK_ERROR"),
-    "timeout": (tree.UpstreamTimeout, 504, "upstream_error", "NETWORK_ERROR"),
-    "bad request": (tree.UpstreamRejected, 502, "upstream_error", "CONFIGURATION_ERROR"),
+    "authentication": (errors.UpstreamDenied, 502, "upstream_error", "AUTHENTICATION_ERROR"),
+    "rate limit": (errors.UpstreamBusy, 429, "rate_limit_error", "NETWORK_ERROR"),
+    "context too long": (errors.ContextTooLong, 400, "invalid_request_error", "CONFIGURATION_ERROR"),
+    "content refused": (errors.ContentRefused, 400, "invalid_request_error", "UNKNOWN"),
+    "overloaded": (errors.UpstreamOverloaded, 503, "upstream_error", "NETWORK_ERROR"),
+    "unavailable": (errors.UpstreamRefused, 502, "upstream_error", "NETWORK_ERROR"),
+    "timeout": (errors.UpstreamTimeout, 504, "upstream_error", "NETWORK_ERROR"),
+    "bad request": (errors.UpstreamRejected, 502, "upstream_error", "CONFIGURATION_ERROR"),
 }
-FILTERED = (tree.ContentRefused, tree.GuardrailRefused, tree.OutputGuarded)
+FILTERED = (errors.ContentRefused, errors.GuardrailRefused, errors.OutputGuarded)
 
 
 def failing(error: RightseatError, *texts: str) -> Script:
@@ -113,9 +112,9 @@ async def test_a_refusal_is_a_content_filters_to_openai_clients(face: Face, kind
 
 @pytest.mark.demand("models.seed_tree_copilotkiterror_lowlevel")
 def test_every_error_says_what_to_do_and_how_it_is_shown() -> None:
-    for code, kind in tree.errors_by_code().items():
+    for code, kind in errors.errors_by_code().items():
         assert kind.code == code
         assert kind.hint.endswith(".")
         assert (kind.visibility, kind.severity) != ("silent", "critical")
         assert kind.link() == f"/docs/errors/{code}"
-    assert len({kind.hint for kind in tree.errors_by_code().values()}) == len(tree.errors_by_code())
+    assert len({kind.hint for kind in errors.errors_by_code().values()}) == len(errors.errors_by_code())

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rightseat.engine.assembler import EventAssembler, ModelAnswer, OpenMessageTracker, text_events
 from rightseat.errors import Incomplete
-from rightseat.types import chunks as f
+from rightseat.types import chunks
 from rightseat.types.events import (
     CallArgs,
     CallEnd,
@@ -24,17 +24,17 @@ from rightseat.types.messages import ProviderData
 from rightseat.types.stores import IdGenerator
 
 CLIENTS = {"here": False, "there": True}
-STOP = f.FinishChunk("stop")
+STOP = chunks.FinishChunk("stop")
 
 
-def take(*line: f.ModelChunk) -> tuple[list[Event], ModelAnswer]:
+def take(*line: chunks.ModelChunk) -> tuple[list[Event], ModelAnswer]:
     desk = EventAssembler(IdGenerator("0" * 24), CLIENTS)
     events = [event for fragment in line for event in desk.push(fragment)]
     return [*events, *desk.finish()], desk.build_answer()
 
 
 def test_a_text_keeps_the_messages_own_id() -> None:
-    events, answered = take(f.TextChunk("a"), f.TextChunk(""), f.TextChunk("b"), STOP)
+    events, answered = take(chunks.TextChunk("a"), chunks.TextChunk(""), chunks.TextChunk("b"), STOP)
     id = answered.message.id
     assert id is not None
     assert events == [TextStart(id), TextDelta(id, "a"), TextDelta(id, "b"), TextEnd(id)]
@@ -43,36 +43,38 @@ def test_a_text_keeps_the_messages_own_id() -> None:
 
 
 def test_logprobs_travel_even_without_text() -> None:
-    events, _ = take(f.TextChunk("", [{"token": ""}]), STOP)
+    events, _ = take(chunks.TextChunk("", [{"token": ""}]), STOP)
     assert [e.logprobs for e in events if isinstance(e, TextDelta)] == [[{"token": ""}]]
 
 
 def test_usage_and_opaque_parts_are_kept() -> None:
-    _, answered = take(f.ProviderDataChunk("p", {"s": 1}), f.TextChunk("a"), STOP, f.UsageChunk(Usage(3, 4)))
+    _, answered = take(
+        chunks.ProviderDataChunk("p", {"s": 1}), chunks.TextChunk("a"), STOP, chunks.UsageChunk(Usage(3, 4))
+    )
     assert answered.usage == Usage(3, 4)
     assert answered.message.opaque == (ProviderData("p", {"s": 1}),)
 
 
 def test_a_repeated_name_is_ignored() -> None:
-    line: list[f.ModelChunk] = [
-        f.ToolCallStart(0, "here", True),
-        f.ToolCallArgs(0, "{"),
-        f.ToolCallStart(0, "there"),
-        f.ToolCallArgs(0, "}"),
+    line: list[chunks.ModelChunk] = [
+        chunks.ToolCallStart(0, "here", True),
+        chunks.ToolCallArgs(0, "{"),
+        chunks.ToolCallStart(0, "there"),
+        chunks.ToolCallArgs(0, "}"),
     ]
-    events, answered = take(*line, f.FinishChunk("calls"))
+    events, answered = take(*line, chunks.FinishChunk("calls"))
     assert [(call.name, call.arguments) for call in answered.message.calls] == [("here", "{}")]
     assert len([event for event in events if isinstance(event, CallStart)]) == 1
 
 
 def test_arguments_are_kept_apart_by_index() -> None:
-    line: list[f.ModelChunk] = [
-        f.ToolCallStart(1, "there"),
-        f.ToolCallStart(0, "here"),
-        f.ToolCallArgs(0, "{0"),
-        f.ToolCallArgs(1, "{1"),
+    line: list[chunks.ModelChunk] = [
+        chunks.ToolCallStart(1, "there"),
+        chunks.ToolCallStart(0, "here"),
+        chunks.ToolCallArgs(0, "{0"),
+        chunks.ToolCallArgs(1, "{1"),
     ]
-    _, answered = take(*line, f.ToolCallArgs(0, "}"), f.ToolCallArgs(1, "}"), f.FinishChunk("calls"))
+    _, answered = take(*line, chunks.ToolCallArgs(0, "}"), chunks.ToolCallArgs(1, "}"), chunks.FinishChunk("calls"))
     assert [(c.name, c.arguments) for c in answered.message.calls] == [("here", "{0}"), ("there", "{1}")]
     assert len({call.id for call in answered.message.calls}) == 2
 
@@ -80,7 +82,10 @@ def test_arguments_are_kept_apart_by_index() -> None:
 def test_arguments_before_the_name_are_kept() -> None:
     try:
         _, answered = take(
-            f.ToolCallArgs(0, "{"), f.ToolCallStart(0, "here"), f.ToolCallArgs(0, "}"), f.FinishChunk("calls")
+            chunks.ToolCallArgs(0, "{"),
+            chunks.ToolCallStart(0, "here"),
+            chunks.ToolCallArgs(0, "}"),
+            chunks.FinishChunk("calls"),
         )
     except KeyError:
         pytest.fail("KeyError")
@@ -89,14 +94,18 @@ def test_arguments_before_the_name_are_kept() -> None:
 
 @pytest.mark.parametrize(("name", "enforced"), [("here", False), ("nobody", True)])
 def test_a_call_that_may_be_wrong_is_not_shown_yet(name: str, enforced: bool) -> None:
-    events, answered = take(f.ToolCallStart(0, name, enforced), f.ToolCallArgs(0, "{}"), f.FinishChunk("calls"))
+    events, answered = take(
+        chunks.ToolCallStart(0, name, enforced), chunks.ToolCallArgs(0, "{}"), chunks.FinishChunk("calls")
+    )
     assert events == []
     assert answered.streamed_calls == frozenset()
     assert len(answered.message.calls) == 1
 
 
 def test_an_enforced_call_is_shown_as_it_comes() -> None:
-    events, answered = take(f.ToolCallStart(0, "there", True), f.ToolCallArgs(0, "{}"), f.FinishChunk("calls"))
+    events, answered = take(
+        chunks.ToolCallStart(0, "there", True), chunks.ToolCallArgs(0, "{}"), chunks.FinishChunk("calls")
+    )
     [call] = answered.message.calls
     start = CallStart(call.id, "there", answered.message.id or "", client=True)
     assert events == [start, CallArgs(call.id, "{}"), CallEnd(call.id)]
@@ -105,8 +114,10 @@ def test_an_enforced_call_is_shown_as_it_comes() -> None:
 
 @pytest.mark.parametrize("reason", ["length", "content_filter"])
 def test_a_cut_answer_has_no_call(reason: str) -> None:
-    cut = f.FinishChunk("length") if reason == "length" else f.FinishChunk("content_filter")
-    events, answered = take(f.TextChunk("a"), f.ToolCallStart(0, "there", True), f.ToolCallArgs(0, '{"a'), cut)
+    cut = chunks.FinishChunk("length") if reason == "length" else chunks.FinishChunk("content_filter")
+    events, answered = take(
+        chunks.TextChunk("a"), chunks.ToolCallStart(0, "there", True), chunks.ToolCallArgs(0, '{"a'), cut
+    )
     assert answered.message.calls == ()
     assert answered.message.text == "a"
     assert answered.reason == reason
@@ -115,7 +126,7 @@ def test_a_cut_answer_has_no_call(reason: str) -> None:
 
 def test_no_finish_is_incomplete() -> None:
     desk = EventAssembler(IdGenerator(), CLIENTS)
-    assert [type(event) for event in desk.push(f.TextChunk("a"))] == [TextStart, TextDelta]
+    assert [type(event) for event in desk.push(chunks.TextChunk("a"))] == [TextStart, TextDelta]
     with pytest.raises(Incomplete):
         desk.finish()
 
@@ -123,25 +134,25 @@ def test_no_finish_is_incomplete() -> None:
 words = st.text("ab", max_size=2)
 index = st.integers(0, 2)
 said = st.one_of(
-    st.builds(f.TextChunk, words),
-    st.builds(f.ReasoningChunk, words),
-    st.builds(f.RefusalChunk, words),
-    st.builds(f.ToolCallStart, index, st.sampled_from(["here", "there", "nobody"]), st.booleans()),
-    st.builds(f.ToolCallArgs, index, words),
-    st.builds(f.UsageChunk, st.just(Usage(1, 1))),
-    st.builds(f.ProviderDataChunk, st.just("p"), st.just(1)),
+    st.builds(chunks.TextChunk, words),
+    st.builds(chunks.ReasoningChunk, words),
+    st.builds(chunks.RefusalChunk, words),
+    st.builds(chunks.ToolCallStart, index, st.sampled_from(["here", "there", "nobody"]), st.booleans()),
+    st.builds(chunks.ToolCallArgs, index, words),
+    st.builds(chunks.UsageChunk, st.just(Usage(1, 1))),
+    st.builds(chunks.ProviderDataChunk, st.just("p"), st.just(1)),
 )
-finish = st.sampled_from(["stop", "length", "content_filter", "calls"]).map(f.FinishChunk)  # type: ignore[arg-type]
+finish = st.sampled_from(["stop", "length", "content_filter", "calls"]).map(chunks.FinishChunk)  # type: ignore[arg-type]
 
 
-def named(line: list[f.ModelChunk]) -> list[f.ModelChunk]:
+def named(line: list[chunks.ModelChunk]) -> list[chunks.ModelChunk]:
     """Without arguments that come before their name: see the test of that."""
     known: set[int] = set()
     kept = []
     for fragment in line:
-        if isinstance(fragment, f.ToolCallStart):
+        if isinstance(fragment, chunks.ToolCallStart):
             known.add(fragment.index)
-        if not isinstance(fragment, f.ToolCallArgs) or fragment.index in known:
+        if not isinstance(fragment, chunks.ToolCallArgs) or fragment.index in known:
             kept.append(fragment)
     return kept
 
@@ -177,25 +188,25 @@ def balanced(events: list[Event], whole: bool) -> None:
 
 
 @given(st.lists(said, max_size=25), finish)
-def test_any_answer_is_balanced_and_nothing_is_lost(line: list[f.ModelChunk], end: f.FinishChunk) -> None:
+def test_any_answer_is_balanced_and_nothing_is_lost(line: list[chunks.ModelChunk], end: chunks.FinishChunk) -> None:
     line = named(line)
     events, answered = take(*line, end)
     whole = end.reason in ("stop", "calls")
     balanced(events, whole)
-    texts = [part.text for part in line if isinstance(part, f.TextChunk | f.RefusalChunk)]
+    texts = [part.text for part in line if isinstance(part, chunks.TextChunk | chunks.RefusalChunk)]
     assert answered.message.text == "".join(texts)
     assert "".join(e.text for e in events if isinstance(e, TextDelta)) == "".join(texts)
-    thoughts = "".join(part.text for part in line if isinstance(part, f.ReasoningChunk))
+    thoughts = "".join(part.text for part in line if isinstance(part, chunks.ReasoningChunk))
     assert "".join(e.text for e in events if isinstance(e, ReasoningDelta)) == thoughts
-    indexes = sorted({part.index for part in line if isinstance(part, f.ToolCallStart)}) if whole else []
+    indexes = sorted({part.index for part in line if isinstance(part, chunks.ToolCallStart)}) if whole else []
     assert [call.arguments for call in answered.message.calls] == [
-        "".join(part.json for part in line if isinstance(part, f.ToolCallArgs) and part.index == number)
+        "".join(part.json for part in line if isinstance(part, chunks.ToolCallArgs) and part.index == number)
         for number in indexes
     ]
 
 
 @given(st.lists(said, max_size=25), st.integers(0, 60))
-def test_what_is_open_at_a_failure_is_known(line: list[f.ModelChunk], cut: int) -> None:
+def test_what_is_open_at_a_failure_is_known(line: list[chunks.ModelChunk], cut: int) -> None:
     desk, opened = EventAssembler(IdGenerator(), CLIENTS), OpenMessageTracker()
     events = [event for fragment in named(line) for event in desk.push(fragment)][:cut]
     for event in events:

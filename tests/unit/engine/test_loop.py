@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rightseat import Assistant, Message, Pause, Runtime, text_message, tool
-from rightseat.types import chunks as fragments
+from rightseat.types import chunks
 from rightseat.types.chunks import FinishChunk, ModelChunk, ReasoningChunk, RefusalChunk, TextChunk, UsageChunk
 from rightseat.types.events import (
     CallArgs,
@@ -198,8 +198,8 @@ async def test_events_open_and_close() -> None:
 
 
 async def test_an_enforced_call_streams_its_arguments() -> None:
-    pieces = [fragments.ToolCallArgs(0, '{"t":'), fragments.ToolCallArgs(0, "1}")]
-    line: list[ModelChunk] = [fragments.ToolCallStart(0, "show", True), *pieces, FinishChunk("calls")]
+    pieces = [chunks.ToolCallArgs(0, '{"t":'), chunks.ToolCallArgs(0, "1}")]
+    line: list[ModelChunk] = [chunks.ToolCallStart(0, "show", True), *pieces, FinishChunk("calls")]
     events = await run(Runtime(model=Lines(line)), tools=(ToolSpec("show", "", {"type": "object"}),))
     kinds = [type(event) for event in events if isinstance(event, CallStart | CallArgs | CallEnd)]
     assert kinds == [CallStart, CallArgs, CallArgs, CallEnd]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rightseat.mcp import connection as linking
+from rightseat.mcp import connection
 from rightseat.mcp.connect import McpServerConfig
 from rightseat.mcp.connection import McpConnection
 from rightseat.mcp.tool_sources import McpServers
@@ -52,7 +52,7 @@ async def test_one_that_is_down_stops_nobody(caplog: pytest.LogCaptureFixture) -
 @pytest.mark.demand("agents.mcp_name_stdio_commands")
 @pytest.mark.long
 async def test_a_child_that_dies_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linking, "FIRST_RETRY", 0.01)
+    monkeypatch.setattr(connection, "FIRST_RETRY", 0.01)
     async with started(things()) as servers:
         result = await last(servers, "die")
         assert result.failed
@@ -100,7 +100,7 @@ async def test_a_call_of_the_older_era_waits_inside_its_server(capfd: pytest.Cap
 
 
 async def test_a_call_that_nobody_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linking, "ANSWER_TIMEOUT", 0.05)
+    monkeypatch.setattr(connection, "ANSWER_TIMEOUT", 0.05)
     async with near(older=True) as servers:
         pause = await last(servers, "stroke")
         link = servers.connections["things"].connection
@@ -202,7 +202,7 @@ async def test_a_call_of_one_that_is_down_fails_at_once(monkeypatch: pytest.Monk
         known = servers.connections["things"]
         tool = known.tools["things__add"]
         assert tool.call is not None
-        monkeypatch.setattr(linking, "connect_client", refused)
+        monkeypatch.setattr(connection, "connect_client", refused)
         known.connection.mark_lost()
         await until(lambda: known.connection.down_reason)
         async with asyncio.timeout(STUCK), closing(tool.call({"a": 1, "b": 1}, ToolContext(TURN, "c"))) as items:

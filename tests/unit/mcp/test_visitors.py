@@ -9,7 +9,7 @@ import pytest_asyncio
 from rightseat import Runtime
 from rightseat.engine.loop import Assistant
 from rightseat.errors import CallerError
-from rightseat.mcp import tool_sources as visiting
+from rightseat.mcp import tool_sources
 from rightseat.mcp.tool_sources import RequestMcpToolSource
 from rightseat.types.tools import Tool
 from rightseat.types.turn import ForwardedProps, Owner, Turn
@@ -90,7 +90,7 @@ async def test_each_owner_has_a_connection_and_one_that_is_not_used_is_closed(
     await offered(visitors, asking(named, "bob"))
     first, second = (known.connection for known in visitors.connections.values())
     assert first is not second
-    monkeypatch.setattr(visiting, "MAX_CONNECTIONS", 1)
+    monkeypatch.setattr(tool_sources, "MAX_CONNECTIONS", 1)
     await offered(visitors, asking(named, "bob"))
     assert [known.connection for known in visitors.connections.values()] == [second]
     assert not first.is_started

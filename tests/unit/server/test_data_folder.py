@@ -12,8 +12,7 @@ import pytest
 
 from rightseat.config.settings import Config, StoreSettings
 from rightseat.errors import ConfigError
-from rightseat.wiring.storage import data_folder, describe_store_location
-from rightseat.wiring.storage import open_store as made
+from rightseat.wiring.storage import data_folder, describe_store_location, open_store
 from tests.kit.client import Client, Frame
 from tests.kit.faults import endless
 from tests.kit.patience import STUCK
@@ -194,12 +193,12 @@ def test_each_configuration_has_its_own(tmp_path: Path) -> None:
 
 
 async def test_the_store_that_is_named(tmp_path: Path) -> None:
-    store: Any = made(Config(store=StoreSettings(path=str(tmp_path / "x"), max_threads=7)))
+    store: Any = open_store(Config(store=StoreSettings(path=str(tmp_path / "x"), max_threads=7)))
     assert (tmp_path / "x" / "rightseat.db").is_file()
     assert store.thread_table.retention.threads == 7
     await store.close()
     memory = Config(store=StoreSettings(kind="memory"))
-    assert type(made(memory)).__name__ == "MemoryStore"
+    assert type(open_store(memory)).__name__ == "MemoryStore"
     assert "memory" in describe_store_location(memory)
     with pytest.raises(ConfigError, match="Did you mean 'sqlite'"):
-        made(Config(store=StoreSettings(kind="sqlit")))
+        open_store(Config(store=StoreSettings(kind="sqlit")))

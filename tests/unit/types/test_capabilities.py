@@ -7,8 +7,7 @@ import pytest
 from rightseat.engine.history import fit_to_capabilities
 from rightseat.errors import CallerError
 from rightseat.models.catalog import lookup_capabilities, override_capabilities
-from rightseat.types.messages import ImageMessagePart, Message, TextMessagePart, ToolCall
-from rightseat.types.messages import text_message as spoken
+from rightseat.types.messages import ImageMessagePart, Message, TextMessagePart, ToolCall, text_message
 from rightseat.types.model import BoundModel, Capabilities, Prompt, SamplingSettings, ToolChoice, ToolSpec
 from tests.kit.house import Lines
 
@@ -75,8 +74,8 @@ def test_a_picture_is_refused_where_it_cannot_be_seen() -> None:
 
 @pytest.mark.demand("models.unknown_tuning_knobs_ignored")
 def test_tools_are_not_shown_to_a_model_that_calls_none() -> None:
-    before = spoken("assistant", "", calls=(ToolCall("c", "add", '{"a": 1}'),))
-    messages = (spoken("user", "sum"), before, spoken("tool", "1", call_id="c"))
+    before = text_message("assistant", "", calls=(ToolCall("c", "add", '{"a": 1}'),))
+    messages = (text_message("user", "sum"), before, text_message("tool", "1", call_id="c"))
     found = fit_to_capabilities(Prompt(messages=messages, tools=(ADD,)), Capabilities(tools=False))
     assert found.tools == ()
     assert [message.role for message in found.messages] == ["user", "assistant", "user"]

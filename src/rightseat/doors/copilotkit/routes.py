@@ -15,7 +15,7 @@ from rightseat.doors.copilotkit.failures import refuse, refuse_graphql
 from rightseat.doors.copilotkit.graphql_endpoint import CLIENT_HEADER, answer_request
 from rightseat.doors.copilotkit.wire import CopilotKitBody
 from rightseat.errors import CallerError, RightseatError
-from rightseat.http.agui.write import make_error_reply as refuse_events
+from rightseat.http.agui.write import make_error_reply
 from rightseat.http.endpoint import Door, Host, Probe, Request, Route, decode_body
 from rightseat.http.reply import Reply
 
@@ -126,7 +126,7 @@ def refuse_as(error: RightseatError, headers: dict[str, str]) -> Reply:
     if CLIENT_HEADER in headers:
         return refuse_graphql(error)
     # AG-UI clients show the whole body to the user, so it has only AG-UI's fields.
-    return refuse_events(error) if headers.get("accept") == EVENT_STREAM else refuse(error)
+    return make_error_reply(error) if headers.get("accept") == EVENT_STREAM else refuse(error)
 
 
 door = Door(

@@ -16,8 +16,7 @@ import msgspec
 
 from rightseat.doors.openai.read import OpenAIRequest
 from rightseat.errors import ContentRefused, GuardrailRefused, OutputGuarded, RightseatError
-from rightseat.http.endpoint import SSE_HEADERS, format_retry_after, make_full_response
-from rightseat.http.endpoint import make_reply as in_one_piece
+from rightseat.http.endpoint import SSE_HEADERS, format_retry_after, make_full_response, make_reply
 from rightseat.http.reply import Reply, ResponseStart
 from rightseat.http.sse import KEEP_ALIVE_COMMENT, format_event
 from rightseat.types.events import (
@@ -247,7 +246,7 @@ def encode_error(error: RunFailed | RightseatError) -> bytes:
 def refuse(error: RunFailed | RightseatError) -> Reply:
     # Not a 5xx: clients would retry a request that stays refused.
     status = 400 if error.code in FILTERED_CODES else error.status
-    return in_one_piece(status, encode_error(error), *format_retry_after(error))
+    return make_reply(status, encode_error(error), *format_retry_after(error))
 
 
 def format_usage(usage: Usage) -> dict[str, Any]:

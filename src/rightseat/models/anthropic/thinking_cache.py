@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.types import chunks as fragments
+from rightseat.types import chunks
 from rightseat.types.chunks import ModelChunk, TextChunk, ToolCallArgs, ToolCallStart
 from rightseat.types.messages import Message, ProviderData
 from rightseat.types.model import Prompt
@@ -34,7 +34,7 @@ class ThinkingCache:
         """Store the thinking blocks of an answer, if it has any."""
         texts: list[str] = []
         calls: dict[int, tuple[str, list[str]]] = {}
-        opaque: fragments.ProviderDataChunk | None = None
+        opaque: chunks.ProviderDataChunk | None = None
         for chunk in answer:
             match chunk:
                 case TextChunk(words):
@@ -43,7 +43,7 @@ class ThinkingCache:
                     calls[index] = (name, [])
                 case ToolCallArgs(index, json):
                     calls[index][1].append(json)
-                case fragments.ProviderDataChunk():
+                case chunks.ProviderDataChunk():
                     opaque = chunk
                 case _:
                     pass

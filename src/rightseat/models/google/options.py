@@ -11,9 +11,9 @@ from msgspec import Struct
 from rightseat.config.options import TIMEOUTS, parse_options
 from rightseat.errors import ConfigError
 from rightseat.http.client import parse_host
-from rightseat.models.catalog import lookup_capabilities, override_capabilities
 from rightseat.models._vendor.exchange import Timeouts
 from rightseat.models._vendor.options import has_key, read_environment
+from rightseat.models.catalog import lookup_capabilities, override_capabilities
 
 if TYPE_CHECKING:
     from rightseat.models.google.client import GoogleModel

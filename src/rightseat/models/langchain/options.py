@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from rightseat.config.options import TIMEOUTS, parse_options
 from rightseat.errors import ConfigError
-from rightseat.models.catalog import lookup_capabilities, override_capabilities
 from rightseat.models._vendor.exchange import Timeouts
+from rightseat.models.catalog import lookup_capabilities, override_capabilities
 
 if TYPE_CHECKING:
     from rightseat.models.langchain.client import LangChainModel

@@ -23,7 +23,7 @@ from rightseat.errors import (
     UpstreamRejected,
     UpstreamTimeout,
 )
-from rightseat.http import client as http
+from rightseat.http import client
 from rightseat.http.idle import IdleTimer
 from rightseat.http.sse import SseParser
 from rightseat.http.upstream import ERROR_BODY, ERROR_BODY_SECONDS, StatusTable, UpstreamErrors
@@ -343,7 +343,7 @@ class LlamaServerClient:
 
 
 def parse_server_url(url: str) -> URL:
-    parsed = http.parse_base_url(url, "The llama-server's address")
+    parsed = client.parse_base_url(url, "The llama-server's address")
     # Users often copy the address of the OpenAI API; the native endpoints are beside /v1.
     path = parsed.path.rstrip("/").removesuffix("/v1")
     return parsed.with_path(path + "/", encoded=True)

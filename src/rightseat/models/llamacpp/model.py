@@ -18,8 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightseat.errors import CallerError, ConfigError, ContextTooLong
-from rightseat.models.llamacpp import control_tokens, gguf, slot_scheduler, tool_ranking
-from rightseat.models.llamacpp import prompt_log as lens
+from rightseat.models.llamacpp import control_tokens, gguf, prompt_log, slot_scheduler, tool_ranking
 from rightseat.models.llamacpp.client import CompletionChunk, LlamaServerClient
 from rightseat.models.llamacpp.completion import CompletionReader, build_request_body
 from rightseat.models.llamacpp.control_tokens import ControlTokenDiscovery, ControlTokens, select_control_tokens
@@ -44,8 +43,7 @@ from rightseat.models.llamacpp.template import (
     sources_from_props,
 )
 from rightseat.types.chunks import ModelChunk
-from rightseat.types.messages import TextMessagePart as TextPart
-from rightseat.types.messages import text_message
+from rightseat.types.messages import TextMessagePart, text_message
 from rightseat.types.model import UNDECLARED, Model, Prompt
 from rightseat.types.streams import closing
 from rightseat.types.text import closest_match
@@ -241,7 +239,7 @@ class LlamaCppChatModel(Model):
         rendered = control_tokens.remove_double_bos(
             rendered + plan.answer_prefix, description.sources.bos, self._adds_bos
         )
-        lens.record_prompt(self.name, rendered, plan.grammar)
+        prompt_log.record_prompt(self.name, rendered, plan.grammar)
         return plan, await control_tokens.tokenize_prompt(rendered, client)
 
     async def _find_prompt_prefix(self, system: str) -> str | list[int]:
@@ -297,7 +295,7 @@ def _render_plan(chat_format: ChatFormat, context: FormatContext) -> tuple[Promp
 
 def _check_text_only(prompt: Prompt) -> None:
     for message in prompt.messages:
-        if any(not isinstance(part, TextPart) for part in message.parts):
+        if any(not isinstance(part, TextMessagePart) for part in message.parts):
             raise CallerError("This model reads text only: send no images or files.")
 
 

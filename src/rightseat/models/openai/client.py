@@ -23,10 +23,10 @@ from rightseat.http.client import (
 )
 from rightseat.http.idle import IdleTimer
 from rightseat.http.retry import call_with_retry
-from rightseat.models.catalog import lookup_capabilities, override_capabilities
 from rightseat.http.upstream import read_error_body, read_head, send_request
 from rightseat.models._vendor.errors import LONE_SURROGATE, is_retryable, log_upstream
 from rightseat.models._vendor.exchange import Timeouts
+from rightseat.models.catalog import lookup_capabilities, override_capabilities
 from rightseat.models.openai import faults
 from rightseat.models.openai.exchange import OpenAIExchange
 from rightseat.models.openai.faults import ERRORS

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from rightseat.config.options import TIMEOUTS, parse_options
 from rightseat.errors import ConfigError
-from rightseat.models.catalog import lookup_capabilities, override_capabilities
 from rightseat.models._vendor.options import has_key, read_environment
+from rightseat.models.catalog import lookup_capabilities, override_capabilities
 from rightseat.models.openai import vendor
 from rightseat.models.openai.client import OPENAI_URL, OpenAIModel, is_openai
 from rightseat.models.openai.emulated import EmulatedToolsModel, ToolEmulation

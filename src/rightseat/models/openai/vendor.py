@@ -14,8 +14,8 @@ from yarl import URL
 from rightseat.config.loading import import_object
 from rightseat.errors import ConfigError
 from rightseat.http.client import parse_base_url
-from rightseat.models.catalog import find_listed_capabilities
 from rightseat.models._vendor.exchange import StreamParser
+from rightseat.models.catalog import find_listed_capabilities
 from rightseat.models.openai import faults, request
 from rightseat.models.openai.chat_parser import ChatStreamParser
 from rightseat.models.openai.request import Dialect

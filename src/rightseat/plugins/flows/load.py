@@ -17,8 +17,7 @@ from rightseat.plugins.flows import steps
 from rightseat.plugins.flows.context import FlowReferences, format_hint, make_step_problem
 from rightseat.plugins.flows.flow import END, START, Flow, NextFlow, Step
 from rightseat.plugins.flows.steps import get_kind
-from rightseat.plugins.plugin import Gravity, Operation, PluginScript, Problem
-from rightseat.plugins.plugin import KeyPath as Place
+from rightseat.plugins.plugin import Gravity, KeyPath, Operation, PluginScript, Problem
 from rightseat.types.text import closest_match
 
 MAX_NAME_LENGTH = 200
@@ -155,7 +154,7 @@ class FlowFileReader:
         self.document = document
         self.problems: list[Problem] = list(document.problems)
 
-    def add_problem(self, path: Place, what: str, fix: str, gravity: Gravity = "error") -> None:
+    def add_problem(self, path: KeyPath, what: str, fix: str, gravity: Gravity = "error") -> None:
         self.problems.append(self.document.make_problem(path, what, fix, gravity))
 
     def read_flow(self) -> Flow | None:
@@ -222,7 +221,7 @@ class FlowFileReader:
             steps[END] = END_STEP
         return steps
 
-    def read_step(self, value: Any, place: Place, name: str) -> Step | None:
+    def read_step(self, value: Any, place: KeyPath, name: str) -> Step | None:
         try:
             step_value, remarks = parse_step(value, name)
         except ValueError as error:
@@ -261,7 +260,7 @@ class FlowFileReader:
             return default
         return default if number is None else number
 
-    def check_unknown_keys(self, value: dict[str, Any], known: Iterable[str], place: Place) -> None:
+    def check_unknown_keys(self, value: dict[str, Any], known: Iterable[str], place: KeyPath) -> None:
         known = tuple(known)
         for key in value:
             if key not in known:

@@ -12,7 +12,7 @@ from rightseat.errors import NotFound
 from rightseat.http.auth import LOCAL_OWNER
 from rightseat.http.endpoint import Door, Request, Route
 from rightseat.http.reply import Reply
-from rightseat.models.llamacpp import prompt_log as lens
+from rightseat.models.llamacpp import prompt_log
 from rightseat.server.operations import make_error_reply
 from rightseat.server.playground import overview, plugins, responses
 from rightseat.server.playground.door_output import render_run_by_door
@@ -24,11 +24,11 @@ from rightseat.wiring.runtime import Runtime
 GetRuntime = Callable[[], Runtime]
 
 
-async def list_prompts(request: Request) -> list[lens.LoggedPrompt]:
+async def list_prompts(request: Request) -> list[prompt_log.LoggedPrompt]:
     """Return the prompts of a run. Only without [auth]: prompts may be another owner's."""
     if request.owner != LOCAL_OWNER:
         raise NotFound("Prompts are shown only if no keys are set, because they may belong to another user.")
-    return lens.get_prompts(request.params["run"])
+    return prompt_log.get_prompts(request.params["run"])
 
 
 def make_playground_door(

@@ -113,10 +113,10 @@ def retarget_probe(probe: Probe, agent: str, runtime: Runtime) -> Probe:
             return replace(probe, body=msgspec.json.encode({**body, "model": agent}))
         case ["", "mcp"]:
             # Lazy: a server may lack this door.
-            from rightseat.doors.mcp.catalog import list_ask_tools as who
+            from rightseat.doors.mcp.catalog import list_ask_tools
 
             host: Any = runtime
-            names = {one.responder: name for name, one in who(host).items()}
+            names = {one.responder: name for name, one in list_ask_tools(host).items()}
             return replace(probe, body=probe.body.replace(b"ask_default", names.get(agent, "ask_default").encode()))
         case _:
             return probe

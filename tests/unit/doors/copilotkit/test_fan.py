@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rightseat.config.settings import GraphQLLimits
 from rightseat.doors.copilotkit import response, routes
 from rightseat.http.endpoint import Request
-from rightseat.http.reply import ResponseStart as ReplyHead
+from rightseat.http.reply import ResponseStart
 from rightseat.types.events import (
     CallArgs,
     CallEnd,
@@ -77,7 +77,7 @@ async def told(events: list[Event], document: str) -> Any:
     raw = b""
     async with closing(routes.handle_post(asked, host)) as reply:
         async for part in reply:
-            raw += (part.body or b"") if isinstance(part, ReplyHead) else part
+            raw += (part.body or b"") if isinstance(part, ResponseStart) else part
     return merged(parts(raw)) if document == DOCUMENT else json.loads(raw)["data"]
 
 

@@ -10,7 +10,7 @@ from langchain_core.runnables import RunnableLambda
 
 from rightseat import Runtime, tool
 from rightseat.agents.copilotkit import copilotkit
-from rightseat.mcp import connection as linking
+from rightseat.mcp import connection
 from rightseat.mcp.connect import McpServerConfig
 from rightseat.middleware.hooks import HookRequest, HookResponse, Hooks
 from rightseat.models.anthropic import AnthropicModel
@@ -127,7 +127,7 @@ async def test_hooks_need_no_key_of_a_cloud() -> None:
 @pytest.mark.io
 async def test_an_mcp_server_that_was_down_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """There one that failed has no tools for as long as the runtime lives."""
-    monkeypatch.setattr(linking, "FIRST_RETRY", 0.01)
+    monkeypatch.setattr(connection, "FIRST_RETRY", 0.01)
     program = tmp_path / "program"
     async with started(McpServerConfig(name="things", command=str(program))) as servers:
         assert servers.down.keys() == {"things"}

@@ -8,8 +8,7 @@ from msgspec.structs import replace
 from rightseat import Runtime, tool
 from rightseat.models.anthropic.thinking_cache import ThinkingCache
 from rightseat.types.chunks import ModelChunk, ProviderDataChunk, ReasoningChunk, TextChunk
-from rightseat.types.messages import Message, ToolCall, text_message
-from rightseat.types.messages import ProviderData as Kept
+from rightseat.types.messages import Message, ProviderData, ToolCall, text_message
 from rightseat.types.model import Prompt
 from tests.kit.vendors import anthropic as wire
 from tests.unit.engine.asking import run
@@ -36,9 +35,9 @@ def content(body: dict[str, Any], at: int) -> list[dict[str, Any]]:
     return [{key: value for key, value in block.items() if key not in ("id", "tool_use_id")} for block in found]
 
 
-def kept(came: list[ModelChunk]) -> tuple[Kept, ...]:
+def kept(came: list[ModelChunk]) -> tuple[ProviderData, ...]:
     """As the engine keeps it."""
-    return tuple(Kept(found.provider, found.blob) for found in came if isinstance(found, ProviderDataChunk))
+    return tuple(ProviderData(found.provider, found.blob) for found in came if isinstance(found, ProviderDataChunk))
 
 
 CALLED = [

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from rightseat.errors import CallerError
 from rightseat.models.google.request import SKIP_SIGNATURE
-from rightseat.types.chunks import ProviderDataChunk as Blob
+from rightseat.types.chunks import ProviderDataChunk
 from rightseat.types.messages import (
     FileMessagePart,
     ImageMessagePart,
@@ -146,7 +146,7 @@ async def test_what_an_answer_was_signed_with_goes_back_at_its_place() -> None:
     async with connected(reply, "gemini-3-pro-preview") as (upstream, model):
         fragments, error = await asked(model)
         assert error is None
-        opaque = tuple(ProviderData(one.provider, one.blob) for one in fragments if isinstance(one, Blob))
+        opaque = tuple(ProviderData(one.provider, one.blob) for one in fragments if isinstance(one, ProviderDataChunk))
         assert [one.provider for one in opaque] == ["google"] * 4
         upstream.reply = OK
         _, error = await asked(model, calling(*opaque))

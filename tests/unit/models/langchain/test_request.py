@@ -9,7 +9,7 @@ from langchain_core.runnables import RunnableLambda
 
 from rightseat.errors import Misused
 from rightseat.models.langchain.request import build_messages
-from rightseat.types.chunks import TextChunk as Words
+from rightseat.types.chunks import TextChunk
 from rightseat.types.messages import (
     FileMessagePart,
     ImageMessagePart,
@@ -148,14 +148,14 @@ async def test_a_model_without_tools_says_so() -> None:
 async def test_a_chain_goes_its_own_way_unless_it_is_forced() -> None:
     chain: Any = RunnableLambda(lambda _: "own")
     prompt = Prompt(messages=HELLO.messages, tools=(ADD,))
-    assert (await asked(chain, prompt))[0][0] == Words("own")
+    assert (await asked(chain, prompt))[0][0] == TextChunk("own")
     forced = Prompt(messages=HELLO.messages, tools=(ADD,), tool_choice=ToolChoice("required"))
     assert isinstance((await asked(chain, forced))[1], Misused)
 
 
 async def test_a_chain_may_want_its_messages_by_name() -> None:
     chain: Any = RunnableLambda(lambda given: given["messages"][0].text)
-    assert (await asked(chain, input_key="messages"))[0][0] == Words("hello")
+    assert (await asked(chain, input_key="messages"))[0][0] == TextChunk("hello")
 
 
 async def test_a_function_is_given_the_tools_if_it_asks_for_them() -> None:
@@ -163,7 +163,7 @@ async def test_a_function_is_given_the_tools_if_it_asks_for_them() -> None:
         return f"{given[0].text} {tools[0]['function']['name']}"
 
     prompt = Prompt(messages=HELLO.messages, tools=(ADD,))
-    assert (await asked(answer, prompt))[0][0] == Words("hello add")
+    assert (await asked(answer, prompt))[0][0] == TextChunk("hello add")
 
 
 @pytest.mark.demand("models.message_content_foreign_serialisation")
@@ -180,7 +180,7 @@ async def test_foreign_serialisation_keys_stay_plain_data(monkeypatch: pytest.Mo
     )
     fragments, error = await asked(model, prompt)
     assert error is None
-    assert fragments[0] == Words(SECRET)
+    assert fragments[0] == TextChunk(SECRET)
     user, assistant, tool = model.heard[0][0]
     assert (user.content, tool.content) == (SECRET, SECRET)
     assert isinstance(assistant, AIMessage)

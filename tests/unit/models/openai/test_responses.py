@@ -25,9 +25,15 @@ from rightseat.types.chunks import (
     UsageChunk,
 )
 from rightseat.types.events import Usage
-from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, ToolCall, text_message
-from rightseat.types.messages import ProviderData as Kept
-from rightseat.types.messages import TextMessagePart as Words
+from rightseat.types.messages import (
+    FileMessagePart,
+    ImageMessagePart,
+    Message,
+    ProviderData,
+    TextMessagePart,
+    ToolCall,
+    text_message,
+)
 from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
 from tests.kit import faults
 from tests.kit.upstream import Upstream
@@ -48,13 +54,14 @@ def sent(*messages: Message, dialect: Dialect = DIALECT, reasons: bool = False, 
 def test_a_conversation_as_items() -> None:
     called = Message(
         "assistant",
-        (Words("Let me see."),),
+        (TextMessagePart("Let me see."),),
         (ToolCall("c1", "add", "{}"),),
-        opaque=(Kept(RESPONSES_PROVIDER, {"said": False, "calls": 0, "item": THOUGHT}),),
+        opaque=(ProviderData(RESPONSES_PROVIDER, {"said": False, "calls": 0, "item": THOUGHT}),),
     )
-    foreign = text_message("assistant", "ok", opaque=(Kept("anthropic", {"signature": "x"}),))
+    foreign = text_message("assistant", "ok", opaque=(ProviderData("anthropic", {"signature": "x"}),))
     picture = Message(
-        "user", (Words("And this?"), ImageMessagePart("data:x"), FileMessagePart("a.pdf", "application/pdf", "AA=="))
+        "user",
+        (TextMessagePart("And this?"), ImageMessagePart("data:x"), FileMessagePart("a.pdf", "application/pdf", "AA==")),
     )
     found = sent(text_message("system", "Be brief."), called, text_message("tool", "5", call_id="c1"), foreign, picture)
     assert found["input"] == [
@@ -88,9 +95,9 @@ def test_every_thought_goes_back_to_its_place() -> None:
         wire.ending(),
     )
     assert error is None
-    opaque = tuple(Kept(f.provider, f.blob) for f in fragments if isinstance(f, ProviderDataChunk))
+    opaque = tuple(ProviderData(f.provider, f.blob) for f in fragments if isinstance(f, ProviderDataChunk))
     calls = (ToolCall("c1", "add", "{}"), ToolCall("c2", "add", "{}"))
-    whole = sent(Message("assistant", (Words("Hi"),), calls, opaque=opaque))["input"]
+    whole = sent(Message("assistant", (TextMessagePart("Hi"),), calls, opaque=opaque))["input"]
     # Of the fourth nothing came; of a message that was left empty, nothing at all.
     assert [item.get("encrypted_content", item["type"]) for item in whole] == [
         "one", "message", "two", "function_call", "three", "function_call",
@@ -242,7 +249,7 @@ async def test_thoughts_travel_back_with_the_result_of_a_call() -> None:
         )
         made = model("o3", {"base_url": upstream.url, "api": "responses", "reasoning": True})
         first, _ = await asked(made)
-        kept = tuple(Kept(f.provider, f.blob) for f in first if isinstance(f, ProviderDataChunk))
+        kept = tuple(ProviderData(f.provider, f.blob) for f in first if isinstance(f, ProviderDataChunk))
         called = Message("assistant", (), (ToolCall("call_1", "add", "{}"),), opaque=kept)
         talk = Prompt(
             messages=(text_message("user", "2+3?"), called, text_message("tool", "5", call_id="call_1")), tools=(ADD,)

@@ -10,8 +10,7 @@ from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.steps import get_kind
 from rightseat.plugins.plugin import Problem
 from rightseat.types.events import Event
-from rightseat.types.messages import Message
-from rightseat.types.messages import text_message as message
+from rightseat.types.messages import Message, text_message
 from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Tool
@@ -57,7 +56,7 @@ def stage(
         flow=flow(*others, step, *among),
         step=step,
         services=used,
-        turn=more.pop("turn", Turn(messages=messages or (message("user", question),))),
+        turn=more.pop("turn", Turn(messages=messages or (text_message("user", question),))),
         question=question,
         outputs=made,
         previous=list(made.values())[-1] if made else None,

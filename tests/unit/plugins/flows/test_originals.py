@@ -18,8 +18,7 @@ from rightseat.plugins.flows.responder import FlowResponder
 from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.load import read_plugins
 from rightseat.plugins.plugin import Operation, Plugin
-from rightseat.plugins.python.run import PythonPolicy
-from rightseat.plugins.python.run import make_script_tools as scripts_of
+from rightseat.plugins.python.run import PythonPolicy, make_script_tools
 from rightseat.stores.memory import MemoryStore
 from rightseat.types.events import Event, Interrupt, RunFailed, RunFinished, StepStart, TextDelta
 from rightseat.types.messages import FileMessagePart, Message, TextMessagePart
@@ -63,7 +62,7 @@ def shaped(operation: Operation, flow: Flow) -> Any:
 async def responder(plugin: Plugin, flow: Flow, api: Target) -> AsyncIterator[tuple[FlowResponder, MemoryStore]]:
     # As whom to call is tested elsewhere: no token server is here.
     open_plugin = replace(plugin, auth=())
-    scripts, _ = scripts_of(plugin, PythonPolicy())
+    scripts, _ = make_script_tools(plugin, PythonPolicy())
     gate = PluginPolicy(server=api.url, allow=("127.0.0.1",))
     async with tools(open_plugin, gate) as operations:
         kit = FlowServices(

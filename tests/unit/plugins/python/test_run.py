@@ -20,7 +20,7 @@ from rightseat.plugins.python.run import (
     make_script_tools,
 )
 from rightseat.plugins.selection import ToolSelection
-from rightseat.tools import subprocess as isolate
+from rightseat.tools import subprocess
 from rightseat.tools.subprocess import ChildDied, ToolProcesses
 from rightseat.types.events import CallResult, Interrupt
 from rightseat.types.messages import FileMessagePart, Message, TextMessagePart, text_message
@@ -252,7 +252,7 @@ async def test_a_call_that_nobody_stops_ends_by_its_limit(tmp_path: Path) -> Non
 
 @pytest.mark.long
 async def test_a_process_without_work_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolate, "IDLE_SECONDS", 1)
+    monkeypatch.setattr(subprocess, "IDLE_SECONDS", 1)
     text = '''
     import os
     from rightseat import tool

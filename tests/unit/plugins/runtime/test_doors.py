@@ -16,7 +16,7 @@ from rightseat.plugins.http.files import list_attachments
 from rightseat.plugins.selection import ToolSelection
 from rightseat.types.events import Event
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
-from rightseat.wiring import plugins as registry_plugins
+from rightseat.wiring import plugins
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.runtime import RuntimeParts
 from tests.kit.client import Client
@@ -305,7 +305,7 @@ async def test_each_users_own_credential_goes_to_the_api_and_nowhere_else(door: 
         folder = written(tmp_path / "hosts", api.url, auth=auth)
         headers = {"Authorization": "X-Desk-Token"}
         settings = PluginSettings(path=str(folder), allow=("127.0.0.1",), user_headers=headers)
-        shelf = registry_plugins.load_catalog(Config(plugins=(settings,)))
+        shelf = plugins.load_catalog(Config(plugins=(settings,)))
         model = Lines(calls(("hosts_get_hosts", '{"q": "web"}')), says("Done."))
         runtime = Runtime(
             assistants=[Assistant("default", model, toolset=ToolSelection(shelf))], parts=RuntimeParts(plugins=shelf)

@@ -16,7 +16,7 @@ from rightseat.config.settings import AuthSettings
 from rightseat.http.auth import Authenticator
 from rightseat.http.fetch.fetch import record_request, record_requests
 from rightseat.server.playground import overview, responses
-from rightseat.wiring.from_config import build_runtime as made
+from rightseat.wiring.from_config import build_runtime
 from tests.kit.client import Client
 from tests.kit.house import Lines, house, says
 
@@ -61,7 +61,7 @@ async def told(url: str, path: str) -> Any:
 
 
 def demo() -> Runtime:
-    return made(load_config(env={"RIGHTSEAT_MODEL": "scripted:demo"}))
+    return build_runtime(load_config(env={"RIGHTSEAT_MODEL": "scripted:demo"}))
 
 
 async def test_a_browser_gets_the_page_and_a_program_gets_words() -> None:
@@ -216,7 +216,7 @@ def broken(tmp_path: Path) -> Runtime:
     (tmp_path / "rightseat.toml").write_text(
         f"[models.default]\nspec = 'scripted:demo'\n[[plugins]]\npath = '{folder}'\n"
     )
-    return made(load_config(tmp_path / "rightseat.toml", env={}))
+    return build_runtime(load_config(tmp_path / "rightseat.toml", env={}))
 
 
 async def attempt(client: Client, **body: Any) -> Any:

@@ -16,7 +16,7 @@ from rightseat.models.llamacpp.grammar.document import (
     join_pointer,
 )
 from rightseat.models.llamacpp.grammar.expr import EMPTY, NEVER, Expr, Lit, Ref, alt, chars, matches_text, rep, seq
-from rightseat.models.llamacpp.grammar.numbers import build_any_number as any_number
+from rightseat.models.llamacpp.grammar.numbers import build_any_number
 from rightseat.models.llamacpp.grammar.rules import COLON, COMMA, MAX_REPEAT, MAX_REQUIRED, GrammarRules, to_rule_name
 from rightseat.models.llamacpp.grammar.schema_analysis import dump_literal, list_enumerated_values
 from rightseat.models.llamacpp.grammar.strings import (
@@ -51,7 +51,7 @@ class SchemaWriter:
         """Return the rule for any JSON value with at most `depth` nesting levels."""
         text = self.rules.add_shared("string", build_string(SchemaConjunction(()), self.document))
         value: Expr = alt(
-            text, self.rules.add_shared("number", any_number(self.limits)), Lit("true"), Lit("false"), Lit("null")
+            text, self.rules.add_shared("number", build_any_number(self.limits)), Lit("true"), Lit("false"), Lit("null")
         )
         key = self.rules.add_shared("key", seq(QUOTE, rep(self.any_character(), 0, self.limits.key), QUOTE))
         for _ in range(depth):
