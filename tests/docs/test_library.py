@@ -95,7 +95,7 @@ async def test_the_pages_first_program_answers(
 
 async def test_the_pages_app_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = next(text for text in blocks(PAGE, "python") if "app.mount" in text)
-    made = module("shop", code, tmp_path, monkeypatch)
+    made = module("library_shop", code, tmp_path, monkeypatch)
     async with TestClient(made.app) as client:
         body = {"messages": [{"role": "user", "content": "hi"}]}
         assert "Hello from the shop." in (await client.post_json("/copilot/v1/chat/completions", body)).text

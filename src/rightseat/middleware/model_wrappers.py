@@ -142,7 +142,7 @@ class RateLimitedModel(ModelWrapper):
         limits, load, name = self.limits, self.load, self.info.model
         if limits.concurrent and load.running >= limits.concurrent:
             raise UpstreamBusy(
-                f"The model {name} gives {limits.concurrent} answers at a time, and does. Try again.", retry_after=1
+                f"The model {name} already gives {limits.concurrent} answers, its limit. Try again.", retry_after=1
             )
         if not limits.requests_per_minute:
             return
@@ -153,7 +153,7 @@ class RateLimitedModel(ModelWrapper):
         # Tolerance: a client that returns exactly after `retry_after` is admitted.
         if excess > 1e-6:
             raise UpstreamBusy(
-                f"The model {name} is asked {limits.requests_per_minute:g} times a minute at most. Try later.",
+                f"The model {name} is limited to {limits.requests_per_minute:g} requests a minute. Try again later.",
                 retry_after=excess / rate,
             )
         load.request_level += 1

@@ -35,6 +35,7 @@ from rightseat.server.openapi import make_openapi_door
 from rightseat.server.operations import make_index_reply, make_operations_door
 from rightseat.server.playground import make_playground_door
 from rightseat.types.text import closest_match, did_you_mean
+from rightseat.types.turn import Owner
 from rightseat.wiring.registry import load_all
 from rightseat.wiring.runtime import Runtime
 
@@ -177,21 +178,7 @@ class App:
                     body = await self.guard.read_body(headers, receive)
                     if body is None:
                         return
-                    request = Request(
-                        method=scope["method"],
-                        path=path,
-                        params=params,
-                        query=dict(parse_qsl(scope.get("query_string", b"").decode("latin-1"))),
-                        headers=headers,
-                        body=body,
-                        owner=owner,
-                        id=request_id,
-                        base=base,
-                        introspection=self.introspection,
-                        graphql=self.graphql,
-                        forward=self.select_forwarded_headers,
-                        count=entry.override_status,
-                    )
+                    request = self.make_request(scope, params, headers, body, owner, base, entry)
                     reply = route.handler(request, self.runtime)
             except RightseatError as error:
                 entry.set_error(error)
@@ -210,6 +197,32 @@ class App:
             )
         finally:
             entry.finish(self.runtime.meters, write_log=self.access_log)
+
+    def make_request(
+        self,
+        scope: Scope,
+        params: dict[str, str],
+        headers: dict[str, str],
+        body: bytes,
+        owner: Owner,
+        base: str,
+        entry: AccessLogEntry,
+    ) -> Request:
+        return Request(
+            method=scope["method"],
+            path=get_path(scope),
+            params=params,
+            query=dict(parse_qsl(scope.get("query_string", b"").decode("latin-1"))),
+            headers=headers,
+            body=body,
+            owner=owner,
+            id=REQUEST_ID.get(),
+            base=base,
+            introspection=self.introspection,
+            graphql=self.graphql,
+            forward=self.select_forwarded_headers,
+            count=entry.override_status,
+        )
 
     def select_forwarded_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         return self.forwarding.select_headers(headers, self.authenticate.list_credential_headers(headers))

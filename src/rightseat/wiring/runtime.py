@@ -106,12 +106,8 @@ class Runtime:
         parts: RuntimeParts | None = None,
     ) -> None:
         parts = parts or RuntimeParts()
-        self.plugins, self.servers, self.aliases, self.meters = (
-            parts.plugins,
-            parts.servers,
-            parts.aliases,
-            parts.meters,
-        )
+        self.plugins, self.servers = parts.plugins, parts.servers
+        self.aliases, self.meters = parts.aliases, parts.meters
         self.quotas, self.hooks, self.environment = quotas, hooks or Hooks(), environment
         self.store = store or MemoryStore()
         self._closes_store, self._closes_threads = store is None, parts.threads is None
@@ -123,11 +119,7 @@ class Runtime:
         if isinstance(model, str):
             infos.setdefault(DEFAULT_ASSISTANT, ModelInfo(*split_spec(model)))
             model = make_model(model)
-        default = (
-            []
-            if model is None
-            else [Assistant(DEFAULT_ASSISTANT, adapt_model(model), system, tuple(map(as_tool, tools)))]
-        )
+        default = [] if model is None else [make_default_assistant(model, system, tools)]
         watch = make_model_wrapper(self.meters, charge=bool(quotas))
         self.guards = guards.with_wrapped_models(watch)
         listed = fence_assistants(instrument_assistants([*default, *assistants], infos, watch), self.guards)
@@ -418,6 +410,10 @@ class Runtime:
             await closer()
         if self._closes_store and isinstance(self.store, MemoryStore):
             await self.store.close()
+
+
+def make_default_assistant(model: ModelLike, system: str, tools: Iterable[Tool | Callable[..., Any]]) -> Assistant:
+    return Assistant(DEFAULT_ASSISTANT, adapt_model(model), system, tuple(map(as_tool, tools)))
 
 
 def make_model_wrapper(meters: Metrics, *, charge: bool) -> WrapModel:

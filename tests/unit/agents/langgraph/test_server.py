@@ -293,7 +293,7 @@ async def test_an_assistant_hands_over_and_its_person_is_asked() -> None:
         ({"url": "http://x", "config": {"recursion": 5}}, "wrong option"),
         ({"graph": "json:dumps"}, "not a LangGraph graph"),
         ({"graph": "json"}, "module:attribute"),
-        ({"graph": object(), "api_key": "x"}, "takes no api_key"),
+        ({"graph": object(), "api_key": "x"}, "api_key is only for a `url`"),
         ({"url": "desk"}, "must begin with http"),
     ],
 )

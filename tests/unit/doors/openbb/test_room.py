@@ -10,6 +10,7 @@ import pytest
 from rightseat import Runtime
 from rightseat.doors.openbb import write
 from rightseat.http.fetch import AddressRules, OutboundClient
+from rightseat.types.model import Capabilities
 from rightseat.types.text import estimate_tokens
 from tests.kit.house import Lines, house, says, serving
 from tests.unit.doors.openbb.client import WIDGETS, item, post
@@ -110,7 +111,7 @@ async def test_nothing_comes_after_the_answer_to_a_question_of_ours(asked_back: 
 @pytest.mark.demand("openbb.explicit_context_goes_model")
 async def test_a_model_that_says_how_much_it_takes_gets_no_more() -> None:
     class Little(Lines):
-        context = 4096
+        capabilities = Capabilities(enforced_context=4096)
 
     text = json.dumps([{"n": n, "name": f"row {n}"} for n in range(5000)])
     model = Little(says("ok"))
@@ -123,7 +124,7 @@ async def test_a_model_that_says_how_much_it_takes_gets_no_more() -> None:
 @pytest.mark.demand("openbb.empty_messages_422_messages")
 async def test_of_a_chat_that_has_grown_too_long_the_newest_is_told() -> None:
     class Little(Lines):
-        context = 4096
+        capabilities = Capabilities(enforced_context=4096)
 
     model = Little(says("ok"))
     said = [turn for n in range(60) for turn in ({**HUMAN, "content": f"q{n}"}, ai(f"a{n} " + "word " * 60))]

@@ -8,6 +8,7 @@ import pytest
 
 from rightseat import Prompt, Runtime, ToolContext, tool
 from rightseat.types.messages import ImageMessagePart
+from rightseat.types.model import Capabilities
 from tests.kit.house import Lines, calls, house, says
 from tests.unit.documents import made
 from tests.unit.doors.openbb.client import (
@@ -200,7 +201,7 @@ async def test_server_results_stay_here_and_words_before_a_call_are_not_said_twi
 class Seeing(Lines):
     """A model that takes images."""
 
-    images = True
+    capabilities = Capabilities(images=True)
 
 
 @pytest.mark.demand("openbb.results_kind_reach_model")
