@@ -1,4 +1,7 @@
-"""`rightseat chat`: a conversation in the terminal, on a runtime in this process, without a server."""
+"""`rightseat chat`: a conversation in the terminal, on a runtime in this process, without a server.
+
+Prints events to a terminal: the answer to stdout, everything else to stderr.
+"""
 
 from __future__ import annotations
 

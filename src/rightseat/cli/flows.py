@@ -1,4 +1,7 @@
-"""`rightseat flows`: list flows, and run one in the terminal with its steps."""
+"""`rightseat flows`: list flows, and run one in the terminal with its steps.
+
+`rightseat flows draw`: a flow as SVG or Mermaid.
+"""
 
 from __future__ import annotations
 

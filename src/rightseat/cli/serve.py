@@ -1,4 +1,7 @@
-"""`rightseat serve`: loads the configuration, builds the application and runs the server."""
+"""`rightseat serve`: loads the configuration, builds the application and runs the server.
+
+The start-up summary of `serve`: the model and why, the doors, plugins, config and keys.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""ConfigProblems: all problems of a file, each with line, key and a fix."""
+"""ConfigProblems: all problems of a file, each with line, key and a fix.
+
+Line numbers of the keys of a TOML text, which tomllib does not provide. Check a table of the file against a Struct:
+unknown keys, wrong types, references to secrets.
+"""
 
 from __future__ import annotations
 

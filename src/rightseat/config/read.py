@@ -1,4 +1,7 @@
-"""Read rightseat.toml into a Config. All problems are reported at once, each with its line and a fix."""
+"""Read rightseat.toml into a Config. All problems are reported at once, each with its line and a fix.
+
+Check the parsed file: unknown keys, wrong types, and references to missing names.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Settings of rightseat.toml: each Struct is a table, each field a key with its type and range."""
+"""Settings of rightseat.toml: each Struct is a table, each field a key with its type and range.
+
+Limits of GraphQL documents: validation time grows with the square of the size.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""CheckResult: one line of the report."""
+"""CheckResult: one line of the report.
+
+Faults of an answer, and their results in the report.
+"""
 
 from __future__ import annotations
 

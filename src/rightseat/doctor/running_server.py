@@ -1,4 +1,8 @@
-"""Check a running server: health, readiness, keep-alive, request ids."""
+"""Check a running server: health, readiness, keep-alive, request ids.
+
+Call every door of a running server as its client would. Check CORS as a browser does: allowed origins, private
+networks, refused origins.
+"""
 
 from __future__ import annotations
 

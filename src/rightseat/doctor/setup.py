@@ -1,4 +1,8 @@
-"""Check what needs no server: Python, config, secrets, models, tools, databases, plugins."""
+"""Check what needs no server: Python, config, secrets, models, tools, databases, plugins.
+
+Check the thread store: readable, writable, version, size. Check local models: engine, embedded weights, GGUF files.
+Check that the servers behind the models can be reached.
+"""
 
 from __future__ import annotations
 

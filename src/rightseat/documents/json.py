@@ -1,4 +1,7 @@
-"""Reads JSON, JSON lines and near-JSON: verbatim where it fits, else cut by structure."""
+"""Reads JSON, JSON lines and near-JSON: verbatim where it fits, else cut by structure.
+
+Cuts JSON values by structure: the result stays JSON and names what is left out.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Reads Word documents (docx): paragraphs, headings, lists and tables as text."""
+"""Reads Word documents (docx): paragraphs, headings, lists and tables as text.
+
+Reads spreadsheets (xlsx, xls, xlsb, ods): each sheet as a CSV table. Zip archives of strangers: checked before
+anything is unpacked.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`read`: any document of a door or tool to text within a budget. Failures are returned, not raised."""
+"""`read`: any document of a door or tool to text within a budget. Failures are returned, not raised.
+
+Dispatches to the reader of a kind; readers are imported on first use.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Fits a table into a budget: column names, first and last rows, and notes on the rest."""
+"""Fits a table into a budget: column names, first and last rows, and notes on the rest.
+
+Reads comma-, semicolon- and tab-separated tables.
+"""
 
 from __future__ import annotations
 

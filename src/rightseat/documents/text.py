@@ -1,4 +1,7 @@
-"""Reads plain text and Markdown; decodes bytes of any charset for the other readers."""
+"""Reads plain text and Markdown; decodes bytes of any charset for the other readers.
+
+Reads HTML as its visible text.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Prepare a conversation for a model: pair calls with results, and trim to the context window."""
+"""Prepare a conversation for a model: pair calls with results, and trim to the context window.
+
+Adapt a prompt to the capabilities of its model.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Structured output: ask a model for a value that fits a schema, validate it, allow one repair."""
+"""Structured output: ask a model for a value that fits a schema, validate it, allow one repair.
+
+SchemaBufferedAssembler: buffers an answer until it is validated against the output schema.
+"""
 
 from __future__ import annotations
 

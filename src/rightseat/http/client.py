@@ -1,4 +1,7 @@
-"""An HTTP/1.1 client with keep-alive for one server; responses stream."""
+"""An HTTP/1.1 client with keep-alive for one server; responses stream.
+
+A streaming HTTP response. Checks of a server's URL and headers as configured.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,9 @@
 """Request checks before a handler runs: Host, Origin (CORS), body size and body timeout.
 
+The original client, scheme and host of a request that came through trusted proxies. Selects the client headers that
+reach agents and tools: `authorization` and `x-*`, without those that proxies and platforms add, and never this
+server's own credentials.
+
 A web page can make a browser call a server on loopback (DNS rebinding, cross-site posts). So the Host must be
 one of ours, an Origin must be allowed, and with an Origin the body must be declared as JSON, which forces a
 preflight.

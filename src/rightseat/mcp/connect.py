@@ -1,4 +1,8 @@
-"""Open the SDK's client for a server, and detect that a child process has ended."""
+"""Open the SDK's client for a server, and detect that a child process has ended.
+
+Configuration of one MCP server: a command to run, or a URL. Log the first lines of a child's stderr, with secrets
+masked.
+"""
 
 from __future__ import annotations
 

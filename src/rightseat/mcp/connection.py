@@ -1,5 +1,8 @@
 """One live connection to one server. One task opens, keeps and closes it, as the SDK requires; calls may come
-from any task."""
+from any task.
+
+One running call of a server's tool, in its own task.
+"""
 
 from __future__ import annotations
 

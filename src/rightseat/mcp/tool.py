@@ -1,4 +1,8 @@
-"""Make Tools of a server's tools, named `server__tool`; elicitations pause the turn."""
+"""Make Tools of a server's tools, named `server__tool`; elicitations pause the turn.
+
+Convert a CallToolResult to a Result and artifacts. Convert a server's elicitations to Asks, and answers to
+ElicitResults.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Configured MCP servers and the ToolSource of their tools."""
+"""Configured MCP servers and the ToolSource of their tools.
+
+MCP servers that a request names (CopilotKit's `mcpServers` and `mcpEndpoints`): only URLs that the operator allows,
+never a command.
+"""
 
 from __future__ import annotations
 

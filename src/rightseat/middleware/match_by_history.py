@@ -1,5 +1,7 @@
 """Interrupts for text-only clients: the question is a text, and the next message is its answer.
 
+Tool results of clients that return no call ids, matched to our calls by the conversation.
+
 Such a client echoes no id, so the interrupt is found by the conversation: its thread, else a hash of the
 history up to and including our question. Without a match it is a normal new turn.
 """

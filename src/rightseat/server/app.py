@@ -1,4 +1,7 @@
-"""The ASGI application: routes of all doors behind one guard and one authenticator."""
+"""The ASGI application: routes of all doors behind one guard and one authenticator.
+
+The access log: no query, no body, and of the owner only the kind.
+"""
 
 from __future__ import annotations
 

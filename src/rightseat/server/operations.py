@@ -1,4 +1,7 @@
-"""The operators' door: health, readiness, metrics, files of answers, error pages."""
+"""The operators' door: health, readiness, metrics, files of answers, error pages.
+
+Error pages: what an error code means, in docs/errors and at /docs/errors/CODE of every server.
+"""
 
 from __future__ import annotations
 

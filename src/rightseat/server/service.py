@@ -1,4 +1,7 @@
-"""The application with its current runtime, and the retired runtimes that still finish an answer."""
+"""The application with its current runtime, and the retired runtimes that still finish an answer.
+
+The listening socket, with errors that say what to do.
+"""
 
 from __future__ import annotations
 

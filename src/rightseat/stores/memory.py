@@ -1,4 +1,7 @@
-"""MemoryStore: a bounded store that lives as long as the process."""
+"""MemoryStore: a bounded store that lives as long as the process.
+
+MemoryThreadStore: bounded threads in memory, gone with the process.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""`@tool`: make a tool of a typed Python function; the schema comes from its signature and docstring."""
+"""`@tool`: make a tool of a typed Python function; the schema comes from its signature and docstring.
+
+ToolSignature: the JSON Schema of a function, from its annotations, defaults and docstring. ToolThreadRunner: OS
+threads for tools written as plain `def`.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Agent and AgentSource: remote Responders and the endpoints that provide them.
 
+Responder and Layer, the central types.
+
 An [agents.NAME] table makes one AgentSource. Its agents may change at run time: an unreachable server is
 listed as unavailable and retried, and a remote endpoint may add or remove agents.
 """

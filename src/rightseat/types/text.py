@@ -1,4 +1,7 @@
-"""Suggestions for misspelled names."""
+"""Suggestions for misspelled names.
+
+Token estimates without a tokenizer.
+"""
 
 from __future__ import annotations
 

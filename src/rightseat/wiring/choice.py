@@ -1,4 +1,7 @@
-"""Choice of the default model from the command line, the configuration file and the environment."""
+"""Choice of the default model from the command line, the configuration file and the environment.
+
+Embedded model: whether it is needed, whether it can run here, and its replacement.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Guardrails of each assistant from [guardrails]."""
+"""Guardrails of each assistant from [guardrails].
+
+Hooks from [hooks]: the operator's own code around each run.
+"""
 
 from __future__ import annotations
 

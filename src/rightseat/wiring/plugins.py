@@ -1,4 +1,7 @@
-"""Plugin catalog from [[plugins]] and --plugins. A broken plugin never stops the others or the server."""
+"""Plugin catalog from [[plugins]] and --plugins. A broken plugin never stops the others or the server.
+
+Plugins of assistants: all, those an assistant names, or a plugin as an assistant of its own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""MCP servers from [mcp.NAME], and the assistants that may use them."""
+"""MCP servers from [mcp.NAME], and the assistants that may use them.
+
+Agent sources from [agents.NAME].
+"""
 
 from __future__ import annotations
 

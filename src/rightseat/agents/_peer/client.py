@@ -1,5 +1,7 @@
 """HTTP client of an agent's server: one `AgentClient` per [agents.NAME], made by its factory.
 
+A streaming HTTP response of an agent's server. Options that every HTTP agent accepts in its [agents.NAME] table.
+
     client = AgentClient(name, url, headers={...}, hook=load_request_hook(on_before_request), timeout=120)
     info  = await client.request_json("POST", ("info",), {"properties": {}})      # one JSON response, retried
     state = await client.request_json("GET", ("threads", id, "state"), missing_ok=True)     # None: HTTP 404

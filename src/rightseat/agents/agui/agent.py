@@ -1,4 +1,7 @@
-"""One AG-UI agent as a Responder."""
+"""One AG-UI agent as a Responder.
+
+`[agents.NAME] kind = "agui"`: one agent at one address.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """AG-UI events → our events, without I/O: `feed` takes one decoded event, `finish` returns the last events.
 
+Tolerant readers of the fields of a peer's events. Predicted state: a peer's PredictState event names tool arguments
+that become state keys, and their partial values are sent as state deltas while the arguments stream.
+
 RAW and unknown events are dropped. A messages snapshot yields only what was not streamed. Subagents become
 steps.
 """

@@ -1,5 +1,8 @@
 """A peer's interrupts as Interrupt events, and answers in the peer's dialect.
 
+Interrupts that a peer raised through us: their owners, whether they were answered, and the messages before them.
+Thread ids that a peer sees, distinct for each owner, because the peer stores conversations by them.
+
 Protocol 1.0 ends a run with the outcome `interrupt`, answered by `resume`. The legacy dialect sends a CUSTOM
 event `on_interrupt`, mostly with a JSON text, answered by `forwardedProps.command.resume` without an id.
 The id that we give an interrupt holds its dialect and thread.

@@ -1,5 +1,8 @@
 """Open texts, reasoning, calls and steps of a run, by the peer's ids: each is started once and ended once.
 
+Output that a run does not stream: messages of a snapshot, and CopilotKit's manual emits, which newer peers send as
+CUSTOM events only.
+
 A peer may omit a start or an end, or use an id twice. The events stay well-formed: a used id gets a number,
 and an empty text is never started.
 """

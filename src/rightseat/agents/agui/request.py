@@ -1,4 +1,7 @@
-"""A Turn as AG-UI's RunAgentInput, with message ids that the peer knows."""
+"""A Turn as AG-UI's RunAgentInput, with message ids that the peer knows.
+
+Message ids that a peer gave the results of its own tool calls.
+"""
 
 from __future__ import annotations
 

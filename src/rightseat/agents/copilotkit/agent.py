@@ -1,4 +1,7 @@
-"""One agent of a remote endpoint as a Responder."""
+"""One agent of a remote endpoint as a Responder.
+
+A Turn as the body of /agents/execute, where each text, call and result is a message of its own.
+"""
 
 from __future__ import annotations
 

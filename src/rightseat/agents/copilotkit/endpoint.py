@@ -1,4 +1,7 @@
-"""`[agents.NAME] kind = "copilotkit"`: all the agents and actions of one remote endpoint."""
+"""`[agents.NAME] kind = "copilotkit"`: all the agents and actions of one remote endpoint.
+
+Actions of a remote endpoint as server tools.
+"""
 
 from __future__ import annotations
 

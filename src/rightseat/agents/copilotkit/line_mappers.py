@@ -1,4 +1,8 @@
-"""Splitter of JSON lines, independent of the content type."""
+"""Splitter of JSON lines, independent of the content type.
+
+Lines of an agent of type `langgraph`: LangChain events, state syncs and interrupts. Lines of an agent of type
+`crewai`: events of CopilotKit's older runtime, translated to AG-UI events and mapped as such.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Subprocess of a crew: started on demand, reached at the port that it prints, stopped with this process.
 
+`[agents.NAME] kind = "crewai"`: a crew or flow, reached over AG-UI.
+
 Importing crewai takes seconds and needs other versions of our dependencies, so it never runs in our process.
 """
 

@@ -1,5 +1,7 @@
 """AG-UI server of a CrewAI crew or flow: `python program.py MODULE:ATTRIBUTE`.
 
+CrewAI events → AG-UI events.
+
 The program runs in an environment that has crewai but not rightseat, so it imports only crewai and the
 standard library. The first line of its standard input is the key that every request must send. It listens on
 a port that the system chooses and prints one line of JSON: the port, or the error. It exits when its input

@@ -1,5 +1,9 @@
 """LangGraph's stream → our events, without I/O: for a server, a graph in this process, and CopilotKit's
-remote endpoints, which send the same events (`on_event`)."""
+remote endpoints, which send the same events (`on_event`).
+
+Fast path for text deltas: most events equal the previous one except for the text, and only that is decoded. Nodes
+and state of a graph → step and state events.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A Turn and its thread's state → a run request: new input, a resume value, or a continuation."""
+"""A Turn and its thread's state → a run request: new input, a resume value, or a continuation.
+
+Our messages ↔ LangChain's, and the difference between posted messages and those of a thread.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Client of LangGraph's REST API (assistants, threads, state, runs) and its assistants as agents.
 
+The assistants of a LangGraph server as agents.
+
 It does not use langgraph-sdk: `rightseat.http` parses events in a fraction of the time and cuts a cancelled
 stream at once.
 """

@@ -1,4 +1,8 @@
-"""LangGraph's events as Structs. Only used fields are declared; the rest is skipped undecoded."""
+"""LangGraph's events as Structs. Only used fields are declared; the rest is skipped undecoded.
+
+Server-sent events with names and ids: LangGraph needs the name for the kind of an event and the id to resume a
+stream. (`rightseat.http.sse` parses only data.)
+"""
 
 from __future__ import annotations
 

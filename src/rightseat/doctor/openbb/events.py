@@ -1,4 +1,8 @@
-"""Validate the stream events that the client knows."""
+"""Validate the stream events that the client knows.
+
+Parse an event stream as the client does: invalid JSON in an event ends the turn. The client's functions and the
+arguments that it validates.
+"""
 
 from __future__ import annotations
 

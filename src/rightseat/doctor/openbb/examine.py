@@ -1,4 +1,7 @@
-"""Run all checks in the order in which the client would send its requests."""
+"""Run all checks in the order in which the client would send its requests.
+
+Check CORS preflights of OpenBB's page: origin, headers, private networks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Requests of both client versions, with made-up data and exactly the fields that the clients send."""
+"""Requests of both client versions, with made-up data and exactly the fields that the clients send.
+
+An OpenBB browser page: sends its origin and the user's headers with every request. A chat as the client keeps it:
+runs function calls itself and posts again with the result.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Track an agent's state: GraphQL clients get the whole state as a message on each change."""
+"""Track an agent's state: GraphQL clients get the whole state as a message on each change.
+
+Apply JSON Patch (RFC 6902) to a state, because GraphQL clients take whole states only.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,10 @@
 """AG-UI for CopilotKit 1.50 and later, on stored threads: one endpoint with a `method`, or one route per
 method.
 
+Suggestions in the form of CopilotKit's clients: a call of the tool `copilotkitSuggest`. Resource requests by the
+single endpoint, and routes of CopilotKit's cloud, which are refused. /info tells clients that these are not
+available.
+
 Runs are detached: a client that leaves cancels nothing, `stop` stops a run, `connect` replays a thread and
 follows its active run.
 """

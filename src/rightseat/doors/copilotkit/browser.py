@@ -1,5 +1,8 @@
 """Serve GraphiQL to browsers where introspection is on, or a small fallback page if GraphiQL's files are
-missing. Both open without a key and ask for one in the page."""
+missing. Both open without a key and ask for one in the page.
+
+Fallback page for trying queries if GraphiQL's files are missing.
+"""
 
 from __future__ import annotations
 

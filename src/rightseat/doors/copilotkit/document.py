@@ -1,4 +1,9 @@
-"""Parse, limit and validate GraphQL documents, with a cache. Limits come first: validation is quadratic."""
+"""Parse, limit and validate GraphQL documents, with a cache. Limits come first: validation is quadratic.
+
+Iterate over a document's nodes without recursion, because its depth is untrusted. Find out whether a document
+streams its answer: by @defer and @stream of the operation, which variables may switch. Decode a request's variables
+into our Structs, with errors that name the field.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Compile a client's document to a ResponsePlan: which fields are selected where, so that frames can be
 written by hand.
 
+Write the frames of a ResponsePlan by hand: what graphql-core would send, at less cost per token.
+
 Documents are recognized by structure, because every version from 1.0 to 1.10.6 selects other fields. A
 document with anything else (aliases, named fragments, arguments of directives, a status or text that is not
 streamed) has no plan, and graphql-core executes it.

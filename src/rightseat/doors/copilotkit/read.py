@@ -1,4 +1,7 @@
-"""Convert GenerateCopilotResponseInput to a Turn."""
+"""Convert GenerateCopilotResponseInput to a Turn.
+
+Convert posted messages to a conversation.
+"""
 
 from __future__ import annotations
 

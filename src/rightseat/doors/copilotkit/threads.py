@@ -1,4 +1,8 @@
-"""Routes that list, rename, archive, export and delete stored threads."""
+"""Routes that list, rename, archive, export and delete stored threads.
+
+Fold a thread's entries into its visible messages and its state. Load a stored conversation for clients up to 1.10:
+an agent's state and the messages.
+"""
 
 from __future__ import annotations
 

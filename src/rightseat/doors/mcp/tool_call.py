@@ -1,4 +1,8 @@
-"""Convert tools/call to a turn: a user message for an `ask_NAME` tool, else a direct tool call."""
+"""Convert tools/call to a turn: a user message for an `ask_NAME` tool, else a direct tool call.
+
+One tools/call in progress: its runs, the elicitations between them, and the JSON-RPC messages sent. Convert the
+events of a run to the result of a tools/call. Convert interrupts to elicitations, and their results to answers.
+"""
 
 from __future__ import annotations
 

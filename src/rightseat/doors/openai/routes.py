@@ -1,4 +1,7 @@
-"""Routes of the OpenAI API."""
+"""Routes of the OpenAI API.
+
+`/tokenize` and `/detokenize` for local models, in llama-server's shapes.
+"""
 
 from __future__ import annotations
 

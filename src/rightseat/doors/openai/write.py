@@ -1,5 +1,8 @@
 """Encode events as OpenAI completions, streamed or as one object; one run for each choice.
 
+Streamed choices: events as chat completion chunks or as legacy completion chunks. Choices of a non-streamed
+response, built from events.
+
 A failure before the first byte is an HTTP error; after it, a final `data:` error without [DONE]. A refusal by
 the vendor or by a guardrail is `content_filter`: an error, or the finish reason of a text that has begun.
 """

@@ -1,4 +1,7 @@
-"""Convert artifact events (tables, charts, files, texts) to OpenBB artifacts."""
+"""Convert artifact events (tables, charts, files, texts) to OpenBB artifacts.
+
+Build the citations of an answer in OpenBB's form.
+"""
 
 from __future__ import annotations
 

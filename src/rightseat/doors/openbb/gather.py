@@ -1,4 +1,7 @@
-"""Read all data before the model is called: added context, pages and function call results."""
+"""Read all data before the model is called: added context, pages and function call results.
+
+Decide by shared words whether a question is about added data.
+"""
 
 from __future__ import annotations
 

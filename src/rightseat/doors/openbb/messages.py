@@ -1,5 +1,7 @@
 """Parse posted messages, legacy and current, into texts and function call round trips.
 
+Convert the model's calls to the client's function calls, and posted function calls back.
+
 Unusable messages are dropped, not refused: old chats hold shapes that newer servers do not know. Only
 assistant messages may be calls, or users could type one.
 """

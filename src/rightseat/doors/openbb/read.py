@@ -1,4 +1,7 @@
-"""Decode a query, legacy or current, without I/O; `gather` reads files and pages while streaming."""
+"""Decode a query, legacy or current, without I/O; `gather` reads files and pages while streaming.
+
+Parse a query's context: added widget data, URLs, the dashboard, skills and the time zone.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""OpenBB's routes: agents.json, copilots.json, the query for both client generations, and feedback."""
+"""OpenBB's routes: agents.json, copilots.json, the query for both client generations, and feedback.
+
+Build agents.json (Workspace) and copilots.json (Terminal Pro 2024).
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """Convert dashboard widgets to client tools.
 
+Collect all client tools of a query: widgets, their parameter options, MCP tools and skills. Derive the UUID of a
+widget without one, as OpenBB's own library does: xxHash64 of origin and widget id.
+
 A WorkspaceTool has both sides: the tool that the model sees, and the function call that the client knows.
 """
 

@@ -1,4 +1,7 @@
-"""Parses AG-UI's RunAgentInput into a Turn."""
+"""Parses AG-UI's RunAgentInput into a Turn.
+
+Wire structs of AG-UI's RunAgentInput.
+"""
 
 from __future__ import annotations
 

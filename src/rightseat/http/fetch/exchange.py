@@ -1,4 +1,7 @@
-"""One request through aiohttp, over connections that can only go to checked addresses."""
+"""One request through aiohttp, over connections that can only go to checked addresses.
+
+Reads a response body within a limit, measured before and after decompression (gzip bombs).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Requests to foreign URLs: checked, limited, redirects followed under the same rules."""
+"""Requests to foreign URLs: checked, limited, redirects followed under the same rules.
+
+Records the requests that a task sends, for the playground's tool trials.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Checks by an operator's function or by an HTTP service."""
+"""Checks by an operator's function or by an HTTP service.
+
+Topic check by a model, which answers yes or no for each topic.
+"""
 
 from __future__ import annotations
 

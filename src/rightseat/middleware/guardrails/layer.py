@@ -1,4 +1,7 @@
-"""Guardrails as a Layer: input is checked before the run, output while it streams."""
+"""Guardrails as a Layer: input is checked before the run, output while it streams.
+
+Fences around untrusted tool results, against prompt injection.
+"""
 
 from __future__ import annotations
 

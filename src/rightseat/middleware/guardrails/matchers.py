@@ -1,5 +1,8 @@
 """Folding of characters to comparable symbols: without case, width or invisible characters, with word edges.
 
+Word matching in streamed texts by an Aho-Corasick automaton over folded symbols. Regular expressions matched in
+linear time, by the engine of jsonschema_rs.
+
 Each character is folded alone, so that a text gives the same symbols however it is chunked. A word edge is
 where letters and digits begin or end. Scripts written without spaces have no edges: their words match
 anywhere.

@@ -1,5 +1,8 @@
 """Patterns of fixed-form data that also match their own prefixes, for streamed texts.
 
+Patterns of personal data and secrets: addresses, numbers with checksums, keys. Finder of personal data in whole and
+streamed texts, with equal results.
+
 A pattern is a sequence of character classes with minimum and maximum counts. It gives two expressions: one
 for a match, one for an end of the text that may become a match. All counts are bounded, so matching time and
 held text are bounded too.

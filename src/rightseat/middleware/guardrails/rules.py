@@ -1,4 +1,8 @@
-"""Guardrail policies: rules for input and output, and the texts of refusals."""
+"""Guardrail policies: rules for input and output, and the texts of refusals.
+
+Verdicts of checks: None (allowed), Refuse, or Replace. Filter of one streamed text: undecided characters are held
+back, the rest passes in its original pieces.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What each Claude model accepts; the API refuses fields that a model does not support."""
+"""What each Claude model accepts; the API refuses fields that a model does not support.
+
+JSON Schemas that the API can enforce.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Stream a Prompt through Anthropic's Messages API, using the official SDK."""
+"""Stream a Prompt through Anthropic's Messages API, using the official SDK.
+
+One HTTP exchange: reads the response into a MessageStreamParser and enforces timeouts.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Messages → `system` and `messages` of the Messages API, for conversations of any origin.
 
+Texts, images and files of a message → content blocks.
+
 The API requires alternating user and assistant messages, user first; each tool result in the user message
 right after its call; call ids that are unique and match [A-Za-z0-9_-]{1,64}; no empty text.
 """

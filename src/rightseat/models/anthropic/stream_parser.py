@@ -1,4 +1,7 @@
-"""Stream events of the Messages API, limited to the fields we read. Any field may be missing or null."""
+"""Stream events of the Messages API, limited to the fields we read. Any field may be missing or null.
+
+Messages API stream events → ModelChunks, without I/O.
+"""
 
 from __future__ import annotations
 

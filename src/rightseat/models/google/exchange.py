@@ -1,4 +1,7 @@
-"""One HTTP exchange through Google's SDK: timeouts, errors, closing."""
+"""One HTTP exchange through Google's SDK: timeouts, errors, closing.
+
+Check the SSE lines of a response before the SDK reads them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Prompt → `contents` and `config` of `generate_content_stream`, as plain values."""
+"""Prompt → `contents` and `config` of `generate_content_stream`, as plain values.
+
+JSON Schema → the subset that Gemini accepts.
+"""
 
 from __future__ import annotations
 

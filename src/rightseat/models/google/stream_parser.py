@@ -1,4 +1,7 @@
-"""Call ids and thought signatures, which Google requires back at the same position."""
+"""Call ids and thought signatures, which Google requires back at the same position.
+
+SDK response chunks → ModelChunks, without I/O.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Stream a Prompt through a LangChain model, Runnable or function."""
+"""Stream a Prompt through a LangChain model, Runnable or function.
+
+Resolve `MODULE:NAME`: a Runnable, a factory of one, or a function that answers messages. Bind the tools and
+settings of a Prompt to a Runnable.
+"""
 
 from __future__ import annotations
 

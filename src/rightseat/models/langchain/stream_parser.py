@@ -1,4 +1,8 @@
-"""Assemble streamed tool calls by index, else by id, else by order."""
+"""Assemble streamed tool calls by index, else by id, else by order.
+
+Signed thinking blocks: assembled from chunks, sent back with the next turn. Values that a Runnable yields →
+ModelChunks, without I/O.
+"""
 
 from __future__ import annotations
 

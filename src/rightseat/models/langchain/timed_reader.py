@@ -1,5 +1,7 @@
 """Track async generators started by foreign code, so that they can be closed when the reader stops.
 
+Read values from foreign code with timeouts.
+
 LangChain nests generators, also across tasks. Closing the outermost leaves the others to the garbage
 collector, and a vendor's connection would stay open until then.
 """

@@ -1,4 +1,8 @@
-"""HTTP client of a llama-server: streamed completions, tokenization, embeddings, slots and health."""
+"""HTTP client of a llama-server: streamed completions, tokenization, embeddings, slots and health.
+
+Response structs of a llama-server: only the fields that are used; others are ignored. Convert failures of a
+llama-server to our errors.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Build the body of llama-server's /completion from a PromptPlan and the caller's settings."""
+"""Build the body of llama-server's /completion from a PromptPlan and the caller's settings.
+
+Token logprobs in the form of OpenAI chat completions. Convert completion chunks of a llama-server to ModelChunks,
+without I/O.
+"""
 
 from __future__ import annotations
 

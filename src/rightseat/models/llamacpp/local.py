@@ -1,4 +1,8 @@
-"""The complete local model: chat, raw completion, tokenization and embeddings."""
+"""The complete local model: chat, raw completion, tokenization and embeddings.
+
+Raw text completion: no chat template, no roles, optionally a grammar. Embeddings from a local model, by a second
+llama-server that starts with the first request.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """LlamaCppChatModel: render a Prompt by the model's chat template and tool-call format, parse the completion.
 
+Describe a model before its first prompt: templates and control tokens, from a GGUF file or a server. Report which
+part of a prompt fills the context window.
+
 All servers, managed or attached, get our prompt and our grammar at the raw completion endpoint.
 """
 

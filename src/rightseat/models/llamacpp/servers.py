@@ -1,4 +1,7 @@
-"""llama-servers: ManagedServer supervises and restarts a child process, AttachedServer uses a foreign one."""
+"""llama-servers: ManagedServer supervises and restarts a child process, AttachedServer uses a foreign one.
+
+SharedServer: one child process per LaunchOptions, however many models use it.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Assign prompts to slots of our own llama-server, so that a conversation pays only for new tokens.
 
+Send prompts to their slots (SlotScheduler) and precache prefixes on disk.
+
 A slot keeps the KV cache of the prompt it read last. The server itself picks the most similar slot, so that
 conversations with the same long system prompt overwrite each other in one slot while others stay empty.
 Here a conversation returns to its own slot. Any other prompt gets the least recently used slot, and the

@@ -1,4 +1,7 @@
-"""Chat templates: probed in a child process before use, then rendered here in a sandbox."""
+"""Chat templates: probed in a child process before use, then rendered here in a sandbox.
+
+Convert messages to a template's form: unsupported roles become text, same-role neighbours are merged.
+"""
 
 from __future__ import annotations
 

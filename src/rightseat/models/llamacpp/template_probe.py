@@ -1,4 +1,7 @@
-"""Detect what a chat template supports by rendering small conversations and searching for their words."""
+"""Detect what a chat template supports by rendering small conversations and searching for their words.
+
+Child process that probes a chat template (`python -m` this module).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Chat completion chunks as servers send them. Any field may be missing or null."""
+"""Chat completion chunks as servers send them. Any field may be missing or null.
+
+Assemble streamed tool calls by index, else by id, else by order. Chat completion payloads → ModelChunks, without
+I/O.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""One HTTP exchange: reads the response into a stream parser and reports timeouts."""
+"""One HTTP exchange: reads the response into a stream parser and reports timeouts.
+
+Fast path for text deltas: most events of an answer differ only in one JSON string.
+"""
 
 from __future__ import annotations
 

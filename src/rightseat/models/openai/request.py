@@ -1,4 +1,7 @@
-"""Prompt → JSON body of POST /chat/completions."""
+"""Prompt → JSON body of POST /chat/completions.
+
+Prompt → JSON body of POST /responses.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Vendors (OpenAI, Azure, compatible servers): auth header, API, dialect."""
+"""Vendors (OpenAI, Azure, compatible servers): auth header, API, dialect.
+
+The chat completions and responses APIs: path, request body, stream parser. Azure OpenAI: deployment URLs and
+Microsoft Entra tokens.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Arguments of an operation: the schema shown to the model, defaults, checks and what is missing."""
+"""Arguments of an operation: the schema shown to the model, defaults, checks and what is missing.
+
+Schema helpers for an operation: references, properties, files.
+"""
 
 from __future__ import annotations
 

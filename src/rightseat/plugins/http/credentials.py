@@ -1,4 +1,7 @@
-"""Credentials of a plugin's calls: from plugin.json, the configuration, or the caller's own headers."""
+"""Credentials of a plugin's calls: from plugin.json, the configuration, or the caller's own headers.
+
+Access tokens from an OIDC token endpoint, cached per owner until shortly before they expire.
+"""
 
 from __future__ import annotations
 

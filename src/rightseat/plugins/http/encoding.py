@@ -1,4 +1,8 @@
-"""Parameter encoding for path, query, header and cookie by OpenAPI style."""
+"""Parameter encoding for path, query, header and cookie by OpenAPI style.
+
+Encoder for multipart/form-data, with the quoting of browsers. Request bodies: JSON, urlencoded and multipart forms,
+text, XML, files.
+"""
 
 from __future__ import annotations
 

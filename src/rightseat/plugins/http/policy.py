@@ -1,4 +1,7 @@
-"""Operator's policy for a plugin: allowed hosts, approval, timeouts, sizes, credentials."""
+"""Operator's policy for a plugin: allowed hosts, approval, timeouts, sizes, credentials.
+
+Hosts that a plugin may call: its own servers, if public or allowed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Results of an operation: text within a token budget for the model, files for the user, HTTP errors."""
+"""Results of an operation: text within a token budget for the model, files for the user, HTTP errors.
+
+Response text within a token budget: documented keys are kept longest, omissions are noted. Redaction of credentials
+in responses: servers may echo what they were sent.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Tools for a plugin's operations. A call asks the user first for missing values, files and approval."""
+"""Tools for a plugin's operations. A call asks the user first for missing values, files and approval.
+
+Questions before a call (values, files, approval) and the progress of a call between them.
+"""
 
 from __future__ import annotations
 

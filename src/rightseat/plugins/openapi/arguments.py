@@ -1,4 +1,7 @@
-"""Arguments of an operation: parameters and body as one object with unique keys."""
+"""Arguments of an operation: parameters and body as one object with unique keys.
+
+Parameters that carry credentials; they are hidden from the model, which would invent values.
+"""
 
 from __future__ import annotations
 

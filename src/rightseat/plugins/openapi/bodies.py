@@ -1,4 +1,7 @@
-"""Request bodies: choice of the media type, schema and encodings."""
+"""Request bodies: choice of the media type, schema and encodings.
+
+Documented responses of an operation, by status.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Description of an operation for the model: purpose, body and response fields."""
+"""Description of an operation for the model: purpose, body and response fields.
+
+Unique names of operations: from the operationId, else from method and path.
+"""
 
 from __future__ import annotations
 

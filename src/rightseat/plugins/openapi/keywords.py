@@ -1,4 +1,7 @@
-"""Schema keywords without subschemas: valid values are kept, obvious mistakes corrected."""
+"""Schema keywords without subschemas: valid values are kept, obvious mistakes corrected.
+
+Type words used in documents and their JSON Schema types.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Style checks of operations: models choose and fill in tools by their descriptions."""
+"""Style checks of operations: models choose and fill in tools by their descriptions.
+
+Report of unknown keys, which are mostly misspelt and otherwise silently ignored. Known keys of an API document,
+from fields.toml.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Node of a document (a value with its path) and the list of problems found while reading."""
+"""Node of a document (a value with its path) and the list of problems found while reading.
+
+`$ref` resolution within the document and other files of the plugin's folder.
+"""
 
 from __future__ import annotations
 

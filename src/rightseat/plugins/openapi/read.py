@@ -1,4 +1,7 @@
-"""Reader of a plugin's API document (openapi.* or swagger.*)."""
+"""Reader of a plugin's API document (openapi.* or swagger.*).
+
+Operations of a document, parsed independently: an invalid one does not affect the others.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Conversion of a document's schemas to JSON Schema 2020-12, with `$ref` targets under `$defs`.
 
+Detection of definitions that consist only of references to themselves.
+
 Targets of `$ref` are queued, not followed recursively, so cycles and long chains are harmless. `simplify`
 decides afterwards which references are inlined.
 """

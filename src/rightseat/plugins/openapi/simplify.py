@@ -1,4 +1,7 @@
-"""Schema simplification: small definitions are inlined, allOf of objects becomes one object."""
+"""Schema simplification: small definitions are inlined, allOf of objects becomes one object.
+
+Size limit of argument schemas: the deepest definitions lose their details first.
+"""
 
 from __future__ import annotations
 

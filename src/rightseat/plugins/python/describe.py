@@ -1,4 +1,8 @@
-"""Description of a class or function of lib/ as a PluginScript: name, description, arguments."""
+"""Description of a class or function of lib/ as a PluginScript: name, description, arguments.
+
+Python file of lib/, parsed and never run: top-level definitions, values and imports. Conversion of parameter
+annotations to JSON Schema, by syntax alone: plugin code is not run.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """Tools for a plugin's Python scripts; each call runs in a confined process.
 
+Missing arguments of Python tools: the user is asked for them. Query of a script's signature in its own process, for
+what the syntax does not tell.
+
 A class of the original SDK also receives what a flow would pass: question, context, files, previous_data.
 """
 

@@ -1,4 +1,7 @@
-"""Configured database: read-only queries from concurrent conversations."""
+"""Configured database: read-only queries from concurrent conversations.
+
+Questions in natural language: the model writes a query, the guard checks it, one failure is repaired.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Guard for SQL queries: one SELECT, made of allowed syntax and functions, over known tables.
 
+Allowed SQL syntax and functions, by sqlglot's names.
+
 The query that is sent is generated from sqlglot's tree, so nothing unchecked passes: no comment, no second
 statement. Checking for SELECT alone is not enough: a SELECT can call functions that write.
 """

@@ -1,4 +1,7 @@
-"""Database schema as shown to the model: tables relevant to the question, with their columns."""
+"""Database schema as shown to the model: tables relevant to the question, with their columns.
+
+Reflection of a database's tables with SQLAlchemy.
+"""
 
 from __future__ import annotations
 

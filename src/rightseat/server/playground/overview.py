@@ -1,4 +1,7 @@
-"""Overview for the playground: assistants, examples, doors."""
+"""Overview for the playground: assistants, examples, doors.
+
+Set-up report for the playground: the doctor's checks, and snippets to connect clients.
+"""
 
 from __future__ import annotations
 

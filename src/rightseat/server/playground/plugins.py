@@ -1,4 +1,8 @@
-"""Plugins for the playground: their tools and problems."""
+"""Plugins for the playground: their tools and problems.
+
+Flows of each plugin as laid-out boxes and lines. Tool trials: a tool called directly with a person's arguments, as
+a normal run without a model.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Static files of the playground: ours in `page`, fetched ones in `vendor`."""
+"""Static files of the playground: ours in `page`, fetched ones in `vendor`.
+
+Handlers of the playground that answer with uncached JSON.
+"""
 
 from __future__ import annotations
 

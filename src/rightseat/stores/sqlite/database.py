@@ -1,4 +1,7 @@
-"""Lock of the data folder: one process at a time; the error names the pid of the holder."""
+"""Lock of the data folder: one process at a time; the error names the pid of the holder.
+
+Tables and their migrations. WriterThread: the one thread that uses the database.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""SQLiteStore: one file, one writer thread. Deltas are flushed twice a second, most other entries at once."""
+"""SQLiteStore: one file, one writer thread. Deltas are flushed twice a second, most other entries at once.
+
+ExpiringTable: continuations, pending questions, tool results and checkpoints, limited in time and size.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """ModelTextReader: incremental parser of a model's text. The chunks do not depend on how the text is split.
 
+Incremental parsing of JSON values and calls in a model's text. Stop sequences for text inside an envelope, which
+the upstream cannot apply.
+
 A format describes what it expects as a generator over a reader, as if the text were complete:
 
     def read(self, reader):

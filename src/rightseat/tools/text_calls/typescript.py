@@ -1,5 +1,7 @@
 """Tools as TypeScript signatures: fewer tokens than JSON Schema, and a form that models know.
 
+`$ref`s within one JSON Schema.
+
     // Get the current weather
     type get_current_weather = (_: {
     // The city and state, e.g. San Francisco, CA

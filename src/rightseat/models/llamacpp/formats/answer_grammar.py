@@ -1,5 +1,8 @@
 """Grammar rules for free text: up to a word, or without certain words.
 
+Reasoning before the answer (`<think>…</think>`): parsed separately, outside the answer's grammar. Build the grammar
+of an answer: the allowed tools, their arguments, the output schema and text.
+
 Each is an automaton with one rule (state) per prefix of a word that may have been read.
 """
 

@@ -1,4 +1,9 @@
-"""Base of the Functionary formats: an answer is a list of messages, each to `all` or to a tool."""
+"""Base of the Functionary formats: an answer is a list of messages, each to `all` or to a tool.
+
+Functionary v2: `<|from|>assistant`, `<|recipient|>NAME` and `<|content|>{…}`, each on its own line. Functionary
+v3.1: `<function=NAME>{…}</function>`, and Python code after `<|python_tag|>`. Functionary v3 for Llama 3: `>>>NAME`
+with the arguments on the next line; text goes to `>>>all`.
+"""
 
 from __future__ import annotations
 

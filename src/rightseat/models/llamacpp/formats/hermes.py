@@ -1,5 +1,7 @@
 """Hermes 2 Pro, Hermes 3, Qwen 2.5 and 3: `<tool_call>{"name": …, "arguments": …}</tool_call>`.
 
+Format of the embedded model's adapter: one line per tool, and Hermes' tags for calls.
+
 The grammar puts the name first, because the arguments' schema depends on it; Hermes was trained on both
 orders, and the parser accepts both.
 """

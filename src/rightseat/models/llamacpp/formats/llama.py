@@ -1,5 +1,7 @@
 """Calls of builtin tools after `<|python_tag|>`, as Llama 3.1 writes them:
 
+Llama 3.1, 3.2 and 3.3, in two dialects.
+
     <|python_tag|>print(1 + 1)
     <|python_tag|>brave_search.call(query="weather in Paris")
 

@@ -1,4 +1,9 @@
-"""SchemaWriter: one rule per set of pointers, shared by the object and array builders."""
+"""SchemaWriter: one rule per set of pointers, shared by the object and array builders.
+
+Grammar of arrays: positional items, then further items, within bounds. Property names: which are allowed, and the
+grammar of names that the schema leaves open. Grammar of objects: named properties in the schema's order, then open
+ones.
+"""
 
 from __future__ import annotations
 

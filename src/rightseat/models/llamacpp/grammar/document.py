@@ -1,4 +1,7 @@
-"""Resolve JSON pointers in a schema, and expand sets of pointers to conjunctions without alternatives."""
+"""Resolve JSON pointers in a schema, and expand sets of pointers to conjunctions without alternatives.
+
+Upgrade schemas to JSON Schema 2020-12: OpenAPI 3.0's `nullable`, keywords of drafts 4 and 7.
+"""
 
 from __future__ import annotations
 

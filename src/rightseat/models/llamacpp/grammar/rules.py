@@ -1,4 +1,7 @@
-"""GrammarRules: named rules of a grammar under construction, and their GBNF text."""
+"""GrammarRules: named rules of a grammar under construction, and their GBNF text.
+
+Limits where a schema sets no bound: a small model does not stop by itself. Write rules as GBNF text.
+"""
 
 from __future__ import annotations
 

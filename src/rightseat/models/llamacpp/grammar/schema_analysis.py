@@ -1,4 +1,8 @@
-"""JSON types that a conjunction allows."""
+"""JSON types that a conjunction allows.
+
+Enumerated values of a schema: enum and const. Check oneOf branches for overlap: oneOf is compiled as anyOf, which
+is exact only for disjoint branches.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Grammar of strings and of the content of property names."""
+"""Grammar of strings and of the content of property names.
+
+Patterns of JSON Schema formats.
+"""
 
 from __future__ import annotations
 
