@@ -56,7 +56,7 @@ async def test_the_page_of_the_wheel_needs_no_other_host_and_no_npm(wheel: Path,
         tab.expect("404|echarts")
         await tab.open(server.url)
         await tab.click(".chip.large >> nth=1")
-        await tab.see(".artifact", "“make assets” fetches it")
+        await tab.see(".artifact", "Run “make assets” to download it")
         await tab.see(".artifact td", "Jan")
         await tab.see(ANSWER, "The best month was June.")
         await tab.click("[data-view=setup]")
