@@ -337,7 +337,7 @@ class Engine:
     def request_repair(self, state: TurnState, answer: ModelAnswer, problem: str) -> None:
         """Let the model answer once more; raise OutputInvalid after the second failure."""
         if state.repaired:
-            raise OutputInvalid(f"The model did not answer in the form that was asked for: {problem}"[:500])
+            raise OutputInvalid(f"The model's answer does not match the requested schema: {problem}"[:500])
         state.repaired = True
         state.turn_messages += repair_messages(answer, problem)
 

@@ -74,7 +74,7 @@ class EmulatedToolsModel(OpenAIModel):
             emulated_prompt = replace(
                 emulated_prompt, messages=(*emulated_prompt.messages, *_make_retry_messages(answer.text, problem))
             )
-        raise OutputInvalid(f"The model did not call a tool in the form that was asked for: {problem}"[:500])
+        raise OutputInvalid(f"The model did not call a tool in the requested form: {problem}"[:500])
 
 
 class EnvelopeParser:
