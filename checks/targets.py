@@ -176,15 +176,17 @@ def run(names: Sequence[str], record: Path) -> int:
     # The inner make must not look for the outer one's job server.
     os.environ.pop("MAKEFLAGS", None)
     done: list[Target] = []
+    verdicts: list[str] = []
     for name in names:
         target = Target(name)
         TARGETS[name](target)
         done.append(target)
-        print(target.verdict(), flush=True)
+        verdicts.append(target.verdict())
+        print(verdicts[-1], flush=True)
         if "install: could not install" in target.faults:
             break
     missing = report_driven(record) if {"test-peers", "test-model"} <= set(names) else []
-    print("\n== summary\n" + "\n".join(target.verdict() for target in done))
+    print("\n== summary\n" + "\n".join(verdicts))
     if any(target.faults for target in done) or missing:
         return COULD_NOT_INSTALL if all(target.not_installed for target in done if target.faults) else FAILED
     return 0
