@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.errors import Misused
+from rightseat.http.sse import SseParser
 from rightseat.server.app import asgi
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallArgs, ToolCallStart
 from rightseat.types.model import Prompt
@@ -116,7 +117,7 @@ class TestClient:
 
         Raise Misused where the response is no event stream.
         """
-        buffer = b""
+        parser = SseParser(limit=1 << 30)
         async with closing(self._exchange("POST", path, msgspec.json.encode(body), headers)) as messages:
             async for message in messages:
                 if message["type"] == "http.response.start":
@@ -124,10 +125,8 @@ class TestClient:
                     if message["status"] != 200 or not kind.startswith("text/event-stream"):
                         raise Misused(f"{path} answered {message['status']} with {kind or 'nothing'}, not a stream.")
                     continue
-                *frames, buffer = (buffer + message.get("body", b"")).split(b"\n\n")
-                for frame in frames:
-                    data = b"\n".join(line[5:].strip() for line in frame.split(b"\n") if line.startswith(b"data:"))
-                    if data and data != b"[DONE]":
+                for data in parser.feed(message.get("body", b"")):
+                    if data != b"[DONE]":
                         yield msgspec.json.decode(data)
 
     async def _request(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> TestResponse:

@@ -1,4 +1,4 @@
-"""Options of a model or an agent: a table of rightseat.toml as a Struct."""
+"""Options of a model, an agent or `asgi`: a mapping as a Struct."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ def parse_options(
     *,
     defaults: Mapping[str, Any] = {},
     positive: Collection[str] = (),
+    known: Collection[str] = (),
 ) -> OptionsT:
     """Convert `options` over `defaults`; raises ConfigError for an unknown or wrong option of `owner`, and for
-    a number of `positive` that is not above 0."""
-    known = options_type.__struct_fields__
+    a number of `positive` that is not above 0. `known`: the fields that are options, if not all are."""
+    known = known or options_type.__struct_fields__
     for key in options:
         if key not in known:
             raise ConfigError(f"{owner} has no option {key!r}. {did_you_mean(key, known)}", param=key)

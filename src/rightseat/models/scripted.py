@@ -27,7 +27,7 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec import Struct
 
-from rightseat.errors import ConfigError, Incomplete, RightseatError
+from rightseat.errors import ConfigError, Incomplete, errors_by_code
 from rightseat.types.chunks import (
     FinishChunk,
     ModelChunk,
@@ -101,7 +101,7 @@ class ScriptFileModel(Model):
         if finish == "cut":
             raise Incomplete("The model's answer ended before it was finished: try again.")
         if finish.startswith("raise:"):
-            raise _errors_by_code()[finish.removeprefix("raise:")]("The script says that the model fails here.")
+            raise errors_by_code()[finish.removeprefix("raise:")]("The script says that the model fails here.")
         yield FinishChunk(cast(Literal["stop", "length", "calls", "content_filter"], finish))
 
     def _find_turn(self, user: str, tool: str | None) -> ScriptedTurn:
@@ -156,9 +156,7 @@ def _check_turn(turn: ScriptedTurn, location: str) -> None:
     except re.error as error:
         raise ConfigError(f"{location}.when.user is not a regular expression: {error}") from error
     if turn.finish is not None:
-        _check_keys(
-            (turn.finish,), (*_FINISHES, *(f"raise:{code}" for code in _errors_by_code())), f"{location}.finish"
-        )
+        _check_keys((turn.finish,), (*_FINISHES, *(f"raise:{code}" for code in errors_by_code())), f"{location}.finish")
     if not 0 <= turn.pace_ms < 60_000:
         raise ConfigError(f"{location}.pace_ms is not between 0 and a minute.")
 
@@ -169,17 +167,6 @@ def _check_keys(keys: object, allowed: Iterable[str], location: str) -> None:
     for key in keys if isinstance(keys, Mapping | tuple) else ():
         if key not in allowed:
             raise ConfigError(f"{location} does not know {key!r}. {did_you_mean(key, allowed)}", param=key)
-
-
-def _errors_by_code() -> dict[str, type[RightseatError]]:
-    """Map every error code to its exception class."""
-    by_code: dict[str, type[RightseatError]] = {}
-    pending = [RightseatError]
-    while pending:
-        kind = pending.pop()
-        by_code.setdefault(kind.code, kind)
-        pending += kind.__subclasses__()
-    return by_code
 
 
 def _find_last_inputs(prompt: Prompt) -> tuple[str, str | None, str]:

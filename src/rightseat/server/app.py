@@ -15,10 +15,9 @@ from itertools import chain
 from typing import Any
 from urllib.parse import parse_qsl
 
-import msgspec
-
+from rightseat.config.options import parse_options
 from rightseat.config.settings import ServerSettings
-from rightseat.errors import ConfigError, MethodNotAllowed, NotFound, RightseatError
+from rightseat.errors import MethodNotAllowed, NotFound, RightseatError
 from rightseat.http.auth import LOCAL_OWNER, Authenticator
 from rightseat.http.endpoint import REQUEST_ID, Door, Request, Route
 from rightseat.http.reply import (
@@ -37,7 +36,7 @@ from rightseat.runtime.metrics import Metrics
 from rightseat.server.openapi import make_openapi_door
 from rightseat.server.operations import make_index_reply, make_operations_door
 from rightseat.server.playground import make_playground_door
-from rightseat.types.text import closest_match, did_you_mean
+from rightseat.types.text import closest_match
 from rightseat.types.turn import Owner
 from rightseat.wiring.registry import load_all
 from rightseat.wiring.runtime import Runtime
@@ -99,7 +98,7 @@ RouteMatch = tuple[Door, Route, dict[str, str]]
 NO_ROUTE = "(none)"
 # Keys of [server] that concern the process and not a request: no options of `asgi`.
 PROCESS_KEYS = {"host", "port", "max_header_kb", "header_timeout", "grace", "max_runs", "log", "log_level", "mcp_allow"}
-OPTIONS = set(ServerSettings.__struct_fields__) - PROCESS_KEYS - {"trace_content", "environment"}
+OPTIONS = sorted(set(ServerSettings.__struct_fields__) - PROCESS_KEYS - {"trace_content", "environment"})
 REQUEST_ID_PATTERN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -360,7 +359,7 @@ class MountableApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         runtime = self.app.runtime
         if scope["type"] != "lifespan":
-            if not runtime.is_closed:
+            if not (runtime.is_started or runtime.is_closed):
                 await runtime.start()
             await self.app(scope, receive, send)
             return
@@ -386,11 +385,6 @@ def asgi(runtime: Runtime, *, authenticate: Authenticator | None = None, **optio
     the app is let in, and so only loopback is answered unless `hosts` names more: a stranger's page could call
     from a browser.
     """
-    for name in options.keys() - OPTIONS:
-        raise ConfigError(f"asgi() has no option {name!r}. {did_you_mean(name, sorted(OPTIONS))}", param=name)
-    values = {"hosts": ("*",) if authenticate else (), **options}
-    try:
-        settings = msgspec.convert(values, ServerSettings)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"asgi(): {error}.") from None
+    defaults = {"hosts": ("*",) if authenticate else ()}
+    settings = parse_options("asgi()", options, ServerSettings, defaults=defaults, known=OPTIONS)
     return MountableApp(App(runtime, settings, load_all("doors"), authenticate=authenticate))

@@ -137,9 +137,13 @@ async def load_history(store: ThreadStore, owner: Owner, thread: str) -> tuple[M
     while page := await store.read_entries(owner, thread, entries[-1][0] if entries else 0):
         entries += page
     history = OutputMessages()
+    known: set[str | None] = set()
+    checked = 0
     for entry in visible_branch(entries):
         if isinstance(entry, UserInput):
-            known = {message.id for message in history.finish()} - {None}
+            messages = history.finish()
+            known.update(message.id for message in messages[checked:] if message.id)
+            checked = len(messages)
             history.messages += [message for message in entry.messages if message.id not in known]
         else:
             history.add_event(entry)
