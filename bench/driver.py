@@ -5,7 +5,7 @@ import sys
 
 import uvloop
 
-from bench.load import Wrong
+from bench.order import WrongAnswer
 from bench.scenarios import all_scenarios
 
 
@@ -15,7 +15,7 @@ def main() -> None:
     assert scenario.drive is not None
     try:
         print(json.dumps(uvloop.run(scenario.drive(json.loads(job)))))
-    except Wrong as wrong:
+    except WrongAnswer as wrong:
         sys.exit(str(wrong))
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 POLL = 0.1
 
 
-def configuration(upstream: str) -> str:
+def format_config(upstream: str) -> str:
     """JSON is YAML too."""
     params = {"model": "openai/bench", "api_base": f"{upstream}/v1", "api_key": "bench"}
     return json.dumps(
@@ -33,7 +33,7 @@ def free_port() -> int:
         return port
 
 
-def announce(url: str, server: int) -> None:
+def write_ready_file(url: str, server: int) -> None:
     """Ends without a word when the server is gone: who waits sees that by itself."""
     while os.getppid() == server:
         try:
@@ -52,10 +52,10 @@ def announce(url: str, server: int) -> None:
 def main() -> None:
     port, server = free_port(), os.getpid()
     config = Path("litellm.yaml")
-    config.write_text(configuration(sys.argv[1]))
+    config.write_text(format_config(sys.argv[1]))
     # The child watches, so that the process which is measured is LiteLLM alone.
     if os.fork() == 0:
-        announce(f"http://127.0.0.1:{port}", server)
+        write_ready_file(f"http://127.0.0.1:{port}", server)
         return
     program = str(Path(sys.executable).with_name("litellm"))
     options = ["--config", str(config), "--host", "127.0.0.1", "--port", str(port)]

@@ -27,16 +27,16 @@ ROLES = {"human": "user", "ai": "assistant"}
 SYSTEM = "You help with finance."
 
 
-def prompt(messages: Any) -> list[dict[str, str]]:
-    said = [
+def make_messages(messages: Any) -> list[dict[str, str]]:
+    history = [
         {"role": ROLES[str(message.role.value)], "content": message.content}
         for message in messages
         if str(message.role.value) in ROLES and isinstance(message.content, str)
     ]
-    return [{"role": "system", "content": SYSTEM}, *said]
+    return [{"role": "system", "content": SYSTEM}, *history]
 
 
-async def answer(messages: list[dict[str, str]]) -> AsyncIterator[Any]:
+async def stream_answer(messages: list[dict[str, str]]) -> AsyncIterator[Any]:
     client = openai.AsyncOpenAI()
     stream = await client.chat.completions.create(model="bench", messages=messages, stream=True)
     async for chunk in stream:
@@ -44,15 +44,17 @@ async def answer(messages: list[dict[str, str]]) -> AsyncIterator[Any]:
             yield openbb.message_chunk(text).model_dump()
 
 
-async def query(request: Any) -> Any:
-    return sse.EventSourceResponse(content=answer(prompt(request.messages)), media_type="text/event-stream")
+async def handle_query(request: Any) -> Any:
+    return sse.EventSourceResponse(
+        content=stream_answer(make_messages(request.messages)), media_type="text/event-stream"
+    )
 
 
 # What FastAPI reads the body by; the name itself is unknown to the project's type checker.
-query.__annotations__["request"] = models.QueryRequest
+handle_query.__annotations__["request"] = models.QueryRequest
 
 
-def application(url: str) -> Any:
+def make_app(url: str) -> Any:
     @asynccontextmanager
     async def lifespan(_app: Any) -> AsyncIterator[None]:
         # The socket listens already: whoever comes now is served in a moment.
@@ -70,14 +72,14 @@ def application(url: str) -> Any:
         allow_methods=["*"],
         allow_headers=["*"],
     )
-    app.post("/v1/query", response_model=None)(query)
+    app.post("/v1/query", response_model=None)(handle_query)
     return app
 
 
 def main() -> None:
     os.environ["OPENAI_BASE_URL"] = f"{sys.argv[1]}/v1"
     bound = socket.create_server(("127.0.0.1", 0), backlog=2048)
-    app = application(f"http://127.0.0.1:{bound.getsockname()[1]}")
+    app = make_app(f"http://127.0.0.1:{bound.getsockname()[1]}")
     # As ours is run: no line in the log per request.
     uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[bound])
 

@@ -15,7 +15,7 @@ OWN_ENV = {"PYTHONPATH": str(ROOT)}
 """For processes of the bench itself; a peer runs without it."""
 
 
-def cores() -> tuple[set[int], set[int]] | None:
+def choose_cores() -> tuple[set[int], set[int]] | None:
     """(driver's and upstream's, peer's) cores, or None where there is nothing to choose."""
     if not hasattr(os, "sched_setaffinity"):
         return None
@@ -30,7 +30,7 @@ class Versioned(Protocol):
     def version(self) -> Callable[[], str]: ...
 
 
-def about(peers: Iterable[Versioned]) -> dict[str, str]:
+def describe_machine(peers: Iterable[Versioned]) -> dict[str, str]:
     """Without which a figure says nothing."""
     found = {
         "on": datetime.now(UTC).date().isoformat(),
@@ -48,14 +48,14 @@ def _processor() -> str:
     return f"{platform.machine()} ({named[1]})" if named else platform.machine()
 
 
-class Neighbours:
+class OtherLoad:
     """How much of the machine others used meanwhile: figures of a busy machine are to be read with care."""
 
     def __init__(self) -> None:
         self._before = _machine_seconds()
         self._own = _own_seconds()
 
-    def share(self) -> str:
+    def format_share(self) -> str:
         if self._before is None or (now := _machine_seconds()) is None:
             return "unknown"
         busy, total = (after - before for after, before in zip(now, self._before, strict=True))

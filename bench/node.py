@@ -16,23 +16,23 @@ ENV = {
 }
 
 
-def home(lock: str) -> Path:
+def get_install_folder(lock: str) -> Path:
     return ROOT / ".peers" / lock
 
 
-def missing(lock: str) -> str:
+def find_missing(lock: str) -> str:
     if shutil.which("node") is None:
         return "there is no node"
-    return "" if (home(lock) / "node_modules").is_dir() else f"it is not installed in .peers/{lock}"
+    return "" if (get_install_folder(lock) / "node_modules").is_dir() else f"it is not installed in .peers/{lock}"
 
 
-def command(lock: str, program: str, upstream: str) -> Sequence[str]:
+def make_command(lock: str, program: str, upstream: str) -> Sequence[str]:
     # Node looks for packages beside the program, not where it was started.
-    shutil.copy(ROOT / "bench" / program, home(lock))
-    return ["node", str(home(lock) / program), upstream]
+    shutil.copy(ROOT / "bench" / program, get_install_folder(lock))
+    return ["node", str(get_install_folder(lock) / program), upstream]
 
 
-def version(lock: str, package: str) -> str:
-    about = home(lock) / "node_modules" / package / "package.json"
+def read_version(lock: str, package: str) -> str:
+    about = get_install_folder(lock) / "node_modules" / package / "package.json"
     node = subprocess.run(["node", "--version"], check=True, capture_output=True, text=True).stdout.strip()
     return f"{json.loads(about.read_text(encoding='utf-8'))['version']} on Node {node[1:]}"

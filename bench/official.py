@@ -11,10 +11,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 STREAMS, TOKENS, RATE = 20, 150, 50
-Ask = Callable[[], Awaitable[int]]
+ReadStream = Callable[[], Awaitable[int]]
 
 
-async def cost(ask: Ask) -> float:
+async def measure_cost(ask: ReadStream) -> float:
     """`ask` reads one stream and tells how many words came; they are `w0`, ` w1` and so on."""
     # What is done once in a process is not what a token costs.
     await ask()
@@ -26,7 +26,7 @@ async def cost(ask: Ask) -> float:
     return spent * 1e6 / (STREAMS * TOKENS)
 
 
-def openai_chat(url: str) -> Ask:
+def make_chat_reader(url: str) -> ReadStream:
     client: Any = importlib.import_module("openai").AsyncOpenAI(base_url=f"{url}/v1", api_key="k")
 
     async def ask() -> int:
@@ -37,7 +37,7 @@ def openai_chat(url: str) -> Ask:
     return ask
 
 
-def openai_responses(url: str) -> Ask:
+def make_responses_reader(url: str) -> ReadStream:
     client: Any = importlib.import_module("openai").AsyncOpenAI(base_url=f"{url}/v1", api_key="k")
 
     async def ask() -> int:
@@ -49,7 +49,7 @@ def openai_responses(url: str) -> Ask:
     return ask
 
 
-def anthropic(url: str) -> Ask:
+def make_anthropic_reader(url: str) -> ReadStream:
     client: Any = importlib.import_module("anthropic").AsyncAnthropic(base_url=url, api_key="k")
 
     async def ask() -> int:
@@ -61,7 +61,7 @@ def anthropic(url: str) -> Ask:
     return ask
 
 
-def google(url: str) -> Ask:
+def make_google_reader(url: str) -> ReadStream:
     genai: Any = importlib.import_module("google.genai")
     client = genai.Client(api_key="k", http_options={"base_url": url})
 
@@ -72,17 +72,17 @@ def google(url: str) -> Ask:
     return ask
 
 
-SDKS: dict[str, Callable[[str], Ask]] = {
-    "openai": openai_chat,
-    "openai by responses": openai_responses,
-    "anthropic": anthropic,
-    "google": google,
+SDKS: dict[str, Callable[[str], ReadStream]] = {
+    "openai": make_chat_reader,
+    "openai by responses": make_responses_reader,
+    "anthropic": make_anthropic_reader,
+    "google": make_google_reader,
 }
 
 if __name__ == "__main__":
     made = SDKS[sys.argv[1]](sys.argv[2])
 
     async def main() -> None:
-        print(await cost(made))
+        print(await measure_cost(made))
 
     asyncio.run(main())

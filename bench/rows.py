@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ResultRow:
     measure: str
     peer: str
     unit: str
@@ -22,12 +22,12 @@ class Row:
         return median(self.rounds)
 
     @property
-    def good(self) -> bool:
+    def is_good(self) -> bool:
         judged = self.value if self.ratio is None else self.ratio
         return self.limit is None or judged <= self.limit
 
-    def record(self) -> dict[str, Any]:
-        return {**asdict(self), "median": self.value, "good": self.good}
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "median": self.value, "good": self.is_good}
 
 
 def quantile(values: Sequence[float], part: float) -> float:
@@ -35,16 +35,16 @@ def quantile(values: Sequence[float], part: float) -> float:
     return ordered[min(len(ordered) - 1, int(part * len(ordered)))]
 
 
-HEADS = ("measure", "peer", "unit", "rounds", "median", "× floor", "limit", "")
+HEADINGS = ("measure", "peer", "unit", "rounds", "median", "× floor", "limit", "")
 
 
-def table(rows: Sequence[Row]) -> str:
-    lines = [HEADS, *(cells(row) for row in rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(HEADS))]
+def format_table(rows: Sequence[ResultRow]) -> str:
+    lines = [HEADINGS, *(format_cells(row) for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(HEADINGS))]
     return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
 
 
-def cells(row: Row) -> tuple[str, ...]:
+def format_cells(row: ResultRow) -> tuple[str, ...]:
     limit = "" if row.limit is None else f"{row.limit:g}{' ×' if row.ratio is not None else ''}"
     return (
         row.measure,
@@ -54,5 +54,5 @@ def cells(row: Row) -> tuple[str, ...]:
         f"{row.value:.1f}" if row.value >= 1 else f"{row.value:.3f}",
         "" if row.ratio is None else f"{row.ratio:.2f}",
         limit,
-        "" if row.limit is None else ("ok" if row.good else "TOO MUCH"),
+        "" if row.limit is None else ("ok" if row.is_good else "TOO MUCH"),
     )

@@ -10,10 +10,10 @@ import uvloop
 from bench.ready import announce
 
 
-class Side(asyncio.Protocol):
+class SpliceSide(asyncio.Protocol):
     """One end; what comes here is written to the other."""
 
-    def __init__(self, other: "Side | None" = None) -> None:
+    def __init__(self, other: "SpliceSide | None" = None) -> None:
         self.other = other
         self.transport: asyncio.Transport | None = None
         self._waiting: list[bytes] = []
@@ -40,9 +40,9 @@ class Side(asyncio.Protocol):
             self.other.transport.close()
 
 
-class Front(Side):
+class ClientSide(SpliceSide):
     def __init__(self, host: str, port: int) -> None:
-        super().__init__(Side(self))
+        super().__init__(SpliceSide(self))
         self._to = (host, port)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -60,7 +60,9 @@ async def main() -> None:
     host, port = to.hostname, to.port
     assert host is not None
     assert port is not None
-    server = await asyncio.get_running_loop().create_server(lambda: Front(host, port), "127.0.0.1", 0, backlog=1024)
+    server = await asyncio.get_running_loop().create_server(
+        lambda: ClientSide(host, port), "127.0.0.1", 0, backlog=1024
+    )
     await announce(server)
 
 

@@ -13,7 +13,7 @@ from typing import cast
 
 import uvloop
 
-from bench.load import Order, find_order, token
+from bench.order import StreamOrder, find_order, format_token
 from bench.ready import announce
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -22,9 +22,9 @@ END = b"0\r\n\r\n"
 # How many tokens one write holds at full speed.
 BATCH = 32
 
-under_way: set["Answering"] = set()
-closes: dict[int, float] = {}
-sent: dict[int, list[float]] = {}
+open_answers: set["UpstreamProtocol"] = set()
+close_times: dict[int, float] = {}
+send_times: dict[int, list[float]] = {}
 
 
 def _chunked(data: bytes) -> bytes:
@@ -44,22 +44,22 @@ def _frame(delta: dict[str, str], finish: str | None = None) -> bytes:
 
 
 @cache
-def pieces(tokens: int) -> list[bytes]:
+def make_pieces(tokens: int) -> list[bytes]:
     """What is written at each tick: the first with the head, the last with the end."""
-    made = [_frame({"content": token(i)}) for i in range(tokens)]
+    made = [_frame({"content": format_token(i)}) for i in range(tokens)]
     made[0] = HEAD + _frame({"role": "assistant", "content": ""}) + made[0]
     made[-1] += _frame({}, "stop") + _chunked(b"data: [DONE]\n\n") + END
     return made
 
 
 @cache
-def batches(tokens: int) -> list[bytes]:
-    made = pieces(tokens)
+def make_batches(tokens: int) -> list[bytes]:
+    made = make_pieces(tokens)
     return [b"".join(made[i : i + BATCH]) for i in range(0, tokens, BATCH)]
 
 
 @cache
-def whole(order: Order) -> bytes:
+def format_whole_answer(order: StreamOrder) -> bytes:
     message = {"role": "assistant", "content": order.text}
     choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
     value = {"id": "chatcmpl-bench", "object": "chat.completion", "created": 1, "model": "bench", "choices": choices}
@@ -67,14 +67,14 @@ def whole(order: Order) -> bytes:
     return JSON_HEAD % len(body) + body
 
 
-class Answering(asyncio.Protocol):
+class UpstreamProtocol(asyncio.Protocol):
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._buffer = b""
-        self._order: Order | None = None
+        self._order: StreamOrder | None = None
         self._next: asyncio.Handle | None = None
         self._paused = False
-        self._rest: list[bytes] = []
+        self._pending: list[bytes] = []
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are not subclasses, so this cannot be asked.
@@ -94,53 +94,53 @@ class Answering(asyncio.Protocol):
 
     def _report(self, path: bytes) -> None:
         if path == b"/forget":
-            closes.clear()
-            sent.clear()
-        value = {b"/open": len(under_way), b"/closes": closes, b"/sent": sent}.get(path, "")
+            close_times.clear()
+            send_times.clear()
+        value = {b"/open": len(open_answers), b"/closes": close_times, b"/sent": send_times}.get(path, "")
         body = json.dumps(value).encode()
         self._transport.write(JSON_HEAD % len(body) + body)
 
-    def _begin(self, order: Order, *, streamed: bool) -> None:
+    def _begin(self, order: StreamOrder, *, streamed: bool) -> None:
         self._order = order
-        under_way.add(self)
+        open_answers.add(self)
         if order.start == "never":
             return
         if order.start == "part":
-            answer = pieces(order.tokens)[0] if streamed else whole(order)[:-10]
+            answer = make_pieces(order.tokens)[0] if streamed else format_whole_answer(order)[:-10]
             self._transport.write(answer)
         elif order.start == "cut":
-            self._finish(b"".join(pieces(order.tokens)[: order.tokens // 2]))
+            self._finish(b"".join(make_pieces(order.tokens)[: order.tokens // 2]))
             self._transport.close()
         elif not streamed:
             wait = order.tokens / order.rate if order.rate else 0
-            self._next = self._loop.call_later(wait, self._finish, whole(order))
+            self._next = self._loop.call_later(wait, self._finish, format_whole_answer(order))
         elif order.rate:
-            self._tick(pieces(order.tokens), 0, self._loop.time())
+            self._tick(make_pieces(order.tokens), 0, self._loop.time())
         else:
-            self._rest = batches(order.tokens)[::-1]
-            self._pour()
+            self._pending = make_batches(order.tokens)[::-1]
+            self._write_batches()
 
-    def _pour(self) -> None:
-        if not self._rest:
+    def _write_batches(self) -> None:
+        if not self._pending:
             return
-        data = self._rest.pop()
-        if not self._rest:
+        data = self._pending.pop()
+        if not self._pending:
             self._finish(data)
             return
         self._transport.write(data)
         if not self._paused:
-            self._next = self._loop.call_soon(self._pour)
+            self._next = self._loop.call_soon(self._write_batches)
 
     def pause_writing(self) -> None:
         self._paused = True
 
     def resume_writing(self) -> None:
         self._paused = False
-        self._pour()
+        self._write_batches()
 
     def _tick(self, all_: list[bytes], i: int, begun: float) -> None:
         if self._order is not None and self._order.start == "timed":
-            sent.setdefault(self._order.stream, []).append(time.monotonic())
+            send_times.setdefault(self._order.stream, []).append(time.monotonic())
         if i + 1 == len(all_):
             self._finish(all_[i])
             return
@@ -152,27 +152,27 @@ class Answering(asyncio.Protocol):
     def _finish(self, last: bytes) -> None:
         self._transport.write(last)
         self._order = None
-        under_way.discard(self)
+        open_answers.discard(self)
 
     def eof_received(self) -> bool:
-        self._left()
+        self._on_disconnect()
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._left()
+        self._on_disconnect()
 
-    def _left(self) -> None:
+    def _on_disconnect(self) -> None:
         if self._order is not None:
-            closes[self._order.stream] = time.monotonic()
+            close_times[self._order.stream] = time.monotonic()
             self._order = None
-        self._rest = []
+        self._pending = []
         if self._next is not None:
             self._next.cancel()
-        under_way.discard(self)
+        open_answers.discard(self)
 
 
 async def main() -> None:
-    server = await asyncio.get_running_loop().create_server(Answering, "127.0.0.1", 0, backlog=1024)
+    server = await asyncio.get_running_loop().create_server(UpstreamProtocol, "127.0.0.1", 0, backlog=1024)
     await announce(server)
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from checks.files import ROOT
 
 BIN = Path(sys.executable).parent
-TYPED = ("src", "tests", "evals", "bench", "checks")
+TYPED_FOLDERS = ("src", "tests", "evals", "bench", "checks")
 
 
-def commands() -> dict[str, list[str]]:
+def list_commands() -> dict[str, list[str]]:
     python = sys.executable
-    typed = [name for name in TYPED if any((ROOT / name).rglob("*.py"))]
+    typed = [name for name in TYPED_FOLDERS if any((ROOT / name).rglob("*.py"))]
     return {
         "ruff check": [f"{BIN}/ruff", "check", "--quiet", "--output-format=concise", "."],
         "ruff format": [f"{BIN}/ruff", "format", "--quiet", "--check", "--output-format=concise", "."],
@@ -31,7 +31,7 @@ def commands() -> dict[str, list[str]]:
     }
 
 
-def run(command: list[str]) -> tuple[int, str, float]:
+def run_command(command: list[str]) -> tuple[int, str, float]:
     begun = time.monotonic()
     done = subprocess.run(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
@@ -44,19 +44,19 @@ def main() -> int:
     red = []
     # Each is one process that uses one core.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        running = {name: pool.submit(run, command) for name, command in commands().items()}
+        running = {name: pool.submit(run_command, command) for name, command in list_commands().items()}
     for name, result in running.items():
-        code, said, seconds = result.result()
+        code, output, seconds = result.result()
         if code == 0:
             last = (
-                said.splitlines()[-1]
+                output.splitlines()[-1]
                 if name in {"caps", "demands", "dependencies", "duplicates", "hosts, secrets", "imports", "reference"}
                 else ""
             )
             print(f"  ok   {name:<15}{seconds:5.1f} s  {last}".rstrip(), flush=True)
         else:
             red.append(name)
-            print(f"  RED  {name:<15}{seconds:5.1f} s\n{said}", flush=True)
+            print(f"  RED  {name:<15}{seconds:5.1f} s\n{output}", flush=True)
     verdict = f"red: {', '.join(red)}" if red else "all green"
     print(f"check: {verdict} in {time.monotonic() - started:.1f} s")
     return 1 if red else 0

@@ -9,13 +9,13 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from checks.packages import COULD_NOT_INSTALL, ROOT, InstallError, retry
+from checks.packages import COULD_NOT_INSTALL, ROOT, InstallError, run_with_retries
 
-LOCKED = ROOT / "assets"
+LOCK_FOLDER = ROOT / "assets"
 PACKAGE = ROOT / "src" / "rightseat"
 CHARTS = "server/playground/vendor"
 GRAPHIQL = "doors/copilotkit/vendor"
-COPIED = {
+COPIED_FILES = {
     f"{CHARTS}/echarts.js": "echarts/dist/echarts.esm.min.mjs",
     f"{CHARTS}/echarts.LICENSE.txt": "echarts/LICENSE",
     f"{CHARTS}/echarts.NOTICE.txt": "echarts/NOTICE",
@@ -26,42 +26,42 @@ COPIED = {
 }
 # GraphiQL's file has what it is built of inside, and they are many.
 LICENCES = f"{GRAPHIQL}/LICENSES.txt"
-FILES = (*COPIED, LICENCES)
+FILES = (*COPIED_FILES, LICENCES)
 NPM_CI = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 
 
-def fetch() -> None:
+def fetch_assets() -> None:
     if shutil.which("npm") is None:
         raise InstallError("npm is not here. Without, charts are tables and GraphiQL is a small page")
     with tempfile.TemporaryDirectory() as scratch:
         for name in ("package.json", "package-lock.json"):
-            shutil.copy(LOCKED / name, scratch)
-        retry(NPM_CI, cwd=Path(scratch))
+            shutil.copy(LOCK_FOLDER / name, scratch)
+        run_with_retries(NPM_CI, cwd=Path(scratch))
         for folder in (CHARTS, GRAPHIQL):
             (PACKAGE / folder).mkdir(exist_ok=True)
-        for name, source in COPIED.items():
+        for name, source in COPIED_FILES.items():
             shutil.copy(Path(scratch) / "node_modules" / source, PACKAGE / name)
-        (PACKAGE / LICENCES).write_text(licences(Path(scratch)), encoding="utf-8")
+        (PACKAGE / LICENCES).write_text(collect_licences(Path(scratch)), encoding="utf-8")
 
 
-def licences(scratch: Path) -> str:
+def collect_licences(scratch: Path) -> str:
     """Of everything that was installed, under the name of each."""
-    locked = json.loads((LOCKED / "package-lock.json").read_text(encoding="utf-8"))["packages"]
-    found = []
+    locked = json.loads((LOCK_FOLDER / "package-lock.json").read_text(encoding="utf-8"))["packages"]
+    sections = []
     for place, about in locked.items():
         if place:
             paths = sorted((scratch / place).glob("[Ll][Ii][Cc][Ee][Nn][CcSs][Ee]*"))
             texts = [path.read_text(encoding="utf-8").strip() for path in paths if path.is_file()]
             title = f"{place.rpartition('node_modules/')[2]} {about['version']}: {about.get('license')}"
-            found.append("\n\n".join([title, *texts]))
-    return "\n\n\n".join(found) + "\n"
+            sections.append("\n\n".join([title, *texts]))
+    return "\n\n\n".join(sections) + "\n"
 
 
 def main() -> int:
     if all((PACKAGE / name).is_file() for name in FILES):
         return 0
     try:
-        fetch()
+        fetch_assets()
     except InstallError as error:
         print(f"could not install what the pages show: {error}", file=sys.stderr)
         return COULD_NOT_INSTALL

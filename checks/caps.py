@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from checks.files import ROOT, python_files
+from checks.files import ROOT, list_python_files
 
 FILE_LINES = 600
 FUNCTION_LINES = 60
@@ -32,12 +32,12 @@ WAIVER = re.compile(r"#\s*(?:ruff:\s*|flake8:\s*)?noqa\b(?P<codes>\s*:\s*[A-Z0-9
 FILE_WAIVER = re.compile(r"#\s*(ruff|flake8|mypy):\s*(noqa|ignore|disable)", re.IGNORECASE)
 BARE_TYPE_IGNORE = re.compile(r"#\s*type:\s*ignore(?!\[)")
 
-WAIVING = re.compile(r"noqa|type:\s*ignore|(ruff|flake8|mypy):", re.IGNORECASE)
+WAIVER_HINT = re.compile(r"noqa|type:\s*ignore|(ruff|flake8|mypy):", re.IGNORECASE)
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def problems(path: Path, root: Path) -> Iterator[str]:
+def find_problems(path: Path, root: Path) -> Iterator[str]:
     source = path.read_text(encoding="utf-8")
     where = path.relative_to(root).as_posix()
     lines = len(source.splitlines())
@@ -46,46 +46,46 @@ def problems(path: Path, root: Path) -> Iterator[str]:
     tree = ast.parse(source, filename=where)
     for function in ast.walk(tree):
         if isinstance(function, Function):
-            yield from long_function(function, where)
+            yield from check_length(function, where)
     # Most files catch nothing and waive nothing: they are not looked through for it.
-    for line, owner in broad_excepts(tree) if "except" in source else ():
-        place = f"{module_name(path, root)}:{owner}"
+    for line, owner in find_broad_excepts(tree) if "except" in source else ():
+        place = f"{get_module_name(path, root)}:{owner}"
         if not any(fnmatchcase(place, allowed) for held in BOUNDARIES.values() for allowed in held):
             yield f"{where}:{line}: broad except in {place}, which is not one of the three boundaries"
-    for line, comment in comments(source) if WAIVING.search(source) else ():
-        yield from (f"{where}:{line}: {fault}" for fault in waivers(comment))
+    for line, comment in list_comments(source) if WAIVER_HINT.search(source) else ():
+        yield from (f"{where}:{line}: {fault}" for fault in find_waivers(comment))
 
 
-def unheld_boundaries(files: Iterable[Path], root: Path) -> Iterator[str]:
+def find_unused_boundaries(files: Iterable[Path], root: Path) -> Iterator[str]:
     """One sentence for each place in BOUNDARIES that no function with a broad except in `files` matches."""
-    listed = {place for held in BOUNDARIES.values() for place in held}
+    listed = {place for places in BOUNDARIES.values() for place in places}
     modules = {place.partition(":")[0] for place in listed}
     caught: set[str] = set()
     for path in files:
-        name = module_name(path, root)
+        name = get_module_name(path, root)
         if any(fnmatchcase(name, module) for module in modules):
             tree = ast.parse(path.read_text(encoding="utf-8"))
-            caught |= {f"{name}:{owner}" for _, owner in broad_excepts(tree)}
+            caught |= {f"{name}:{owner}" for _, owner in find_broad_excepts(tree)}
     for place in sorted(listed):
         if not any(fnmatchcase(one, place) for one in caught):
             yield f"checks/caps.py: {place} is listed in BOUNDARIES, but no such function catches everything"
 
 
-def long_function(function: Function, where: str) -> Iterator[str]:
+def check_length(function: Function, where: str) -> Iterator[str]:
     length = (function.end_lineno or function.lineno) - function.lineno + 1
     if length > FUNCTION_LINES:
         yield f"{where}:{function.lineno}: {function.name} has {length} lines, the cap is {FUNCTION_LINES}"
 
 
-def broad_excepts(tree: ast.AST, owner: str = "<module>") -> Iterator[tuple[int, str]]:
+def find_broad_excepts(tree: ast.AST, owner: str = "<module>") -> Iterator[tuple[int, str]]:
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.ExceptHandler) and is_broad(node.type) and not passes_on(node):
+        if isinstance(node, ast.ExceptHandler) and is_broad(node.type) and not is_reraising(node):
             yield node.lineno, owner
         if isinstance(node, Function | ast.ClassDef):
             inner = node.name if owner == "<module>" else f"{owner}.{node.name}"
-            yield from broad_excepts(node, inner)
+            yield from find_broad_excepts(node, inner)
         else:
-            yield from broad_excepts(node, owner)
+            yield from find_broad_excepts(node, owner)
 
 
 def is_broad(caught: ast.expr | None) -> bool:
@@ -95,19 +95,19 @@ def is_broad(caught: ast.expr | None) -> bool:
     return caught is None or name in {"Exception", "BaseException"}
 
 
-def passes_on(handler: ast.ExceptHandler) -> bool:
+def is_reraising(handler: ast.ExceptHandler) -> bool:
     """Whether it only tidies up: a handler that ends in a bare `raise` hides nothing."""
     last = handler.body[-1]
     return isinstance(last, ast.Raise) and last.exc is None
 
 
-def comments(source: str) -> Iterator[tuple[int, str]]:
+def list_comments(source: str) -> Iterator[tuple[int, str]]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
 
 
-def waivers(comment: str) -> Iterator[str]:
+def find_waivers(comment: str) -> Iterator[str]:
     if FILE_WAIVER.search(comment):
         yield "a waiver for a whole file"
     elif waiver := WAIVER.search(comment):
@@ -119,7 +119,7 @@ def waivers(comment: str) -> Iterator[str]:
         yield "type: ignore without an error code"
 
 
-def module_name(path: Path, root: Path) -> str:
+def get_module_name(path: Path, root: Path) -> str:
     parts = list(path.relative_to(root).with_suffix("").parts)
     if parts[0] == "src":
         parts = parts[1:]
@@ -128,11 +128,11 @@ def module_name(path: Path, root: Path) -> str:
 
 def main(names: list[str]) -> int:
     """Check the named files, or all files and whether each boundary exists."""
-    files = [ROOT / name for name in names] or python_files(ROOT)
-    found = [problem for path in files for problem in problems(path, ROOT)]
-    found += [] if names else unheld_boundaries(files, ROOT)
-    print("\n".join([*found, f"{len(files)} files, {len(found)} problems"]))
-    return 1 if found else 0
+    files = [ROOT / name for name in names] or list_python_files(ROOT)
+    findings = [problem for path in files for problem in find_problems(path, ROOT)]
+    findings += [] if names else find_unused_boundaries(files, ROOT)
+    print("\n".join([*findings, f"{len(files)} files, {len(findings)} problems"]))
+    return 1 if findings else 0
 
 
 if __name__ == "__main__":

@@ -22,9 +22,9 @@ COLOURS = "colours.css"
 ICON = "icon.svg"
 PLAYGROUND = ROOT / "src" / "rightseat" / "server" / "playground" / "page"
 LINK = re.compile(r"(?<=\]\()(?P<path>[^()\s#:]+)(?P<anchor>#[^()\s]*)?(?=\))")
-LOADED = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*?\b(?:src|href)=[\"']?((?:https?:)?//[^\s\"'>]+)")
-NOTE = re.compile(r"\A<!--.*?-->\s*", re.DOTALL)
-TOKENS = re.compile(r'^:root(?P<dark>\[data-theme="dark"\])? \{\n(?P<lines>.*?)^\}', re.MULTILINE | re.DOTALL)
+LOADED_URL = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*?\b(?:src|href)=[\"']?((?:https?:)?//[^\s\"'>]+)")
+NOTE_PATTERN = re.compile(r"\A<!--.*?-->\s*", re.DOTALL)
+COLOUR_BLOCK = re.compile(r'^:root(?P<dark>\[data-theme="dark"\])? \{\n(?P<lines>.*?)^\}', re.MULTILINE | re.DOTALL)
 
 
 def to_site(path: str) -> str:
@@ -44,32 +44,32 @@ def to_repository(uri: str) -> str:
 def find_links(path: str, text: str) -> Iterator[str]:
     """Return the files of the repository that `text`, the content of `path`, links to."""
     for link in LINK.finditer(text):
-        target = resolve(path, link["path"])
+        target = resolve_link(path, link["path"])
         if (ROOT / target).is_file():
             yield target
 
 
-def resolve(path: str, link: str) -> str:
+def resolve_link(path: str, link: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), link))
 
 
 def find_outside(pages: Iterable[str]) -> list[str]:
     """Return the files outside docs/ that `pages` link to, and those that these link to in turn."""
-    waiting, found = list(pages), set()
+    waiting, targets = list(pages), set()
     while waiting:
         path = waiting.pop()
         for target in find_links(path, (ROOT / path).read_text(encoding="utf-8")):
-            if not target.startswith(DOCS) and target not in found:
-                found.add(target)
+            if not target.startswith(DOCS) and target not in targets:
+                targets.add(target)
                 waiting += [target] if target.endswith((".md", LLMS)) else []
-    return sorted(found)
+    return sorted(targets)
 
 
 def rewrite_links(path: str, text: str, address: Callable[[str], str]) -> str:
     """Return `text`, the content of `path`, with each link to a file replaced by its `address`."""
 
     def replace(link: re.Match[str]) -> str:
-        target = resolve(path, link["path"])
+        target = resolve_link(path, link["path"])
         if not (ROOT / target).is_file():
             return link[0]
         return address(to_site(target)) + (link["anchor"] or "")
@@ -79,14 +79,14 @@ def rewrite_links(path: str, text: str, address: Callable[[str], str]) -> str:
 
 def read_colours(style: str) -> str:
     """Return the colours of the playground's style sheet for the two schemes of the theme."""
-    tokens = {bool(block["dark"]): block["lines"] for block in TOKENS.finditer(style)}
+    tokens = {bool(block["dark"]): block["lines"] for block in COLOUR_BLOCK.finditer(style)}
     return f':root {{\n{tokens[False]}}}\n[data-md-color-scheme="slate"] {{\n{tokens[True]}}}\n'
 
 
-def expand(nav: Any) -> Any:
+def expand_nav(nav: Any) -> Any:
     """Return the navigation with each `folder/*.md` replaced by the pages in that folder."""
     if isinstance(nav, dict):
-        return {title: expand(below) for title, below in nav.items()}
+        return {title: expand_nav(below) for title, below in nav.items()}
     if not isinstance(nav, list):
         return nav
     folder = ROOT / DOCS
@@ -95,7 +95,7 @@ def expand(nav: Any) -> Any:
         if isinstance(entry, str) and "*" in entry:
             expanded += [page.relative_to(folder).as_posix() for page in sorted(folder.glob(entry))]
         else:
-            expanded.append(expand(entry))
+            expanded.append(expand_nav(entry))
     return expanded
 
 
@@ -113,7 +113,7 @@ def slugify(heading: str, separator: str) -> str:
 
 
 def on_config(config: Any) -> Any:
-    config.nav = expand(config.nav)
+    config.nav = expand_nav(config.nav)
     config.mdx_configs["toc"]["slugify"] = slugify
     return config
 
@@ -131,25 +131,25 @@ def on_files(files: Any, config: Any) -> Any:
     colours = read_colours((PLAYGROUND / "style.css").read_text(encoding="utf-8"))
     files.append(File.generated(config, COLOURS, content=colours))
     # No page is made of it: its links must be addresses already.
-    llms = rewrite_links(LLMS, (ROOT / LLMS).read_text(encoding="utf-8"), lambda uri: address_of(files, uri))
+    llms = rewrite_links(LLMS, (ROOT / LLMS).read_text(encoding="utf-8"), lambda uri: get_address(files, uri))
     files.append(File.generated(config, LLMS, content=llms))
     return files
 
 
-def address_of(files: Any, uri: str) -> str:
+def get_address(files: Any, uri: str) -> str:
     return str(files.get_file_from_path(uri).url)
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Rewrite the links, and drop the note at the head of a written page: MkDocs would not find its title."""
     uri = page.file.src_uri
-    markdown = NOTE.sub("", markdown)
+    markdown = NOTE_PATTERN.sub("", markdown)
     folder = posixpath.dirname(uri) or "."
     return rewrite_links(to_repository(uri), markdown, lambda target: posixpath.relpath(target, folder))
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
     """Warn of a page that loads something from another host, and name the language of a Chinese page."""
-    if foreign := LOADED.search(output):
+    if foreign := LOADED_URL.search(output):
         LOG.warning("%s: the page loads %s from another host", page.file.src_uri, foreign[1])
     return output.replace('lang="en"', 'lang="zh"', 1) if ".zh." in page.file.src_uri else output

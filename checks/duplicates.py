@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from checks.files import ROOT, python_files
+from checks.files import ROOT, list_python_files
 
 FOLDERS = ("src/rightseat/models", "src/rightseat/agents")
 SHARED_LINES = 8
@@ -85,7 +85,7 @@ def locate(files: Mapping[str, Sequence[Line]], place: tuple[str, int]) -> tuple
 
 
 def read_lines(root: Path) -> dict[str, list[Line]]:
-    names = {path.relative_to(root).as_posix(): path for path in python_files(root)}
+    names = {path.relative_to(root).as_posix(): path for path in list_python_files(root)}
     return {name: code_lines(path.read_text("utf-8")) for name, path in names.items() if name.startswith(FOLDERS)}
 
 

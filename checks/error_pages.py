@@ -16,7 +16,7 @@ from rightseat.server import operations
 from rightseat.types.events import RunFailed
 from rightseat.types.streams import closing
 
-SAID = "What happened, and what to do next."
+EXAMPLE_MESSAGE = "What happened, and what to do next."
 INTRO = """# Errors
 
 Look up an error by its code: what happened, who caused it and what to do next. Every error has a stable **code**, an
@@ -55,83 +55,85 @@ A failed run is one line of the log, with its code, thread, run and request id, 
 """
 
 
-class Undocumented(Exception):
+class UndocumentedError(Exception):
     """A key, an error or a command that says nothing about itself."""
 
 
-def kinds() -> list[type[RightseatError]]:
-    found = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, RightseatError)]
-    twice = [code for code, count in Counter(kind.code for kind in found).items() if count > 1]
-    missing = [f"{kind.__name__} {kind.status}" for kind in found if not operations.get_meaning(kind)]
+def list_errors() -> list[type[RightseatError]]:
+    classes = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, RightseatError)]
+    twice = [code for code, count in Counter(kind.code for kind in classes).items() if count > 1]
+    missing = [f"{kind.__name__} {kind.status}" for kind in classes if not operations.get_meaning(kind)]
     if twice:
-        raise Undocumented(f"errors.py: a code is used twice: {', '.join(twice)}")
+        raise UndocumentedError(f"errors.py: a code is used twice: {', '.join(twice)}")
     if missing:
-        raise Undocumented(f"errors.py: the tree at its head has no line for {', '.join(missing)}")
-    return found
+        raise UndocumentedError(f"errors.py: the tree at its head has no line for {', '.join(missing)}")
+    return classes
 
 
-def overview() -> str:
+def build_overview() -> str:
     rows = [
         f"| [`{kind.code}`](errors/{kind.code}.md) | {kind.status} | {kind.fault} | {said} |"
-        for kind, said in ((kind, operations.get_meaning(kind)) for kind in kinds())
+        for kind, said in ((kind, operations.get_meaning(kind)) for kind in list_errors())
     ]
     table = ["## Every code", "", "| code | status | who erred | what happened |", "|---|---|---|---|", *rows]
     return "\n".join([INTRO, *table, ""])
 
 
-def example(kind: type[RightseatError]) -> RightseatError:
+def make_example(kind: type[RightseatError]) -> RightseatError:
     if issubclass(kind, errors.MethodNotAllowed):
-        return kind(SAID, allow="POST")
-    return kind(SAID, retry_after=7 if kind.status in (429, 503) else None)
+        return kind(EXAMPLE_MESSAGE, allow="POST")
+    return kind(EXAMPLE_MESSAGE, retry_after=7 if kind.status in (429, 503) else None)
 
 
-def page(kind: type[RightseatError]) -> str:
-    error = example(kind)
+def build_page(kind: type[RightseatError]) -> str:
+    error = make_example(kind)
     failed = to_run_failed(error)
     rows = [
-        ("OpenAI", before(openai.refuse(error)), in_chunks(failed)),
-        ("AG-UI, CopilotKit 1.50+", before(agui.make_error_reply(error)), in_events(failed)),
-        ("CopilotKit to 1.10", graphql(error), in_graphql(failed)),
-        ("OpenBB", before(openbb.refuse(error)), code(f"{SAID} ({error.code})")),
+        ("OpenAI", format_reply(openai.refuse(error)), format_chunk_error(failed)),
+        ("AG-UI, CopilotKit 1.50+", format_reply(agui.make_error_reply(error)), format_event_error(failed)),
+        ("CopilotKit to 1.10", format_graphql_error(error), format_graphql_failure(failed)),
+        ("OpenBB", format_reply(openbb.refuse(error)), format_code(f"{EXAMPLE_MESSAGE} ({error.code})")),
     ]
     lines = [f"| {' | '.join(row)} |" for row in rows]
     table = ["| door | before an answer begins | in the middle of one |", "|---|---|---|", *lines]
-    return "\n".join([operations.format_error_page(kind), "## How each door shows it", "", *table, "", ALL, ""])
+    return "\n".join(
+        [operations.format_error_page(kind), "## How each door shows it", "", *table, "", ALL_ERRORS_LINK, ""]
+    )
 
 
-ALL = "[All errors](../errors.md)"
+ALL_ERRORS_LINK = "[All errors](../errors.md)"
 
 
-def code(text: str) -> str:
+def format_code(text: str) -> str:
     return f"`{text}`"
 
 
-def before(reply: Reply) -> str:
+def format_reply(reply: Reply) -> str:
     async def read() -> tuple[int, bytes, bool]:
         async with closing(reply):
             head: Any = await anext(reply)
         return head.status, head.body or b"", any(name == b"retry-after" for name, _ in head.headers)
 
     status, body, waits = asyncio.run(read())
-    return f"{status}{', `Retry-After`' if waits else ''}: {code(body.decode())}"
+    return f"{status}{', `Retry-After`' if waits else ''}: {format_code(body.decode())}"
 
 
-def in_chunks(failed: RunFailed) -> str:
+def format_chunk_error(failed: RunFailed) -> str:
     if failed.code in openai.FILTERED_CODES:
-        return code('"finish_reason":"content_filter"')
-    return code(f"data: {openai.encode_error(failed).decode()}")
+        return format_code('"finish_reason":"content_filter"')
+    return format_code(f"data: {openai.encode_error(failed).decode()}")
 
 
-def in_events(failed: RunFailed) -> str:
-    return code(agui.encode_json(agui.AguiEncoder("", "").convert(failed)[0]).decode())
+def format_event_error(failed: RunFailed) -> str:
+    return format_code(agui.encode_json(agui.AguiEncoder("", "").convert(failed)[0]).decode())
 
 
-def graphql(error: RightseatError) -> str:
-    told = copilotkit.make_extensions(error)
-    shown = ", ".join(str(told[name]) for name in ("code", "statusCode", "visibility", "severity"))
-    return f"200: `errors[0].extensions` with {code(shown)}"
+def format_graphql_error(error: RightseatError) -> str:
+    extensions = copilotkit.make_extensions(error)
+    shown = ", ".join(str(extensions[name]) for name in ("code", "statusCode", "visibility", "severity"))
+    return f"200: `errors[0].extensions` with {format_code(shown)}"
 
 
-def in_graphql(failed: RunFailed) -> str:
-    told = copilotkit.make_error_details(failed)["originalError"]
-    return f"`details.originalError` with {code(told['code'])}"
+def format_graphql_failure(failed: RunFailed) -> str:
+    original = copilotkit.make_error_details(failed)["originalError"]
+    return f"`details.originalError` with {format_code(original['code'])}"

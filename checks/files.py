@@ -6,7 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def tracked(root: Path) -> list[Path]:
+def list_tracked_files(root: Path) -> list[Path]:
     """Files that git keeps or would keep; those it ignores are nobody's business."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -19,5 +19,5 @@ def tracked(root: Path) -> list[Path]:
     return [path for path in paths if path.is_file()]
 
 
-def python_files(root: Path) -> list[Path]:
-    return [path for path in tracked(root) if path.suffix == ".py"]
+def list_python_files(root: Path) -> list[Path]:
+    return [path for path in list_tracked_files(root) if path.suffix == ".py"]

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from checks.files import ROOT, tracked
+from checks.files import ROOT, list_tracked_files
 
 # Escaped dots and classes keep these lines from matching themselves.
 FORBIDDEN = {
@@ -24,7 +24,7 @@ FORBIDDEN = {
 }
 
 
-def problems(path: Path, root: Path) -> Iterator[str]:
+def find_problems(path: Path, root: Path) -> Iterator[str]:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -39,10 +39,10 @@ def problems(path: Path, root: Path) -> Iterator[str]:
 
 def main(names: list[str]) -> int:
     """Check the named files, or all."""
-    files = [ROOT / name for name in names] or tracked(ROOT)
-    found = [problem for path in files for problem in problems(path, ROOT)]
-    print("\n".join([*found, f"{len(files)} files, {len(found)} findings"]))
-    return 1 if found else 0
+    files = [ROOT / name for name in names] or list_tracked_files(ROOT)
+    findings = [problem for path in files for problem in find_problems(path, ROOT)]
+    print("\n".join([*findings, f"{len(files)} files, {len(findings)} findings"]))
+    return 1 if findings else 0
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ NPM_LOCK = (
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as scratch:
-        uv = throwaway_uv(Path(scratch))
+        uv = install_uv(Path(scratch))
         compile_lock(uv, "requirements/run.txt", "pyproject.toml", "--group=setup")
         # The runtime's versions bind the development lock, so that one folder can hold both.
         compile_lock(uv, "requirements/dev.txt", "pyproject.toml", "--group=dev", "--constraints=requirements/run.txt")
@@ -54,7 +54,7 @@ def main() -> int:
     return 0
 
 
-def throwaway_uv(scratch: Path) -> Path:
+def install_uv(scratch: Path) -> Path:
     venv.create(scratch / "venv", with_pip=True)
     binaries = scratch / "venv" / ("Scripts" if sys.platform == "win32" else "bin")
     subprocess.run([binaries / "python", "-m", "pip", "install", "--quiet", "--retries=5", "uv"], check=True)
@@ -62,21 +62,21 @@ def throwaway_uv(scratch: Path) -> Path:
 
 
 def compile_lock(uv: Path, target: str, *sources: str) -> None:
-    made = subprocess.run([uv, *COMPILE, *sources], cwd=ROOT, check=True, capture_output=True, text=True)
-    write(ROOT / target, HEADER + made.stdout)
+    result = subprocess.run([uv, *COMPILE, *sources], cwd=ROOT, check=True, capture_output=True, text=True)
+    write_lock(ROOT / target, HEADER + result.stdout)
 
 
 def lock_npm(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         shutil.copy(folder / "package.json", scratch)
         subprocess.run(NPM_LOCK, cwd=scratch, check=True, stdout=subprocess.DEVNULL)
-        made = (Path(scratch) / "package-lock.json").read_text(encoding="utf-8")
-    if '"resolved"' in made:
+        content = (Path(scratch) / "package-lock.json").read_text(encoding="utf-8")
+    if '"resolved"' in content:
         raise SystemExit(f"{folder.name}: npm wrote addresses into the lock")
-    write(folder / "package-lock.json", made)
+    write_lock(folder / "package-lock.json", content)
 
 
-def write(target: Path, text: str) -> None:
+def write_lock(target: Path, text: str) -> None:
     target.write_text(text, encoding="utf-8")
     print(f"wrote {target.relative_to(ROOT)}")
 

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TOOL = ROOT / "requirements" / "uv.txt"
+UV_LOCK = ROOT / "requirements" / "uv.txt"
 TRIES = 3
-SECONDS = 300
+COMMAND_TIMEOUT = 300
 COULD_NOT_INSTALL = 3
 
 
@@ -23,36 +23,36 @@ class InstallError(Exception):
 
 
 def install(python: Path, lock: Path) -> None:
-    uv = fast(ROOT / ".venv")
+    uv = find_uv(ROOT / ".venv")
     if uv is not None:
         command = (str(uv), "pip", "install", "--quiet", "--python", str(python), *cache_options())
-        done = run((*command, "--require-hashes", "-r", str(lock)), env=os.environ | indexes())
-        if done == "":
+        error = run_command((*command, "--require-hashes", "-r", str(lock)), env=os.environ | make_index_env())
+        if error == "":
             return
-        print(f"uv could not install {lock.name}, pip tries: {done}", file=sys.stderr)
+        print(f"uv could not install {lock.name}, pip tries: {error}", file=sys.stderr)
     ensure_pip(python)
     # What is imported is compiled then, and kept.
     pip = (str(python), "-m", "pip", "install", "--quiet", "--retries=5", "--no-compile")
-    retry((*pip, "--require-hashes", "-r", str(lock)))
+    run_with_retries((*pip, "--require-hashes", "-r", str(lock)))
 
 
-def fast(environment: Path) -> Path | None:
+def find_uv(environment: Path) -> Path | None:
     """uv in our own environment, installed there if it is missing."""
-    found = environment / ("Scripts/uv.exe" if sys.platform == "win32" else "bin/uv")
-    if not found.exists():
+    uv = environment / ("Scripts/uv.exe" if sys.platform == "win32" else "bin/uv")
+    if not uv.exists():
         python = environment / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-        said = run((str(python), "-m", "pip", "install", "--quiet", "--require-hashes", "-r", str(TOOL)))
-        if said:
-            print(f"could not install uv: {said}", file=sys.stderr)
-    return found if found.exists() else None
+        error = run_command((str(python), "-m", "pip", "install", "--quiet", "--require-hashes", "-r", str(UV_LOCK)))
+        if error:
+            print(f"could not install uv: {error}", file=sys.stderr)
+    return uv if uv.exists() else None
 
 
-def indexes() -> dict[str, str]:
+def make_index_env() -> dict[str, str]:
     """uv does not read pip's settings: a mirror that somebody has set there counts for it too."""
-    asked = subprocess.run(
+    config = subprocess.run(
         (sys.executable, "-m", "pip", "config", "get", "global.index-url"), capture_output=True, text=True
     )
-    url = os.environ.get("PIP_INDEX_URL") or asked.stdout.strip()
+    url = os.environ.get("PIP_INDEX_URL") or config.stdout.strip()
     return {"UV_DEFAULT_INDEX": url} if url and "UV_DEFAULT_INDEX" not in os.environ else {}
 
 
@@ -67,28 +67,28 @@ def cache_options() -> tuple[str, ...]:
 
 
 def ensure_pip(python: Path) -> None:
-    if run((str(python), "-m", "pip", "--version")):
-        retry((str(python), "-m", "ensurepip"))
+    if run_command((str(python), "-m", "pip", "--version")):
+        run_with_retries((str(python), "-m", "ensurepip"))
 
 
-def run(command: Sequence[str], cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
+def run_command(command: Sequence[str], cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
     """Empty when it went well, else why it did not, in a line."""
     try:
-        done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=SECONDS)
+        done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=COMMAND_TIMEOUT)
     except subprocess.TimeoutExpired:
-        return f"no end within {SECONDS} s"
+        return f"no end within {COMMAND_TIMEOUT} s"
     except OSError as error:
         raise InstallError(f"{command[0]}: {error.strerror}") from error
     if done.returncode == 0:
         return ""
-    said = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()
-    return f"exit {done.returncode}: {said[-1]}"
+    lines = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()
+    return f"exit {done.returncode}: {lines[-1]}"
 
 
-def retry(command: Sequence[str], cwd: Path | None = None) -> None:
+def run_with_retries(command: Sequence[str], cwd: Path | None = None) -> None:
     reason = ""
     for attempt in range(1, TRIES + 1):
-        reason = run(command, cwd)
+        reason = run_command(command, cwd)
         if not reason:
             return
         print(f"try {attempt} of {TRIES} failed ({' '.join(command[:4])}): {reason}", file=sys.stderr)

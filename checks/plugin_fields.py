@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 from rightseat.plugins.manifest import AuthFields, ManifestFields
 from rightseat.plugins.openapi.lint import load_field_tables
 
-WORDS = {
+TEXTS = {
     "en": {
         "title": "Every field of a plugin",
         "intro": "[plugins.md](../plugins.md) explains how to write a plugin. Most of these fields are optional.",
@@ -34,23 +34,23 @@ WORDS = {
 }
 
 
-def page(language: str) -> str:
-    words = WORDS[language]
+def build_page(language: str) -> str:
+    words = TEXTS[language]
     parts = [f"# {words['title']}\n\n{words['intro']}\n"]
-    for title, rows in sections(language):
+    for title, rows in list_sections(language):
         table = "\n".join(f"| `{name}` | {said.replace('|', '/')} |" for name, said in rows)
         parts.append(f"## {words[title]}\n\n{words['head']}\n|---|---|\n{table}\n")
     return "\n".join(parts)
 
 
-def sections(language: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    yield "plugin.json", list(of_struct(ManifestFields, language))
-    yield "auth", list(of_struct(AuthFields, language))
+def list_sections(language: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    yield "plugin.json", list(list_struct_fields(ManifestFields, language))
+    yield "auth", list(list_struct_fields(AuthFields, language))
     for title, keys in load_field_tables().items():
         yield title, [(name, said[language == "zh"]) for name, said in keys.items()]
 
 
-def of_struct(kind: type[Struct], language: str) -> Iterator[tuple[str, str]]:
+def list_struct_fields(kind: type[Struct], language: str) -> Iterator[tuple[str, str]]:
     for name, hint in get_type_hints(kind, include_extras=True).items():
         assert get_origin(hint) is Annotated, name
         meta = next(one for one in get_args(hint) if isinstance(one, Meta))

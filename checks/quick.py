@@ -11,17 +11,17 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from checks.__main__ import BIN, run
+from checks.__main__ import BIN, run_command
 from checks.files import ROOT
 
-SELECTED = "not io and not model and not peers and not long and not slow"
-MARKED = re.compile(r"^pytestmark = [^=]*pytest\.mark\.(io|model|peers)\b", re.MULTILINE)
+MARK_EXPRESSION = "not io and not model and not peers and not long and not slow"
+MARKED_MODULE = re.compile(r"^pytestmark = [^=]*pytest\.mark\.(io|model|peers)\b", re.MULTILINE)
 NO_TESTS = 5
 # Fewer than `make test` does of what is repeated.
 ROUNDS = "3"
 
 
-class UnknownPart(Exception):
+class UnknownPartError(Exception):
     """Names a part of the tree that has neither code nor tests."""
 
 
@@ -41,25 +41,25 @@ def find_tests(part: str) -> list[Path]:
 def find_marked() -> list[str]:
     """Return the test files of which no test is selected: importing them takes longer than the tests do."""
     files = sorted((ROOT / "tests").rglob("test_*.py"))
-    return [str(file.relative_to(ROOT)) for file in files if MARKED.search(file.read_text(encoding="utf-8"))]
+    return [str(file.relative_to(ROOT)) for file in files if MARKED_MODULE.search(file.read_text(encoding="utf-8"))]
 
 
-def commands(part: str) -> dict[str, list[str]]:
+def list_commands(part: str) -> dict[str, list[str]]:
     """Return the commands to run, by name, slowest first."""
     code = find_code(part) if part else ["."]
     tests = [str(place.relative_to(ROOT)) for place in find_tests(part)] if part else ["tests"]
     if not code:
-        raise UnknownPart(part)
-    pytest = [sys.executable, "-m", "pytest", "-q", "-m", SELECTED, "--no-header", *tests]
+        raise UnknownPartError(part)
+    pytest = [sys.executable, "-m", "pytest", "-q", "-m", MARK_EXPRESSION, "--no-header", *tests]
     # No test waits for anything here: more workers than cores would only collect the tests once more.
     many = ["-n", str(os.cpu_count()), "--dist", "worksteal", *(f"--ignore={file}" for file in find_marked())]
-    made = {
+    chosen = {
         "tests": pytest if part else [*pytest, *many],
         "import rules": [f"{BIN}/lint-imports", "--no-logo"],
         "ruff check": [f"{BIN}/ruff", "check", "--quiet", "--output-format=concise", *code],
         "ruff format": [f"{BIN}/ruff", "format", "--quiet", "--check", *code],
     }
-    return made if tests else {name: command for name, command in made.items() if name != "tests"}
+    return chosen if tests else {name: command for name, command in chosen.items() if name != "tests"}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -67,14 +67,14 @@ def main(arguments: Sequence[str]) -> int:
     os.environ["ROUNDS"] = ROUNDS
     part = arguments[0].strip("/") if arguments else ""
     try:
-        chosen = commands(part)
-    except UnknownPart:
+        chosen = list_commands(part)
+    except UnknownPartError:
         parts = sorted(place.name for place in (ROOT / "src" / "rightseat").iterdir() if place.is_dir())
         print(f"no such part: src/rightseat/{part}. Folders there: {', '.join(parts)}", file=sys.stderr)
         return 2
     red = []
     with ThreadPoolExecutor(2) as pool:
-        running = {name: pool.submit(run, command) for name, command in chosen.items()}
+        running = {name: pool.submit(run_command, command) for name, command in chosen.items()}
         for name, result in running.items():
             code, printed, seconds = result.result()
             good = code == 0 or (name == "tests" and part and code == NO_TESTS)

@@ -17,7 +17,7 @@ import typer
 from msgspec import NODEFAULT, Meta, Struct
 
 from checks import error_pages, plugin_fields
-from checks.error_pages import Undocumented
+from checks.error_pages import UndocumentedError
 from checks.files import ROOT
 from rightseat import cli
 from rightseat.config import settings
@@ -26,71 +26,73 @@ from rightseat.models.llamacpp import options as llamacpp
 from rightseat.models.openai import options as openai
 
 FOLDER = ROOT / "docs" / "reference"
-NOTE = "<!-- Written by `make reference` from the code: change that. -->\n"
-WORDS = {str: "text", int: "whole number", float: "number", bool: "true or false", Secret: "secret"}
+HEADER = "<!-- Written by `make reference` from the code: change that. -->\n"
+TYPE_NAMES = {str: "text", int: "whole number", float: "number", bool: "true or false", Secret: "secret"}
 WIDTH = 88
 
 # Not a key: the model's own options are, and they stand in a table of their own.
-HIDDEN = {(settings.ModelSettings, "options"), (settings.AgentSettings, "options")}
+HIDDEN_FIELDS = {(settings.ModelSettings, "options"), (settings.AgentSettings, "options")}
 Table = tuple[str, type[Struct], ModuleType]
-OPTIONS: tuple[Table, ...] = (
+OPTION_TABLES: tuple[Table, ...] = (
     ("models.NAME` with `local", llamacpp.LocalOptions, llamacpp),
     ("models.NAME` with `llama-server:", llamacpp.AttachedOptions, llamacpp),
     ("models.NAME` with `openai:", openai.OpenAIOptions, openai),
 )
 
 
-def tables(kind: type[Struct] = settings.Config, prefix: str = "") -> Iterator[Table]:
+def list_tables(kind: type[Struct] = settings.Config, prefix: str = "") -> Iterator[Table]:
     """Every table that a file may have, in the order of the settings."""
     for name, hint in get_type_hints(kind).items():
-        found = next(
+        struct = next(
             (one for one in (hint, *get_args(hint)) if isinstance(one, type) and issubclass(one, Struct)), None
         )
-        if found is None:
+        if struct is None:
             continue
         title = f"{prefix}{name}.NAME" if get_origin(hint) is dict else f"{prefix}{name}"
         title = f"[[{title}]]" if get_origin(hint) is tuple else title
-        yield title, found, sys.modules[found.__module__]
-        if found is settings.ModelSettings:
-            yield from OPTIONS
-        yield from tables(found, f"{title}.")
+        yield title, struct, sys.modules[struct.__module__]
+        if struct is settings.ModelSettings:
+            yield from OPTION_TABLES
+        yield from list_tables(struct, f"{title}.")
 
 
-def meanings(kind: type[Struct], home: ModuleType) -> dict[str, str]:
+def read_meanings(kind: type[Struct], home: ModuleType) -> dict[str, str]:
     """The strings below the fields, which Python itself does not keep."""
     tree = ast.parse(inspect.getsource(home))
     names = {one.__name__ for one in kind.__mro__}
-    said = {}
+    texts = {}
     for found in (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name in names):
         for field, below in zip(found.body, found.body[1:], strict=False):
             if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
                 text = ast.get_docstring(ast.Module([below], []))
-                said[field.target.id] = " ".join((text or "").split())
-    return said
+                texts[field.target.id] = " ".join((text or "").split())
+    return texts
 
 
-def word(kind: Any) -> str:
+def describe_type(kind: Any) -> str:
     origin, args = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        limits = ", ".join(bounds(meta) for meta in args[1:] if isinstance(meta, Meta) and bounds(meta))
-        return f"{word(args[0])}{f', {limits}' if limits else ''}"
+        limits = ", ".join(
+            describe_bounds(meta) for meta in args[1:] if isinstance(meta, Meta) and describe_bounds(meta)
+        )
+        return f"{describe_type(args[0])}{f', {limits}' if limits else ''}"
     if origin in (Union, UnionType):
-        return " or ".join(word(one) for one in args if one is not type(None))
+        return " or ".join(describe_type(one) for one in args if one is not type(None))
     if origin is Literal:
         return " or ".join(f"`{one}`" for one in args)
     if origin in (tuple, list):
-        return f"list of {word(args[0])}"
+        return f"list of {describe_type(args[0])}"
     if origin is dict:
-        return f"table of {word(args[1])}"
-    return "table" if isinstance(kind, type) and issubclass(kind, Struct) else WORDS.get(kind, "any value")
+        return f"table of {describe_type(args[1])}"
+    return "table" if isinstance(kind, type) and issubclass(kind, Struct) else TYPE_NAMES.get(kind, "any value")
 
 
-def bounds(meta: Meta) -> str:
+def describe_bounds(meta: Meta) -> str:
     named = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
     return ", ".join(f"{text} {getattr(meta, name)}" for name, text in named.items() if getattr(meta, name) is not None)
 
 
-def default(field: msgspec.structs.FieldInfo) -> str:
+def describe_default(field: msgspec.structs.FieldInfo) -> str:
     if field.default is NODEFAULT and field.default_factory is NODEFAULT:
         return "required"
     value = field.default_factory() if field.default is NODEFAULT else field.default
@@ -101,76 +103,78 @@ def default(field: msgspec.structs.FieldInfo) -> str:
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
-def keys(kind: type[Struct], home: ModuleType) -> Iterator[str]:
-    said = meanings(kind, home)
+def list_keys(kind: type[Struct], home: ModuleType) -> Iterator[str]:
+    texts = read_meanings(kind, home)
     hints = get_type_hints(kind, include_extras=True)
     for field in msgspec.structs.fields(kind):
-        if (kind, field.name) in HIDDEN:
+        if (kind, field.name) in HIDDEN_FIELDS:
             continue
-        if not said.get(field.name):
-            raise Undocumented(f"{kind.__name__}.{field.name}: write its meaning in a string below it")
-        cells = (f"`{field.name}`", word(hints[field.name]), default(field), said[field.name])
+        if not texts.get(field.name):
+            raise UndocumentedError(f"{kind.__name__}.{field.name}: write its meaning in a string below it")
+        cells = (f"`{field.name}`", describe_type(hints[field.name]), describe_default(field), texts[field.name])
         yield f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
 
 
-def config_page() -> str:
-    parts = [f"{NOTE}\n# Every key of rightseat.toml\n\n[config.md](../config.md) explains what the tables are for.\n"]
-    for title, kind, home in tables():
-        rows = "\n".join(keys(kind, home))
+def build_config_page() -> str:
+    parts = [
+        f"{HEADER}\n# Every key of rightseat.toml\n\n[config.md](../config.md) explains what the tables are for.\n"
+    ]
+    for title, kind, home in list_tables():
+        rows = "\n".join(list_keys(kind, home))
         parts.append(f"## `{title}`\n\n| key | type | default | meaning |\n|---|---|---|---|\n{rows}\n")
     return "\n".join(parts)
 
 
-def cli_page() -> str:
+def build_cli_page() -> str:
     command = typer.main.get_command(cli.app)
-    parts = [f"{NOTE}\n# The commands\n"]
+    parts = [f"{HEADER}\n# The commands\n"]
     root = command.make_context("rightseat", [], resilient_parsing=True, max_content_width=WIDTH, terminal_width=WIDTH)
     assert hasattr(command, "commands")
     parts.append(f"```text\n{command.get_help(root).strip()}\n```\n")
-    parts += commands(command, root)
+    parts += describe_commands(command, root)
     return "\n".join(parts)
 
 
-def commands(group: Any, above: Any) -> Iterator[str]:
+def describe_commands(group: Any, above: Any) -> Iterator[str]:
     for name, sub in group.commands.items():
         context = sub.make_context(name, [], parent=above, resilient_parsing=True)
         yield f"## {context.command_path}\n\n```text\n{sub.get_help(context).strip()}\n```\n"
         if hasattr(sub, "commands"):
-            yield from commands(sub, context)
+            yield from describe_commands(sub, context)
 
 
 PAGES: dict[str, Callable[[], str]] = {
-    "config.md": config_page,
-    "cli.md": cli_page,
-    "plugins.md": lambda: f"{NOTE}\n{plugin_fields.page('en')}",
-    "plugins.zh.md": lambda: f"{NOTE}\n{plugin_fields.page('zh')}",
-    "../errors.md": lambda: f"{NOTE}\n{error_pages.overview()}",
+    "config.md": build_config_page,
+    "cli.md": build_cli_page,
+    "plugins.md": lambda: f"{HEADER}\n{plugin_fields.build_page('en')}",
+    "plugins.zh.md": lambda: f"{HEADER}\n{plugin_fields.build_page('zh')}",
+    "../errors.md": lambda: f"{HEADER}\n{error_pages.build_overview()}",
 }
 
 
-def written() -> dict[str, str]:
+def build_pages() -> dict[str, str]:
     """Every page, by its place beside the others."""
     pages = {name: page() for name, page in PAGES.items()}
-    codes = {f"../errors/{kind.code}.md": error_pages.page(kind) for kind in error_pages.kinds()}
-    return pages | {name: f"{NOTE}\n{text}" for name, text in codes.items()}
+    codes = {f"../errors/{kind.code}.md": error_pages.build_page(kind) for kind in error_pages.list_errors()}
+    return pages | {name: f"{HEADER}\n{text}" for name, text in codes.items()}
 
 
-def stale(folder: Path, pages: dict[str, str]) -> list[str]:
+def find_stale(folder: Path, pages: dict[str, str]) -> list[str]:
     """Those that are not as the code says, and those of errors that there are no longer."""
     here = {f"../errors/{page.name}" for page in (folder.parent / "errors").glob("*.md")}
-    return [name for name, text in pages.items() if told(folder / name) != text] + sorted(here - pages.keys())
+    return [name for name, text in pages.items() if read_page(folder / name) != text] + sorted(here - pages.keys())
 
 
-def told(place: Path) -> str | None:
-    place = place.resolve()
-    return place.read_text(encoding="utf-8") if place.is_file() else None
+def read_page(path: Path) -> str | None:
+    path = path.resolve()
+    return path.read_text(encoding="utf-8") if path.is_file() else None
 
 
 def main(arguments: list[str]) -> int:
     try:
-        pages = written()
-        old = stale(FOLDER, pages)
-    except Undocumented as error:
+        pages = build_pages()
+        old = find_stale(FOLDER, pages)
+    except UndocumentedError as error:
         print(error)
         return 1
     if "--write" in arguments:

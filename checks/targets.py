@@ -22,22 +22,22 @@ PYTHON = str(ROOT / ".venv" / "bin" / "python")
 DOCS_PYTHON = str(ROOT / ".venv-docs" / "bin" / "python")
 EXPECTED = ROOT / "tests" / "peers" / "expected.toml"
 FAILED, MAKE_FAILED, COULD_NOT_INSTALL, TIMED_OUT = 1, 2, 3, 124
-STUCK = 3600.0
+HANG_TIMEOUT = 3600.0
 """Seconds after which a step counts as stuck and is ended. No step takes as long, on any machine."""
-SELECTED = {
+MARK_EXPRESSIONS = {
     "test": "not peers and not long",
     "test-peers": "(peers or long) and not model",
     "test-model": "(peers or long) and model",
 }
 COVERED_PARTS = ("types", "tools", "http", "engine", "runtime", "middleware", "doors")
-COVERED = (*(f"tests/unit/{part}" for part in COVERED_PARTS), "tests/contract")
+COVERED_FOLDERS = (*(f"tests/unit/{part}" for part in COVERED_PARTS), "tests/contract")
 
 
-def run_group(command: Sequence[str], stuck: float = STUCK) -> int:
+def run_group(command: Sequence[str], timeout: float = HANG_TIMEOUT) -> int:
     """Run a command in a process group of its own, which ends with it; return its exit code."""
     process = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
     try:
-        return process.wait(stuck)
+        return process.wait(timeout)
     except subprocess.TimeoutExpired:
         return TIMED_OUT
     finally:
@@ -58,12 +58,12 @@ class Target:
     def __post_init__(self) -> None:
         print(f"\n== make {self.name}", flush=True)
 
-    def step(self, name: str, *command: str, stuck: float = STUCK) -> bool:
+    def run_step(self, name: str, *command: str, timeout: float = HANG_TIMEOUT) -> bool:
         """Run one step; return whether it went well."""
         begun = time.monotonic()
-        code = run_group(command, stuck)
+        code = run_group(command, timeout)
         if code == TIMED_OUT:
-            self.faults.append(f"{name}: stuck, ended after {stuck:.0f} s")
+            self.faults.append(f"{name}: stuck, ended after {timeout:.0f} s")
         elif failed_to_install(name, code):
             self.not_installed = True
             self.faults.append(f"{name}: could not {name.split()[0]}")
@@ -72,7 +72,7 @@ class Target:
         print(f"-- {name}: {time.monotonic() - begun:.1f} s", flush=True)
         return code == 0
 
-    def verdict(self) -> str:
+    def format_verdict(self) -> str:
         """Return the line of the summary."""
         state = f"RED ({'; '.join(self.faults)})" if self.faults else "green"
         return f"make {self.name}: {state}, {time.monotonic() - self.started:.0f} s"
@@ -85,63 +85,65 @@ def failed_to_install(name: str, code: int) -> bool:
     return name.startswith("fetch") and code == COULD_NOT_INSTALL
 
 
-def pytest(*arguments: str) -> tuple[str, ...]:
+def build_pytest_command(*arguments: str) -> tuple[str, ...]:
     extra = os.environ.get("PYTEST_ARGS", "").split()
     return (PYTHON, "-m", "pytest", "-q", "--durations=10", "--durations-min=0.5", *arguments, *extra)
 
 
-def make(goal: str) -> tuple[str, ...]:
+def build_make_command(goal: str) -> tuple[str, ...]:
     return ("make", "--no-print-directory", f"PYTHON={sys.executable}", goal)
 
 
-def set_up(target: Target) -> bool:
+def install_tools(target: Target) -> bool:
     """Install the locked development tools; return whether they are there."""
-    return target.step("install", *make(".venv/.dev"))
+    return target.run_step("install", *build_make_command(".venv/.dev"))
 
 
 def run_test(target: Target) -> None:
-    if set_up(target):
-        target.step("fetch weights", PYTHON, "-m", "tests.kit.embedded")
+    if install_tools(target):
+        target.run_step("fetch weights", PYTHON, "-m", "tests.kit.embedded")
         # All that need a foreign program: not collecting them saves each worker a second.
-        chosen = ("--ignore=tests/peers", "-m", SELECTED["test"])
-        target.step("tests", *pytest("-n", "auto", "--dist", "worksteal", *chosen))
+        chosen = ("--ignore=tests/peers", "-m", MARK_EXPRESSIONS["test"])
+        target.run_step("tests", *build_pytest_command("-n", "auto", "--dist", "worksteal", *chosen))
 
 
 def run_check(target: Target) -> None:
-    if set_up(target):
-        target.step("check", PYTHON, "-m", "checks")
+    if install_tools(target):
+        target.run_step("check", PYTHON, "-m", "checks")
 
 
 def run_docs(target: Target) -> None:
-    if target.step("install docs", *make(".venv-docs/.installed")):
+    if target.run_step("install docs", *build_make_command(".venv-docs/.installed")):
         # With --quiet, MkDocs would not count warnings, and a broken link would be green.
-        target.step("build the site", DOCS_PYTHON, "-m", "mkdocs", "build", "--strict")
+        target.run_step("build the site", DOCS_PYTHON, "-m", "mkdocs", "build", "--strict")
 
 
 def run_peers(target: Target) -> None:
-    if not set_up(target):
+    if not install_tools(target):
         return
     # What cannot be installed is told by the tests that need it: skipped, or red where CI is set.
     run_group((PYTHON, "tests/peers/install.py"))
     print(f"-- install peers: {time.monotonic() - target.started:.1f} s", flush=True)
-    target.step("tests", *pytest("-m", SELECTED["test-peers"]))
+    target.run_step("tests", *build_pytest_command("-m", MARK_EXPRESSIONS["test-peers"]))
 
 
 def run_model(target: Target) -> None:
-    if set_up(target):
-        target.step("fetch weights", PYTHON, "-m", "tests.kit.embedded")
-        target.step("tests", *pytest("-m", SELECTED["test-model"]))
+    if install_tools(target):
+        target.run_step("fetch weights", PYTHON, "-m", "tests.kit.embedded")
+        target.run_step("tests", *build_pytest_command("-m", MARK_EXPRESSIONS["test-model"]))
 
 
 def run_bench(target: Target) -> None:
-    if set_up(target):
-        target.step("short bench", PYTHON, "-m", "bench", "--short")
+    if install_tools(target):
+        target.run_step("short bench", PYTHON, "-m", "bench", "--short")
 
 
 def run_coverage(target: Target) -> None:
-    if set_up(target):
-        measured = ("--cov", "--cov-report=term:skip-covered", "-n", "auto", *COVERED)
-        target.step("coverage of the engine and the doors", *pytest(*measured, "-m", SELECTED["test"]))
+    if install_tools(target):
+        measured = ("--cov", "--cov-report=term:skip-covered", "-n", "auto", *COVERED_FOLDERS)
+        target.run_step(
+            "coverage of the engine and the doors", *build_pytest_command(*measured, "-m", MARK_EXPRESSIONS["test"])
+        )
 
 
 TARGETS: dict[str, Callable[[Target], None]] = {
@@ -157,19 +159,19 @@ TARGETS: dict[str, Callable[[Target], None]] = {
 
 def read_driven(record: Path) -> dict[str, set[str]]:
     """Return the versions, by name, of the clients that tests say they really drove."""
-    found: dict[str, set[str]] = {}
+    versions: dict[str, set[str]] = {}
     for line in record.read_text(encoding="utf-8").splitlines():
         entry = json.loads(line)
-        found.setdefault(entry["name"], set()).add(str(entry["version"]))
-    return found
+        versions.setdefault(entry["name"], set()).add(str(entry["version"]))
+    return versions
 
 
-def find_undriven(found: dict[str, set[str]], expected: Path) -> list[str]:
+def find_undriven(versions: dict[str, set[str]], expected: Path) -> list[str]:
     names = tomllib.loads(expected.read_text(encoding="utf-8"))["names"]
-    return sorted(set(names) - found.keys())
+    return sorted(set(names) - versions.keys())
 
 
-def run(names: Sequence[str], record: Path) -> int:
+def run_targets(names: Sequence[str], record: Path) -> int:
     os.environ["RIGHTSEAT_DRIVEN"] = str(record)
     # Cached bytecode saves every child process its compile time.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -181,7 +183,7 @@ def run(names: Sequence[str], record: Path) -> int:
         target = Target(name)
         TARGETS[name](target)
         done.append(target)
-        verdicts.append(target.verdict())
+        verdicts.append(target.format_verdict())
         print(verdicts[-1], flush=True)
         if "install: could not install" in target.faults:
             break
@@ -194,10 +196,10 @@ def run(names: Sequence[str], record: Path) -> int:
 
 def report_driven(record: Path) -> list[str]:
     """Print which clients were driven; return those that were not, where that is red."""
-    found = read_driven(record)
-    clients = ", ".join(f"{name} {' '.join(sorted(found[name]))}" for name in sorted(found))
+    versions = read_driven(record)
+    clients = ", ".join(f"{name} {' '.join(sorted(versions[name]))}" for name in sorted(versions))
     print(f"\ndriven: {clients or 'nothing'}")
-    missing = find_undriven(found, EXPECTED)
+    missing = find_undriven(versions, EXPECTED)
     if missing:
         print(f"not driven though expected: {', '.join(missing)}")
     return missing if os.environ.get("CI") else []
@@ -212,7 +214,7 @@ def main(names: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         record = Path(folder) / "driven.jsonl"
         record.touch()
-        code = run(names, record)
+        code = run_targets(names, record)
     print(f"{'RED' if code else 'GREEN'} in {time.monotonic() - started:.0f} s", flush=True)
     return code
 

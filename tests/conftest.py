@@ -28,22 +28,22 @@ from hypothesis import settings
 
 from rightseat.config import secret
 from tests.kit import embedded
-from tests.kit.rounds import rounds
+from tests.kit.rounds import limit_rounds
 
-settings.register_profile("rightseat", derandomize=True, deadline=None, database=None, max_examples=rounds(100))
+settings.register_profile("rightseat", derandomize=True, deadline=None, database=None, max_examples=limit_rounds(100))
 settings.load_profile("rightseat")
 
 # Transports and servers that were told to stop may need a few turns of the loop to do so.
 GRACE_SECONDS = 5.0
 FREEZE_EVERY = 20
-torn_down = itertools.count(1)
+teardown_counter = itertools.count(1)
 leaks: list[str] = []
 IO_EVENTS = {"socket.bind", "socket.connect", "subprocess.Popen", "os.fork", "os.posix_spawn"}
 io_events: set[str] = set()
-no_weights = tempfile.TemporaryDirectory(prefix="rightseat-no-weights-")
+empty_cache = tempfile.TemporaryDirectory(prefix="rightseat-no-weights-")
 
 
-def name_of(stream: AsyncGeneratorType[object, object]) -> str:
+def describe_generator(stream: AsyncGeneratorType[object, object]) -> str:
     return f"{stream.__qualname__} ({stream.ag_code.co_filename}:{stream.ag_code.co_firstlineno})"
 
 
@@ -53,13 +53,13 @@ class WatchedLoop(base_events.BaseEventLoop):
     _asyncgens: set[AsyncGeneratorType[object, object]]
 
     def _asyncgen_finalizer_hook(self, stream: AsyncGeneratorType[object, object]) -> None:
-        leaks.append(f"async generator finalised by the garbage collector: {name_of(stream)}")
+        leaks.append(f"async generator finalised by the garbage collector: {describe_generator(stream)}")
         finalize(self, stream)
 
     async def shutdown_asyncgens(self) -> None:
         still = "async generator still open when its loop closed"
         # One without a frame has ended, though an exception's traceback may still hold it.
-        leaks.extend(f"{still}: {name_of(s)}" for s in self._asyncgens if s.ag_frame is not None)
+        leaks.extend(f"{still}: {describe_generator(s)}" for s in self._asyncgens if s.ag_frame is not None)
         await shutdown(self)
 
 
@@ -114,7 +114,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, bool | None]:
     """Point RIGHTSEAT_CACHE at the weights for a test marked `model`, at an empty folder for any other."""
     before = os.environ.get("RIGHTSEAT_CACHE")
-    folder = embedded.FOLDER if item.get_closest_marker("model") else no_weights.name
+    folder = embedded.CACHE_FOLDER if item.get_closest_marker("model") else empty_cache.name
     os.environ["RIGHTSEAT_CACHE"] = str(folder)
     io_events.clear()
     try:
@@ -131,8 +131,8 @@ def embedded_weights(request: pytest.FixtureRequest) -> Path:
     capture = request.config.pluginmanager.getplugin("capturemanager")
     try:
         with capture.global_and_fixture_disabled():
-            return embedded.fetch(embedded.FOLDER)
-    except embedded.NotFetchedError as error:
+            return embedded.fetch_weights(embedded.CACHE_FOLDER)
+    except embedded.WeightsFetchError as error:
         pytest.fail(str(error), pytrace=False)
 
 
@@ -142,16 +142,16 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
     gc.collect()
     if io_events and not any(map(item.get_closest_marker, ("io", "peers", "model"))):
         leaks.append(f"mark this test with pytest.mark.io: it did {', '.join(sorted(io_events))}")
-    if next(torn_down) % FREEZE_EVERY == 0:
+    if next(teardown_counter) % FREEZE_EVERY == 0:
         # What was imported and cached meanwhile stays too.
         gc.freeze()
-    found, leaks[:] = leaks[:], []
-    if found:
-        pytest.fail("\n".join(found), pytrace=False)
+    problems, leaks[:] = leaks[:], []
+    if problems:
+        pytest.fail("\n".join(problems), pytrace=False)
 
 
 @pytest.fixture(scope="session")
-def driven() -> Callable[[str, str], None]:
+def record_driven() -> Callable[[str, str], None]:
     """Notes for the summary of `make test-all` that a real client of this name and version was driven."""
 
     def note(name: str, version: str) -> None:
@@ -163,7 +163,7 @@ def driven() -> Callable[[str, str], None]:
 
 
 @pytest.fixture(autouse=True)
-def own_secrets() -> Iterator[None]:
+def restore_secrets() -> Iterator[None]:
     """Secrets that a test makes are not masked in the next one's words."""
     before = set(secret._known)
     yield

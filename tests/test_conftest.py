@@ -217,11 +217,11 @@ def test_weights_that_cannot_be_fetched_are_said_to_be(
 
 
 def test_driven_client_is_noted(
-    driven: Callable[[str, str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    record_driven: Callable[[str, str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = tmp_path / "driven.jsonl"
     monkeypatch.setenv("RIGHTSEAT_DRIVEN", str(record))
-    driven("a", "1")
-    driven("b", "2")
+    record_driven("a", "1")
+    record_driven("b", "2")
     noted = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
     assert noted == [{"name": "a", "version": "1"}, {"name": "b", "version": "2"}]

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from train import fitted
+from train import adapter_file
 
 
 def main(first: Path, second: Path, out: Path, share: float = 0.5) -> None:
-    one, other = fitted.read(first), fitted.read(second)
+    one, other = adapter_file.read_adapter(first), adapter_file.read_adapter(second)
     mixed = {}
     for name in one:
         mean = (1 - share) * one[name].astype(np.float32) + share * other[name].astype(np.float32)

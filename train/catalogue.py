@@ -50,7 +50,7 @@ class Tool:
         return [index for index, parameter in enumerate(self.parameters) if parameter.required]
 
     @property
-    def reads(self) -> bool:
+    def is_read_only(self) -> bool:
         """Whether it only looks something up."""
         return not any(word in self.names[0] for word in _WRITES)
 
@@ -75,52 +75,52 @@ _WRITES = [
 ]
 
 
-def parted(text: str, by: str = "|") -> tuple[str, ...]:
+def split_parts(text: str, by: str = "|") -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(by))
 
 
-def parameter(line: str) -> Parameter:
-    fields = parted(line[1:], " ; ")
+def parse_parameter(line: str) -> Parameter:
+    fields = split_parts(line[1:], " ; ")
     words = fields[3] if len(fields) > 3 else ""
-    return Parameter(line[0] == "+", parted(fields[0]), fields[1], fields[2], words)
+    return Parameter(line[0] == "+", split_parts(fields[0]), fields[1], fields[2], words)
 
 
-def tools() -> Iterator[Tool]:
+def load_tools() -> Iterator[Tool]:
     for path in sorted((DATA / "tools").glob("*.txt")):
-        yield from parse(path.stem, path.read_text("utf-8").splitlines())
+        yield from parse_tools(path.stem, path.read_text("utf-8").splitlines())
 
 
-def parse(domain: str, lines: Iterable[str]) -> Iterator[Tool]:
+def parse_tools(domain: str, lines: Iterable[str]) -> Iterator[Tool]:
     tool: Tool | None = None
     for line in filter(None, map(str.strip, lines)):
         if line.startswith("= "):
             if tool:
                 yield tool
             names, _, described = line[2:].partition(" : ")
-            tool = Tool(domain, domain, parted(names), parted(described))
+            tool = Tool(domain, domain, split_parts(names), split_parts(described))
         elif tool:
-            fact(tool, line)
+            apply_line(tool, line)
     if tool:
         yield tool
 
 
-def fact(tool: Tool, line: str) -> None:
+def apply_line(tool: Tool, line: str) -> None:
     mark, _, rest = line.partition(" ")
     if mark in ("+", "-"):
-        tool.parameters.append(parameter(line))
+        tool.parameters.append(parse_parameter(line))
     elif mark in ("!", "?", "."):
         tool.asks.append((mark, rest))
     elif mark == "~":
-        _, question, asked = parted(rest, " ; ")
+        _, question, asked = split_parts(rest, " ; ")
         tool.missing.append((question, asked))
     elif mark == "zm":
-        _, question, asked = parted(rest, ";")
+        _, question, asked = split_parts(rest, ";")
         tool.zh_missing.append((question, asked))
     else:
-        chinese(tool, mark, parted(rest))
+        apply_chinese_line(tool, mark, split_parts(rest))
 
 
-def chinese(tool: Tool, mark: str, texts: tuple[str, ...]) -> None:
+def apply_chinese_line(tool: Tool, mark: str, texts: tuple[str, ...]) -> None:
     if mark == "z":
         tool.zh = texts
     elif mark == "zp":

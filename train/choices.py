@@ -9,12 +9,12 @@ import msgspec
 from rightseat.engine.structured import SCHEMA_INSTRUCTION
 from rightseat.types.messages import text_message
 from rightseat.types.model import ToolSpec
-from train.catalogue import parted
+from train.catalogue import split_parts
 from train.draw import DATA, Draw
-from train.example import Example, call
-from train.pool import Pool
-from train.shown import Shown
-from train.wording import question, values
+from train.example import Example, make_call
+from train.pool import ToolPool
+from train.presented_tools import PresentedTools
+from train.wording import draw_arguments, format_question
 
 NOTHING = {"type": "object", "properties": {}, "required": list[str]()}
 ABOUT = ("About {}", "It has to do with {}", "Questions on {}", "{} and the like", "The people for {}")
@@ -29,31 +29,31 @@ class Step:
     texts: list[str] = field(default_factory=list)
 
 
-def flows() -> list[list[Step]]:
+def load_flows() -> list[list[Step]]:
     found: list[list[Step]] = []
     for line in filter(None, (DATA / "flows.txt").read_text("utf-8").splitlines()):
         mark, _, rest = line.partition(" ")
         if mark == "#":
             found.append([])
         elif mark == ">":
-            names, described = parted(rest, " : ")
-            found[-1].append(Step(parted(names), parted(described)))
+            names, described = split_parts(rest, " : ")
+            found[-1].append(Step(split_parts(names), split_parts(described)))
         else:
-            found[-1][-1].texts.extend(parted(rest))
+            found[-1][-1].texts.extend(split_parts(rest))
     return found
 
 
-def topics() -> list[Step]:
+def load_topics() -> list[Step]:
     """Of data/topics.txt: any of them can stand beside any other."""
     found: list[Step] = []
     for line in filter(None, (DATA / "topics.txt").read_text("utf-8").splitlines()):
         if line[0] == "#":
-            names = parted(line[2:])
+            names = split_parts(line[2:])
             told = ABOUT if names[0].isascii() else ABOUT_ZH
             described = tuple(words.format(name) for name in names for words in told)
             found.append(Step(tuple(_name(name) for name in names), described))
         else:
-            found[-1].texts.extend(parted(line[2:]))
+            found[-1].texts.extend(split_parts(line[2:]))
     return found
 
 
@@ -61,24 +61,24 @@ def _name(topic: str) -> str:
     return topic.replace(" ", "_")
 
 
-class Choices:
-    def __init__(self, draw: Draw, pool: Pool) -> None:
+class ChoiceExamples:
+    def __init__(self, draw: Draw, pool: ToolPool) -> None:
         self.draw, self.pool = draw, pool
-        every = flows()
+        every = load_flows()
         self.zh = [flow for flow in every if not flow[0].names[0].isascii()]
         self.en = [flow for flow in every if flow[0].names[0].isascii()]
-        self.topics = {zh: [one for one in topics() if one.names[0].isascii() != zh] for zh in (True, False)}
+        self.topics = {zh: [one for one in load_topics() if one.names[0].isascii() != zh] for zh in (True, False)}
 
-    def by_text(self, zh: bool) -> Example:
+    def make_by_text(self, zh: bool) -> Example:
         """Described steps of one flow, sometimes with a step of another one among them."""
         draw = self.draw
         steps, step = self._steps(zh)
         names = self._named(steps)
         specs = tuple(ToolSpec(names[id(one)], draw.one(one.descriptions), NOTHING) for one in steps)
         text = ("" if zh else draw.one(LEADS)) + draw.one(step.texts)
-        return Example("choice", specs, (text_message("user", text),), calls=(call(names[id(step)], {}),), zh=zh)
+        return Example("choice", specs, (text_message("user", text),), calls=(make_call(names[id(step)], {}),), zh=zh)
 
-    def by_schema(self, zh: bool) -> Example:
+    def make_by_schema(self, zh: bool) -> Example:
         """The same as a question whose answer is one of the names: as structured output asks it."""
         draw = self.draw
         steps, step = self._steps(zh)
@@ -93,14 +93,16 @@ class Choices:
         )
         return Example("schema", (), messages, text=f'"{names[id(step)]}"', zh=zh, schema=schema)
 
-    def by_tool(self, zh: bool) -> Example:
+    def make_by_tool(self, zh: bool) -> Example:
         """Any tool's question, the tools told as steps: they take nothing."""
         draw, language = self.draw, "zh" if zh else "en"
-        tool, tools = self.pool.scene(language)
-        shown = Shown(draw, tools, zh)
+        tool, tools = self.pool.draw_tools(language)
+        shown = PresentedTools(draw, tools, zh)
         steps = tuple(ToolSpec(spec.name, spec.description or spec.name, NOTHING) for spec in shown.specs)
-        text = question(draw, tool, values(draw, tool, zh), language)
-        return Example("choice", steps, (text_message("user", text),), calls=(call(shown.name(tool), {}),), zh=zh)
+        text = format_question(draw, tool, draw_arguments(draw, tool, zh), language)
+        return Example(
+            "choice", steps, (text_message("user", text),), calls=(make_call(shown.get_name(tool), {}),), zh=zh
+        )
 
     def _steps(self, zh: bool) -> tuple[list[Step], Step]:
         draw, known = self.draw, self.zh if zh else self.en

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from train.catalogue import Tool, fact, parted
+from train.catalogue import Tool, apply_line, split_parts
 from train.draw import DATA, Draw
 
 IDS = ("code", "code", "code", "number", "slug", "letter", "name")
@@ -29,7 +29,7 @@ class Verb:
         return not any("{0}" in ask for ask in self.asks)
 
 
-class Compounds:
+class CompoundTools:
     def __init__(self, draw: Draw) -> None:
         self.draw = draw
         self.verbs: list[Verb] = []
@@ -37,13 +37,13 @@ class Compounds:
         for line in (DATA / "compounds.txt").read_text("utf-8").splitlines():
             mark, _, rest = line.partition(" ")
             if mark == "v":
-                names, described, asks, zh, zh_asks, *more = parted(rest, " ; ")
-                parts = parted(names), described, parted(asks, " / "), zh, parted(zh_asks, " / ")
+                names, described, asks, zh, zh_asks, *more = split_parts(rest, " ; ")
+                parts = split_parts(names), described, split_parts(asks, " / "), zh, split_parts(zh_asks, " / ")
                 self.verbs.append(Verb(*parts, more=more[0] if more else ""))
             else:
-                self.nouns = [parted(noun) for noun in rest.split(" n ")]
+                self.nouns = [split_parts(noun) for noun in rest.split(" n ")]
 
-    def family(self, count: int) -> list[Tool]:
+    def draw_family(self, count: int) -> list[Tool]:
         """Tools of which most are for the same thing; the first one is meant."""
         draw = self.draw
         noun, others = draw.one(self.nouns), draw.some(self.nouns, 3)
@@ -85,7 +85,7 @@ class Compounds:
         if verb.more:
             lines += _lacking(verb, spoken, zh)
         for line in lines:
-            fact(tool, line)
+            apply_line(tool, line)
         return tool
 
 

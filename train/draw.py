@@ -57,19 +57,19 @@ class Draw:
         return "".join(self.one(COMMON) for _ in range(count))
 
 
-def camel(name: str) -> str:
+def to_camel_case(name: str) -> str:
     first, *others = name.split("_")
     return first + "".join(word[:1].upper() + word[1:] for word in others)
 
 
-def plain(name: str) -> str:
+def to_ascii_lower(name: str) -> str:
     """Lower-case ASCII."""
     return name.lower().encode("ascii", "ignore").decode()
 
 
-def capital(text: str) -> str:
+def capitalise(text: str) -> str:
     return text if text[:1] == "{" else text[:1].upper() + text[1:]
 
 
-def read(name: str) -> Any:
+def read_json(name: str) -> Any:
     return json.loads((DATA / name).read_text("utf-8"))

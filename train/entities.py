@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from train.catalogue import Tool, fact, parted
-from train.draw import Draw, read
+from train.catalogue import Tool, apply_line, split_parts
+from train.draw import Draw, read_json
 
 Entity = dict[str, Any]
 
 
-def tools(draw: Draw) -> Iterator[Tool]:
-    for entity in read("entities.json"):
+def make_entity_tools(draw: Draw) -> Iterator[Tool]:
+    for entity in read_json("entities.json"):
         one = entity["noun"].replace(" ", "_")
         number = one.split("_")[-1] + "_number"
         key = f"+ {one}_id|id|{number} ; id {entity['prefixes'].split()[0]} ; ID of the {entity['noun']}"
@@ -25,9 +25,9 @@ def tools(draw: Draw) -> Iterator[Tool]:
             _update(entity, one, key),
             _export(entity),
         ):
-            tool = Tool(entity["domain"], entity["plugin"], parted(names), parted(described), entity=True)
+            tool = Tool(entity["domain"], entity["plugin"], split_parts(names), split_parts(described), entity=True)
             for line in facts:
-                fact(tool, line)
+                apply_line(tool, line)
             yield tool
 
 
@@ -111,7 +111,7 @@ def _search(e: Entity) -> Family:
 
 def _create(draw: Draw, e: Entity, one: str) -> Family:
     noun, zh = e["noun"], e["zh"]
-    needed = [parted(line[1:], " ; ")[0].split("|")[0] for line in e["create"] if line[0] == "+"]
+    needed = [split_parts(line[1:], " ; ")[0].split("|")[0] for line in e["create"] if line[0] == "+"]
     asked = " and ".join(name.replace("_", " ") for name in needed)
     wishes = [
         f". {draw.one(['I would like to', 'We have to', 'I am supposed to'])} {ask[2:]}"

@@ -30,17 +30,17 @@ from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt, RawPrompt, SamplingSettings
 from rightseat.types.schema import get_validator
 from train.example import Example
-from train.questions import Item, items
+from train.questions import HeldOutQuestion, load_questions
 from train.render import Renderer
 
-MOST = 160
+MAX_TOKENS = 160
 _CALL = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
-SETTINGS = SamplingSettings(temperature=0, max_tokens=MOST)
+SETTINGS = SamplingSettings(temperature=0, max_tokens=MAX_TOKENS)
 
 
 @dataclass
-class Seen:
-    item: Item
+class EvaluatedAnswer:
+    item: HeldOutQuestion
     text: str = ""
     calls: list[tuple[str, Any]] = field(default_factory=list)
     valid: bool = True
@@ -79,9 +79,9 @@ def _key(call: tuple[str, Any]) -> str:
     return json.dumps(call, sort_keys=True, ensure_ascii=False)
 
 
-async def ask(model: LlamaCppModel, item: Item) -> Seen:
+async def ask_model(model: LlamaCppModel, item: HeldOutQuestion) -> EvaluatedAnswer:
     """Through our own prompt, grammar and reader."""
-    seen, begun = Seen(item), time.monotonic()
+    seen, begun = EvaluatedAnswer(item), time.monotonic()
     arguments: list[str] = []
     prompt = Prompt(messages=item.messages, tools=item.tools, settings=SETTINGS)
     async for fragment in model.stream(prompt):
@@ -92,15 +92,15 @@ async def ask(model: LlamaCppModel, item: Item) -> Seen:
             arguments.append("")
         elif isinstance(fragment, chunks.ToolCallArgs):
             arguments[fragment.index] += fragment.json
-    _take(seen, [(name, text) for (name, _), text in zip(seen.calls, arguments, strict=True)])
+    _record_calls(seen, [(name, text) for (name, _), text in zip(seen.calls, arguments, strict=True)])
     seen.seconds = time.monotonic() - begun
     return seen
 
 
-async def ask_free(model: LlamaCppModel, item: Item, renderer: Renderer) -> Seen:
+async def ask_without_grammar(model: LlamaCppModel, item: HeldOutQuestion, renderer: Renderer) -> EvaluatedAnswer:
     """The same prompt, and whatever the model writes."""
-    seen, begun = Seen(item), time.monotonic()
-    text = renderer.prompt(Example(item.skill, item.tools, item.messages))
+    seen, begun = EvaluatedAnswer(item), time.monotonic()
+    text = renderer.render_prompt(Example(item.skill, item.tools, item.messages))
     raw = Prompt(messages=(), raw=RawPrompt(text), settings=SETTINGS)
     async for fragment in model.stream(raw):
         if isinstance(fragment, chunks.TextChunk):
@@ -113,12 +113,12 @@ async def ask_free(model: LlamaCppModel, item: Item, renderer: Renderer) -> Seen
         except (ValueError, KeyError, TypeError):
             seen.valid = False
     seen.valid = seen.valid and seen.text.count("<tool_call>") == len(found)
-    _take(seen, found)
+    _record_calls(seen, found)
     seen.seconds = time.monotonic() - begun
     return seen
 
 
-def _take(seen: Seen, made: Sequence[tuple[str, str]]) -> None:
+def _record_calls(seen: EvaluatedAnswer, made: Sequence[tuple[str, str]]) -> None:
     schemas = {tool.name: tool.parameters for tool in seen.item.tools}
     seen.calls = []
     for name, text in made:
@@ -131,7 +131,7 @@ def _take(seen: Seen, made: Sequence[tuple[str, str]]) -> None:
             seen.valid = False
 
 
-def model_of(given: str, jobs: int) -> tuple[LlamaCppModel, bool]:
+def make_model(given: str, jobs: int) -> tuple[LlamaCppModel, bool]:
     threads = {"threads": 1} if jobs > 1 else {}
     if given == "embedded":
         return options.make_local_model("", threads), False
@@ -142,7 +142,7 @@ def model_of(given: str, jobs: int) -> tuple[LlamaCppModel, bool]:
     return options.make_local_model(str(weights.require_weights()), asked), free
 
 
-async def choose(model: LlamaCppModel, item: Item) -> bool:
+async def is_step_chosen(model: LlamaCppModel, item: HeldOutQuestion) -> bool:
     """The item's steps as the values of a schema: whether the right one was said."""
     names = [tool.name for tool in item.tools]
     schema = {"type": "string", "enum": names}
@@ -153,38 +153,44 @@ async def choose(model: LlamaCppModel, item: Item) -> bool:
     return await complete_text(model, prompt) == f'"{item.calls[0][0][0]}"'
 
 
-async def row(given: str, chosen: Sequence[Item], jobs: int) -> tuple[list[Seen], list[bool]]:
+async def evaluate_items(
+    given: str, chosen: Sequence[HeldOutQuestion], jobs: int
+) -> tuple[list[EvaluatedAnswer], list[bool]]:
     """What was seen of each question, and of the choices which were right as values of a schema."""
-    model, free = model_of(given, jobs)
-    renderer = await asyncio.to_thread(Renderer.of_base)
+    model, free = make_model(given, jobs)
+    renderer = await asyncio.to_thread(Renderer.from_base_model)
     steps = [item for item in chosen if item.skill == "choices" and not free]
     try:
-        seen = [await (ask_free(model, item, renderer) if free else ask(model, item)) for item in chosen]
-        return seen, [await choose(model, item) for item in steps]
+        seen = [
+            await (ask_without_grammar(model, item, renderer) if free else ask_model(model, item)) for item in chosen
+        ]
+        return seen, [await is_step_chosen(model, item) for item in steps]
     finally:
         await model.close()
 
 
-def job(given: str, chosen: Sequence[Item], jobs: int) -> tuple[list[Seen], list[bool]]:
-    return asyncio.run(row(given, chosen, jobs))
+def run_job(given: str, chosen: Sequence[HeldOutQuestion], jobs: int) -> tuple[list[EvaluatedAnswer], list[bool]]:
+    return asyncio.run(evaluate_items(given, chosen, jobs))
 
 
-def rows(given: str, chosen: Sequence[Item], jobs: int) -> tuple[list[Seen], list[bool]]:
+def evaluate_in_processes(
+    given: str, chosen: Sequence[HeldOutQuestion], jobs: int
+) -> tuple[list[EvaluatedAnswer], list[bool]]:
     """By several processes, each with a model of its own."""
     if jobs == 1:
-        return job(given, chosen, jobs)
+        return run_job(given, chosen, jobs)
     with ProcessPoolExecutor(jobs) as pool:
         shares = [chosen[start::jobs] for start in range(jobs)]
-        found = list(pool.map(job, repeat(given), shares, repeat(jobs)))
+        found = list(pool.map(run_job, repeat(given), shares, repeat(jobs)))
     return [one for seen, _ in found for one in seen], [one for _, steps in found for one in steps]
 
 
-def share(seen: Sequence[Seen], name: str) -> str:
+def format_share(seen: Sequence[EvaluatedAnswer], name: str) -> str:
     good = sum(bool(getattr(one, name)) for one in seen)
     return f"{100 * good / len(seen):.0f} % ({good}/{len(seen)})" if seen else "-"
 
 
-def cells(seen: Sequence[Seen], steps: Sequence[bool]) -> list[str]:
+def format_cells(seen: Sequence[EvaluatedAnswer], steps: Sequence[bool]) -> list[str]:
     of = {kind: [one for one in seen if one.item.kind == kind] for kind in ("call", "none", "ask", "say")}
     tools = [one for one in of["call"] if one.item.skill == "calls"]
     choices = [one for one in of["call"] if one.item.skill == "choices"]
@@ -194,21 +200,21 @@ def cells(seen: Sequence[Seen], steps: Sequence[bool]) -> list[str]:
     precision = [one for one in silent if one.item.kind in ("none", "ask")]
     made = [one for one in seen if one.calls or not one.valid]
     return [
-        share(tools, "tool"),
-        share(tools, "exact"),
+        format_share(tools, "tool"),
+        format_share(tools, "exact"),
         f"{len(precision)}/{len(silent)}, {sum(not one.calls for one in idle)}/{len(idle)}",
-        share(of["ask"], "told"),
-        share(of["say"], "told"),
-        share(choices, "exact"),
+        format_share(of["ask"], "told"),
+        format_share(of["say"], "told"),
+        format_share(choices, "exact"),
         f"{sum(steps)}/{len(steps)}",
-        share(made, "valid"),
-        share([one for one in seen if not one.item.zh], "right"),
-        share([one for one in seen if one.item.zh], "right"),
+        format_share(made, "valid"),
+        format_share([one for one in seen if not one.item.zh], "right"),
+        format_share([one for one in seen if one.item.zh], "right"),
         f"{sum(one.seconds for one in seen) / len(seen):.2f}",
     ]
 
 
-HEADS = [
+HEADINGS = [
     "",
     "right tool",
     "and arguments",
@@ -224,7 +230,7 @@ HEADS = [
 ]
 
 
-def missed(one: Seen) -> str:
+def format_miss(one: EvaluatedAnswer) -> str:
     made = "; ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in one.calls)
     words = " ".join(one.text.split())
     return f"{one.item.skill} [{one.item.set}] {one.item.question} | wanted {one.item.wanted} | {made or words}"
@@ -239,16 +245,16 @@ def main() -> None:
     parser.add_argument("--skill")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    chosen = [item for item in items(given.part) if given.skill in (None, item.skill)][:: given.every]
-    lines = [f"| {' | '.join(HEADS)} |", f"|{'---|' * len(HEADS)}"]
+    chosen = [item for item in load_questions(given.part) if given.skill in (None, item.skill)][:: given.every]
+    lines = [f"| {' | '.join(HEADINGS)} |", f"|{'---|' * len(HEADINGS)}"]
     for named in given.rows:
         name, _, how = named.partition("=")
-        seen, steps = rows(how, chosen, given.jobs)
-        lines.append(f"| {name} | {' | '.join(cells(seen, steps))} |")
+        seen, steps = evaluate_in_processes(how, chosen, given.jobs)
+        lines.append(f"| {name} | {' | '.join(format_cells(seen, steps))} |")
         print(lines[-1], flush=True)
         if given.out:
             with given.out.open("a", encoding="utf-8") as file:
-                file.writelines(f"{name}: {missed(one)}\n" for one in seen if not one.right)
+                file.writelines(f"{name}: {format_miss(one)}\n" for one in seen if not one.right)
     print("\n".join(lines))
 
 

@@ -31,11 +31,11 @@ class Example:
         return self.messages[-1].text
 
 
-def call(name: str, arguments: dict[str, Any], number: int = 0) -> ToolCall:
+def make_call(name: str, arguments: dict[str, Any], number: int = 0) -> ToolCall:
     return ToolCall(f"call_{number}", name, json.dumps(arguments, ensure_ascii=False))
 
 
-def exchange(question: str, calls: Sequence[ToolCall], results: Sequence[str]) -> tuple[Message, ...]:
+def make_exchange(question: str, calls: Sequence[ToolCall], results: Sequence[str]) -> tuple[Message, ...]:
     """A question with the calls it led to and what they gave."""
-    told = (text_message("tool", result, call_id=made.id) for made, result in zip(calls, results, strict=True))
-    return (text_message("user", question), text_message("assistant", "", calls=tuple(calls)), *told)
+    tool_messages = (text_message("tool", result, call_id=made.id) for made, result in zip(calls, results, strict=True))
+    return (text_message("user", question), text_message("assistant", "", calls=tuple(calls)), *tool_messages)

@@ -11,22 +11,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from train import fitted
+from train import adapter_file
 from train.net import Net
 
 PADDING = 2
-CHECKED = 600
+VALIDATION_SIZE = 600
 """Examples that are only looked at."""
 
 
-class Data:
+class EncodedData:
     def __init__(self, path: Path, seed: int) -> None:
         held = np.load(path)
         self.ids, self.starts, self.lengths = held["ids"], held["starts"], held["lengths"]
         self.offsets = np.concatenate([[0], np.cumsum(self.lengths)])
         self.random = np.random.default_rng(seed)
         order = self.random.permutation(len(self.lengths))
-        self.checked, self.learnt = order[:CHECKED], order[CHECKED:]
+        self.checked, self.learnt = order[:VALIDATION_SIZE], order[VALIDATION_SIZE:]
 
     def batches(self, chosen: np.ndarray, tokens: int) -> list[list[int]]:
         """Of examples of about the same length, in any order."""
@@ -55,13 +55,13 @@ class Data:
         return torch.from_numpy(ids).to(device), torch.from_numpy(labels).to(device)
 
 
-def checked(net: Net, data: Data, device: str) -> float:
+def compute_validation_loss(net: Net, data: EncodedData, device: str) -> float:
     with torch.no_grad():
         losses = [net.loss(*data.tensors(batch, device)).item() for batch in data.batches(data.checked, 32768)]
     return float(sum(losses)) / len(losses)
 
 
-def fit(net: Net, data: Data, given: argparse.Namespace) -> None:
+def train_net(net: Net, data: EncodedData, given: argparse.Namespace) -> None:
     parameters = [parameter for parameter in net.parameters() if parameter.requires_grad]
     optimizer = torch.optim.AdamW(parameters, lr=given.rate, betas=(0.9, 0.98), weight_decay=0.01)
     total = int(given.epochs * data.lengths[data.learnt].sum() / given.tokens * 1.06)
@@ -86,7 +86,9 @@ def fit(net: Net, data: Data, given: argparse.Namespace) -> None:
         else:
             continue
         break
-    print(f"{step} steps, {time.monotonic() - begun:.0f} s, checked {checked(net, data, given.device):.4f}")
+    print(
+        f"{step} steps, {time.monotonic() - begun:.0f} s, checked {compute_validation_loss(net, data, given.device):.4f}"
+    )
 
 
 def main() -> None:
@@ -110,10 +112,10 @@ def main() -> None:
         for layer in net.layers:
             layer.compile(dynamic=True)
     if given.start:
-        net.load(fitted.read(given.start))
-    data = Data(given.tokens_file, given.seed)
-    print(f"checked before: {checked(net, data, given.device):.4f}", flush=True)
-    fit(net, data, given)
+        net.load(adapter_file.read_adapter(given.start))
+    data = EncodedData(given.tokens_file, given.seed)
+    print(f"checked before: {compute_validation_loss(net, data, given.device):.4f}", flush=True)
+    train_net(net, data, given)
     np.savez(given.out, alpha=np.float32(net.alpha), **net.adapter())
 
 

@@ -10,14 +10,14 @@ from train.values import (
     NUMBERS,
     NUMBERS_ZH,
     QUOTED,
-    Valued,
+    ValueAndWords,
     date,
+    draw_simple,
     email,
-    identifier,
+    make_identifier,
     person,
     place,
-    quoted,
-    simple,
+    quote_value,
     sku,
 )
 
@@ -32,7 +32,7 @@ SPANS = {
 SPANS_ZH = {7: ("未来一周", "下周", "接下来七天"), 14: ("未来两周", "接下来半个月"), 1: ("明天",), 2: ("这两天",)}
 
 
-def whole(draw: Draw, given: str, zh: bool) -> Valued:
+def draw_integer(draw: Draw, given: str, zh: bool) -> ValueAndWords:
     low, high = map(int, given.split())
     value = draw.whole(low, min(high, low + 10)) if draw.chance(0.4) else draw.whole(low, high)
     if draw.chance(0.3):
@@ -43,7 +43,7 @@ def whole(draw: Draw, given: str, zh: bool) -> Valued:
     return value, str(value)
 
 
-def span(draw: Draw, given: str, zh: bool) -> Valued:
+def draw_days(draw: Draw, given: str, zh: bool) -> ValueAndWords:
     """A number of days, in words that hold it or only mean it."""
     if draw.chance(0.45):
         value = draw.whole(2, 14)
@@ -55,40 +55,40 @@ def span(draw: Draw, given: str, zh: bool) -> Valued:
     return value, draw.one(spans[value])
 
 
-def real(draw: Draw, given: str, zh: bool) -> Valued:
+def draw_number(draw: Draw, given: str, zh: bool) -> ValueAndWords:
     low, high, digits = map(int, given.split())
     value = draw.real(low, high, digits if draw.chance(0.7) else 0)
     return value, str(value)
 
 
-def amount(draw: Draw, given: str, zh: bool) -> Valued:
+def draw_amount(draw: Draw, given: str, zh: bool) -> ValueAndWords:
     value = draw.one([draw.real(1, 999, 2), draw.whole(5, 2000), draw.real(1, 99, 1)])
     return value, str(value)
 
 
-def money(draw: Draw, given: str, zh: bool) -> Valued:
+def draw_money(draw: Draw, given: str, zh: bool) -> ValueAndWords:
     value = draw.one([draw.whole(20, 900), draw.whole(1, 90) * 100, draw.whole(1, 400) * 1000])
     return value, f"{value:,}" if value > 999 and draw.chance(0.3) else str(value)
 
 
-def enum(draw: Draw, given: str, zh: bool) -> Valued:
+def draw_enum(draw: Draw, given: str, zh: bool) -> ValueAndWords:
     parts = draw.one(given.split(",")).strip().split("=")
     words = parts[2] if zh and len(parts) > 2 else parts[1] if len(parts) > 1 else parts[0].replace("_", " ")
     return parts[0], draw.one(words.split("/"))
 
 
-def infer(draw: Draw, given: str, zh: bool) -> Valued:
+def draw_inferred(draw: Draw, given: str, zh: bool) -> ValueAndWords:
     """A required value that nobody names: the first one is the usual one."""
     return given.split(",")[0].strip(), ""
 
 
-def free(draw: Draw, given: str, zh: bool) -> Valued:
+def draw_free_choice(draw: Draw, given: str, zh: bool) -> ValueAndWords:
     value = draw.one(given.split("/"))
     return value, value
 
 
-def several(draw: Draw, given: str, zh: bool) -> Valued:
-    found = [simple(draw, given, zh).replace("{", "") for _ in range(draw.whole(2, 4) if draw.chance(0.85) else 1)]
+def draw_list(draw: Draw, given: str, zh: bool) -> ValueAndWords:
+    found = [draw_simple(draw, given, zh).replace("{", "") for _ in range(draw.whole(2, 4) if draw.chance(0.85) else 1)]
     values = list(dict.fromkeys(found))
     if zh:
         return values, "、".join(values)
@@ -97,7 +97,7 @@ def several(draw: Draw, given: str, zh: bool) -> Valued:
     return values, ", ".join(values[:-1]) + draw.one([" and ", ", "]) + values[-1]
 
 
-def address(draw: Draw, given: str, zh: bool) -> Valued:
+def draw_address(draw: Draw, given: str, zh: bool) -> ValueAndWords:
     street = f"{draw.whole(1, 299)} {draw.word('street')} {draw.word('street_tail')}"
     value = {"street": street, "city": place(draw, False)}
     if draw.chance(0.4):
@@ -105,51 +105,51 @@ def address(draw: Draw, given: str, zh: bool) -> Valued:
     return value, ", ".join(value.values())
 
 
-def size(draw: Draw, given: str, zh: bool) -> Valued:
+def draw_size(draw: Draw, given: str, zh: bool) -> ValueAndWords:
     value = {"width": draw.whole(2, 40) * 50, "height": draw.whole(2, 40) * 50}
     return value, str(value["width"]) + draw.one(["x", " by ", " x "]) + str(value["height"])
 
 
-def coordinates(draw: Draw, given: str, zh: bool) -> Valued:
+def draw_coordinates(draw: Draw, given: str, zh: bool) -> ValueAndWords:
     value = {"lat": draw.real(-80, 80, 3), "lng": draw.real(-179, 179, 3)}
     return value, f"{value['lat']}, {value['lng']}"
 
 
-def contact(draw: Draw, given: str, zh: bool) -> Valued:
+def draw_contact(draw: Draw, given: str, zh: bool) -> ValueAndWords:
     value = {"name": person(draw, zh), "email": email(draw, zh)}
     return value, draw.one(["{name} ({email})", "{name} <{email}>", "{name}, {email}"]).format(**value)
 
 
-def dates(draw: Draw, given: str, zh: bool) -> Valued:
+def draw_dates(draw: Draw, given: str, zh: bool) -> ValueAndWords:
     start, end = sorted([date(draw, zh), date(draw, zh)])
     said = f"{start}到{end}" if zh else f"from {start} {draw.one(['to', 'until'])} {end}"
     return {"start": start, "end": end}, said
 
 
-def lines(draw: Draw, given: str, zh: bool) -> Valued:
+def draw_order_lines(draw: Draw, given: str, zh: bool) -> ValueAndWords:
     """An array of objects: articles and how many of each."""
     items = [{"sku": sku(draw, zh), "quantity": draw.whole(1, 20)} for _ in range(draw.whole(1, 3))]
     said = [f"{item['quantity']}{'件' if zh else draw.one([' x ', ' of ', ' '])}{item['sku']}" for item in items]
     return items, ("和" if zh else " and ").join(said)
 
 
-DRAWN: dict[str, Callable[[Draw, str, bool], Valued]] = {
-    "int": whole,
-    "days": span,
-    "num": real,
-    "amount": amount,
-    "money": money,
-    "enum": enum,
-    "infer": infer,
-    "enum_free": free,
-    "id": lambda draw, given, zh: (lambda found: (found, found))(identifier(draw, given)),
-    "list": several,
-    "address": address,
-    "size": size,
-    "coords": coordinates,
-    "object_contact": contact,
-    "object_range": dates,
-    "lines": lines,
+VALUE_MAKERS: dict[str, Callable[[Draw, str, bool], ValueAndWords]] = {
+    "int": draw_integer,
+    "days": draw_days,
+    "num": draw_number,
+    "amount": draw_amount,
+    "money": draw_money,
+    "enum": draw_enum,
+    "infer": draw_inferred,
+    "enum_free": draw_free_choice,
+    "id": lambda draw, given, zh: (lambda found: (found, found))(make_identifier(draw, given)),
+    "list": draw_list,
+    "address": draw_address,
+    "size": draw_size,
+    "coords": draw_coordinates,
+    "object_contact": draw_contact,
+    "object_range": draw_dates,
+    "lines": draw_order_lines,
 }
 _OBJECTS = {
     "address": ({"street": "string", "city": "string", "postcode": "string"}, ["street", "city"]),
@@ -160,16 +160,16 @@ _OBJECTS = {
 }
 
 
-def drawn(draw: Draw, kind: str, zh: bool = False) -> Valued:
+def draw_value(draw: Draw, kind: str, zh: bool = False) -> ValueAndWords:
     """A value, and how a user says it."""
     name, _, given = kind.partition(" ")
-    if maker := DRAWN.get(name):
+    if maker := VALUE_MAKERS.get(name):
         return maker(draw, given, zh)
-    value = simple(draw, name, zh)
-    return value, quoted(draw, value, zh) if name in QUOTED else value
+    value = draw_simple(draw, name, zh)
+    return value, quote_value(draw, value, zh) if name in QUOTED else value
 
 
-def schema(draw: Draw, kind: str) -> dict[str, Any]:
+def make_schema(draw: Draw, kind: str) -> dict[str, Any]:
     name, _, given = kind.partition(" ")
     if name in ("int", "days"):
         return {"type": "integer"}

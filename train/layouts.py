@@ -6,27 +6,27 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from train.draw import Draw, camel
+from train.draw import Draw, to_camel_case
 
 Row = dict[str, Any]
-WRAPS = ("data", "result", "item", "response", "record", "output")
-LISTS = ("items", "results", "data", "rows", "records", "entries")
+WRAPPER_KEYS = ("data", "result", "item", "response", "record", "output")
+LIST_KEYS = ("items", "results", "data", "rows", "records", "entries")
 
 
-def compact(value: Any) -> str:
+def dump_compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def spaced(value: Any) -> str:
+def dump_spaced(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def indented(value: Any) -> str:
+def dump_indented(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
-def dumped(draw: Draw, value: Any) -> str:
-    return draw.one([compact, spaced, spaced, indented])(value)
+def dump_json(draw: Draw, value: Any) -> str:
+    return draw.one([dump_compact, dump_spaced, dump_spaced, dump_indented])(value)
 
 
 def as_lines(draw: Draw, row: Row) -> str:
@@ -38,12 +38,12 @@ def as_words(draw: Draw, row: Row) -> str:
 
 
 def as_json(draw: Draw, row: Row) -> str:
-    return dumped(draw, row)
+    return dump_json(draw, row)
 
 
 def as_wrapped(draw: Draw, row: Row) -> str:
-    key = draw.one(WRAPS)
-    return dumped(draw, draw.one([{key: row}, {"status": "ok", key: row}, {"success": True, key: row}]))
+    key = draw.one(WRAPPER_KEYS)
+    return dump_json(draw, draw.one([{key: row}, {"status": "ok", key: row}, {"success": True, key: row}]))
 
 
 def as_nested(draw: Draw, row: Row) -> str:
@@ -51,7 +51,7 @@ def as_nested(draw: Draw, row: Row) -> str:
     keys = list(row)
     deep = {key: row[key] for key in keys[len(keys) // 2 :]}
     flat = {key: row[key] for key in keys[: len(keys) // 2]}
-    return dumped(draw, {**flat, draw.one(["details", "info", "attributes", "values"]): deep})
+    return dump_json(draw, {**flat, draw.one(["details", "info", "attributes", "values"]): deep})
 
 
 def as_grouped(draw: Draw, row: Row) -> str:
@@ -61,16 +61,16 @@ def as_grouped(draw: Draw, row: Row) -> str:
         side, _, rest = key.partition("_")
         inner = found.setdefault(side, {}) if rest else found
         if not isinstance(inner, dict) or (rest or key) in inner:
-            return dumped(draw, row)
+            return dump_json(draw, row)
         inner[rest or key] = value
-    return dumped(draw, found)
+    return dump_json(draw, found)
 
 
 def as_listed(draw: Draw, row: Row) -> str:
-    return dumped(draw, [row])
+    return dump_json(draw, [row])
 
 
-ONE: Sequence[Callable[[Draw, Row], str]] = (
+ROW_LAYOUTS: Sequence[Callable[[Draw, Row], str]] = (
     as_json,
     as_json,
     as_json,
@@ -83,39 +83,39 @@ ONE: Sequence[Callable[[Draw, Row], str]] = (
 )
 
 
-def single(draw: Draw, row: Row) -> str:
-    return draw.one(ONE)(draw, row)
+def format_row(draw: Draw, row: Row) -> str:
+    return draw.one(ROW_LAYOUTS)(draw, row)
 
 
-def table(rows: Sequence[Row]) -> str:
+def format_table(rows: Sequence[Row]) -> str:
     head = list(rows[0])
     lines = [head, ["---"] * len(head), *([str(row[key]) for key in head] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def separated(rows: Sequence[Row]) -> str:
+def format_csv(rows: Sequence[Row]) -> str:
     head = list(rows[0])
     return "\n".join(",".join(line) for line in [head, *([str(row[key]) for key in head] for row in rows)])
 
 
-def many(draw: Draw, rows: list[Row]) -> str:
+def format_rows(draw: Draw, rows: list[Row]) -> str:
     if draw.chance(0.3):
-        return table(rows)
+        return format_table(rows)
     if draw.chance(0.15):
-        return separated(rows)
+        return format_csv(rows)
     if draw.chance(0.6):
-        return dumped(draw, rows)
-    key = draw.one(LISTS)
-    return dumped(draw, draw.one([{key: rows}, {"count": len(rows), key: rows}, {key: rows, "next": None}]))
+        return dump_json(draw, rows)
+    key = draw.one(LIST_KEYS)
+    return dump_json(draw, draw.one([{key: rows}, {"count": len(rows), key: rows}, {key: rows, "next": None}]))
 
 
-def failed(draw: Draw, message: str) -> str:
+def format_error(draw: Draw, message: str) -> str:
     code = draw.one([400, 403, 404, 409, 429, 500, 503])
     forms = [
-        dumped(draw, {"error": message}),
-        dumped(draw, {"error": {"code": code, "message": message}}),
-        dumped(draw, {"status": "error", "message": message}),
-        dumped(draw, {"ok": False, "reason": message}),
+        dump_json(draw, {"error": message}),
+        dump_json(draw, {"error": {"code": code, "message": message}}),
+        dump_json(draw, {"status": "error", "message": message}),
+        dump_json(draw, {"ok": False, "reason": message}),
         f"Error: {message}",
         f"Error {code}: {message}",
         f"The call failed: {message}",
@@ -123,7 +123,7 @@ def failed(draw: Draw, message: str) -> str:
     return draw.one(forms)
 
 
-def keyed(draw: Draw, row: Row, camels: bool) -> Row:
+def restyle_keys(draw: Draw, row: Row, camels: bool) -> Row:
     """In another order, and in another style of keys."""
     keys = draw.some(list(row), len(row))
-    return {camel(key) if camels else key: row[key] for key in keys}
+    return {to_camel_case(key) if camels else key: row[key] for key in keys}

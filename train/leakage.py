@@ -6,25 +6,25 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 
-from train.mix import Mix
-from train.questions import Item, items
+from train.mix import ExampleMix
+from train.questions import HeldOutQuestion, load_questions
 
-GAP = re.compile(r"\{\w*\}(?: \{\w\})?")
+PLACEHOLDER = re.compile(r"\{\w*\}(?: \{\w\})?")
 
 
-def plain(name: str) -> str:
+def normalise_name(name: str) -> str:
     """A name without its style: getTime, get_time and time__get_time are one."""
     return re.sub(r"[^\w]|_", "", re.sub(r"^.*(?:__|\.)", "", name)).lower()
 
 
-def pattern(wording: str) -> re.Pattern[str]:
-    parts = [re.escape(part) for part in GAP.split(wording.rstrip("？。?. ").lower())]
+def make_pattern(wording: str) -> re.Pattern[str]:
+    parts = [re.escape(part) for part in PLACEHOLDER.split(wording.rstrip("？。?. ").lower())]
     return re.compile("(.+)".join(parts))
 
 
-def wordings(mix: Mix) -> list[str]:
+def list_wordings(mix: ExampleMix) -> list[str]:
     """Whole sentences of the training data; those of a few words ("send {1} to {0}") fit anything."""
-    pool, chat = mix.pool, mix.silence.chat
+    pool, chat = mix.pool, mix.no_call.chat
     found = [ask for tool in pool.tools for _, ask in tool.asks]
     found += [ask for tool in pool.tools for ask in tool.zh_asks]
     found += [lacks for tool in pool.tools for lacks, _ in (*tool.missing, *tool.zh_missing)]
@@ -33,40 +33,40 @@ def wordings(mix: Mix) -> list[str]:
         found += [ask for _, asks, _ in (*thing.asks, *thing.asks_zh) for ask in asks]
     flows = (*mix.choices.en, *mix.choices.zh, *mix.choices.topics.values())
     found += [text for flow in flows for step in flow for text in step.texts]
-    found += [*mix.silence.templates(), *(ask for ask, _ in (*chat["en"], *chat["zh"]))]
+    found += [*mix.no_call.list_templates(), *(ask for ask, _ in (*chat["en"], *chat["zh"]))]
     found += [ask for key in mix.results.records.keys for ask in key.asks]
     rivals = (one for group in mix.results.rivals.groups for one in group)
     found += [ask for one in rivals for ask in (*one.asks, *one.zh_asks)]
-    return [ask for ask in found if _whole(ask)]
+    return [ask for ask in found if _is_whole_sentence(ask)]
 
 
-def _whole(wording: str) -> bool:
-    left = GAP.sub("", wording).rstrip("？。?. ")
+def _is_whole_sentence(wording: str) -> bool:
+    left = PLACEHOLDER.sub("", wording).rstrip("？。?. ")
     if not wording.isascii():
         return len(left) > 6
     return len(left.split()) > max(2, wording.count("{"))
 
 
-def shared(count: int, parts: Sequence[str] = ("final",)) -> Iterator[str]:
-    mix = Mix(11)
+def find_shared(count: int, parts: Sequence[str] = ("final",)) -> Iterator[str]:
+    mix = ExampleMix(11)
     pool = mix.pool
-    known = {plain(name) for tool in pool.tools for name in tool.names}
-    patterns = [pattern(wording) for wording in wordings(mix)]
+    known = {normalise_name(name) for tool in pool.tools for name in tool.names}
+    patterns = [make_pattern(wording) for wording in list_wordings(mix)]
     questions, names = set[str](), set[str]()
     for example in mix.examples(count):
         questions.add(example.question.lower())
-        names.update(plain(tool.name) for tool in example.tools)
+        names.update(normalise_name(tool.name) for tool in example.tools)
     domains = {tool.domain for tool in pool.tools}
-    for item in (item for part in parts for item in items(part)):
-        yield from faults(item, known | names, patterns, questions, domains)
+    for item in (item for part in parts for item in load_questions(part)):
+        yield from find_leaks(item, known | names, patterns, questions, domains)
 
 
-def faults(
-    item: Item, names: set[str], patterns: list[re.Pattern[str]], questions: set[str], domains: set[str]
+def find_leaks(
+    item: HeldOutQuestion, names: set[str], patterns: list[re.Pattern[str]], questions: set[str], domains: set[str]
 ) -> Iterator[str]:
     where = f"{item.skill} [{item.set}] {item.question}"
     for tool in item.tools:
-        if plain(tool.name) in names:
+        if normalise_name(tool.name) in names:
             yield f"{where}: the tool {tool.name}"
     asked = item.question.rstrip("？。?. ").lower()
     if any(found.fullmatch(asked) for found in patterns):
@@ -78,7 +78,7 @@ def faults(
 
 
 def main(count: int = 20_000) -> int:
-    found = list(shared(count))
+    found = list(find_shared(count))
     print("\n".join(found) or "nothing is shared")
     return 1 if found else 0
 

@@ -22,7 +22,7 @@ ADAPTED = tuple(name for name in LINEARS if name != "ffn_gate")
 """Each one costs time with every token: without the gate an answer is written 8 % faster."""
 
 
-def weights(path: Path, device: str) -> dict[str, Tensor]:
+def load_weights(path: Path, device: str) -> dict[str, Tensor]:
     found = {}
     for tensor in GGUFReader(path).tensors:
         raw = tensor.data if tensor.tensor_type == 0 else dequantize(tensor.data, tensor.tensor_type)
@@ -31,12 +31,12 @@ def weights(path: Path, device: str) -> dict[str, Tensor]:
     return found
 
 
-def norm(x: Tensor, weight: Tensor) -> Tensor:
+def rms_norm(x: Tensor, weight: Tensor) -> Tensor:
     y = x.float()
     return (y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + EPSILON) * weight).bfloat16()
 
 
-def turned(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def apply_rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     pairs = x.float().reshape(*x.shape[:3], HEAD // 2, 2)
     a, b = pairs[..., 0], pairs[..., 1]
     return torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2).bfloat16()
@@ -66,23 +66,23 @@ class Layer(nn.Module):
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         batch, length, _ = x.shape
-        h = norm(x, self.attn_norm)
+        h = rms_norm(x, self.attn_norm)
         q, k, v = (
             self.linear(h, name).view(batch, length, heads, HEAD).transpose(1, 2)
             for name, heads in (("attn_q", HEADS), ("attn_k", KV_HEADS), ("attn_v", KV_HEADS))
         )
-        q, k = turned(q, cos, sin), turned(k, cos, sin)
+        q, k = apply_rotary(q, cos, sin), apply_rotary(k, cos, sin)
         k, v = (one.repeat_interleave(HEADS // KV_HEADS, 1) for one in (k, v))
         mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.linear(mixed.transpose(1, 2).reshape(batch, length, WIDTH), "attn_output")
-        h = norm(x, self.ffn_norm)
+        h = rms_norm(x, self.ffn_norm)
         return x + self.linear(F.silu(self.linear(h, "ffn_gate")) * self.linear(h, "ffn_up"), "ffn_down")
 
 
 class Net(nn.Module):
     def __init__(self, path: Path, rank: int, device: str) -> None:
         super().__init__()
-        base = weights(path, device)
+        base = load_weights(path, device)
         self.alpha = 2.0 * rank
         self.layers = nn.ModuleList(Layer(base, index, rank, self.alpha / rank) for index in range(LAYERS))
         self.register_buffer("embedding", base["token_embd.weight"])
@@ -99,7 +99,7 @@ class Net(nn.Module):
         for layer in self.layers:
             x = layer(x, self.cos[:length], self.sin[:length])
         learnt = labels != -100
-        logits = F.linear(norm(x, self.last_norm)[learnt], self.embedding)
+        logits = F.linear(rms_norm(x, self.last_norm)[learnt], self.embedding)
         return F.cross_entropy(logits.float(), labels[learnt])
 
     def load(self, found: dict[str, np.ndarray]) -> None:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from train import catalogue, entities
 from train.catalogue import Tool
-from train.compounds import Compounds
+from train.compounds import CompoundTools
 from train.draw import Draw
 
 GENERAL = frozenset(["web", "knowledge", "math", "news", "text", "science", "time", "clock", "outlook"])
 """Domains whose tools fit almost any question: never shown where no tool should fit."""
-KIN = [
+RELATED_DOMAINS = [
     "tasks notes reminders calendar appointments time clock",
     "travel bookings rentals reservations events calendar vehicles realestate outlook",
     "finance donations expenses crypto invoices subscriptions outlook",
@@ -32,46 +32,46 @@ KIN = [
 ]
 
 
-class Pool:
+class ToolPool:
     def __init__(self, draw: Draw) -> None:
         self.draw = draw
-        self.compounds = Compounds(draw)
-        self.hand = list(catalogue.tools())
-        self.tools = [*self.hand, *entities.tools(draw)]
+        self.compounds = CompoundTools(draw)
+        self.handwritten = list(catalogue.load_tools())
+        self.tools = [*self.handwritten, *entities.make_entity_tools(draw)]
         self.zh = [tool for tool in self.tools if tool.zh and tool.zh_asks]
-        self.zh_hand = [tool for tool in self.zh if not tool.entity]
+        self.zh_handwritten = [tool for tool in self.zh if not tool.entity]
         self.foreign = {code: [t for t in self.tools if code in t.others] for code in ("de", "fr", "es")}
         self.by_domain: defaultdict[str, list[Tool]] = defaultdict(list)
         for tool in self.tools:
             self.by_domain[tool.domain].append(tool)
-        self.kin: defaultdict[str, set[str]] = defaultdict(set)
-        for group in KIN:
+        self.related_domains: defaultdict[str, set[str]] = defaultdict(set)
+        for group in RELATED_DOMAINS:
             for domain in group.split():
-                self.kin[domain].update(group.split())
+                self.related_domains[domain].update(group.split())
 
-    def target(self, language: str) -> Tool:
+    def draw_target(self, language: str) -> Tool:
         draw = self.draw
         if language == "zh":
-            return draw.one(self.zh if draw.chance(0.4) else self.zh_hand)
+            return draw.one(self.zh if draw.chance(0.4) else self.zh_handwritten)
         if language != "en":
             return draw.one(self.foreign[language])
-        return draw.one(self.tools if draw.chance(0.45) else self.hand)
+        return draw.one(self.tools if draw.chance(0.45) else self.handwritten)
 
-    def scene(self, language: str, made_up: float = 0.35) -> tuple[Tool, list[Tool]]:
+    def draw_tools(self, language: str, made_up: float = 0.35) -> tuple[Tool, list[Tool]]:
         """A tool that is meant, and all that are shown."""
-        count = self.count()
+        count = self.draw_count()
         if language in ("en", "zh") and self.draw.chance(made_up):
-            family = self.compounds.family(count)
-            extra = self.strangers(None, 1, language == "zh") if self.draw.chance(0.3) else []
+            family = self.compounds.draw_family(count)
+            extra = self.draw_strangers(None, 1, language == "zh") if self.draw.chance(0.3) else []
             return family[0], self.draw.some([*family, *extra], len(family) + len(extra))
-        tool = self.target(language)
-        return tool, self.beside([tool], count, language == "zh")
+        tool = self.draw_target(language)
+        return tool, self.add_neighbours([tool], count, language == "zh")
 
-    def count(self) -> int:
+    def draw_count(self) -> int:
         weights = [14, 18, 17, 14, 11, 8, 5, 4, 3, 3, 2, 1]
         return self.draw.random.choices(range(1, 13), weights)[0]
 
-    def beside(self, targets: Sequence[Tool], count: int, zh: bool) -> list[Tool]:
+    def add_neighbours(self, targets: Sequence[Tool], count: int, zh: bool) -> list[Tool]:
         """The targets among others, mostly from the same domain, in any order."""
         found = list(targets)
         same = [tool for tool in self.by_domain[found[0].domain] if tool not in found]
@@ -79,19 +79,19 @@ class Pool:
             if len(found) >= count:
                 break
             tool = self.draw.one(same) if same and self.draw.chance(0.55) else self.draw.one(self.tools)
-            if tool in found or self._clash(tool, found) or (zh and not tool.zh and self.draw.chance(0.8)):
+            if tool in found or self._has_twin(tool, found) or (zh and not tool.zh and self.draw.chance(0.8)):
                 continue
             found.append(tool)
         return self.draw.some(found, len(found))
 
-    def _clash(self, tool: Tool, shown: Sequence[Tool]) -> bool:
+    def _has_twin(self, tool: Tool, shown: Sequence[Tool]) -> bool:
         """Two tools that do the same make a question without an answer."""
         twins = {"outlook": "weather", "clock": "time", "weather": "outlook", "time": "clock"}
         return any(twins.get(tool.domain) == other.domain for other in shown)
 
-    def strangers(self, tool: Tool | None, count: int, zh: bool) -> list[Tool]:
+    def draw_strangers(self, tool: Tool | None, count: int, zh: bool) -> list[Tool]:
         """Tools that do not fit the question for `tool`."""
-        far = self.kin[tool.domain] | {tool.domain} if tool else set()
+        far = self.related_domains[tool.domain] | {tool.domain} if tool else set()
         found: list[Tool] = []
         while len(found) < count:
             other = self.draw.one(self.zh if zh else self.tools)
@@ -99,7 +99,7 @@ class Pool:
                 found.append(other)
         return found
 
-    def near_misses(self, tool: Tool, count: int) -> list[Tool]:
+    def draw_near_misses(self, tool: Tool, count: int) -> list[Tool]:
         """Tools for the same thing, none of which does what is wanted."""
         others = [
             other

@@ -6,8 +6,8 @@ To answer from them, a question's own word has to be found again.
 from __future__ import annotations
 
 from train.draw import Draw
-from train.kinds import drawn
-from train.records import Asked
+from train.kinds import draw_value
+from train.records import RecordQuestion
 
 # What tells the keys apart, with the words people have for it.
 SIDES = [
@@ -46,22 +46,22 @@ MEASURES = [
 ]
 
 
-def asked(draw: Draw, nouns: list[tuple[str, ...]], zh: bool) -> Asked:
+def draw_question(draw: Draw, nouns: list[tuple[str, ...]], zh: bool) -> RecordQuestion:
     sides, measures = draw.one(SIDES), draw.some(MEASURES, draw.whole(1, 2))
     noun, _, noun_zh = draw.one(nouns)
-    subject = str(drawn(draw, draw.one(["code", "first", "slug", "place"]), zh)[0])
+    subject = str(draw_value(draw, draw.one(["code", "first", "slug", "place"]), zh)[0])
     row = {
         f"{side[0]}_{measure[0]}" if not zh or draw.chance(0.5) else side[2] + measure[3]: (side, measure)
         for side in sides
         for measure in measures
     }
-    values = {key: drawn(draw, measure[1], zh)[0] for key, (_, measure) in row.items()}
+    values = {key: draw_value(draw, measure[1], zh)[0] for key, (_, measure) in row.items()}
     key = draw.one(list(row))
     measure = row[key][1]
     both = draw.chance(0.25)
     keys = [one for one, (_, other) in row.items() if other is measure][:2] if both else [key]
     question, answer = _words(draw, noun_zh if zh else noun.replace("_", " "), subject, keys, row, values, zh)
-    return Asked(
+    return RecordQuestion(
         tool=draw.one(["get_{}", "{}_info", "{}_report", "read_{}"]).format(noun),
         description=f"查询{noun_zh}" if zh else f"What is known of a {noun.replace('_', ' ')}",
         argument=noun,

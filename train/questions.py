@@ -21,19 +21,19 @@ from typing import Any
 from rightseat.types.messages import Message
 from rightseat.types.model import ToolSpec
 from train.draw import HERE
-from train.example import call, exchange
+from train.example import make_call, make_exchange
 
-Made = tuple[tuple[str, dict[str, Any]], ...]
+CallSet = tuple[tuple[str, dict[str, Any]], ...]
 _TOKEN = re.compile(r'"[^"]*"|\w+|\[\]|[{}():,?|]')
 
 
 @dataclass
-class Item:
+class HeldOutQuestion:
     skill: str
     set: str
     tools: tuple[ToolSpec, ...]
     question: str
-    made: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    earlier_calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     results: list[str] = field(default_factory=list)
     wanted: str = ""
 
@@ -43,8 +43,8 @@ class Item:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        calls = [call(name, arguments, number) for number, (name, arguments) in enumerate(self.made)]
-        talk = exchange(self.question, calls, self.results)
+        calls = [make_call(name, arguments, number) for number, (name, arguments) in enumerate(self.earlier_calls)]
+        talk = make_exchange(self.question, calls, self.results)
         return talk if calls else talk[:1]
 
     @property
@@ -54,7 +54,7 @@ class Item:
         return first if first in ("none", "ask", "say") else "call"
 
     @property
-    def calls(self) -> list[Made]:
+    def calls(self) -> list[CallSet]:
         """All sets of calls that are right."""
         return [tuple(map(_call, other.split("; "))) for other in self.wanted.split(" | ")]
 
@@ -69,27 +69,27 @@ def _call(text: str) -> tuple[str, dict[str, Any]]:
     return name, json.loads(arguments)
 
 
-def items(part: str) -> Iterator[Item]:
+def load_questions(part: str) -> Iterator[HeldOutQuestion]:
     for path in sorted((HERE / "heldout" / part).glob("*.txt")):
-        yield from parse(path.stem, path.read_text("utf-8").splitlines())
+        yield from parse_questions(path.stem, path.read_text("utf-8").splitlines())
 
 
-def parse(skill: str, lines: list[str]) -> Iterator[Item]:
+def parse_questions(skill: str, lines: list[str]) -> Iterator[HeldOutQuestion]:
     name, tools = "", list[ToolSpec]()
-    item: Item | None = None
+    item: HeldOutQuestion | None = None
     for line in filter(str.strip, lines):
         mark, _, rest = line.partition(" ")
         if mark == "##":
             name, tools = rest, []
         elif mark == "tool":
-            tools.append(tool(rest))
+            tools.append(parse_tool(rest))
         elif not mark:
             key, _, text = rest.strip().partition(": ")
             tools[-1].parameters["properties"][key]["description"] = text
         elif mark == "?":
-            item = Item(skill, name, tuple(tools), rest)
+            item = HeldOutQuestion(skill, name, tuple(tools), rest)
         elif item and mark == ">":
-            item.made.append(_call(rest))
+            item.earlier_calls.append(_call(rest))
         elif item and mark == "<":
             item.results.append(rest.replace("\\n", "\n"))
         elif item and mark == "=":
@@ -97,7 +97,7 @@ def parse(skill: str, lines: list[str]) -> Iterator[Item]:
             yield item
 
 
-def tool(text: str) -> ToolSpec:
+def parse_tool(text: str) -> ToolSpec:
     signature, _, description = text.partition(" // ")
     name, _, listed = signature.partition("(")
     tokens = _TOKEN.findall(listed.rpartition(")")[0])

@@ -14,13 +14,13 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-from train.catalogue import parted
-from train.draw import DATA, Draw, read
-from train.kinds import drawn
+from train.catalogue import split_parts
+from train.draw import DATA, Draw, read_json
+from train.kinds import draw_value
 
 
 @dataclass
-class Thing:
+class RecordType:
     tools: tuple[str, ...]
     subject: str
     description: str
@@ -31,7 +31,7 @@ class Thing:
 
 
 @dataclass(frozen=True)
-class Key:
+class RecordKey:
     names: tuple[str, ...]
     kind: str
     asks: tuple[str, ...]
@@ -40,7 +40,7 @@ class Key:
 
 
 @dataclass(frozen=True)
-class Asked:
+class RecordQuestion:
     """One question about one record. `row` has the subject, where there is one, under `key`."""
 
     tool: str
@@ -63,65 +63,65 @@ class Asked:
         return self.row[self.field]
 
 
-def things() -> list[Thing]:
-    found: list[Thing] = []
+def load_record_types() -> list[RecordType]:
+    found: list[RecordType] = []
     for line in filter(None, (DATA / "answers.txt").read_text("utf-8").splitlines()):
         mark, _, rest = line.partition(" ")
-        parts = parted(rest, " ; ")
+        parts = split_parts(rest, " ; ")
         if mark == "#":
-            found.append(Thing(parted(parts[0]), parts[1], parts[2], parts[3]))
+            found.append(RecordType(split_parts(parts[0]), parts[1], parts[2], parts[3]))
         elif mark == "f":
-            names = parted(parts[0])
+            names = split_parts(parts[0])
             found[-1].keys[names[0]] = (names, parts[1])
         else:
             asks = found[-1].asks if mark == "q" else found[-1].asks_zh
-            asks.append((parts[0], parted(parts[1]), parted(parts[2])))
+            asks.append((parts[0], split_parts(parts[1]), split_parts(parts[2])))
     return found
 
 
-def keys() -> list[Key]:
+def load_record_keys() -> list[RecordKey]:
     found = []
     for line in filter(None, (DATA / "keys.txt").read_text("utf-8").splitlines()):
         mark, _, rest = line.partition(" ")
-        names, kind, asks, answers = parted(rest, " ; ")
-        found.append(Key(parted(names), kind, parted(asks), parted(answers), mark == "z"))
+        names, kind, asks, answers = split_parts(rest, " ; ")
+        found.append(RecordKey(split_parts(names), kind, split_parts(asks), split_parts(answers), mark == "z"))
     return found
 
 
-class Records:
+class RecordQuestions:
     def __init__(self, draw: Draw, nouns: list[tuple[str, ...]]) -> None:
         self.draw = draw
         self.nouns = nouns
-        self.keys = keys()
-        self.things = things()
-        self.lists: dict[str, Any] = read("labels.json")
+        self.keys = load_record_keys()
+        self.things = load_record_types()
+        self.lists: dict[str, Any] = read_json("labels.json")
 
-    def asked(self, zh: bool) -> Asked:
+    def draw_question(self, zh: bool) -> RecordQuestion:
         makers = (self._of_keys, self._of_keys, self._of_thing, self._of_anything)
         return self.draw.one(makers)(zh)
 
-    def like(self, asked: Asked, zh: bool) -> dict[str, Any]:
+    def draw_similar_row(self, asked: RecordQuestion, zh: bool) -> dict[str, Any]:
         """Another row with the same keys."""
         kinds = asked.kinds or self._kinds(asked, zh)
-        return {key: drawn(self.draw, kinds[key], zh)[0] for key in asked.row if key in kinds}
+        return {key: draw_value(self.draw, kinds[key], zh)[0] for key in asked.row if key in kinds}
 
-    def _kinds(self, asked: Asked, zh: bool) -> dict[str, str]:
+    def _kinds(self, asked: RecordQuestion, zh: bool) -> dict[str, str]:
         kinds = {name: kind for thing in self.things for names, kind in thing.keys.values() for name in names}
         kinds |= {name: key.kind for key in self.keys for name in key.names}
         kinds |= {label: kind for label, _, kind in self.lists["labels"]}
         return kinds | dict(self.lists["labels_zh"])
 
-    def _of_thing(self, zh: bool) -> Asked:
+    def _of_thing(self, zh: bool) -> RecordQuestion:
         draw = self.draw
         thing = draw.one([thing for thing in self.things if thing.asks_zh] if zh else self.things)
-        subject = "" if thing.subject == "-" else str(drawn(draw, thing.subject, zh)[0])
+        subject = "" if thing.subject == "-" else str(draw_value(draw, thing.subject, zh)[0])
         row, renamed = {}, {}
         for key, (names, kind) in thing.keys.items():
             renamed[key] = draw.one(names)
-            row[renamed[key]] = drawn(draw, kind, zh)[0]
+            row[renamed[key]] = draw_value(draw, kind, zh)[0]
         key, questions, answers = draw.one(thing.asks_zh if zh else thing.asks)
         value = row[renamed[key]]
-        return Asked(
+        return RecordQuestion(
             tool=draw.one(thing.tools),
             description=thing.description_zh if zh else thing.description,
             argument=_argument(thing.subject),
@@ -135,23 +135,23 @@ class Records:
             kind=thing.subject,
         )
 
-    def _of_keys(self, zh: bool) -> Asked:
+    def _of_keys(self, zh: bool) -> RecordQuestion:
         """A record of values that have nothing to do with each other, asked for as people do."""
         draw = self.draw
         chosen = draw.some([key for key in self.keys if key.zh == zh], draw.whole(2, 7))
         names = [draw.one(key.names) for key in chosen]
         if len(set(names)) < len(names):
             return self._of_keys(zh)
-        row = {name: drawn(draw, key.kind, zh)[0] for name, key in zip(names, chosen, strict=True)}
+        row = {name: draw_value(draw, key.kind, zh)[0] for name, key in zip(names, chosen, strict=True)}
         key, name = chosen[0], names[0]
         noun, _, noun_zh = draw.one(self.nouns)
         kind = draw.one(["code", "code", "first", "slug", "product", "company", "place", "int 1 90", "title"])
-        subject = str(drawn(draw, kind, zh)[0]).strip("\"“”'")
+        subject = str(draw_value(draw, kind, zh)[0]).strip("\"“”'")
         spoken = noun_zh if zh else noun.replace("_", " ")
         plain = draw.chance(0.4) and not kind.startswith("int")
         named = subject if plain else f"{spoken}{subject}" if zh else f"{spoken} {subject}"
         asked = draw.one(key.asks).replace("{s}", named)
-        return Asked(
+        return RecordQuestion(
             tool=draw.one(["get_{}", "{}_info", "{}_status", "lookup_{}", "show_{}"]).format(noun),
             description=f"查询{noun_zh}"
             if zh
@@ -167,19 +167,19 @@ class Records:
             kind=kind,
         )
 
-    def _of_anything(self, zh: bool) -> Asked:
+    def _of_anything(self, zh: bool) -> RecordQuestion:
         """A record of nothing in particular: the label in the question says which value is meant."""
         draw = self.draw
         chosen = draw.some(self.lists["labels_zh" if zh else "labels"], draw.whole(2, 7))
-        row = {entry[0]: drawn(draw, entry[-1], zh)[0] for entry in chosen}
+        row = {entry[0]: draw_value(draw, entry[-1], zh)[0] for entry in chosen}
         entry = draw.one(chosen)
         label = entry[0] if zh else entry[1] or entry[0].replace("_", " ")
         noun = draw.one(self.lists["nouns_zh" if zh else "nouns"])
         kind = draw.one(self.lists["subjects"])
-        subject = str(drawn(draw, kind, zh)[0])
+        subject = str(draw_value(draw, kind, zh)[0])
         named = subject if draw.chance(0.5) else f"{noun}{subject}" if zh else f"{noun} {subject}"
         question, answer = self._generic(label, named, str(row[entry[0]]), zh)
-        return Asked(
+        return RecordQuestion(
             tool=draw.one(["get_{}", "{}_details", "lookup_{}", "fetch_{}"]).format(
                 "record" if zh else noun.replace(" ", "_")
             ),

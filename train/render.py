@@ -23,22 +23,24 @@ class Renderer:
         self.format = SignatureFormat()
 
     @classmethod
-    def of_base(cls) -> Renderer:
+    def from_base_model(cls) -> Renderer:
         sources = sources_from_header(gguf.read_header(weights.require_weights()))
         return cls(asyncio.run(load_template(sources.default, bos=sources.bos, eos=sources.eos)))
 
-    def prompt(self, example: Example) -> str:
-        ask = self._ask(example)
+    def render_prompt(self, example: Example) -> str:
+        ask = self._make_context(example)
         schema = example.schema
-        told = self.format.describe_tools(ask) if schema is None else self.format.describe_output_schema(schema, ask)
-        messages = self.format.insert_instructions([told], ask)
+        instructions = (
+            self.format.describe_tools(ask) if schema is None else self.format.describe_output_schema(schema, ask)
+        )
+        messages = self.format.insert_instructions([instructions], ask)
         rendered: str = self.template.render(messages, control_tokens=ControlTokens(()))
         return rendered
 
-    def answer(self, example: Example) -> str:
-        said = self.format.format_calls(example.answer, self._ask(example)) if example.calls else example.text
+    def render_answer(self, example: Example) -> str:
+        said = self.format.format_calls(example.answer, self._make_context(example)) if example.calls else example.text
         return said + END
 
-    def _ask(self, example: Example) -> FormatContext:
+    def _make_context(self, example: Example) -> FormatContext:
         prompt = Prompt(messages=example.messages, tools=example.tools, output_schema=example.schema)
         return FormatContext(prompt=prompt, capabilities=self.template.capabilities)

@@ -8,57 +8,59 @@ from rightseat.types.messages import Message, text_message
 from rightseat.types.model import ToolSpec
 from train import layouts, qualified
 from train.draw import Draw
-from train.example import Example, call, exchange
-from train.kinds import drawn
-from train.pool import Pool
-from train.records import Asked, Records
-from train.rivals import Rivals
-from train.shown import Shown
-from train.wording import around, around_zh, question, values
+from train.example import Example, make_call, make_exchange
+from train.kinds import draw_value
+from train.pool import ToolPool
+from train.presented_tools import PresentedTools
+from train.records import RecordQuestion, RecordQuestions
+from train.similar_keys import SimilarKeyQuestions
+from train.wording import add_small_talk, add_small_talk_zh, draw_arguments, format_question
 
-SORRY = [
+FAILURE_REPLIES = [
     "That did not work: {}.",
     "Sorry, that failed: {}.",
     "I could not do that: {}.",
     "The tool reported an error: {}.",
 ]
-SORRY_ZH = ["抱歉，操作失败：{}。", "没有成功：{}。"]
-NOTHING = ["I found nothing for {}.", "There are no results for {}."]
+FAILURE_REPLIES_ZH = ["抱歉，操作失败：{}。", "没有成功：{}。"]
+EMPTY_REPLIES = ["I found nothing for {}.", "There are no results for {}."]
 NAMES = ("name", "id", "title", "key")
 
 
-class Results:
-    def __init__(self, draw: Draw, pool: Pool) -> None:
+class ResultExamples:
+    def __init__(self, draw: Draw, pool: ToolPool) -> None:
         self.draw, self.pool = draw, pool
-        self.records = Records(draw, pool.compounds.nouns)
-        self.rivals = Rivals(draw, pool.compounds.nouns)
+        self.records = RecordQuestions(draw, pool.compounds.nouns)
+        self.rivals = SimilarKeyQuestions(draw, pool.compounds.nouns)
 
-    def one(self, zh: bool) -> Example:
-        asked = self.records.asked(zh)
+    def make_one(self, zh: bool) -> Example:
+        asked = self.records.draw_question(zh)
         if self.draw.chance(0.5):
             alike = self.draw.chance(0.35)
-            asked = qualified.asked(self.draw, self.records.nouns, zh) if alike else self.rivals.asked(zh)
+            asked = (
+                qualified.draw_question(self.draw, self.records.nouns, zh) if alike else self.rivals.draw_question(zh)
+            )
         draw, row = self.draw, dict(asked.row)
         if asked.subject and draw.chance(0.6):
             row = {asked.argument if draw.chance(0.3) else draw.one(NAMES): asked.subject, **row}
-        row = layouts.keyed(draw, row, draw.chance(0.2))
+        row = layouts.restyle_keys(draw, row, draw.chance(0.2))
         if draw.chance(0.07):
-            result = draw.one([str(asked.value), layouts.spaced({asked.field: asked.value})])
+            result = draw.one([str(asked.value), layouts.dump_spaced({asked.field: asked.value})])
         else:
-            result = layouts.single(draw, row)
+            result = layouts.format_row(draw, row)
         return self._example("result", [asked], [result], asked.answer, zh)
 
-    def rows(self, zh: bool) -> Example:
+    def make_rows(self, zh: bool) -> Example:
         """One row among others, or the highest, the lowest, or how many there are."""
-        draw, asked = self.draw, self.records.asked(zh)
+        draw, asked = self.draw, self.records.draw_question(zh)
         while not asked.subject:
-            asked = self.records.asked(zh)
+            asked = self.records.draw_question(zh)
         if draw.chance(0.4):
-            asked = self.rivals.asked(zh)
+            asked = self.rivals.draw_question(zh)
         key = draw.one(NAMES)
-        others = {str(drawn(draw, asked.kind, zh)[0]) for _ in range(draw.whole(1, 5))}
+        others = {str(draw_value(draw, asked.kind, zh)[0]) for _ in range(draw.whole(1, 5))}
         rows = [{key: asked.subject, **asked.row}]
-        rows += [{key: name, **self.records.like(asked, zh)} for name in sorted(others - {asked.subject})]
+        rows += [{key: name, **self.records.draw_similar_row(asked, zh)} for name in sorted(others - {asked.subject})]
         kept = list(dict.fromkeys([asked.field, *draw.some(list(asked.row), draw.whole(1, 4))]))
         # In any order: what is asked for must not be known by its column.
         keep = [key, *draw.some(kept, len(kept))]
@@ -67,9 +69,11 @@ class Results:
         if draw.chance(0.5) and len(rows) > 1:
             find = draw.one([self._over_all, self._over_all, self._backwards, self._names])
             asked, reply = find(asked, rows, key, zh)
-        return self._example("rows", [asked], [layouts.many(draw, rows)], reply, zh, listed=True)
+        return self._example("rows", [asked], [layouts.format_rows(draw, rows)], reply, zh, listed=True)
 
-    def _backwards(self, asked: Asked, rows: list[layouts.Row], key: str, zh: bool) -> tuple[Asked, str]:
+    def _backwards(
+        self, asked: RecordQuestion, rows: list[layouts.Row], key: str, zh: bool
+    ) -> tuple[RecordQuestion, str]:
         """Which one has a value."""
         draw, row = self.draw, self.draw.one(rows)
         name, value, noun = row[key], row[asked.field], asked.noun or "one"
@@ -86,7 +90,7 @@ class Results:
         ]
         return _asking(asked, draw.one(words)), f"{name} has the {asked.label} {value}."
 
-    def _names(self, asked: Asked, rows: list[layouts.Row], key: str, zh: bool) -> tuple[Asked, str]:
+    def _names(self, asked: RecordQuestion, rows: list[layouts.Row], key: str, zh: bool) -> tuple[RecordQuestion, str]:
         """All of them."""
         draw, names = self.draw, [str(row[key]) for row in rows]
         noun = asked.noun or ("项" if zh else "entry")
@@ -96,7 +100,9 @@ class Results:
         words = [f"Which {many} are there?", f"list the {many}", f"What {many} have we got?", "Who is on the list?"]
         return _asking(asked, draw.one(words)), f"The {many} are {', '.join(names[:-1])} and {names[-1]}."
 
-    def _over_all(self, asked: Asked, rows: list[layouts.Row], key: str, zh: bool) -> tuple[Asked, str]:
+    def _over_all(
+        self, asked: RecordQuestion, rows: list[layouts.Row], key: str, zh: bool
+    ) -> tuple[RecordQuestion, str]:
         draw, noun, label = self.draw, asked.noun or ("项" if zh else "entry"), asked.label
         numbers = all(isinstance(row[asked.field], int | float) for row in rows)
         if not numbers or draw.chance(0.25):
@@ -119,17 +125,17 @@ class Results:
         ]
         return _asking(asked, draw.one(forms)), f"{name} has the {side} {label}: {value}."
 
-    def several(self, zh: bool) -> Example:
+    def make_several(self, zh: bool) -> Example:
         draw = self.draw
-        asked = [self.records.asked(zh), self.records.asked(zh)]
-        results = [layouts.single(draw, layouts.keyed(draw, one.row, False)) for one in asked]
+        asked = [self.records.draw_question(zh), self.records.draw_question(zh)]
+        results = [layouts.format_row(draw, layouts.restyle_keys(draw, one.row, False)) for one in asked]
         return self._example("results", asked, results, ("" if zh else " ").join(one.answer for one in asked), zh)
 
-    def compared(self, zh: bool) -> Example | None:
+    def make_comparison(self, zh: bool) -> Example | None:
         """The same value of two things, one result each: which is more, or both."""
-        draw, asked = self.draw, self.records.asked(zh)
-        other = self.records.like(asked, zh)
-        name = str(drawn(draw, asked.kind, zh)[0]) if asked.subject else ""
+        draw, asked = self.draw, self.records.draw_question(zh)
+        other = self.records.draw_similar_row(asked, zh)
+        name = str(draw_value(draw, asked.kind, zh)[0]) if asked.subject else ""
         values = asked.value, other.get(asked.field)
         if not name or name == asked.subject or not all(isinstance(value, int | float) for value in values):
             return None
@@ -155,64 +161,71 @@ class Results:
                 f"compare the {label} of {mine} and {theirs}",
             ]
             text, reply = draw.one(words), f"{best} has the higher {label}: {most}."
-        pair = [_asking(asked, text), Asked(**{**asked.__dict__, "subject": theirs, "row": other, "question": ""})]
+        pair = [
+            _asking(asked, text),
+            RecordQuestion(**{**asked.__dict__, "subject": theirs, "row": other, "question": ""}),
+        ]
         order = draw.some(list(asked.row), len(asked.row))
         results = [
-            layouts.spaced({"name": one.subject} | {key: one.row[key] for key in order if key in one.row})
+            layouts.dump_spaced({"name": one.subject} | {key: one.row[key] for key in order if key in one.row})
             for one in pair
         ]
         return self._example("results", pair, results, reply, zh)
 
-    def error(self, zh: bool) -> Example:
-        draw, asked = self.draw, self.records.asked(zh)
+    def make_error(self, zh: bool) -> Example:
+        draw, asked = self.draw, self.records.draw_question(zh)
         lists = self.records.lists
         message = draw.one(lists["errors_zh" if zh else "errors"])
         if not zh and asked.subject and draw.chance(0.3):
             message = f"{message}: {asked.subject}"
-        result = layouts.failed(draw, message)
-        return self._example("error", [asked], [result], draw.one(SORRY_ZH if zh else SORRY).format(message), zh)
+        result = layouts.format_error(draw, message)
+        return self._example(
+            "error", [asked], [result], draw.one(FAILURE_REPLIES_ZH if zh else FAILURE_REPLIES).format(message), zh
+        )
 
-    def nothing(self, zh: bool) -> Example:
-        draw, asked = self.draw, self.records.asked(zh)
+    def make_empty(self, zh: bool) -> Example:
+        draw, asked = self.draw, self.records.draw_question(zh)
         while not asked.subject:
-            asked = self.records.asked(zh)
+            asked = self.records.draw_question(zh)
         result = draw.one(["[]", "{}", "null", '{"results": []}', '{"count": 0, "items": []}', "No results."])
-        reply = f"没有找到{asked.subject}的结果。" if zh else draw.one(NOTHING).format(asked.subject)
+        reply = f"没有找到{asked.subject}的结果。" if zh else draw.one(EMPTY_REPLIES).format(asked.subject)
         return self._example("nothing", [asked], [result], reply, zh)
 
-    def done(self, zh: bool) -> Example:
+    def make_done(self, zh: bool) -> Example:
         """An action that was carried out: say so, with the reference if there is one."""
         draw, language = self.draw, "zh" if zh else "en"
-        tool = self.pool.target(language)
-        while tool.reads:
-            tool = self.pool.target(language)
-        shown = Shown(draw, self.pool.beside([tool], self.pool.count(), zh), zh)
-        filled = values(draw, tool, zh)
-        made = call(shown.name(tool), shown.arguments(tool, filled.values))
+        tool = self.pool.draw_target(language)
+        while tool.is_read_only:
+            tool = self.pool.draw_target(language)
+        shown = PresentedTools(draw, self.pool.add_neighbours([tool], self.pool.draw_count(), zh), zh)
+        filled = draw_arguments(draw, tool, zh)
+        made = make_call(shown.get_name(tool), shown.make_arguments(tool, filled.values))
         reference = draw.one([f"{draw.letters(2)}-{draw.digits(4)}", draw.digits(6), draw.made_up(3)])
         key = draw.one(["id", "reference", "confirmation", "number"])
         plain = draw.chance(0.4)
         row: dict[str, Any] = draw.one([{"status": "ok"}, {"success": True}, {"state": "done"}])
         result = (
-            draw.one(["OK", "Done.", layouts.spaced(row)]) if plain else layouts.dumped(draw, {**row, key: reference})
+            draw.one(["OK", "Done.", layouts.dump_spaced(row)])
+            if plain
+            else layouts.dump_json(draw, {**row, key: reference})
         )
         reply = (
             ("好的，已完成。" if zh else "Done.")
             if plain
             else (f"已完成，编号是{reference}。" if zh else f"Done. The {key} is {reference}.")
         )
-        messages = exchange(question(draw, tool, filled, language), [made], [result])
+        messages = make_exchange(format_question(draw, tool, filled, language), [made], [result])
         return Example("done", tuple(shown.specs), messages, text=reply, zh=zh)
 
     def _example(
-        self, skill: str, asked: list[Asked], results: list[str], reply: str, zh: bool, listed: bool = False
+        self, skill: str, asked: list[RecordQuestion], results: list[str], reply: str, zh: bool, listed: bool = False
     ) -> Example:
         draw = self.draw
         words = [one.question for one in asked if one.question]
         text = words[0] if len(words) == 1 else self._both(words, zh)
-        text = around_zh(draw, text) if zh else around(draw, text)
+        text = add_small_talk_zh(draw, text) if zh else add_small_talk(draw, text)
         specs, calls = self._tools(asked, listed, zh)
-        messages: tuple[Message, ...] = exchange(text, calls, results)
+        messages: tuple[Message, ...] = make_exchange(text, calls, results)
         if draw.chance(0.1):
             messages = (
                 text_message("user", "你好" if zh else "Hi"),
@@ -226,9 +239,9 @@ class Results:
             return words[0].rstrip("？") + "？另外，" + words[1]
         return words[0].rstrip("?.") + self.draw.one(["? And ", ", and ", "? Also, "]) + words[1]
 
-    def _tools(self, asked: list[Asked], listed: bool, zh: bool) -> tuple[tuple[ToolSpec, ...], list[Any]]:
+    def _tools(self, asked: list[RecordQuestion], listed: bool, zh: bool) -> tuple[tuple[ToolSpec, ...], list[Any]]:
         draw = self.draw
-        shown = Shown(draw, self.pool.strangers(None, max(0, self.pool.count() - 2), zh), zh)
+        shown = PresentedTools(draw, self.pool.draw_strangers(None, max(0, self.pool.draw_count() - 2), zh), zh)
         specs, calls = list(shown.specs), []
         for number, one in enumerate(asked):
             name = one.tool if not listed else f"list_{draw.one(['all', 'entries', one.tool.split('_')[-1]])}"
@@ -239,12 +252,12 @@ class Results:
             )
             if all(other.name != name for other in specs):
                 specs.append(spec)
-            calls.append(call(name, {one.argument: one.subject} if takes else {}, number))
+            calls.append(make_call(name, {one.argument: one.subject} if takes else {}, number))
         return tuple(draw.some(specs, len(specs))), calls
 
 
-def _asking(asked: Asked, words: str) -> Asked:
-    return Asked(**{**asked.__dict__, "question": words})
+def _asking(asked: RecordQuestion, words: str) -> RecordQuestion:
+    return RecordQuestion(**{**asked.__dict__, "question": words})
 
 
 def _plural(noun: str) -> str:

@@ -14,7 +14,7 @@ from rightseat.models.llamacpp.servers import ManagedServer
 TOKENS = 128
 
 
-async def written(engine: ManagedServer, scale: float) -> float:
+async def measure_ms_per_token(engine: ManagedServer, scale: float) -> float:
     """Milliseconds a token."""
     asked = {"prompt": "Once upon a time", "n_predict": TOKENS, "temperature": 0, "ignore_eos": True}
     timings = None
@@ -28,7 +28,10 @@ async def main(launch: LaunchOptions, rounds: int = 8) -> None:
     engine = ManagedServer(launch)
     await engine.start()
     try:
-        pairs = [(await written(engine, 0.0), await written(engine, 1.0)) for _ in range(rounds + 1)][1:]
+        pairs = [
+            (await measure_ms_per_token(engine, 0.0), await measure_ms_per_token(engine, 1.0))
+            for _ in range(rounds + 1)
+        ][1:]
     finally:
         await engine.close()
     base, adapted = (statistics.median(side) for side in zip(*pairs, strict=True))

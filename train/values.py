@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from train.draw import Draw, plain
+from train.draw import Draw, to_ascii_lower
 
 Maker = Callable[[Draw, bool], str]
 NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
@@ -36,7 +36,7 @@ def host(draw: Draw, zh: bool) -> str:
 
 
 def email(draw: Draw, zh: bool) -> str:
-    first, last = plain(draw.word("first")), plain(draw.word("last"))
+    first, last = to_ascii_lower(draw.word("first")), to_ascii_lower(draw.word("last"))
     who = draw.one([f"{first}.{last}", f"{first}_{last}", first + draw.digits(2), draw.one(["info", "sales", "hr"])])
     firm = f"{draw.word('company_a').lower()}{draw.word('company_b').lower()}.com"
     return f"{who}@{draw.one([firm, draw.made_up(2) + '.io', 'example.com'])}"
@@ -49,7 +49,7 @@ def url(draw: Draw, zh: bool) -> str:
 
 
 def folder(draw: Draw, zh: bool) -> str:
-    root = draw.one(["/", "~/", "./", "", f"/home/{plain(draw.word('first'))}/", "C:\\work\\"])
+    root = draw.one(["/", "~/", "./", "", f"/home/{to_ascii_lower(draw.word('first'))}/", "C:\\work\\"])
     name = draw.one(
         ["src", "docs", "data", "reports", "tests", "photos", "var/log", "projects", "backup", "lib", "invoices"]
     )
@@ -254,7 +254,7 @@ STRANGE = {
 """Kinds that may have any name in Chinese, and how such names end."""
 
 
-def strange(draw: Draw, kind: str) -> str:
+def make_strange_name(draw: Draw, kind: str) -> str:
     """A name in characters that do not belong together; parts of it may be known."""
     if kind == "person":
         return draw.word("surname", True) + draw.characters(draw.whole(1, 2))
@@ -263,21 +263,21 @@ def strange(draw: Draw, kind: str) -> str:
     return draw.one([made, made, made + known, known + made]) + draw.one(STRANGE[kind])
 
 
-def simple(draw: Draw, kind: str, zh: bool) -> str:
+def draw_simple(draw: Draw, kind: str, zh: bool) -> str:
     """A kind of one string: one with a maker, else a list of words."""
     if zh and kind in STRANGE and draw.chance(0.35):
-        return strange(draw, kind)
+        return make_strange_name(draw, kind)
     maker = MAKERS.get(kind)
     return maker(draw, zh) if maker else draw.word(kind, zh)
 
 
-def quoted(draw: Draw, value: str, zh: bool) -> str:
+def quote_value(draw: Draw, value: str, zh: bool) -> str:
     if not draw.chance(0.4):
         return value
     return f"“{value}”" if zh else f'"{value}"' if "'" in value or draw.chance(0.5) else f"'{value}'"
 
 
-def identifier(draw: Draw, prefix: str) -> str:
+def make_identifier(draw: Draw, prefix: str) -> str:
     forms = [
         f"{prefix}-{draw.digits(5)}",
         f"{prefix}-{draw.digits(4)}",
@@ -291,4 +291,4 @@ def identifier(draw: Draw, prefix: str) -> str:
     return draw.one(forms)
 
 
-Valued = tuple[Any, str]
+ValueAndWords = tuple[Any, str]

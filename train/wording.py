@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from train.catalogue import Tool
-from train.draw import Draw, capital
-from train.kinds import drawn
+from train.draw import Draw, capitalise
+from train.kinds import draw_value
 
 GREETINGS = {"de": "Hallo, ", "fr": "Bonjour, ", "es": "Hola, "}
 
 
 @dataclass
-class Filled:
+class FilledArguments:
     """Values for a tool's arguments by their index, and the words for them."""
 
     values: dict[int, Any] = field(default_factory=dict)
@@ -22,33 +22,33 @@ class Filled:
     extras: list[str] = field(default_factory=list)
 
 
-def fill(text: str, filled: Filled) -> str:
+def fill_placeholders(text: str, filled: FilledArguments) -> str:
     return re.sub(r"\{(\d)\}", lambda found: filled.words[int(found[1])], text)
 
 
-def values(draw: Draw, tool: Tool, zh: bool, options: bool = True) -> Filled:
-    filled = Filled()
+def draw_arguments(draw: Draw, tool: Tool, zh: bool, options: bool = True) -> FilledArguments:
+    filled = FilledArguments()
     for index in tool.required:
-        value, words = drawn(draw, tool.parameters[index].kind, zh)
+        value, words = draw_value(draw, tool.parameters[index].kind, zh)
         for _ in range(8):
             if words not in filled.words.values():
                 break
-            value, words = drawn(draw, tool.parameters[index].kind, zh)
+            value, words = draw_value(draw, tool.parameters[index].kind, zh)
         filled.values[index], filled.words[index] = value, words
-    _in_order(tool, filled)
+    _sort_dates(tool, filled)
     if options:
         _add_options(draw, tool, filled, zh)
     return filled
 
 
-def _in_order(tool: Tool, filled: Filled) -> None:
+def _sort_dates(tool: Tool, filled: FilledArguments) -> None:
     dates = [index for index in filled.values if tool.parameters[index].kind == "date"]
     if len(dates) == 2 and filled.values[dates[0]] > filled.values[dates[1]]:
         for held in (filled.values, filled.words):
             held[dates[0]], held[dates[1]] = held[dates[1]], held[dates[0]]
 
 
-def _add_options(draw: Draw, tool: Tool, filled: Filled, zh: bool) -> None:
+def _add_options(draw: Draw, tool: Tool, filled: FilledArguments, zh: bool) -> None:
     share = draw.one([0, 0.3, 0.5, 0.8])
     optional = [index for index, parameter in enumerate(tool.parameters) if not parameter.required]
     for place, index in enumerate(optional):
@@ -61,40 +61,40 @@ def _add_options(draw: Draw, tool: Tool, filled: Filled, zh: bool) -> None:
             filled.values[index] = chosen[0] == "+"
             filled.extras.append(chosen[1:])
         else:
-            value, said = drawn(draw, parameter.kind, zh)
+            value, said = draw_value(draw, parameter.kind, zh)
             filled.values[index] = value
             filled.extras.append(words.replace("{}", said))
 
 
-def verbal(draw: Draw, wording: str) -> bool:
+def starts_with_verb(draw: Draw, wording: str) -> bool:
     """Whether it begins with a verb, so that "please" may stand before it."""
     return wording.split()[0] not in draw.words["not_verbs"]
 
 
-def imperative(draw: Draw, wording: str) -> str:
-    frame = draw.one(draw.words["asked" if verbal(draw, wording) else "asked_plain"])
-    return frame.replace("{I}", capital(wording)).replace("{i}", wording)
+def format_imperative(draw: Draw, wording: str) -> str:
+    frame = draw.one(draw.words["asked" if starts_with_verb(draw, wording) else "asked_plain"])
+    return frame.replace("{I}", capitalise(wording)).replace("{i}", wording)
 
 
-def question(draw: Draw, tool: Tool, filled: Filled, language: str) -> str:
+def format_question(draw: Draw, tool: Tool, filled: FilledArguments, language: str) -> str:
     if language == "zh":
-        return chinese(draw, tool, filled)
+        return format_chinese_question(draw, tool, filled)
     if language != "en":
-        return draw.one(["", "", "", GREETINGS[language]]) + fill(draw.one(tool.others[language]), filled)
+        return draw.one(["", "", "", GREETINGS[language]]) + fill_placeholders(draw.one(tool.others[language]), filled)
     extras = draw.some(filled.extras, len(filled.extras))
     added = "".join((" " if draw.chance(0.8) else ", ") + extra for extra in extras)
     mark, wording = draw.one(tool.asks)
     if mark == "!":
-        text = imperative(draw, wording + "\0")
+        text = format_imperative(draw, wording + "\0")
     elif mark == "?":
-        text = (capital(wording) if draw.chance(0.75) else wording) + "\0" + ("?" if draw.chance(0.85) else "")
+        text = (capitalise(wording) if draw.chance(0.75) else wording) + "\0" + ("?" if draw.chance(0.85) else "")
     else:
-        text = capital(wording) + "\0" + draw.one([".", "", "."])
-    text = around(draw, fill(text, filled).replace("\0", added))
+        text = capitalise(wording) + "\0" + draw.one([".", "", "."])
+    text = add_small_talk(draw, fill_placeholders(text, filled).replace("\0", added))
     return re.sub(r"\.\.$", ".", text)
 
 
-def around(draw: Draw, text: str) -> str:
+def add_small_talk(draw: Draw, text: str) -> str:
     if draw.chance(0.16):
         text = f"{draw.word('lead')} {text}"
     if draw.chance(0.1):
@@ -102,7 +102,7 @@ def around(draw: Draw, text: str) -> str:
     return text.lower() if draw.chance(0.02) and text.isascii() and not re.search(r"\d", text) else text
 
 
-def around_zh(draw: Draw, text: str) -> str:
+def add_small_talk_zh(draw: Draw, text: str) -> str:
     if draw.chance(0.14):
         text = draw.word("lead", True) + text
     if draw.chance(0.08):
@@ -110,18 +110,20 @@ def around_zh(draw: Draw, text: str) -> str:
     return text
 
 
-def chinese(draw: Draw, tool: Tool, filled: Filled) -> str:
+def format_chinese_question(draw: Draw, tool: Tool, filled: FilledArguments) -> str:
     wording = draw.one(tool.zh_asks)
     tail = wording[-1] if wording[-1] in "？。" else ""
-    text = fill(wording.rstrip("？。"), filled) + "".join(f"，{extra}" for extra in filled.extras) + tail
+    text = fill_placeholders(wording.rstrip("？。"), filled) + "".join(f"，{extra}" for extra in filled.extras) + tail
     ending = draw.one(["", "", "谢谢"] if tail else ["", "", "", "，谢谢", "。"])
-    return around_zh(draw, draw.one(["", "", "", "请", "麻烦", "你好，", "帮忙"]) + text + ending)
+    return add_small_talk_zh(draw, draw.one(["", "", "", "请", "麻烦", "你好，", "帮忙"]) + text + ending)
 
 
-def short(draw: Draw, tool: Tool, filled: Filled, zh: bool) -> str:
+def format_short_request(draw: Draw, tool: Tool, filled: FilledArguments, zh: bool) -> str:
     """A wish that can be joined to another one."""
     if zh:
-        return fill(draw.one(tool.zh_asks).rstrip("？。"), filled) + "".join(f"，{x}" for x in filled.extras)
+        return fill_placeholders(draw.one(tool.zh_asks).rstrip("？。"), filled) + "".join(
+            f"，{x}" for x in filled.extras
+        )
     wishes = [wording for mark, wording in tool.asks if mark == "!"]
-    wording = draw.one([wish for wish in wishes if verbal(draw, wish)] or wishes)
-    return fill(wording, filled) + "".join(f" {extra}" for extra in filled.extras)
+    wording = draw.one([wish for wish in wishes if starts_with_verb(draw, wish)] or wishes)
+    return fill_placeholders(wording, filled) + "".join(f" {extra}" for extra in filled.extras)

@@ -5,7 +5,7 @@ import subprocess
 
 from bench.doors import OPENAI
 from bench.machine import ROOT
-from bench.peers import Peer
+from bench.peers import BenchPeer
 
 LOCK = "litellm-proxy"
 PYTHON = ROOT / ".peers" / LOCK / "bin" / "python"
@@ -22,7 +22,7 @@ def _version() -> str:
     return subprocess.run([PYTHON, "-c", ask], check=True, capture_output=True, text=True).stdout.strip()
 
 
-PEER = Peer(
+PEER = BenchPeer(
     name="litellm",
     command=lambda upstream: [str(PYTHON), str(ROOT / "bench" / "launch_litellm.py"), upstream],
     env=lambda _upstream: {
@@ -33,9 +33,9 @@ PEER = Peer(
         "LITELLM_LOG": "ERROR",
     },
     doors=(OPENAI,),
-    missing=_missing,
+    find_missing=_missing,
     lock=LOCK,
     version=_version,
     key=KEY,
-    patience=120,
+    start_timeout=120,
 )

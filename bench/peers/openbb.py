@@ -4,7 +4,7 @@ import subprocess
 
 from bench.doors import OPENBB
 from bench.machine import ROOT
-from bench.peers import Peer
+from bench.peers import BenchPeer
 
 LOCK = "openbb-example"
 PYTHON = ROOT / ".peers" / LOCK / "bin" / "python"
@@ -19,14 +19,14 @@ def _version() -> str:
     return subprocess.run([PYTHON, "-c", ask], check=True, capture_output=True, text=True).stdout.strip()
 
 
-PEER = Peer(
+PEER = BenchPeer(
     name="openbb",
     command=lambda upstream: [str(PYTHON), str(ROOT / "bench" / "launch_openbb.py"), upstream],
     env=lambda _upstream: {"OPENAI_API_KEY": "bench"},
     doors=(OPENBB,),
-    missing=_missing,
+    find_missing=_missing,
     lock=LOCK,
     version=_version,
-    patience=60,
-    parts={"CPU per paced token": 1 / 8, "CPU per short stream": 1 / 50},
+    start_timeout=60,
+    max_cost_ratios={"CPU per paced token": 1 / 8, "CPU per short stream": 1 / 50},
 )

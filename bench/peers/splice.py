@@ -4,9 +4,9 @@ import sys
 
 from bench.doors import OPENAI
 from bench.machine import OWN_ENV
-from bench.peers import Peer
+from bench.peers import BenchPeer
 
-PEER = Peer(
+PEER = BenchPeer(
     name="splice",
     command=lambda upstream: [sys.executable, "-m", "bench.splice", upstream],
     env=lambda _upstream: OWN_ENV,

@@ -6,14 +6,14 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.rows import Row
-from bench.stage import Stage
+from bench.rows import ResultRow
+from bench.session import BenchSession
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
     name: str
-    run: Callable[[Stage], Awaitable[Sequence[Row]]]
+    run: Callable[[BenchSession], Awaitable[Sequence[ResultRow]]]
     """In the bench's own process: puts the rounds in order and judges."""
     drive: Callable[[dict[str, Any]], Coroutine[None, None, Any]] | None = None
     """In the driver's process: makes the load; what it gives back travels as JSON."""

@@ -12,9 +12,9 @@ from contextlib import asynccontextmanager
 from bench.adapters import ADAPTERS
 from bench.machine import OWN_ENV, ROOT
 from bench.official import SDKS
-from bench.rows import Row
+from bench.rows import ResultRow
 from bench.scenarios import Scenario
-from bench.stage import DriverFailed, Stage
+from bench.session import BenchSession, DriverFailed
 
 ROUNDS = 3
 MEASURE = "CPU per token of an adapter"
@@ -23,23 +23,23 @@ PIPE = asyncio.subprocess.PIPE
 OPENAI_SDK = ROOT / ".peers" / "openai-py" / "bin" / "python"
 
 
-async def run(stage: Stage) -> Sequence[Row]:
+async def run(stage: BenchSession) -> Sequence[ResultRow]:
     found: dict[str, list[float]] = {}
-    async with served() as url:
+    async with serve_wires() as url:
         for _ in range(ROUNDS):
             for name in ADAPTERS:
-                figure = await told(sys.executable, "bench.adapters", name, url)
+                figure = await measure_in_child(sys.executable, "bench.adapters", name, url)
                 found.setdefault(f"rightseat {name}", []).append(figure)
-                python = sdk(name)
+                python = find_sdk_python(name)
                 if python is not None:
-                    figure = await told(python, "bench.official", name, url)
+                    figure = await measure_in_child(python, "bench.official", name, url)
                     found.setdefault(f"{name}, its SDK alone", []).append(figure)
     if not OPENAI_SDK.exists():
         stage.notes.append("no SDK of OpenAI's beside its adapter: the peer openai-py is not installed")
-    return [Row(MEASURE, name, "µs", rounds) for name, rounds in found.items()]
+    return [ResultRow(MEASURE, name, "µs", rounds) for name, rounds in found.items()]
 
 
-def sdk(name: str) -> str | None:
+def find_sdk_python(name: str) -> str | None:
     """The Python that has a vendor's SDK."""
     if name not in SDKS:
         return None
@@ -49,7 +49,7 @@ def sdk(name: str) -> str | None:
 
 
 @asynccontextmanager
-async def served() -> AsyncIterator[str]:
+async def serve_wires() -> AsyncIterator[str]:
     line = (sys.executable, "-m", "bench.adapters", "serve")
     child = await asyncio.create_subprocess_exec(*line, cwd=ROOT, stdin=PIPE, stdout=PIPE)
     assert child.stdin is not None
@@ -61,7 +61,7 @@ async def served() -> AsyncIterator[str]:
         await child.wait()
 
 
-async def told(python: str, module: str, name: str, url: str) -> float:
+async def measure_in_child(python: str, module: str, name: str, url: str) -> float:
     child = await asyncio.create_subprocess_exec(
         python, "-m", module, name, url, cwd=ROOT, env={**os.environ, **OWN_ENV}, stdout=PIPE, stderr=PIPE
     )

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench.doors import DOORS
-from bench.load import Order, Wrong
-from bench.rows import Row, quantile
+from bench.order import StreamOrder, WrongAnswer
+from bench.rows import ResultRow, quantile
 from bench.scenarios import Scenario
-from bench.stage import Stage, label
-from bench.streams import Stream, connect, report
+from bench.session import BenchSession, format_label
+from bench.streams import ClientStream, get_report, open_streams
 
 CLIENTS, RATE, TOKENS = 200, 10, 600
 LIMIT_MS = 100.0
-PATIENCE = 15.0
+TIMEOUT = 15.0
 
 CASES = {
     "mid-stream": ("now", True),
@@ -24,49 +24,49 @@ CASES = {
 }
 
 
-async def run(stage: Stage) -> Sequence[Row]:
-    rows: list[Row] = []
+async def run(stage: BenchSession) -> Sequence[ResultRow]:
+    rows: list[ResultRow] = []
     for case, (start, streamed) in CASES.items():
-        for peer, door in stage.doors(foreign=False):
-            if door.detached or (not streamed and not door.whole):
+        for peer, door in stage.list_doors(foreign=False):
+            if door.detached or (not streamed and not door.answers_unstreamed):
                 continue
-            waits = await stage.drive("disconnect", peer, door, 3 * PATIENCE, start=start, streamed=streamed)
-            limit = LIMIT_MS if peer.ours else None
-            name = label(peer, door)
-            rows.append(Row(f"leave, {case}, p50", name, "ms", [quantile(waits, 0.50)]))
-            rows.append(Row(f"leave, {case}, p99", name, "ms", [quantile(waits, 0.99)], limit=limit))
+            waits = await stage.drive("disconnect", peer, door, 3 * TIMEOUT, start=start, streamed=streamed)
+            limit = LIMIT_MS if peer.is_ours else None
+            name = format_label(peer, door)
+            rows.append(ResultRow(f"leave, {case}, p50", name, "ms", [quantile(waits, 0.50)]))
+            rows.append(ResultRow(f"leave, {case}, p99", name, "ms", [quantile(waits, 0.99)], limit=limit))
     return rows
 
 
 async def drive(job: dict[str, Any]) -> list[float]:
     """ms from the moment all clients left, for every stream of the upstream."""
     door, upstream = DOORS[job["door"]], job["upstream"]
-    await report(upstream, "/forget")
-    orders = [Order(i, TOKENS, RATE, job["start"]) for i in range(CLIENTS)]
-    requests = [door.request(order.prompt, job["streamed"], job["key"]) for order in orders]
-    streams = await connect(job["url"], requests)
-    await _until_all_begun(upstream, streams, hear=job["start"] == "now")
+    await get_report(upstream, "/forget")
+    orders = [StreamOrder(i, TOKENS, RATE, job["start"]) for i in range(CLIENTS)]
+    requests = [door.format_request(order.prompt, job["streamed"], job["key"]) for order in orders]
+    streams = await open_streams(job["url"], requests)
+    await _wait_until_begun(upstream, streams, expect_text=job["start"] == "now")
     left = time.monotonic()
     for stream in streams:
         stream.transport.abort()
     closes: dict[str, float] = {}
     while len(closes) < CLIENTS:
-        if time.monotonic() - left > PATIENCE:
-            raise Wrong(f"{len(closes)} of {CLIENTS} upstreams closed within {PATIENCE:g} s")
+        if time.monotonic() - left > TIMEOUT:
+            raise WrongAnswer(f"{len(closes)} of {CLIENTS} upstreams closed within {TIMEOUT:g} s")
         await asyncio.sleep(0.05)
-        closes = await report(upstream, "/closes")
+        closes = await get_report(upstream, "/closes")
     return [(at - left) * 1000 for at in closes.values()]
 
 
-async def _until_all_begun(upstream: str, streams: Sequence[Stream], *, hear: bool) -> None:
-    limit = time.monotonic() + PATIENCE
+async def _wait_until_begun(upstream: str, streams: Sequence[ClientStream], *, expect_text: bool) -> None:
+    limit = time.monotonic() + TIMEOUT
     while True:
-        begun = await report(upstream, "/open")
-        heard = sum(b"token2" in stream.raw for stream in streams) if hear else CLIENTS
+        begun = await get_report(upstream, "/open")
+        heard = sum(b"token2" in stream.raw for stream in streams) if expect_text else CLIENTS
         if begun >= CLIENTS and heard >= CLIENTS:
             return
         if time.monotonic() > limit:
-            raise Wrong(f"{begun} of {CLIENTS} upstreams begun, {heard} heard, within {PATIENCE:g} s")
+            raise WrongAnswer(f"{begun} of {CLIENTS} upstreams begun, {heard} heard, within {TIMEOUT:g} s")
         await asyncio.sleep(0.05)
 
 

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from bench.rows import Row
+from bench.rows import ResultRow
 from bench.scenarios import Scenario
-from bench.stage import Stage
+from bench.session import BenchSession
 from rightseat.models.llamacpp import weights
 from rightseat.models.llamacpp.grammar import build_grammar
 from rightseat.models.llamacpp.model import LlamaCppChatModel, PromptOptions, describe_from_file, parse_template_choice
@@ -45,8 +45,8 @@ UNITS = {
 }
 
 
-async def run(stage: Stage) -> Sequence[Row]:
-    ours = [(peer, door) for peer, door in stage.doors() if peer.ours]
+async def run(stage: BenchSession) -> Sequence[ResultRow]:
+    ours = [(peer, door) for peer, door in stage.list_doors() if peer.is_ours]
     why = choice.engine_problem() or choice.weights_problem()
     if why or not ours:
         stage.notes.append(f"no local model: {why}")
@@ -54,7 +54,7 @@ async def run(stage: Stage) -> Sequence[Row]:
     peer, door = ours[0]
     found: dict[str, list[float]] = await stage.drive("local", peer, door, 600)
     return [
-        Row(name, "local model", unit, found[name], limit=ADDED_US if name.startswith("added") else None)
+        ResultRow(name, "local model", unit, found[name], limit=ADDED_US if name.startswith("added") else None)
         for name, unit in UNITS.items()
     ]
 
@@ -62,33 +62,36 @@ async def run(stage: Stage) -> Sequence[Row]:
 async def drive(job: dict[str, Any]) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {name: [] for name in UNITS}
     for number in range(ROUNDS):
-        _grammars(found, number)
+        _measure_grammars(found, number)
         with tempfile.TemporaryDirectory() as folder:
-            await _round(LaunchOptions(weights.require_weights(), context=2048, slot_save_path=Path(folder)), found)
+            await _run_round(LaunchOptions(weights.require_weights(), context=2048, slot_save_path=Path(folder)), found)
     return found
 
 
-async def _round(launch: LaunchOptions, found: dict[str, list[float]]) -> None:
+async def _run_round(launch: LaunchOptions, found: dict[str, list[float]]) -> None:
     begun = time.perf_counter()
-    async with _model(launch) as llama:
+    async with _start_model(launch) as llama:
         found["start of the embedded model"].append(time.perf_counter() - begun)
         # What is done once in a process is not what a token costs.
-        await _first(llama, text_message("user", "Hi."), system="Hi.")
-        found["added CPU per token"].append(await _added(llama))
-        await _prompts(llama, found)
+        await _measure_first_token(llama, text_message("user", "Hi."), system="Hi.")
+        found["added CPU per token"].append(await _measure_added_cpu(llama))
+        await _measure_prompts(llama, found)
     # Reads the prompt and writes the file.
-    async with _model(launch, SYSTEM):
+    async with _start_model(launch, SYSTEM):
         pass
-    async with _model(launch, SYSTEM) as llama:
-        first = await _first(llama, text_message("user", "Are you there?"))
+    async with _start_model(launch, SYSTEM) as llama:
+        first = await _measure_first_token(llama, text_message("user", "Are you there?"))
         found["first token, prompt on file, after a restart"].append(first)
 
 
 @asynccontextmanager
-async def _model(launch: LaunchOptions, *precached: str) -> AsyncIterator[LlamaCppChatModel]:
-    manner = PromptOptions(precached_prompts=precached)
+async def _start_model(launch: LaunchOptions, *precached: str) -> AsyncIterator[LlamaCppChatModel]:
+    prompt_options = PromptOptions(precached_prompts=precached)
     made = LlamaCppChatModel(
-        "local", ManagedServer(launch), describe_from_file(launch.model, parse_template_choice(None)), options=manner
+        "local",
+        ManagedServer(launch),
+        describe_from_file(launch.model, parse_template_choice(None)),
+        options=prompt_options,
     )
     await made.start()
     try:
@@ -97,7 +100,7 @@ async def _model(launch: LaunchOptions, *precached: str) -> AsyncIterator[LlamaC
         await made.close()
 
 
-def _grammars(found: dict[str, list[float]], number: int) -> None:
+def _measure_grammars(found: dict[str, list[float]], number: int) -> None:
     schemas = [WEATHER | {"title": f"{number} {index}"} for index in range(GRAMMARS)]
     for name in ("schema → grammar, new", "schema → grammar, known"):
         begun = time.process_time()
@@ -106,7 +109,7 @@ def _grammars(found: dict[str, list[float]], number: int) -> None:
         found[name].append((time.process_time() - begun) / GRAMMARS * 1e6)
 
 
-async def _added(llama: LlamaCppChatModel) -> float:
+async def _measure_added_cpu(llama: LlamaCppChatModel) -> float:
     """µs of CPU in this process for a token of an answer, less what reading the engine's own answer takes."""
     question = "Tell a very long story about a pilot, a mountain and a storm."
     prompt = Prompt(
@@ -124,15 +127,17 @@ async def _added(llama: LlamaCppChatModel) -> float:
     return (ours - (time.process_time() - begun) / tokens) * 1e6
 
 
-async def _prompts(llama: LlamaCppChatModel, found: dict[str, list[float]]) -> None:
+async def _measure_prompts(llama: LlamaCppChatModel, found: dict[str, list[float]]) -> None:
     question = text_message("user", "Where are we?")
-    found["first token, new prompt"].append(await _first(llama, question))
+    found["first token, new prompt"].append(await _measure_first_token(llama, question))
     more = (question, text_message("assistant", "Over the sea."), text_message("user", "How high?"))
-    found["first token, next turn"].append(await _first(llama, *more))
-    found["first token, other conversation"].append(await _first(llama, text_message("user", "How much fuel is left?")))
+    found["first token, next turn"].append(await _measure_first_token(llama, *more))
+    found["first token, other conversation"].append(
+        await _measure_first_token(llama, text_message("user", "How much fuel is left?"))
+    )
 
 
-async def _first(llama: LlamaCppChatModel, *messages: Any, system: str = SYSTEM) -> float:
+async def _measure_first_token(llama: LlamaCppChatModel, *messages: Any, system: str = SYSTEM) -> float:
     """ms until there is text."""
     settings = SamplingSettings(max_tokens=2, temperature=0)
     begun, first = time.perf_counter(), 0.0

@@ -3,33 +3,35 @@
 from collections.abc import Sequence
 from typing import Any
 
+from bench.comparison import CostLimits, make_rows
 from bench.doors import DOORS
-from bench.judge import Limits, judge
-from bench.load import Order
-from bench.rows import Row
+from bench.order import StreamOrder
+from bench.rows import ResultRow
 from bench.scenarios import Scenario
-from bench.stage import Stage
-from bench.streams import load
+from bench.session import BenchSession
+from bench.streams import run_orders
 from tests.kit import process
 
 STREAMS, RATE, ROUNDS = 20, 20, 3
-PART = 1 / 10
+MAX_COST_RATIO = 1 / 10
 
 
-async def run(stage: Stage) -> Sequence[Row]:
+async def run(stage: BenchSession) -> Sequence[ResultRow]:
     tokens, limit = (50, 6.0) if stage.short else (120, 4.0)
-    found = await stage.rounds("paced", ROUNDS, tokens / RATE + 30, tokens=tokens)
-    return judge(stage, "CPU per paced token", "µs", found, Limits(floor=limit, foreign=PART))
+    found = await stage.run_rounds("paced", ROUNDS, tokens / RATE + 30, tokens=tokens)
+    return make_rows(
+        stage, "CPU per paced token", "µs", found, CostLimits(floor_ratio=limit, foreign_ratio=MAX_COST_RATIO)
+    )
 
 
 async def drive(job: dict[str, Any]) -> float:
     """µs per token of the peer's whole process tree, the requests' own cost included."""
     door = DOORS[job["door"]]
-    await load(job["url"], door, [Order(0, 3, RATE)], job["key"], spread=1 / RATE)
-    orders = [Order(i, job["tokens"], RATE) for i in range(STREAMS)]
-    before = process.cpu_seconds(job["pid"])
-    await load(job["url"], door, orders, job["key"], spread=1 / RATE)
-    spent = process.cpu_seconds(job["pid"]) - before
+    await run_orders(job["url"], door, [StreamOrder(0, 3, RATE)], job["key"], spread=1 / RATE)
+    orders = [StreamOrder(i, job["tokens"], RATE) for i in range(STREAMS)]
+    before = process.measure_cpu_seconds(job["pid"])
+    await run_orders(job["url"], door, orders, job["key"], spread=1 / RATE)
+    spent = process.measure_cpu_seconds(job["pid"]) - before
     return spent * 1e6 / sum(order.tokens for order in orders)
 
 

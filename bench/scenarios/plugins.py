@@ -11,18 +11,18 @@ from statistics import median
 from typing import Any
 
 from bench.doors import DOORS, OPENAI
-from bench.kept import Kept
-from bench.load import Order
-from bench.rows import Row
+from bench.keep_alive import KeepAliveConnection
+from bench.order import StreamOrder
+from bench.rows import ResultRow
 from bench.scenarios import Scenario
-from bench.stage import Stage
+from bench.session import BenchSession
 from tests.kit import process
-from tests.kit.server import Server
+from tests.kit.server import RightseatProcess
 
 ROUNDS, BATCHES, CONNECTIONS, EACH, TOKENS = 5, 10, 8, 5, 5
 # Both are shown sixteen tools and the search for others, so that only the number of operations differs.
 FEW, MANY = (1, 17), (100, 20)
-START_CPU_S, RSS_MB, TURN = 4.0, 160.0, 1.2
+START_CPU_S, RSS_MB, MAX_TURN_RATIO = 4.0, 160.0, 1.2
 QUESTION = "Which volume of the cluster has an open ticket since the last backup, and who owns it?"
 NOUNS = (
     "host server network disk volume user group ticket report alert metric package image cluster node "
@@ -34,29 +34,29 @@ NUMBER = "{type: integer, minimum: 1, maximum: 100, default: 20}"
 VERBS = (("get", "List"), ("get", "Show"), ("post", "Create"), ("put", "Replace"), ("delete", "Delete"))
 
 
-async def run(stage: Stage) -> Sequence[Row]:
-    ours = next((peer for peer in stage.peers if peer.ours), None)
+async def run(stage: BenchSession) -> Sequence[ResultRow]:
+    ours = next((peer for peer in stage.peers if peer.is_ours), None)
     if ours is None:
         return []
     with tempfile.TemporaryDirectory() as folder:
-        servers = [_server(stage, ours, write(Path(folder), *size)) for size in (FEW, MANY)]
+        servers = [_make_server(stage, ours, write_plugins(Path(folder), *size)) for size in (FEW, MANY)]
         async with servers[0] as few, servers[1] as many:
-            start, size = many.ready_cpu, many.rss / 1e6
+            start, size = many.startup_cpu_seconds, many.rss_bytes / 1e6
             other = {"many_url": many.url, "many_pid": many.pid}
             costs: list[list[float]] = await stage.drive("plugins", ours, OPENAI, 180, few, **other)
     name, most = "rightseat openai", MANY[0] * MANY[1]
     return [
-        Row(f"start-up CPU with {most} operations", name, "s", [start], limit=START_CPU_S),
-        Row(f"idle RSS with {most} operations", name, "MB", [size], limit=RSS_MB),
-        Row(f"CPU per turn with {FEW[0] * FEW[1]} operations", name, "ms", costs[0]),
-        Row(f"CPU per turn with {most} operations", name, "ms", costs[1]),
-        Row("CPU per turn, many operations ÷ few", name, "part", costs[2], limit=TURN),
+        ResultRow(f"start-up CPU with {most} operations", name, "s", [start], limit=START_CPU_S),
+        ResultRow(f"idle RSS with {most} operations", name, "MB", [size], limit=RSS_MB),
+        ResultRow(f"CPU per turn with {FEW[0] * FEW[1]} operations", name, "ms", costs[0]),
+        ResultRow(f"CPU per turn with {most} operations", name, "ms", costs[1]),
+        ResultRow("CPU per turn, many operations ÷ few", name, "part", costs[2], limit=MAX_TURN_RATIO),
     ]
 
 
-def _server(stage: Stage, peer: Any, folder: Path) -> Server:
+def _make_server(stage: BenchSession, peer: Any, folder: Path) -> RightseatProcess:
     line = [*peer.command(stage.upstream), "--plugins", str(folder)]
-    return Server(command=line, env=peer.env(stage.upstream), cores=stage.peer_cores, patience=60)
+    return RightseatProcess(command=line, env=peer.env(stage.upstream), cpu_cores=stage.peer_cores, start_timeout=60)
 
 
 async def drive(job: dict[str, Any]) -> list[list[float]]:
@@ -64,44 +64,50 @@ async def drive(job: dict[str, Any]) -> list[list[float]]:
 
     They are asked by turns, a few questions at a time: what else happens on the machine meets both alike.
     """
-    few = Asked(job["url"], job["pid"], [await Kept.to(job["url"]) for _ in range(CONNECTIONS)])
-    many = Asked(job["many_url"], job["many_pid"], [await Kept.to(job["many_url"]) for _ in range(CONNECTIONS)])
+    few = MeasuredServer(
+        job["url"], job["pid"], [await KeepAliveConnection.connect(job["url"]) for _ in range(CONNECTIONS)]
+    )
+    many = MeasuredServer(
+        job["many_url"],
+        job["many_pid"],
+        [await KeepAliveConnection.connect(job["many_url"]) for _ in range(CONNECTIONS)],
+    )
     try:
         for server in (few, many):
-            await server.ask(5, job)
+            await server.measure_turns(5, job)
         rounds = []
         for _ in range(ROUNDS):
-            pairs = [(await few.ask(EACH, job), await many.ask(EACH, job)) for _ in range(BATCHES)]
+            pairs = [(await few.measure_turns(EACH, job), await many.measure_turns(EACH, job)) for _ in range(BATCHES)]
             rounds.append([median(column) for column in zip(*((a, b, b / a) for a, b in pairs), strict=True)])
     finally:
-        for line in (*few.lines, *many.lines):
+        for line in (*few.connections, *many.connections):
             line.close()
     return [list(column) for column in zip(*rounds, strict=True)]
 
 
 @dataclass(slots=True)
-class Asked:
+class MeasuredServer:
     url: str
     pid: int
-    lines: list[Kept]
+    connections: list[KeepAliveConnection]
     count: int = 0
 
-    async def ask(self, times: int, job: dict[str, Any]) -> float:
+    async def measure_turns(self, times: int, job: dict[str, Any]) -> float:
         """ms per turn of the server's whole process tree."""
-        before = process.cpu_seconds(self.pid)
-        await asyncio.gather(*(self.talk(line, i, times, job) for i, line in enumerate(self.lines)))
-        return (process.cpu_seconds(self.pid) - before) * 1e3 / (len(self.lines) * times)
+        before = process.measure_cpu_seconds(self.pid)
+        await asyncio.gather(*(self.ask_questions(line, i, times, job) for i, line in enumerate(self.connections)))
+        return (process.measure_cpu_seconds(self.pid) - before) * 1e3 / (len(self.connections) * times)
 
-    async def talk(self, line: Kept, number: int, times: int, job: dict[str, Any]) -> None:
-        door, order = DOORS[job["door"]], Order(number, TOKENS, 0)
+    async def ask_questions(self, line: KeepAliveConnection, number: int, times: int, job: dict[str, Any]) -> None:
+        door, order = DOORS[job["door"]], StreamOrder(number, TOKENS, 0)
         for _ in range(times):
             self.count += 1
             # No two questions are the same: nothing that was found for one helps the next.
             question = f"{order.prompt} {QUESTION} It is ticket {self.count}."
-            order.check(door.text(await line.ask(door.request(question, True, job["key"]))))
+            order.check(door.read_streamed_text(await line.request(door.format_request(question, True, job["key"]))))
 
 
-def write(folder: Path, plugins: int, operations: int) -> Path:
+def write_plugins(folder: Path, plugins: int, operations: int) -> Path:
     """Plugins as people write them: a few nouns each, and what one does with them."""
     home = folder / f"{plugins}x{operations}"
     for number in range(plugins):

@@ -3,32 +3,32 @@
 from collections.abc import Sequence
 from typing import Any
 
+from bench.comparison import CostLimits, make_rows
 from bench.doors import DOORS
-from bench.judge import Limits, judge
-from bench.load import Order
-from bench.rows import Row
+from bench.order import StreamOrder
+from bench.rows import ResultRow
 from bench.scenarios import Scenario
-from bench.stage import Stage
-from bench.streams import load
+from bench.session import BenchSession
+from bench.streams import run_orders
 from tests.kit import process
 
 STREAMS, TOKENS, ROUNDS = 10, 1000, 3
-PART = 1 / 40
+MAX_COST_RATIO = 1 / 40
 
 
-async def run(stage: Stage) -> Sequence[Row]:
-    found = await stage.rounds("rush", ROUNDS, 120)
-    return judge(stage, "CPU per token, full speed", "µs", found, Limits(foreign=PART))
+async def run(stage: BenchSession) -> Sequence[ResultRow]:
+    found = await stage.run_rounds("rush", ROUNDS, 120)
+    return make_rows(stage, "CPU per token, full speed", "µs", found, CostLimits(foreign_ratio=MAX_COST_RATIO))
 
 
 async def drive(job: dict[str, Any]) -> float:
     """µs per token of the peer's whole process tree, the requests' own cost included."""
     door = DOORS[job["door"]]
-    await load(job["url"], door, [Order(0, 3, 0)], job["key"])
-    orders = [Order(i, TOKENS, 0) for i in range(STREAMS)]
-    before = process.cpu_seconds(job["pid"])
-    await load(job["url"], door, orders, job["key"])
-    spent = process.cpu_seconds(job["pid"]) - before
+    await run_orders(job["url"], door, [StreamOrder(0, 3, 0)], job["key"])
+    orders = [StreamOrder(i, TOKENS, 0) for i in range(STREAMS)]
+    before = process.measure_cpu_seconds(job["pid"])
+    await run_orders(job["url"], door, orders, job["key"])
+    spent = process.measure_cpu_seconds(job["pid"]) - before
     return spent * 1e6 / (STREAMS * TOKENS)
 
 

@@ -12,13 +12,13 @@ FOLDER = Path(__file__).resolve().parents[2] / "evals" / "guardrails"
 
 
 @dataclass
-class Count:
+class DetectionCount:
     lines: int = 0
-    wanted: int = 0
+    expected: int = 0
     """Things that should be found."""
-    false: int = 0
+    false_positives: int = 0
     """Found, and not there."""
-    missed: int = 0
+    false_negatives: int = 0
 
     def add(self, wanted: list[str], found: list[str]) -> None:
         rest = list(wanted)
@@ -26,37 +26,37 @@ class Count:
             if one in rest:
                 rest.remove(one)
             else:
-                self.false += 1
+                self.false_positives += 1
         self.lines += 1
-        self.wanted += len(wanted)
-        self.missed += len(rest)
+        self.expected += len(wanted)
+        self.false_negatives += len(rest)
 
 
-def lines(name: str) -> Iterator[dict[str, object]]:
+def read_lines(name: str) -> Iterator[dict[str, object]]:
     for line in (FOLDER / name).read_text("utf-8").splitlines():
         yield json.loads(line)
 
 
-def personal(text: str) -> list[str]:
+def find_personal_data(text: str) -> list[str]:
     return [edit.text.strip("[]") for edit in PersonalDataFinder(DATA_KINDS).find_edits(text)]
 
 
-def topics() -> dict[str, WordList]:
+def load_topics() -> dict[str, WordList]:
     given = json.loads((FOLDER / "topics.json").read_text("utf-8"))
     return {name: WordList(words) for name, words in given.items()}
 
 
-def counts() -> dict[tuple[str, str], Count]:
+def count_detections() -> dict[tuple[str, str], DetectionCount]:
     """By what is looked for and by language."""
-    made: dict[tuple[str, str], Count] = {}
-    known = topics()
-    for line in lines("personal.jsonl"):
+    made: dict[tuple[str, str], DetectionCount] = {}
+    known = load_topics()
+    for line in read_lines("personal.jsonl"):
         kinds = line["kinds"]
         assert isinstance(kinds, list)
-        count = made.setdefault(("personal data", str(line["lang"])), Count())
-        count.add(kinds, personal(str(line["text"])))
-    for line in lines("topics.jsonl"):
+        count = made.setdefault(("personal data", str(line["lang"])), DetectionCount())
+        count.add(kinds, find_personal_data(str(line["text"])))
+    for line in read_lines("topics.jsonl"):
         wanted = [str(line["topic"])] if line["topic"] else []
         found = [name for name, words in known.items() if words.matches(str(line["text"]))]
-        made.setdefault(("topics by words", str(line["lang"])), Count()).add(wanted, found)
+        made.setdefault(("topics by words", str(line["lang"])), DetectionCount()).add(wanted, found)
     return made

@@ -5,8 +5,8 @@ import sys
 import time
 from pathlib import Path
 
-from evals.plugins.asking import Seen, ask, desk
-from evals.plugins.desk import QUESTIONS, Question
+from evals.plugins.runs import PluginAnswer, ask_question, serve_plugins
+from evals.plugins.sample_api import QUESTIONS, Question
 
 PAGE = Path(__file__).resolve().parents[2] / "evals" / "plugins.md"
 HEADINGS = ("question", "requests", "right operation", "and argument", "in the answer", "s", "answer")
@@ -17,18 +17,18 @@ These are rates of this model, no promise; that every request fits its document 
 """
 
 
-def marks(question: Question, seen: Seen) -> tuple[bool, bool, bool]:
-    return seen.right(question), seen.exact(question), seen.answered(question)
+def judge_answer(question: Question, seen: PluginAnswer) -> tuple[bool, bool, bool]:
+    return seen.has_right_operation(question), seen.has_exact_request(question), seen.has_expected_text(question)
 
 
 async def run() -> int:
     rows: list[tuple[str, ...]] = []
     found: list[tuple[bool, bool, bool]] = []
-    async with desk() as (server, api):
+    async with serve_plugins() as (server, api):
         for question in QUESTIONS:
             begun = time.monotonic()
-            seen = await ask(server, api, question)
-            found.append(marks(question, seen))
+            seen = await ask_question(server, api, question)
+            found.append(judge_answer(question, seen))
             words = ("yes" if one else "no" for one in found[-1])
             said = " ".join(seen.text.split())[:120].replace("|", "/")
             seconds = f"{time.monotonic() - begun:.1f}"

@@ -65,7 +65,7 @@ QUESTIONS = (
     Question("Show me the weather for the next 2 days in Miami, FL", FORECAST, "Miami", 2),
     Question("Will next week be sunny in Athens?", FORECAST, "Athens", 7),
 )
-WORDS = (
+PROMPTS_WITHOUT_TOOL = (
     "Write a short poem about the sea.",
     "What is the capital of France?",
     "Who wrote Hamlet?",
@@ -97,7 +97,7 @@ SEED: tuple[Json, ...] = (
 )
 
 
-def asked(text: str, mode: str, tool: str = CURRENT) -> Json:
+def make_request(text: str, mode: str, tool: str = CURRENT) -> Json:
     choice = {"type": "function", "function": {"name": tool}} if mode == "named" else mode
     return {
         "messages": [{"role": "user", "content": text}],

@@ -14,13 +14,13 @@ openai: Any = importlib.import_module("openai")
 Json = dict[str, Any]
 
 
-def whole(completion: Any) -> Json:
+def summarise_completion(completion: Any) -> Json:
     choice = completion.choices[0]
     calls = [[call.function.name, call.function.arguments] for call in choice.message.tool_calls or ()]
     return {"content": choice.message.content or "", "calls": calls, "finish": choice.finish_reason}
 
 
-def streamed(stream: Any) -> Json:
+def summarise_stream(stream: Any) -> Json:
     content, finish = "", None
     calls: dict[int, list[str]] = {}
     for chunk in stream:
@@ -41,7 +41,7 @@ def main() -> None:
         request = {"model": "default", **json.loads(line)}
         try:
             answer = client.chat.completions.create(**request)
-            seen = streamed(answer) if request.get("stream") else whole(answer)
+            seen = summarise_stream(answer) if request.get("stream") else summarise_completion(answer)
         except openai.OpenAIError as error:
             seen = {"error": str(error)}
         print(json.dumps(seen), flush=True)

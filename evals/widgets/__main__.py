@@ -5,8 +5,8 @@ import sys
 import time
 from pathlib import Path
 
-from evals.widgets.asking import Seen, ask, ask_over, says, server
-from evals.widgets.dashboard import ADDED, QUESTIONS, Question
+from evals.widgets.dashboard import ADDED_DATA_QUESTIONS, QUESTIONS, Question
+from evals.widgets.runs import WidgetAnswer, ask_over_added_data, ask_question, contains_number, serve_model
 
 PAGE = Path(__file__).resolve().parents[2] / "evals" / "widgets.md"
 HEADINGS = ("question", "widget", "calls", "right one", "number", "it alone", "s", "answer")
@@ -17,23 +17,23 @@ was held against the client's rules. Whether the answer holds the number is a ra
 """
 
 
-def verdict(question: Question, seen: Seen) -> tuple[bool, bool, bool]:
-    return seen.right(question), seen.numbered(question), seen.alone(question)
+def judge_answer(question: Question, seen: WidgetAnswer) -> tuple[bool, bool, bool]:
+    return seen.has_right_widget(question), seen.has_number(question), seen.has_only_number(question)
 
 
-def cells(question: Question, seen: Seen, seconds: float) -> tuple[str, ...]:
+def format_cells(question: Question, seen: WidgetAnswer, seconds: float) -> tuple[str, ...]:
     said = " ".join(seen.text.split())[:120].replace("|", "/")
-    marks = ["yes" if one else "no" for one in verdict(question, seen)]
+    marks = ["yes" if one else "no" for one in judge_answer(question, seen)]
     return (question.text, question.widget, str(seen.calls), *marks, f"{seconds:.1f}", said)
 
 
-async def added(url: str) -> list[str]:
+async def run_added_data(url: str) -> list[str]:
     """The questions over data that the person has added: the same dashboard is there, and is not needed."""
     found = []
     rows = ["| question | added | calls | number | answer |", "| --- | --- | --- | --- | --- |"]
-    for one in ADDED:
-        seen = await ask_over(url, one)
-        found.append((seen.calls, says(seen.text, one.number)))
+    for one in ADDED_DATA_QUESTIONS:
+        seen = await ask_over_added_data(url, one)
+        found.append((seen.calls, contains_number(seen.text, one.number)))
         said = " ".join(seen.text.split())[:120].replace("|", "/")
         rows.append(f"| {one.text} | {one.name} | {seen.calls} | {'yes' if found[-1][1] else 'no'} | {said} |")
     rates = (
@@ -45,16 +45,16 @@ async def added(url: str) -> list[str]:
 
 async def run() -> int:
     rows = []
-    found: list[tuple[Question, Seen]] = []
-    async with server() as running:
+    found: list[tuple[Question, WidgetAnswer]] = []
+    async with serve_model() as running:
         for question in QUESTIONS:
             begun = time.monotonic()
-            found.append((question, await ask(running.url, question)))
-            rows.append(cells(*found[-1], time.monotonic() - begun))
-        over = await added(running.url)
+            found.append((question, await ask_question(running.url, question)))
+            rows.append(format_cells(*found[-1], time.monotonic() - begun))
+        over = await run_added_data(running.url)
     lines = [f"| {' | '.join(row)} |" for row in (HEADINGS, ("---",) * len(HEADINGS), *rows)]
     called = sum(seen.calls > 0 for _, seen in found)
-    right, number, alone = (sum(marks) for marks in zip(*(verdict(*one) for one in found), strict=True))
+    right, number, alone = (sum(marks) for marks in zip(*(judge_answer(*one) for one in found), strict=True))
     rates = (
         f"Of {len(found)} questions: {called} asked for a widget, {right} for the right one; "
         f"{number} answers hold the number, {alone} of them no other number of the table."

@@ -17,7 +17,7 @@ WEATHER = [{"city": "Oslo", "degrees": 10}, {"city": "Rome", "degrees": 24}]
 TABLES = {"prices": PRICES, "balance": BALANCE, "weather": WEATHER}
 
 
-def widget(number: int, id: str, name: str, about: str, columns: list[str]) -> dict[str, Any]:
+def make_widget(number: int, id: str, name: str, about: str, columns: list[str]) -> dict[str, Any]:
     symbol = {"name": "symbol", "type": "ticker", "description": "The share's ticker", "current_value": "AAPL"}
     return {
         "uuid": f"38181a68-9650-4940-84fb-a3f29c8869f{number}",
@@ -32,10 +32,10 @@ def widget(number: int, id: str, name: str, about: str, columns: list[str]) -> d
 
 
 WIDGETS = {
-    "primary": [widget(1, "prices", "Stock price", "Closing prices of a share by day", ["date", "close"])],
+    "primary": [make_widget(1, "prices", "Stock price", "Closing prices of a share by day", ["date", "close"])],
     "secondary": [
-        widget(2, "balance", "Balance sheet", "Assets and cash of a company by year", ["period", "cash"]),
-        widget(3, "weather", "Weather", "Temperature of cities today", ["city", "degrees"]),
+        make_widget(2, "balance", "Balance sheet", "Assets and cash of a company by year", ["period", "cash"]),
+        make_widget(3, "weather", "Weather", "Temperature of cities today", ["city", "degrees"]),
     ],
     "extra": [],
 }
@@ -58,7 +58,7 @@ QUESTIONS = (
 )
 
 
-class Added(NamedTuple):
+class AddedDataQuestion(NamedTuple):
     """A question that is answered by what was added to it, and by nothing on the dashboard."""
 
     text: str
@@ -81,82 +81,82 @@ class Added(NamedTuple):
         }
 
 
-def pairs(first: str, second: str, *rows: tuple[str, float]) -> list[dict[str, Any]]:
+def make_rows(first: str, second: str, *rows: tuple[str, float]) -> list[dict[str, Any]]:
     return [{first: key, second: value} for key, value in rows]
 
 
-ADDED = (
-    Added(
+ADDED_DATA_QUESTIONS = (
+    AddedDataQuestion(
         "What was the dividend of MSFT in 2023?",
         "2.79",
         "Dividends",
         "Dividends by year",
-        pairs("year", "dividend", ("2023", 2.79), ("2022", 2.54)),
+        make_rows("year", "dividend", ("2023", 2.79), ("2022", 2.54)),
         {"symbol": "MSFT"},
     ),
-    Added(
+    AddedDataQuestion(
         "How many employees does the company have?",
         "5120",
         "Company profile",
         "Facts about the company",
         "Contoso was founded in 1998. It has 5120 employees.",
     ),
-    Added(
+    AddedDataQuestion(
         "What is the price of gold?",
         "2650",
         "Commodities",
         "Prices of commodities",
-        pairs("name", "price", ("gold", 2650), ("silver", 31)),
+        make_rows("name", "price", ("gold", 2650), ("silver", 31)),
     ),
-    Added(
+    AddedDataQuestion(
         "What is the inflation in Norway?",
         "2.6",
         "Inflation",
         "Inflation by country",
-        pairs("country", "inflation", ("Norway", 2.6), ("Spain", 1.8)),
+        make_rows("country", "inflation", ("Norway", 2.6), ("Spain", 1.8)),
     ),
-    Added(
+    AddedDataQuestion(
         "How many units were sold in March?",
         "402",
         "Sales",
         "Units sold by month",
-        pairs("month", "units", ("February", 310), ("March", 402)),
+        make_rows("month", "units", ("February", 310), ("March", 402)),
     ),
-    Added(
+    AddedDataQuestion(
         "What is the EPS of NVDA?",
         "2.94",
         "Earnings",
         "Earnings per share",
-        pairs("symbol", "eps", ("NVDA", 2.94), ("AMD", 0.92)),
+        make_rows("symbol", "eps", ("NVDA", 2.94), ("AMD", 0.92)),
     ),
-    Added(
+    AddedDataQuestion(
         "What is the exchange rate of EUR to USD?",
         "1.0885",
         "Currencies",
         "Exchange rates",
-        pairs("pair", "rate", ("EUR/USD", 1.0885), ("GBP/USD", 1.305)),
+        make_rows("pair", "rate", ("EUR/USD", 1.0885), ("GBP/USD", 1.305)),
     ),
-    Added(
+    AddedDataQuestion(
         "When does the meeting begin?",
         "15:30",
         "Calendar",
         "The meetings of today",
         "The meeting with the board begins at 15:30 in room 4.",
     ),
-    Added(
+    AddedDataQuestion(
         "What was the revenue in Q4?",
         "94930",
         "Income",
         "Revenue by quarter",
-        pairs("quarter", "revenue", ("Q3", 85777), ("Q4", 94930)),
+        make_rows("quarter", "revenue", ("Q3", 85777), ("Q4", 94930)),
         {"symbol": "AAPL", "period": "quarter"},
     ),
-    Added(
+    AddedDataQuestion(
         "What was the closing price of TSLA on 2024-10-15?",
         "219.57",
         "Tesla prices",
         "Closing prices of TSLA",
-        pairs("date", "close", ("2024-10-15", 219.57), ("2024-10-14", 219.16)),
+        make_rows("date", "close", ("2024-10-15", 219.57), ("2024-10-14", 219.16)),
         {"symbol": "TSLA"},
     ),
 )

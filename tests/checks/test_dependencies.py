@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from checks.dependencies import problems
+from checks.dependencies import find_problems
 from checks.files import ROOT
 
 PROJECT = """
@@ -25,7 +25,7 @@ SOURCES = {
 FAMILIES = {"pack/pages/": "pages"}
 
 
-def found(
+def find_problems_of(
     root: Path,
     project: str = PROJECT,
     unimported: Mapping[str, str] | None = None,
@@ -39,37 +39,37 @@ def found(
         file = root / "src" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    return list(problems(root, families=families, unimported=unimported or {}))
+    return list(find_problems(root, families=families, unimported=unimported or {}))
 
 
-def real(root: Path, known: str, other: str) -> list[str]:
+def find_problems_if_replaced(root: Path, known: str, other: str) -> list[str]:
     """The problems of this project if `known` in its pyproject.toml were `other`."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert text.count(known) == 1
     (root / "pyproject.toml").write_text(text.replace(known, other), encoding="utf-8")
     (root / "src").symlink_to(ROOT / "src")
-    return list(problems(root))
+    return list(find_problems(root))
 
 
 @pytest.mark.demand("tests.declared_dependencies_imported_ones")
 @pytest.mark.long
 def test_this_project_declares_what_it_imports() -> None:
-    assert list(problems(ROOT)) == []
+    assert list(find_problems(ROOT)) == []
 
 
 def test_declared_and_imported_is_fine(tmp_path: Path) -> None:
-    assert found(tmp_path) == []
+    assert find_problems_of(tmp_path) == []
 
 
 @pytest.mark.long
 def test_declared_here_and_never_imported_is_red(tmp_path: Path) -> None:
-    (problem,) = real(tmp_path, '    "uvicorn>=', '    "starlette>=1.0,<2",\n    "uvicorn>=')
+    (problem,) = find_problems_if_replaced(tmp_path, '    "uvicorn>=', '    "starlette>=1.0,<2",\n    "uvicorn>=')
     assert problem.startswith("starlette is declared in [project.dependencies], but nothing under src/")
 
 
 @pytest.mark.long
 def test_imported_here_and_not_declared_is_red(tmp_path: Path) -> None:
-    (problem,) = real(tmp_path, '    "yarl>=', '    # "yarl>=')
+    (problem,) = find_problems_if_replaced(tmp_path, '    "yarl>=', '    # "yarl>=')
     assert problem.startswith("yarl is not declared, but imported by src/rightseat/")
     assert "other files" in problem
 
@@ -87,7 +87,7 @@ def test_imported_here_and_not_declared_is_red(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_imported_must_be_declared(tmp_path: Path, source: str, word: str) -> None:
-    (problem,) = found(tmp_path, more=source)
+    (problem,) = find_problems_of(tmp_path, more=source)
     assert word in problem
 
 
@@ -101,27 +101,27 @@ def test_what_is_imported_must_be_declared(tmp_path: Path, source: str, word: st
     ],
 )
 def test_what_may_be_missing_and_what_only_types_need_is_fine(tmp_path: Path, source: str) -> None:
-    assert found(tmp_path, more=source) == []
+    assert find_problems_of(tmp_path, more=source) == []
 
 
 def test_a_family_may_import_what_its_extra_declares_and_no_other(tmp_path: Path) -> None:
     families = {**FAMILIES, "pack/marks.py": "marks"}
-    assert found(tmp_path, families=families, marks="import markupsafe") == []
+    assert find_problems_of(tmp_path, families=families, marks="import markupsafe") == []
     # `pages` includes `marks`, but not the other way round.
-    (problem,) = found(tmp_path, families=families, marks="import markupsafe\nimport jinja2")
+    (problem,) = find_problems_of(tmp_path, families=families, marks="import markupsafe\nimport jinja2")
     assert "jinja2 is declared in an extra only" in problem
 
 
 def test_an_extra_that_its_family_does_not_import_is_red(tmp_path: Path) -> None:
-    (problem,) = found(tmp_path, PROJECT.replace('"Jinja2>=3"', '"Jinja2>=3", "msgspec>=0.20"'))
+    (problem,) = find_problems_of(tmp_path, PROJECT.replace('"Jinja2>=3"', '"Jinja2>=3", "msgspec>=0.20"'))
     assert problem.startswith("msgspec is declared in the extra pages, but nothing under src/pack/pages/")
 
 
 def test_what_is_used_without_an_import_is_listed_with_the_reason(tmp_path: Path) -> None:
     project = PROJECT.replace('"msgspec>=0.20"', '"msgspec>=0.20", "uvloop; sys_platform != \'win32\'"')
-    (problem,) = found(tmp_path, project)
+    (problem,) = find_problems_of(tmp_path, project)
     assert problem.startswith("uvloop is declared")
-    assert found(tmp_path, project, {"uvloop": "uvicorn takes it by name"}) == []
+    assert find_problems_of(tmp_path, project, {"uvloop": "uvicorn takes it by name"}) == []
 
 
 @pytest.mark.parametrize(
@@ -136,4 +136,4 @@ def test_what_is_used_without_an_import_is_listed_with_the_reason(tmp_path: Path
 def test_a_stale_line_of_the_tables_is_red(
     tmp_path: Path, unimported: dict[str, str], families: dict[str, str], word: str
 ) -> None:
-    assert any(word in problem for problem in found(tmp_path, unimported=unimported, families=families))
+    assert any(word in problem for problem in find_problems_of(tmp_path, unimported=unimported, families=families))

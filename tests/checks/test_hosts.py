@@ -6,10 +6,10 @@ import pytest
 from checks import files, hosts
 
 
-def found(root: Path, text: str) -> list[str]:
+def find_problems(root: Path, text: str) -> list[str]:
     path = root / "notes.md"
     path.write_text(f"first line\n{text}\n", encoding="utf-8")
-    return list(hosts.problems(path, root))
+    return list(hosts.find_problems(path, root))
 
 
 # Written in two halves, so that this file itself stays clean.
@@ -28,20 +28,20 @@ def found(root: Path, text: str) -> list[str]:
     ],
 )
 def test_finding(tmp_path: Path, halves: tuple[str, str], what: str) -> None:
-    assert found(tmp_path, "".join(halves)) == [f"notes.md:2: names {what}"]
+    assert find_problems(tmp_path, "".join(halves)) == [f"notes.md:2: names {what}"]
 
 
 @pytest.mark.parametrize(
     "text", ["http://127.0.0.1:7777/v1/work/item", "https://a.example/home/page", "sk-test", "./work/x", "~/code"]
 )
 def test_innocent_text(tmp_path: Path, text: str) -> None:
-    assert found(tmp_path, text) == []
+    assert find_problems(tmp_path, text) == []
 
 
 def test_binary_file_is_skipped(tmp_path: Path) -> None:
     path = tmp_path / "picture.png"
     path.write_bytes(b"\x89PNG\xff\xfe")
-    assert list(hosts.problems(path, tmp_path)) == []
+    assert list(hosts.find_problems(path, tmp_path)) == []
 
 
 @pytest.mark.io
@@ -52,4 +52,4 @@ def test_ignored_and_deleted_files_are_not_looked_at(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("ignored.py\n", encoding="utf-8")
     subprocess.run(["git", "add", "."], cwd=tmp_path, check=True)
     (tmp_path / "gone.py").unlink()
-    assert files.python_files(tmp_path) == [tmp_path / "kept.py"]
+    assert files.list_python_files(tmp_path) == [tmp_path / "kept.py"]

@@ -13,7 +13,7 @@ LINT = Path(sys.executable).with_name("lint-imports")
 RULES = (ROOT / "pyproject.toml").read_text(encoding="utf-8").partition("[tool.importlinter]")[2]
 
 
-def lint(folder: Path, rules: str) -> subprocess.CompletedProcess[str]:
+def lint_imports(folder: Path, rules: str) -> subprocess.CompletedProcess[str]:
     """Holds the real package against `rules`."""
     config = folder / "pyproject.toml"
     config.write_text(f"[tool.importlinter]{rules}", encoding="utf-8")
@@ -42,6 +42,6 @@ def test_no_layer_is_optional() -> None:
 )
 def test_a_module_that_does_not_exist_is_red(tmp_path: Path, known: str, with_unknown: str) -> None:
     assert RULES.count(known) == 1
-    done = lint(tmp_path, RULES.replace(known, with_unknown))
+    done = lint_imports(tmp_path, RULES.replace(known, with_unknown))
     assert done.returncode != 0
     assert "rightseat.merge" in done.stdout + done.stderr

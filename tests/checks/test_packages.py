@@ -8,7 +8,7 @@ from checks import packages
 pytestmark = pytest.mark.io
 
 
-def program(folder: Path, name: str, code: str) -> Path:
+def write_program(folder: Path, name: str, code: str) -> Path:
     """An executable that signs the log with its name and ends with `code`."""
     path = folder / name
     path.write_text(f'#!/bin/sh\necho "{name} $*" >> "{folder / "log"}"\n{code}\n', encoding="utf-8")
@@ -21,8 +21,8 @@ def program(folder: Path, name: str, code: str) -> Path:
 def test_pip_installs_what_uv_cannot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uv: str, asked: list[str]
 ) -> None:
-    monkeypatch.setattr(packages, "fast", lambda environment: program(tmp_path, "uv", uv))
-    packages.install(program(tmp_path, "python", "exit 0"), tmp_path / "lock.txt")
+    monkeypatch.setattr(packages, "find_uv", lambda environment: write_program(tmp_path, "uv", uv))
+    packages.install(write_program(tmp_path, "python", "exit 0"), tmp_path / "lock.txt")
     lines = (tmp_path / "log").read_text(encoding="utf-8").splitlines()
     assert [line.split()[0] for line in lines] == asked
     # Whoever installs holds every file against the lock.
@@ -33,17 +33,17 @@ def test_pip_installs_what_uv_cannot(
 def test_an_index_set_for_pip_counts_for_uv(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("UV_DEFAULT_INDEX", raising=False)
     monkeypatch.setenv("PIP_INDEX_URL", "https://mirror.example/simple")
-    assert packages.indexes() == {"UV_DEFAULT_INDEX": "https://mirror.example/simple"}
+    assert packages.make_index_env() == {"UV_DEFAULT_INDEX": "https://mirror.example/simple"}
     monkeypatch.setenv("UV_DEFAULT_INDEX", "https://own.example/simple")
-    assert packages.indexes() == {}
+    assert packages.make_index_env() == {}
 
 
 def test_what_cannot_be_installed_is_told_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(packages, "fast", lambda environment: None)
+    monkeypatch.setattr(packages, "find_uv", lambda environment: None)
     monkeypatch.setattr("time.sleep", lambda seconds: None)
-    code = packages.main([str(program(tmp_path, "python", "exit 1")), str(tmp_path / "lock.txt")])
+    code = packages.main([str(write_program(tmp_path, "python", "exit 1")), str(tmp_path / "lock.txt")])
     assert code == packages.COULD_NOT_INSTALL
     assert capsys.readouterr().err.splitlines()[-1].startswith("could not install ")
 

@@ -17,7 +17,7 @@ ENGINE = Path("src") / "rightseat" / "engine" / "loop.py"
 
 
 @pytest.fixture
-def copy(tmp_path: Path) -> Path:
+def project_copy(tmp_path: Path) -> Path:
     """The project's tree in a folder of its own, whose name has a space."""
     home = tmp_path / "a copy"
     home.mkdir()
@@ -40,12 +40,12 @@ def run_quick(home: Path, *part: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.demand("tests.quick_runs_lint_import")
 @pytest.mark.long
 @pytest.mark.io
-def test_a_broken_line_in_the_engine_is_red(copy: Path) -> None:
-    text = (copy / ENGINE).read_text(encoding="utf-8")
+def test_a_broken_line_in_the_engine_is_red(project_copy: Path) -> None:
+    text = (project_copy / ENGINE).read_text(encoding="utf-8")
     broken = text.replace("yield event", "yield event and None", 1)
     assert broken != text
-    (copy / ENGINE).write_text(broken, encoding="utf-8")
-    done = run_quick(copy, "engine")
+    (project_copy / ENGINE).write_text(broken, encoding="utf-8")
+    done = run_quick(project_copy, "engine")
     assert done.returncode == 1
     # Nothing else is red, and not every test is: it is the line, not the copy.
     assert "quick: red: tests in" in done.stdout
@@ -56,10 +56,10 @@ def test_a_broken_line_in_the_engine_is_red(copy: Path) -> None:
 @pytest.mark.demand("tests.quick_runs_lint_import")
 @pytest.mark.long
 @pytest.mark.io
-def test_a_forbidden_import_and_an_unused_one_are_red(copy: Path) -> None:
-    door = copy / "src" / "rightseat" / "doors" / "openai" / "__init__.py"
+def test_a_forbidden_import_and_an_unused_one_are_red(project_copy: Path) -> None:
+    door = project_copy / "src" / "rightseat" / "doors" / "openai" / "__init__.py"
     door.write_text(f"import rightseat.models.scripted\n{door.read_text(encoding='utf-8')}", encoding="utf-8")
-    done = run_quick(copy, "doors/openai")
+    done = run_quick(project_copy, "doors/openai")
     assert done.returncode == 1
     assert "quick: red: import rules, ruff check" in done.stdout
 

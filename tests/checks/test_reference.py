@@ -17,8 +17,8 @@ from rightseat.server import operations
 
 @pytest.mark.demand("doctor.config_cli_error_reference")
 def test_every_key_is_there() -> None:
-    page = reference.config_page()
-    kinds = [kind for _, kind, _ in reference.tables()]
+    page = reference.build_config_page()
+    kinds = [kind for _, kind, _ in reference.list_tables()]
     assert {settings.ServerSettings, settings.JwtSettings, settings.AssistantSettings} <= set(kinds)
     keys = {field.name for kind in kinds for field in msgspec.structs.fields(kind)} - {"options"}
     assert [key for key in keys if f"| `{key}` |" not in page] == []
@@ -27,7 +27,7 @@ def test_every_key_is_there() -> None:
 
 @pytest.mark.demand("doctor.config_cli_error_reference")
 def test_every_command_is_there() -> None:
-    page = reference.cli_page()
+    page = reference.build_cli_page()
     for command in app.registered_commands:
         assert command.callback is not None
         assert f"\n## rightseat {command.callback.__name__}\n" in page
@@ -36,12 +36,12 @@ def test_every_command_is_there() -> None:
 
 @pytest.mark.demand("doctor.config_cli_error_reference", "models.docs_models_md_docs")
 def test_every_error_is_there() -> None:
-    overview = error_pages.overview()
+    overview = error_pages.build_overview()
     kinds = [errors.RightseatError]
     for kind in kinds:
         kinds += [one for one in kind.__subclasses__() if one.__module__ == errors.__name__]
         assert f"| [`{kind.code}`](errors/{kind.code}.md) | {kind.status} | {kind.fault} | " in overview
-        page = error_pages.page(kind)
+        page = error_pages.build_page(kind)
         assert kind.hint in page
         assert operations.get_meaning(kind) in page
         assert page.count("\n| OpenAI |") == page.count("\n| OpenBB |") == 1
@@ -49,8 +49,8 @@ def test_every_error_is_there() -> None:
 
 def test_a_code_has_one_class(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(errors.Conflict, "code", "not_found")
-    with pytest.raises(error_pages.Undocumented, match="used twice: not_found"):
-        error_pages.kinds()
+    with pytest.raises(error_pages.UndocumentedError, match="used twice: not_found"):
+        error_pages.list_errors()
 
 
 @pytest.mark.parametrize(
@@ -67,21 +67,21 @@ def test_a_code_has_one_class(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_types_are_said_in_words(kind: Any, word: str) -> None:
-    assert reference.word(kind) == word
+    assert reference.describe_type(kind) == word
 
 
 @pytest.mark.demand("doctor.config_cli_error_reference")
 def test_a_key_without_a_meaning_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reference, "meanings", lambda kind, home: {"host": "Where."})
-    with pytest.raises(error_pages.Undocumented, match=r"ServerSettings\.port"):
-        reference.config_page()
+    monkeypatch.setattr(reference, "read_meanings", lambda kind, home: {"host": "Where."})
+    with pytest.raises(error_pages.UndocumentedError, match=r"ServerSettings\.port"):
+        reference.build_config_page()
 
 
 @pytest.mark.demand("doctor.config_cli_error_reference")
 def test_an_error_outside_the_tree_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(errors, "__doc__", "RightseatError 500 ours something")
-    with pytest.raises(error_pages.Undocumented, match="CallerError 400"):
-        error_pages.overview()
+    with pytest.raises(error_pages.UndocumentedError, match="CallerError 400"):
+        error_pages.build_overview()
 
 
 @pytest.mark.demand("doctor.config_cli_error_reference", "models.docs_models_md_docs")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from checks import targets
-from checks.targets import FAILED, SELECTED, Target
+from checks.targets import FAILED, MARK_EXPRESSIONS, Target
 
 pytestmark = pytest.mark.io
 ROOT = Path(__file__).parents[2]
@@ -18,38 +18,38 @@ ROOT = Path(__file__).parents[2]
 
 def test_a_step_that_went_well_is_green(capfd: pytest.CaptureFixture[str]) -> None:
     target = Target("test")
-    assert target.step("say", sys.executable, "-c", "print('closing line')")
-    assert target.verdict().startswith("make test: green, ")
+    assert target.run_step("say", sys.executable, "-c", "print('closing line')")
+    assert target.format_verdict().startswith("make test: green, ")
     assert "closing line" in capfd.readouterr().out
 
 
 def test_a_failed_step_is_red() -> None:
     target = Target("test")
-    assert not target.step("tests", sys.executable, "-c", "raise SystemExit(2)")
-    assert target.verdict().startswith("make test: RED (tests: exit 2), ")
+    assert not target.run_step("tests", sys.executable, "-c", "raise SystemExit(2)")
+    assert target.format_verdict().startswith("make test: RED (tests: exit 2), ")
 
 
 def test_no_tests_at_all_is_red() -> None:
     target = Target("test")
-    target.step("tests", sys.executable, "-c", "raise SystemExit(5)")
+    target.run_step("tests", sys.executable, "-c", "raise SystemExit(5)")
     assert target.faults == ["tests: exit 5"]
 
 
 def test_a_failed_install_is_told_from_a_failed_test() -> None:
     target = Target("test")
-    target.step("install", sys.executable, "-c", "raise SystemExit(3)")
-    target.step("fetch weights", sys.executable, "-c", "raise SystemExit(3)")
+    target.run_step("install", sys.executable, "-c", "raise SystemExit(3)")
+    target.run_step("fetch weights", sys.executable, "-c", "raise SystemExit(3)")
     assert target.not_installed
-    target.step("tests", sys.executable, "-c", "raise SystemExit(3)")
+    target.run_step("tests", sys.executable, "-c", "raise SystemExit(3)")
     assert target.faults == ["install: could not install", "fetch weights: could not fetch", "tests: exit 3"]
 
 
 def test_a_failed_install_is_told_through_make_too(tmp_path: Path) -> None:
     (tmp_path / "Makefile").write_text("thing:\n\t@exit 3\n")
     target = Target("docs")
-    target.step("install docs", "make", "-C", str(tmp_path), "thing")
+    target.run_step("install docs", "make", "-C", str(tmp_path), "thing")
     assert target.not_installed
-    target.step("build the site", "make", "-C", str(tmp_path), "thing")
+    target.run_step("build the site", "make", "-C", str(tmp_path), "thing")
     assert target.faults == ["install docs: could not install", "build the site: exit 2"]
 
 
@@ -57,14 +57,14 @@ def test_a_failed_install_is_told_through_make_too(tmp_path: Path) -> None:
 def test_a_slow_step_is_not_red() -> None:
     target = Target("test")
     target.started -= 1e6
-    assert target.step("tests", sys.executable, "-c", "")
-    assert "green" in target.verdict()
+    assert target.run_step("tests", sys.executable, "-c", "")
+    assert "green" in target.format_verdict()
 
 
 @pytest.mark.demand("tests.time_reported_never_judged")
 def test_a_stuck_step_is_ended() -> None:
     target = Target("test")
-    assert not target.step("hang", sys.executable, "-c", "import time; time.sleep(600)", stuck=0.2)
+    assert not target.run_step("hang", sys.executable, "-c", "import time; time.sleep(600)", timeout=0.2)
     assert target.faults == ["hang: stuck, ended after 0 s"]
 
 
@@ -72,7 +72,7 @@ def make_target(code: int) -> Callable[[Target], None]:
     """Return a target that exits with `code`; one that exits with 3 could not fetch."""
 
     def run(target: Target) -> None:
-        target.step("fetch" if code == 3 else "tests", sys.executable, "-c", f"raise SystemExit({code})")
+        target.run_step("fetch" if code == 3 else "tests", sys.executable, "-c", f"raise SystemExit({code})")
 
     return run
 
@@ -83,7 +83,7 @@ def run_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, **exits: int) -> in
     record = tmp_path / "driven.jsonl"
     record.touch()
     monkeypatch.setenv("RIGHTSEAT_DRIVEN", "")
-    return targets.run(list(exits), record)
+    return targets.run_targets(list(exits), record)
 
 
 def test_exit_codes_tell_what_happened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_fewer_driven_than_expected_is_red_in_ci(
 def test_each_test_is_selected_by_one_target(marks: tuple[bool, ...]) -> None:
     """A mark expression is a Python expression over the names of marks."""
     names = dict(zip(("peers", "long", "model"), marks, strict=True))
-    chosen = [target for target, selected in SELECTED.items() if eval(selected, {}, names)]  # noqa: S307
+    chosen = [target for target, selected in MARK_EXPRESSIONS.items() if eval(selected, {}, names)]  # noqa: S307
     assert len(chosen) == 1
 
 

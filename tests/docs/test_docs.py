@@ -17,72 +17,72 @@ from rightseat.config.read import load_config
 from rightseat.config.settings import Config
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.registry import make_model
-from tests.kit.client import Client, request
-from tests.kit.house import house, says, serving
-from tests.unit.doors.openai.test_raw import Going
-from tests.unit.models.llamacpp.ggufs import gguf, usual
+from tests.kit.app_server import reply_text, serve_app, serve_runtime
+from tests.kit.client import RawHttpClient, build_raw_request
+from tests.unit.doors.openai.test_raw import LocalLikeModel
+from tests.unit.models.llamacpp.gguf_files import make_gguf, make_usual_entries
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def blocks(page: Path, kind: str) -> list[str]:
+def find_blocks(page: Path, kind: str) -> list[str]:
     return re.findall(rf"^```{kind}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
-def all_blocks(kind: str) -> list[Any]:
+def list_blocks(kind: str) -> list[Any]:
     return [
         pytest.param(page, text, id=f"{page.name}-{number}")
         for page in PAGES
-        for number, text in enumerate(blocks(page, kind))
+        for number, text in enumerate(find_blocks(page, kind))
     ]
 
 
-def module(name: str, code: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def import_code(name: str, code: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A file, not exec: isolated tools and annotations need a module that can be imported."""
     (folder / f"{name}.py").write_text(code, encoding="utf-8")
     monkeypatch.syspath_prepend(str(folder))
-    made = importlib.import_module(name)
+    imported = importlib.import_module(name)
     monkeypatch.delitem(sys.modules, name)
-    return made
+    return imported
 
 
-def scripts() -> list[Any]:
+def list_scripts() -> list[Any]:
     """All but the files of a package, which are one thing together: test_extend.py."""
-    return [block for block in all_blocks("python") if not str(block.values[1]).startswith("# src/")]
+    return [block for block in list_blocks("python") if not str(block.values[1]).startswith("# src/")]
 
 
 @pytest.mark.demand("agents.docs_agents_md_docs", "doctor.docs_reader_say_run", "engine.readme_whose_first_screen")
-@pytest.mark.parametrize(("page", "code"), scripts())
+@pytest.mark.parametrize(("page", "code"), list_scripts())
 def test_python_runs(page: Path, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = re.match(r"# (\w+)\.py\n", code)
-    made = module(name[1] if name else f"page_{page.stem}", code, tmp_path, monkeypatch)
+    made = import_code(name[1] if name else f"page_{page.stem}", code, tmp_path, monkeypatch)
     assert any(not key.startswith("__") for key in vars(made))
 
 
-DESKS = (("README.md", {"find_order", "cancel_order"}), ("docs/tools.md", {"weather", "paint"}))
+EXAMPLE_TOOLS = (("README.md", {"find_order", "cancel_order"}), ("docs/tools.md", {"weather", "paint"}))
 
 
-@pytest.mark.parametrize(("page", "tools"), DESKS)
+@pytest.mark.parametrize(("page", "tools"), EXAMPLE_TOOLS)
 def test_the_pages_assistants_have_their_tools(
     page: str, tools: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "unused")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    for code in blocks(ROOT / page, "python"):
+    for code in find_blocks(ROOT / page, "python"):
         if name := re.match(r"# (\w+\.py)\n", code):
             (tmp_path / name[1]).write_text(code, encoding="utf-8")
-    [text] = blocks(ROOT / page, "toml")
+    [text] = find_blocks(ROOT / page, "toml")
     (tmp_path / "rightseat.toml").write_text(text, encoding="utf-8")
     made = build_runtime(load_config(tmp_path / "rightseat.toml"))
     assert tools <= {tool.name for tool in made.assistants["default"].tools}
     asyncio.run(made.close())
 
 
-def configurations() -> list[Any]:
+def list_configurations() -> list[Any]:
     """Every TOML that is a rightseat.toml; one that says it is another file is not."""
-    return [block for block in all_blocks("toml") if not re.match(r"# (?!rightseat)", str(block.values[1]))]
+    return [block for block in list_blocks("toml") if not re.match(r"# (?!rightseat)", str(block.values[1]))]
 
 
 @pytest.mark.demand(
@@ -91,7 +91,7 @@ def configurations() -> list[Any]:
     "models.docs_models_md_docs",
     "openbb.docs_openbb_md_zero",
 )
-@pytest.mark.parametrize(("page", "text"), configurations())
+@pytest.mark.parametrize(("page", "text"), list_configurations())
 async def test_configuration_is_valid(page: Path, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in {"OPENAI_API_KEY", *re.findall(r"env:(\w+)", text)}:
         monkeypatch.setenv(name, "unused")
@@ -103,28 +103,28 @@ async def test_configuration_is_valid(page: Path, text: str, tmp_path: Path, mon
         make_model(settings.spec, settings.options)
 
 
-def curls() -> list[Any]:
-    found = [(page, line) for page in PAGES for text in blocks(page, "sh") for line in commands(text)]
-    return [pytest.param(page, line, id=f"{page.name}-{n}") for n, (page, line) in enumerate(found)]
+def list_curls() -> list[Any]:
+    lines = [(page, line) for page in PAGES for text in find_blocks(page, "sh") for line in parse_commands(text)]
+    return [pytest.param(page, line, id=f"{page.name}-{n}") for n, (page, line) in enumerate(lines)]
 
 
-def commands(text: str) -> list[list[str]]:
+def parse_commands(text: str) -> list[list[str]]:
     words = shlex.split(text, comments=True)
     return [words] if words[:1] == ["curl"] else []
 
 
-async def ask(url: str, words: list[str]) -> tuple[int, bytes]:
+async def send_curl(url: str, words: list[str]) -> tuple[int, bytes]:
     """What curl would send, sent."""
     target = urlsplit(next(word for word in words if word.startswith("http"))).path
     if "-d" not in words:
-        async with Client(url) as client:
+        async with RawHttpClient(url) as client:
             await client.get(target)
-            return (await client.head()).status, await client.body()
+            return (await client.read_head()).status, await client.read_body()
     body = words[words.index("-d") + 1].encode()
-    async with Client(url) as client:
+    async with RawHttpClient(url) as client:
         form = {"Content-Type": "application/x-www-form-urlencoded"}  # what curl says of -d
-        await client.send(request("POST", target, body, form))
-        return (await client.head()).status, await client.body()
+        await client.send(build_raw_request("POST", target, body, form))
+        return (await client.read_head()).status, await client.read_body()
 
 
 @pytest.mark.demand(
@@ -134,60 +134,62 @@ async def ask(url: str, words: list[str]) -> tuple[int, bytes]:
     "openbb.docs_openbb_md_zero",
 )
 @pytest.mark.io
-@pytest.mark.parametrize(("page", "words"), curls())
+@pytest.mark.parametrize(("page", "words"), list_curls())
 async def test_requests_are_answered(page: Path, words: list[str]) -> None:
     # A grammar is for a model that goes on with a text as it is.
     local = any('"grammar"' in word for word in words)
-    async with house(Runtime(model=Going(says("demo"))) if local else demo()) as server:
-        status, body = await ask(server.url, words)
+    async with serve_runtime(
+        Runtime(model=LocalLikeModel(reply_text("demo"))) if local else make_demo_runtime()
+    ) as server:
+        status, body = await send_curl(server.url, words)
     assert status == 200
     # A question is answered by the demo; a page for operators has its own words.
     assert b"demo" in body if "-d" in words else body
 
 
-def demo() -> Runtime:
+def make_demo_runtime() -> Runtime:
     return build_runtime(Config(model="scripted:demo"), env={})
 
 
-def shape(value: Any) -> Any:
+def get_shape(value: Any) -> Any:
     """An answer without what differs from one machine, and one moment, to the next."""
     if isinstance(value, dict):
-        return {name: shape(item) for name, item in value.items()}
-    return [shape(item) for item in value] if isinstance(value, list) else type(value)
+        return {name: get_shape(item) for name, item in value.items()}
+    return [get_shape(item) for item in value] if isinstance(value, list) else type(value)
 
 
-async def readmes(made: Runtime) -> tuple[Any, Any]:
+async def get_readme_answers(runtime: Runtime) -> tuple[Any, Any]:
     """The answer to the page's question, and the one that the page shows."""
-    [shown] = blocks(ROOT / "README.md", "json")
-    [words] = [line for text in blocks(ROOT / "README.md", "sh") for line in commands(text)]
-    await made.start()
-    async with house(made) as server:
-        _, body = await ask(server.url, words)
+    [shown] = find_blocks(ROOT / "README.md", "json")
+    [words] = [line for text in find_blocks(ROOT / "README.md", "sh") for line in parse_commands(text)]
+    await runtime.start()
+    async with serve_runtime(runtime) as server:
+        _, body = await send_curl(server.url, words)
     return json.loads(body), json.loads(shown)
 
 
 @pytest.mark.demand("engine.readme_whose_first_screen")
 @pytest.mark.io
 async def test_the_readmes_answer_has_the_real_shape() -> None:
-    real, told = await readmes(demo())
-    assert shape(real) == shape(told)
+    real, told = await get_readme_answers(make_demo_runtime())
+    assert get_shape(real) == get_shape(told)
 
 
 @pytest.mark.demand("llamacpp.local_default_serve_embedded")
 @pytest.mark.model
 async def test_the_readmes_answer_is_the_embedded_models() -> None:
-    real, told = await readmes(build_runtime(Config(), env={}))
-    assert shape(real) == shape(told)
+    real, told = await get_readme_answers(build_runtime(Config(), env={}))
+    assert get_shape(real) == get_shape(told)
     assert real["model"] == told["model"]
     assert real["choices"][0]["message"]["content"]
 
 
 def test_the_local_pages_second_file_is_valid_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RIGHTSEAT_CACHE", str(tmp_path / "cache"))
-    _, text = blocks(ROOT / "docs" / "models-local.md", "toml")
+    _, text = find_blocks(ROOT / "docs" / "models-local.md", "toml")
     (tmp_path / "rightseat.toml").write_text(text, encoding="utf-8")
     for name in re.findall(r'"([\w-]+\.gguf)"', text):
-        (tmp_path / name).write_bytes(gguf(*usual()))
+        (tmp_path / name).write_bytes(make_gguf(*make_usual_entries()))
     (tmp_path / "mine.jinja").write_text("{{ messages }}")
     made = build_runtime(load_config(tmp_path / "rightseat.toml", env={}), env={})
     assert made.assistants["default"].context == 16384
@@ -198,15 +200,15 @@ def test_the_local_pages_second_file_is_valid_too(tmp_path: Path, monkeypatch: p
 async def test_the_readmes_library_example_answers_behind_fastapi(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code = next(text for text in blocks(ROOT / "README.md", "python") if "mount" in text)
-    made = module("readme_library", code, tmp_path, monkeypatch)
+    code = next(text for text in find_blocks(ROOT / "README.md", "python") if "mount" in text)
+    made = import_code("readme_library", code, tmp_path, monkeypatch)
     said = {"messages": [{"role": "user", "content": "hi"}]}
-    async with serving(made.app) as url:
+    async with serve_app(made.app) as url:
         for target in ("/copilot/v1/chat/completions", "/copilot/agui/default"):
-            async with Client(url) as client:
-                await client.post(target, said)
-                assert (await client.head()).status == 200
-                assert b"You said: hi" in await client.body()
+            async with RawHttpClient(url) as client:
+                await client.post_json(target, said)
+                assert (await client.read_head()).status == 200
+                assert b"You said: hi" in await client.read_body()
 
 
 @pytest.mark.demand(

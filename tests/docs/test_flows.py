@@ -24,16 +24,16 @@ from rightseat.plugins.sql.database import Database
 from rightseat.types.events import Artifact, Interrupt, Suggestions
 from rightseat.types.turn import InterruptAnswer
 from rightseat.wiring.databases import open_databases
-from tests.docs.test_docs import ROOT, blocks
-from tests.docs.test_plugins import written
-from tests.kit.house import Lines, says
-from tests.unit.plugins.flows.acting import Scene
-from tests.unit.plugins.http.plugged import tools
-from tests.unit.plugins.http.target import Got, Target, said, target
+from tests.docs.test_docs import ROOT, find_blocks
+from tests.docs.test_plugins import write_plugin
+from tests.kit.app_server import FakeModel, reply_text
+from tests.unit.plugins.flows.conversations import FlowConversation
+from tests.unit.plugins.http.plugin_values import open_tools
+from tests.unit.plugins.http.recording_api import RecordedRequest, RecordingApi, make_json_response, serve_recording_api
 
 PAGES = {"en": ROOT / "docs" / "flows.md", "zh": ROOT / "docs" / "flows.zh.md"}
 PLUGINS = {"en": ROOT / "docs" / "plugins.md", "zh": ROOT / "docs" / "plugins.zh.md"}
-ALL = ["compare", "offline_report", "open_ticket", "repair", "ticket_chart", "triage", "uptimes"]
+FLOW_NAMES = ["compare", "offline_report", "open_ticket", "repair", "ticket_chart", "triage", "uptimes"]
 HOSTS = [
     {"id": "h-001", "name": "web-1", "state": "online", "uptime": 90_000},
     {"id": "h-002", "name": "web-2", "state": "online", "uptime": 172_800},
@@ -42,43 +42,43 @@ HOSTS = [
 pytestmark = [pytest.mark.io, pytest.mark.parametrize("language", PAGES)]
 
 
-def inventory(language: str, where: Path) -> Plugin:
+def write_inventory(language: str, parent: Path) -> Plugin:
     """The plugin of plugins.md with the flows of this page."""
-    folder = written(PLUGINS[language], where).folder
+    folder = write_plugin(PLUGINS[language], parent).folder
     (folder / "flows").mkdir()
-    for text in blocks(PAGES[language], "yaml"):
+    for text in find_blocks(PAGES[language], "yaml"):
         if name := re.match(r"# (flows/\w+\.yaml)\n", text):
             (folder / name[1]).write_text(text, "utf-8")
     return read_plugin(folder, strict=True)
 
 
-def answer(got: Got) -> Any:
+def answer_inventory(request: RecordedRequest) -> Any:
     """What the inventory would say."""
-    if got.method == "POST":
-        return said({"ticket": {"number": "T-7"}}, 201)
-    state = dict(got.query).get("state")
-    return said([host for host in HOSTS if state in (None, host["state"])])
+    if request.method == "POST":
+        return make_json_response({"ticket": {"number": "T-7"}}, 201)
+    state = dict(request.query).get("state")
+    return make_json_response([host for host in HOSTS if state in (None, host["state"])])
 
 
 @asynccontextmanager
-async def scene(
-    plugin: Plugin, name: str, api: Target, *lines: Any, bases: dict[str, Database] | None = None
-) -> AsyncIterator[Scene]:
-    api.replies = [answer] * 20
+async def open_scene(
+    plugin: Plugin, name: str, api: RecordingApi, *lines: Any, bases: dict[str, Database] | None = None
+) -> AsyncIterator[FlowConversation]:
+    api.replies = [answer_inventory] * 20
     flows = {flow.name: flow for flow in plugin.workflows}
-    gate = PluginPolicy(server=f"{api.url}/v1", allow=("127.0.0.1",))
+    policy = PluginPolicy(server=f"{api.url}/v1", allow=("127.0.0.1",))
     scripts, problems = make_script_tools(plugin, PythonPolicy())
     assert problems == []
-    async with tools(plugin, gate) as operations:
-        kit = FlowServices(
-            model=Lines(*lines),
+    async with open_tools(plugin, policy) as operations:
+        services = FlowServices(
+            model=FakeModel(*lines),
             operations={one.id: tool for one, tool in zip(plugin.operations, operations, strict=True)},
             scripts={one.name: tool for one, tool in zip(plugin.scripts, scripts, strict=True)},
             flows=flows,
             databases=bases or {},
         )
         try:
-            yield Scene(flows[name], kit)
+            yield FlowConversation(flows[name], services)
         finally:
             for tool in scripts:
                 assert tool.close is not None
@@ -86,31 +86,31 @@ async def scene(
 
 
 @pytest.fixture
-async def api(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Target]:
+async def api(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RecordingApi]:
     monkeypatch.setenv("INVENTORY_TOKEN", "Bearer a-long-token")
-    async with target() as made:
+    async with serve_recording_api() as made:
         yield made
 
 
-def model(scene: Scene) -> Lines:
-    assert isinstance(scene.kit.model, Lines)
-    return scene.kit.model
+def get_model(scene: FlowConversation) -> FakeModel:
+    assert isinstance(scene.services.model, FakeModel)
+    return scene.services.model
 
 
-def told(scene: Scene) -> str:
-    return "\n".join(message.text for message in model(scene).asked[-1].messages)
+def get_last_prompt(scene: FlowConversation) -> str:
+    return "\n".join(message.text for message in get_model(scene).prompts[-1].messages)
 
 
 @pytest.mark.demand("flows.docs_flows_md_english")
 def test_all_of_them_pass_the_strict_check(language: str, tmp_path: Path) -> None:
-    plugin = inventory(language, tmp_path)
+    plugin = write_inventory(language, tmp_path)
     assert plugin.problems == ()
-    assert sorted(flow.name for flow in plugin.workflows) == ALL
+    assert sorted(flow.name for flow in plugin.workflows) == FLOW_NAMES
 
 
 @pytest.mark.demand("flows.rightseat_flows_draw_docs")
 def test_the_picture_is_the_flows(language: str, tmp_path: Path) -> None:
-    found = {flow.name: flow for flow in inventory(language, tmp_path).workflows}
+    found = {flow.name: flow for flow in write_inventory(language, tmp_path).workflows}
     assert (ROOT / "docs" / "flows.svg").read_text("utf-8") == render_flow_svg(found["offline_report"])
     assert "](flows.svg)" in PAGES[language].read_text("utf-8")
 
@@ -123,44 +123,46 @@ def test_every_operator_and_kind_is_told(language: str) -> None:
 
 
 def test_the_condition_is_one(language: str) -> None:
-    [given] = [text for text in blocks(PAGES[language], "yaml") if not text.startswith("# flows/")]
+    [given] = [text for text in find_blocks(PAGES[language], "yaml") if not text.startswith("# flows/")]
     condition = parse_condition(yaml.safe_load(given))
     names: dict[str, Any] = {"start.length": 30, "start": [1], "question": "A Ticket? 工单"}
     assert evaluate_condition(condition, names.__getitem__)
 
 
 @pytest.mark.demand("flows.docs_flows_md_english")
-async def test_offline_report(language: str, tmp_path: Path, api: Target) -> None:
-    async with scene(inventory(language, tmp_path), "offline_report", api, says("db-1")) as play:
-        assert await play.ask("Which?") == []
-    assert (play.text, api.last.line) == ("db-1", "/v1/hosts?state=offline")
-    assert '"db-1"' in told(play)
-    assert len(model(play).asked) == 1
+async def test_offline_report(language: str, tmp_path: Path, api: RecordingApi) -> None:
+    async with open_scene(write_inventory(language, tmp_path), "offline_report", api, reply_text("db-1")) as play:
+        assert await play.send("Which?") == []
+    assert (play.text, api.last_request.raw_target) == ("db-1", "/v1/hosts?state=offline")
+    assert '"db-1"' in get_last_prompt(play)
+    assert len(get_model(play).prompts) == 1
 
 
-async def test_offline_report_of_nothing(language: str, tmp_path: Path, api: Target) -> None:
-    async with scene(inventory(language, tmp_path), "offline_report", api, says("All are up.")) as play:
-        api.replies = [said([])]
-        await play.ask("Which?")
+async def test_offline_report_of_nothing(language: str, tmp_path: Path, api: RecordingApi) -> None:
+    async with open_scene(
+        write_inventory(language, tmp_path), "offline_report", api, reply_text("All are up.")
+    ) as play:
+        api.replies = [make_json_response([])]
+        await play.send("Which?")
     assert play.text == "All are up."
-    assert '{"start":[]}' in told(play)
+    assert '{"start":[]}' in get_last_prompt(play)
 
 
 @pytest.mark.demand("flows.next_flow_three_suggestions", "flows.docs_flows_md_english")
-async def test_open_ticket(language: str, tmp_path: Path, api: Target) -> None:
+async def test_open_ticket(language: str, tmp_path: Path, api: RecordingApi) -> None:
     lines = (
-        says('{"id": "h-003", "summary": null}'),
-        says("Your ticket is T-7."),
-        says('{"question_1": "What is offline?"}'),
+        reply_text('{"id": "h-003", "summary": null}'),
+        reply_text("Your ticket is T-7."),
+        reply_text('{"question_1": "What is offline?"}'),
     )
-    async with scene(inventory(language, tmp_path), "open_ticket", api, *lines) as play:
-        (form,) = await play.ask("A ticket for h-003")
+    async with open_scene(write_inventory(language, tmp_path), "open_ticket", api, *lines) as play:
+        (form,) = await play.send("A ticket for h-003")
         assert (form.kind, list(form.schema["properties"])) == ("form", ["summary"])
-        (agree,) = await play.ask("", InterruptAnswer(form.id, payload={"summary": "No light."}))
-        assert (agree.kind, api.got) == ("confirm", [])
-        assert await play.ask("", InterruptAnswer(agree.id, payload={"approved": True})) == []
-    assert (api.last.method, api.last.line) == ("POST", "/v1/hosts/h-003/tickets")
-    assert json.loads(api.last.body) == {"summary": "No light.", "hours": 8}
+        (agree,) = await play.send("", InterruptAnswer(form.id, payload={"summary": "No light."}))
+        assert (agree.kind, api.requests) == ("confirm", [])
+        assert await play.send("", InterruptAnswer(agree.id, payload={"approved": True})) == []
+    assert (api.last_request.method, api.last_request.raw_target) == ("POST", "/v1/hosts/h-003/tickets")
+    assert json.loads(api.last_request.body) == {"summary": "No light.", "hours": 8}
     assert play.text == "Your ticket is T-7."
     [table] = [event.content for event in play.events if isinstance(event, Artifact)]
     assert table == [{"number": "T-7"}]
@@ -170,79 +172,83 @@ async def test_open_ticket(language: str, tmp_path: Path, api: Target) -> None:
 
 
 @pytest.mark.demand("flows.docs_flows_md_english")
-async def test_open_ticket_that_fails(language: str, tmp_path: Path, api: Target) -> None:
-    lines = (says('{"id": "h-003", "summary": "No light."}'), says("Nobody is there."), says('{"question_1": "?"}'))
-    async with scene(inventory(language, tmp_path), "open_ticket", api, *lines) as play:
-        (agree,) = await play.ask("A ticket for h-003: no light.")
-        api.replies = [said({"detail": "no technician on duty"}, 409)]
-        await play.ask("", InterruptAnswer(agree.id, payload={"approved": True}))
+async def test_open_ticket_that_fails(language: str, tmp_path: Path, api: RecordingApi) -> None:
+    lines = (
+        reply_text('{"id": "h-003", "summary": "No light."}'),
+        reply_text("Nobody is there."),
+        reply_text('{"question_1": "?"}'),
+    )
+    async with open_scene(write_inventory(language, tmp_path), "open_ticket", api, *lines) as play:
+        (agree,) = await play.send("A ticket for h-003: no light.")
+        api.replies = [make_json_response({"detail": "no technician on duty"}, 409)]
+        await play.send("", InterruptAnswer(agree.id, payload={"approved": True}))
     assert play.text == "Nobody is there."
-    asked = "\n".join(message.text for message in model(play).asked[1].messages)
+    asked = "\n".join(message.text for message in get_model(play).prompts[1].messages)
     assert "answered 409" in asked
     assert "no technician on duty" in asked
 
 
 @pytest.mark.demand("flows.deterministic_steps_model_call", "flows.docs_flows_md_english")
 @pytest.mark.parametrize(("count", "calls"), [(51, 1), (3, 2)])
-async def test_triage(language: str, tmp_path: Path, api: Target, count: int, calls: int) -> None:
-    lines = [says('{"step": "names"}'), says("These.")][-calls:]
-    async with scene(inventory(language, tmp_path), "triage", api, *lines) as play:
-        api.replies = [said([{"name": f"host-{number}"} for number in range(count)])]
-        await play.ask("List them.")
+async def test_triage(language: str, tmp_path: Path, api: RecordingApi, count: int, calls: int) -> None:
+    lines = [reply_text('{"step": "names"}'), reply_text("These.")][-calls:]
+    async with open_scene(write_inventory(language, tmp_path), "triage", api, *lines) as play:
+        api.replies = [make_json_response([{"name": f"host-{number}"} for number in range(count)])]
+        await play.send("List them.")
     [table] = [event.content for event in play.events if isinstance(event, Artifact)]
     assert (len(table), table[0]) == (count, {"host": "host-0"})
-    assert (play.text, len(model(play).asked)) == ("These.", calls)
+    assert (play.text, len(get_model(play).prompts)) == ("These.", calls)
 
 
 @pytest.mark.demand("flows.docs_flows_md_english")
-async def test_uptimes(language: str, tmp_path: Path, api: Target) -> None:
-    async with scene(inventory(language, tmp_path), "uptimes", api, says("|a|")) as play:
-        assert await play.ask("How long?") == []
-    assert play.failed is None
+async def test_uptimes(language: str, tmp_path: Path, api: RecordingApi) -> None:
+    async with open_scene(write_inventory(language, tmp_path), "uptimes", api, reply_text("|a|")) as play:
+        assert await play.send("How long?") == []
+    assert play.failure is None
     assert play.text == "|a|"
-    assert '["web-1","web-2"]' in told(play)
-    assert re.search(r'\["1\D+1\D+","2\D+0\D+"\]', told(play))
+    assert '["web-1","web-2"]' in get_last_prompt(play)
+    assert re.search(r'\["1\D+1\D+","2\D+0\D+"\]', get_last_prompt(play))
 
 
 @pytest.mark.demand("flows.docs_flows_md_english")
-async def test_compare(language: str, tmp_path: Path, api: Target) -> None:
-    async with scene(inventory(language, tmp_path), "compare", api, says("One is down.")) as play:
-        await play.ask("Compare them.")
+async def test_compare(language: str, tmp_path: Path, api: RecordingApi) -> None:
+    async with open_scene(write_inventory(language, tmp_path), "compare", api, reply_text("One is down.")) as play:
+        await play.send("Compare them.")
     assert play.text == "One is down."
-    assert sorted(got.line for got in api.got) == ["/v1/hosts?state=offline", "/v1/hosts?state=online"]
-    online, offline = told(play).index("web-1"), told(play).index("db-1")
+    assert sorted(got.raw_target for got in api.requests) == ["/v1/hosts?state=offline", "/v1/hosts?state=online"]
+    online, offline = get_last_prompt(play).index("web-1"), get_last_prompt(play).index("db-1")
     assert online < offline
 
 
 @pytest.mark.demand("flows.docs_flows_md_english")
-async def test_repair(language: str, tmp_path: Path, api: Target) -> None:
-    lines = (says('{"id": "h-003", "summary": "No light."}'), says("T-7 is yours."))
-    async with scene(inventory(language, tmp_path), "repair", api, *lines) as play:
-        (which,) = await play.ask("It has no light.")
+async def test_repair(language: str, tmp_path: Path, api: RecordingApi) -> None:
+    lines = (reply_text('{"id": "h-003", "summary": "No light."}'), reply_text("T-7 is yours."))
+    async with open_scene(write_inventory(language, tmp_path), "repair", api, *lines) as play:
+        (which,) = await play.send("It has no light.")
         assert which.kind == "ask"
         assert '["db-1"]' in which.message
-        (agree,) = await play.ask("", InterruptAnswer(which.id, payload="h-003"))
+        (agree,) = await play.send("", InterruptAnswer(which.id, payload="h-003"))
         assert isinstance(agree, Interrupt)
-        assert await play.ask("", InterruptAnswer(agree.id, payload={"approved": True})) == []
+        assert await play.send("", InterruptAnswer(agree.id, payload={"approved": True})) == []
     assert play.text == "T-7 is yours."
-    assert json.loads(api.last.body)["summary"] == "No light."
-    first = "\n".join(message.text for message in model(play).asked[0].messages)
+    assert json.loads(api.last_request.body)["summary"] == "No light."
+    first = "\n".join(message.text for message in get_model(play).prompts[0].messages)
     assert "h-003" in first
     assert "It has no light." in first
 
 
 @pytest.mark.demand("flows.call_type_embedded_model", "flows.docs_flows_md_english")
-async def test_ticket_chart(language: str, tmp_path: Path, api: Target) -> None:
+async def test_ticket_chart(language: str, tmp_path: Path, api: RecordingApi) -> None:
     with closing(sqlite3.connect(tmp_path / "tickets.db")) as made, made:
         made.execute("CREATE TABLE tickets (host TEXT, month TEXT, hours INTEGER)")
         made.executemany("INSERT INTO tickets VALUES (?, ?, ?)", [("web-1", "May", 3), ("db-1", "May", 5)])
-    [text] = blocks(PAGES[language], "toml")
+    [text] = find_blocks(PAGES[language], "toml")
     (tmp_path / "rightseat.toml").write_text(text, "utf-8")
     found = open_databases(load_config(tmp_path / "rightseat.toml", env={}))
-    lines = (says('{"sql": "SELECT host, SUM(hours) AS hours FROM tickets GROUP BY host"}'), says("db-1."))
-    async with scene(inventory(language, tmp_path), "ticket_chart", api, *lines, bases=found) as play:
-        assert await play.ask("Which host takes the most hours?") == []
-    assert play.failed is None
+    lines = (reply_text('{"sql": "SELECT host, SUM(hours) AS hours FROM tickets GROUP BY host"}'), reply_text("db-1."))
+    async with open_scene(write_inventory(language, tmp_path), "ticket_chart", api, *lines, bases=found) as play:
+        assert await play.send("Which host takes the most hours?") == []
+    assert play.failure is None
     table, chart = [event for event in play.events if isinstance(event, Artifact)]
     assert table.content == [{"host": "db-1", "hours": 5}, {"host": "web-1", "hours": 3}]
     assert (chart.kind, chart.content["series"][0]["type"]) == ("chart", "bar")
@@ -262,5 +268,5 @@ def test_both_languages_have_the_same_flows(language: str, tmp_path: Path) -> No
     def bare(flow: Flow) -> Any:
         return [(step.name, step.kind, step.next, sorted(step.params)) for step in flow.steps.values()]
 
-    made = [inventory(name, tmp_path / name).workflows for name in PAGES]
+    made = [write_inventory(name, tmp_path / name).workflows for name in PAGES]
     assert [bare(flow) for flow in made[0]] == [bare(flow) for flow in made[1]]

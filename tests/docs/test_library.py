@@ -8,7 +8,7 @@ import pytest
 
 import rightseat
 from rightseat.testing import ScriptedModel, TestClient
-from tests.docs.test_docs import ROOT, all_blocks, blocks, module
+from tests.docs.test_docs import ROOT, find_blocks, import_code, list_blocks
 
 PAGE = ROOT / "docs/library.md"
 
@@ -55,7 +55,7 @@ def find_problems(code: str) -> Iterator[str]:
             yield from () if node.attr in rightseat.__all__ else (ast.unparse(node),)
 
 
-@pytest.mark.parametrize(("page", "code"), all_blocks("python"))
+@pytest.mark.parametrize(("page", "code"), list_blocks("python"))
 def test_examples_import_public_names(page: Path, code: str) -> None:
     assert list(find_problems(code)) == []
 
@@ -76,7 +76,7 @@ def test_a_private_import_is_seen(code: str) -> None:
 
 
 def test_every_documented_module_is_taught() -> None:
-    text = "".join(str(block.values[1]) for block in all_blocks("python"))
+    text = "".join(str(block.values[1]) for block in list_blocks("python"))
     assert [name for name in sorted(DOCUMENTED) if f"from {name} import" not in text] == []
 
 
@@ -86,7 +86,7 @@ async def test_the_pages_first_program_answers(
 ) -> None:
     model = ScriptedModel(("find_order", {"number": "A7"}), "A7 was shipped.", "B2 too.")
     monkeypatch.setattr("rightseat.wiring.runtime.make_model", lambda spec: {"openai:gpt-5-mini": model}[spec])
-    await module("orders", blocks(PAGE, "python")[0], tmp_path, monkeypatch).main()
+    await import_code("orders", find_blocks(PAGE, "python")[0], tmp_path, monkeypatch).main()
     out = capsys.readouterr().out
     assert "A7 was shipped." in out
     assert "B2 too." in out
@@ -94,8 +94,8 @@ async def test_the_pages_first_program_answers(
 
 
 async def test_the_pages_app_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code = next(text for text in blocks(PAGE, "python") if "app.mount" in text)
-    made = module("library_shop", code, tmp_path, monkeypatch)
+    code = next(text for text in find_blocks(PAGE, "python") if "app.mount" in text)
+    made = import_code("library_shop", code, tmp_path, monkeypatch)
     async with TestClient(made.app) as client:
         body = {"messages": [{"role": "user", "content": "hi"}]}
         assert "Hello from the shop." in (await client.post_json("/copilot/v1/chat/completions", body)).text

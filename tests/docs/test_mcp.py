@@ -11,7 +11,7 @@ from rightseat.doors.mcp.routes import METHODS
 from rightseat.mcp.connect import INHERITED_VARIABLES, MAX_GARBAGE_LINES, MAX_LINES, McpServerConfig
 from rightseat.mcp.connection import ANSWER_TIMEOUT
 from rightseat.mcp.tool_sources import IDLE_TIMEOUT, MAX_SHOWN_TOOLS
-from tests.unit.mcp.calling import offered, seen, started
+from tests.unit.mcp.tool_calls import call_tool, connect_servers, list_tools
 
 pytestmark = pytest.mark.io
 
@@ -23,9 +23,9 @@ async def test_the_pages_server_is_used(tmp_path: Path) -> None:
     blocks = re.findall(r"^```python\n(# notes\.py\n.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     (tmp_path / "notes.py").write_text(blocks[0], "utf-8")
     notes = McpServerConfig(name="things", command=sys.executable, args=("notes.py",), folder=tmp_path)
-    async with started(notes) as servers:
-        assert list(await offered(servers)) == ["things__note"]
-        told, result = await seen(servers, "note", {"text": "milk"})
+    async with connect_servers(notes) as servers:
+        assert list(await list_tools(servers)) == ["things__note"]
+        told, result = await call_tool(servers, "note", {"text": "milk"})
     assert getattr(told, "value", {})["message"] == "writing"
     assert getattr(result, "content", None) == {"result": "1 notes"}
 

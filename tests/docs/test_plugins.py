@@ -13,27 +13,27 @@ from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.http.tools import make_operation_tools
 from rightseat.plugins.load import read_plugin
 from rightseat.plugins.plugin import Plugin
-from tests.docs.test_docs import ROOT, blocks
-from tests.unit.plugins.http.plugged import call, tools
-from tests.unit.plugins.http.target import target
+from tests.docs.test_docs import ROOT, find_blocks
+from tests.unit.plugins.http.plugin_values import call_tool, open_tools
+from tests.unit.plugins.http.recording_api import serve_recording_api
 
 PAGES = [ROOT / "docs" / "plugins.md", ROOT / "docs" / "plugins.zh.md"]
 
 
-def written(page: Path, where: Path) -> Plugin:
+def write_plugin(page: Path, parent: Path) -> Plugin:
     """The page's plugin, from its blocks."""
-    folder = where / "inventory"
+    folder = parent / "inventory"
     (folder / "lib").mkdir(parents=True)
-    (folder / "plugin.json").write_text(blocks(page, "json")[0], "utf-8")
-    (folder / "openapi.yaml").write_text(blocks(page, "yaml")[0], "utf-8")
-    (folder / "lib" / "uptime.py").write_text(blocks(page, "python")[0], "utf-8")
+    (folder / "plugin.json").write_text(find_blocks(page, "json")[0], "utf-8")
+    (folder / "openapi.yaml").write_text(find_blocks(page, "yaml")[0], "utf-8")
+    (folder / "lib" / "uptime.py").write_text(find_blocks(page, "python")[0], "utf-8")
     return read_plugin(folder, strict=True)
 
 
 @pytest.mark.demand("plugins.docs_plugins_md_english")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_pages_plugin_passes_the_strict_check(page: Path, tmp_path: Path) -> None:
-    found = written(page, tmp_path)
+    found = write_plugin(page, tmp_path)
     assert found.problems == ()
     assert [one.name for one in found.operations] == ["find_hosts", "open_ticket"]
     assert [one.name for one in found.scripts] == ["uptime_in_words"]
@@ -43,16 +43,18 @@ def test_the_pages_plugin_passes_the_strict_check(page: Path, tmp_path: Path) ->
 @pytest.mark.demand("plugins.docs_plugins_md_english")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_model_sees_what_the_page_shows(page: Path, tmp_path: Path) -> None:
-    shown = json.loads(blocks(page, "json")[1])
-    tool = {tool.name: tool for tool in make_operation_tools(written(page, tmp_path), PluginPolicy())}[shown["name"]]
+    shown = json.loads(find_blocks(page, "json")[1])
+    tool = {tool.name: tool for tool in make_operation_tools(write_plugin(page, tmp_path), PluginPolicy())}[
+        shown["name"]
+    ]
     assert {"name": tool.name, "description": tool.description, "parameters": tool.parameters} == shown
 
 
 @pytest.mark.demand("plugins.docs_plugins_md_english")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_pages_settings_are_valid(page: Path, tmp_path: Path) -> None:
-    written(page, tmp_path)
-    (tmp_path / "rightseat.toml").write_text(blocks(page, "toml")[0], "utf-8")
+    write_plugin(page, tmp_path)
+    (tmp_path / "rightseat.toml").write_text(find_blocks(page, "toml")[0], "utf-8")
     [settings] = load_config(tmp_path / "rightseat.toml", env={}).plugins
     assert (settings.path, settings.confirm) == ("inventory", "writes")
 
@@ -61,20 +63,20 @@ def test_the_pages_settings_are_valid(page: Path, tmp_path: Path) -> None:
 @pytest.mark.io
 async def test_the_pages_plugin_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INVENTORY_TOKEN", "Bearer a-long-token")
-    plugin = written(PAGES[0], tmp_path)
-    async with target() as api:
+    plugin = write_plugin(PAGES[0], tmp_path)
+    async with serve_recording_api() as api:
         gate = PluginPolicy(server=f"{api.url}/v1", allow=("127.0.0.1",))
-        async with tools(plugin, gate) as (find, open_ticket):
-            assert '"ok":true' in (await call(find, {"state": "offline"})).text.replace(" ", "")
-            assert (api.last.method, api.last.line) == ("GET", "/v1/hosts?state=offline")
-            assert api.last.headers["authorization"] == "Bearer a-long-token"
-            asked = await call(open_ticket, {"id": "h-001", "summary": "No light."})
-            assert len(api.got) == 1
-            await call(open_ticket, after=asked.pause, answer={"approved": True})
-            assert (api.last.method, api.last.line) == ("POST", "/v1/hosts/h-001/tickets")
-            assert json.loads(api.last.body) == {"summary": "No light.", "hours": 8}
-            assert (await call(open_ticket, {"id": "web-01", "summary": "No light."})).error
-            assert len(api.got) == 2
+        async with open_tools(plugin, gate) as (find, open_ticket):
+            assert '"ok":true' in (await call_tool(find, {"state": "offline"})).text.replace(" ", "")
+            assert (api.last_request.method, api.last_request.raw_target) == ("GET", "/v1/hosts?state=offline")
+            assert api.last_request.headers["authorization"] == "Bearer a-long-token"
+            asked = await call_tool(open_ticket, {"id": "h-001", "summary": "No light."})
+            assert len(api.requests) == 1
+            await call_tool(open_ticket, after=asked.pause, answer={"approved": True})
+            assert (api.last_request.method, api.last_request.raw_target) == ("POST", "/v1/hosts/h-001/tickets")
+            assert json.loads(api.last_request.body) == {"summary": "No light.", "hours": 8}
+            assert (await call_tool(open_ticket, {"id": "web-01", "summary": "No light."})).error
+            assert len(api.requests) == 2
 
 
 @pytest.mark.demand("plugins.docs_plugins_md_english")

@@ -11,7 +11,7 @@ from checks import docs_site
 from checks.docs_site import DOCS, PLAYGROUND, PROJECT, ROOT
 
 SETTINGS: dict[str, Any] = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
-NAMED = list(docs_site.list_pages(docs_site.expand(SETTINGS["nav"])))
+NAMED_PAGES = list(docs_site.list_pages(docs_site.expand_nav(SETTINGS["nav"])))
 
 
 def render(uri: str, text: str) -> str:
@@ -22,11 +22,11 @@ def render(uri: str, text: str) -> str:
 @pytest.mark.demand("house.docs_site")
 def test_the_navigation_names_every_page_once_and_nothing_else() -> None:
     pages = sorted(page.relative_to(ROOT / DOCS).as_posix() for page in (ROOT / DOCS).rglob("*.md"))
-    assert sorted(name for name in NAMED if not name.startswith(PROJECT)) == pages
+    assert sorted(name for name in NAMED_PAGES if not name.startswith(PROJECT)) == pages
 
 
 def test_the_project_pages_of_the_navigation_are_files_of_the_repository() -> None:
-    named = [name for name in NAMED if name.startswith(PROJECT)]
+    named = [name for name in NAMED_PAGES if name.startswith(PROJECT)]
     assert f"{PROJECT}CHANGELOG.md" in named
     assert [name for name in named if not (ROOT / docs_site.to_repository(name)).is_file()] == []
 
@@ -54,7 +54,7 @@ def test_links_are_those_of_the_site(uri: str, text: str, rewritten: str) -> Non
 
 
 def test_files_that_pages_link_to_are_on_the_site() -> None:
-    outside = docs_site.find_outside(docs_site.to_repository(name) for name in NAMED)
+    outside = docs_site.find_outside(docs_site.to_repository(name) for name in NAMED_PAGES)
     assert {"ARCHITECTURE.md", "llms.txt", "examples/openbb/README.md"} <= set(outside)
     assert not [path for path in outside if path.startswith(DOCS)]
 

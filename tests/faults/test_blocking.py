@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.faults.faces import AGUI, COPILOTKIT, OPENBB, STREAMED
-from tests.faults.sleepless import ROOT, Sleepless
-from tests.kit.answers import tool
-from tests.kit.upstream import Upstream
+from tests.faults.protocols import AGUI, COPILOTKIT, OPENAI_STREAMED, OPENBB
+from tests.faults.sleep_report import ROOT, SleepReportingProcess
+from tests.kit.answers import answer_tool_call
+from tests.kit.upstream import FakeUpstream
 
 pytestmark = pytest.mark.io
 
@@ -19,36 +19,36 @@ spec = "openai:kit"
 base_url = "{up}"
 [assistants.default]
 model = "kit"
-tools = ["tests.faults.naps:block"]
+tools = ["tests.faults.sleeping_tools:block"]
 """
-EACH = 6
-WORDS = 30
+REQUESTS_EACH = 6
+WORD_COUNT = 30
 
 
 @contextlib.asynccontextmanager
-async def running() -> AsyncIterator[tuple[Sleepless, Upstream]]:
+async def run_server() -> AsyncIterator[tuple[SleepReportingProcess, FakeUpstream]]:
     async with (
-        Upstream() as upstream,
-        Sleepless(config=CONFIG.format(up=upstream.url), env={"PYTHONPATH": str(ROOT)}) as server,
+        FakeUpstream() as upstream,
+        SleepReportingProcess(config=CONFIG.format(up=upstream.base_url), env={"PYTHONPATH": str(ROOT)}) as server,
     ):
         yield server, upstream
 
 
 @pytest.mark.demand("cost.cost_saved_doing_less", "tests.nothing_puts_event_loop")
 async def test_no_call_of_time_sleep_blocks_the_loop_while_many_answers_stream() -> None:
-    async with running() as (server, _):
-        faces = [face for face in (STREAMED, AGUI, OPENBB, COPILOTKIT) for _ in range(EACH)]
-        message = f"fault-ok:count={WORDS},rate=30.0"
+    async with run_server() as (server, _):
+        faces = [face for face in (OPENAI_STREAMED, AGUI, OPENBB, COPILOTKIT) for _ in range(REQUESTS_EACH)]
+        message = f"fault-ok:count={WORD_COUNT},rate=30.0"
         outcomes = await asyncio.gather(*(face(server.url, message) for face in faces))
-        assert all(outcome.finished and outcome.text.endswith(f"w{WORDS - 1}") for outcome in outcomes)
+        assert all(outcome.finished and outcome.text.endswith(f"w{WORD_COUNT - 1}") for outcome in outcomes)
     # After the end too: starting, draining and closing are seen like the rest.
     assert server.blocking_sleeps == []
 
 
 @pytest.mark.demand("cost.cost_saved_doing_less", "tests.nothing_puts_event_loop")
 async def test_a_blocking_sleep_would_be_seen() -> None:
-    async with running() as (server, upstream):
-        upstream.queue(tool("block", "{}"))
-        assert (await STREAMED(server.url, "go")).finished
+    async with run_server() as (server, upstream):
+        upstream.queue_replies(answer_tool_call("block", "{}"))
+        assert (await OPENAI_STREAMED(server.url, "go")).finished
     (report,) = server.blocking_sleeps
-    assert "naps.py" in report
+    assert "sleeping_tools.py" in report

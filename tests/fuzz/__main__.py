@@ -5,34 +5,34 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tests.fuzz.storm import DOORS, HEADINGS, Row, count_requests, storm, target
+from tests.fuzz.campaign import DOORS, HEADINGS, CampaignResult, count_requests, run_campaign, run_target
 
 TABLE = Path(__file__).resolve().parents[2] / "evals" / "mutations.md"
 
 
-async def rows(count: int) -> list[Row]:
-    made = []
+async def run_campaigns(count: int) -> list[CampaignResult]:
+    results = []
     for door in DOORS:
-        async with target() as server:
-            made.append(await storm(door, count, server))
-        print(f"{door}: {made[-1].count:,} requests in {made[-1].seconds:.0f} s", flush=True)
-    return made
+        async with run_target() as server:
+            results.append(await run_campaign(door, count, server))
+        print(f"{door}: {results[-1].count:,} requests in {results[-1].seconds:.0f} s", flush=True)
+    return results
 
 
-def table(lines: Iterable[Sequence[str]]) -> str:
+def format_table(lines: Iterable[Sequence[str]]) -> str:
     text = [f"| {' | '.join(cells)} |" for cells in lines]
     return "\n".join([text[0], "|" + "---|" * len(HEADINGS), *text[1:]]) + "\n"
 
 
 def main() -> int:
-    made = asyncio.run(rows(count_requests()))
-    said = "# Mutated requests\n\n" + table([HEADINGS, *(row.cells() for row in made)])
-    faults = [fault for row in made for fault in row.faults]
+    results = asyncio.run(run_campaigns(count_requests()))
+    report = "# Mutated requests\n\n" + format_table([HEADINGS, *(row.format_cells() for row in results)])
+    faults = [fault for row in results for fault in row.faults]
     if faults:
-        said += "\n" + "\n".join(f"- {fault}" for fault in faults[:50]) + "\n"
+        report += "\n" + "\n".join(f"- {fault}" for fault in faults[:50]) + "\n"
     TABLE.parent.mkdir(exist_ok=True)
-    TABLE.write_text(said, encoding="utf-8")
-    print(said)
+    TABLE.write_text(report, encoding="utf-8")
+    print(report)
     return 1 if faults else 0
 
 

@@ -6,28 +6,28 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.fuzz.valid import (
-    CHAT,
-    EMBEDDINGS,
-    RUN,
+from tests.fuzz.valid_requests import (
+    CHAT_PATH,
+    EMBEDDINGS_PATH,
+    RUN_PATH,
     VALID_CHAT,
     VALID_COMPLETION,
     VALID_EMBEDDING,
     VALID_RUN,
-    places,
-    put,
+    list_paths,
+    set_at,
 )
 
 Json = dict[str, Any]
-BASES: dict[str, tuple[tuple[str, Json], ...]] = {
+VALID_REQUESTS: dict[str, tuple[tuple[str, Json], ...]] = {
     "openai": (
-        (CHAT, VALID_CHAT),
-        (CHAT, VALID_CHAT | {"stream": False, "n": 1}),
+        (CHAT_PATH, VALID_CHAT),
+        (CHAT_PATH, VALID_CHAT | {"stream": False, "n": 1}),
         ("/v1/completions", VALID_COMPLETION),
-        (EMBEDDINGS, VALID_EMBEDDING),
+        (EMBEDDINGS_PATH, VALID_EMBEDDING),
         ("/v1/models", {}),
     ),
-    "agui": ((RUN, VALID_RUN), (RUN, VALID_RUN | {"state": None, "tools": []})),
+    "agui": ((RUN_PATH, VALID_RUN), (RUN_PATH, VALID_RUN | {"state": None, "tools": []})),
 }
 TEXTS: tuple[str, ...] = (
     "",
@@ -52,7 +52,7 @@ NAMES: tuple[str, ...] = (
     "http://127.0.0.1:9/",
 )
 NUMBERS: tuple[float, ...] = (0, -1, 1, 2, 9, 2**31, 2**63, -(2**63) - 1, 2**70, 0.5, -0.0, 1e308, 5e-324)
-OTHERS: tuple[Any, ...] = (None, True, False, [], {}, [[]], [None], {"": None}, {"type": "text"}, {"$ref": "#"})
+OTHER_VALUES: tuple[Any, ...] = (None, True, False, [], {}, [[]], [None], {"": None}, {"type": "text"}, {"$ref": "#"})
 HEADERS: tuple[tuple[str, str], ...] = (
     ("Content-Type", "text/plain"),
     ("Content-Type", "application/json; charset=utf-16"),
@@ -74,114 +74,121 @@ METHODS = ("GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY")
 
 
 @dataclass(frozen=True, slots=True)
-class Mutant:
+class MutatedRequest:
     method: str
     target: str
     body: bytes
     headers: dict[str, str] = field(default_factory=lambda: {"Content-Type": "application/json"})
 
 
-def mutant(door: str, number: int) -> Mutant:
+def mutate_request(door: str, number: int) -> MutatedRequest:
     """Between one and three changes to a valid request, at most one of them to its bytes."""
     rng = random.Random(f"{door} {number}")
-    path, value = rng.choice(BASES[door])
-    changed: Any = value
+    path, value = rng.choice(VALID_REQUESTS[door])
+    body: Any = value
     for _ in range(rng.randint(1, 3)):
-        changed = rng.choice(SHAPES)(rng, changed)
+        body = rng.choice(VALUE_MUTATIONS)(rng, body)
     # A lone surrogate has no bytes; the escape that JSON writes for it has.
-    made = Mutant("POST", path, json.dumps(changed).encode())
-    return rng.choice(WIRES)(rng, made)
+    request = MutatedRequest("POST", path, json.dumps(body).encode())
+    return rng.choice(REQUEST_MUTATIONS)(rng, request)
 
 
-def junk(rng: random.Random) -> Any:
+def make_junk(rng: random.Random) -> Any:
     if rng.random() < 0.15:
-        inner = junk(rng)
+        inner = make_junk(rng)
         return rng.choice(([inner] * 3, {rng.choice(TEXTS): inner}, [[[[inner]]]]))
-    return rng.choice(rng.choice((TEXTS, NAMES, NUMBERS, OTHERS)))
+    return rng.choice(rng.choice((TEXTS, NAMES, NUMBERS, OTHER_VALUES)))
 
 
-def place(rng: random.Random, value: Any) -> tuple[Any, ...]:
-    return rng.choice(list(places(value)))
+def choose_path(rng: random.Random, value: Any) -> tuple[Any, ...]:
+    return rng.choice(list(list_paths(value)))
 
 
-def at(value: Any, where: tuple[Any, ...]) -> Any:
-    for step in where:
+def get_at(value: Any, path: tuple[Any, ...]) -> Any:
+    for step in path:
         value = value[step]
     return value
 
 
-def replaced(rng: random.Random, value: Any) -> Any:
-    return put(value, place(rng, value), junk(rng))
+def replace_value(rng: random.Random, value: Any) -> Any:
+    return set_at(value, choose_path(rng, value), make_junk(rng))
 
 
-def grown(rng: random.Random, value: Any) -> Any:
+def add_item(rng: random.Random, value: Any) -> Any:
     """One more field or item."""
-    where = place(rng, value)
-    inner = at(value, where)
+    path = choose_path(rng, value)
+    inner = get_at(value, path)
     if isinstance(inner, dict):
-        return put(value, where, {**inner, rng.choice(TEXTS): junk(rng)})
-    return put(value, where, [*inner, junk(rng)] if isinstance(inner, list) else [inner, junk(rng)])
+        return set_at(value, path, {**inner, rng.choice(TEXTS): make_junk(rng)})
+    return set_at(value, path, [*inner, make_junk(rng)] if isinstance(inner, list) else [inner, make_junk(rng)])
 
 
-def shrunk(rng: random.Random, value: Any) -> Any:
+def remove_item(rng: random.Random, value: Any) -> Any:
     """A field or item less."""
-    where = place(rng, value)
-    inner = at(value, where)
+    path = choose_path(rng, value)
+    inner = get_at(value, path)
     if isinstance(inner, dict) and inner:
-        gone = rng.choice(list(inner))
-        return put(value, where, {name: item for name, item in inner.items() if name != gone})
-    return put(value, where, inner[:-1] if isinstance(inner, list | str) else None)
+        removed = rng.choice(list(inner))
+        return set_at(value, path, {name: item for name, item in inner.items() if name != removed})
+    return set_at(value, path, inner[:-1] if isinstance(inner, list | str) else None)
 
 
-def moved(rng: random.Random, value: Any) -> Any:
+def copy_value(rng: random.Random, value: Any) -> Any:
     """What stands at one place, at another."""
-    return put(value, place(rng, value), at(value, place(rng, value)))
+    return set_at(value, choose_path(rng, value), get_at(value, choose_path(rng, value)))
 
 
-def repeated(rng: random.Random, value: Any) -> Any:
-    where = place(rng, value)
-    inner = at(value, where)
-    return put(value, where, inner * rng.choice((2, 50)) if isinstance(inner, list | str) else [inner] * 2)
+def repeat_value(rng: random.Random, value: Any) -> Any:
+    path = choose_path(rng, value)
+    inner = get_at(value, path)
+    return set_at(value, path, inner * rng.choice((2, 50)) if isinstance(inner, list | str) else [inner] * 2)
 
 
-def as_it_is(rng: random.Random, made: Mutant) -> Mutant:
-    return made
+def keep_request(rng: random.Random, request: MutatedRequest) -> MutatedRequest:
+    return request
 
 
-def cut(rng: random.Random, made: Mutant) -> Mutant:
-    return replace(made, body=made.body[: rng.randrange(len(made.body) + 1)])
+def truncate_body(rng: random.Random, request: MutatedRequest) -> MutatedRequest:
+    return replace(request, body=request.body[: rng.randrange(len(request.body) + 1)])
 
 
-def broken(rng: random.Random, made: Mutant) -> Mutant:
-    where = rng.randrange(len(made.body) + 1)
-    return replace(made, body=made.body[:where] + rng.randbytes(rng.randint(1, 4)) + made.body[where + 2 :])
+def corrupt_body(rng: random.Random, request: MutatedRequest) -> MutatedRequest:
+    offset = rng.randrange(len(request.body) + 1)
+    return replace(request, body=request.body[:offset] + rng.randbytes(rng.randint(1, 4)) + request.body[offset + 2 :])
 
 
-def deep(rng: random.Random, made: Mutant) -> Mutant:
+def nest_body(rng: random.Random, request: MutatedRequest) -> MutatedRequest:
     bracket = rng.choice((b"[", b'{"a":'))
-    return replace(made, body=made.body[:-1] + b',"x":' + bracket * rng.choice((50, 5000)))
+    return replace(request, body=request.body[:-1] + b',"x":' + bracket * rng.choice((50, 5000)))
 
 
-def headed(rng: random.Random, made: Mutant) -> Mutant:
-    return replace(made, headers={**made.headers, **dict([rng.choice(HEADERS)])})
+def change_header(rng: random.Random, request: MutatedRequest) -> MutatedRequest:
+    return replace(request, headers={**request.headers, **dict([rng.choice(HEADERS)])})
 
 
-def methodical(rng: random.Random, made: Mutant) -> Mutant:
-    return replace(made, method=rng.choice(METHODS))
+def change_method(rng: random.Random, request: MutatedRequest) -> MutatedRequest:
+    return replace(request, method=rng.choice(METHODS))
 
 
-def strayed(rng: random.Random, made: Mutant) -> Mutant:
+def change_target(rng: random.Random, request: MutatedRequest) -> MutatedRequest:
     tail = rng.choice(("/", "//", "/../x", "%00", "%2e%2e", "?a=b&a", "/%ff", "/" + "a" * 3000, "x"))
-    return replace(made, target=made.target + tail)
+    return replace(request, target=request.target + tail)
 
 
-SHAPES: tuple[Callable[[random.Random, Any], Any], ...] = (replaced, replaced, grown, shrunk, moved, repeated)
-WIRES: tuple[Callable[[random.Random, Mutant], Mutant], ...] = (
-    *[as_it_is] * 8,
-    cut,
-    broken,
-    deep,
-    headed,
-    methodical,
-    strayed,
+VALUE_MUTATIONS: tuple[Callable[[random.Random, Any], Any], ...] = (
+    replace_value,
+    replace_value,
+    add_item,
+    remove_item,
+    copy_value,
+    repeat_value,
+)
+REQUEST_MUTATIONS: tuple[Callable[[random.Random, MutatedRequest], MutatedRequest], ...] = (
+    *[keep_request] * 8,
+    truncate_body,
+    corrupt_body,
+    nest_body,
+    change_header,
+    change_method,
+    change_target,
 )

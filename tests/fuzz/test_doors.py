@@ -18,16 +18,16 @@ from rightseat.server.app import App
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.model import Prompt
 from rightseat.wiring.registry import load_all
-from tests.fuzz.valid import CHAT, RUN, SCRIPT, VALID_CHAT, VALID_RUN, places, put
-from tests.kit.patience import STUCK
-from tests.kit.rounds import rounds
-from tests.security import inside
+from tests.fuzz.valid_requests import CHAT_PATH, RUN_PATH, SCRIPT, VALID_CHAT, VALID_RUN, list_paths, set_at
+from tests.kit.rounds import limit_rounds
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.security import asgi_client
 
 pytestmark = pytest.mark.io
 
 WORDS = "add look default user tool function yes {user} ^(a+)+$ #/ http://127.0.0.1:9/ file:///etc/passwd"
-ODD = ["", "\0", "\r\n\r\n", "a" * 3000, "call_" + "0" * 32 + "_1"]
-TEXTS = st.text(max_size=8) | st.sampled_from([*ODD, *WORDS.split()])
+ODD_TEXTS = ["", "\0", "\r\n\r\n", "a" * 3000, "call_" + "0" * 32 + "_1"]
+TEXTS = st.text(max_size=8) | st.sampled_from([*ODD_TEXTS, *WORDS.split()])
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(allow_nan=False, allow_infinity=False), TEXTS
 )
@@ -46,7 +46,7 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
-class Translating:
+class RequestBuildingModel:
     """The scripted model, behind the code that writes a request to a real server."""
 
     def __init__(self) -> None:
@@ -59,115 +59,117 @@ class Translating:
         return self.inner.stream(prompt)
 
 
-class Bench:
+class FuzzTarget:
     """One loop and one app for all examples."""
 
     def __init__(self, runner: asyncio.Runner) -> None:
         self.runner = runner
-        runtime = Runtime(model=Translating(), tools=[add])
+        runtime = Runtime(model=RequestBuildingModel(), tools=[add])
         self.app = App(runtime, ServerSettings(), load_all("doors"))
 
-    def ask(self, path: str, data: bytes, **headers: str) -> inside.Answer:
-        async def limited() -> inside.Answer:
-            async with asyncio.timeout(STUCK):
+    def post(self, path: str, data: bytes, **headers: str) -> asgi_client.AsgiResponse:
+        async def limited() -> asgi_client.AsgiResponse:
+            async with asyncio.timeout(HANG_TIMEOUT):
                 given = [(name.replace("_", "-"), value) for name, value in headers.items()]
-                return await inside.call(self.app, "POST", path, given, data)
+                return await asgi_client.send_request(self.app, "POST", path, given, data)
 
         return self.runner.run(limited())
 
-    def check(self, path: str, data: bytes, **headers: str) -> None:
-        answer = self.ask(path, data, **headers)
+    def assert_handled(self, path: str, data: bytes, **headers: str) -> None:
+        answer = self.post(path, data, **headers)
         assert answer.status < 500, answer.body
         assert b'"code":"internal"' not in answer.body, answer.body
-        self.works()
+        self.assert_works()
 
-    def works(self) -> None:
-        said = {"messages": [{"role": "user", "content": "add"}]}
-        assert b"The sum is 3" in self.ask(CHAT, json.dumps(said).encode()).body
+    def assert_works(self) -> None:
+        body = {"messages": [{"role": "user", "content": "add"}]}
+        assert b"The sum is 3" in self.post(CHAT_PATH, json.dumps(body).encode()).body
         assert self.app.runtime.active_runs == 0
 
 
 @pytest.fixture(scope="module")
-def bench() -> Iterator[Bench]:
+def fuzz_target() -> Iterator[FuzzTarget]:
     with asyncio.Runner() as runner:
-        yield Bench(runner)
+        yield FuzzTarget(runner)
 
 
-many = settings(
-    max_examples=rounds(150), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+many_examples = settings(
+    max_examples=limit_rounds(150), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
-paths = pytest.mark.parametrize("path", [CHAT, RUN])
+over_paths = pytest.mark.parametrize("path", [CHAT_PATH, RUN_PATH])
 
 
 @st.composite
-def mutated(draw: st.DrawFn, valid: dict[str, Any]) -> Any:
+def mutate_value(draw: st.DrawFn, valid: dict[str, Any]) -> Any:
     value: Any = valid
     for _ in range(draw(st.integers(1, 3))):
-        value = put(value, draw(st.sampled_from(list(places(value)))), draw(VALUES))
+        value = set_at(value, draw(st.sampled_from(list(list_paths(value)))), draw(VALUES))
     return value
 
 
 @pytest.mark.demand("engine.random_mutated_json_both")
-@paths
-@many
+@over_paths
+@many_examples
 @given(value=VALUES)
-def test_any_json(bench: Bench, path: str, value: Any) -> None:
-    bench.check(path, json.dumps(value).encode("utf-8", "surrogatepass"))
+def test_any_json(fuzz_target: FuzzTarget, path: str, value: Any) -> None:
+    fuzz_target.assert_handled(path, json.dumps(value).encode("utf-8", "surrogatepass"))
 
 
 @pytest.mark.demand("engine.random_mutated_json_both")
-@paths
-@many
+@over_paths
+@many_examples
 @given(data=st.data())
-def test_a_valid_request_that_was_mutated(bench: Bench, path: str, data: st.DataObject) -> None:
-    value = data.draw(mutated(VALID_CHAT if path == CHAT else VALID_RUN))
-    bench.check(path, json.dumps(value).encode())
+def test_a_valid_request_that_was_mutated(fuzz_target: FuzzTarget, path: str, data: st.DataObject) -> None:
+    value = data.draw(mutate_value(VALID_CHAT if path == CHAT_PATH else VALID_RUN))
+    fuzz_target.assert_handled(path, json.dumps(value).encode())
 
 
-@paths
-@many
+@over_paths
+@many_examples
 @given(cut=st.integers(0, 2000), junk=st.binary(max_size=6), length=st.integers(0, 8))
-def test_a_valid_request_with_broken_bytes(bench: Bench, path: str, cut: int, junk: bytes, length: int) -> None:
-    whole = json.dumps(VALID_CHAT if path == CHAT else VALID_RUN).encode()
+def test_a_valid_request_with_broken_bytes(
+    fuzz_target: FuzzTarget, path: str, cut: int, junk: bytes, length: int
+) -> None:
+    whole = json.dumps(VALID_CHAT if path == CHAT_PATH else VALID_RUN).encode()
     at = cut % len(whole)
-    bench.check(path, whole[:at] + junk + whole[at + length :])
+    fuzz_target.assert_handled(path, whole[:at] + junk + whole[at + length :])
 
 
 @pytest.mark.demand("engine.random_mutated_json_both")
-@paths
-@many
+@over_paths
+@many_examples
 @given(schema=VALUES)
-def test_any_schema_of_a_tool(bench: Bench, path: str, schema: Any) -> None:
-    valid = VALID_CHAT if path == CHAT else VALID_RUN
-    at = ("tools", 0, "function", "parameters") if path == CHAT else ("tools", 0, "parameters")
-    bench.check(path, json.dumps(put(valid, at, schema)).encode())
+def test_any_schema_of_a_tool(fuzz_target: FuzzTarget, path: str, schema: Any) -> None:
+    valid = VALID_CHAT if path == CHAT_PATH else VALID_RUN
+    at = ("tools", 0, "function", "parameters") if path == CHAT_PATH else ("tools", 0, "parameters")
+    fuzz_target.assert_handled(path, json.dumps(set_at(valid, at, schema)).encode())
 
 
-@paths
-@many
+@over_paths
+@many_examples
 @given(
     name=st.sampled_from(["x_thread_id", "x_request_id", "content_type", "origin", "content_encoding", "cookie"]),
     value=st.text(st.characters(max_codepoint=255), max_size=30),
 )
-def test_any_header(bench: Bench, path: str, name: str, value: str) -> None:
-    valid = VALID_CHAT if path == CHAT else VALID_RUN
-    bench.check(path, json.dumps(valid).encode(), **{name: value})
+def test_any_header(fuzz_target: FuzzTarget, path: str, name: str, value: str) -> None:
+    valid = VALID_CHAT if path == CHAT_PATH else VALID_RUN
+    fuzz_target.assert_handled(path, json.dumps(valid).encode(), **{name: value})
 
 
-@many
+@many_examples
 @given(agent=st.text(max_size=20))
-def test_any_path(bench: Bench, agent: str) -> None:
-    bench.check(f"/agui/{agent}".partition("?")[0], json.dumps(VALID_RUN).encode())
+def test_any_path(fuzz_target: FuzzTarget, agent: str) -> None:
+    fuzz_target.assert_handled(f"/agui/{agent}".partition("?")[0], json.dumps(VALID_RUN).encode())
 
 
-@paths
-def test_the_valid_requests_are_valid(bench: Bench, path: str) -> None:
-    answer = bench.ask(path, json.dumps(VALID_CHAT if path == CHAT else VALID_RUN).encode())
+@over_paths
+def test_the_valid_requests_are_valid(fuzz_target: FuzzTarget, path: str) -> None:
+    answer = fuzz_target.post(path, json.dumps(VALID_CHAT if path == CHAT_PATH else VALID_RUN).encode())
     assert answer.status == 200
-    assert (b"[DONE]" if path == CHAT else b"RUN_FINISHED") in answer.body
+    assert (b"[DONE]" if path == CHAT_PATH else b"RUN_FINISHED") in answer.body
 
 
-def test_a_crash_is_seen(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crash_is_seen(fuzz_target: FuzzTarget, monkeypatch: pytest.MonkeyPatch) -> None:
     """What these tests would say if a door let an exception through, or a run failed inside."""
 
     def broken(*_: object) -> object:
@@ -175,7 +177,7 @@ def test_a_crash_is_seen(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("rightseat.doors.openai.routes.read_chat", broken)
     with pytest.raises(ZeroDivisionError):
-        bench.check(CHAT, b"{}")
-    monkeypatch.setattr(Translating, "stream", broken)
+        fuzz_target.assert_handled(CHAT_PATH, b"{}")
+    monkeypatch.setattr(RequestBuildingModel, "stream", broken)
     with pytest.raises(AssertionError, match="internal"):
-        bench.check(RUN, json.dumps(VALID_RUN).encode())
+        fuzz_target.assert_handled(RUN_PATH, json.dumps(VALID_RUN).encode())

@@ -11,24 +11,24 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 from urllib.parse import urlsplit
 
-from tests.kit.patience import STUCK
+from tests.kit.timeouts import HANG_TIMEOUT
 
 Part = TypeVar("Part")
 
 
-class Closed(ConnectionError):
+class TruncatedResponse(ConnectionError):
     """The server closed before the answer was whole."""
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ResponseHead:
     status: int
     headers: dict[str, str]
     """Lower-case names; a repeated header is joined with a comma."""
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class SseFrame:
     """One SSE frame; a comment alone is a frame with no data."""
 
     data: str | None
@@ -42,7 +42,7 @@ class Frame:
         return json.loads(self.data)
 
 
-def request(
+def build_raw_request(
     method: str, target: str, body: bytes = b"", headers: Mapping[str, str] | None = None, host: str = "127.0.0.1"
 ) -> bytes:
     """A plain request; a test that wants a crooked one writes its bytes itself."""
@@ -52,44 +52,44 @@ def request(
 
 
 @dataclass(frozen=True, slots=True)
-class Flow(Generic[Part]):
+class ReadIterator(Generic[Part]):
     """Not a generator: a test may leave the loop at any time, and there is nothing to close."""
 
-    take: Callable[[], Awaitable[Part | None]]
+    read_next: Callable[[], Awaitable[Part | None]]
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Part:
-        if (part := await self.take()) is None or part == b"":
+        if (part := await self.read_next()) is None or part == b"":
             raise StopAsyncIteration
         return part
 
 
-class Client:
+class RawHttpClient:
     """One connection. Every read waits at most `patience` seconds, then raises TimeoutError."""
 
-    def __init__(self, url: str, *, rcvbuf: int | None = None, patience: float = STUCK) -> None:
+    def __init__(self, url: str, *, rcvbuf: int | None = None, timeout: float = HANG_TIMEOUT) -> None:
         parts = urlsplit(url)
         self._address = (parts.hostname or "127.0.0.1", parts.port or 80)
         self._rcvbuf = rcvbuf
-        self.patience = patience
+        self.timeout = timeout
         self._buffer = b""
         self._socket: socket.socket | None = None
         self._chunked = False
-        self._left: int | None = None
-        self._text = b""
+        self._remaining: int | None = None
+        self._sse_buffer = b""
 
     async def __aenter__(self) -> Self:
-        made = socket.socket()
-        made.setblocking(False)
+        connection = socket.socket()
+        connection.setblocking(False)
         if self._rcvbuf is not None:
             # Before connect: the window is agreed in the handshake.
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._rcvbuf)
-        self._socket = made
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._rcvbuf)
+        self._socket = connection
         with contextlib.ExitStack() as unless_connected:
             unless_connected.callback(self.close)
-            await asyncio.get_running_loop().sock_connect(made, self._address)
+            await asyncio.get_running_loop().sock_connect(connection, self._address)
             unless_connected.pop_all()
         return self
 
@@ -99,19 +99,19 @@ class Client:
         self.close()
 
     async def send(self, data: bytes) -> None:
-        async with asyncio.timeout(self.patience):
-            await asyncio.get_running_loop().sock_sendall(self._open(), data)
+        async with asyncio.timeout(self.timeout):
+            await asyncio.get_running_loop().sock_sendall(self._connected_socket(), data)
 
-    async def post(self, target: str, value: object, headers: Mapping[str, str] | None = None) -> None:
+    async def post_json(self, target: str, value: object, headers: Mapping[str, str] | None = None) -> None:
         fields = {"Content-Type": "application/json", **(headers or {})}
-        await self.send(request("POST", target, json.dumps(value).encode(), fields))
+        await self.send(build_raw_request("POST", target, json.dumps(value).encode(), fields))
 
     async def get(self, target: str, headers: Mapping[str, str] | None = None) -> None:
-        await self.send(request("GET", target, headers=headers))
+        await self.send(build_raw_request("GET", target, headers=headers))
 
-    async def head(self) -> Head:
+    async def read_head(self) -> ResponseHead:
         while b"\r\n\r\n" not in self._buffer:
-            await self._more()
+            await self._receive()
         block, _, self._buffer = self._buffer.partition(b"\r\n\r\n")
         first, *lines = block.decode("latin-1").split("\r\n")
         headers: dict[str, str] = {}
@@ -119,56 +119,56 @@ class Client:
             key = name.strip().lower()
             headers[key] = f"{headers[key]}, {value.strip()}" if key in headers else value.strip()
         self._chunked = headers.get("transfer-encoding", "").lower() == "chunked"
-        self._left = int(headers["content-length"]) if "content-length" in headers else None
-        self._text = b""
-        return Head(int(first.split(" ")[1]), headers)
+        self._remaining = int(headers["content-length"]) if "content-length" in headers else None
+        self._sse_buffer = b""
+        return ResponseHead(int(first.split(" ")[1]), headers)
 
-    async def piece(self) -> bytes:
+    async def read_piece(self) -> bytes:
         """What comes next of the body, without transfer chunks; b"" at its end, Closed when cut short."""
         if self._chunked:
-            return await self._chunk()
-        if self._left is None:
+            return await self._read_chunk()
+        if self._remaining is None:
             return await self.read()
-        if self._left and not self._buffer:
-            await self._more()
-        piece, self._buffer = self._buffer[: self._left], self._buffer[self._left :]
-        self._left -= len(piece)
+        if self._remaining and not self._buffer:
+            await self._receive()
+        piece, self._buffer = self._buffer[: self._remaining], self._buffer[self._remaining :]
+        self._remaining -= len(piece)
         return piece
 
-    async def frame(self) -> Frame | None:
+    async def read_frame(self) -> SseFrame | None:
         """The next SSE frame or comment; None at the end, Closed when half a frame stands there."""
         while True:
-            self._text = self._text.replace(b"\r\n", b"\n")
-            block, mark, rest = self._text.partition(b"\n\n")
+            self._sse_buffer = self._sse_buffer.replace(b"\r\n", b"\n")
+            block, mark, rest = self._sse_buffer.partition(b"\n\n")
             if mark:
-                self._text = rest
-                return parse(block.decode())
-            if not (piece := await self.piece()):
+                self._sse_buffer = rest
+                return parse_frame(block.decode())
+            if not (piece := await self.read_piece()):
                 break
-            self._text += piece
-        if self._text:
-            raise Closed(f"half a frame at the end: {self._text!r}")
+            self._sse_buffer += piece
+        if self._sse_buffer:
+            raise TruncatedResponse(f"half a frame at the end: {self._sse_buffer!r}")
         return None
 
-    def pieces(self) -> "Flow[bytes]":
-        return Flow(self.piece)
+    def iterate_pieces(self) -> "ReadIterator[bytes]":
+        return ReadIterator(self.read_piece)
 
-    def frames(self) -> "Flow[Frame]":
-        return Flow(self.frame)
+    def iterate_frames(self) -> "ReadIterator[SseFrame]":
+        return ReadIterator(self.read_frame)
 
-    async def body(self) -> bytes:
-        return b"".join([piece async for piece in self.pieces()])
+    async def read_body(self) -> bytes:
+        return b"".join([piece async for piece in self.iterate_pieces()])
 
-    async def json(self) -> Any:
-        return json.loads(await self.body())
+    async def read_json(self) -> Any:
+        return json.loads(await self.read_body())
 
     async def read(self) -> bytes:
         """What has come, or b"" at the end of the connection."""
         if self._buffer:
             data, self._buffer = self._buffer, b""
             return data
-        async with asyncio.timeout(self.patience):
-            return await asyncio.get_running_loop().sock_recv(self._open(), 65536)
+        async with asyncio.timeout(self.timeout):
+            return await asyncio.get_running_loop().sock_recv(self._connected_socket(), 65536)
 
     async def read_or_reset(self) -> bytes:
         """As `read`, but a reset counts as the end."""
@@ -185,39 +185,39 @@ class Client:
 
     def reset(self) -> None:
         """RST, as a machine that loses its process."""
-        self._open().setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._connected_socket().setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.close()
 
-    async def _chunk(self) -> bytes:
-        size = int((await self._until(b"\r\n")).split(b";")[0], 16)
+    async def _read_chunk(self) -> bytes:
+        size = int((await self._read_until(b"\r\n")).split(b";")[0], 16)
         while len(self._buffer) < size + 2:
-            await self._more()
+            await self._receive()
         piece, self._buffer = self._buffer[:size], self._buffer[size + 2 :]
         return piece
 
-    async def _until(self, mark: bytes) -> bytes:
+    async def _read_until(self, mark: bytes) -> bytes:
         while mark not in self._buffer:
-            await self._more()
-        found, _, self._buffer = self._buffer.partition(mark)
-        return found
+            await self._receive()
+        data, _, self._buffer = self._buffer.partition(mark)
+        return data
 
-    async def _more(self) -> None:
-        async with asyncio.timeout(self.patience):
-            data = await asyncio.get_running_loop().sock_recv(self._open(), 65536)
+    async def _receive(self) -> None:
+        async with asyncio.timeout(self.timeout):
+            data = await asyncio.get_running_loop().sock_recv(self._connected_socket(), 65536)
         if not data:
-            raise Closed(f"the server closed; {len(self._buffer)} bytes of an unfinished answer are left")
+            raise TruncatedResponse(f"the server closed; {len(self._buffer)} bytes of an unfinished answer are left")
         self._buffer += data
 
-    def _open(self) -> socket.socket:
+    def _connected_socket(self) -> socket.socket:
         assert self._socket is not None, "the client is closed"
         return self._socket
 
 
-def parse(block: str) -> Frame:
+def parse_frame(block: str) -> SseFrame:
     fields: dict[str, str] = {}
     for line in block.split("\n"):
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
         key = name or "comment"
         fields[key] = f"{fields[key]}\n{value}" if key in fields else value
-    return Frame(fields.get("data"), fields.get("event"), fields.get("id"), fields.get("comment"))
+    return SseFrame(fields.get("data"), fields.get("event"), fields.get("id"), fields.get("comment"))

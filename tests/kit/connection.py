@@ -16,31 +16,31 @@ REASONS = {200: "OK", 307: "Temporary Redirect", 400: "Bad Request", 404: "Not F
 
 
 @dataclass(slots=True)
-class Received:
+class ReceivedRequest:
     """A request as it came, and what became of its answer."""
 
     method: str
     target: str
     headers: dict[str, str]
-    raw: bytes
-    at: float
-    sent: int = 0
-    left_at: float | None = None
+    body: bytes
+    received_at: float
+    bytes_sent: int = 0
+    abandoned_at: float | None = None
     """When the peer closed while the answer was still under way."""
     answered: bool = False
 
     @property
     def json(self) -> Any:
-        return json.loads(self.raw)
+        return json.loads(self.body)
 
     @property
     def stream(self) -> bool:
-        return bool(self.raw) and self.json.get("stream") is True
+        return bool(self.body) and self.json.get("stream") is True
 
     @property
     def messages(self) -> list[Json]:
-        found: list[Json] = self.json.get("messages", []) if self.raw else []
-        return found
+        messages: list[Json] = self.json.get("messages", []) if self.body else []
+        return messages
 
     def last_user_text(self) -> str:
         for message in reversed(self.messages):
@@ -50,7 +50,7 @@ class Received:
         return ""
 
 
-def parse(buffer: bytes, at: float) -> tuple[Received, int] | None:
+def parse_request(buffer: bytes, received_at: float) -> tuple[ReceivedRequest, int] | None:
     """The first whole request in the buffer and its length, or None when more bytes are needed."""
     head, mark, _ = buffer.partition(b"\r\n\r\n")
     if not mark:
@@ -60,17 +60,17 @@ def parse(buffer: bytes, at: float) -> tuple[Received, int] | None:
     headers = {k.strip().lower(): v.strip() for k, _, v in (line.partition(":") for line in lines)}
     start = len(head) + 4
     if headers.get("transfer-encoding", "").lower() == "chunked":
-        body = dechunk(buffer[start:])
+        body = decode_chunked(buffer[start:])
         if body is None:
             return None
-        return Received(method, target, headers, body[0], at), start + body[1]
+        return ReceivedRequest(method, target, headers, body[0], received_at), start + body[1]
     end = start + int(headers.get("content-length", "0"))
     if len(buffer) < end:
         return None
-    return Received(method, target, headers, buffer[start:end], at), end
+    return ReceivedRequest(method, target, headers, buffer[start:end], received_at), end
 
 
-def dechunk(data: bytes) -> tuple[bytes, int] | None:
+def decode_chunked(data: bytes) -> tuple[bytes, int] | None:
     out, at = b"", 0
     while (line := data.find(b"\r\n", at)) >= 0:
         size = int(data[at:line].split(b";")[0], 16)
@@ -87,13 +87,13 @@ def dechunk(data: bytes) -> tuple[bytes, int] | None:
 class Connection(asyncio.Protocol):
     """A protocol rather than streams: the moment of the peer's FIN or RST is itself a result."""
 
-    received: Callable[["Connection", Received], None]
-    lost: Callable[["Connection"], None]
-    current: Received | None = None
+    on_request: Callable[["Connection", ReceivedRequest], None]
+    on_lost: Callable[["Connection"], None]
+    current_request: ReceivedRequest | None = None
     closed_by_peer: bool = False
     closed_at: float | None = None
     _buffer: bytes = b""
-    _closed_here: bool = False
+    _closed_locally: bool = False
     _writable: asyncio.Event = field(default_factory=asyncio.Event)
     _transport: asyncio.Transport = field(init=False)
 
@@ -105,33 +105,33 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
-        if self.current is None:
-            self.next_request()
+        if self.current_request is None:
+            self.read_next_request()
 
-    def next_request(self) -> None:
-        self.current = None
-        found = parse(self._buffer, asyncio.get_running_loop().time())
-        if found is not None:
-            self.current, length = found
+    def read_next_request(self) -> None:
+        self.current_request = None
+        parsed = parse_request(self._buffer, asyncio.get_running_loop().time())
+        if parsed is not None:
+            self.current_request, length = parsed
             self._buffer = self._buffer[length:]
-            self.received(self, self.current)
+            self.on_request(self, self.current_request)
 
     def eof_received(self) -> bool:
-        self._note_peer()
+        self._record_peer_close()
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._note_peer()
+        self._record_peer_close()
         self._writable.set()
-        self.lost(self)
+        self.on_lost(self)
 
-    def _note_peer(self) -> None:
-        if self._closed_here or self.closed_by_peer:
+    def _record_peer_close(self) -> None:
+        if self._closed_locally or self.closed_by_peer:
             return
         self.closed_by_peer = True
         self.closed_at = asyncio.get_running_loop().time()
-        if self.current is not None and not self.current.answered:
-            self.current.left_at = self.closed_at
+        if self.current_request is not None and not self.current_request.answered:
+            self.current_request.abandoned_at = self.closed_at
 
     def pause_writing(self) -> None:
         self._writable.clear()
@@ -147,17 +147,17 @@ class Connection(asyncio.Protocol):
             await asyncio.sleep(0)
             return
         self._transport.write(data)
-        if self.current is not None:
-            self.current.sent += len(data)
+        if self.current_request is not None:
+            self.current_request.bytes_sent += len(data)
 
-    async def head(self, status: int, headers: Mapping[str, str]) -> None:
+    async def write_head(self, status: int, headers: Mapping[str, str]) -> None:
         lines = [f"HTTP/1.1 {status} {REASONS.get(status, 'Status')}", *(f"{k}: {v}" for k, v in headers.items())]
         await self.write("\r\n".join(lines).encode("latin-1") + b"\r\n\r\n")
 
-    async def chunk(self, data: bytes) -> None:
+    async def write_chunk(self, data: bytes) -> None:
         await self.write(b"%x\r\n%b\r\n" % (len(data), data))
 
-    async def delivered(self) -> None:
+    async def wait_delivered(self) -> None:
         """Until the peer has acknowledged every byte: a reset must not overtake the tokens before it."""
         while not self._transport.is_closing():
             queued = struct.unpack("i", fcntl.ioctl(self._socket().fileno(), termios.TIOCOUTQ, b"\0" * 4))[0]
@@ -166,15 +166,15 @@ class Connection(asyncio.Protocol):
             await asyncio.sleep(0.001)
 
     async def fin(self) -> None:
-        self._closed_here = True
+        self._closed_locally = True
         self._transport.close()
 
     async def reset(self) -> None:
-        await self.delivered()
+        await self.wait_delivered()
         self.abort()
 
     def abort(self) -> None:
-        self._closed_here = True
+        self._closed_locally = True
         if not self._transport.is_closing():
             self._socket().setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._transport.abort()

@@ -15,16 +15,16 @@ from rightseat.models.llamacpp.weights import WeightsError
 from rightseat.server.progress import show_download
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILD = ROOT / "build" / "cache"
+BUILD_CACHE = ROOT / "build" / "cache"
 TRIES = 3
 COULD_NOT_FETCH = 3
 
 
-class NotFetchedError(Exception):
+class WeightsFetchError(Exception):
     """Says in one line why the weights could not be fetched."""
 
 
-def choose_folder(usual: Path, other: Path = BUILD) -> Path:
+def choose_folder(usual: Path, other: Path = BUILD_CACHE) -> Path:
     """Return the cache folder that has the weights, else the first of the two that can be written."""
     for folder in (usual, other):
         if weights.find_weights(folder=folder).path is not None:
@@ -41,10 +41,10 @@ def can_write(folder: Path) -> bool:
     return os.access(folder, os.W_OK | os.X_OK)
 
 
-def fetch(folder: Path, pull: Callable[..., Path] = weights.pull_weights, pause: float = 1.0) -> Path:
+def fetch_weights(folder: Path, pull: Callable[..., Path] = weights.pull_weights, pause: float = 1.0) -> Path:
     """Return where the weights are, fetched if need be; raises NotFetchedError after three tries."""
-    if (found := weights.find_weights(folder=folder).path) is not None:
-        return found
+    if (path := weights.find_weights(folder=folder).path) is not None:
+        return path
     reason = ""
     for attempt in range(1, TRIES + 1):
         try:
@@ -55,17 +55,17 @@ def fetch(folder: Path, pull: Callable[..., Path] = weights.pull_weights, pause:
             print(f"try {attempt} of {TRIES} failed: {reason}", file=sys.stderr)
             if attempt < TRIES:
                 time.sleep(attempt * pause)
-    raise NotFetchedError(f"could not fetch the embedded model's weights: {reason}")
+    raise WeightsFetchError(f"could not fetch the embedded model's weights: {reason}")
 
 
 # Before any test changes the environment.
-FOLDER = choose_folder(weights.cache_folder())
+CACHE_FOLDER = choose_folder(weights.cache_folder())
 
 
 def main() -> int:
     try:
-        print(f"weights: {fetch(FOLDER)}")
-    except NotFetchedError as error:
+        print(f"weights: {fetch_weights(CACHE_FOLDER)}")
+    except WeightsFetchError as error:
         print(error, file=sys.stderr)
         return COULD_NOT_FETCH
     return 0

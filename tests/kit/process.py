@@ -7,9 +7,9 @@ from pathlib import Path
 PROC = Path("/proc")
 
 
-def _running() -> dict[int, tuple[int, int]]:
+def _list_processes() -> dict[int, tuple[int, int]]:
     """pid → (parent's pid, session), of everything that runs (zombies are gone for us)."""
-    found: dict[int, tuple[int, int]] = {}
+    processes: dict[int, tuple[int, int]] = {}
     for entry in PROC.iterdir():
         if entry.name.isdigit():
             try:
@@ -18,42 +18,42 @@ def _running() -> dict[int, tuple[int, int]]:
             except (FileNotFoundError, ProcessLookupError):
                 continue
             if state != "Z":
-                found[int(entry.name)] = (int(parent), int(session))
-    return found
+                processes[int(entry.name)] = (int(parent), int(session))
+    return processes
 
 
-def tree(pid: int) -> list[int]:
+def list_tree(pid: int) -> list[int]:
     """The process and all its descendants."""
-    running = _running()
-    found = [pid] if pid in running else []
-    for member in found:
-        found.extend(child for child, (parent, _) in running.items() if parent == member)
-    return found
+    running = _list_processes()
+    pids = [pid] if pid in running else []
+    for member in pids:
+        pids.extend(child for child, (parent, _) in running.items() if parent == member)
+    return pids
 
 
-def session(leader: int) -> list[int]:
+def list_session(leader: int) -> list[int]:
     """Everything that still runs in the session that the process opened, orphans too."""
-    return [pid for pid, (_, session) in _running().items() if session == leader]
+    return [pid for pid, (_, session) in _list_processes().items() if session == leader]
 
 
-def alive(pid: int) -> bool:
-    return pid in _running()
+def is_alive(pid: int) -> bool:
+    return pid in _list_processes()
 
 
-def cpu_seconds(pid: int) -> float:
+def measure_cpu_seconds(pid: int) -> float:
     """CPU of the whole tree, exact to the nanosecond, threads that have ended included.
 
     The clock of another process: Linux numbers it (~pid << 3) | 2, as clock_getcpuclockid does.
     """
-    return sum(time.clock_gettime_ns((~member << 3) | 2) for member in tree(pid)) / 1e9
+    return sum(time.clock_gettime_ns((~member << 3) | 2) for member in list_tree(pid)) / 1e9
 
 
-def rss_bytes(pid: int) -> int:
+def measure_rss_bytes(pid: int) -> int:
     page = os.sysconf("SC_PAGE_SIZE")
-    return sum(int((PROC / str(member) / "statm").read_text().split()[1]) * page for member in tree(pid))
+    return sum(int((PROC / str(member) / "statm").read_text().split()[1]) * page for member in list_tree(pid))
 
 
-def open_files(pid: int) -> list[str]:
+def list_open_files(pid: int) -> list[str]:
     """Where each descriptor of the process leads: `socket:[…]`, a path, …"""
     targets: list[str] = []
     for entry in (PROC / str(pid) / "fd").iterdir():
@@ -64,5 +64,5 @@ def open_files(pid: int) -> list[str]:
     return targets
 
 
-def threads(pid: int) -> int:
+def count_threads(pid: int) -> int:
     return len(list((PROC / str(pid) / "task").iterdir()))

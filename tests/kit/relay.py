@@ -5,14 +5,14 @@ from types import TracebackType
 from typing import Self
 
 
-class Relay:
+class TcpRelay:
     """`async with Relay(port) as relay:` clients connect to `relay.url`; `relay.target` may change."""
 
-    def __init__(self, target: int) -> None:
-        self.target = target
-        self.closed = False
+    def __init__(self, target_port: int) -> None:
+        self.target_port = target_port
+        self.refuses_connections = False
         """Whether new connections are turned away."""
-        self._open: set[asyncio.StreamWriter] = set()
+        self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
@@ -25,36 +25,36 @@ class Relay:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._server.close()
-        self.cut()
+        self.cut_connections()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def cut(self) -> int:
+    def cut_connections(self) -> int:
         """Every connection, at once; how many there were."""
-        found = len(self._open)
-        for writer in tuple(self._open):
+        count = len(self._writers)
+        for writer in tuple(self._writers):
             writer.transport.abort()
-        return found
+        return count
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        self._open.add(writer)
+        self._writers.add(writer)
         try:
-            if self.closed:
+            if self.refuses_connections:
                 return
-            up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self.target)
-            self._open.add(up_writer)
+            up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self.target_port)
+            self._writers.add(up_writer)
             try:
                 await asyncio.gather(_copy(reader, up_writer), _copy(up_reader, writer))
             finally:
-                self._open.discard(up_writer)
+                self._writers.discard(up_writer)
                 up_writer.transport.abort()
         except OSError:
             pass
         finally:
-            self._open.discard(writer)
+            self._writers.discard(writer)
             writer.transport.abort()
 
 

@@ -12,15 +12,15 @@ Item = TypeVar("Item")
 DEFAULT = 10
 
 
-def rounds(full: int) -> int:
+def limit_rounds(full: int) -> int:
     """Return how many of `full` rounds to do in this run."""
-    asked = os.environ.get("ROUNDS", "")
-    return full if asked == "full" else min(full, int(asked or DEFAULT))
+    setting = os.environ.get("ROUNDS", "")
+    return full if setting == "full" else min(full, int(setting or DEFAULT))
 
 
-def spread(items: Sequence[Item]) -> list[Item]:
+def sample_evenly(items: Sequence[Item]) -> list[Item]:
     """Return `rounds(len(items))` of the items, evenly spread, the first and the last among them."""
-    count = rounds(len(items))
+    count = limit_rounds(len(items))
     if count < 2:
         return list(items[:count])
     return [items[number * (len(items) - 1) // (count - 1)] for number in range(count)]

@@ -14,20 +14,20 @@ from types import TracebackType
 from typing import Self
 
 from tests.kit import process
-from tests.kit.patience import STUCK
+from tests.kit.timeouts import HANG_TIMEOUT
 
-POLL = 0.02
-LEFT = "run failed: restarting ("
+POLL_SECONDS = 0.02
+FORCED_END_MESSAGE = "run failed: restarting ("
 """What it says of an answer that its own grace had to end."""
-KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "VIRTUAL_ENV", "SYSTEMROOT")
+INHERITED_VARIABLES = ("PATH", "LANG", "LC_ALL", "TZ", "VIRTUAL_ENV", "SYSTEMROOT")
 
 
-def executable() -> str:
+def find_executable() -> str:
     """The command installed beside the Python that runs the tests."""
     return str(Path(sys.executable).with_name("rightseat"))
 
 
-class Server:
+class RightseatProcess:
     """`async with Server(model="openai:x", env={...}) as server:` is ready; after it, it has exited.
 
     The child gets an empty home and working folder of its own, a free port, and of the environment
@@ -42,25 +42,25 @@ class Server:
         env: Mapping[str, str] | None = None,
         config: str | None = None,
         command: Sequence[str] | None = None,
-        patience: float = STUCK,
-        grace: float = STUCK,
-        orphans: float = STUCK,
-        cores: set[int] | None = None,
+        start_timeout: float = HANG_TIMEOUT,
+        stop_timeout: float = HANG_TIMEOUT,
+        orphan_timeout: float = HANG_TIMEOUT,
+        cpu_cores: set[int] | None = None,
     ) -> None:
         self._model = model
         self._args = args
         self._env = env or {}
         self._config = config
         self._command = command
-        self._patience = patience
-        self._grace = grace
-        self._orphans = orphans
-        self._cores = cores
+        self._start_timeout = start_timeout
+        self._stop_timeout = stop_timeout
+        self._orphan_timeout = orphan_timeout
+        self._cpu_cores = cpu_cores
         self._folder = tempfile.TemporaryDirectory(prefix="kit-server-", ignore_cleanup_errors=True)
-        self._last_words: dict[str, str] = {}
+        self._final_output: dict[str, str] = {}
         self._child: subprocess.Popen[bytes] | None = None
         self.url = ""
-        self.ready_cpu = 0.0
+        self.startup_cpu_seconds = 0.0
         """CPU seconds from the start until it was ready."""
 
     @property
@@ -82,23 +82,23 @@ class Server:
         try:
             await self.stop()
         finally:
-            self.discard()
+            self.remove_folder()
 
-    def discard(self) -> None:
+    def remove_folder(self) -> None:
         """Removes the folder; what the child said stays readable."""
-        self._last_words = {name: self._read(name) for name in ("stdout", "stderr")}
+        self._final_output = {name: self._read(name) for name in ("stdout", "stderr")}
         self._folder.cleanup()
 
     async def start(self) -> None:
         self._child = self._spawn()
-        if self._cores:
-            os.sched_setaffinity(self.pid, self._cores)
+        if self._cpu_cores:
+            os.sched_setaffinity(self.pid, self._cpu_cores)
         async with contextlib.AsyncExitStack() as unless_ready:
-            unless_ready.callback(self.discard)
+            unless_ready.callback(self.remove_folder)
             unless_ready.push_async_callback(self._kill)
-            await self._until_ready()
+            await self._wait_ready()
             unless_ready.pop_all()
-        self.ready_cpu = self.cpu_seconds
+        self.startup_cpu_seconds = self.cpu_seconds
 
     def _spawn(self) -> subprocess.Popen[bytes]:
         # Files, not pipes: a child that says much must never wait for a reader.
@@ -116,7 +116,7 @@ class Server:
     def command_line(self) -> list[str]:
         if self._command is not None:
             return list(self._command)
-        line = [executable(), "serve", "--port", "0"]
+        line = [find_executable(), "serve", "--port", "0"]
         if self._model is not None:
             line += ["--model", self._model]
         if self._config is not None:
@@ -127,20 +127,20 @@ class Server:
 
     def _environment(self) -> dict[str, str]:
         home = str(self.folder)
-        kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+        inherited = {name: os.environ[name] for name in INHERITED_VARIABLES if name in os.environ}
         return {
-            **kept,
+            **inherited,
             "HOME": home,
             "XDG_CONFIG_HOME": f"{home}/.config",
             "XDG_DATA_HOME": f"{home}/.data",
             "XDG_CACHE_HOME": f"{home}/.cache",
             "XDG_STATE_HOME": f"{home}/.state",
             "RIGHTSEAT_READY_FILE": str(self._ready_file),
-            **self._unnamed(),
+            **self._default_model_env(),
             **self._env,
         }
 
-    def _unnamed(self) -> dict[str, str]:
+    def _default_model_env(self) -> dict[str, str]:
         """Where nothing names a model the demo answers: the embedded one would have to be fetched first."""
         named = self._model or self._command or "[models" in (self._config or "")
         return {} if named else {"RIGHTSEAT_MODEL": "scripted:demo"}
@@ -149,14 +149,14 @@ class Server:
     def _ready_file(self) -> Path:
         return self.folder / "ready"
 
-    async def _until_ready(self) -> None:
-        limit = time.monotonic() + self._patience
+    async def _wait_ready(self) -> None:
+        limit = time.monotonic() + self._start_timeout
         while not self._ready_file.exists():
             if self.returncode is not None:
-                raise AssertionError(f"exited with {self.returncode} before it was ready\n{self._said()}")
+                raise AssertionError(f"exited with {self.returncode} before it was ready\n{self._format_output()}")
             if time.monotonic() > limit:
-                raise AssertionError(f"not ready within {self._patience} s\n{self._said()}")
-            await asyncio.sleep(POLL)
+                raise AssertionError(f"not ready within {self._start_timeout} s\n{self._format_output()}")
+            await asyncio.sleep(POLL_SECONDS)
         self.url = self._ready_file.read_text().strip()
 
     async def stop(self) -> None:
@@ -166,47 +166,47 @@ class Server:
             return
         running = self.returncode is None
         if running:
-            self.signal(signal.SIGTERM)
+            self.send_signal(signal.SIGTERM)
         try:
-            await self.exited(self._grace)
-            if left := await self._left(within=self._orphans):
-                raise AssertionError(f"children outlived the server: {left}")
-            if running and "grace" not in (self._config or "") and LEFT in self.stderr:
-                raise AssertionError(f"an answer did not end with its client\n{self._said()}")
+            await self.wait_exit(self._stop_timeout)
+            if orphans := await self._wait_session_end(within=self._orphan_timeout):
+                raise AssertionError(f"children outlived the server: {orphans}")
+            if running and "grace" not in (self._config or "") and FORCED_END_MESSAGE in self.stderr:
+                raise AssertionError(f"an answer did not end with its client\n{self._format_output()}")
         except AssertionError:
             await self._kill()
             raise
 
-    async def _left(self, within: float) -> list[int]:
+    async def _wait_session_end(self, within: float) -> list[int]:
         limit = time.monotonic() + within
         while True:
-            left = process.session(self.pid)
-            if not left or time.monotonic() > limit:
-                return left
-            await asyncio.sleep(POLL)
+            pids = process.list_session(self.pid)
+            if not pids or time.monotonic() > limit:
+                return pids
+            await asyncio.sleep(POLL_SECONDS)
 
-    async def exited(self, within: float = STUCK) -> int:
+    async def wait_exit(self, within: float = HANG_TIMEOUT) -> int:
         """The exit status, once it has exited by itself or by a signal of the test."""
         limit = time.monotonic() + within
         while (status := self.returncode) is None:
             if time.monotonic() > limit:
-                raise AssertionError(f"still running after {within} s\n{self._said()}")
-            await asyncio.sleep(POLL)
+                raise AssertionError(f"still running after {within} s\n{self._format_output()}")
+            await asyncio.sleep(POLL_SECONDS)
         return status
 
-    def signal(self, number: signal.Signals) -> None:
+    def send_signal(self, number: signal.Signals) -> None:
         assert self._child is not None
         self._child.send_signal(number)
 
     async def _kill(self) -> None:
         # The session is the child's own, so this ends its descendants and nothing else.
-        for member in process.session(self.pid):
+        for member in process.list_session(self.pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(member, signal.SIGKILL)
-        await self.exited()
-        await self._left(within=STUCK)
+        await self.wait_exit()
+        await self._wait_session_end(within=HANG_TIMEOUT)
 
-    def _said(self) -> str:
+    def _format_output(self) -> str:
         return f"--- stdout\n{self.stdout[-2000:]}\n--- stderr\n{self.stderr[-4000:]}"
 
     @property
@@ -228,34 +228,34 @@ class Server:
         return self._read("stderr")
 
     @property
-    def complaints(self) -> list[str]:
+    def log_lines(self) -> list[str]:
         """What it said beside one line for each request."""
         return [line for line in self.stderr.splitlines() if " rightseat.access " not in line]
 
     def _read(self, name: str) -> str:
         file = self.folder / name
-        return file.read_text(errors="replace") if file.exists() else self._last_words.get(name, "")
+        return file.read_text(errors="replace") if file.exists() else self._final_output.get(name, "")
 
     @property
     def cpu_seconds(self) -> float:
-        return process.cpu_seconds(self.pid)
+        return process.measure_cpu_seconds(self.pid)
 
     @property
-    def rss(self) -> int:
-        return process.rss_bytes(self.pid)
+    def rss_bytes(self) -> int:
+        return process.measure_rss_bytes(self.pid)
 
     @property
     def open_files(self) -> list[str]:
-        return process.open_files(self.pid)
+        return process.list_open_files(self.pid)
 
     @property
-    def sockets(self) -> int:
+    def socket_count(self) -> int:
         return sum(target.startswith("socket:") for target in self.open_files)
 
     @property
-    def threads(self) -> int:
-        return process.threads(self.pid)
+    def thread_count(self) -> int:
+        return process.count_threads(self.pid)
 
     @property
-    def children(self) -> list[int]:
-        return process.tree(self.pid)[1:]
+    def child_pids(self) -> list[int]:
+        return process.list_tree(self.pid)[1:]

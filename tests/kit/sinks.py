@@ -7,18 +7,18 @@ from typing import Self
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
 
 
-class Sink:
+class SinkServer:
     """Answers every request head with 200 `{}`, so that a caller who would go on does go on."""
 
     def __init__(self) -> None:
-        self.touches: list[bytearray] = []
+        self.connections: list[bytearray] = []
         """The bytes of each connection, in order of arrival; empty when only the handshake came."""
         self._server: asyncio.Server | None = None
-        self._open: set[asyncio.StreamWriter] = set()
+        self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._on_connection, "127.0.0.1", 0)
         return self
 
     async def __aexit__(
@@ -26,7 +26,7 @@ class Sink:
     ) -> None:
         assert self._server is not None
         self._server.close()
-        for writer in list(self._open):
+        for writer in list(self._writers):
             writer.transport.abort()
         await asyncio.gather(*self._tasks)
 
@@ -36,33 +36,35 @@ class Sink:
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     @property
-    def everything(self) -> bytes:
-        return b"".join(self.touches)
+    def received_bytes(self) -> bytes:
+        return b"".join(self.connections)
 
-    def holds(self, secret: str) -> bool:
-        return secret.encode() in self.everything
+    def has_received(self, secret: str) -> bool:
+        return secret.encode() in self.received_bytes
 
-    def assert_untouched(self) -> None:
-        assert not self.touches, f"{len(self.touches)} connections reached the sink: {self.everything[:500]!r}"
+    def assert_unreached(self) -> None:
+        assert not self.connections, (
+            f"{len(self.connections)} connections reached the sink: {self.received_bytes[:500]!r}"
+        )
 
-    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _on_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.create_task(self._record(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _record(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        kept = bytearray()
-        self.touches.append(kept)
-        self._open.add(writer)
+        received = bytearray()
+        self.connections.append(received)
+        self._writers.add(writer)
         answered = False
         try:
             while data := await reader.read(65536):
-                kept += data
-                if not answered and b"\r\n\r\n" in kept:
+                received += data
+                if not answered and b"\r\n\r\n" in received:
                     answered = True
                     writer.write(ANSWER)
         except ConnectionError:
             pass
         finally:
-            self._open.discard(writer)
+            self._writers.discard(writer)
             writer.close()

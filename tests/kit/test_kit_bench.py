@@ -10,61 +10,61 @@ from graphql import OperationDefinitionNode, parse, print_ast
 
 from bench import __main__ as command
 from bench import page
-from bench.doors import AGUI, COPILOTKIT, DOORS, GRAPHQL, OPENAI, OPENBB, document
-from bench.judge import beside, compared
-from bench.kept import Kept
-from bench.load import Order, Wrong, find_order
+from bench.comparison import compare_by_door, compare_peers
+from bench.doors import AGUI, COPILOTKIT, DOORS, GRAPHQL, OPENAI, OPENBB, read_graphql_document
+from bench.keep_alive import KeepAliveConnection
 from bench.machine import OWN_ENV
-from bench.peers import Peer, all_peers
-from bench.rows import Row, quantile, table
+from bench.order import StreamOrder, WrongAnswer, find_order
+from bench.peers import BenchPeer, all_peers
+from bench.rows import ResultRow, format_table, quantile
 from bench.scenarios import all_scenarios, flows, soak
-from bench.streams import Stream, load, report
-from bench.upstream import batches, pieces
+from bench.streams import ClientStream, get_report, run_orders
+from bench.upstream import make_batches, make_pieces
 from rightseat.doors.copilotkit.plan import try_compile_plan
 from rightseat.plugins.load import read_plugin
-from tests.kit.patience import STUCK
-from tests.kit.server import Server
-from tests.peers.install import ONLY_WHEN_NAMED, known
+from tests.kit.server import RightseatProcess
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.peers.install import ONLY_WHEN_NAMED, list_peers
 from tests.unit.doors.copilotkit.client import DOCUMENT
 
 
 @pytest.mark.demand("cost.litellm_cpu_most_1", "engine.bench_cpu_per_paced")
 def test_a_row_is_judged_by_its_ratio_else_by_its_median() -> None:
-    assert Row("m", "p", "µs", [500, 10, 20], ratio=3.9, limit=4).good
-    assert not Row("m", "p", "µs", [1, 1, 1], ratio=4.1, limit=4).good
-    assert Row("m", "p", "MB", [70, 90, 80], limit=80).good
-    bad = Row("m", "p", "MB", [70, 90, 81], limit=80)
-    assert not bad.good
-    assert "TOO MUCH" in table([bad])
-    assert Row("m", "p", "ms", [1e9]).good
+    assert ResultRow("m", "p", "µs", [500, 10, 20], ratio=3.9, limit=4).is_good
+    assert not ResultRow("m", "p", "µs", [1, 1, 1], ratio=4.1, limit=4).is_good
+    assert ResultRow("m", "p", "MB", [70, 90, 80], limit=80).is_good
+    bad = ResultRow("m", "p", "MB", [70, 90, 81], limit=80)
+    assert not bad.is_good
+    assert "TOO MUCH" in format_table([bad])
+    assert ResultRow("m", "p", "ms", [1e9]).is_good
 
 
 def test_an_order_survives_every_door() -> None:
-    order = Order(17, 120, 20, "never")
+    order = StreamOrder(17, 120, 20, "never")
     assert set(DOORS.values()) == {OPENAI, AGUI, OPENBB, GRAPHQL, COPILOTKIT}
     for door in DOORS.values():
-        assert find_order(door.request(order.prompt)) == order
+        assert find_order(door.format_request(order.prompt)) == order
 
 
 @pytest.mark.demand("cost.500_concurrent_paced_streams", "engine.bench_cpu_per_paced")
 async def test_a_lost_token_is_seen() -> None:
-    order = Order(0, 5, 20)
-    whole = Stream(b"")
-    for piece in pieces(5):
+    order = StreamOrder(0, 5, 20)
+    whole = ClientStream(b"")
+    for piece in make_pieces(5):
         whole.data_received(piece)
     assert whole.done.done()
     whole.verify(OPENAI, order)
-    lossy = Stream(b"")
-    for piece in pieces(5)[:2] + pieces(5)[3:]:
+    lossy = ClientStream(b"")
+    for piece in make_pieces(5)[:2] + make_pieces(5)[3:]:
         lossy.data_received(piece)
-    with pytest.raises(Wrong, match="stream 0"):
+    with pytest.raises(WrongAnswer, match="stream 0"):
         lossy.verify(OPENAI, order)
 
 
 async def test_an_error_status_ends_the_stream() -> None:
-    stream = Stream(b"")
+    stream = ClientStream(b"")
     stream.data_received(b"HTTP/1.1 503 Busy\r\n\r\n")
-    with pytest.raises(Wrong, match="503"):
+    with pytest.raises(WrongAnswer, match="503"):
         await stream.done
 
 
@@ -74,8 +74,8 @@ async def test_an_error_status_ends_the_stream() -> None:
 def test_peers_and_scenarios_are_found() -> None:
     foreign = {"litellm", "openbb", "copilotkit", "copilotkit-gql"}
     assert {"splice", "rightseat", *foreign} <= all_peers().keys()
-    assert {name for name, peer in all_peers().items() if peer.foreign} == foreign
-    assert {all_peers()[name].lock for name in foreign} <= ONLY_WHEN_NAMED & set(known())
+    assert {name for name, peer in all_peers().items() if peer.is_foreign} == foreign
+    assert {all_peers()[name].lock for name in foreign} <= ONLY_WHEN_NAMED & set(list_peers())
     order = [
         "footprint",
         "paced",
@@ -96,7 +96,7 @@ def test_peers_and_scenarios_are_found() -> None:
 
 @pytest.mark.demand("flows.bench_engine_overhead_per")
 def test_the_flows_that_are_measured_are_whole(tmp_path: Path) -> None:
-    plugin = read_plugin(flows.write(tmp_path))
+    plugin = read_plugin(flows.write_plugin(tmp_path))
     assert plugin.problems == ()
     steps = {flow.name: len(flow.steps) for flow in plugin.workflows}
     assert steps == {"short": 2, "long": flows.STEPS + 2, "waiting": 2}
@@ -106,60 +106,60 @@ def test_the_flows_that_are_measured_are_whole(tmp_path: Path) -> None:
 def test_a_flow_that_does_not_wait_is_no_figure() -> None:
     body = 'data: {"type":"RUN_FINISHED","threadId":"t","outcome":%s}\n\n'
     asked = body % '{"type":"interrupt","interrupts":[{"id":"ask_1"}]}'
-    sent = json.loads(flows.answering(AGUI, asked.encode()).request("x").partition(b"\r\n\r\n")[2])
+    sent = json.loads(flows.answer_interrupt(AGUI, asked.encode()).format_request("x").partition(b"\r\n\r\n")[2])
     assert (sent["threadId"], sent["resume"][0]["interruptId"]) == ("t", "ask_1")
-    with pytest.raises(Wrong, match="did not ask"):
-        flows.answering(AGUI, (body % '{"type":"success"}').encode())
+    with pytest.raises(WrongAnswer, match="did not ask"):
+        flows.answer_interrupt(AGUI, (body % '{"type":"success"}').encode())
 
 
 @pytest.mark.demand("cost.bench_peers_litellm_measures")
 def test_a_foreign_peer_runs_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     installed: list[str] = []
     monkeypatch.setattr(command, "install", installed.append)
-    foreign = Peer("far", lambda _: [], (OPENAI,), lock="far-lock")
-    home = Peer("near", lambda _: [], (OPENAI,), ours=True)
+    foreign = BenchPeer("far", lambda _: [], (OPENAI,), lock="far-lock")
+    home = BenchPeer("near", lambda _: [], (OPENAI,), is_ours=True)
     monkeypatch.setattr(command, "all_peers", lambda: {"far": foreign, "near": home})
-    assert command.choose(None, []) == [home]
+    assert command.choose_peers(None, []) == [home]
     assert installed == []
-    assert command.choose(None, ["far"]) == [home, foreign]
+    assert command.choose_peers(None, ["far"]) == [home, foreign]
     assert installed == ["far-lock"]
 
 
 @pytest.mark.demand("copilotkit.bench_run_copilotkit_runtime", "cost.litellm_cpu_most_1", "openbb.bench_cpu_per_paced")
 def test_ours_is_compared_round_by_round_at_the_same_door() -> None:
-    ours = Peer("ours", lambda _: [], (OPENAI, AGUI), ours=True)
-    theirs = Peer("far", lambda _: [], (OPENAI,), lock="far-lock")
+    ours = BenchPeer("ours", lambda _: [], (OPENAI, AGUI), is_ours=True)
+    theirs = BenchPeer("far", lambda _: [], (OPENAI,), lock="far-lock")
     found = {"ours openai": [1.0, 2.0, 3.0], "ours agui": [9.0, 9.0, 9.0], "far": [10.0, 10.0, 60.0]}
-    [row] = compared([ours, theirs], "CPU", found, 0.1)
-    assert (row.peer, row.rounds, row.good) == ("ours openai ÷ far", [0.1, 0.2, 0.05], True)
-    [row] = compared([ours, theirs], "CPU", found | {"far": [9.0, 9.0, 9.0]}, 0.1)
-    assert not row.good
-    assert compared([ours], "CPU", found, 0.1) == []
-    own = Peer("far", lambda _: [], (OPENAI,), lock="far-lock", parts={"CPU": 0.5})
-    [row] = compared([ours, own], "CPU", found | {"far": [9.0, 9.0, 9.0]}, 0.1)
-    assert (row.limit, row.good) == (0.5, True)
-    [row] = compared([ours, own], "memory", found, 0.1)
+    [row] = compare_by_door([ours, theirs], "CPU", found, 0.1)
+    assert (row.peer, row.rounds, row.is_good) == ("ours openai ÷ far", [0.1, 0.2, 0.05], True)
+    [row] = compare_by_door([ours, theirs], "CPU", found | {"far": [9.0, 9.0, 9.0]}, 0.1)
+    assert not row.is_good
+    assert compare_by_door([ours], "CPU", found, 0.1) == []
+    own = BenchPeer("far", lambda _: [], (OPENAI,), lock="far-lock", max_cost_ratios={"CPU": 0.5})
+    [row] = compare_by_door([ours, own], "CPU", found | {"far": [9.0, 9.0, 9.0]}, 0.1)
+    assert (row.limit, row.is_good) == (0.5, True)
+    [row] = compare_by_door([ours, own], "memory", found, 0.1)
     assert row.limit is None
 
 
 @pytest.mark.demand("copilotkit.bench_run_copilotkit_runtime")
 def test_the_node_runtimes_have_the_limits_that_were_asked_for() -> None:
-    ours, peers = Peer("ours", lambda _: [], (GRAPHQL, COPILOTKIT), ours=True), all_peers()
+    ours, peers = BenchPeer("ours", lambda _: [], (GRAPHQL, COPILOTKIT), is_ours=True), all_peers()
     wanted = {"copilotkit-gql": ("graphql", 1 / 6, 1 / 15), "copilotkit": ("copilotkit", 1 / 6, 1 / 40)}
     for name, (door, paced, rushed) in wanted.items():
         for measure, part in (("CPU per paced token", paced), ("CPU per token, full speed", rushed)):
             found = {"ours graphql": [part * 99], "ours copilotkit": [part * 99], name: [100.0]}
-            [row] = compared([ours, peers[name]], measure, found, None)
-            assert (row.peer, row.limit, row.good) == (f"ours {door} ÷ {name}", part, True)
-            [row] = compared([ours, peers[name]], measure, found | {name: [98.0]}, None)
-            assert not row.good
+            [row] = compare_by_door([ours, peers[name]], measure, found, None)
+            assert (row.peer, row.limit, row.is_good) == (f"ours {door} ÷ {name}", part, True)
+            [row] = compare_by_door([ours, peers[name]], measure, found | {name: [98.0]}, None)
+            assert not row.is_good
         for measure in ("start-up CPU", "idle RSS"):
-            [row] = beside([ours, peers[name]], measure, {"ours": [2.0], name: [2.1]})
-            assert (row.peer, row.good) == (f"ours ÷ {name}", True)
-            [row] = beside([ours, peers[name]], measure, {"ours": [2.0], name: [1.9]})
-            assert not row.good
-    far = Peer("far", lambda _: [], (OPENAI,), lock="far-lock")
-    assert beside([ours, far], "idle RSS", {"ours": [2.0], "far": [1.0]}) == []
+            [row] = compare_peers([ours, peers[name]], measure, {"ours": [2.0], name: [2.1]})
+            assert (row.peer, row.is_good) == (f"ours ÷ {name}", True)
+            [row] = compare_peers([ours, peers[name]], measure, {"ours": [2.0], name: [1.9]})
+            assert not row.is_good
+    far = BenchPeer("far", lambda _: [], (OPENAI,), lock="far-lock")
+    assert compare_peers([ours, far], "idle RSS", {"ours": [2.0], "far": [1.0]}) == []
 
 
 @pytest.mark.demand("copilotkit.bench_run_copilotkit_runtime")
@@ -177,16 +177,16 @@ def test_parts_are_heard_token_by_token() -> None:
         {"incremental": [{"data": {"status": {"code": "Success"}}}], "hasNext": False},
     ]
     body = b"\r\n---" + b"".join(map(part, frames)) + b"--\r\n"
-    Order(0, 3, 0).check(GRAPHQL.text(body))
-    with pytest.raises(Wrong):
-        Order(0, 3, 0).check(GRAPHQL.text(body.replace(b" token1", b"")))
+    StreamOrder(0, 3, 0).check(GRAPHQL.read_streamed_text(body))
+    with pytest.raises(WrongAnswer):
+        StreamOrder(0, 3, 0).check(GRAPHQL.read_streamed_text(body.replace(b" token1", b"")))
 
 
 @pytest.mark.demand("copilotkit.bench_run_copilotkit_runtime")
 def test_the_bench_sends_what_the_client_sends() -> None:
     """The same document as the door's tests have; it is one that is answered by its plan."""
-    sent = json.loads(GRAPHQL.request("x").partition(b"\r\n\r\n")[2])["query"]
-    assert sent == document()
+    sent = json.loads(GRAPHQL.format_request("x").partition(b"\r\n\r\n")[2])["query"]
+    assert sent == read_graphql_document()
     assert print_ast(parse(sent)) == print_ast(parse(DOCUMENT))
     [operation] = parse(sent).definitions
     assert isinstance(operation, OperationDefinitionNode)
@@ -195,14 +195,14 @@ def test_the_bench_sends_what_the_client_sends() -> None:
 
 def test_every_request_is_a_conversation_of_its_own() -> None:
     for door in (AGUI, COPILOTKIT, GRAPHQL):
-        assert door.request("x") != door.request("x")
+        assert door.format_request("x") != door.format_request("x")
 
 
 @pytest.mark.demand("cost.bench_itself_writes_table")
 def test_the_table_goes_between_the_marks_and_nothing_else_changes(tmp_path: Path) -> None:
     file = tmp_path / "performance.md"
     file.write_text(f"before\n{page.BEGIN}\nold\n{page.END}\nafter\n")
-    page.write([Row("m", "p", "MB", [81.0], limit=80)], {"on": "a day"}, file)
+    page.write_page([ResultRow("m", "p", "MB", [81.0], limit=80)], {"on": "a day"}, file)
     text = file.read_text()
     assert text.startswith(f"before\n{page.BEGIN}\nMeasured: on a day.\n")
     assert text.endswith(f"{page.END}\nafter\n")
@@ -210,7 +210,7 @@ def test_the_table_goes_between_the_marks_and_nothing_else_changes(tmp_path: Pat
     assert "old" not in text
     file.write_text("no marks")
     with pytest.raises(ValueError, match="lost the marks"):
-        page.write([], {}, file)
+        page.write_page([], {}, file)
 
 
 @pytest.mark.demand("cost.bench_itself_writes_table")
@@ -222,16 +222,16 @@ def test_the_page_has_the_marks() -> None:
 async def test_arrivals_are_those_of_the_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([1.0, 2.0, 3.0])
     monkeypatch.setattr("bench.streams.monotonic", lambda: next(clock))
-    stream = Stream(b"")
-    made = pieces(5)
+    stream = ClientStream(b"")
+    made = make_pieces(5)
     for data in (made[0], made[1] + made[2], made[3] + made[4]):
         stream.data_received(data)
-    assert stream.arrivals(Order(0, 5, 1)) == [1.0, 2.0, 2.0, 3.0, 3.0]
+    assert stream.list_arrivals(StreamOrder(0, 5, 1)) == [1.0, 2.0, 2.0, 3.0, 3.0]
     clock = iter([1.0, 2.0])
-    joined = Stream(b"")
+    joined = ClientStream(b"")
     joined.data_received(b'HTTP/1.1 200 OK\r\n\r\n{"delta":" token0 token1"}')
     joined.data_received(b'{"delta":" token2"}')
-    assert joined.arrivals(Order(0, 3, 1)) == [1.0, 1.0, 2.0]
+    assert joined.list_arrivals(StreamOrder(0, 3, 1)) == [1.0, 1.0, 2.0]
 
 
 @pytest.mark.demand("cost.500_concurrent_paced_streams")
@@ -242,15 +242,15 @@ def test_quantiles() -> None:
 
 @pytest.mark.demand("cost.litellm_cpu_most_1")
 def test_full_speed_holds_the_same_bytes() -> None:
-    assert b"".join(batches(100)) == b"".join(pieces(100))
+    assert b"".join(make_batches(100)) == b"".join(make_pieces(100))
 
 
 @pytest.mark.demand("cost.5_000_short_streams")
 async def test_a_cut_answer_that_looks_whole_is_seen() -> None:
-    order, stream = Order(4, 6, 100, "cut"), Stream(b"")
-    for piece in pieces(6)[:3]:
+    order, stream = StreamOrder(4, 6, 100, "cut"), ClientStream(b"")
+    for piece in make_pieces(6)[:3]:
         stream.data_received(piece)
-    with pytest.raises(Wrong, match="a cut answer"):
+    with pytest.raises(WrongAnswer, match="a cut answer"):
         soak._check_cut(stream, order)
     stream.data_received(b'data: {"error":{}}\n\n')
     soak._check_cut(stream, order)
@@ -260,15 +260,17 @@ async def test_a_cut_answer_that_looks_whole_is_seen() -> None:
 @pytest.mark.io
 async def test_the_upstream_keeps_every_order() -> None:
     line = [sys.executable, "-m", "bench.upstream"]
-    async with asyncio.timeout(STUCK), Server(command=line, env=OWN_ENV) as upstream:
-        await load(upstream.url, OPENAI, [Order(1, 5000, 0), Order(2, 3, 100, "timed")], "")
-        assert [len(moments) for moments in (await report(upstream.url, "/sent")).values()] == [3]
-        kept = await Kept.to(upstream.url)
-        order = Order(3, 5, 0)
+    async with asyncio.timeout(HANG_TIMEOUT), RightseatProcess(command=line, env=OWN_ENV) as upstream:
+        await run_orders(upstream.url, OPENAI, [StreamOrder(1, 5000, 0), StreamOrder(2, 3, 100, "timed")], "")
+        assert [len(moments) for moments in (await get_report(upstream.url, "/sent")).values()] == [3]
+        kept = await KeepAliveConnection.connect(upstream.url)
+        order = StreamOrder(3, 5, 0)
         for _ in range(2):
-            order.check(OPENAI.text(await kept.ask(OPENAI.request(order.prompt))))
-            order.check(OPENAI.whole_text(await kept.ask(OPENAI.request(order.prompt, streamed=False))))
-        with pytest.raises(Wrong, match="the connection ended"):
-            await kept.ask(OPENAI.request(Order(4, 6, 0, "cut").prompt))
+            order.check(OPENAI.read_streamed_text(await kept.request(OPENAI.format_request(order.prompt))))
+            order.check(
+                OPENAI.read_unstreamed_text(await kept.request(OPENAI.format_request(order.prompt, streamed=False)))
+            )
+        with pytest.raises(WrongAnswer, match="the connection ended"):
+            await kept.request(OPENAI.format_request(StreamOrder(4, 6, 0, "cut").prompt))
         kept.close()
-        assert await report(upstream.url, "/open") == 0
+        assert await get_report(upstream.url, "/open") == 0

@@ -7,7 +7,7 @@ import pytest
 
 from rightseat.models.llamacpp.weights import EMBEDDED, WeightsError
 from tests.kit import embedded
-from tests.kit.embedded import COULD_NOT_FETCH, NotFetchedError, choose_folder, fetch
+from tests.kit.embedded import COULD_NOT_FETCH, WeightsFetchError, choose_folder, fetch_weights
 
 
 def put_weights(folder: Path) -> None:
@@ -45,7 +45,7 @@ def test_it_is_tried_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
             raise WeightsError("No network.")
         return tmp_path / "there"
 
-    assert fetch(tmp_path, pull, pause=0) == tmp_path / "there"
+    assert fetch_weights(tmp_path, pull, pause=0) == tmp_path / "there"
     assert tries == [tmp_path] * 3
     said = capsys.readouterr().err
     assert "Fetching smollm2-135m-instruct" in said
@@ -58,9 +58,9 @@ def test_in_the_end_it_is_said(
     def pull(**arguments: Any) -> Path:
         raise WeightsError("No network.")
 
-    with pytest.raises(NotFetchedError, match=r"^could not fetch the embedded model's weights: No network\.$"):
-        fetch(tmp_path, pull, pause=0)
-    monkeypatch.setattr(embedded, "FOLDER", tmp_path)
-    monkeypatch.setattr(embedded, "fetch", lambda folder: fetch(folder, pull, pause=0))
+    with pytest.raises(WeightsFetchError, match=r"^could not fetch the embedded model's weights: No network\.$"):
+        fetch_weights(tmp_path, pull, pause=0)
+    monkeypatch.setattr(embedded, "CACHE_FOLDER", tmp_path)
+    monkeypatch.setattr(embedded, "fetch_weights", lambda folder: fetch_weights(folder, pull, pause=0))
     assert embedded.main() == COULD_NOT_FETCH
     assert "could not fetch" in capsys.readouterr().err

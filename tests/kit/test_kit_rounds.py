@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.kit.rounds import rounds, spread
+from tests.kit.rounds import limit_rounds, sample_evenly
 
 
 @pytest.mark.demand("tests.repeated_work_takes_number")
@@ -13,14 +13,14 @@ def test_rounds(setting: str | None, full: int, expected: int, monkeypatch: pyte
     monkeypatch.delenv("ROUNDS", raising=False)
     if setting is not None:
         monkeypatch.setenv("ROUNDS", setting)
-    assert rounds(full) == expected
+    assert limit_rounds(full) == expected
 
 
 @pytest.mark.demand("tests.repeated_work_takes_number")
 def test_a_spread_has_both_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROUNDS", "4")
-    assert spread(range(100)) == [0, 33, 66, 99]
+    assert sample_evenly(range(100)) == [0, 33, 66, 99]
     monkeypatch.setenv("ROUNDS", "1")
-    assert spread(range(100)) == [0]
+    assert sample_evenly(range(100)) == [0]
     monkeypatch.setenv("ROUNDS", "full")
-    assert spread("abc") == ["a", "b", "c"]
+    assert sample_evenly("abc") == ["a", "b", "c"]

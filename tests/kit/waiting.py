@@ -5,21 +5,21 @@ from collections.abc import AsyncIterator, Callable
 from typing import TypeVar
 
 from rightseat.types.streams import closing
-from tests.kit.patience import STUCK
+from tests.kit.timeouts import HANG_TIMEOUT
 
 T = TypeVar("T")
 
 
-async def until(condition: Callable[[], object], seconds: float = STUCK) -> None:
-    async with asyncio.timeout(seconds):
+async def wait_until(condition: Callable[[], object], timeout: float = HANG_TIMEOUT) -> None:
+    async with asyncio.timeout(timeout):
         while True:
             if condition():
                 return
             await asyncio.sleep(0.001)
 
 
-async def read(stream: AsyncIterator[T], seen: list[T]) -> None:
+async def read_into(stream: AsyncIterator[T], items: list[T]) -> None:
     """Read to the end; `seen` has what came before an error too."""
     async with closing(stream):
         async for item in stream:
-            seen += [item]  # one by one: an error keeps what came before it
+            items += [item]  # one by one: an error keeps what came before it

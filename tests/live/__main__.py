@@ -12,7 +12,7 @@ from typing import Any
 
 from rightseat.errors import ConfigError
 from rightseat.wiring.registry import make_model
-from tests.live.cases import CASES, tried, unknown
+from tests.live.cases import CASES, check_unknown_model, run_case
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,10 @@ class Vendor:
     variable: str
     options: dict[str, Any] = field(default_factory=dict)
 
-    def missing(self, env: Mapping[str, str]) -> str:
+    def find_missing_key(self, env: Mapping[str, str]) -> str:
         return "" if any(env.get(key) for key in self.keys) else f"{' or '.join(self.keys)} is not set"
 
-    def spec(self, env: Mapping[str, str]) -> str:
+    def build_spec(self, env: Mapping[str, str]) -> str:
         return f"{self.kind}:{env.get(self.variable) or self.model}"
 
 
@@ -43,40 +43,40 @@ VENDORS = (
 )
 
 
-async def run(vendor: Vendor, env: Mapping[str, str]) -> list[str]:
+async def run_vendor(vendor: Vendor, env: Mapping[str, str]) -> list[str]:
     """What went wrong, by case."""
     options = dict(vendor.options)
     if vendor.name == "azure":
         # Else a key of OpenAI's in the same environment would be meant.
         options["azure_endpoint"] = env["AZURE_OPENAI_ENDPOINT"]
     try:
-        model: Any = make_model(vendor.spec(env), options)
-        stranger: Any = make_model(f"{vendor.kind}:no-such-model-1", options)
+        model: Any = make_model(vendor.build_spec(env), options)
+        unknown_model: Any = make_model(f"{vendor.kind}:no-such-model-1", options)
     except ConfigError as error:
         return [f"{vendor.name}: {error.message}"]
-    wrong = []
+    problems = []
     try:
-        for name, case in (*CASES.items(), ("a model that is none", unknown)):
-            problem = await tried(case, stranger if case is unknown else model)
+        for name, case in (*CASES.items(), ("a model that is none", check_unknown_model)):
+            problem = await run_case(case, unknown_model if case is check_unknown_model else model)
             print(f"  {'RED ' if problem else 'ok  '} {vendor.name}: {name} {problem}".rstrip(), flush=True)
-            wrong += [f"{vendor.name}: {name}: {problem}"] if problem else []
+            problems += [f"{vendor.name}: {name}: {problem}"] if problem else []
     finally:
-        for one in (model, stranger):
+        for one in (model, unknown_model):
             await one.close()
-    return wrong
+    return problems
 
 
 async def main(env: Mapping[str, str] = os.environ) -> int:
-    ran, wrong = [], []
+    ran, problems = [], []
     for vendor in VENDORS:
-        if not vendor.missing(env):
+        if not vendor.find_missing_key(env):
             ran.append(vendor.name)
-            wrong += await run(vendor, env)
+            problems += await run_vendor(vendor, env)
     for vendor in VENDORS:
-        if why := vendor.missing(env):
-            print(f"  not run: {vendor.name}: {why}")
-    print(f"live: {len(ran)} of {len(VENDORS)} vendors, {len(wrong)} problems")
-    return 1 if wrong else 0
+        if reason := vendor.find_missing_key(env):
+            print(f"  not run: {vendor.name}: {reason}")
+    print(f"live: {len(ran)} of {len(VENDORS)} vendors, {len(problems)} problems")
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

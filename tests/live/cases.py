@@ -15,134 +15,136 @@ from rightseat.types.messages import ImageMessagePart, Message, TextMessagePart,
 from rightseat.types.model import Model, Prompt, SamplingSettings, ToolChoice, ToolSpec
 from rightseat.types.stores import IdGenerator
 from rightseat.types.streams import closing
-from tests.kit.patience import STUCK
+from tests.kit.timeouts import HANG_TIMEOUT
 
 Case = Callable[[Model], Awaitable[None]]
 
 NUMBERS = {"a": {"type": "integer"}, "b": {"type": "integer"}}
-FORM = {"type": "object", "properties": NUMBERS, "required": ["a", "b"], "additionalProperties": False}
-ADD = ToolSpec("add", "Adds two numbers.", FORM)
-SHORT = SamplingSettings(max_tokens=2000)
+NUMBERS_SCHEMA = {"type": "object", "properties": NUMBERS, "required": ["a", "b"], "additionalProperties": False}
+ADD_TOOL = ToolSpec("add", "Adds two numbers.", NUMBERS_SCHEMA)
+SHORT_ANSWER = SamplingSettings(max_tokens=2000)
 
 
-class Unfit(AssertionError):
+class ContractViolation(AssertionError):
     """The vendor's answer is not what the contract wants."""
 
 
-def need(true: object, what: str) -> None:
-    if not true:
-        raise Unfit(what)
+def require(condition: object, problem: str) -> None:
+    if not condition:
+        raise ContractViolation(problem)
 
 
-async def heard(model: Model, *messages: Message, **more: Any) -> list[ModelChunk]:
-    prompt = Prompt(messages=messages, settings=SHORT, **more)
-    async with closing(model.stream(prompt)) as fragments:
-        return [fragment async for fragment in fragments]
+async def collect_chunks(model: Model, *messages: Message, **more: Any) -> list[ModelChunk]:
+    prompt = Prompt(messages=messages, settings=SHORT_ANSWER, **more)
+    async with closing(model.stream(prompt)) as chunks:
+        return [chunk async for chunk in chunks]
 
 
-def words(fragments: list[ModelChunk]) -> str:
-    return "".join(fragment.text for fragment in fragments if isinstance(fragment, TextChunk))
+def join_text(chunks: list[ModelChunk]) -> str:
+    return "".join(fragment.text for fragment in chunks if isinstance(fragment, TextChunk))
 
 
-def message(fragments: list[ModelChunk]) -> Message:
-    desk = EventAssembler(IdGenerator(), {"add": False})
-    for fragment in fragments:
-        desk.push(fragment)
-    desk.finish()
-    return desk.build_answer().message
+def build_message(chunks: list[ModelChunk]) -> Message:
+    assembler = EventAssembler(IdGenerator(), {"add": False})
+    for fragment in chunks:
+        assembler.push(fragment)
+    assembler.finish()
+    return assembler.build_answer().message
 
 
-async def text(model: Model) -> None:
-    found = await heard(
+async def check_text(model: Model) -> None:
+    chunks = await collect_chunks(
         model, text_message("system", "Answer in one word."), text_message("user", "What is the capital of France?")
     )
-    need("paris" in words(found).lower(), "no Paris")
-    need(found[-1] == FinishChunk("stop"), "no end")
-    usage = [fragment.usage for fragment in found if isinstance(fragment, UsageChunk)]
-    need(usage and usage[-1].input > 0 and usage[-1].output > 0, "no usage")
+    require("paris" in join_text(chunks).lower(), "no Paris")
+    require(chunks[-1] == FinishChunk("stop"), "no end")
+    usage = [fragment.usage for fragment in chunks if isinstance(fragment, UsageChunk)]
+    require(usage and usage[-1].input > 0 and usage[-1].output > 0, "no usage")
 
 
-async def calls(model: Model) -> None:
+async def check_calls(model: Model) -> None:
     """One and many calls, and what comes of their results."""
     ask = text_message("user", "Use the tool to add 2 and 3, and to add 40 and 2. Then tell me both sums.")
-    talk = [ask]
-    answer = await heard(model, ask, tools=(ADD,), tool_choice=ToolChoice("required"))
+    messages = [ask]
+    answer = await collect_chunks(model, ask, tools=(ADD_TOOL,), tool_choice=ToolChoice("required"))
     for _ in range(4):
-        called = message(answer)
+        called = build_message(answer)
         if not called.calls:
             break
-        talk.append(called)
+        messages.append(called)
         for call in called.calls:
-            given = json.loads(call.arguments)
-            need({"a", "b"} <= given.keys(), "arguments that do not fit")
-            talk.append(text_message("tool", str(given["a"] + given["b"]), call_id=call.id))
-        answer = await heard(model, *talk, tools=(ADD,))
-    need(any(m.calls for m in talk), "no call")
-    need("42" in words(answer), "the result was not read")
+            arguments = json.loads(call.arguments)
+            require({"a", "b"} <= arguments.keys(), "arguments that do not fit")
+            messages.append(text_message("tool", str(arguments["a"] + arguments["b"]), call_id=call.id))
+        answer = await collect_chunks(model, *messages, tools=(ADD_TOOL,))
+    require(any(m.calls for m in messages), "no call")
+    require("42" in join_text(answer), "the result was not read")
 
 
-async def named(model: Model) -> None:
+async def check_named_call(model: Model) -> None:
     choice = ToolChoice("named", "add")
-    found = await heard(model, text_message("user", "2 and 3"), tools=(ADD,), tool_choice=choice)
-    need([f.name for f in found if isinstance(f, ToolCallStart)] == ["add"], "the named tool was not called")
+    chunks = await collect_chunks(model, text_message("user", "2 and 3"), tools=(ADD_TOOL,), tool_choice=choice)
+    require([f.name for f in chunks if isinstance(f, ToolCallStart)] == ["add"], "the named tool was not called")
 
 
-async def form(model: Model) -> None:
-    found = await heard(model, text_message("user", "a is 2, b is 3. Answer as JSON."), output_schema=FORM)
-    need(json.loads(words(found)) == {"a": 2, "b": 3}, "not in the form")
+async def check_output_schema(model: Model) -> None:
+    chunks = await collect_chunks(
+        model, text_message("user", "a is 2, b is 3. Answer as JSON."), output_schema=NUMBERS_SCHEMA
+    )
+    require(json.loads(join_text(chunks)) == {"a": 2, "b": 3}, "not in the form")
 
 
-async def picture(model: Model) -> None:
+async def check_image(model: Model) -> None:
     if not model.capabilities.images:
         return
-    ask = Message("user", (TextMessagePart("Which colour is this? One word."), ImageMessagePart(red())))
-    need("red" in words(await heard(model, ask)).lower(), "the picture was not seen")
+    ask = Message("user", (TextMessagePart("Which colour is this? One word."), ImageMessagePart(make_red_square())))
+    require("red" in join_text(await collect_chunks(model, ask)).lower(), "the picture was not seen")
 
 
-async def leaving(model: Model) -> None:
+async def check_leaving(model: Model) -> None:
     """Whoever leaves in the middle has left, and does not wait for the rest."""
-    prompt = Prompt(messages=(text_message("user", "Count from 1 to 500, one number a line."),), settings=SHORT)
-    async with asyncio.timeout(STUCK):
+    prompt = Prompt(messages=(text_message("user", "Count from 1 to 500, one number a line."),), settings=SHORT_ANSWER)
+    async with asyncio.timeout(HANG_TIMEOUT):
         stream = model.stream(prompt)
         await anext(stream)
-    async with asyncio.timeout(STUCK), closing(stream):
+    async with asyncio.timeout(HANG_TIMEOUT), closing(stream):
         pass
 
 
-async def length(model: Model) -> None:
+async def check_length_limit(model: Model) -> None:
     prompt = Prompt(messages=(text_message("user", "Count from 1 to 500."),), settings=SamplingSettings(max_tokens=20))
     async with closing(model.stream(prompt)) as fragments:
-        found = [fragment async for fragment in fragments]
-    need(found[-1] == FinishChunk("length"), "no end by length")
+        chunks = [fragment async for fragment in fragments]
+    require(chunks[-1] == FinishChunk("length"), "no end by length")
 
 
 CASES: dict[str, Case] = {
-    "text and usage": text,
-    "calls and results": calls,
-    "a named call": named,
-    "an output schema": form,
-    "a picture": picture,
-    "leaving": leaving,
-    "length": length,
+    "text and usage": check_text,
+    "calls and results": check_calls,
+    "a named call": check_named_call,
+    "an output schema": check_output_schema,
+    "a picture": check_image,
+    "leaving": check_leaving,
+    "length": check_length_limit,
 }
 
 
-async def unknown(model: Model) -> None:
+async def check_unknown_model(model: Model) -> None:
     """A model that does not exist is an error of ours that says what to do, not a vendor's."""
     try:
-        await heard(model, text_message("user", "Hello"))
+        await collect_chunks(model, text_message("user", "Hello"))
     except UpstreamError as error:
-        need(error.message, "an error without a word")
+        require(error.message, "an error without a word")
         return
-    raise Unfit("a model that does not exist has answered")
+    raise ContractViolation("a model that does not exist has answered")
 
 
-async def tried(case: Case, model: Model) -> str:
+async def run_case(case: Case, model: Model) -> str:
     """Empty if it went well, else what went wrong."""
     try:
-        async with asyncio.timeout(5 * STUCK):
+        async with asyncio.timeout(5 * HANG_TIMEOUT):
             await case(model)
-    except Unfit as error:
+    except ContractViolation as error:
         return str(error)
     except RightseatError as error:
         return f"{error.code}: {error.message}"
@@ -151,13 +153,13 @@ async def tried(case: Case, model: Model) -> str:
     return ""
 
 
-def red() -> str:
+def make_red_square() -> str:
     """A red square as a `data:` URL."""
     row = b"\x00" + b"\xff\x00\x00" * 32
 
-    def block(kind: bytes, data: bytes) -> bytes:
+    def make_block(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     head = struct.pack(">IIBBBBB", 32, 32, 8, 2, 0, 0, 0)
-    parts = block(b"IHDR", head) + block(b"IDAT", zlib.compress(row * 32)) + block(b"IEND", b"")
+    parts = make_block(b"IHDR", head) + make_block(b"IDAT", zlib.compress(row * 32)) + make_block(b"IEND", b"")
     return "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + parts).decode()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from evals.widgets.asking import Seen, ask, ask_over, server
-from evals.widgets.dashboard import ADDED, QUESTIONS
+from evals.widgets.dashboard import ADDED_DATA_QUESTIONS, QUESTIONS
+from evals.widgets.runs import WidgetAnswer, ask_over_added_data, ask_question, serve_model
 
 
 @pytest.mark.demand("openbb.embedded_model_question_real")
@@ -18,9 +18,9 @@ from evals.widgets.dashboard import ADDED, QUESTIONS
     ],
 )
 def test_what_counts_as_the_number(text: str, number: bool, alone: bool) -> None:
-    seen = Seen(("prices",), 1, text)
-    assert (seen.numbered(QUESTIONS[0]), seen.alone(QUESTIONS[0])) == (number, alone)
-    assert Seen((), 0, "364,980 million").alone(QUESTIONS[3])
+    seen = WidgetAnswer(("prices",), 1, text)
+    assert (seen.has_number(QUESTIONS[0]), seen.has_only_number(QUESTIONS[0])) == (number, alone)
+    assert WidgetAnswer((), 0, "364,980 million").has_only_number(QUESTIONS[3])
 
 
 @pytest.mark.demand("openbb.embedded_model_question_real")
@@ -29,13 +29,13 @@ def test_what_counts_as_the_number(text: str, number: bool, alone: bool) -> None
 @pytest.mark.timeout(900)
 async def test_a_question_over_a_table_is_one_call_and_then_an_answer() -> None:
     asked = QUESTIONS[0]
-    async with server() as running:
-        seen = await ask(running.url, asked)
+    async with serve_model() as running:
+        seen = await ask_question(running.url, asked)
     # The calls themselves are held against the client's rules while they are read.
     assert seen.calls == 1
-    assert seen.right(asked)
+    assert seen.has_right_widget(asked)
     assert seen.text.strip()
-    print(f"the number is in the answer: {seen.numbered(asked)}: {seen.text!r}")
+    print(f"the number is in the answer: {seen.has_number(asked)}: {seen.text!r}")
 
 
 @pytest.mark.demand("openbb.explicit_context_goes_model")
@@ -43,9 +43,9 @@ async def test_a_question_over_a_table_is_one_call_and_then_an_answer() -> None:
 @pytest.mark.model
 @pytest.mark.timeout(900)
 async def test_a_question_over_data_that_was_added_makes_no_call() -> None:
-    asked = ADDED[0]
-    async with server() as running:
-        seen = await ask_over(running.url, asked)
-    assert (seen.calls, seen.called) == (0, ())
+    asked = ADDED_DATA_QUESTIONS[0]
+    async with serve_model() as running:
+        seen = await ask_over_added_data(running.url, asked)
+    assert (seen.calls, seen.widgets) == (0, ())
     assert seen.text.strip()
     print(f"the number is in the answer: {asked.number in seen.text}: {seen.text!r}")

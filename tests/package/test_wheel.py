@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.client import Client
-from tests.package.wheels import built, installed, served
+from tests.kit.client import RawHttpClient
+from tests.package.wheels import build_wheel, install_wheel, make_server
 
 pytestmark = [pytest.mark.io, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built(tmp_path_factory.mktemp("wheel"))
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.mark.demand("engine.pyproject_src_layout_py")
@@ -31,9 +31,9 @@ def test_the_wheel_holds_the_package_and_nothing_that_runs_by_itself(wheel: Path
 @pytest.mark.demand("engine.wheel_built_served_empty")
 @pytest.mark.long
 async def test_the_wheel_serves_from_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
-    async with served(installed(wheel, tmp_path)) as server, Client(server.url) as client:
+    async with make_server(install_wheel(wheel, tmp_path)) as server, RawHttpClient(server.url) as client:
         body = {"messages": [{"role": "user", "content": "Hello"}]}
-        await client.post("/v1/chat/completions", body)
-        assert (await client.head()).status == 200
-        text = (await client.json())["choices"][0]["message"]["content"]
+        await client.post_json("/v1/chat/completions", body)
+        assert (await client.read_head()).status == 200
+        text = (await client.read_json())["choices"][0]["message"]["content"]
     assert text.startswith("Hello! I am rightseat's demo")

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from checks import assets
-from tests.package.wheels import ROOT, built, installed, served
+from tests.package.wheels import ROOT, build_wheel, install_wheel, make_server
 from tests.peers import browser
-from tests.peers.need import require, require_assets
+from tests.peers.prerequisites import require, require_assets
 
 ANSWER = ".message.assistant"
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     require_assets("echarts")
-    return built(tmp_path_factory.mktemp("wheel"))
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.mark.demand("copilotkit.graphiql_browser_introspection_switchable", "playground.readable_es_modules_without")
@@ -31,7 +31,7 @@ def test_the_wheel_holds_the_playground_and_what_others_made_with_their_licences
     assert {f"rightseat/doors/copilotkit/graphiql/{path.name}" for path in own} <= names
 
 
-def forget(home: Path) -> None:
+def remove_page_assets(home: Path) -> None:
     [vendor] = home.glob("lib/*/site-packages/rightseat/server/playground/vendor")
     shutil.rmtree(vendor)
 
@@ -41,23 +41,23 @@ async def test_the_page_of_the_wheel_needs_no_other_host_and_no_npm(wheel: Path,
     """The browser finds no host but this machine, and a tab fails the test for asking one. First with the
     charts of the wheel, then as in a clone where npm is not there."""
     require("playwright")
-    home = installed(wheel, tmp_path)
-    async with served(home) as server, browser.started() as chromium, chromium.tab() as tab:
-        await tab.open(server.url)
+    home = install_wheel(wheel, tmp_path)
+    async with make_server(home) as server, browser.launch_chromium() as chromium, chromium.open_tab() as tab:
+        await tab.open_url(server.url)
         await tab.click(".chip.large >> nth=1")
-        await tab.see(".artifact canvas")
+        await tab.wait_visible(".artifact canvas")
         await tab.click(".artifact summary")
-        await tab.see(".artifact td", "Jan")
-        await tab.see(ANSWER, "The best month was June.")
+        await tab.wait_visible(".artifact td", "Jan")
+        await tab.wait_visible(ANSWER, "The best month was June.")
         await tab.click("[data-view=setup]")
-        await tab.see(".lines .good", "charts")
-    forget(home)
-    async with served(home) as server, browser.started() as chromium, chromium.tab() as tab:
-        tab.expect("404|echarts")
-        await tab.open(server.url)
+        await tab.wait_visible(".lines .good", "charts")
+    remove_page_assets(home)
+    async with make_server(home) as server, browser.launch_chromium() as chromium, chromium.open_tab() as tab:
+        tab.expect_problem("404|echarts")
+        await tab.open_url(server.url)
         await tab.click(".chip.large >> nth=1")
-        await tab.see(".artifact", "Run “make assets” to download it")
-        await tab.see(".artifact td", "Jan")
-        await tab.see(ANSWER, "The best month was June.")
+        await tab.wait_visible(".artifact", "Run “make assets” to download it")
+        await tab.wait_visible(".artifact td", "Jan")
+        await tab.wait_visible(ANSWER, "The best month was June.")
         await tab.click("[data-view=setup]")
-        await tab.see(".lines .skipped", "make assets")
+        await tab.wait_visible(".lines .skipped", "make assets")

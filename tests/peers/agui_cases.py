@@ -94,7 +94,7 @@ MESSAGES: dict[str, list[Message]] = {
 }
 """The conversation as the client holds it at the end of a case that ends well."""
 
-TOLD: dict[str, tuple[str, str]] = {
+TOOL_ERRORS: dict[str, tuple[str, str]] = {
     "wrong_type": ("invalid_arguments", 'add: a: "two" is not of type "integer"'),
     "wrong_json": ("invalid_json", "The arguments are not valid JSON"),
     "wrong_client": ("invalid_arguments", 'locate: detail: 7 is not of type "string"'),
@@ -106,7 +106,7 @@ TOLD: dict[str, tuple[str, str]] = {
 }
 """What model and client are told in place of a result."""
 
-FAILED: dict[str, tuple[str, str, str]] = {
+RUN_ERRORS: dict[str, tuple[str, str, str]] = {
     "dead_at_once": ("upstream_unreachable", "cannot be reached", ""),
     "upstream_401": ("upstream_denied", "refused our key", ""),
     "upstream_429": ("upstream_busy", "over its rate limit", ""),
@@ -117,23 +117,26 @@ FAILED: dict[str, tuple[str, str, str]] = {
 }
 """Code and message of RUN_ERROR, and what was said before it."""
 
-REFUSED: dict[str, tuple[int, str, str]] = {
+REQUEST_ERRORS: dict[str, tuple[int, str, str]] = {
     "wrong_key": (401, "unauthorized", "The key is not known here."),
     "no_key": (401, "unauthorized", "This server needs a key."),
     "no_such_agent": (404, "agent_not_found", "There is no agent 'nobody'. Those that exist: default,"),
     "nothing": (400, "invalid_request", "messages: there is nothing to answer."),
 }
 
-ASKED = ("unfit", "approved_twice", "asked_twice", "raced", "stranger", "unanswered")
-OTHERS = ("mixed", "half_of_two", "roles", "half_call", "leave", "leave_waiting")
-ACTING = ("both", "approved", "flow", "twins")
+QUESTION_CASES = ("unfit", "approved_twice", "asked_twice", "raced", "stranger", "unanswered")
+OTHER_CASES = ("mixed", "half_of_two", "roles", "half_call", "leave", "leave_waiting")
+SIDE_EFFECT_CASES = ("both", "approved", "flow", "twins")
 """What happens at the server must happen once, so these run in one mode only."""
-KEPT = ("reload", "reload_failed", "reload_asked", "older", "older_twins", "stop")
+THREAD_CASES = ("reload", "reload_failed", "reload_asked", "older", "older_twins", "stop")
 MODES = ("kept", "single")
-QUIET = tuple(name for name in MESSAGES if name not in ACTING)
+PURE_CASES = tuple(name for name in MESSAGES if name not in SIDE_EFFECT_CASES)
 CASES = (
-    *(f"{name} stream" for name in (*MESSAGES, *TOLD, *FAILED, *REFUSED, *ASKED, *OTHERS)),
-    *(f"{name} {mode}" for mode in MODES for name in (*QUIET, *TOLD, *FAILED, *KEPT)),
+    *(
+        f"{name} stream"
+        for name in (*MESSAGES, *TOOL_ERRORS, *RUN_ERRORS, *REQUEST_ERRORS, *QUESTION_CASES, *OTHER_CASES)
+    ),
+    *(f"{name} {mode}" for mode in MODES for name in (*PURE_CASES, *TOOL_ERRORS, *RUN_ERRORS, *THREAD_CASES)),
 )
-UNCLEAN = {*REFUSED, "unanswered"}
+CASES_WITH_WARNINGS = {*REQUEST_ERRORS, "unanswered"}
 """Cases in which a promise is rejected, and ought to be."""

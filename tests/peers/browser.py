@@ -20,69 +20,69 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.kit.patience import STUCK
-from tests.peers.install import CHROMIUM, PLACE
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.peers.install import CHROMIUM, PEERS_FOLDER
 
-PATIENCE = STUCK * 1000
+TIMEOUT_MS = HANG_TIMEOUT * 1000
 """Milliseconds after which what is not seen never will be."""
 
-LOCAL = ("127.0.0.1", "localhost")
-FLAGS = (
+LOCAL_HOSTS = ("127.0.0.1", "localhost")
+CHROMIUM_FLAGS = (
     # As root, and tests may run as root, Chromium does not start with one.
     "--no-sandbox",
-    "--host-resolver-rules=MAP * ~NOTFOUND, " + ", ".join(f"EXCLUDE {name}" for name in LOCAL),
+    "--host-resolver-rules=MAP * ~NOTFOUND, " + ", ".join(f"EXCLUDE {name}" for name in LOCAL_HOSTS),
 )
 
 
-class Tab:
+class BrowserTab:
     """One page, and what it did that it must not."""
 
     def __init__(self, page: Any) -> None:
         self.page = page
-        self.faults: list[str] = []
+        self.problems: list[str] = []
         self._expected: list[re.Pattern[str]] = []
-        page.set_default_timeout(PATIENCE)
-        page.on("console", self._said)
-        page.on("request", self._asked)
-        page.on("pageerror", lambda error: self.faults.append(f"uncaught: {error}"))
+        page.set_default_timeout(TIMEOUT_MS)
+        page.on("console", self._on_console)
+        page.on("request", self._on_request)
+        page.on("pageerror", lambda error: self.problems.append(f"uncaught: {error}"))
 
-    async def open(self, url: str) -> None:
+    async def open_url(self, url: str) -> None:
         await self.page.goto(url)
 
-    async def click(self, where: str) -> None:
-        await self.page.click(where)
+    async def click(self, selector: str) -> None:
+        await self.page.click(selector)
 
-    async def write(self, where: str, text: str) -> None:
+    async def fill_text(self, selector: str, text: str) -> None:
         """Types over what stands there."""
-        await self.page.fill(where, text)
+        await self.page.fill(selector, text)
 
-    async def see(self, where: str, text: str = "") -> None:
+    async def wait_visible(self, selector: str, text: str = "") -> None:
         """Until something at `where` with this text is on the screen."""
-        await self.page.locator(where).filter(has_text=text).first.wait_for(state="visible")
+        await self.page.locator(selector).filter(has_text=text).first.wait_for(state="visible")
 
-    async def gone(self, where: str) -> None:
+    async def wait_gone(self, selector: str) -> None:
         """Until there is nothing at `where`."""
-        await self.page.locator(where).first.wait_for(state="detached")
+        await self.page.locator(selector).first.wait_for(state="detached")
 
-    async def texts(self, where: str) -> list[str]:
-        found: list[str] = await self.page.locator(where).all_inner_texts()
-        return found
+    async def read_texts(self, selector: str) -> list[str]:
+        texts: list[str] = await self.page.locator(selector).all_inner_texts()
+        return texts
 
-    def expect(self, pattern: str) -> None:
+    def expect_problem(self, pattern: str) -> None:
         """From now on a fault like this is what the test wants to see."""
         self._expected.append(re.compile(pattern))
 
-    def unexpected(self) -> list[str]:
-        return [fault for fault in self.faults if not any(known.search(fault) for known in self._expected)]
+    def list_unexpected(self) -> list[str]:
+        return [fault for fault in self.problems if not any(known.search(fault) for known in self._expected)]
 
-    def _said(self, message: Any) -> None:
+    def _on_console(self, message: Any) -> None:
         if message.type in ("error", "warning"):
-            self.faults.append(f"{message.type}: {message.text}")
+            self.problems.append(f"{message.type}: {message.text}")
 
-    def _asked(self, request: Any) -> None:
+    def _on_request(self, request: Any) -> None:
         target = urlsplit(request.url)
-        if target.scheme not in ("data", "blob") and target.hostname not in LOCAL:
-            self.faults.append(f"stray: {request.url}")
+        if target.scheme not in ("data", "blob") and target.hostname not in LOCAL_HOSTS:
+            self.problems.append(f"stray: {request.url}")
 
 
 class Chromium:
@@ -91,38 +91,38 @@ class Chromium:
 
     @property
     def version(self) -> str:
-        found: str = self._browser.version
-        return found
+        version: str = self._browser.version
+        return version
 
     @contextlib.asynccontextmanager
-    async def tab(self) -> AsyncIterator[Tab]:
+    async def open_tab(self) -> AsyncIterator[BrowserTab]:
         context = await self._browser.new_context()
-        tab = Tab(await context.new_page())
+        tab = BrowserTab(await context.new_page())
         try:
             yield tab
             # Whatever the page did until now is told before it answers this.
             await tab.page.title()
-            if found := tab.unexpected():
-                raise AssertionError("\n".join(found))
+            if problems := tab.list_unexpected():
+                raise AssertionError("\n".join(problems))
         finally:
             # Shown only when the test fails, and then they may say why.
-            print("\n".join(tab.faults))
+            print("\n".join(tab.problems))
             await context.close()
 
 
 @contextlib.asynccontextmanager
-async def started() -> AsyncIterator[Chromium]:
-    async with playwright() as driver:
-        browser = await driver.chromium.launch(executable_path=CHROMIUM.get(), args=list(FLAGS))
+async def launch_chromium() -> AsyncIterator[Chromium]:
+    async with load_playwright() as driver:
+        browser = await driver.chromium.launch(executable_path=CHROMIUM.find_or_install(), args=list(CHROMIUM_FLAGS))
         try:
             yield Chromium(browser)
         finally:
             await browser.close()
 
 
-def playwright() -> Any:
+def load_playwright() -> Any:
     """From its own locked folder: it is no dependency of the other tests."""
-    home = PLACE / "playwright"
+    home = PEERS_FOLDER / "playwright"
     folder = sysconfig.get_path("purelib", vars={"base": str(home), "platbase": str(home)})
     if folder not in sys.path:
         sys.path.append(folder)

@@ -6,41 +6,41 @@ from collections.abc import AsyncIterator, Callable, Generator
 import pytest
 import pytest_asyncio
 
-from tests.peers import browser, need, rig
-from tests.peers.need import require
-from tests.peers.openai_cases import MODES, NODE, PYTHON, Peer, cases
+from tests.peers import browser, client_runner, prerequisites
+from tests.peers.openai_cases import MODES, NODE, PYTHON, PeerReport, list_cases
+from tests.peers.prerequisites import require
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Counts what is skipped for the same reason in one line, wherever it stands."""
     report = yield
-    if report.skipped and call.excinfo is not None and str(call.excinfo.value) in need.reasons.values():
-        report.longrepr = (need.__file__, 1, str(call.excinfo.value))
+    if report.skipped and call.excinfo is not None and str(call.excinfo.value) in prerequisites.skip_reasons.values():
+        report.longrepr = (prerequisites.__file__, 1, str(call.excinfo.value))
     return report
 
 
-Watch = Callable[[str, tuple[str, ...]], rig.Seen]
+DriveClient = Callable[[str, tuple[str, ...]], client_runner.ClientReport]
 
 
 @pytest.fixture(scope="session")
-def watch(driven: Callable[[str, str], None]) -> Watch:
+def drive_client(record_driven: Callable[[str, str], None]) -> DriveClient:
     """Drives a client through its cases on the first call, and only then."""
-    known: dict[str, rig.Seen | AssertionError] = {}
+    reports: dict[str, client_runner.ClientReport | AssertionError] = {}
 
-    def look(name: str, cases: tuple[str, ...]) -> rig.Seen | AssertionError:
+    def run(name: str, cases: tuple[str, ...]) -> client_runner.ClientReport | AssertionError:
         try:
-            seen = asyncio.run(rig.see(name, cases))
+            seen = asyncio.run(client_runner.run_client(name, cases))
         except AssertionError as error:
             return error
-        driven(name, seen.version)
+        record_driven(name, seen.version)
         return seen
 
-    def seen(name: str, cases: tuple[str, ...]) -> rig.Seen:
+    def seen(name: str, cases: tuple[str, ...]) -> client_runner.ClientReport:
         require(name)
-        if name not in known:
-            known[name] = look(name, cases)
-        found = known[name]
+        if name not in reports:
+            reports[name] = run(name, cases)
+        found = reports[name]
         if isinstance(found, AssertionError):
             pytest.fail(f"{name}: {found}", pytrace=False)
         return found
@@ -49,20 +49,20 @@ def watch(driven: Callable[[str, str], None]) -> Watch:
 
 
 @pytest.fixture(params=[PYTHON, NODE])
-def once(request: pytest.FixtureRequest, watch: Watch) -> Peer:
+def single_mode_peer(request: pytest.FixtureRequest, drive_client: DriveClient) -> PeerReport:
     """A client of OpenAI's, for what there is only one mode of."""
-    return Peer(request.param, watch(request.param, cases(request.param)))
+    return PeerReport(request.param, drive_client(request.param, list_cases(request.param)))
 
 
 @pytest.fixture(params=MODES)
-def peer(request: pytest.FixtureRequest, once: Peer) -> Peer:
-    return Peer(once.name, once.seen, request.param)
+def peer(request: pytest.FixtureRequest, single_mode_peer: PeerReport) -> PeerReport:
+    return PeerReport(single_mode_peer.name, single_mode_peer.report, request.param)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def chromium(driven: Callable[[str, str], None]) -> AsyncIterator[browser.Chromium]:
+async def chromium(record_driven: Callable[[str, str], None]) -> AsyncIterator[browser.Chromium]:
     """A browser for a module whose tests share one loop: `pytest.mark.asyncio(loop_scope="module")`."""
     require("playwright")
-    async with browser.started() as found:
-        driven("chromium", found.version)
+    async with browser.launch_chromium() as found:
+        record_driven("chromium", found.version)
         yield found

@@ -12,17 +12,17 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from tests.kit.chunks import Json
-from tests.kit.patience import STUCK
-from tests.kit.server import Server
-from tests.kit.upstream import Upstream
-from tests.peers.install import PLACE, alone
-from tests.peers.mirror import Mirror
-from tests.peers.rig import CONFIG, HERE, Client, Seen, go_or_wait, started
+from tests.kit.server import RightseatProcess
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.kit.upstream import FakeUpstream
+from tests.peers.client_runner import CONFIG, HERE, ClientProcess, ClientReport, start_client, stream_or_hang
+from tests.peers.echo_upstream import EchoReply
+from tests.peers.install import PEERS_FOLDER, hold_lock
 
 PEER = "copilotkit-react"
 GENERATIONS = ("1.10", "1.50", "newest")
-LEAVING = ("leave", "leave_waiting", "leave_rejoined")
-ONLY = {
+LEAVE_CASES = ("leave", "leave_waiting", "leave_rejoined")
+GENERATIONS_OF_CASE = {
     # The later ones send no instructions of the chat, and of the text area one generation is enough.
     "instructions": ("1.10",),
     "textarea": ("1.10",),
@@ -37,64 +37,66 @@ ONLY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ReactPage:
     """A page of one generation, and what was seen on it."""
 
     generation: str
     version: str
-    client: Client
+    client: ClientProcess
     cases: dict[str, Json] = field(default_factory=dict)
 
-    async def drive(self, cases: tuple[str, ...], leaving: Upstream) -> None:
+    async def run_cases(self, cases: tuple[str, ...], endless_upstream: FakeUpstream) -> None:
         for case in cases:
-            if self.generation in ONLY.get(case, GENERATIONS):
-                self.cases[f"{case} stream"] = await self.client.drive(case, leaving)
+            if self.generation in GENERATIONS_OF_CASE.get(case, GENERATIONS):
+                self.cases[f"{case} stream"] = await self.client.run_case(case, endless_upstream)
 
 
-async def see(cases: tuple[str, ...]) -> dict[str, Seen]:
+async def run_pages(cases: tuple[str, ...]) -> dict[str, ClientReport]:
     """What the person saw of all cases, by generation."""
-    await bundle()
-    async with Upstream() as mirror, Upstream() as faulty, Upstream() as leaving:
-        mirror.reply, leaving.reply = Mirror(), go_or_wait
+    await bundle_pages()
+    async with FakeUpstream() as echo, FakeUpstream() as faulty, FakeUpstream() as endless:
+        echo.reply, endless.reply = EchoReply(), stream_or_hang
         script = HERE / PEER / "script.json"
-        config = CONFIG.format(script=script, mirror=mirror.url, faulty=faulty.url, endless=leaving.url)
+        config = CONFIG.format(script=script, mirror=echo.base_url, faulty=faulty.base_url, endless=endless.base_url)
         env = {"ADA_KEY": "ada-key", "BOB_KEY": "bob-key", "PYTHONPATH": str(HERE)}
-        async with Server(config=config, env=env) as server, contextlib.AsyncExitStack() as stack:
-            pages = [await stack.enter_async_context(opened(name, server)) for name in GENERATIONS]
-            await asyncio.gather(*(page.drive(cases, leaving) for page in pages))
+        async with RightseatProcess(config=config, env=env) as server, contextlib.AsyncExitStack() as stack:
+            pages = [await stack.enter_async_context(open_page(name, server)) for name in GENERATIONS]
+            await asyncio.gather(*(page.run_cases(cases, endless) for page in pages))
             # One after another: the upstream that they leave is one.
             for page in pages:
-                await page.drive(LEAVING, leaving)
+                await page.run_cases(LEAVE_CASES, endless)
             ledger = tuple((server.folder / "ledger").read_text("utf-8").splitlines())
-            return {page.generation: Seen(page.version, page.cases, ledger, page.client.said) for page in pages}
+            return {
+                page.generation: ClientReport(page.version, page.cases, ledger, page.client.console) for page in pages
+            }
 
 
 @contextlib.asynccontextmanager
-async def opened(generation: str, server: Server) -> AsyncIterator[Page]:
-    line = ["node", str(HERE / PEER / "drive.mjs"), str(PLACE / PEER), generation, server.url]
-    async with started(line, server.folder / f"notes-{generation}") as client:
-        version = (await client.reply(f"the start of {generation}"))["version"]
-        yield Page(generation, version, client)
+async def open_page(generation: str, server: RightseatProcess) -> AsyncIterator[ReactPage]:
+    line = ["node", str(HERE / PEER / "drive.mjs"), str(PEERS_FOLDER / PEER), generation, server.url]
+    async with start_client(line, server.folder / f"notes-{generation}") as client:
+        version = (await client.read_reply(f"the start of {generation}"))["version"]
+        yield ReactPage(generation, version, client)
 
 
-async def bundle() -> None:
+async def bundle_pages() -> None:
     """Bundles the pages, unless they stand there as their sources are."""
     sources = sorted(path for path in (HERE / PEER).iterdir() if path.is_file())
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
-    stamp = PLACE / PEER / "built" / ".stamp"
-    with alone(f"{PEER}-bundle"):
+    stamp = PEERS_FOLDER / PEER / "built" / ".stamp"
+    with hold_lock(f"{PEER}-bundle"):
         if not stamp.is_file() or stamp.read_text("utf-8") != digest:
-            await build()
+            await run_bundler()
             stamp.write_text(digest, "utf-8")
 
 
-async def build() -> None:
-    line = ("node", str(HERE / PEER / "bundle.mjs"), str(PLACE / PEER))
+async def run_bundler() -> None:
+    line = ("node", str(HERE / PEER / "bundle.mjs"), str(PEERS_FOLDER / PEER))
     process = await asyncio.create_subprocess_exec(*line, stdout=PIPE, stderr=STDOUT)
     try:
-        said, _ = await asyncio.wait_for(process.communicate(), 5 * STUCK)
+        output, _ = await asyncio.wait_for(process.communicate(), 5 * HANG_TIMEOUT)
     except TimeoutError:
         process.kill()
         await process.wait()
         raise AssertionError("the bundler hangs") from None
-    assert process.returncode == 0, said.decode()
+    assert process.returncode == 0, output.decode()

@@ -18,7 +18,7 @@ memory: Any = importlib.import_module("langgraph.checkpoint.memory")
 interrupt: Any = importlib.import_module("langgraph.types").interrupt
 
 
-class Scripted(BaseChatModel):
+class ScriptedChatModel(BaseChatModel):
     """Says what the last message asks for."""
 
     @property
@@ -41,23 +41,23 @@ class Scripted(BaseChatModel):
     ) -> Iterator[ChatGenerationChunk]:
         last = messages[-1]
         if last.type == "tool":
-            yield from words("Found: ", str(last.content))
+            yield from stream_words("Found: ", str(last.content))
         elif last.content == "weather":
-            yield from call("get_weather", '{"ci', 'ty":"Oslo"}')
+            yield from stream_call("get_weather", '{"ci', 'ty":"Oslo"}')
         elif last.content == "card":
-            yield from call("show_card", '{"title":', '"Oslo"}')
+            yield from stream_call("show_card", '{"title":', '"Oslo"}')
         elif last.content == "explode":
             raise RuntimeError("CANARY")
         else:
-            yield from words("Hello ", "from ", "the graph.")
+            yield from stream_words("Hello ", "from ", "the graph.")
 
 
-def words(*texts: str) -> Iterator[ChatGenerationChunk]:
+def stream_words(*texts: str) -> Iterator[ChatGenerationChunk]:
     for text in texts:
         yield ChatGenerationChunk(message=AIMessageChunk(content=text))
 
 
-def call(name: str, *pieces: str) -> Iterator[ChatGenerationChunk]:
+def stream_call(name: str, *pieces: str) -> Iterator[ChatGenerationChunk]:
     for number, piece in enumerate(pieces):
         first = {"name": None, "id": None} if number else {"name": name, "id": "g1"}
         chunk = tool_call_chunk(**first, args=piece, index=0)
@@ -72,12 +72,12 @@ class State(TypedDict, total=False):
 
 async def draft(state: State) -> State:
     last = state["messages"][-1]
-    reply = await Scripted().ainvoke(state["messages"])
+    reply = await ScriptedChatModel().ainvoke(state["messages"])
     calls = getattr(reply, "tool_calls", [])
     added: list[AnyMessage] = [reply]
     if calls and calls[0]["name"] == "get_weather":
         added.append(ToolMessage("Oslo 21C", tool_call_id=calls[0]["id"]))
-        added.append(await Scripted().ainvoke([*state["messages"], *added]))
+        added.append(await ScriptedChatModel().ainvoke([*state["messages"], *added]))
     return {"messages": added, "document": f"about {last.content}"}
 
 

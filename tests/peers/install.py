@@ -20,84 +20,92 @@ from pathlib import Path
 # Run as a file, it must find the project.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 from checks import packages
-from checks.packages import COULD_NOT_INSTALL, InstallError, retry
+from checks.packages import COULD_NOT_INSTALL, InstallError, run_with_retries
 
-__all__ = ["COULD_NOT_INSTALL", "ONLY_WHEN_NAMED", "PLACE", "InstallError", "Program", "install", "known"]
+__all__ = [
+    "COULD_NOT_INSTALL",
+    "ONLY_WHEN_NAMED",
+    "PEERS_FOLDER",
+    "InstallError",
+    "SystemProgram",
+    "install",
+    "list_peers",
+]
 HERE = Path(__file__).resolve().parent
-PLACE = HERE.parent.parent / ".peers"
+PEERS_FOLDER = HERE.parent.parent / ".peers"
 # Large, and no test drives them.
 ONLY_WHEN_NAMED = {"litellm-proxy", "openbb-example", "copilotkit-runtime", "copilotkit-runtime-gql"}
 # Each waits for the network about as long as it unpacks.
-AT_ONCE = 3
+PARALLEL_INSTALLS = 3
 NPM_CI = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
-AGAIN = "then `make test-peers`"
+RETRY_HINT = "then `make test-peers`"
 
 
-class Missing(InstallError):
+class ProgramMissing(InstallError):
     """Nothing was tried, because nothing can be without asking."""
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class SystemProgram:
     """A foreign program that the system's packages bring, and no lock of ours."""
 
     title: str
     packages: tuple[str, ...]
     """What Debian calls them."""
-    find: Callable[[], Path | None]
+    find_path: Callable[[], Path | None]
 
-    def get(self) -> Path:
+    def find_or_install(self) -> Path:
         """Where it is, installed first where nobody must be asked for that; else InstallError."""
-        found = self.find() or (self.install() if may_install() else None)
-        if found is None:
-            raise Missing(f"{self.title} is missing: install it {self.way}")
-        return found
+        path = self.find_path() or (self.install() if may_install() else None)
+        if path is None:
+            raise ProgramMissing(f"{self.title} is missing: install it {self.install_hint}")
+        return path
 
     def install(self) -> Path | None:
-        with alone("apt"):
+        with hold_lock("apt"):
             # Another one that waited here may have brought it.
-            if found := self.find():
+            if found := self.find_path():
                 return found
             try:
-                retry(("apt-get", "update", "-qq"))
-                retry(("apt-get", "install", "-y", "-qq", "--no-install-recommends", *self.packages))
+                run_with_retries(("apt-get", "update", "-qq"))
+                run_with_retries(("apt-get", "install", "-y", "-qq", "--no-install-recommends", *self.packages))
             except InstallError as error:
-                raise InstallError(f"{error}; install {self.title} yourself {self.way}") from error
-            return self.find()
+                raise InstallError(f"{error}; install {self.title} yourself {self.install_hint}") from error
+            return self.find_path()
 
     @property
-    def way(self) -> str:
-        return f"(apt-get install {' '.join(self.packages)}, or your package manager), {AGAIN}"
+    def install_hint(self) -> str:
+        return f"(apt-get install {' '.join(self.packages)}, or your package manager), {RETRY_HINT}"
 
 
-def which(*names: str) -> Callable[[], Path | None]:
+def make_finder(*names: str) -> Callable[[], Path | None]:
     """Finds the first of some commands."""
     return lambda: next((Path(found) for name in names if (found := shutil.which(name))), None)
 
 
 def find_node() -> Path | None:
     """Node, which counts only together with npm."""
-    return which("node")() if shutil.which("npm") else None
+    return make_finder("node")() if shutil.which("npm") else None
 
 
-NODE = Program("Node.js", ("nodejs", "npm"), find_node)
-CHROMIUM = Program(
+NODE = SystemProgram("Node.js", ("nodejs", "npm"), find_node)
+CHROMIUM = SystemProgram(
     "Chromium",
     # The smallest that can be installed.
     ("chromium-headless-shell",),
-    which("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"),
+    make_finder("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"),
 )
-CURL = Program("curl", ("curl",), which("curl"))
+CURL = SystemProgram("curl", ("curl",), make_finder("curl"))
 
 
 def main(names: Sequence[str]) -> int:
-    wanted = names or [name for name in known() if name not in ONLY_WHEN_NAMED]
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        done = list(pool.map(installed, wanted))
+    wanted = names or [name for name in list_peers() if name not in ONLY_WHEN_NAMED]
+    with ThreadPoolExecutor(PARALLEL_INSTALLS) as pool:
+        done = list(pool.map(try_install, wanted))
     return 0 if all(done) else COULD_NOT_INSTALL
 
 
-def installed(name: str) -> bool:
+def try_install(name: str) -> bool:
     try:
         install(name)
     except InstallError as error:
@@ -106,11 +114,11 @@ def installed(name: str) -> bool:
     return True
 
 
-def known() -> list[str]:
-    return sorted(folder.name for folder in HERE.iterdir() if folder.is_dir() and lock_of(folder) is not None)
+def list_peers() -> list[str]:
+    return sorted(folder.name for folder in HERE.iterdir() if folder.is_dir() and find_lock(folder) is not None)
 
 
-def lock_of(folder: Path) -> Path | None:
+def find_lock(folder: Path) -> Path | None:
     for name in ("requirements.txt", "package-lock.json"):
         if (folder / name).is_file():
             return folder / name
@@ -119,19 +127,19 @@ def lock_of(folder: Path) -> Path | None:
 
 def install(name: str) -> None:
     """Installs a peer unless it is there as its lock says, or waits for another process that is at it."""
-    lock = lock_of(HERE / name)
+    lock = find_lock(HERE / name)
     if lock is None:
-        raise InstallError(f"no such peer (known: {', '.join(known())})")
+        raise InstallError(f"no such peer (known: {', '.join(list_peers())})")
     # Without its program a peer is of no use, also one that is installed.
     if name == "playwright":
-        CHROMIUM.get()
+        CHROMIUM.find_or_install()
     if lock.suffix == ".json":
-        NODE.get()
-    with alone(name):
-        fill(PLACE / name, lock)
+        NODE.find_or_install()
+    with hold_lock(name):
+        install_lock(PEERS_FOLDER / name, lock)
 
 
-def fill(target: Path, lock: Path) -> None:
+def install_lock(target: Path, lock: Path) -> None:
     stamp = target / ".stamp"
     digest = hashlib.sha256(lock.read_bytes()).hexdigest()
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == digest:
@@ -148,9 +156,9 @@ def fill(target: Path, lock: Path) -> None:
 
 
 def install_python(lock: Path, target: Path) -> None:
-    with alone("uv"):
+    with hold_lock("uv"):
         # Into our own environment, which all of them share.
-        packages.fast(packages.ROOT / ".venv")
+        packages.find_uv(packages.ROOT / ".venv")
     venv.create(target)
     packages.install(target / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python"), lock)
 
@@ -158,7 +166,7 @@ def install_python(lock: Path, target: Path) -> None:
 def install_npm(lock: Path, target: Path) -> None:
     shutil.copy(lock, target)
     shutil.copy(lock.with_name("package.json"), target)
-    retry(NPM_CI, cwd=target)
+    run_with_retries(NPM_CI, cwd=target)
 
 
 def may_install() -> bool:
@@ -167,15 +175,15 @@ def may_install() -> bool:
 
 
 @contextlib.contextmanager
-def alone(name: str) -> Iterator[None]:
+def hold_lock(name: str) -> Iterator[None]:
     """Only one thread of one process does what has this name, the others wait."""
-    PLACE.mkdir(parents=True, exist_ok=True)
-    with (PLACE / f".{name}.lock").open("w") as held:
+    PEERS_FOLDER.mkdir(parents=True, exist_ok=True)
+    with (PEERS_FOLDER / f".{name}.lock").open("w") as lock_file:
         if sys.platform != "win32":
             import fcntl
 
             # Let go when the file is closed, also by a process that is killed.
-            fcntl.flock(held, fcntl.LOCK_EX)
+            fcntl.flock(lock_file, fcntl.LOCK_EX)
         yield
 
 

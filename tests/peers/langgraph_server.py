@@ -10,13 +10,13 @@ from asyncio.subprocess import DEVNULL
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from tests.kit.client import Client
-from tests.kit.patience import STUCK
-from tests.kit.waiting import until
-from tests.peers.install import PLACE
+from tests.kit.client import RawHttpClient
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.kit.waiting import wait_until
+from tests.peers.install import PEERS_FOLDER
 
 HERE = Path(__file__).parent / "langgraph-server"
-HOME = PLACE / "langgraph-server"
+PEER_HOME = PEERS_FOLDER / "langgraph-server"
 
 
 def free_port() -> int:
@@ -27,31 +27,31 @@ def free_port() -> int:
 
 
 @contextlib.asynccontextmanager
-async def running(folder: Path) -> AsyncIterator[str]:
+async def run_langgraph_server(folder: Path) -> AsyncIterator[str]:
     """Its URL. It takes no port 0, so one is found for it."""
     for file in ("platform_graph.py", "langgraph.json"):
         shutil.copy(HERE / file, folder)
     port = free_port()
     options = ("--host", "127.0.0.1", "--port", str(port), "--no-browser", "--no-reload")
     env = {
-        "PATH": f"{HOME / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "PATH": f"{PEER_HOME / 'bin'}{os.pathsep}{os.environ['PATH']}",
         "HOME": str(folder),
         "LANGSMITH_TRACING": "false",
         "LANGGRAPH_CLI_NO_ANALYTICS": "1",
     }
     log = folder / "log"
-    with log.open("wb") as said:
+    with log.open("wb") as log_file:
         process = await asyncio.create_subprocess_exec(
-            *(str(HOME / "bin" / "langgraph"), "dev", *options, "--n-jobs-per-worker", "20"),
+            *(str(PEER_HOME / "bin" / "langgraph"), "dev", *options, "--n-jobs-per-worker", "20"),
             cwd=folder,
             env=env,
             stdin=DEVNULL,
-            stdout=said,
-            stderr=said,
+            stdout=log_file,
+            stderr=log_file,
         )
     try:
         url = f"http://127.0.0.1:{port}"
-        await ready(url, process, log)
+        await wait_ready(url, process, log)
         yield url
     finally:
         if process.returncode is None:
@@ -59,31 +59,31 @@ async def running(folder: Path) -> AsyncIterator[str]:
         await process.wait()
 
 
-async def ready(url: str, process: asyncio.subprocess.Process, log: Path) -> None:
-    async with asyncio.timeout(STUCK):
+async def wait_ready(url: str, process: asyncio.subprocess.Process, log: Path) -> None:
+    async with asyncio.timeout(HANG_TIMEOUT):
         while True:
             assert process.returncode is None, f"it died; {log} says why"
             with contextlib.suppress(OSError):
-                async with Client(url) as client:
+                async with RawHttpClient(url) as client:
                     await client.get("/ok")
-                    if (await client.head()).status == 200:
+                    if (await client.read_head()).status == 200:
                         return
             await asyncio.sleep(0.05)
 
 
-class Way:
+class CuttingProxy:
     """A TCP proxy. `cut_after`: so many bytes of a run's stream go through, once, and then it is cut."""
 
     def __init__(self, url: str) -> None:
         self.port = int(url.rpartition(":")[2])
         self.cut_after: int | None = None
         self.cuts = 0
-        self.asked: list[str] = []
+        self.request_lines: list[str] = []
         self._server: asyncio.Server | None = None
         self._open: set[StreamWriter] = set()
 
-    async def __aenter__(self) -> "Way":
-        self._server = await asyncio.start_server(self.joined, "127.0.0.1", 0)
+    async def __aenter__(self) -> "CuttingProxy":
+        self._server = await asyncio.start_server(self.handle_connection, "127.0.0.1", 0)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -92,7 +92,7 @@ class Way:
         # Not cancelled: asyncio's own callback would log each task that was.
         for one in tuple(self._open):
             one.transport.abort()
-        await until(lambda: not self._open)
+        await wait_until(lambda: not self._open)
         await self._server.wait_closed()
 
     @property
@@ -100,24 +100,24 @@ class Way:
         assert self._server is not None
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
-    async def joined(self, reader: StreamReader, writer: StreamWriter) -> None:
+    async def handle_connection(self, reader: StreamReader, writer: StreamWriter) -> None:
         self._open.add(writer)
-        there, answers = await asyncio.open_connection("127.0.0.1", self.port)
-        back = asyncio.create_task(self.back(there, writer))
+        upstream_reader, upstream_writer = await asyncio.open_connection("127.0.0.1", self.port)
+        back = asyncio.create_task(self.copy_response(upstream_reader, writer))
         try:
-            while data := await read(reader):
-                self.asked.append(data.split(b"\r\n", 1)[0].decode("latin-1"))
-                answers.write(data)
+            while data := await read_bytes(reader):
+                self.request_lines.append(data.split(b"\r\n", 1)[0].decode("latin-1"))
+                upstream_writer.write(data)
         finally:
             back.cancel()
-            for one in (answers, writer):
+            for one in (upstream_writer, writer):
                 one.transport.abort()
             await asyncio.gather(back, return_exceptions=True)
             self._open.discard(writer)
 
-    async def back(self, there: StreamReader, writer: StreamWriter) -> None:
+    async def copy_response(self, upstream_reader: StreamReader, writer: StreamWriter) -> None:
         passed = 0
-        while data := await read(there):
+        while data := await read_bytes(upstream_reader):
             if self.cut_after is not None and b"event: " in data:
                 passed += len(data)
                 if passed > self.cut_after:
@@ -130,7 +130,7 @@ class Way:
             await writer.drain()
 
 
-async def read(reader: StreamReader) -> bytes:
+async def read_bytes(reader: StreamReader) -> bytes:
     try:
         return await reader.read(65536)
     except OSError:

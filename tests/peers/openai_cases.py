@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.peers.rig import Seen
+from tests.peers.client_runner import ClientReport
 
 PYTHON, NODE = "openai-py", "openai-js"
 ECHO = "This is a scripted model, and its script has no line for that. You said: "
 HELLO = "Hello from the script: é漢😀"
 
-SAID: dict[str, list[str]] = {
+EXPECTED_TEXTS: dict[str, list[str]] = {
     "text": [HELLO],
     "paced": ["Three slow words."],
     "server_tool": ["Let me see.\n\nThat makes 5."],
@@ -23,7 +23,7 @@ SAID: dict[str, list[str]] = {
 }
 """What the assistant says turn by turn in cases that are nothing but talk."""
 
-TOLD: dict[str, tuple[str, str]] = {
+TOOL_ERRORS: dict[str, tuple[str, str]] = {
     "wrong_type": ("invalid_arguments", 'add: a: "two" is not of type "integer"'),
     "wrong_json": ("invalid_json", "The arguments are not valid JSON"),
     "wrong_client": ("invalid_arguments", 'locate: detail: 7 is not of type "string"'),
@@ -32,7 +32,7 @@ TOLD: dict[str, tuple[str, str]] = {
 }
 """What the model is told when a call goes wrong; it repeats that to the person."""
 
-REFUSED: dict[str, tuple[str, int, str, str]] = {
+REQUEST_ERRORS: dict[str, tuple[str, int, str, str]] = {
     "dead_at_once": ("InternalServerError", 502, "upstream_unreachable", "cannot be reached"),
     "upstream_401": ("InternalServerError", 502, "upstream_denied", "refused our key"),
     "upstream_429": ("RateLimitError", 429, "upstream_busy", "over its rate limit"),
@@ -49,23 +49,23 @@ REFUSED: dict[str, tuple[str, int, str, str]] = {
 }
 """Failures before the first word, the same in both modes."""
 
-BROKEN: dict[str, tuple[str, int, str, str]] = {
+STREAM_ERRORS: dict[str, tuple[str, int, str, str]] = {
     "dead_midway": ("InternalServerError", 502, "incomplete", "ended before it was finished"),
     "truncated": ("InternalServerError", 502, "incomplete", "ended before it was finished"),
     "error_midway": ("InternalServerError", 503, "upstream_overloaded", "overloaded"),
 }
 """Failures after the first words: a status for who waits for the whole, an error in the stream for others."""
 
-SENT: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("options.json").read_text("utf-8"))
+SENT_OPTIONS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("options.json").read_text("utf-8"))
 """Options of a request by the name of a case; the model answers with what reached it."""
-PARSED = ("parsed", "parsed_refusal", "parsed_length", "parsed_unfit")
-OPTIONS = (*SENT, *PARSED, "parts", "several", "probable", "completion", "names", "any_name")
+PARSE_CASES = ("parsed", "parsed_refusal", "parsed_length", "parsed_unfit")
+OPTION_CASES = (*SENT_OPTIONS, *PARSE_CASES, "parts", "several", "probable", "completion", "names", "any_name")
 
-TALKS = (
-    *SAID,
-    *TOLD,
-    *REFUSED,
-    *BROKEN,
+TEXT_CASES = (
+    *EXPECTED_TEXTS,
+    *TOOL_ERRORS,
+    *REQUEST_ERRORS,
+    *STREAM_ERRORS,
     "question",
     "denied",
     "evaded",
@@ -74,14 +74,21 @@ TALKS = (
     "stranger",
     "threaded",
 )
-CALLS = ("client_tool", "client_tool_twice", "mixed", "two_client_calls", "half_of_two", "both")
-OTHERS = ("refusal", "reasoning", "length", "cut_held", "cut_shown", "roles", "settings", "retried")
-RUNNER = ("runner", "runner_two", "runner_cut_held", "runner_cut_shown")
+CALL_CASES = ("client_tool", "client_tool_twice", "mixed", "two_client_calls", "half_of_two", "both")
+OTHER_CASES = ("refusal", "reasoning", "length", "cut_held", "cut_shown", "roles", "settings", "retried")
+RUNNER_CASES = ("runner", "runner_two", "runner_cut_held", "runner_cut_shown")
 MODES = ("stream", "whole")
 
 
-def cases(client: str) -> tuple[str, ...]:
-    names = (*TALKS, *CALLS, *OTHERS, *OPTIONS, "leave_waiting", *(RUNNER if client == NODE else ()))
+def list_cases(client: str) -> tuple[str, ...]:
+    names = (
+        *TEXT_CASES,
+        *CALL_CASES,
+        *OTHER_CASES,
+        *OPTION_CASES,
+        "leave_waiting",
+        *(RUNNER_CASES if client == NODE else ()),
+    )
     once = (
         "chunks",
         "models",
@@ -95,16 +102,16 @@ def cases(client: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Peer:
+class PeerReport:
     name: str
-    seen: Seen
+    report: ClientReport
     mode: str = "stream"
 
-    def turns(self, case: str) -> list[dict[str, Any]]:
-        return self.seen.turns(case, self.mode)
+    def get_turns(self, case: str) -> list[dict[str, Any]]:
+        return self.report.get_turns(case, self.mode)
 
-    def contents(self, case: str) -> list[str | None]:
-        return [turn["content"] for turn in self.turns(case)]
+    def list_contents(self, case: str) -> list[str | None]:
+        return [turn["content"] for turn in self.get_turns(case)]
 
-    def booked(self, case: str) -> int:
-        return self.seen.booked(f"{case} {self.mode}")
+    def count_bookings(self, case: str) -> int:
+        return self.report.count_bookings(f"{case} {self.mode}")

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.kit.patience import STUCK
-from tests.kit.server import Server
-from tests.peers.browser import Chromium, Tab
+from tests.kit.server import RightseatProcess
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.peers.browser import BrowserTab, Chromium
 
 HERE = Path(__file__).parent
 CONFIG = """
@@ -22,7 +22,7 @@ spec = "scripted:other.json"
 
 [assistants.default]
 title = "Shop"
-tools = ["stall:TOOLS"]
+tools = ["shop_tools:TOOLS"]
 models = ["default", "other"]
 
 [assistants.boss]
@@ -41,7 +41,7 @@ allow = ["127.0.0.1"]
 
 {more}
 """
-CALLS = {"orders": {}, "cancel": {"id": "a-1"}, "broken": {}, "deliver": {}, "walk": {}, "papers": {}}
+CALLS_BY_QUESTION = {"orders": {}, "cancel": {"id": "a-1"}, "broken": {}, "deliver": {}, "walk": {}, "papers": {}}
 PROSE = """\
 ## Title
 
@@ -129,9 +129,9 @@ def clear(year: int) -> str:
 """
 
 
-def script() -> dict[str, Any]:
+def build_script() -> dict[str, Any]:
     turns: list[dict[str, Any]] = []
-    for name, arguments in CALLS.items():
+    for name, arguments in CALLS_BY_QUESTION.items():
         turns.append({"when": {"user": name, "tool": name}, "say": "Done: {result}"})
         turns.append({"when": {"user": name}, "calls": [{"name": name, "arguments": arguments}]})
     return {
@@ -156,15 +156,15 @@ def script() -> dict[str, Any]:
     }
 
 
-def furnish(folder: Path) -> None:
-    shutil.copy(HERE / "stall.py", folder)
-    (folder / "stall.json").write_text(json.dumps(script()), encoding="utf-8")
+def write_files(folder: Path) -> None:
+    shutil.copy(HERE / "shop_tools.py", folder)
+    (folder / "stall.json").write_text(json.dumps(build_script()), encoding="utf-8")
     (folder / "other.json").write_text('{"turns": [{"say": "The other model."}]}', encoding="utf-8")
-    handing = [
+    handoff_turns = [
         {"when": {"tool": "ask_default"}, "say": "The shop says: {result}"},
         {"when": {}, "calls": [{"name": "ask_default", "arguments": {"request": "{user}"}}]},
     ]
-    (folder / "boss.json").write_text(json.dumps({"turns": handing}), encoding="utf-8")
+    (folder / "boss.json").write_text(json.dumps({"turns": handoff_turns}), encoding="utf-8")
     plugin = folder / "plugins" / "report"
     for name in ("flows", "lib"):
         (plugin / name).mkdir(parents=True)
@@ -177,28 +177,28 @@ def furnish(folder: Path) -> None:
     (plugin / "lib" / "sales.py").write_text(LIB)
 
 
-def served(more: str = "", **options: Any) -> Server:
-    server = Server(config=CONFIG.replace("{more}", more), **options)
-    furnish(server.folder)
+def make_server(extra_config: str = "", **options: Any) -> RightseatProcess:
+    server = RightseatProcess(config=CONFIG.replace("{more}", extra_config), **options)
+    write_files(server.folder)
     return server
 
 
 @asynccontextmanager
-async def opened(chromium: Chromium, url: str) -> AsyncIterator[Tab]:
-    async with chromium.tab() as tab:
-        await tab.open(url)
-        await tab.see("#say")
+async def open_playground(chromium: Chromium, url: str) -> AsyncIterator[BrowserTab]:
+    async with chromium.open_tab() as tab:
+        await tab.open_url(url)
+        await tab.wait_visible("#say")
         yield tab
 
 
-async def say(tab: Tab, text: str) -> None:
-    await tab.write("#say", text)
+async def send_message(tab: BrowserTab, text: str) -> None:
+    await tab.fill_text("#say", text)
     await tab.page.keyboard.press("Enter")
 
 
-async def until(tab: Tab, expression: str, seconds: float = STUCK) -> None:
+async def wait_for_expression(tab: BrowserTab, expression: str, timeout: float = HANG_TIMEOUT) -> None:
     """Until it holds in the page. Playwright's own waiting needs what the page's policy forbids."""
-    limit = asyncio.get_running_loop().time() + seconds
+    limit = asyncio.get_running_loop().time() + timeout
     while not await tab.page.evaluate(expression):
-        assert asyncio.get_running_loop().time() < limit, f"not within {seconds} s: {expression}"
+        assert asyncio.get_running_loop().time() < limit, f"not within {timeout} s: {expression}"
         await tab.page.wait_for_timeout(50)

@@ -14,19 +14,19 @@ from rightseat.stores.memory import MemoryStore
 from rightseat.types.model import ToolSpec
 from rightseat.types.streams import closing
 from rightseat.types.turn import Owner, Turn
-from tests.contract.agents.talk import Talk
-from tests.peers.served import served
+from tests.contract.agents.conversation import Conversation
+from tests.peers.peer_server import serve_peer
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600), pytest.mark.asyncio(loop_scope="module")]
-CARD = ToolSpec("show_card", "Shows a card.", {"type": "object", "properties": {"title": {"type": "string"}}})
+CARD_TOOL = ToolSpec("show_card", "Shows a card.", {"type": "object", "properties": {"title": {"type": "string"}}})
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def endpoint(
-    tmp_path_factory: pytest.TempPathFactory, driven: Callable[[str, str], None]
+    tmp_path_factory: pytest.TempPathFactory, record_driven: Callable[[str, str], None]
 ) -> AsyncIterator[CopilotKitEndpoint]:
     notes = tmp_path_factory.mktemp("copilotkit") / "notes"
-    async with served("copilotkit-python", "serve_copilotkit.py", notes, driven) as origin:
+    async with serve_peer("copilotkit-python", "serve_copilotkit.py", notes, record_driven) as origin:
         source = copilotkit("ck", {"url": f"{origin}/copilotkit"})
         await source.start()
         try:
@@ -40,8 +40,8 @@ def runtime(endpoint: CopilotKitEndpoint) -> Runtime:
     return Runtime(agent_sources=[endpoint], store=MemoryStore())
 
 
-def talk(runtime: Runtime, thread: str) -> Talk:
-    return Talk(runtime, "writer", thread, tools=(CARD,))
+def start_conversation(runtime: Runtime, thread: str) -> Conversation:
+    return Conversation(runtime, "writer", thread, tools=(CARD_TOOL,))
 
 
 async def test_what_it_has(endpoint: CopilotKitEndpoint) -> None:
@@ -52,9 +52,9 @@ async def test_what_it_has(endpoint: CopilotKitEndpoint) -> None:
 
 @pytest.mark.demand("agents.real_copilotkit_python_endpoint")
 async def test_text_steps_and_state(runtime: Runtime) -> None:
-    person = talk(runtime, "text")
+    person = start_conversation(runtime, "text")
     for _ in range(2):
-        seen = await person.say("hello")
+        seen = await person.send_message("hello")
         assert seen.text == "Hello from the graph."
         assert seen.steps == ["draft", "review"]
         assert seen.states[-1] == {"document": "about hello, reviewed"}
@@ -62,12 +62,12 @@ async def test_text_steps_and_state(runtime: Runtime) -> None:
 
 @pytest.mark.demand("agents.copilotkit_remote_endpoints_info")
 async def test_a_tool_there_and_what_is_recalled(runtime: Runtime, endpoint: CopilotKitEndpoint) -> None:
-    person = talk(runtime, "weather")
-    seen = await person.say("weather")
-    id = seen.called("get_weather")
-    assert json.loads(seen.arguments(id)) == {"city": "Oslo"}
+    person = start_conversation(runtime, "weather")
+    seen = await person.send_message("weather")
+    id = seen.find_call_id("get_weather")
+    assert json.loads(seen.join_arguments(id)) == {"city": "Oslo"}
     assert seen.results == {id: "Oslo 21C"}
-    await person.say("hello")
+    await person.send_message("hello")
     told = await endpoint.agents["writer"].get_thread_state(Owner("ada"), "weather")
     assert told is not None
     roles = [message.role for message in told.messages]
@@ -76,30 +76,30 @@ async def test_a_tool_there_and_what_is_recalled(runtime: Runtime, endpoint: Cop
 
 @pytest.mark.demand("agents.real_copilotkit_python_endpoint")
 async def test_a_tool_of_the_client(runtime: Runtime) -> None:
-    person = talk(runtime, "card")
-    seen = await person.say("card")
-    id = seen.called("show_card")
-    assert (seen.reason, seen.pending) == ("calls", (id,))
-    assert (await person.give({id: "shown"})).text == "Found: shown"
+    person = start_conversation(runtime, "card")
+    seen = await person.send_message("card")
+    id = seen.find_call_id("show_card")
+    assert (seen.finish_reason, seen.pending) == ("calls", (id,))
+    assert (await person.send_results({id: "shown"})).text == "Found: shown"
 
 
 @pytest.mark.demand("agents.real_copilotkit_python_endpoint")
 async def test_a_question_and_its_answer(runtime: Runtime) -> None:
-    person = talk(runtime, "ask")
-    seen = await person.say("ask")
+    person = start_conversation(runtime, "ask")
+    seen = await person.send_message("ask")
     (question,) = seen.questions
     assert question.message == "Approve?"
-    seen = await person.answer(question, "yes")
+    seen = await person.answer_question(question, "yes")
     assert seen.text == "Got yes."
     assert seen.states[-1] == {"document": "reviewed"}
 
 
 @pytest.mark.demand("agents.real_copilotkit_python_endpoint")
 async def test_an_error_and_the_thread_after_it(runtime: Runtime) -> None:
-    person = talk(runtime, "explode")
-    assert (await person.say("explode")).error.code == "agent_failed"
+    person = start_conversation(runtime, "explode")
+    assert (await person.send_message("explode")).error.code == "agent_failed"
     person.history.clear()
-    assert (await person.say("hello")).text == "Hello from the graph."
+    assert (await person.send_message("hello")).text == "Hello from the graph."
 
 
 @pytest.mark.demand("agents.copilotkit_remote_endpoints_info")

@@ -33,26 +33,26 @@ from rightseat.types.events import (
 )
 from rightseat.types.turn import Turn
 from rightseat.wiring.registry import make_model
-from tests.kit.client import Client
-from tests.kit.house import House, house
-from tests.peers.need import require
-from tests.peers.plant import TOOLS
-from tests.peers.rig import HERE, command
-from tests.unit.doors.copilotkit.agui import EMPTY, asked, given
+from tests.kit.app_server import AppServer, serve_runtime
+from tests.kit.client import RawHttpClient
+from tests.peers.client_runner import HERE, find_command
+from tests.peers.client_tools import TOOLS
+from tests.peers.prerequisites import require
+from tests.unit.doors.copilotkit.agui import EMPTY_RUN_FIELDS, make_run_input, request_json
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
-NAME = "ag-ui-protocol"
+PEER = "ag-ui-protocol"
 SCRIPT = f"scripted:{HERE / 'script.json'}"
-Ask = Callable[..., dict[str, Any]]
-WHAT = {"type": "object", "properties": {}}
-PAGE = [{"name": name, "description": name, "parameters": WHAT} for name in ("locate", "clock")]
+Validate = Callable[..., dict[str, Any]]
+EMPTY_SCHEMA = {"type": "object", "properties": {}}
+PAGE_TOOLS = [{"name": name, "description": name, "parameters": EMPTY_SCHEMA} for name in ("locate", "clock")]
 # What the script answers to: each is a run of its own shape.
-WORDS = (
+QUESTIONS = (
     *("hello", "sum", "where am i", "pair", "both x", "question", "book x", "trip x", "twins x", "stroll"),
     *("object", "void", "wrong type", "wrong json", "wrong client", "unknown", "stumble", "long", "cut held"),
     *("cut shown", "refuse", "think", "break", "silent"),
 )
-EVERY = {
+ALL_EVENTS = {
     *("RunStartedEvent", "RunFinishedEvent", "RunErrorEvent", "CustomEvent"),
     *("TextMessageStartEvent", "TextMessageContentEvent", "TextMessageEndEvent"),
     *("ToolCallStartEvent", "ToolCallArgsEvent", "ToolCallEndEvent", "ToolCallResultEvent"),
@@ -64,13 +64,15 @@ EVERY = {
 
 
 @pytest.fixture(scope="module")
-def ask(driven: Callable[[str, str], None]) -> Iterator[Ask]:
-    require(NAME)
+def validate(record_driven: Callable[[str, str], None]) -> Iterator[Validate]:
+    require(PEER)
     kept = {key: os.environ[key] for key in ("PATH", "LANG") if key in os.environ}
-    with subprocess.Popen(command(NAME), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=kept) as child:
+    with subprocess.Popen(
+        find_command(PEER), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=kept
+    ) as child:
         assert child.stdin is not None
         assert child.stdout is not None
-        driven(NAME, json.loads(child.stdout.readline())["version"])
+        record_driven(PEER, json.loads(child.stdout.readline())["version"])
 
         def told(do: str, **more: Any) -> dict[str, Any]:
             assert child.stdin is not None
@@ -84,24 +86,24 @@ def ask(driven: Callable[[str, str], None]) -> Iterator[Ask]:
         child.stdin.close()
 
 
-async def frames(server: House, target: str, body: dict[str, Any]) -> list[Any]:
-    async with Client(server.url) as client:
-        await client.post(target, body)
-        assert (await client.head()).status == 200
-        return [frame.json async for frame in client.frames() if frame.data]
+async def fetch_frames(server: AppServer, target: str, body: dict[str, Any]) -> list[Any]:
+    async with RawHttpClient(server.url) as client:
+        await client.post_json(target, body)
+        assert (await client.read_head()).status == 200
+        return [frame.json async for frame in client.iterate_frames() if frame.data]
 
 
-def judged(ask: Ask, found: list[Any]) -> set[str]:
+def validate_frames(validate: Validate, frames: list[Any]) -> set[str]:
     kinds = set()
-    assert found
-    for data in found:
-        verdict = ask("frame", data=data)
+    assert frames
+    for data in frames:
+        verdict = validate("frame", data=data)
         assert verdict["error"] is None, data
         kinds.add(verdict["kind"])
     return kinds
 
 
-async def everything(turn: Turn) -> AsyncIterator[Event]:
+async def stream_all_events(turn: Turn) -> AsyncIterator[Event]:
     yield ReasoningStart("r")
     yield ReasoningDelta("r", "Hm.")
     yield ReasoningEnd("r")
@@ -125,45 +127,51 @@ async def everything(turn: Turn) -> AsyncIterator[Event]:
 
 
 @pytest.mark.demand("agents.hand_off_agent_flow", "copilotkit.ag_ui_events_validate")
-async def test_every_run_of_the_script(ask: Ask) -> None:
+async def test_every_run_of_the_script(validate: Validate) -> None:
     seen: set[str] = set()
-    async with house(Runtime(model=make_model(SCRIPT), tools=TOOLS, agents={"every": everything})) as server:
-        for words in WORDS:
-            body = given(words, thread=f"t-{words}", tools=PAGE)
-            seen |= judged(ask, await frames(server, "/agui/default", {**body, "threadId": f"a-{words}"}))
-            seen |= judged(ask, await frames(server, "/copilotkit/agent/default/run", body))
-            seen |= judged(ask, await frames(server, "/copilotkit/agent/default/connect", body))
-        seen |= judged(ask, await frames(server, "/agui/every", {**given("hi"), "protocolVersion": "1.0"}))
-    assert seen == EVERY
+    async with serve_runtime(
+        Runtime(model=make_model(SCRIPT), tools=TOOLS, agents={"every": stream_all_events})
+    ) as server:
+        for words in QUESTIONS:
+            body = make_run_input(words, thread=f"t-{words}", tools=PAGE_TOOLS)
+            seen |= validate_frames(
+                validate, await fetch_frames(server, "/agui/default", {**body, "threadId": f"a-{words}"})
+            )
+            seen |= validate_frames(validate, await fetch_frames(server, "/copilotkit/agent/default/run", body))
+            seen |= validate_frames(validate, await fetch_frames(server, "/copilotkit/agent/default/connect", body))
+        seen |= validate_frames(
+            validate, await fetch_frames(server, "/agui/every", {**make_run_input("hi"), "protocolVersion": "1.0"})
+        )
+    assert seen == ALL_EVENTS
 
 
 @pytest.mark.demand("copilotkit.ag_ui_events_validate")
-async def test_an_export_is_events_too(ask: Ask) -> None:
-    async with house(Runtime(model=make_model(SCRIPT), tools=TOOLS)) as server:
+async def test_an_export_is_events_too(validate: Validate) -> None:
+    async with serve_runtime(Runtime(model=make_model(SCRIPT), tools=TOOLS)) as server:
         for words in ("break", "book x", "hello", "break"):
-            await frames(server, "/copilotkit/agent/default/run", given(words, run=words))
-        _, thread = await asked(server, "/copilotkit/threads/t/events", method="GET")
-    assert "RunFinishedEvent" in judged(ask, thread["events"])
+            await fetch_frames(server, "/copilotkit/agent/default/run", make_run_input(words, run=words))
+        _, thread = await request_json(server, "/copilotkit/threads/t/events", method="GET")
+    assert "RunFinishedEvent" in validate_frames(validate, thread["events"])
     assert [event["type"] for event in thread["events"]].count("RUN_STARTED") == 4
     # A failure that another run followed is no error: older clients take nothing after one.
-    ends = [event.get("outcome", {}).get("type", "error") for event in thread["events"] if ended(event)]
+    ends = [event.get("outcome", {}).get("type", "error") for event in thread["events"] if is_last_event(event)]
     assert ends == ["cancelled", "interrupt", "success", "error"]
 
 
-def ended(event: dict[str, Any]) -> bool:
+def is_last_event(event: dict[str, Any]) -> bool:
     return event["type"] in ("RUN_FINISHED", "RUN_ERROR")
 
 
 @pytest.mark.demand("copilotkit.ag_ui_events_validate")
-async def test_what_its_models_send_is_answered(ask: Ask) -> None:
-    async with house(Runtime(model=make_model(SCRIPT))) as server:
+async def test_what_its_models_send_is_answered(validate: Validate) -> None:
+    async with serve_runtime(Runtime(model=make_model(SCRIPT))) as server:
         for target in ("/agui/default", "/copilotkit/agent/default/run"):
-            found = await frames(server, target, ask("request", thread=target))
+            found = await fetch_frames(server, target, validate("request", thread=target))
             assert found[-1]["type"] == "RUN_FINISHED"
 
 
 @pytest.mark.demand("copilotkit.ag_ui_events_validate")
-def test_the_judge_can_say_no(ask: Ask) -> None:
-    assert ask("frame", data={"type": "TEXT_MESSAGE_START", "messageId": "m", **EMPTY})["error"]
-    assert ask("frame", data={"type": "NO_SUCH_EVENT"})["error"]
-    assert ask("frame", data={"type": "RUN_FINISHED", "threadId": "t"})["error"]
+def test_the_judge_can_say_no(validate: Validate) -> None:
+    assert validate("frame", data={"type": "TEXT_MESSAGE_START", "messageId": "m", **EMPTY_RUN_FIELDS})["error"]
+    assert validate("frame", data={"type": "NO_SUCH_EVENT"})["error"]
+    assert validate("frame", data={"type": "RUN_FINISHED", "threadId": "t"})["error"]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.kit.faults import CANARY
-from tests.peers.rig import Seen
+from tests.peers.client_runner import ClientReport
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
 
@@ -19,7 +19,7 @@ HELLO = "Hello from the script: é漢😀"
 DETAIL, ZONE = {"detail": "high"}, {"zone": "UTC"}
 LOCATE = ["call", "locate", DETAIL, "Success"]
 # What the person sees at the end, and how many requests it took.
-SHOWN: dict[str, tuple[int, list[Any]]] = {
+EXPECTED_MESSAGES: dict[str, tuple[int, list[Any]]] = {
     "text": (1, [["user", "hello"], ["assistant", HELLO]]),
     "bearer": (1, [["user", "hello"], ["assistant", HELLO]]),
     "paced": (1, [["user", "slowly"], ["assistant", "Three slow words."]]),
@@ -117,55 +117,57 @@ SHOWN: dict[str, tuple[int, list[Any]]] = {
         ],
     ),
 }
-ENDED = {
+RUN_ERRORS = {
     "cut_shown": ("NETWORK_ERROR", "length", "cut off in the middle of a tool call"),
     "dead_midway": ("NETWORK_ERROR", "incomplete", "ended before it was finished"),
     "upstream_401": ("AUTHENTICATION_ERROR", "upstream_denied", "refused our key"),
     "upstream_500": ("NETWORK_ERROR", "upstream_error", "HTTP 500"),
 }
-REFUSED = {
+REQUEST_ERRORS = {
     "wrong_key": ("AUTHENTICATION_ERROR", "The key is not known here"),
     "bad_schema": ("CONFIGURATION_ERROR", "data.frontend.actions[0].jsonSchema"),
     "no_such_agent": ("AGENT_NOT_FOUND", "Agent 'nobody' was not found"),
 }
-OTHERS = (
+OTHER_CASES = (
     *("failing_tool", "wrong_json", "disabled", "denied", "nasty", "held", "kinds", "agents"),
     *("reload", "leave", "leave_waiting", "guarded"),
 )
-CASES = tuple(f"{name} stream" for name in (*SHOWN, *ENDED, *REFUSED, *OTHERS))
+CASES = tuple(f"{name} stream" for name in (*EXPECTED_MESSAGES, *RUN_ERRORS, *REQUEST_ERRORS, *OTHER_CASES))
 
 
 @pytest.fixture
-def seen(watch: Callable[[str, tuple[str, ...]], Seen]) -> Seen:
-    return watch("copilotkit-gql", CASES)
+def report(drive_client: Callable[[str, tuple[str, ...]], ClientReport]) -> ClientReport:
+    return drive_client("copilotkit-gql", CASES)
 
 
 @pytest.mark.demand("copilotkit.server_tools_run_results", "copilotkit.npm_client_copilotkit_runtime")
-@pytest.mark.parametrize("case", SHOWN)
-def test_what_the_person_sees(seen: Seen, case: str) -> None:
-    last = seen.turns(case)[-1]
-    assert (last["trips"], last["messages"]) == SHOWN[case]
+@pytest.mark.parametrize("case", EXPECTED_MESSAGES)
+def test_what_the_person_sees(report: ClientReport, case: str) -> None:
+    last = report.get_turns(case)[-1]
+    assert (last["trips"], last["messages"]) == EXPECTED_MESSAGES[case]
     assert (last["status"]["code"], last["threw"], last["errors"]) == ("Success", None, [])
 
 
 @pytest.mark.demand("copilotkit.errors_http_200_errors")
-def test_no_version_banner(seen: Seen) -> None:
-    assert seen.version == "1.10.6"
-    turns = [turn for case in (*SHOWN, *ENDED, *REFUSED) for turn in seen.turns(case)]
+def test_no_version_banner(report: ClientReport) -> None:
+    assert report.version == "1.10.6"
+    turns = [turn for case in (*EXPECTED_MESSAGES, *RUN_ERRORS, *REQUEST_ERRORS) for turn in report.get_turns(case)]
     assert [turn["warnings"] for turn in turns if turn["warnings"]] == []
 
 
 @pytest.mark.demand("copilotkit.multipart_mixed_form_urql")
-def test_text_comes_as_it_is_said(seen: Seen) -> None:
-    [turn] = seen.turns("held")
+def test_text_comes_as_it_is_said(report: ClientReport) -> None:
+    [turn] = report.get_turns("held")
     assert turn["said"][0] == "Held, "
     assert turn["messages"][-1] == ["assistant", "Held, and let go."]
 
 
 @pytest.mark.demand("copilotkit.graphql_door_results_encoded", "copilotkit.npm_client_copilotkit_runtime")
 @pytest.mark.parametrize(("case", "code"), [("failing_tool", "HANDLER_ERROR"), ("wrong_json", "INVALID_ARGUMENTS")])
-def test_a_failed_action_has_an_error_and_an_empty_result_and_the_run_ends(seen: Seen, case: str, code: str) -> None:
-    [turn] = seen.turns(case)
+def test_a_failed_action_has_an_error_and_an_empty_result_and_the_run_ends(
+    report: ClientReport, case: str, code: str
+) -> None:
+    [turn] = report.get_turns(case)
     [result] = [message for message in turn["messages"] if message[0] == "result"]
     told = json.loads(result[2])
     assert (told["error"]["code"], told["result"]) == (code, "")
@@ -174,8 +176,8 @@ def test_a_failed_action_has_an_error_and_an_empty_result_and_the_run_ends(seen:
 
 
 @pytest.mark.demand("copilotkit.tool_list_order_de")
-def test_what_is_disabled_or_remote_is_not_offered(seen: Seen) -> None:
-    [turn] = seen.turns("disabled")
+def test_what_is_disabled_or_remote_is_not_offered(report: ClientReport) -> None:
+    [turn] = report.get_turns("disabled")
     [result] = [message for message in turn["messages"] if message[0] == "result"]
     error = json.loads(result[2])["error"]
     assert error["code"] == "unknown_tool"
@@ -183,10 +185,10 @@ def test_what_is_disabled_or_remote_is_not_offered(seen: Seen) -> None:
 
 
 @pytest.mark.demand("copilotkit.errors_http_200_errors", "copilotkit.npm_client_copilotkit_runtime")
-@pytest.mark.parametrize("case", ENDED)
-def test_a_run_that_fails(seen: Seen, case: str) -> None:
-    code, ours, words = ENDED[case]
-    [turn] = seen.turns(case)
+@pytest.mark.parametrize("case", RUN_ERRORS)
+def test_a_run_that_fails(report: ClientReport, case: str) -> None:
+    code, ours, words = RUN_ERRORS[case]
+    [turn] = report.get_turns(case)
     assert turn["status"]["reason"] == "UNKNOWN_ERROR"
     details = turn["status"]["details"]
     assert words in details["description"]
@@ -202,39 +204,43 @@ def test_a_run_that_fails(seen: Seen, case: str) -> None:
 
 
 @pytest.mark.demand("copilotkit.errors_http_200_errors")
-@pytest.mark.parametrize("case", REFUSED)
-def test_a_request_that_is_refused_is_shown_with_its_words(seen: Seen, case: str) -> None:
-    code, words = REFUSED[case]
-    [turn] = seen.turns(case)
+@pytest.mark.parametrize("case", REQUEST_ERRORS)
+def test_a_request_that_is_refused_is_shown_with_its_words(report: ClientReport, case: str) -> None:
+    code, words = REQUEST_ERRORS[case]
+    [turn] = report.get_turns(case)
     assert turn["errors"][0]["codes"] == [code]
     assert words in turn["errors"][0]["message"]
 
 
 @pytest.mark.demand("copilotkit.npm_client_copilotkit_runtime")
 @pytest.mark.parametrize(("case", "kind"), [("question", "ask"), ("approved", "confirm"), ("both", "confirm")])
-def test_a_question_is_a_meta_event(seen: Seen, case: str, kind: str) -> None:
-    [event] = seen.turns(case)[0]["meta"]
+def test_a_question_is_a_meta_event(report: ClientReport, case: str, kind: str) -> None:
+    [event] = report.get_turns(case)[0]["meta"]
     assert (event["type"], event["name"]) == ("MetaEvent", "LangGraphInterruptEvent")
     assert json.loads(event["value"])["kind"] == kind
 
 
 @pytest.mark.demand("copilotkit.npm_client_copilotkit_runtime")
-def test_what_was_not_allowed_was_not_done(seen: Seen) -> None:
-    last = seen.turns("denied")[-1]
+def test_what_was_not_allowed_was_not_done(report: ClientReport) -> None:
+    last = report.get_turns("denied")[-1]
     assert json.loads(last["messages"][2][2])["error"]["code"] == "denied"
-    assert (seen.booked("book denied"), seen.booked("book approved"), seen.booked("both both")) == (0, 1, 1)
+    assert (
+        report.count_bookings("book denied"),
+        report.count_bookings("book approved"),
+        report.count_bookings("both both"),
+    ) == (0, 1, 1)
 
 
 @pytest.mark.demand("copilotkit.multipart_mixed_form_urql")
-def test_text_that_looks_like_the_framing(seen: Seen) -> None:
-    [turn] = seen.turns("nasty")
+def test_text_that_looks_like_the_framing(report: ClientReport) -> None:
+    [turn] = report.get_turns("nasty")
     said, mirrored = turn["messages"]
     assert json.loads(mirrored[1])["messages"][-1][1] == said[1]
 
 
 @pytest.mark.demand("copilotkit.inputs_whole_message_kind")
-def test_every_kind_of_message_reaches_the_model(seen: Seen) -> None:
-    [turn] = seen.turns("kinds")
+def test_every_kind_of_message_reaches_the_model(report: ClientReport) -> None:
+    [turn] = report.get_turns("kinds")
     mirrored = json.loads(turn["messages"][-1][1])
     image = [{"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}]
     assert [(role, words) for role, words, _ in mirrored["messages"]] == [
@@ -250,8 +256,8 @@ def test_every_kind_of_message_reaches_the_model(seen: Seen) -> None:
 
 
 @pytest.mark.demand("models.refusal_looks_right_door")
-def test_a_guardrail_tells_its_reason_in_place_of_an_answer(seen: Seen) -> None:
-    refused, fine = seen.turns("guarded")
+def test_a_guardrail_tells_its_reason_in_place_of_an_answer(report: ClientReport) -> None:
+    refused, fine = report.get_turns("guarded")
     assert refused["status"]["reason"] == "GUARDRAILS_VALIDATION_FAILED"
     reason = refused["status"]["details"]["guardrailsReason"]
     assert reason == "This message is not answered: it is about something that is not talked about here."
@@ -261,16 +267,16 @@ def test_a_guardrail_tells_its_reason_in_place_of_an_answer(seen: Seen) -> None:
 
 
 @pytest.mark.demand("copilotkit.whole_schema_clients_compiled")
-def test_agents_and_their_state(seen: Seen) -> None:
-    [turn] = seen.turns("agents")
+def test_agents_and_their_state(report: ClientReport) -> None:
+    [turn] = report.get_turns("agents")
     assert {"default", "mirror"} <= {agent["name"] for agent in turn["agents"]}
     assert turn["state"]["threadExists"] is False
     assert turn["missing"] == ["AGENT_NOT_FOUND"]
 
 
 @pytest.mark.demand("copilotkit.loadagentstate_tells_whether_agent")
-def test_a_reload_shows_the_conversation(seen: Seen) -> None:
-    *turns, loaded = seen.turns("reload")
+def test_a_reload_shows_the_conversation(report: ClientReport) -> None:
+    *turns, loaded = report.get_turns("reload")
     assert loaded["state"]["threadExists"] is True
     assert loaded["messages"] == turns[-1]["messages"]
     assert len(loaded["messages"]) == 9
@@ -282,5 +288,5 @@ def test_a_reload_shows_the_conversation(seen: Seen) -> None:
     "copilotkit.npm_client_copilotkit_runtime",
 )
 @pytest.mark.parametrize("case", ["leave", "leave_waiting"])
-def test_an_abort_ends_the_model(seen: Seen, case: str) -> None:
-    assert seen.cases[f"{case} stream"]["closed"]
+def test_an_abort_ends_the_model(report: ClientReport, case: str) -> None:
+    assert report.cases[f"{case} stream"]["closed"]

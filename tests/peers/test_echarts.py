@@ -19,8 +19,8 @@ from rightseat.plugins.charts.chart import (
 )
 from rightseat.plugins.charts.table import parse_table
 from tests.peers.install import HERE
-from tests.peers.need import require
-from tests.unit.plugins.charts.tables import LONG, SAMPLES, Sample
+from tests.peers.prerequisites import require
+from tests.unit.plugins.charts.tables import LONG_TABLE, SAMPLES, Sample
 
 pytestmark = pytest.mark.peers
 Draw = Callable[[dict[str, Any]], dict[str, Any]]
@@ -28,13 +28,13 @@ TYPES = {"stacked": "bar", "area": "line", "ring": "pie"}
 
 
 @pytest.fixture(scope="module")
-def draw(driven: Callable[[str, str], None]) -> Iterator[Draw]:
+def draw_option(record_driven: Callable[[str, str], None]) -> Iterator[Draw]:
     command = ["node", str(HERE / "echarts" / "drive.mjs"), str(require("echarts"))]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         lines, answers = process.stdin, process.stdout
-        driven("echarts", json.loads(answers.readline())["version"])
+        record_driven("echarts", json.loads(answers.readline())["version"])
 
         def drawn(given: dict[str, Any]) -> dict[str, Any]:
             lines.write(json.dumps(given) + "\n")
@@ -46,64 +46,66 @@ def draw(driven: Callable[[str, str], None]) -> Iterator[Draw]:
         lines.close()
 
 
-def shown(made: Plot) -> int:
+def count_values(plot: Plot) -> int:
     """How many numbers there are to be seen."""
-    if made.kind == "scatter":
-        return sum(len(one.points) for one in made.series)
-    return sum(value is not None for one in made.series for value in one.values)
+    if plot.kind == "scatter":
+        return sum(len(one.points) for one in plot.series)
+    return sum(value is not None for one in plot.series for value in one.values)
 
 
-def seen(draw: Draw, made: Plot) -> dict[str, Any]:
-    found = draw(build_option(made))
-    assert found["said"] == []
-    assert [one["type"] for one in found["series"]] == [TYPES.get(made.kind, made.kind)] * len(found["series"])
-    if shown(made):
-        assert all(one["marks"] for one, given in zip(found["series"], made.series, strict=False) if full(given))
-    return found
+def draw_plot(draw_option: Draw, plot: Plot) -> dict[str, Any]:
+    drawing = draw_option(build_option(plot))
+    assert drawing["said"] == []
+    assert [one["type"] for one in drawing["series"]] == [TYPES.get(plot.kind, plot.kind)] * len(drawing["series"])
+    if count_values(plot):
+        assert all(
+            one["marks"] for one, given in zip(drawing["series"], plot.series, strict=False) if has_values(given)
+        )
+    return drawing
 
 
-def full(series: Any) -> bool:
+def has_values(series: Any) -> bool:
     return bool(series.points) or any(value is not None for value in series.values)
 
 
 @pytest.mark.demand("flows.render_validated_real_echarts")
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
-def test_default(draw: Draw, sample: Sample) -> None:
+def test_default(draw_option: Draw, sample: Sample) -> None:
     found = parse_table(sample.value)
-    seen(draw, build_plot(make_default_chart(found, sample.question), found))
+    draw_plot(draw_option, build_plot(make_default_chart(found, sample.question), found))
 
 
 @pytest.mark.demand("flows.render_validated_real_echarts")
 @pytest.mark.parametrize("kind", CHART_KINDS)
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
-def test_every_table_as_anything(draw: Draw, sample: Sample, kind: ChartKind) -> None:
+def test_every_table_as_anything(draw_option: Draw, sample: Sample, kind: ChartKind) -> None:
     chart = ChartSpec(
         kind=kind, x=sample.chart.x, y=sample.chart.y, series=sample.chart.series, title="A title", log=True
     )
     found = parse_table(sample.value)
-    seen(draw, build_plot(fit_to_table(chart, found), found))
+    draw_plot(draw_option, build_plot(fit_to_table(chart, found), found))
 
 
 @pytest.mark.demand("flows.render_validated_real_echarts")
 @pytest.mark.parametrize(("kind", "marks"), [("bar", 12), ("stacked", 12), ("heatmap", 12)])
-def test_each_number_has_its_mark(draw: Draw, kind: ChartKind, marks: int) -> None:
-    found = parse_table(LONG)
+def test_each_number_has_its_mark(draw_option: Draw, kind: ChartKind, marks: int) -> None:
+    found = parse_table(LONG_TABLE)
     made = build_plot(fit_to_table(ChartSpec(kind=kind, x="month", y=("sales",), series="region"), found), found)
-    assert sum(one["marks"] for one in seen(draw, made)["series"]) == marks
+    assert sum(one["marks"] for one in draw_plot(draw_option, made)["series"]) == marks
 
 
-def test_names_and_title_are_written(draw: Draw) -> None:
-    found = parse_table(LONG)
+def test_names_and_title_are_written(draw_option: Draw) -> None:
+    found = parse_table(LONG_TABLE)
     made = build_plot(ChartSpec(kind="bar", x="month", y=("sales",), series="region", title="Sales 销售"), found)
-    picture = seen(draw, made)["svg"]
+    picture = draw_plot(draw_option, made)["svg"]
     for word in ("Sales 销售", "2026-01", "north", "south", "east"):
         assert word in picture
 
 
 @pytest.mark.demand("flows.render_validated_real_echarts")
-def test_broken_option_is_noticed(draw: Draw) -> None:
+def test_broken_option_is_noticed(draw_option: Draw) -> None:
     """What the other tests rest on: ECharts does complain."""
-    given = build_option(build_plot(ChartSpec(kind="bar", x="month", y=("sales",)), parse_table(LONG)))
+    given = build_option(build_plot(ChartSpec(kind="bar", x="month", y=("sales",)), parse_table(LONG_TABLE)))
     given["series"][0]["type"] = "nothing"
-    found = draw(given)
+    found = draw_option(given)
     assert found["said"] or not found["series"] or not found["series"][0]["marks"]

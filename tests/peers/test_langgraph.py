@@ -28,23 +28,23 @@ from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
 from rightseat.types.turn import AppContext, InterruptAnswer, Owner, Turn
 from rightseat.wiring.registry import load_all
-from tests.contract.agents.talk import Seen, Talk
-from tests.contract.agents.verifier import verify
-from tests.kit.client import Client
-from tests.kit.house import serving
-from tests.kit.patience import STUCK
-from tests.kit.waiting import until
-from tests.peers.install import PLACE
-from tests.peers.langgraph_server import HERE, HOME, Way, running
-from tests.peers.need import require
+from tests.contract.agents.conversation import Conversation, RunResult
+from tests.contract.agents.verifier import verify_events
+from tests.kit.app_server import serve_app
+from tests.kit.client import RawHttpClient
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.kit.waiting import wait_until
+from tests.peers.install import PEERS_FOLDER
+from tests.peers.langgraph_server import HERE, PEER_HOME, CuttingProxy, run_langgraph_server
+from tests.peers.prerequisites import require
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600), pytest.mark.asyncio(loop_scope="module")]
 SOURCE = Path(__file__).parents[2] / "src"
-Found = dict[str, Any]
+Results = dict[str, Any]
 
 
 @contextlib.asynccontextmanager
-async def hosting(url: str) -> AsyncIterator[Runtime]:
+async def host_agents(url: str) -> AsyncIterator[Runtime]:
     runtime = Runtime(agent_sources=[langgraph("lg", {"url": url, "agents": ["desk", "stops"]})], store=MemoryStore())
     await runtime.start()
     try:
@@ -53,58 +53,58 @@ async def hosting(url: str) -> AsyncIterator[Runtime]:
         await runtime.close()
 
 
-async def one(runtime: Runtime, word: str, **more: Any) -> Seen:
-    return await Talk(runtime, thread=f"t-{word}", **more).say(word)
+async def send_one_message(runtime: Runtime, word: str, **more: Any) -> RunResult:
+    return await Conversation(runtime, thread=f"t-{word}", **more).send_message(word)
 
 
-async def painting(runtime: Runtime) -> tuple[Seen, Seen, Seen]:
-    talk = Talk(runtime, thread="t-paint")
-    first = await talk.say("paint it")
-    second = await talk.give({first.called("paint"): "painted"})
-    return first, second, await talk.say("more")
+async def run_paint_case(runtime: Runtime) -> tuple[RunResult, RunResult, RunResult]:
+    talk = Conversation(runtime, thread="t-paint")
+    first = await talk.send_message("paint it")
+    second = await talk.send_results({first.find_call_id("paint"): "painted"})
+    return first, second, await talk.send_message("more")
 
 
-async def asking(runtime: Runtime) -> tuple[Seen, Seen, Seen, Seen]:
-    talk = Talk(runtime, thread="t-ask")
-    first = await talk.say("ask me")
+async def run_question_case(runtime: Runtime) -> tuple[RunResult, RunResult, RunResult, RunResult]:
+    talk = Conversation(runtime, thread="t-ask")
+    first = await talk.send_message("ask me")
     (question,) = first.questions
-    stolen = await Talk(runtime, thread="t-ask", owner=Owner("bob")).answer(question, "mine")
-    second = await talk.answer(question, '{"ok": true}')
-    return first, stolen, second, await talk.answer(question, "again")
+    stolen = await Conversation(runtime, thread="t-ask", owner=Owner("bob")).answer_question(question, "mine")
+    second = await talk.answer_question(question, '{"ok": true}')
+    return first, stolen, second, await talk.answer_question(question, "again")
 
 
-async def saying_the_answer(runtime: Runtime) -> Seen:
-    talk = Talk(runtime, thread="t-said")
-    await talk.say("ask me")
-    return await talk.say("just do it")
+async def run_text_answer_case(runtime: Runtime) -> RunResult:
+    talk = Conversation(runtime, thread="t-said")
+    await talk.send_message("ask me")
+    return await talk.send_message("just do it")
 
 
-async def stopping(runtime: Runtime) -> tuple[Seen, Seen]:
-    talk = Talk(runtime, name="stops", thread="t-stop")
-    first = await talk.say("stop there")
+async def run_stop_case(runtime: Runtime) -> tuple[RunResult, RunResult]:
+    talk = Conversation(runtime, name="stops", thread="t-stop")
+    first = await talk.send_message("stop there")
     (question,) = first.questions
-    return first, await talk.run(answers=(InterruptAnswer(question.id, payload={"approved": True}),))
+    return first, await talk.run_turn(answers=(InterruptAnswer(question.id, payload={"approved": True}),))
 
 
-async def taking_back(runtime: Runtime) -> tuple[Seen, Any]:
-    talk = Talk(runtime, thread="t-back")
-    await talk.say("first")
-    await talk.say("second")
+async def run_edit_case(runtime: Runtime) -> tuple[RunResult, Any]:
+    talk = Conversation(runtime, thread="t-back")
+    await talk.send_message("first")
+    await talk.send_message("second")
     talk.history = talk.history[:2]
-    seen = await talk.say("third")
+    seen = await talk.send_message("third")
     return seen, await runtime.recall("desk", Owner("ada"), "t-back")
 
 
-async def leaving(url: str) -> tuple[str, Seen]:
+async def run_leave_case(url: str) -> tuple[str, RunResult]:
     """What became of a run whose reader left, and whether its thread can be used again."""
-    async with Way(url) as way, hosting(way.url) as runtime:
-        await left(runtime)
-        await until(lambda: any("/cancel" in line for line in way.asked))
-        seen = await Talk(runtime, thread="t-left").say("after leaving")
-        return await status_of(url, "after leaving"), seen
+    async with CuttingProxy(url) as way, host_agents(way.url) as runtime:
+        await leave_midway(runtime)
+        await wait_until(lambda: any("/cancel" in line for line in way.request_lines))
+        seen = await Conversation(runtime, thread="t-left").send_message("after leaving")
+        return await get_run_status(url, "after leaving"), seen
 
 
-async def left(runtime: Runtime) -> None:
+async def leave_midway(runtime: Runtime) -> None:
     turn = Turn(
         messages=(text_message("user", "slow for ever", id="s"),), assistant="desk", thread="t-left", owner=Owner("ada")
     )
@@ -114,160 +114,162 @@ async def left(runtime: Runtime) -> None:
                 break
 
 
-async def status_of(url: str, word: str) -> str:
+async def get_run_status(url: str, word: str) -> str:
     """Of the first run of the thread that has this word in it."""
-    async with Client(url) as client:
-        await client.post("/threads/search", {"limit": 100})
-        await client.head()
-        threads = await client.json()
+    async with RawHttpClient(url) as client:
+        await client.post_json("/threads/search", {"limit": 100})
+        await client.read_head()
+        threads = await client.read_json()
     for thread in threads:
         if any(m.get("content") == word for m in (thread.get("values") or {}).get("messages", [])):
-            async with Client(url) as client:
+            async with RawHttpClient(url) as client:
                 await client.get(f"/threads/{thread['thread_id']}/runs")
-                await client.head()
-                runs = await client.json()
+                await client.read_head()
+                runs = await client.read_json()
             return str(sorted(runs, key=lambda run: run["created_at"])[0]["status"])
     return "no such thread"
 
 
-async def cutting(url: str) -> tuple[Seen, Way]:
-    async with Way(url) as way, hosting(way.url) as runtime:
+async def run_cut_case(url: str) -> tuple[RunResult, CuttingProxy]:
+    async with CuttingProxy(url) as way, host_agents(way.url) as runtime:
         way.cut_after = 20_000
-        return await one(runtime, "slow cut"), way
+        return await send_one_message(runtime, "slow cut"), way
 
 
-async def paging(runtime: Runtime) -> Any:
+async def run_page_case(runtime: Runtime) -> Any:
     """What CopilotKit's own client shows of the agent."""
-    async with serving(App(runtime, ServerSettings(port=0), load_all("doors"))) as url:
-        line = ("node", str(HERE / "agent_page.mjs"), url, str(PLACE / "copilotkit-gql"))
+    async with serve_app(App(runtime, ServerSettings(port=0), load_all("doors"))) as url:
+        line = ("node", str(HERE / "agent_page.mjs"), url, str(PEERS_FOLDER / "copilotkit-gql"))
         process = await asyncio.create_subprocess_exec(*line, stdout=PIPE, stderr=PIPE)
-        out, noted = await asyncio.wait_for(process.communicate(), STUCK)
+        out, noted = await asyncio.wait_for(process.communicate(), HANG_TIMEOUT)
         assert process.returncode == 0, noted.decode()[-2000:]
         return msgspec.json.decode(out)
 
 
-async def inside(folder: Path) -> dict[str, list[Event]]:
+async def run_in_process(folder: Path) -> dict[str, list[Event]]:
     """The graph in the process of rightseat, which here is a process of the peer's environment."""
     # Only PYTHONPATH makes rightseat's source visible there; what it needs is in the peer's lock.
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{SOURCE}{os.pathsep}{HERE}", "HOME": str(folder)}
-    python = HOME / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    with (folder / "inside").open("wb") as noted:
+    python = PEER_HOME / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    with (folder / "inside").open("wb") as log_file:
         process = await asyncio.create_subprocess_exec(
-            str(python), str(HERE / "inside_graph.py"), stdin=PIPE, stdout=PIPE, stderr=noted, env=env, limit=1 << 22
+            str(python), str(HERE / "inside_graph.py"), stdin=PIPE, stdout=PIPE, stderr=log_file, env=env, limit=1 << 22
         )
     assert process.stdin is not None
     assert process.stdout is not None
-    found: dict[str, list[Event]] = {}
+    events: dict[str, list[Event]] = {}
     answer: Any = None
     try:
         for name, text in (("hello", "hello"), ("both", "both"), ("paint", "paint"), ("ask", "ask"), ("yes", "ask")):
             given = {"text": text, "thread": text, "answer": answer if name == "yes" else None}
             process.stdin.write(msgspec.json.encode(given) + b"\n")
-            line = await asyncio.wait_for(process.stdout.readline(), STUCK)
+            line = await asyncio.wait_for(process.stdout.readline(), HANG_TIMEOUT)
             assert line, (folder / "inside").read_text("utf-8")[-2000:]
-            found[name] = msgspec.json.decode(line, type=list[Event])
-            asked = [event for event in found[name] if isinstance(event, Interrupt)]
+            events[name] = msgspec.json.decode(line, type=list[Event])
+            asked = [event for event in events[name] if isinstance(event, Interrupt)]
             answer = {"id": asked[0].id, "text": "yes"} if asked else None
     finally:
         process.stdin.close()
         process.kill()
         await process.wait()
-    return found
+    return events
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def seen(driven: Callable[[str, str], None], tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Found]:
+async def results(
+    record_driven: Callable[[str, str], None], tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Results]:
     for name in ("langgraph-server", "copilotkit-gql"):
         require(name)
     folder = tmp_path_factory.mktemp("langgraph")
-    within = asyncio.create_task(inside(tmp_path_factory.mktemp("inside")))
-    async with running(folder) as url, hosting(url) as runtime:
+    within = asyncio.create_task(run_in_process(tmp_path_factory.mktemp("inside")))
+    async with run_langgraph_server(folder) as url, host_agents(url) as runtime:
         words = ("hello", "add", "both", "write", "hand", "think", "boom", "quiet")
         state = {"document": "mine", "undeclared": 1}
         context = (AppContext("page", "colours"),)
         cases = {
-            **{word: one(runtime, word) for word in words},
-            "tools?": one(runtime, "tools?", state=state, context=context),
-            "paint": painting(runtime),
-            "ask": asking(runtime),
-            "said": saying_the_answer(runtime),
-            "stop": stopping(runtime),
-            "back": taking_back(runtime),
-            "left": leaving(url),
-            "cut": cutting(url),
-            "page": paging(runtime),
+            **{word: send_one_message(runtime, word) for word in words},
+            "tools?": send_one_message(runtime, "tools?", state=state, context=context),
+            "paint": run_paint_case(runtime),
+            "ask": run_question_case(runtime),
+            "said": run_text_answer_case(runtime),
+            "stop": run_stop_case(runtime),
+            "back": run_edit_case(runtime),
+            "left": run_leave_case(url),
+            "cut": run_cut_case(url),
+            "page": run_page_case(runtime),
         }
-        found: Found = dict(zip(cases, await asyncio.gather(*cases.values()), strict=True))
+        found: Results = dict(zip(cases, await asyncio.gather(*cases.values()), strict=True))
         found["listed"] = list(runtime.responders)
         found["inside"] = await within
-        driven("langgraph-server", version())
+        record_driven("langgraph-server", read_version())
         yield found
 
 
-def version() -> str:
+def read_version() -> str:
     lock = (HERE / "requirements.txt").read_text("utf-8")
     return " ".join(re.findall(r"^langgraph(?:-api|-cli)?==\S+", lock, re.MULTILINE))
 
 
 @pytest.mark.demand("agents.langgraph_langgraph_platform_langgraph")
-async def test_assistants_are_found(seen: Found) -> None:
-    assert seen["listed"] == ["desk", "stops"]
+async def test_assistants_are_found(results: Results) -> None:
+    assert results["listed"] == ["desk", "stops"]
 
 
 @pytest.mark.demand("agents.langgraph_langgraph_platform_langgraph", "agents.real_langgraph_server_graph")
-async def test_text_and_two_nodes(seen: Found) -> None:
-    one: Seen = seen["hello"]
+async def test_text_and_two_nodes(results: Results) -> None:
+    one: RunResult = results["hello"]
     assert one.text == "You said hello."
     assert one.steps == ["desk", "note"]
     assert one.states == [{"notes": []}, {"notes": ["2 messages"]}]
-    assert one.reason == "stop"
+    assert one.finish_reason == "stop"
 
 
 @pytest.mark.demand("agents.langgraph_parallel_tool_calls", "agents.real_langgraph_server_graph")
-async def test_tools_of_the_graph(seen: Found) -> None:
-    one: Seen = seen["add"]
-    assert one.results == {one.called("add"): "5"}
+async def test_tools_of_the_graph(results: Results) -> None:
+    one: RunResult = results["add"]
+    assert one.results == {one.find_call_id("add"): "5"}
     assert one.steps == ["desk", "tools", "desk", "note"]
     assert one.text == "It is 5."
-    both: Seen = seen["both"]
+    both: RunResult = results["both"]
     assert sorted(both.results.values()) == ["10", "2"]
-    assert sorted(both.arguments(id) for id in both.calls) == ['{"a": 1, "b": 1}', '{"a": 5, "b": 5}']
+    assert sorted(both.join_arguments(id) for id in both.calls) == ['{"a": 1, "b": 1}', '{"a": 5, "b": 5}']
 
 
 @pytest.mark.demand("agents.langgraph_state_snapshots_per")
-async def test_state_before_it_is_there(seen: Found) -> None:
-    values = [patch[0]["value"] for patch in seen["write"].changes]
+async def test_state_before_it_is_there(results: Results) -> None:
+    values = [patch[0]["value"] for patch in results["write"].changes]
     assert values == ["He", "Hello wor", "Hello world"]
 
 
 @pytest.mark.demand("agents.langgraph_state_snapshots_per")
-async def test_what_is_sent_by_hand_thought_and_kept_quiet(seen: Found) -> None:
-    assert seen["hand"].text == "By hand.You said hand."
-    assert {"notes": [], "document": "Half"} in seen["hand"].states
-    assert [e.text for e in seen["think"].events if isinstance(e, ReasoningDelta)] == ["Let me see."]
-    assert seen["think"].text == "Seen."
-    assert seen["quiet"].text == ""
+async def test_what_is_sent_by_hand_thought_and_kept_quiet(results: Results) -> None:
+    assert results["hand"].text == "By hand.You said hand."
+    assert {"notes": [], "document": "Half"} in results["hand"].states
+    assert [e.text for e in results["think"].events if isinstance(e, ReasoningDelta)] == ["Let me see."]
+    assert results["think"].text == "Seen."
+    assert results["quiet"].text == ""
 
 
 @pytest.mark.demand("agents.real_langgraph_server_graph")
-async def test_an_error_of_the_graph(seen: Found) -> None:
-    error = seen["boom"].error
+async def test_an_error_of_the_graph(results: Results) -> None:
+    error = results["boom"].error
     assert error.code == "agent_failed"
     assert "ValueError" in error.message
     assert "secret words" not in error.message
 
 
 @pytest.mark.demand("agents.frontend_actions_reach_agent")
-async def test_state_tools_and_context_reach_the_graph(seen: Found) -> None:
-    told = seen["tools?"].text
+async def test_state_tools_and_context_reach_the_graph(results: Results) -> None:
+    told = results["tools?"].text
     assert told.startswith("['paint'] ")
     assert "colours" in told
     assert told.endswith(" mine")
 
 
 @pytest.mark.demand("agents.frontend_actions_reach_agent")
-async def test_a_tool_of_the_client(seen: Found) -> None:
-    first, second, third = seen["paint"]
+async def test_a_tool_of_the_client(results: Results) -> None:
+    first, second, third = results["paint"]
     id = first.called("paint")
     assert first.calls[id].client
     assert (first.reason, first.pending) == ("calls", (id,))
@@ -276,8 +278,8 @@ async def test_a_tool_of_the_client(seen: Found) -> None:
 
 
 @pytest.mark.demand("agents.langgraph_interrupts_both_kinds", "agents.real_langgraph_server_graph")
-async def test_a_question_its_answer_and_its_owner(seen: Found) -> None:
-    first, stolen, second, again = seen["ask"]
+async def test_a_question_its_answer_and_its_owner(results: Results) -> None:
+    first, stolen, second, again = results["ask"]
     (question,) = first.questions
     assert question.value == {"question": "Approve it?", "document": "Hello"}
     assert first.reason == "interrupt"
@@ -285,27 +287,27 @@ async def test_a_question_its_answer_and_its_owner(seen: Found) -> None:
     assert second.text == "You answered {'ok': True}."
     assert second.states[-1]["approved"] == {"ok": True}
     assert again.error.code == "already_answered"
-    assert "just do it" in seen["said"].text
+    assert "just do it" in results["said"].text
 
 
 @pytest.mark.demand("agents.langgraph_interrupts_both_kinds")
-async def test_a_breakpoint(seen: Found) -> None:
-    first, second = seen["stop"]
+async def test_a_breakpoint(results: Results) -> None:
+    first, second = results["stop"]
     assert first.reason == "interrupt"
     assert first.questions[0].message == "Go on with note?"
     assert second.steps == ["note"]
 
 
 @pytest.mark.demand("agents.langgraph_langgraph_platform_langgraph")
-async def test_what_was_taken_back_is_gone(seen: Found) -> None:
-    last, recalled = seen["back"]
+async def test_what_was_taken_back_is_gone(results: Results) -> None:
+    last, recalled = results["back"]
     assert last.text == "You said third."
     assert [message.text for message in recalled.messages] == ["first", "You said first.", "third", "You said third."]
 
 
 @pytest.mark.demand("agents.langgraph_parallel_tool_calls", "agents.real_langgraph_server_graph")
-async def test_a_cut_stream_is_joined_again(seen: Found) -> None:
-    one, way = seen["cut"]
+async def test_a_cut_stream_is_joined_again(results: Results) -> None:
+    one, way = results["cut"]
     assert one.text == " ".join(f"w{number}" for number in range(60))
     assert way.cuts == 1
     assert sum(line.startswith("POST") and "/runs/stream" in line for line in way.asked) == 1
@@ -313,15 +315,15 @@ async def test_a_cut_stream_is_joined_again(seen: Found) -> None:
 
 
 @pytest.mark.demand("agents.real_langgraph_server_graph")
-async def test_whoever_leaves_cancels_the_run(seen: Found) -> None:
-    status, after = seen["left"]
+async def test_whoever_leaves_cancels_the_run(results: Results) -> None:
+    status, after = results["left"]
     assert status == "interrupted"
     assert after.text == "You said after leaving."
 
 
 @pytest.mark.demand("agents.agent_behind_door_graphql")
-async def test_copilotkits_own_client_renders_the_agent(seen: Found) -> None:
-    page = seen["page"]
+async def test_copilotkits_own_client_renders_the_agent(results: Results) -> None:
+    page = results["page"]
     assert page["agents"] == ["desk", "stops"]
     before: dict[str, Any] = {"notes": []}
     after = {"notes": ["2 messages"]}
@@ -344,16 +346,16 @@ async def test_copilotkits_own_client_renders_the_agent(seen: Found) -> None:
 
 
 @pytest.mark.demand("agents.langgraph_process_compiled_graph")
-async def test_the_same_graph_in_this_process(seen: Found) -> None:
-    found: dict[str, list[Event]] = seen["inside"]
+async def test_the_same_graph_in_this_process(results: Results) -> None:
+    found: dict[str, list[Event]] = results["inside"]
     for name, events in found.items():
-        verify([RunStarted("t", "r"), *events], earlier=("paint-1",) if name == "paint" else ())
-    shown = {name: Seen(events) for name, events in found.items()}
+        verify_events([RunStarted("t", "r"), *events], earlier_calls=("paint-1",) if name == "paint" else ())
+    shown = {name: RunResult(events) for name, events in found.items()}
     assert shown["hello"].text == "You said hello."
     assert shown["hello"].steps == ["desk", "note"]
     assert shown["hello"].states[-1] == {"notes": ["2 messages"]}
     assert sorted(shown["both"].results.values()) == ["10", "2"]
-    assert shown["paint"].reason == "calls"
+    assert shown["paint"].finish_reason == "calls"
     assert shown["ask"].questions[0].message == "Approve it?"
     assert shown["yes"].text == "You answered yes."
     assert not any(isinstance(event, StateDelta) for event in found["hello"])

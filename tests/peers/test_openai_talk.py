@@ -10,31 +10,41 @@ from typing import Any
 import pytest
 
 from tests.kit.faults import CANARY
-from tests.peers.openai_cases import BROKEN, ECHO, HELLO, NODE, PYTHON, REFUSED, SAID, TOLD, Peer
+from tests.peers.openai_cases import (
+    ECHO,
+    EXPECTED_TEXTS,
+    HELLO,
+    NODE,
+    PYTHON,
+    REQUEST_ERRORS,
+    STREAM_ERRORS,
+    TOOL_ERRORS,
+    PeerReport,
+)
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
 
 
 @pytest.mark.demand("engine.official_openai_clients_python", "openai.configured_assistant_server_tools")
-@pytest.mark.parametrize("case", SAID)
-def test_talk(peer: Peer, case: str) -> None:
-    assert peer.contents(case) == [text.replace("MODE", peer.mode) for text in SAID[case]]
-    assert {(turn["role"], turn["finish"], turn["model"]) for turn in peer.turns(case)} == {
+@pytest.mark.parametrize("case", EXPECTED_TEXTS)
+def test_talk(peer: PeerReport, case: str) -> None:
+    assert peer.list_contents(case) == [text.replace("MODE", peer.mode) for text in EXPECTED_TEXTS[case]]
+    assert {(turn["role"], turn["finish"], turn["model"]) for turn in peer.get_turns(case)} == {
         ("assistant", "stop", "default")
     }
-    assert not any(turn["calls"] for turn in peer.turns(case))
+    assert not any(turn["calls"] for turn in peer.get_turns(case))
 
 
-@pytest.mark.parametrize("case", TOLD)
-def test_wrong_call_is_told_to_the_model_and_never_handed_out(peer: Peer, case: str) -> None:
-    (turn,) = peer.turns(case)
-    code, message = TOLD[case]
+@pytest.mark.parametrize("case", TOOL_ERRORS)
+def test_wrong_call_is_told_to_the_model_and_never_handed_out(peer: PeerReport, case: str) -> None:
+    (turn,) = peer.get_turns(case)
+    code, message = TOOL_ERRORS[case]
     assert f'"code":"{code}"' in turn["content"]
     assert message in turn["content"].replace('\\"', '"')
     assert (turn["finish"], turn["calls"], turn["done"]) == ("stop", [], [])
 
 
-def check_fault(turn: dict[str, Any], expected: tuple[str, int, str, str]) -> None:
+def assert_error(turn: dict[str, Any], expected: tuple[str, int, str, str]) -> None:
     kind, status, code, message = expected
     # The npm client has no class of its own for a status that it does not know.
     assert turn["class"] in (kind, "APIError" if kind == "APIStatusError" else kind)
@@ -47,10 +57,10 @@ def check_fault(turn: dict[str, Any], expected: tuple[str, int, str, str]) -> No
 @pytest.mark.demand(
     "openai.unknown_404_names_those", "openai.errors_openai_shape_right", "openai.official_openai_python_npm"
 )
-@pytest.mark.parametrize("case", REFUSED)
-def test_failure_before_the_first_word(peer: Peer, case: str) -> None:
-    (turn,) = peer.turns(case)
-    check_fault(turn, REFUSED[case])
+@pytest.mark.parametrize("case", REQUEST_ERRORS)
+def test_failure_before_the_first_word(peer: PeerReport, case: str) -> None:
+    (turn,) = peer.get_turns(case)
+    assert_error(turn, REQUEST_ERRORS[case])
     assert turn["retry_after"] == ("7" if case == "upstream_429" else None)
     assert turn["param"] == {"no_such_model": "model", "bad_request": "temperature"}.get(case)
 
@@ -58,12 +68,12 @@ def test_failure_before_the_first_word(peer: Peer, case: str) -> None:
 @pytest.mark.demand(
     "engine.official_openai_clients_python", "openai.mid_stream_final_data", "openai.official_openai_python_npm"
 )
-@pytest.mark.parametrize("case", BROKEN)
-def test_failure_after_the_first_words(peer: Peer, case: str) -> None:
-    (turn,) = peer.turns(case)
-    _, _, code, message = BROKEN[case]
+@pytest.mark.parametrize("case", STREAM_ERRORS)
+def test_failure_after_the_first_words(peer: PeerReport, case: str) -> None:
+    (turn,) = peer.get_turns(case)
+    _, _, code, message = STREAM_ERRORS[case]
     if peer.mode == "whole":
-        check_fault(turn, BROKEN[case])
+        assert_error(turn, STREAM_ERRORS[case])
     else:
         # The status was sent long before, so all that is left is the clients' own class for such an error.
         assert (turn["class"], turn["status"], turn["code"]) == ("APIError", None, code)
@@ -73,68 +83,68 @@ def test_failure_after_the_first_words(peer: Peer, case: str) -> None:
 
 
 @pytest.mark.demand("openai.stream_options_include_usage")
-def test_usage(peer: Peer) -> None:
-    assert peer.turns("text")[0]["usage"] == [5, 4, 9]
-    assert peer.turns("roles")[0]["usage"] == [7, 3, 10]
+def test_usage(peer: PeerReport) -> None:
+    assert peer.get_turns("text")[0]["usage"] == [5, 4, 9]
+    assert peer.get_turns("roles")[0]["usage"] == [7, 3, 10]
 
 
-def test_question(peer: Peer) -> None:
-    question, answered, later = peer.contents("question")
+def test_question(peer: PeerReport) -> None:
+    question, answered, later = peer.list_contents("question")
     assert question is not None
     assert " ".join(question.split()) == "One moment. What is your name?"
     assert (answered, later) == ("Hello Ada.", HELLO)
 
 
-def test_question_is_a_paragraph_of_its_own(peer: Peer) -> None:
-    assert peer.contents("question")[0] == "One moment.\n\nWhat is your name?"
+def test_question_is_a_paragraph_of_its_own(peer: PeerReport) -> None:
+    assert peer.list_contents("question")[0] == "One moment.\n\nWhat is your name?"
 
 
-def test_no_is_no(peer: Peer) -> None:
-    assert '"code":"denied"' in (peer.contents("denied")[1] or "")
-    assert peer.booked("denied") == 0
+def test_no_is_no(peer: PeerReport) -> None:
+    assert '"code":"denied"' in (peer.list_contents("denied")[1] or "")
+    assert peer.count_bookings("denied") == 0
 
 
-def test_a_yes_to_something_else_approves_nothing(peer: Peer) -> None:
-    assert peer.contents("evaded")[1:] == [HELLO, f"{ECHO}yes"]
-    assert peer.booked("evaded") == 0
+def test_a_yes_to_something_else_approves_nothing(peer: PeerReport) -> None:
+    assert peer.list_contents("evaded")[1:] == [HELLO, f"{ECHO}yes"]
+    assert peer.count_bookings("evaded") == 0
 
 
-def test_the_same_answer_twice_acts_once(peer: Peer) -> None:
-    assert peer.contents("approved_twice")[1:] == [f"Booked book approved_twice {peer.mode}.", f"{ECHO}yes"]
-    assert (peer.booked("approved_twice"), peer.booked("asked_twice")) == (1, 1)
-    assert (peer.booked("approved"), peer.booked("flow"), peer.booked("twins")) == (1, 1, 2)
+def test_the_same_answer_twice_acts_once(peer: PeerReport) -> None:
+    assert peer.list_contents("approved_twice")[1:] == [f"Booked book approved_twice {peer.mode}.", f"{ECHO}yes"]
+    assert (peer.count_bookings("approved_twice"), peer.count_bookings("asked_twice")) == (1, 1)
+    assert (peer.count_bookings("approved"), peer.count_bookings("flow"), peer.count_bookings("twins")) == (1, 1, 2)
 
 
-def test_the_same_answer_from_two_windows_acts_once(peer: Peer) -> None:
-    assert sorted(peer.contents("raced")[1:], key=str) == [f"Booked book raced {peer.mode}.", f"{ECHO}yes"]
-    assert peer.booked("raced") == 1
+def test_the_same_answer_from_two_windows_acts_once(peer: PeerReport) -> None:
+    assert sorted(peer.list_contents("raced")[1:], key=str) == [f"Booked book raced {peer.mode}.", f"{ECHO}yes"]
+    assert peer.count_bookings("raced") == 1
 
 
-def test_another_owner_cannot_answer(peer: Peer) -> None:
-    assert peer.contents("stranger")[1:] == [f"{ECHO}yes", f"Booked book stranger {peer.mode}."]
-    assert peer.booked("stranger") == 1
+def test_another_owner_cannot_answer(peer: PeerReport) -> None:
+    assert peer.list_contents("stranger")[1:] == [f"{ECHO}yes", f"Booked book stranger {peer.mode}."]
+    assert peer.count_bookings("stranger") == 1
 
 
-def test_a_named_thread_needs_only_the_question_and_its_answer(peer: Peer) -> None:
-    assert peer.contents("threaded")[1::2] == ["Hello Ada.", f"{ECHO}Ada"]
+def test_a_named_thread_needs_only_the_question_and_its_answer(peer: PeerReport) -> None:
+    assert peer.list_contents("threaded")[1::2] == ["Hello Ada.", f"{ECHO}Ada"]
 
 
-def test_refusal(peer: Peer) -> None:
-    (turn,) = peer.turns("refusal")
+def test_refusal(peer: PeerReport) -> None:
+    (turn,) = peer.get_turns("refusal")
     assert turn["refusal"] == "I will not."
     assert not turn["content"]
 
 
-def test_reasoning(peer: Peer) -> None:
-    (turn,) = peer.turns("reasoning")
+def test_reasoning(peer: PeerReport) -> None:
+    (turn,) = peer.get_turns("reasoning")
     assert turn["content"] == "Done."
     # The npm client's accumulator keeps only the last piece of a field that it does not know.
     only_last = peer.name == NODE and peer.mode == "stream"
     assert turn["reasoning"] == (" think." if only_last else "First think.")
 
 
-def test_length(peer: Peer) -> None:
-    (turn,) = peer.turns("length")
+def test_length(peer: PeerReport) -> None:
+    (turn,) = peer.get_turns("length")
     if (peer.name, peer.mode) == (PYTHON, "stream"):
         assert (turn["class"], turn["heard"]) == ("LengthFinishReasonError", "This is cut")
     else:

@@ -6,43 +6,43 @@ from typing import Any
 
 import pytest
 
-from tests.kit.upstream import Upstream
+from tests.kit.upstream import FakeUpstream
 from tests.kit.vendors import responses
-from tests.peers.install import PLACE
-from tests.peers.need import require
-from tests.peers.rig import HERE
+from tests.peers.client_runner import HERE
+from tests.peers.install import PEERS_FOLDER
+from tests.peers.prerequisites import require
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
-NAME = "openai-py"
+PEER = "openai-py"
 TURN = {"reason": "Let me think", "say": ["I ", "add."], "calls": [{"name": "add", "arguments": '{"a": 2}'}]}
 
 
 @pytest.fixture(scope="module", autouse=True)
-def client() -> None:
-    require(NAME)
+def installed_client() -> None:
+    require(PEER)
 
 
-async def read(turn: dict[str, Any]) -> dict[str, Any]:
-    async with Upstream() as upstream:
-        upstream.reply = responses.of_turn(turn)
-        line = (PLACE / NAME / "bin" / "python", HERE / NAME / "wires.py", upstream.url)
+async def read_turn(turn: dict[str, Any]) -> dict[str, Any]:
+    async with FakeUpstream() as upstream:
+        upstream.reply = responses.answer_turn(turn)
+        line = (PEERS_FOLDER / PEER / "bin" / "python", HERE / PEER / "wires.py", upstream.base_url)
         pipe = asyncio.subprocess.PIPE
         child = await asyncio.create_subprocess_exec(*map(str, line), stdout=pipe, stderr=pipe)
         out, err = await child.communicate()
     assert child.returncode == 0, err.decode()
-    found: dict[str, Any] = json.loads(out)
-    return found
+    result: dict[str, Any] = json.loads(out)
+    return result
 
 
 @pytest.mark.demand("models.wire_level_fakes_speak")
 async def test_the_official_client_reads_what_the_kit_says() -> None:
-    assert await read(TURN) == {
+    assert await read_turn(TURN) == {
         "text": "I add.",
         "refusal": "",
         "thought": "Let me think",
         "arguments": {"2": '{"a": 2}'},
         "names": ["add"],
-        "kept": [responses.CIPHER],
+        "kept": [responses.ENCRYPTED_REASONING],
         "unknown": [],
         "usage": [7, 3],
         "end": "completed",
@@ -50,5 +50,5 @@ async def test_the_official_client_reads_what_the_kit_says() -> None:
 
 
 async def test_and_where_it_ends() -> None:
-    cut = await read({"say": "half", "finish": "length"})
+    cut = await read_turn({"say": "half", "finish": "length"})
     assert (cut["text"], cut["end"]) == ("half", "max_output_tokens")

@@ -33,26 +33,35 @@ from rightseat.types.events import (
     TextStart,
 )
 from rightseat.types.turn import Turn
-from tests.kit.house import Lines, calls, house, says
-from tests.peers.need import require
-from tests.peers.rig import command
-from tests.unit.doors.openbb.client import LISTED, ROWS, SEARCH, WIDGETS, Answer, Chat, item, post
+from tests.kit.app_server import FakeModel, reply_calls, reply_text, serve_runtime
+from tests.peers.client_runner import find_command
+from tests.peers.prerequisites import require
+from tests.unit.doors.openbb.client import (
+    LEGACY_WIDGETS,
+    MCP_TOOL,
+    PRICE_ROWS,
+    WIDGETS,
+    OpenBBChat,
+    QueryAnswer,
+    make_result_item,
+    post_query,
+)
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600)]
-Ask = Callable[..., dict[str, Any]]
-REQUESTS = 400
+Validate = Callable[..., dict[str, Any]]
+REQUEST_COUNT = 400
 
 
 @pytest.fixture(scope="module")
-def ask(driven: Callable[[str, str], None]) -> Iterator[Ask]:
+def validate(record_driven: Callable[[str, str], None]) -> Iterator[Validate]:
     require("openbb-ai")
     kept = {key: os.environ[key] for key in ("PATH", "LANG") if key in os.environ}
     with subprocess.Popen(
-        command("openbb-ai"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=kept
+        find_command("openbb-ai"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=kept
     ) as child:
         assert child.stdin is not None
         assert child.stdout is not None
-        driven("openbb-ai", json.loads(child.stdout.readline())["version"])
+        record_driven("openbb-ai", json.loads(child.stdout.readline())["version"])
 
         def told(do: str, **more: Any) -> dict[str, Any]:
             assert child.stdin is not None
@@ -67,19 +76,19 @@ def ask(driven: Callable[[str, str], None]) -> Iterator[Ask]:
 
 
 @pytest.fixture(autouse=True)
-def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_outbound_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write, "make_outbound", lambda: OutboundClient(AddressRules(hosts=())))
 
 
-def judged(ask: Ask, *answers: Answer) -> None:
+def validate_answers(validate: Validate, *answers: QueryAnswer) -> None:
     for answer in answers:
         assert answer.frames
         for event, data in answer.frames:
-            assert ask("frame", event=event, data=data) == {"error": None}, data
-        assert ask("stream", text=answer.body)["text"] == answer.text
+            assert validate("frame", event=event, data=data) == {"error": None}, data
+        assert validate("stream", text=answer.body)["text"] == answer.text
 
 
-async def everything(turn: Turn) -> AsyncIterator[Event]:
+async def stream_all_events(turn: Turn) -> AsyncIterator[Event]:
     yield ReasoningStart("r")
     yield ReasoningDelta("r", "Hm.")
     yield ReasoningEnd("r")
@@ -92,7 +101,7 @@ async def everything(turn: Turn) -> AsyncIterator[Event]:
     yield TextStart("m")
     yield TextDelta("m", "It's done: 汉字.")
     yield TextEnd("m")
-    yield Artifact("a1", "table", "Prices", ROWS)
+    yield Artifact("a1", "table", "Prices", PRICE_ROWS)
     chart = {"xAxis": {"data": ["Mo", "Tu"]}, "series": [{"type": "bar", "name": "n", "data": [1, 2]}]}
     yield Artifact("a2", "chart", "Bars", chart)
     pie = {"series": [{"type": "pie", "data": [{"name": "a", "value": 1}]}]}
@@ -104,15 +113,15 @@ async def everything(turn: Turn) -> AsyncIterator[Event]:
 
 
 @pytest.mark.demand("openbb.json_we_send_validates")
-async def test_every_kind_of_event(ask: Ask) -> None:
-    async with house(Runtime(agents={"agent": everything})) as server:
-        answer = await Chat(server.url, timezone="UTC").say("go")
+async def test_every_kind_of_event(validate: Validate) -> None:
+    async with serve_runtime(Runtime(agents={"agent": stream_all_events})) as server:
+        answer = await OpenBBChat(server.url, timezone="UTC").send_text("go")
     assert {event for event, _ in answer.frames} >= {"copilotMessageArtifact", "copilotCitationCollection"}
-    judged(ask, answer)
+    validate_answers(validate, answer)
 
 
 @pytest.mark.demand("openbb.json_we_send_validates")
-async def test_every_kind_of_call_and_what_follows_it(ask: Ask) -> None:
+async def test_every_kind_of_call_and_what_follows_it(validate: Validate) -> None:
     asked = [
         ("price", '{"symbol": "A"}'),
         ("ratios", "{}"),
@@ -121,55 +130,55 @@ async def test_every_kind_of_call_and_what_follows_it(ask: Ask) -> None:
         ("get_parameter_options", '{"parameter": "ratios.period"}'),
         ("get_skill_content", '{"slug": "s"}'),
     ]
-    async with house(Runtime(model=Lines(calls(*asked), says("Done.")))) as server:
-        chat = Chat(server.url, widgets=WIDGETS, tools=[SEARCH], skills_catalog=[{"slug": "s"}])
-        answers = [await chat.say("go")]
+    async with serve_runtime(Runtime(model=FakeModel(reply_calls(*asked), reply_text("Done.")))) as server:
+        chat = OpenBBChat(server.url, widgets=WIDGETS, tools=[MCP_TOOL], skills_catalog=[{"slug": "s"}])
+        answers = [await chat.send_text("go")]
         while (call := answers[-1].call) is not None:
-            results = [item("x") for _ in call["input_arguments"].get("data_sources", [0])]
-            answers.append(await chat.give(call, *results))
+            results = [make_result_item("x") for _ in call["input_arguments"].get("data_sources", [0])]
+            answers.append(await chat.send_result(call, *results))
     assert len(answers) == 6
     assert answers[-1].text == "Done."
-    judged(ask, *answers)
+    validate_answers(validate, *answers)
 
 
 @pytest.mark.demand("openbb.json_we_send_validates")
-async def test_the_harness_reads_the_stream_of_2024_too(ask: Ask) -> None:
-    async with house(Runtime(model=Lines(calls(("ratios", "{}")), says("Done.")))) as server:
-        chat = Chat(server.url, old=True, widgets=LISTED)
-        first = await chat.say("go")
+async def test_the_harness_reads_the_stream_of_2024_too(validate: Validate) -> None:
+    async with serve_runtime(Runtime(model=FakeModel(reply_calls(("ratios", "{}")), reply_text("Done.")))) as server:
+        chat = OpenBBChat(server.url, legacy=True, widgets=LEGACY_WIDGETS)
+        first = await chat.send_text("go")
         assert first.call is not None
-        last = await chat.give(first.call, "x")
-    assert ask("stream", text=first.body)["events"] == ["copilotFunctionCall"]
-    judged(ask, last)
+        last = await chat.send_result(first.call, "x")
+    assert validate("stream", text=first.body)["events"] == ["copilotFunctionCall"]
+    validate_answers(validate, last)
 
 
-async def test_a_failure(ask: Ask) -> None:
+async def test_a_failure(validate: Validate) -> None:
     @tool
     def never() -> str:
         """Is never called."""
         return ""
 
-    async with house(Runtime(model=Lines(), tools=[never])) as server:
-        answer = await Chat(server.url, timezone="UTC").say("go")
+    async with serve_runtime(Runtime(model=FakeModel(), tools=[never])) as server:
+        answer = await OpenBBChat(server.url, timezone="UTC").send_text("go")
     assert answer.text.endswith("(internal)")
-    judged(ask, answer)
+    validate_answers(validate, answer)
 
 
-class Calling:
+class ToolCallingModel:
     """Calls a tool where there is one, so that every widget's schema is used."""
 
     async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         tools = prompt.tools if prompt.messages[-1].role == "user" else ()
-        for fragment in calls((tools[0].name, "{}")) if tools else says("ok"):
+        for fragment in reply_calls((tools[0].name, "{}")) if tools else reply_text("ok"):
             yield fragment
 
 
 @pytest.mark.demand("openbb.json_we_send_validates")
-async def test_every_request_that_the_models_can_make_is_answered(ask: Ask) -> None:
-    bodies = (await asyncio.to_thread(ask, "requests", count=REQUESTS))["requests"]
-    assert len(bodies) == REQUESTS
-    async with house(Runtime(model=Calling())) as server:
+async def test_every_request_that_the_models_can_make_is_answered(validate: Validate) -> None:
+    bodies = (await asyncio.to_thread(validate, "requests", count=REQUEST_COUNT))["requests"]
+    assert len(bodies) == REQUEST_COUNT
+    async with serve_runtime(Runtime(model=ToolCallingModel())) as server:
         for body in bodies:
-            answer = await post(server.url, body)
+            answer = await post_query(server.url, body)
             assert answer.head.status == 200, (answer.body, body)
             assert "(internal)" not in answer.text, body

@@ -10,161 +10,161 @@ import pytest
 import pytest_asyncio
 
 from rightseat.models.scripted import load_script
-from tests.kit.server import Server
-from tests.peers.browser import Chromium, Tab
-from tests.peers.need import require, require_assets
-from tests.peers.playground import opened, say, served, until
+from tests.kit.server import RightseatProcess
+from tests.peers.browser import BrowserTab, Chromium
+from tests.peers.playground import make_server, open_playground, send_message, wait_for_expression
+from tests.peers.prerequisites import require, require_assets
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(600), pytest.mark.asyncio(loop_scope="module")]
 ANSWER = ".message.assistant"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def server() -> AsyncIterator[Server]:
+async def server() -> AsyncIterator[RightseatProcess]:
     require_assets("echarts")
-    async with served() as found:
+    async with make_server() as found:
         yield found
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def tab(chromium: Chromium, server: Server) -> AsyncIterator[Tab]:
-    async with opened(chromium, server.url) as found:
+async def tab(chromium: Chromium, server: RightseatProcess) -> AsyncIterator[BrowserTab]:
+    async with open_playground(chromium, server.url) as found:
         yield found
 
 
-async def read(download: Any) -> str:
+async def read_download(download: Any) -> str:
     path = await download.path()
     return await asyncio.to_thread(Path(path).read_text)
 
 
 @pytest.mark.demand("playground.chat_streaming_markdown_sanitised", "playground.playwright_real_server_embedded")
-async def test_markdown_is_drawn_and_code_coloured(tab: Tab) -> None:
-    await say(tab, "prose")
-    await tab.see(f"{ANSWER} table", "1")
-    assert await tab.texts(f"{ANSWER} strong") == ["bold"]
-    assert await tab.texts(f"{ANSWER} li") == ["one", "two"]
-    assert await tab.texts(f"{ANSWER} pre .of-word") == ["def", "return"]
-    assert await tab.texts(f"{ANSWER} pre .of-comment") == ["# why"]
+async def test_markdown_is_drawn_and_code_coloured(tab: BrowserTab) -> None:
+    await send_message(tab, "prose")
+    await tab.wait_visible(f"{ANSWER} table", "1")
+    assert await tab.read_texts(f"{ANSWER} strong") == ["bold"]
+    assert await tab.read_texts(f"{ANSWER} li") == ["one", "two"]
+    assert await tab.read_texts(f"{ANSWER} pre .of-word") == ["def", "return"]
+    assert await tab.read_texts(f"{ANSWER} pre .of-comment") == ["# why"]
     # The page's own headings come before an answer's.
-    assert await tab.texts(f"{ANSWER} h4") == ["Title"]
+    assert await tab.read_texts(f"{ANSWER} h4") == ["Title"]
 
 
 @pytest.mark.demand("playground.chat_streaming_markdown_sanitised")
-async def test_an_answer_can_be_stopped_and_asked_again(tab: Tab) -> None:
-    await say(tab, "endless")
-    await tab.see(ANSWER, "word word")
+async def test_an_answer_can_be_stopped_and_asked_again(tab: BrowserTab) -> None:
+    await send_message(tab, "endless")
+    await tab.wait_visible(ANSWER, "word word")
     await tab.click("button.stop")
-    await tab.see(".note", "Stopped.")
-    [said] = await tab.texts(f"{ANSWER} .prose")
+    await tab.wait_visible(".note", "Stopped.")
+    [said] = await tab.read_texts(f"{ANSWER} .prose")
     assert said.count("word") >= 2
     await tab.page.hover(ANSWER)
     await tab.click(f"{ANSWER} .foot >> text=Try again")
-    await tab.gone(".note")
-    await tab.see("button.stop")
+    await tab.wait_gone(".note")
+    await tab.wait_visible("button.stop")
     # By the keyboard too.
     await tab.page.keyboard.press("Escape")
-    await tab.see(".note", "Stopped.")
+    await tab.wait_visible(".note", "Stopped.")
 
 
 @pytest.mark.demand("playground.chat_streaming_markdown_sanitised")
-async def test_a_question_is_edited_into_a_branch(tab: Tab) -> None:
-    await say(tab, "first")
-    await tab.see(ANSWER, "You said: first")
-    await say(tab, "second")
-    await tab.see(ANSWER, "You said: second")
+async def test_a_question_is_edited_into_a_branch(tab: BrowserTab) -> None:
+    await send_message(tab, "first")
+    await tab.wait_visible(ANSWER, "You said: first")
+    await send_message(tab, "second")
+    await tab.wait_visible(ANSWER, "You said: second")
     await tab.page.hover(".message.user >> nth=1")
     await tab.click(".message.user >> nth=1 >> text=Edit")
-    await tab.write(".message.user textarea", "third")
+    await tab.fill_text(".message.user textarea", "third")
     await tab.click("text=Edit and ask again")
-    await tab.see(ANSWER, "You said: third")
-    texts = await tab.texts(f"{ANSWER} .prose")
+    await tab.wait_visible(ANSWER, "You said: third")
+    texts = await tab.read_texts(f"{ANSWER} .prose")
     assert texts == ["You said: first", "You said: third"]
     # What was said before the branch is not lost.
     await tab.click(".threads li:nth-child(2) .thread")
-    await tab.see(ANSWER, "You said: second")
+    await tab.wait_visible(ANSWER, "You said: second")
 
 
 @pytest.mark.demand("playground.thread_list_survives_reload")
-async def test_conversations_survive_a_reload(tab: Tab) -> None:
-    await say(tab, "remember me")
-    await tab.see(ANSWER, "You said: remember me")
+async def test_conversations_survive_a_reload(tab: BrowserTab) -> None:
+    await send_message(tab, "remember me")
+    await tab.wait_visible(ANSWER, "You said: remember me")
     await tab.page.reload()
-    await tab.see(ANSWER, "You said: remember me")
-    await say(tab, "and this")
-    await tab.see(ANSWER, "You said: and this")
+    await tab.wait_visible(ANSWER, "You said: remember me")
+    await send_message(tab, "and this")
+    await tab.wait_visible(ANSWER, "You said: and this")
     await tab.page.reload()
-    await tab.see(ANSWER, "You said: and this")
-    assert len(await tab.texts(ANSWER)) == 2
+    await tab.wait_visible(ANSWER, "You said: and this")
+    assert len(await tab.read_texts(ANSWER)) == 2
     await tab.click("text=New conversation")
-    await tab.gone(ANSWER)
+    await tab.wait_gone(ANSWER)
     await tab.click(".threads >> text=remember me")
-    await tab.see(ANSWER, "You said: and this")
+    await tab.wait_visible(ANSWER, "You said: and this")
 
 
 @pytest.mark.demand("playground.thread_list_survives_reload")
-async def test_a_conversation_is_renamed_and_deleted(tab: Tab) -> None:
-    await say(tab, "short lived")
-    await tab.see(".thread", "short lived")
+async def test_a_conversation_is_renamed_and_deleted(tab: BrowserTab) -> None:
+    await send_message(tab, "short lived")
+    await tab.wait_visible(".thread", "short lived")
     await tab.click("[aria-label='Rename: short lived']")
-    await tab.write(".threads input", "another name")
+    await tab.fill_text(".threads input", "another name")
     await tab.click(".threads >> text=Save")
-    await tab.see(".thread", "another name")
+    await tab.wait_visible(".thread", "another name")
     await tab.click("[aria-label='Delete: another name']")
     await tab.click(".threads button.danger")
     await tab.page.locator(".thread", has_text="another name").wait_for(state="detached")
-    await tab.gone(ANSWER)
+    await tab.wait_gone(ANSWER)
 
 
 @pytest.mark.demand("playground.thread_list_survives_reload")
-async def test_whom_one_asks_and_by_which_model(tab: Tab) -> None:
-    assert "Shop" in await tab.texts("select[aria-label=Assistant] option")
+async def test_whom_one_asks_and_by_which_model(tab: BrowserTab) -> None:
+    assert "Shop" in await tab.read_texts("select[aria-label=Assistant] option")
     await tab.page.select_option("select[aria-label=Model]", "other")
-    await say(tab, "hello")
-    await tab.see(ANSWER, "The other model.")
+    await send_message(tab, "hello")
+    await tab.wait_visible(ANSWER, "The other model.")
 
 
 @pytest.mark.demand("playground.tool_calls_cards_name", "playground.charts_render_steps_real")
-async def test_a_call_is_a_card_with_a_table_to_sort_and_save(tab: Tab) -> None:
-    await say(tab, "orders")
-    await tab.see(".call[data-state=done] code", "orders")
-    await tab.see(ANSWER, "Done:")
+async def test_a_call_is_a_card_with_a_table_to_sort_and_save(tab: BrowserTab) -> None:
+    await send_message(tab, "orders")
+    await tab.wait_visible(".call[data-state=done] code", "orders")
+    await tab.wait_visible(ANSWER, "Done:")
     cells = ".call .result tbody tr td:first-child"
-    assert await tab.texts(cells) == ["a-3", "a-1", "=cmd"]
+    assert await tab.read_texts(cells) == ["a-3", "a-1", "=cmd"]
     await tab.click(".call th button >> text=total")
-    assert await tab.texts(cells) == ["a-1", "a-3", "=cmd"]
+    assert await tab.read_texts(cells) == ["a-1", "a-3", "=cmd"]
     await tab.click(".call th button >> text=total")
-    assert await tab.texts(cells) == ["=cmd", "a-3", "a-1"]
+    assert await tab.read_texts(cells) == ["=cmd", "a-3", "a-1"]
     async with tab.page.expect_download() as pending:
         await tab.click(".call >> text=Download CSV")
-    saved = await read(await pending.value)
+    saved = await read_download(await pending.value)
     # A spreadsheet must not take a cell for a formula.
     assert saved.splitlines() == ["id,total", "a-3,30", "a-1,10", "'=cmd,200"]
 
 
 @pytest.mark.demand("playground.tool_calls_cards_name")
-async def test_what_a_tool_did_wrong_is_said(tab: Tab) -> None:
-    await say(tab, "broken")
-    await tab.see(".call[data-state=failed] .bad", "no such shelf")
+async def test_what_a_tool_did_wrong_is_said(tab: BrowserTab) -> None:
+    await send_message(tab, "broken")
+    await tab.wait_visible(".call[data-state=failed] .bad", "no such shelf")
 
 
 @pytest.mark.demand("playground.confirmations_missing_parameter_forms")
-async def test_a_yes_or_no(tab: Tab) -> None:
-    await say(tab, "cancel")
-    await tab.see(".question", "cancel")
+async def test_a_yes_or_no(tab: BrowserTab) -> None:
+    await send_message(tab, "cancel")
+    await tab.wait_visible(".question", "cancel")
     await tab.click(".question >> button:text-is('Allow')")
-    await tab.see(ANSWER, "a-1 is cancelled")
-    await tab.see(".question", "Allowed.")
-    await say(tab, "cancel it")
+    await tab.wait_visible(ANSWER, "a-1 is cancelled")
+    await tab.wait_visible(".question", "Allowed.")
+    await send_message(tab, "cancel it")
     await tab.click(".question >> nth=1 >> button:text-is('Decline')")
-    await tab.see(".question >> nth=1", "Declined.")
-    await until(tab, "document.querySelectorAll('.message.assistant').length === 2")
+    await tab.wait_visible(".question >> nth=1", "Declined.")
+    await wait_for_expression(tab, "document.querySelectorAll('.message.assistant').length === 2")
 
 
 @pytest.mark.demand("playground.confirmations_missing_parameter_forms")
-async def test_a_form_has_fields_of_the_right_kind(tab: Tab) -> None:
-    await say(tab, "deliver")
-    await tab.see(".question form")
-    assert await tab.texts(".question label") == ["Street *", "Floor", "Fast", "Day"]
+async def test_a_form_has_fields_of_the_right_kind(tab: BrowserTab) -> None:
+    await send_message(tab, "deliver")
+    await tab.wait_visible(".question form")
+    assert await tab.read_texts(".question label") == ["Street *", "Floor", "Fast", "Day"]
     await tab.page.get_by_label("Floor").fill("3")
     await tab.click(".question >> button:text-is('Send')")
     # What is needed is asked for before anything is sent.
@@ -173,85 +173,85 @@ async def test_a_form_has_fields_of_the_right_kind(tab: Tab) -> None:
     await tab.page.get_by_label("Fast").select_option(label="Yes")
     await tab.page.get_by_label("Day").select_option(label="Tuesday")
     await tab.click(".question >> button:text-is('Send')")
-    await tab.see(ANSWER, "Done:")
-    [said] = await tab.texts(f"{ANSWER} .prose")
+    await tab.wait_visible(ANSWER, "Done:")
+    [said] = await tab.read_texts(f"{ANSWER} .prose")
     assert all(one in said for one in ("High St", "3", "True", "Tuesday"))
 
 
 @pytest.mark.demand("playground.confirmations_missing_parameter_forms")
-async def test_a_question_is_still_there_after_a_reload(tab: Tab) -> None:
-    await say(tab, "cancel")
-    await tab.see(".question >> button:text-is('Allow')")
+async def test_a_question_is_still_there_after_a_reload(tab: BrowserTab) -> None:
+    await send_message(tab, "cancel")
+    await tab.wait_visible(".question >> button:text-is('Allow')")
     await tab.page.reload()
     await tab.click(".question >> button:text-is('Allow')")
-    await tab.see(ANSWER, "a-1 is cancelled")
+    await tab.wait_visible(ANSWER, "a-1 is cancelled")
 
 
-async def test_thoughts_are_folded_away(tab: Tab) -> None:
-    await say(tab, "think")
-    await tab.see(ANSWER, "Thought.")
+async def test_thoughts_are_folded_away(tab: BrowserTab) -> None:
+    await send_message(tab, "think")
+    await tab.wait_visible(ANSWER, "Thought.")
     assert await tab.page.locator(".reasoning").get_attribute("open") is None
     await tab.click(".reasoning summary")
-    await tab.see(".thought", "Let me see.")
+    await tab.wait_visible(".thought", "Let me see.")
 
 
 @pytest.mark.demand("playground.empty_loading_error_states")
-async def test_a_failure_says_what_to_do(tab: Tab) -> None:
-    await say(tab, "fail")
-    await tab.see(".failure[role=alert]", "That did not work.")
-    await tab.see(".failure code", "upstream_busy")
+async def test_a_failure_says_what_to_do(tab: BrowserTab) -> None:
+    await send_message(tab, "fail")
+    await tab.wait_visible(".failure[role=alert]", "That did not work.")
+    await tab.wait_visible(".failure code", "upstream_busy")
     await tab.click(".failure >> text=Try again")
-    await tab.see(".failure")
+    await tab.wait_visible(".failure")
     # The thread can be used again.
-    await say(tab, "still there")
-    await tab.see(ANSWER, "You said: still there")
+    await send_message(tab, "still there")
+    await tab.wait_visible(ANSWER, "You said: still there")
 
 
 @pytest.mark.demand("playground.charts_render_steps_real", "playground.flows_list_per_plugin")
-async def test_a_flow_is_drawn_run_and_looked_into(tab: Tab) -> None:
+async def test_a_flow_is_drawn_run_and_looked_into(tab: BrowserTab) -> None:
     await tab.click("[data-view=flows]")
-    await tab.see("svg.flow .box", "start (sales)")
-    await tab.see(".flows .bad", "wrong.yaml")
+    await tab.wait_visible("svg.flow .box", "start (sales)")
+    await tab.wait_visible(".flows .bad", "wrong.yaml")
     await tab.click("button:text-is('Run')")
-    await tab.see("svg.flow [data-state=done] text", "chart (render)")
+    await tab.wait_visible("svg.flow [data-state=done] text", "chart (render)")
     await tab.click("svg.flow .box >> nth=0")
-    await tab.see(".drawn .card td", "Jan")
+    await tab.wait_visible(".drawn .card td", "Jan")
     await tab.click("[data-view=chat]")
-    await tab.see(ANSWER, "Drawn.")
+    await tab.wait_visible(ANSWER, "Drawn.")
     # A real ECharts has drawn something: not every point of its canvas is empty.
-    await tab.see(".artifact canvas")
+    await tab.wait_visible(".artifact canvas")
     drawn = "c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(Boolean)"
     assert await tab.page.locator(".artifact canvas").first.evaluate(drawn)
 
 
 @pytest.mark.demand("playground.agents_live_state_tree")
-async def test_an_agents_state_is_a_tree_with_changes_marked(tab: Tab) -> None:
+async def test_an_agents_state_is_a_tree_with_changes_marked(tab: BrowserTab) -> None:
     await tab.click("button:text-is('Inspector')")
-    await say(tab, "walk")
-    await tab.see(ANSWER, "Done: arrived")
+    await send_message(tab, "walk")
+    await tab.wait_visible(ANSWER, "Done: arrived")
     await tab.click("[role=tab] >> text=State")
-    await tab.see(".now .tree", '"home"')
+    await tab.wait_visible(".now .tree", '"home"')
     assert await tab.page.evaluate("({}).hacked") is None
     # Node by node: what each of them made of it.
-    assert await tab.texts(".node > summary") == ["shop", "street", "home"]
+    assert await tab.read_texts(".node > summary") == ["shop", "street", "home"]
     await tab.click(".node > summary >> text=street")
-    assert await tab.texts(".node[open] code.changed") == ['"street"', "2"]
-    assert '"book"' in await tab.texts(".node[open] code")
+    assert await tab.read_texts(".node[open] code.changed") == ['"street"', "2"]
+    assert '"book"' in await tab.read_texts(".node[open] code")
 
 
 @pytest.mark.demand("playground.inspector_event_stream_run", "playground.inspector_wire_view_same")
-async def test_the_inspector_tells_times_events_and_bytes(tab: Tab) -> None:
+async def test_the_inspector_tells_times_events_and_bytes(tab: BrowserTab) -> None:
     await tab.click("button:text-is('Inspector')")
-    await say(tab, "orders")
-    await tab.see(ANSWER, "Done:")
-    await tab.see(".facts", "to the first token")
-    await tab.see(".bars .what", "orders")
+    await send_message(tab, "orders")
+    await tab.wait_visible(ANSWER, "Done:")
+    await tab.wait_visible(".facts", "to the first token")
+    await tab.wait_visible(".bars .what", "orders")
     await tab.click("[role=tab] >> text=Raw events")
-    await tab.write("[aria-label='Filter events']", "TOOL_CALL_RESULT")
-    assert len(await tab.texts(".raw > li")) == 1
+    await tab.fill_text("[aria-label='Filter events']", "TOOL_CALL_RESULT")
+    assert len(await tab.read_texts(".raw > li")) == 1
     await tab.click("[role=tab] >> text=Wire")
-    await tab.see(".door >> nth=0")
-    names = await tab.texts(".door summary strong")
+    await tab.wait_visible(".door >> nth=0")
+    names = await tab.read_texts(".door summary strong")
     assert names == ["openai", "agui", "openbb", "copilotkit", "mcp"]
     said = "\n".join(await tab.page.locator(".door .bytes").all_text_contents())
     marks = ("chat.completion.chunk", "TEXT_MESSAGE_CONTENT", "copilotMessageChunk", "TextMessageOutput", "jsonrpc")
@@ -262,61 +262,61 @@ async def test_the_inspector_tells_times_events_and_bytes(tab: Tab) -> None:
 
 
 @pytest.mark.demand("playground.inspector_save_test_turns")
-async def test_a_run_is_saved_as_a_test(tab: Tab) -> None:
+async def test_a_run_is_saved_as_a_test(tab: BrowserTab) -> None:
     await tab.click("button:text-is('Inspector')")
-    await say(tab, "orders")
-    await tab.see(ANSWER, "Done:")
+    await send_message(tab, "orders")
+    await tab.wait_visible(ANSWER, "Done:")
     async with tab.page.expect_download() as pending:
         await tab.click("text=Save as test")
-    saved = await read(await pending.value)
+    saved = await read_download(await pending.value)
     turns = load_script(saved, "saved").turns
     assert [call.name for turn in turns for call in turn.calls] == ["orders"]
     assert "Done:" in str(turns[-1].say)
 
 
 @pytest.mark.demand("playground.plugins_loaded_wrong_try")
-async def test_plugins_are_told_of_and_tried(tab: Tab) -> None:
+async def test_plugins_are_told_of_and_tried(tab: BrowserTab) -> None:
     await tab.click("[data-view=plugins]")
-    await tab.see(".plugin h2", "Report")
-    await tab.see(".problems .bad", "wrong.yaml")
+    await tab.wait_visible(".plugin h2", "Report")
+    await tab.wait_visible(".problems .bad", "wrong.yaml")
     await tab.click(".operation summary >> nth=0")
     await tab.click(".operation >> nth=0 >> text=Try")
-    await tab.see(".operation .out td", "Feb")
+    await tab.wait_visible(".operation .out td", "Feb")
 
 
 @pytest.mark.demand("playground.set_doctor_knows_fixes")
-async def test_set_up_tells_how_clients_are_connected(tab: Tab, server: Server) -> None:
+async def test_set_up_tells_how_clients_are_connected(tab: BrowserTab, server: RightseatProcess) -> None:
     await tab.click("[data-view=setup]")
-    await tab.see(".client pre", f'<CopilotKit runtimeUrl="{server.url}/copilotkit">')
-    names = await tab.texts(".client h3")
+    await tab.wait_visible(".client pre", f'<CopilotKit runtimeUrl="{server.url}/copilotkit">')
+    names = await tab.read_texts(".client h3")
     assert {"OpenBB Workspace", "OpenAI (Python)", "MCP (Claude Code)"} <= set(names)
-    await tab.see(".lines .broken", "plugin report")
+    await tab.wait_visible(".lines .broken", "plugin report")
     await tab.click("text=Call every door as its client would")
-    await tab.see(".lines .good", "openai: chat, streamed")
+    await tab.wait_visible(".lines .good", "openai: chat, streamed")
 
 
-async def test_the_api_is_a_page(tab: Tab, server: Server) -> None:
-    await tab.open(f"{server.url}/docs")
-    await tab.see(".operation summary", "POST /v1/chat/completions")
+async def test_the_api_is_a_page(tab: BrowserTab, server: RightseatProcess) -> None:
+    await tab.open_url(f"{server.url}/docs")
+    await tab.wait_visible(".operation summary", "POST /v1/chat/completions")
 
 
 @pytest.mark.demand("playground.light_dark_keyboard_first")
-async def test_in_chinese_in_the_dark_and_on_a_phone(tab: Tab) -> None:
+async def test_in_chinese_in_the_dark_and_on_a_phone(tab: BrowserTab) -> None:
     await tab.click("header >> text=中文")
-    await tab.see("button", "发送")
+    await tab.wait_visible("button", "发送")
     await tab.page.reload()
-    await tab.see("button", "发送")
+    await tab.wait_visible("button", "发送")
     assert await tab.page.evaluate("document.documentElement.lang") == "zh"
     await tab.click("[aria-label=浅色或深色]")
     theme = await tab.page.evaluate("document.documentElement.dataset.theme")
     back = await tab.page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (theme, back) == ("dark", "rgb(15, 19, 24)")
     await tab.page.set_viewport_size({"width": 375, "height": 700})
-    await say(tab, "prose")
-    await tab.see(f"{ANSWER} table")
+    await send_message(tab, "prose")
+    await tab.wait_visible(f"{ANSWER} table")
     assert await tab.page.evaluate("document.documentElement.scrollWidth") <= 375
     await tab.click("header .menu")
-    await tab.see(".side .thread")
+    await tab.wait_visible(".side .thread")
 
 
 VIEWS = {
@@ -330,21 +330,21 @@ VIEWS = {
 
 @pytest.mark.demand("playground.light_dark_keyboard_first", "playground.axe_accessibility_check_without")
 @pytest.mark.parametrize("theme", ["light", "dark"])
-async def test_nothing_keeps_anyone_out(tab: Tab, theme: str, driven: Callable[[str, str], None]) -> None:
+async def test_nothing_keeps_anyone_out(tab: BrowserTab, theme: str, record_driven: Callable[[str, str], None]) -> None:
     folder = require("axe") / "node_modules" / "axe-core"
     source = (folder / "axe.min.js").read_text(encoding="utf-8")
-    driven("axe-core", json.loads((folder / "package.json").read_text(encoding="utf-8"))["version"])
+    record_driven("axe-core", json.loads((folder / "package.json").read_text(encoding="utf-8"))["version"])
     await tab.page.evaluate(f"localStorage.setItem('rightseat.theme', '{theme}')")
     await tab.page.reload()
-    await say(tab, "deliver")
-    await tab.see(".question form")
+    await send_message(tab, "deliver")
+    await tab.wait_visible(".question form")
     await tab.click("button:text-is('Inspector')")
     # In the other light only the colours are others.
     rules = {"runOnly": ["color-contrast"]} if theme == "dark" else {}
     await tab.page.evaluate(source)
     for view, shown in VIEWS.items():
         await tab.click(f"[data-view={view}]")
-        await tab.see(shown)
+        await tab.wait_visible(shown)
         found = await tab.page.evaluate("rules => axe.run(rules)", rules)
         bad = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
         assert [(one["id"], one["nodes"][0]["html"][:200]) for one in bad] == []

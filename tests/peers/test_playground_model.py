@@ -6,69 +6,69 @@ import pytest
 import pytest_asyncio
 
 from rightseat.models.llamacpp import weights
-from tests.kit.server import Server
-from tests.peers.browser import Chromium, Tab
-from tests.peers.need import require_assets
-from tests.peers.playground import opened
+from tests.kit.server import RightseatProcess
+from tests.peers.browser import BrowserTab, Chromium
+from tests.peers.playground import open_playground
+from tests.peers.prerequisites import require_assets
 
 pytestmark = [pytest.mark.model, pytest.mark.peers, pytest.mark.timeout(600), pytest.mark.asyncio(loop_scope="module")]
 ANSWER = ".message.assistant"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def server() -> AsyncIterator[Server]:
+async def server() -> AsyncIterator[RightseatProcess]:
     require_assets("echarts")
     env = {"RIGHTSEAT_CACHE": str(weights.cache_folder()), "RIGHTSEAT_MODEL": ""}
-    async with Server(env=env, patience=120) as found:
+    async with RightseatProcess(env=env, start_timeout=120) as found:
         yield found
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def tab(chromium: Chromium, server: Server) -> AsyncIterator[Tab]:
-    async with opened(chromium, server.url) as found:
+async def tab(chromium: Chromium, server: RightseatProcess) -> AsyncIterator[BrowserTab]:
+    async with open_playground(chromium, server.url) as found:
         found.page.set_default_timeout(60_000)
         yield found
 
 
 @pytest.mark.demand("playground.opens_three_example_chips")
-async def test_the_page_says_that_the_model_is_tiny_and_how_to_bring_another(tab: Tab) -> None:
-    await tab.see(".tiny", "The built-in model is very small")
+async def test_the_page_says_that_the_model_is_tiny_and_how_to_bring_another(tab: BrowserTab) -> None:
+    await tab.wait_visible(".tiny", "The built-in model is very small")
     await tab.click(".tiny summary")
     await tab.page.get_by_label("Model's name").fill("qwen3")
-    await tab.see(".tiny pre", "rightseat serve --model openai:qwen3")
+    await tab.wait_visible(".tiny pre", "rightseat serve --model openai:qwen3")
 
 
 @pytest.mark.demand("playground.opens_three_example_chips", "playground.playwright_real_server_embedded")
 @pytest.mark.parametrize("language", ["English", "中文"])
-async def test_a_tool_call(tab: Tab, language: str) -> None:
+async def test_a_tool_call(tab: BrowserTab, language: str) -> None:
     if language != "English":
         await tab.click(f"header >> text={language}")
     await tab.click(".chip.large >> nth=0")
-    await tab.see(".call[data-state=done] code", "demo_clock")
-    await tab.see(f"{ANSWER}[aria-busy=false] .prose", ":")
+    await tab.wait_visible(".call[data-state=done] code", "demo_clock")
+    await tab.wait_visible(f"{ANSWER}[aria-busy=false] .prose", ":")
 
 
 @pytest.mark.demand("playground.opens_three_example_chips")
-async def test_a_flow_with_a_chart(tab: Tab) -> None:
+async def test_a_flow_with_a_chart(tab: BrowserTab) -> None:
     await tab.click(".chip.large >> nth=1")
-    await tab.see(".artifact canvas")
-    await tab.see(ANSWER, "The best month was June.")
+    await tab.wait_visible(".artifact canvas")
+    await tab.wait_visible(ANSWER, "The best month was June.")
 
 
 @pytest.mark.demand("playground.opens_three_example_chips")
-async def test_an_approval(tab: Tab) -> None:
+async def test_an_approval(tab: BrowserTab) -> None:
     await tab.click(".chip.large >> nth=2")
-    await tab.see(".question", "demo_book")
+    await tab.wait_visible(".question", "demo_book")
     await tab.click(".question >> button:text-is('Allow')")
-    await tab.see(".call[data-state=done] .result", "A table for 2 is booked.")
-    await tab.see(f"{ANSWER}[aria-busy=false]")
+    await tab.wait_visible(".call[data-state=done] .result", "A table for 2 is booked.")
+    await tab.wait_visible(f"{ANSWER}[aria-busy=false]")
 
 
 @pytest.mark.demand("playground.inspector_exact_prompt_grammar")
-async def test_the_exact_prompt_and_grammar_are_shown(tab: Tab) -> None:
+async def test_the_exact_prompt_and_grammar_are_shown(tab: BrowserTab) -> None:
     await tab.click(".chip.large >> nth=0")
-    await tab.see(f"{ANSWER}[aria-busy=false]")
+    await tab.wait_visible(f"{ANSWER}[aria-busy=false]")
     await tab.click("button:text-is('Inspector')")
     await tab.click("[role=tab] >> text=Prompt")
-    await tab.see(".inspected pre", "<|im_start|>user")
-    await tab.see(".inspected pre", "root ::=")
+    await tab.wait_visible(".inspected pre", "<|im_start|>user")
+    await tab.wait_visible(".inspected pre", "root ::=")

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import pytest_asyncio
 
-from tests.faults.faces import FACES
-from tests.kit.client import Client, Head, request
-from tests.kit.server import Server
-from tests.kit.upstream import Upstream
+from tests.faults.protocols import PROTOCOLS
+from tests.kit.client import RawHttpClient, ResponseHead, build_raw_request
+from tests.kit.server import RightseatProcess
+from tests.kit.upstream import FakeUpstream
 
 ALICE, BOB = "canary-alice-key-0001", "canary-bob-key-0002"
 UPSTREAM_KEY, UPSTREAM_HEADER, UPSTREAM_QUERY = ("canary-up-key-03", "canary-up-header-04", "canary-up-query-05")
@@ -39,40 +39,40 @@ ENV = {"ALICE_KEY": ALICE, "BOB_KEY": BOB, "UPSTREAM_KEY": UPSTREAM_KEY, "UPSTRE
 
 
 @dataclass
-class Stage:
-    server: Server
-    upstream: Upstream
+class Deployment:
+    server: RightseatProcess
+    upstream: FakeUpstream
 
-    async def raw(self, data: bytes) -> tuple[Head, bytes]:
-        async with Client(self.server.url) as client:
+    async def send_raw(self, data: bytes) -> tuple[ResponseHead, bytes]:
+        async with RawHttpClient(self.server.url) as client:
             await client.send(data)
-            return await client.head(), await client.body()
+            return await client.read_head(), await client.read_body()
 
-    async def ask(
+    async def send_request(
         self,
         method: str,
         target: str,
         headers: dict[str, str] | None = None,
         body: bytes = b"",
         host: str = "localhost",
-    ) -> tuple[Head, bytes]:
+    ) -> tuple[ResponseHead, bytes]:
         fields = {"Connection": "close", **(headers or {})}
-        async with Client(self.server.url) as client:
-            await client.send(request(method, target, body, fields, host))
-            head = await client.head()
+        async with RawHttpClient(self.server.url) as client:
+            await client.send(build_raw_request(method, target, body, fields, host))
+            head = await client.read_head()
             # The answer to HEAD has a length and no body.
-            return head, b"" if method == "HEAD" else await client.body()
+            return head, b"" if method == "HEAD" else await client.read_body()
 
-    async def works(self) -> None:
+    async def assert_works(self) -> None:
         self.upstream.reply = None
-        for face in FACES:
+        for face in PROTOCOLS:
             outcome = await face(self.server.url, "fault-ok", headers={"X-Api-Key": ALICE})
             assert (outcome.text, outcome.finished) == ("w0 w1 w2", True)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def stage() -> AsyncIterator[Stage]:
-    async with Upstream() as upstream:
-        config = CONFIG.format(up=upstream.url, query=UPSTREAM_QUERY)
-        async with Server(config=config, env=ENV) as server:
-            yield Stage(server, upstream)
+async def deployment() -> AsyncIterator[Deployment]:
+    async with FakeUpstream() as upstream:
+        config = CONFIG.format(up=upstream.base_url, query=UPSTREAM_QUERY)
+        async with RightseatProcess(config=config, env=ENV) as server:
+            yield Deployment(server, upstream)

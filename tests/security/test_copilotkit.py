@@ -7,123 +7,127 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.faults.faces import payloads
-from tests.kit.answers import say
-from tests.kit.client import Client
-from tests.security.conftest import ALICE, BOB, Stage
-from tests.security.test_injection import HOSTILE, TEXT
-from tests.unit.doors.copilotkit.agui import given
-from tests.unit.doors.copilotkit.client import body, data, parts, text
+from tests.faults.protocols import parse_payloads
+from tests.kit.answers import answer_tokens
+from tests.kit.client import RawHttpClient
+from tests.security.conftest import ALICE, BOB, Deployment
+from tests.security.test_injection import HOSTILE, HOSTILE_TEXT
+from tests.unit.doors.copilotkit.agui import make_run_input
+from tests.unit.doors.copilotkit.client import make_input, make_request_body, make_text_message, parse_multipart
 
 pytestmark = [pytest.mark.io, pytest.mark.asyncio(loop_scope="session")]
-RUN, CONNECT = "/copilotkit/agent/default/run", "/copilotkit/agent/default/connect"
-THREADS = "/copilotkit/threads"
-KEY = {"X-Api-Key": ALICE}
-ODD = ["' OR 1=1--", "\0", "../assistants", "%2e%2e", "a/b?x#y", "x" * 200, "\r\n\r\ndata: x\n\n", "é漢"]
-STATE = "query($data: LoadAgentStateInput!) { loadAgentState(data: $data) { threadExists state messages } }"
+RUN_PATH, CONNECT_PATH = "/copilotkit/agent/default/run", "/copilotkit/agent/default/connect"
+THREADS_PATH = "/copilotkit/threads"
+KEY_HEADER = {"X-Api-Key": ALICE}
+ODD_IDS = ["' OR 1=1--", "\0", "../assistants", "%2e%2e", "a/b?x#y", "x" * 200, "\r\n\r\ndata: x\n\n", "é漢"]
+STATE_QUERY = "query($data: LoadAgentStateInput!) { loadAgentState(data: $data) { threadExists state messages } }"
 
 
-async def posted(stage: Stage, target: str, value: Any, key: str = ALICE) -> tuple[int, bytes]:
-    async with Client(stage.server.url) as client:
-        await client.post(target, value, {"X-Api-Key": key})
-        return (await client.head()).status, await client.body()
+async def post_json(deployment: Deployment, target: str, value: Any, key: str = ALICE) -> tuple[int, bytes]:
+    async with RawHttpClient(deployment.server.url) as client:
+        await client.post_json(target, value, {"X-Api-Key": key})
+        return (await client.read_head()).status, await client.read_body()
 
 
-def events(answer: bytes) -> list[Any]:
+def parse_events(answer: bytes) -> list[Any]:
     """Every event has an id of one form, and nothing else has."""
     plain, count = re.subn(rb"(?m)^id: \d+(\.\d+)?\n(?=data: )", b"", answer)
-    found = [json.loads(one) for one in payloads(plain)]
-    assert len(found) == count
-    return found
+    decoded = [json.loads(one) for one in parse_payloads(plain)]
+    assert len(decoded) == count
+    return decoded
 
 
-def loading(thread: str) -> dict[str, Any]:
-    return {"query": STATE, "variables": {"data": {"agentName": "default", "threadId": thread}}}
+def make_state_query(thread: str) -> dict[str, Any]:
+    return {"query": STATE_QUERY, "variables": {"data": {"agentName": "default", "threadId": thread}}}
 
 
 @pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
-@pytest.mark.parametrize("odd", ODD)
-async def test_an_id_is_only_an_id(stage: Stage, odd: str) -> None:
+@pytest.mark.parametrize("odd", ODD_IDS)
+async def test_an_id_is_only_an_id(deployment: Deployment, odd: str) -> None:
     """What others have said is neither read nor changed by it."""
-    await posted(stage, RUN, given("theirs", thread="bobs"), BOB)
-    status, answer = await posted(stage, RUN, given("fault-ok", thread=odd, run=odd))
-    frames = events(answer)
+    await post_json(deployment, RUN_PATH, make_run_input("theirs", thread="bobs"), BOB)
+    status, answer = await post_json(deployment, RUN_PATH, make_run_input("fault-ok", thread=odd, run=odd))
+    frames = parse_events(answer)
     assert (status, frames[0]["threadId"], frames[0]["runId"]) == (200, odd, odd)
-    status, answer = await posted(stage, CONNECT, given(thread=odd))
-    assert ended(events(answer)) == ended(frames)
-    status, answer = await posted(stage, "/copilotkit", loading(odd))
+    status, answer = await post_json(deployment, CONNECT_PATH, make_run_input(thread=odd))
+    assert list_run_events(parse_events(answer)) == list_run_events(frames)
+    status, answer = await post_json(deployment, "/copilotkit", make_state_query(odd))
     assert json.loads(answer)["data"]["loadAgentState"]["threadExists"] is True
-    head, answer = await stage.ask("GET", f"{THREADS}?agentId={quote(odd, safe='')}", KEY)
+    head, answer = await deployment.send_request("GET", f"{THREADS_PATH}?agentId={quote(odd, safe='')}", KEY_HEADER)
     assert (head.status, json.loads(answer)["threads"]) == (200, [])
     if "/" not in odd:
-        head, _ = await stage.ask("DELETE", f"{THREADS}/{quote(odd, safe='')}", KEY)
+        head, _ = await deployment.send_request("DELETE", f"{THREADS_PATH}/{quote(odd, safe='')}", KEY_HEADER)
         assert head.status == 200
-    status, answer = await posted(stage, "/copilotkit", loading("bobs"), BOB)
+    status, answer = await post_json(deployment, "/copilotkit", make_state_query("bobs"), BOB)
     assert json.loads(answer)["data"]["loadAgentState"]["threadExists"] is True
 
 
 @pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
-@pytest.mark.parametrize("target", [RUN, CONNECT, "/copilotkit"])
-async def test_an_id_of_a_megabyte_is_refused(stage: Stage, target: str) -> None:
+@pytest.mark.parametrize("target", [RUN_PATH, CONNECT_PATH, "/copilotkit"])
+async def test_an_id_of_a_megabyte_is_refused(deployment: Deployment, target: str) -> None:
     long = "x" * 1_000_000
-    value = loading(long) if target == "/copilotkit" else given("hi", thread=long)
-    status, answer = await posted(stage, target, value)
+    value = make_state_query(long) if target == "/copilotkit" else make_run_input("hi", thread=long)
+    status, answer = await post_json(deployment, target, value)
     assert status in (200, 400)
     assert b"200" in answer
     assert len(answer) < 2000
-    head, _ = await stage.ask("GET", f"{THREADS}/{'x' * 60_000}/messages", KEY)
+    head, _ = await deployment.send_request("GET", f"{THREADS_PATH}/{'x' * 60_000}/messages", KEY_HEADER)
     assert head.status in (404, 431)
 
 
 @pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
-async def test_hostile_text_stays_text_in_a_thread_and_in_parts(stage: Stage) -> None:
-    stage.upstream.reply = say(HOSTILE)
-    _, first = await posted(stage, RUN, given("hello", thread="hostile"))
-    _, again = await posted(stage, CONNECT, given(thread="hostile"))
+async def test_hostile_text_stays_text_in_a_thread_and_in_parts(deployment: Deployment) -> None:
+    deployment.upstream.reply = answer_tokens(HOSTILE)
+    _, first = await post_json(deployment, RUN_PATH, make_run_input("hello", thread="hostile"))
+    _, again = await post_json(deployment, CONNECT_PATH, make_run_input(thread="hostile"))
     for answer in (first, again):
-        assert "".join(event.get("delta", "") for event in events(answer)) == TEXT
-        assert ended(events(answer)) == ["RUN_STARTED", "RUN_FINISHED"]
-    async with Client(stage.server.url) as client:
-        await client.post(
-            "/copilotkit", body(data(text("hello"), threadId="g2")), {"X-Api-Key": ALICE, "Accept": "multipart/mixed"}
+        assert "".join(event.get("delta", "") for event in parse_events(answer)) == HOSTILE_TEXT
+        assert list_run_events(parse_events(answer)) == ["RUN_STARTED", "RUN_FINISHED"]
+    async with RawHttpClient(deployment.server.url) as client:
+        await client.post_json(
+            "/copilotkit",
+            make_request_body(make_input(make_text_message("hello"), threadId="g2")),
+            {"X-Api-Key": ALICE, "Accept": "multipart/mixed"},
         )
-        await client.head()
-        found = parts(await client.body())
-    chunks = [item for frame in found for entry in frame.get("incremental", []) for item in strings(entry)]
-    assert "".join(chunks) == TEXT
-    await stage.works()
+        await client.read_head()
+        found = parse_multipart(await client.read_body())
+    chunks = [item for frame in found for entry in frame.get("incremental", []) for item in list_strings(entry)]
+    assert "".join(chunks) == HOSTILE_TEXT
+    await deployment.assert_works()
 
 
-def strings(entry: dict[str, Any]) -> list[str]:
+def list_strings(entry: dict[str, Any]) -> list[str]:
     return [item for item in entry.get("items", []) if isinstance(item, str)]
 
 
-def ended(events: list[Any]) -> list[str]:
+def list_run_events(events: list[Any]) -> list[str]:
     return [event["type"] for event in events if event["type"].startswith("RUN_")]
 
 
 @pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
-async def test_a_strangers_thread_is_as_good_as_none(stage: Stage) -> None:
-    await posted(stage, RUN, given("fault-ok", thread="hers"))
-    await posted(stage, "/copilotkit", body(data(text("fault-ok"), threadId="hers-too")))
+async def test_a_strangers_thread_is_as_good_as_none(deployment: Deployment) -> None:
+    await post_json(deployment, RUN_PATH, make_run_input("fault-ok", thread="hers"))
+    await post_json(
+        deployment, "/copilotkit", make_request_body(make_input(make_text_message("fault-ok"), threadId="hers-too"))
+    )
     for thread in ("hers", "hers-too"):
         resource = {"path": "/threads/{}/messages", "httpMethod": "GET"}
         asked: list[tuple[str, Any]] = [
-            ("/copilotkit", loading("{}")),
-            (CONNECT, given(thread="{}")),
+            ("/copilotkit", make_state_query("{}")),
+            (CONNECT_PATH, make_run_input(thread="{}")),
             ("/copilotkit/agent/default/stop/{}", [0]),
             ("/copilotkit", {"method": "agent/stop", "params": {"agentId": "default", "threadId": "{}"}}),
             ("/copilotkit", {"method": "resource/request", "params": resource}),
         ]
         for target, value in asked:
-            hers, none = [await about(stage, target, value, name) for name in (thread, "nobodys")]
+            hers, none = [await ask_as_bob(deployment, target, value, name) for name in (thread, "nobodys")]
             assert (hers[0], hers[1].replace(thread.encode(), b"nobodys")) == none
 
 
-async def about(stage: Stage, target: str, value: Any, thread: str) -> tuple[int, bytes]:
+async def ask_as_bob(deployment: Deployment, target: str, value: Any, thread: str) -> tuple[int, bytes]:
     """What BOB is told of a thread."""
-    written = json.dumps(value).replace('"{}"', json.dumps(thread)).replace("/{}/", f"/{thread}/")
-    return await posted(stage, target.replace("{}", thread), json.loads(written), BOB)
+    encoded = json.dumps(value).replace('"{}"', json.dumps(thread)).replace("/{}/", f"/{thread}/")
+    return await post_json(deployment, target.replace("{}", thread), json.loads(encoded), BOB)
 
 
 @pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
@@ -137,13 +141,13 @@ async def about(stage: Stage, target: str, value: Any, thread: str) -> tuple[int
     ],
     ids=["aliases", "directives", "defers", "depth"],
 )
-async def test_a_flood_holds_nobody_up(stage: Stage, query: str) -> None:
-    await posted(stage, "/copilotkit", {"query": "{ hello }"})
-    before = stage.server.cpu_seconds
-    status, answer = await posted(stage, "/copilotkit", {"query": query})
+async def test_a_flood_holds_nobody_up(deployment: Deployment, query: str) -> None:
+    await post_json(deployment, "/copilotkit", {"query": "{ hello }"})
+    before = deployment.server.cpu_seconds
+    status, answer = await post_json(deployment, "/copilotkit", {"query": query})
     # A few hundredths of a second here: a flood that is worked through takes as many seconds.
-    assert stage.server.cpu_seconds - before < 2
+    assert deployment.server.cpu_seconds - before < 2
     assert status in (200, 400)
     assert json.loads(answer)["errors"]
-    status, _ = await posted(stage, "/copilotkit", [{"query": "{ hello }"}] * 1000)
+    status, _ = await post_json(deployment, "/copilotkit", [{"query": "{ hello }"}] * 1000)
     assert status == 400

@@ -7,18 +7,18 @@ import json
 import pytest
 
 from rightseat.http.security import RequestGuard
-from tests.faults.faces import Peak
-from tests.kit.client import Client
-from tests.security import inside
-from tests.security.conftest import ALICE, Stage
+from tests.faults.protocols import PeakMeter
+from tests.kit.client import RawHttpClient
+from tests.security import asgi_client
+from tests.security.conftest import ALICE, Deployment
 
 pytestmark = [pytest.mark.io, pytest.mark.asyncio(loop_scope="session")]
 
 MB = 1_000_000
-KEY = {"X-Api-Key": ALICE, "Content-Type": "application/json"}
-POSTS = ("/v1/chat/completions", "/agui/default", "/copilotkit", "/copilotkit/agent/default/run")
+KEY_HEADERS = {"X-Api-Key": ALICE, "Content-Type": "application/json"}
+POST_PATHS = ("/v1/chat/completions", "/agui/default", "/copilotkit", "/copilotkit/agent/default/run")
 START = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: " + ALICE.encode() + b"\r\n"
-HEADS = {
+REQUEST_HEADS = {
     "a header of 1 MB": START + b"X: " + b"a" * MB + b"\r\n\r\n",
     "a target of 1 MB": b"GET /" + b"a" * MB + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
     "10k headers": START + b"".join(b"X-%d: a\r\n" % n for n in range(10_000)) + b"\r\n",
@@ -44,51 +44,51 @@ HEADS = {
 
 
 @pytest.mark.demand("engine.security_rows_18_31")
-@pytest.mark.parametrize("name", HEADS)
-async def test_a_bad_head_is_refused(stage: Stage, name: str) -> None:
-    lines = stage.server.stderr.count("\n")
-    async with Peak(lambda: stage.server.rss).watched() as rss:
+@pytest.mark.parametrize("name", REQUEST_HEADS)
+async def test_a_bad_head_is_refused(deployment: Deployment, name: str) -> None:
+    lines = deployment.server.stderr.count("\n")
+    async with PeakMeter(lambda: deployment.server.rss_bytes).track() as rss:
         for _ in range(5):
-            async with Client(stage.server.url) as client:
-                await client.send(HEADS[name])
-                head = await client.head()
+            async with RawHttpClient(deployment.server.url) as client:
+                await client.send(REQUEST_HEADS[name])
+                head = await client.read_head()
             assert 400 <= head.status < 500
     assert rss.growth < 20 * MB
-    assert stage.server.stderr.count("\n") - lines < 100
-    await stage.works()
+    assert deployment.server.stderr.count("\n") - lines < 100
+    await deployment.assert_works()
 
 
 @pytest.mark.demand("engine.security_rows_18_31")
-async def test_ten_thousand_bad_heads_are_few_lines(stage: Stage) -> None:
-    lines = stage.server.stderr.count("\n")
+async def test_ten_thousand_bad_heads_are_few_lines(deployment: Deployment) -> None:
+    lines = deployment.server.stderr.count("\n")
     for _ in range(50):
-        async with Client(stage.server.url) as client:
+        async with RawHttpClient(deployment.server.url) as client:
             await client.send(b"GET / HTTP/1.1\r\nHost: localhost\r\nCookie: " + b"a" * 100_000)
-            assert (await client.head()).status == 431
-    assert stage.server.stderr.count("\n") - lines < 100
+            assert (await client.read_head()).status == 431
+    assert deployment.server.stderr.count("\n") - lines < 100
 
 
 DEEP = 200_000
 DIGITS = "9" * 100_000
 
 
-def wrapped(value: str) -> dict[str, str]:
+def wrap_value(value: str) -> dict[str, str]:
     """The value in every place of a request that takes one, as JSON text."""
-    said = '{"role": "user", "content": "hello"}'
+    message = '{"role": "user", "content": "hello"}'
     return {
         "as the body": value,
         "as the messages": f'{{"messages": {value}}}',
         "as a content": f'{{"messages": [{{"role": "user", "content": {value}}}]}}',
         "as a part": f'{{"messages": [{{"role": "user", "content": [{value}]}}]}}',
-        "as parameters": f'{{"messages": [{said}], "tools": [{{"type": "function", "name": "a", '
+        "as parameters": f'{{"messages": [{message}], "tools": [{{"type": "function", "name": "a", '
         f'"function": {{"name": "a", "parameters": {{"x": {value}}}}}, "parameters": {{"x": {value}}}}}]}}',
-        "as state": f'{{"messages": [{said}], "state": {value}, "forwardedProps": {value}}}',
-        "as a payload": f'{{"messages": [{said}], "resume": [{{"interruptId": "a", "payload": {value}}}]}}',
-        "as a seed": f'{{"messages": [{said}], "seed": {value}}}',
-        "as a temperature": f'{{"messages": [{said}], "temperature": {value}}}',
-        "as a bias": f'{{"messages": [{said}], "logit_bias": {{"1": {value}}}}}',
-        "as an unknown field": f'{{"messages": [{said}], "x": {value}}}',
-        "as a name": f'{{"messages": [{said}], "model": {value}, "threadId": {value}}}',
+        "as state": f'{{"messages": [{message}], "state": {value}, "forwardedProps": {value}}}',
+        "as a payload": f'{{"messages": [{message}], "resume": [{{"interruptId": "a", "payload": {value}}}]}}',
+        "as a seed": f'{{"messages": [{message}], "seed": {value}}}',
+        "as a temperature": f'{{"messages": [{message}], "temperature": {value}}}',
+        "as a bias": f'{{"messages": [{message}], "logit_bias": {{"1": {value}}}}}',
+        "as an unknown field": f'{{"messages": [{message}], "x": {value}}}',
+        "as a name": f'{{"messages": [{message}], "model": {value}, "threadId": {value}}}',
     }
 
 
@@ -112,65 +112,65 @@ BOMBS = {
 
 @pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
 @pytest.mark.parametrize("bomb", [pytest.param(name, marks=[pytest.mark.long] * (name == "objects")) for name in BOMBS])
-async def test_a_bomb_is_refused_or_harmless(stage: Stage, bomb: str) -> None:
-    async with Peak(lambda: stage.server.rss).watched() as rss:
-        for place, body in wrapped(BOMBS[bomb]).items():
-            for path in POSTS:
-                head, answer = await stage.ask("POST", path, KEY, body.encode())
+async def test_a_bomb_is_refused_or_harmless(deployment: Deployment, bomb: str) -> None:
+    async with PeakMeter(lambda: deployment.server.rss_bytes).track() as rss:
+        for place, body in wrap_value(BOMBS[bomb]).items():
+            for path in POST_PATHS:
+                head, answer = await deployment.send_request("POST", path, KEY_HEADERS, body.encode())
                 assert head.status == 200 or 400 <= head.status < 500, f"{place} at {path}: {answer[:200]!r}"
                 assert b'"internal"' not in answer, f"{place} at {path}"
     assert rss.growth < 50 * MB
-    assert "Traceback" not in stage.server.stderr
-    await stage.works()
+    assert "Traceback" not in deployment.server.stderr
+    await deployment.assert_works()
 
 
 @pytest.mark.demand("engine.security_rows_18_31")
-@pytest.mark.parametrize("path", POSTS[:3])
-async def test_a_bomb_as_the_body_is_a_4xx(stage: Stage, path: str) -> None:
+@pytest.mark.parametrize("path", POST_PATHS[:3])
+async def test_a_bomb_as_the_body_is_a_4xx(deployment: Deployment, path: str) -> None:
     for bomb, value in BOMBS.items():
-        head, _ = await stage.ask("POST", path, KEY, value.encode())
+        head, _ = await deployment.send_request("POST", path, KEY_HEADERS, value.encode())
         assert head.status == 400, bomb
 
 
 @pytest.mark.parametrize(
     "body", [b"\xff\xfe", b'{"messages": "\xc3\x28"}', b"\xef\xbb\xbf{}", '{"messages": []}'.encode("utf-16")]
 )
-async def test_what_is_not_utf8_is_refused(stage: Stage, body: bytes) -> None:
-    for path in POSTS:
-        assert (await stage.ask("POST", path, KEY, body))[0].status == 400
+async def test_what_is_not_utf8_is_refused(deployment: Deployment, body: bytes) -> None:
+    for path in POST_PATHS:
+        assert (await deployment.send_request("POST", path, KEY_HEADERS, body))[0].status == 400
 
 
 @pytest.mark.parametrize("coding", ["gzip", "GZIP", "deflate", "br", "zstd", "identity, gzip", "x"])
-async def test_a_compressed_request_is_not_read(stage: Stage, coding: str) -> None:
+async def test_a_compressed_request_is_not_read(deployment: Deployment, coding: str) -> None:
     bomb = gzip.compress(b" " * (50 * MB), 9)
-    async with Peak(lambda: stage.server.rss).watched() as rss:
-        for path in POSTS:
-            head, _ = await stage.ask("POST", path, {**KEY, "Content-Encoding": coding}, bomb)
+    async with PeakMeter(lambda: deployment.server.rss_bytes).track() as rss:
+        for path in POST_PATHS:
+            head, _ = await deployment.send_request("POST", path, {**KEY_HEADERS, "Content-Encoding": coding}, bomb)
             assert 400 <= head.status < 500
     assert rss.growth < 20 * MB
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-async def test_a_body_over_the_limit(stage: Stage, chunked: bool) -> None:
+async def test_a_body_over_the_limit(deployment: Deployment, chunked: bool) -> None:
     body = b" " * (11 * MB)
-    async with Peak(lambda: stage.server.rss).watched() as rss:
-        for path in POSTS:
+    async with PeakMeter(lambda: deployment.server.rss_bytes).track() as rss:
+        for path in POST_PATHS:
             head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: {ALICE}\r\n".encode()
             if chunked:
                 data = head + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
             else:
                 data = head + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
-            async with Client(stage.server.url) as client:
+            async with RawHttpClient(deployment.server.url) as client:
                 # It may have heard enough before the end; the answer then stands in our buffer.
                 with contextlib.suppress(ConnectionError):
                     await client.send(data)
-                assert (await client.head()).status == 413
+                assert (await client.read_head()).status == 413
     assert rss.growth < 50 * MB
-    await stage.works()
+    await deployment.assert_works()
 
 
-async def test_a_body_over_the_limit_of_someone_unknown_is_not_read(stage: Stage) -> None:
-    head, _ = await stage.ask("POST", POSTS[0], {"Content-Length": str(9 * MB)})
+async def test_a_body_over_the_limit_of_someone_unknown_is_not_read(deployment: Deployment) -> None:
+    head, _ = await deployment.send_request("POST", POST_PATHS[0], {"Content-Length": str(9 * MB)})
     assert head.status == 401
 
 
@@ -178,10 +178,10 @@ async def test_without_the_guard_it_goes_red(monkeypatch: pytest.MonkeyPatch) ->
     body = json.dumps({"messages": [{"role": "user", "content": "x" * 2000}]}).encode()
 
     async def statuses() -> tuple[int, int]:
-        app = inside.app(max_body_mb=0.001)
-        large = await inside.call(app, "POST", POSTS[0], [("x-api-key", ALICE)], body)
-        coded = await inside.call(
-            inside.app(), "POST", POSTS[0], [("x-api-key", ALICE), ("content-encoding", "gzip")], body
+        app = asgi_client.make_app(max_body_mb=0.001)
+        large = await asgi_client.send_request(app, "POST", POST_PATHS[0], [("x-api-key", ALICE)], body)
+        coded = await asgi_client.send_request(
+            asgi_client.make_app(), "POST", POST_PATHS[0], [("x-api-key", ALICE), ("content-encoding", "gzip")], body
         )
         return large.status, coded.status
 

@@ -3,15 +3,15 @@
 import pytest
 
 from rightseat.http.security import RequestGuard
-from tests.kit.client import Client
-from tests.security import inside
-from tests.security.conftest import ALICE, Stage
+from tests.kit.client import RawHttpClient
+from tests.security import asgi_client
+from tests.security.conftest import ALICE, Deployment
 
 pytestmark = [pytest.mark.io, pytest.mark.asyncio(loop_scope="session")]
 
-KEY = {"X-Api-Key": ALICE}
-CHAT = b'{"messages": [{"role": "user", "content": "hello"}]}'
-POSTS = ("/v1/chat/completions", "/agui/default", "/copilotkit", "/copilotkit/agent/default/run")
+KEY_HEADER = {"X-Api-Key": ALICE}
+CHAT_BODY = b'{"messages": [{"role": "user", "content": "hello"}]}'
+POST_PATHS = ("/v1/chat/completions", "/agui/default", "/copilotkit", "/copilotkit/agent/default/run")
 FOREIGN_HOSTS = [
     "evil.com",
     "evil.com:7777",
@@ -59,84 +59,84 @@ FOREIGN_ORIGINS = [
 OUR_ORIGINS = ["http://localhost:3000", "http://127.0.0.1:5173", "http://[::1]:8080", "https://app.example"]
 
 
-def headers(**more: str) -> dict[str, str]:
-    return {**KEY, "Content-Type": "application/json", **more}
+def make_headers(**more: str) -> dict[str, str]:
+    return {**KEY_HEADER, "Content-Type": "application/json", **more}
 
 
 @pytest.mark.demand("copilotkit.abuse_depth_alias_batch", "engine.security_row_13_foreign")
 @pytest.mark.parametrize("host", FOREIGN_HOSTS)
-async def test_a_foreign_host_is_refused_before_the_body(stage: Stage, host: str) -> None:
-    for path in POSTS:
+async def test_a_foreign_host_is_refused_before_the_body(deployment: Deployment, host: str) -> None:
+    for path in POST_PATHS:
         # The body is promised and never sent: whoever reads it first would wait.
-        promised = {**headers(), "Content-Length": "1000"}
-        head, _ = await stage.ask("POST", path, promised, host=host)
+        promised = {**make_headers(), "Content-Length": "1000"}
+        head, _ = await deployment.send_request("POST", path, promised, host=host)
         assert head.status == 403
     for path in ("/health", "/v1/models", "/nothing"):
-        assert (await stage.ask("GET", path, KEY, host=host))[0].status == 403
+        assert (await deployment.send_request("GET", path, KEY_HEADER, host=host))[0].status == 403
 
 
 @pytest.mark.parametrize("host", BROKEN_HOSTS)
-async def test_a_broken_host_is_refused(stage: Stage, host: str) -> None:
-    assert (await stage.ask("GET", "/health", host=host))[0].status in (400, 403)
+async def test_a_broken_host_is_refused(deployment: Deployment, host: str) -> None:
+    assert (await deployment.send_request("GET", "/health", host=host))[0].status in (400, 403)
 
 
-async def test_a_missing_host_is_refused(stage: Stage) -> None:
+async def test_a_missing_host_is_refused(deployment: Deployment) -> None:
     for version in (b"1.0", b"1.1"):
-        head, _ = await stage.raw(b"GET /health HTTP/" + version + b"\r\n\r\n")
+        head, _ = await deployment.send_raw(b"GET /health HTTP/" + version + b"\r\n\r\n")
         assert head.status == 400
 
 
 @pytest.mark.parametrize("host", OUR_HOSTS)
-async def test_our_hosts_are_served(stage: Stage, host: str) -> None:
-    assert (await stage.ask("GET", "/health", host=host))[0].status == 200
-    assert (await stage.ask("POST", POSTS[0], headers(), CHAT, host))[0].status == 200
+async def test_our_hosts_are_served(deployment: Deployment, host: str) -> None:
+    assert (await deployment.send_request("GET", "/health", host=host))[0].status == 200
+    assert (await deployment.send_request("POST", POST_PATHS[0], make_headers(), CHAT_BODY, host))[0].status == 200
 
 
 @pytest.mark.demand("copilotkit.peer_bugs_listed_notes", "engine.security_row_13_foreign")
 @pytest.mark.parametrize("origin", FOREIGN_ORIGINS)
-async def test_a_foreign_origin_is_refused_before_the_body(stage: Stage, origin: str) -> None:
-    for path in POSTS:
-        promised = {**headers(Origin=origin), "Content-Length": "1000"}
-        head, _ = await stage.ask("POST", path, promised)
+async def test_a_foreign_origin_is_refused_before_the_body(deployment: Deployment, origin: str) -> None:
+    for path in POST_PATHS:
+        promised = {**make_headers(Origin=origin), "Content-Length": "1000"}
+        head, _ = await deployment.send_request("POST", path, promised)
         assert head.status == 403
         assert "access-control-allow-origin" not in head.headers
     for path in ("/v1/models", "/health"):
-        head, _ = await stage.ask("GET", path, {**KEY, "Origin": origin})
+        head, _ = await deployment.send_request("GET", path, {**KEY_HEADER, "Origin": origin})
         assert head.status == 403
         assert "access-control-allow-origin" not in head.headers
 
 
 @pytest.mark.parametrize("origin", FOREIGN_ORIGINS)
-async def test_a_foreign_preflight_allows_nothing(stage: Stage, origin: str) -> None:
-    for path in (*POSTS, "/v1/models", "/nothing"):
+async def test_a_foreign_preflight_allows_nothing(deployment: Deployment, origin: str) -> None:
+    for path in (*POST_PATHS, "/v1/models", "/nothing"):
         asked = {"Origin": origin, "Access-Control-Request-Method": "POST"}
-        head, _ = await stage.ask("OPTIONS", path, asked)
+        head, _ = await deployment.send_request("OPTIONS", path, asked)
         assert head.status == 403
         assert not [name for name in head.headers if name.startswith("access-control-allow")]
 
 
 @pytest.mark.parametrize("origin", OUR_ORIGINS)
-async def test_our_origins_may_read(stage: Stage, origin: str) -> None:
-    for path in POSTS:
+async def test_our_origins_may_read(deployment: Deployment, origin: str) -> None:
+    for path in POST_PATHS:
         asked = {
             "Origin": origin,
             "Access-Control-Request-Method": "POST",
             "Access-Control-Request-Headers": "content-type, x-api-key",
         }
-        head, _ = await stage.ask("OPTIONS", path, asked)
+        head, _ = await deployment.send_request("OPTIONS", path, asked)
         assert head.status == 204
         assert head.headers["access-control-allow-origin"] == origin
         assert "x-api-key" in head.headers["access-control-allow-headers"]
         assert head.headers["vary"] == "Origin"
         # Only an origin that the operator has listed may send cookies.
         assert ("access-control-allow-credentials" in head.headers) == (origin == "https://app.example")
-    head, _ = await stage.ask("POST", POSTS[0], headers(Origin=origin), CHAT)
+    head, _ = await deployment.send_request("POST", POST_PATHS[0], make_headers(Origin=origin), CHAT_BODY)
     assert (head.status, head.headers["access-control-allow-origin"]) == (200, origin)
 
 
-async def test_a_preflight_repeats_no_header_that_is_none(stage: Stage) -> None:
+async def test_a_preflight_repeats_no_header_that_is_none(deployment: Deployment) -> None:
     asked = {"Origin": "http://localhost", "Access-Control-Request-Headers": "a: b; <script>"}
-    head, _ = await stage.ask("OPTIONS", POSTS[0], asked)
+    head, _ = await deployment.send_request("OPTIONS", POST_PATHS[0], asked)
     assert head.headers["access-control-allow-headers"] == ""
 
 
@@ -144,24 +144,26 @@ async def test_a_preflight_repeats_no_header_that_is_none(stage: Stage) -> None:
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "", "application/jsonx"]
 )
-async def test_a_page_must_say_json(stage: Stage, kind: str) -> None:
+async def test_a_page_must_say_json(deployment: Deployment, kind: str) -> None:
     """What a browser sends without asking first is refused; curl, which sends no Origin, is not."""
-    for path in POSTS:
-        given = {**KEY, "Content-Type": kind, "Origin": "http://localhost:3000"}
-        assert (await stage.ask("POST", path, given, CHAT))[0].status == 415
-    assert (await stage.ask("POST", POSTS[0], {**KEY, "Content-Type": kind}, CHAT))[0].status == 200
+    for path in POST_PATHS:
+        given = {**KEY_HEADER, "Content-Type": kind, "Origin": "http://localhost:3000"}
+        assert (await deployment.send_request("POST", path, given, CHAT_BODY))[0].status == 415
+    assert (await deployment.send_request("POST", POST_PATHS[0], {**KEY_HEADER, "Content-Type": kind}, CHAT_BODY))[
+        0
+    ].status == 200
 
 
-async def test_two_origins_are_no_origin(stage: Stage) -> None:
-    async with Client(stage.server.url) as client:
+async def test_two_origins_are_no_origin(deployment: Deployment) -> None:
+    async with RawHttpClient(deployment.server.url) as client:
         await client.send(
             b"GET /health HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.com\r\nOrigin: http://localhost\r\n\r\n"
         )
-        assert (await client.head()).status == 403
+        assert (await client.read_head()).status == 403
 
 
-async def test_a_key_does_not_help_a_foreign_page(stage: Stage) -> None:
-    head, body = await stage.ask("POST", POSTS[0], headers(Origin="http://evil.com"), CHAT)
+async def test_a_key_does_not_help_a_foreign_page(deployment: Deployment) -> None:
+    head, body = await deployment.send_request("POST", POST_PATHS[0], make_headers(Origin="http://evil.com"), CHAT_BODY)
     assert head.status == 403
     assert b"evil.com" not in body
 
@@ -171,7 +173,9 @@ async def test_without_the_guard_it_goes_red(monkeypatch: pytest.MonkeyPatch, gu
     async def status() -> int:
         host, origin = ("evil.com", "http://localhost") if guard == "check_host" else ("localhost", "http://evil.com")
         given = [("x-api-key", ALICE), ("content-type", "application/json"), ("origin", origin)]
-        return (await inside.call(inside.app(), "POST", POSTS[0], given, CHAT, host)).status
+        return (
+            await asgi_client.send_request(asgi_client.make_app(), "POST", POST_PATHS[0], given, CHAT_BODY, host)
+        ).status
 
     assert await status() == 403
     monkeypatch.setattr(RequestGuard, guard, lambda *_, **__: ())

@@ -11,29 +11,29 @@ from rightseat.http.auth import LOCAL_OWNER, Authenticator
 from rightseat.http.endpoint import Door, Request, Route, make_reply
 from rightseat.http.reply import Reply
 from rightseat.server.app import App, RouteTable
-from tests.kit.client import Client
-from tests.security import inside
-from tests.security.conftest import ALICE, BOB, COOKIE, QUERY, WRONG, Stage
+from tests.kit.client import RawHttpClient
+from tests.security import asgi_client
+from tests.security.conftest import ALICE, BOB, COOKIE, QUERY, WRONG, Deployment
 
 pytestmark = [pytest.mark.io, pytest.mark.asyncio(loop_scope="session")]
 
 # The only routes that anyone may ask before having a key. A new one is added here by hand, with a reason.
 # `/` names the doors, which their documentation does too, and neither models nor keys.
 # A file's name is its key: one that nobody was given leads to nothing, with any key or none.
-FILES = ("GET", "/files/{ticket}/{name}")
+FILE_ROUTE = ("GET", "/files/{ticket}/{name}")
 # What an error means is no secret, and who has no key reads it first.
-ERRORS = ("GET", "/docs/errors/{code}")
-TRIED = "/playground/try"
-PAGE = ("GET", "/playground/{name:path}")
+ERROR_ROUTE = ("GET", "/docs/errors/{code}")
+TRY_PATH = "/playground/try"
+PAGE_ROUTE = ("GET", "/playground/{name:path}")
 # GraphiQL's files are anybody's. The page itself is for a browser: at its path all others need a key.
-GRAPHIQL = ("GET", "/copilotkit/graphiql/{name:path}")
-BROWSED = {("GET", "/copilotkit")}
-OPEN = {
+GRAPHIQL_ROUTE = ("GET", "/copilotkit/graphiql/{name:path}")
+BROWSER_ROUTES = {("GET", "/copilotkit")}
+OPEN_ROUTES = {
     *(("GET", path) for path in ("/", "/docs", "/health", "/ready", "/openapi.json")),
-    FILES,
-    ERRORS,
-    PAGE,
-    GRAPHIQL,
+    FILE_ROUTE,
+    ERROR_ROUTE,
+    PAGE_ROUTE,
+    GRAPHIQL_ROUTE,
 }
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 SQL = "' OR 1=1--"
@@ -41,7 +41,7 @@ SQL = "' OR 1=1--"
 Headers = list[tuple[str, str]]
 Ask = Callable[[str, str, Headers], Awaitable[int]]
 
-GOOD: dict[str, Headers] = {
+VALID_CREDENTIALS: dict[str, Headers] = {
     "bearer": [("Authorization", f"Bearer {ALICE}")],
     "bearer in small letters": [("authorization", f"bearer {ALICE}")],
     "bearer shouted": [("AUTHORIZATION", f"BEARER   {ALICE}")],
@@ -51,7 +51,7 @@ GOOD: dict[str, Headers] = {
     "both the same": [("Authorization", f"Bearer {ALICE}"), ("X-Api-Key", ALICE)],
     "another's": [("X-Api-Key", BOB)],
 }
-BAD: dict[str, Headers] = {
+INVALID_CREDENTIALS: dict[str, Headers] = {
     "nothing": [],
     "empty": [("Authorization", ""), ("X-Api-Key", "")],
     "scheme alone": [("Authorization", "Bearer ")],
@@ -75,81 +75,86 @@ BAD: dict[str, Headers] = {
 }
 
 
-def table() -> RouteTable:
-    return inside.app().table
+def make_route_table() -> RouteTable:
+    return asgi_client.make_app().table
 
 
-def filled(path: str) -> str:
+def fill_path(path: str) -> str:
     return re.sub(r"\{\w+(:path)?\}", "default", path)
 
 
-def path_of(route: Route) -> str:
-    return filled(route.path)
+def get_path(route: Route) -> str:
+    return fill_path(route.path)
 
 
-def open_routes(table: RouteTable) -> set[tuple[str, str]]:
+def list_open_routes(table: RouteTable) -> set[tuple[str, str]]:
     return {(route.method, route.path) for _, route, _ in table.routes if route.public and not route.browser_only}
 
 
-async def problems(table: RouteTable, ask: Ask) -> list[str]:
+async def find_problems(table: RouteTable, ask: Ask) -> list[str]:
     """Whatever differs from the one rule: without a good key 401, with one never 401 or 403."""
-    found = []
+    differences = []
     served: dict[str, set[str]] = {}
     for _, route, _ in table.routes:
         # A path may be another route's too, as a parameter.
-        served[path_of(route)] = {here.method for _, here, _ in table.match_path(path_of(route))}
+        served[get_path(route)] = {here.method for _, here, _ in table.match_path(get_path(route))}
     for path, methods in served.items():
         for method in METHODS:
             known = method in methods or (method == "HEAD" and "GET" in methods)
-            free = ("GET" if method == "HEAD" else method, path) in {(m, filled(p)) for m, p in OPEN}
-            bad = {name: await ask(method, path, headers) for name, headers in BAD.items()}
-            good = {name: await ask(method, path, headers) for name, headers in GOOD.items()}
+            free = ("GET" if method == "HEAD" else method, path) in {(m, fill_path(p)) for m, p in OPEN_ROUTES}
+            bad = {name: await ask(method, path, headers) for name, headers in INVALID_CREDENTIALS.items()}
+            good = {name: await ask(method, path, headers) for name, headers in VALID_CREDENTIALS.items()}
             # It lies below the page's files, and there is no such file.
-            free = free or (path == TRIED and method in ("GET", "HEAD"))
+            free = free or (path == TRY_PATH and method in ("GET", "HEAD"))
             if not known:
                 expected = set(bad.values()) <= {401, 405} and set(good.values()) == {405}
             elif free:
-                empty = (TRIED, *(filled(one[1]) for one in (FILES, ERRORS, PAGE, GRAPHIQL)))
+                empty = (
+                    TRY_PATH,
+                    *(fill_path(one[1]) for one in (FILE_ROUTE, ERROR_ROUTE, PAGE_ROUTE, GRAPHIQL_ROUTE)),
+                )
                 status = 404 if path in empty else 200
                 expected = set(bad.values()) == set(good.values()) == {status}
             else:
                 expected = set(bad.values()) == {401} and len(set(good.values())) == 1
                 expected = expected and not set(good.values()) & {401, 403, 500}
             if not expected or len(set(bad.values())) != 1:
-                found.append(f"{method} {path}: without a key {bad}, with one {good}")
-    return found
+                differences.append(f"{method} {path}: without a key {bad}, with one {good}")
+    return differences
 
 
 @pytest.mark.demand("engine.security_rows_2_14")
 async def test_only_the_listed_routes_are_open() -> None:
-    assert open_routes(table()) == OPEN
-    assert {(route.method, route.path) for _, route, _ in table().routes if route.browser_only} == BROWSED
+    assert list_open_routes(make_route_table()) == OPEN_ROUTES
+    assert {
+        (route.method, route.path) for _, route, _ in make_route_table().routes if route.browser_only
+    } == BROWSER_ROUTES
 
 
 @pytest.mark.demand("copilotkit.abuse_depth_alias_batch", "engine.security_rows_2_14")
 @pytest.mark.long
-async def test_every_route_every_carrier_over_the_socket(stage: Stage) -> None:
+async def test_every_route_every_carrier_over_the_socket(deployment: Deployment) -> None:
     async def ask(method: str, path: str, headers: Headers) -> int:
         fixed = [("Host", "localhost"), ("Content-Length", "0"), ("Connection", "close")]
         lines = "".join(f"{name}: {value}\r\n" for name, value in [*fixed, *headers])
-        async with Client(stage.server.url) as client:
+        async with RawHttpClient(deployment.server.url) as client:
             await client.send(f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode("latin-1"))
-            return (await client.head()).status
+            return (await client.read_head()).status
 
-    assert await problems(table(), ask) == []
-    await stage.works()
+    assert await find_problems(make_route_table(), ask) == []
+    await deployment.assert_works()
 
 
-def asking(app: App) -> Ask:
+def make_ask(app: App) -> Ask:
     async def ask(method: str, path: str, headers: Headers) -> int:
-        return (await inside.call(app, method, path, headers)).status
+        return (await asgi_client.send_request(app, method, path, headers)).status
 
     return ask
 
 
 async def test_every_route_every_carrier_inside() -> None:
-    app = inside.app()
-    assert await problems(app.table, asking(app)) == []
+    app = asgi_client.make_app()
+    assert await find_problems(app.table, make_ask(app)) == []
 
 
 @pytest.mark.long
@@ -158,8 +163,8 @@ async def test_without_the_authenticator_it_goes_red(monkeypatch: pytest.MonkeyP
         return LOCAL_OWNER
 
     monkeypatch.setattr(Authenticator, "__call__", anyone)
-    app = inside.app()
-    assert await problems(app.table, asking(app))
+    app = asgi_client.make_app()
+    assert await find_problems(app.table, make_ask(app))
 
 
 @pytest.mark.demand("engine.security_rows_2_14")
@@ -168,16 +173,18 @@ async def test_a_route_added_without_auth_goes_red() -> None:
     def answer(request: Request, host: object) -> Reply:
         return make_reply(200, b"{}")
 
-    door = Door("new", (Route("GET", "/new", answer, public=True),), inside.app().table.doors[0].format_error, str)
-    app = inside.app(doors=[door])
-    assert open_routes(app.table) != OPEN
-    assert await problems(app.table, asking(app))
+    door = Door(
+        "new", (Route("GET", "/new", answer, public=True),), asgi_client.make_app().table.doors[0].format_error, str
+    )
+    app = asgi_client.make_app(doors=[door])
+    assert list_open_routes(app.table) != OPEN_ROUTES
+    assert await find_problems(app.table, make_ask(app))
 
 
 @pytest.mark.parametrize("carrier", ["?key=", "?api_key=", "?access_token=", "?token="])
-async def test_a_key_in_the_query_is_none(stage: Stage, carrier: str) -> None:
+async def test_a_key_in_the_query_is_none(deployment: Deployment, carrier: str) -> None:
     for key in (ALICE, QUERY):
-        head, _ = await stage.ask("GET", f"/v1/models{carrier}{key}")
+        head, _ = await deployment.send_request("GET", f"/v1/models{carrier}{key}")
         assert head.status == 401
 
 
@@ -185,10 +192,10 @@ async def test_a_key_in_the_query_is_none(stage: Stage, carrier: str) -> None:
 @pytest.mark.parametrize(
     "host", ["localhost/health?", "localhost/health", "x/health?", "localhost#", "localhost:80/ready?a=", "a@localhost"]
 )
-async def test_a_host_is_no_path(stage: Stage, host: str) -> None:
+async def test_a_host_is_no_path(deployment: Deployment, host: str) -> None:
     for path in ("/v1/models", "/agui/default", "/v1/chat/completions", "/copilotkit"):
         method = "GET" if path.endswith("models") else "POST"
-        head, _ = await stage.ask(method, path, host=host)
+        head, _ = await deployment.send_request(method, path, host=host)
         assert head.status in (400, 401, 403)
 
 
@@ -207,47 +214,47 @@ async def test_a_host_is_no_path(stage: Stage, host: str) -> None:
         "/./v1/models",
     ],
 )
-async def test_odd_spellings_of_a_path_open_nothing(stage: Stage, target: str) -> None:
-    head, body = await stage.ask("GET", target)
+async def test_odd_spellings_of_a_path_open_nothing(deployment: Deployment, target: str) -> None:
+    head, body = await deployment.send_request("GET", target)
     assert head.status in (400, 401, 404)
     assert b'"data"' not in body
 
 
 @pytest.mark.demand("engine.security_rows_2_14")
 @pytest.mark.parametrize("value", [SQL, "a b", "../x", "%00", "a\tb", "x" * 129, "é"])
-async def test_ids_in_headers_are_names_or_refused(stage: Stage, value: str) -> None:
+async def test_ids_in_headers_are_names_or_refused(deployment: Deployment, value: str) -> None:
     asked = b'{"messages": [{"role": "user", "content": "hello"}]}'
     for name in ("X-Thread-Id", "X-Request-Id"):
         headers = {"X-Api-Key": ALICE, "Content-Type": "application/json", name: value}
-        head, _ = await stage.ask("POST", "/v1/chat/completions", headers, asked)
+        head, _ = await deployment.send_request("POST", "/v1/chat/completions", headers, asked)
         assert head.status == (400 if name == "X-Thread-Id" else 200)
         assert re.fullmatch(r"[A-Za-z0-9._-]{1,64}", head.headers["x-request-id"])
 
 
 @pytest.mark.parametrize("key", [b"\0", b"a\0b", b"k" * 1_000_000])
-async def test_keys_that_http_does_not_take(stage: Stage, key: bytes) -> None:
+async def test_keys_that_http_does_not_take(deployment: Deployment, key: bytes) -> None:
     data = b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: " + key + b"\r\n\r\n"
-    head, _ = await stage.raw(data)
+    head, _ = await deployment.send_raw(data)
     assert head.status in (400, 401, 431)
-    await stage.works()
+    await deployment.assert_works()
 
 
-async def test_ids_in_bodies_are_only_data(stage: Stage) -> None:
+async def test_ids_in_bodies_are_only_data(deployment: Deployment) -> None:
     for odd in (SQL, "\0", "../../x", "x" * 200):
         body = {"threadId": odd, "runId": odd, "messages": [{"id": odd, "role": "user", "content": "hi", "name": odd}]}
-        async with Client(stage.server.url) as client:
-            await client.post("/agui/default", body, {"X-Api-Key": ALICE})
-            assert (await client.head()).status == 200
-            first = await client.frame()
+        async with RawHttpClient(deployment.server.url) as client:
+            await client.post_json("/agui/default", body, {"X-Api-Key": ALICE})
+            assert (await client.read_head()).status == 200
+            first = await client.read_frame()
             assert first is not None
             assert (first.json["threadId"], first.json["runId"]) == (odd, odd)
-    await stage.works()
+    await deployment.assert_works()
 
 
-def sql_by_hand(source: str) -> list[int]:
+def find_built_sql(source: str) -> list[int]:
     """Lines where a string with a SQL verb is put together from parts."""
     verbs = re.compile(r"(?i)\b(select|insert|update|delete|create|drop|alter|pragma|attach)\b")
-    found = []
+    lines = []
     for node in ast.walk(ast.parse(source)):
         parts: list[ast.expr] = []
         if isinstance(node, ast.JoinedStr):
@@ -256,8 +263,8 @@ def sql_by_hand(source: str) -> list[int]:
             parts = [node.left]
         texts = [part.value for part in parts if isinstance(part, ast.Constant)]
         if any(isinstance(text, str) and verbs.search(text) for text in texts):
-            found.append(getattr(node, "lineno", 0))
-    return found
+            lines.append(getattr(node, "lineno", 0))
+    return lines
 
 
 @pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
@@ -265,6 +272,6 @@ async def test_stores_put_no_sql_together() -> None:
     stores = Path(__file__).parents[2] / "src/rightseat/stores"
     files = list(stores.rglob("*.py"))
     assert files
-    assert {file.name: sql_by_hand(file.read_text()) for file in files} == {file.name: [] for file in files}
-    assert sql_by_hand('x = f"select * from t where a = {b}"') == [1]
-    assert sql_by_hand('x = "DELETE FROM %s" % b') == [1]
+    assert {file.name: find_built_sql(file.read_text()) for file in files} == {file.name: [] for file in files}
+    assert find_built_sql('x = f"select * from t where a = {b}"') == [1]
+    assert find_built_sql('x = "DELETE FROM %s" % b') == [1]

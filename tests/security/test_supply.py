@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.faces import FACES
-from tests.kit.patience import STUCK
-from tests.kit.server import Server
-from tests.kit.upstream import Upstream
+from tests.faults.protocols import PROTOCOLS
+from tests.kit.server import RightseatProcess
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.kit.upstream import FakeUpstream
 
 pytestmark = pytest.mark.io
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
 
 # Everything in Python, so that no address is looked up or connected behind the hook's back.
-WATCHED = """
+WATCH_PROGRAM = """
 import json, sys
 sys.modules["uvloop"] = None
 seen = open(sys.argv.pop(1), "a", buffering=1)
@@ -35,7 +35,7 @@ sys.addaudithook(hook)
 from rightseat.cli import main
 main()
 """
-HERE = re.compile(r"\('(127\.\d+\.\d+\.\d+|::1)', \d+.*|'(127\.0\.0\.1|localhost|::1)'|b'127\.0\.0\.1'")
+LOCAL_ADDRESS = re.compile(r"\('(127\.\d+\.\d+\.\d+|::1)', \d+.*|'(127\.0\.0\.1|localhost|::1)'|b'127\.0\.0\.1'")
 
 
 @pytest.mark.demand("engine.security_row_30_hash")
@@ -58,7 +58,7 @@ def test_there_are_locks() -> None:
 @pytest.mark.long
 def test_the_wheel_holds_only_the_package(tmp_path: Path) -> None:
     line = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
-    subprocess.run(line, check=True, capture_output=True, timeout=5 * STUCK)
+    subprocess.run(line, check=True, capture_output=True, timeout=5 * HANG_TIMEOUT)
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
@@ -72,42 +72,42 @@ def test_the_wheel_holds_only_the_package(tmp_path: Path) -> None:
     assert not [name for name in names if "test" in name.lower()]
 
 
-async def watched(folder: Path, *args: str, config: str = "") -> list[tuple[str, str]]:
+async def record_connections(folder: Path, *args: str, config: str = "") -> list[tuple[str, str]]:
     """Whom the server called or looked up while it answered at every face."""
     record = folder / "seen"
     file = folder / "rightseat.toml"
     file.write_text(config)
-    line = [sys.executable, "-c", WATCHED, str(record), "serve", "--port", "0", "--config", str(file), *args]
-    async with Server(command=line) as server:
-        for face in FACES:
+    line = [sys.executable, "-c", WATCH_PROGRAM, str(record), "serve", "--port", "0", "--config", str(file), *args]
+    async with RightseatProcess(command=line) as server:
+        for face in PROTOCOLS:
             await face(server.url, "hello")
     return [(name, what) for name, what in map(json.loads, record.read_text().split("\n")[:-1])]
 
 
-def outside(seen: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [(name, what) for name, what in seen if not HERE.fullmatch(what)]
+def list_foreign(connections: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(name, what) for name, what in connections if not LOCAL_ADDRESS.fullmatch(what)]
 
 
 @pytest.mark.demand("engine.scripted_loopback_model_connection")
 async def test_a_scripted_model_calls_nobody(tmp_path: Path) -> None:
-    seen = await watched(tmp_path, "--model", "scripted:demo")
-    assert outside(seen) == []
+    seen = await record_connections(tmp_path, "--model", "scripted:demo")
+    assert list_foreign(seen) == []
 
 
 @pytest.mark.demand("engine.scripted_loopback_model_connection")
 @pytest.mark.long
 async def test_a_loopback_model_calls_only_loopback(tmp_path: Path) -> None:
-    async with Upstream() as upstream:
-        config = f'[models.default]\nspec = "openai:kit"\nbase_url = "{upstream.url}"\n'
-        seen = await watched(tmp_path, config=config)
-        assert len(upstream.requests) == len(FACES)
+    async with FakeUpstream() as upstream:
+        config = f'[models.default]\nspec = "openai:kit"\nbase_url = "{upstream.base_url}"\n'
+        seen = await record_connections(tmp_path, config=config)
+        assert len(upstream.requests) == len(PROTOCOLS)
         address = f"('127.0.0.1', {upstream.port})"
-    assert outside(seen) == []
+    assert list_foreign(seen) == []
     assert ("socket.connect", address) in seen
 
 
 @pytest.mark.long
 async def test_the_watch_sees_a_call_outside(tmp_path: Path) -> None:
     config = '[models.default]\nspec = "openai:kit"\nbase_url = "http://nohost.invalid/v1"\ntries = 1\n'
-    seen = await watched(tmp_path, config=config)
-    assert any("nohost.invalid" in what for _, what in outside(seen))
+    seen = await record_connections(tmp_path, config=config)
+    assert any("nohost.invalid" in what for _, what in list_foreign(seen))

@@ -3,17 +3,17 @@
 import pytest
 
 from rightseat.models.llamacpp import options
-from train.evaluate import Seen, ask
-from train.questions import Item, items
+from train.evaluate import EvaluatedAnswer, ask_model
+from train.questions import HeldOutQuestion, load_questions
 
-EVERY = 15
+SLICE_STEP = 15
 MEASURED = 1.0
 """Share of the slice that the shipped adapter answers right; docs/embedded-model.md has the whole."""
 FLOOR = MEASURED - 0.05
 
 
-def chosen() -> list[Item]:
-    return list(items("final"))[::EVERY][:20]
+def select_questions() -> list[HeldOutQuestion]:
+    return list(load_questions("final"))[::SLICE_STEP][:20]
 
 
 @pytest.mark.demand("adapter.test_model_asks_20")
@@ -23,7 +23,7 @@ def chosen() -> list[Item]:
 async def test_a_slice_of_the_held_out_questions() -> None:
     model = options.make_local_model("", {})
     try:
-        seen = [await ask(model, item) for item in chosen()]
+        seen = [await ask_model(model, item) for item in select_questions()]
     finally:
         await model.close()
     assert all(one.valid for one in seen)
@@ -33,7 +33,7 @@ async def test_a_slice_of_the_held_out_questions() -> None:
 
 @pytest.mark.demand("adapter.test_model_asks_20")
 def test_the_slice_has_all_skills_and_both_languages() -> None:
-    slice_ = chosen()
+    slice_ = select_questions()
     assert len(slice_) == 20
     assert {item.skill for item in slice_} == {"calls", "missing", "results", "choices"}
     assert {item.zh for item in slice_} == {True, False}
@@ -56,5 +56,5 @@ def test_the_slice_has_all_skills_and_both_languages() -> None:
     ],
 )
 def test_what_is_right_is_seen(wanted: str, calls: list[tuple[str, object]], text: str, right: bool) -> None:
-    item = Item("calls", "set", (), "question", wanted=wanted)
-    assert Seen(item, text, calls).right == right
+    item = HeldOutQuestion("calls", "set", (), "question", wanted=wanted)
+    assert EvaluatedAnswer(item, text, calls).right == right

@@ -31,18 +31,18 @@ from rightseat.types.agents import AgentSource
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallArgs, ToolCallStart
 from rightseat.types.events import Event
 from rightseat.types.model import Model, Prompt
-from tests.kit.house import Lines, says
-from tests.unit.agents.agui.desk import AguiDesk
-from tests.unit.agents.copilotkit.endpoint import RemoteEndpoint
-from tests.unit.agents.langgraph.platform import Platform
-from tests.unit.plugins.flows.acting import Acts, flow, kit
+from tests.kit.app_server import FakeModel, reply_text
+from tests.unit.agents.agui.fake_agent import FakeAguiAgent
+from tests.unit.agents.copilotkit.endpoint import FakeRemoteEndpoint
+from tests.unit.agents.langgraph.fake_server import FakeLangGraphServer
+from tests.unit.plugins.flows.conversations import RecordingTools, make_flow, make_services
 
-Member = Callable[[], AbstractAsyncContextManager[Runtime]]
-CREW = Path(__file__).resolve().parents[2] / "unit" / "agents" / "crewai" / "home"
+MakeRuntime = Callable[[], AbstractAsyncContextManager[Runtime]]
+CREW_FOLDER = Path(__file__).resolve().parents[2] / "unit" / "agents" / "crewai" / "home"
 
 
 @asynccontextmanager
-async def hosted(source: AgentSource) -> AsyncIterator[Runtime]:
+async def host_source(source: AgentSource) -> AsyncIterator[Runtime]:
     """A Runtime with a source of agents, started and closed as the server does it."""
     runtime = Runtime(agent_sources=[source], store=MemoryStore())
     await runtime.start()
@@ -53,49 +53,52 @@ async def hosted(source: AgentSource) -> AsyncIterator[Runtime]:
 
 
 @asynccontextmanager
-async def langgraph() -> AsyncIterator[Runtime]:
-    async with Platform() as platform, hosted(langgraph_source("desk", {"url": platform.url})) as runtime:
+async def make_langgraph_runtime() -> AsyncIterator[Runtime]:
+    async with (
+        FakeLangGraphServer() as platform,
+        host_source(langgraph_source("desk", {"url": platform.url})) as runtime,
+    ):
         yield runtime
         # Whatever was asked is answered or given up: an agent leaves no work behind.
-        await platform.upstream.quiet()
+        await platform.upstream.wait_idle()
 
 
 @asynccontextmanager
-async def agui(older: bool = False) -> AsyncIterator[Runtime]:
-    async with AguiDesk(older=older) as desk, hosted(agui_source("desk", {"url": desk.url})) as runtime:
+async def make_agui_runtime(older: bool = False) -> AsyncIterator[Runtime]:
+    async with FakeAguiAgent(legacy=older) as desk, host_source(agui_source("desk", {"url": desk.url})) as runtime:
         yield runtime
-        await desk.upstream.quiet()
+        await desk.upstream.wait_idle()
 
 
 @asynccontextmanager
-async def copilotkit(kind: str = "langgraph") -> AsyncIterator[Runtime]:
-    async with RemoteEndpoint(kind) as remote, hosted(copilotkit_source("ck", {"url": remote.url})) as runtime:
+async def make_copilotkit_runtime(kind: str = "langgraph") -> AsyncIterator[Runtime]:
+    async with FakeRemoteEndpoint(kind) as remote, host_source(copilotkit_source("ck", {"url": remote.url})) as runtime:
         yield runtime
-        await remote.upstream.quiet()
+        await remote.upstream.wait_idle()
 
 
 @asynccontextmanager
-async def crewai() -> AsyncIterator[Runtime]:
-    options = {"crew": "desk_crew:Flow", "python": sys.executable, "folder": str(CREW)}
-    async with hosted(crewai_source("desk", options)) as runtime:
+async def make_crewai_runtime() -> AsyncIterator[Runtime]:
+    options = {"crew": "desk_crew:Flow", "python": sys.executable, "folder": str(CREW_FOLDER)}
+    async with host_source(crewai_source("desk", options)) as runtime:
         yield runtime
 
 
-class Desk(Model):
+class CommandModel(Model):
     """A model that does what the last message says."""
 
     async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         last = prompt.messages[-1]
-        word = last.text.split()[0] if last.text else ""
+        command = last.text.split()[0] if last.text else ""
         if last.role == "tool":
             yield TextChunk(f"It is {last.text}.")
             yield FinishChunk("stop")
-        elif word == "boom":
+        elif command == "boom":
             raise UpstreamError("The model's server failed: try again.")
-        elif word in ("add", "paint", "ask"):
+        elif command in ("add", "paint", "ask"):
             arguments = {"add": '{"a": 2, "b": 3}', "paint": '{"colour": "red"}', "ask": "{}"}
-            yield ToolCallStart(0, word)
-            yield ToolCallArgs(0, arguments[word])
+            yield ToolCallStart(0, command)
+            yield ToolCallArgs(0, arguments[command])
             yield FinishChunk("calls")
         else:
             yield TextChunk(f"You said {last.text}.")
@@ -111,16 +114,16 @@ async def ask(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | R
 
 
 @asynccontextmanager
-async def engine() -> AsyncIterator[Runtime]:
+async def make_engine_runtime() -> AsyncIterator[Runtime]:
     tools = tuple(Tool(name, name, {"type": "object"}, call) for name, call in (("add", add), ("ask", ask)))
-    runtime = Runtime(assistants=[Assistant("desk", Desk(), tools=tools)], store=MemoryStore())
+    runtime = Runtime(assistants=[Assistant("desk", CommandModel(), tools=tools)], store=MemoryStore())
     try:
         yield runtime
     finally:
         await runtime.close()
 
 
-FLOW = """
+FLOW_YAML = """
 name: f
 description: Does as it is told.
 steps:
@@ -132,10 +135,10 @@ steps:
 
 
 @asynccontextmanager
-async def a_flow() -> AsyncIterator[Runtime]:
+async def make_flow_runtime() -> AsyncIterator[Runtime]:
     store = MemoryStore()
-    tools = kit(Lines(says("You said ", "yes.")), Acts({"look": lambda args: "seen"}))
-    responder = FlowResponder("desk", flow(FLOW), lambda flow, turn: tools, store)
+    tools = make_services(FakeModel(reply_text("You said ", "yes.")), RecordingTools({"look": lambda args: "seen"}))
+    responder = FlowResponder("desk", make_flow(FLOW_YAML), lambda flow, turn: tools, store)
     runtime = Runtime(agents={"desk": responder}, store=store)
     try:
         yield runtime
@@ -143,17 +146,17 @@ async def a_flow() -> AsyncIterator[Runtime]:
         await runtime.close()
 
 
-MEMBERS: dict[str, Member] = {
-    "engine": engine,
-    "flow": a_flow,
-    "langgraph": langgraph,
-    "agui": agui,
-    "agui before 1.0": partial(agui, older=True),
-    "copilotkit": copilotkit,
-    "copilotkit with crewai": partial(copilotkit, "crewai"),
-    "crewai": crewai,
+MEMBERS: dict[str, MakeRuntime] = {
+    "engine": make_engine_runtime,
+    "flow": make_flow_runtime,
+    "langgraph": make_langgraph_runtime,
+    "agui": make_agui_runtime,
+    "agui before 1.0": partial(make_agui_runtime, older=True),
+    "copilotkit": make_copilotkit_runtime,
+    "copilotkit with crewai": partial(make_copilotkit_runtime, "crewai"),
+    "crewai": make_crewai_runtime,
 }
-CANNOT: dict[str, frozenset[str]] = {
+UNSUPPORTED: dict[str, frozenset[str]] = {
     "engine": frozenset(("notes",)),
     # A crew begins anew each time, asks nobody, and has only tools of its own.
     "crewai": frozenset(("paint", "ask", "notes")),

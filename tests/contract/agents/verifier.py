@@ -31,71 +31,75 @@ from rightseat.types.events import (
 )
 
 
-def verify(events: Iterable[Event], *, earlier: Collection[str] = (), state: bool = False) -> list[Event]:
+def verify_events(
+    events: Iterable[Event], *, earlier_calls: Collection[str] = (), has_state: bool = False
+) -> list[Event]:
     """The events as they came. `state`: the client brought one, so it can be changed at once."""
-    seen = list(events)
-    verifier = Verifier(earlier, state)
-    for number, event in enumerate(seen):
+    sequence = list(events)
+    verifier = EventVerifier(earlier_calls, has_state)
+    for number, event in enumerate(sequence):
         try:
-            verifier.see(event)
+            verifier.check_event(event)
         except AssertionError as error:
             raise AssertionError(f"event {number}, {event}: {error}") from None
     assert verifier.ended, "the run has no end"
-    return seen
+    return sequence
 
 
-class Verifier:
-    def __init__(self, earlier: Collection[str], state: bool) -> None:
-        self.begun = False
+class EventVerifier:
+    def __init__(self, earlier_calls: Collection[str], has_state: bool) -> None:
+        self.started = False
         self.ended = False
-        self.earlier = set(earlier)
-        self.state = state
-        self.used: set[str] = set()
+        self.earlier_calls = set(earlier_calls)
+        self.has_state = has_state
+        self.used_ids: set[str] = set()
         """Ids of texts and thoughts that were opened."""
-        self.open: set[str] = set()
+        self.open_ids: set[str] = set()
         self.calls: dict[str, CallStart] = {}
-        self.args: dict[str, str] = {}
+        self.open_arguments: dict[str, str] = {}
         """Of the calls that are open."""
-        self.answered: set[str] = set()
+        self.answered_calls: set[str] = set()
         self.steps: Counter[str] = Counter()
-        self.asked: set[str] = set()
+        self.question_ids: set[str] = set()
 
-    def see(self, event: Event) -> None:
+    def check_event(self, event: Event) -> None:
         assert not self.ended, "something follows the end"
-        assert self.begun != isinstance(event, RunStarted), "RunStarted is first, and only there"
-        self.begun = True
+        assert self.started != isinstance(event, RunStarted), "RunStarted is first, and only there"
+        self.started = True
         match event:
             case TextStart() | TextDelta() | TextEnd() | ReasoningStart() | ReasoningDelta() | ReasoningEnd():
-                self.spoken(event)
+                self.check_text_event(event)
             case CallStart() | CallArgs() | CallEnd() | CallResult():
-                self.called(event)
+                self.check_call_event(event)
             case StepStart() | StepEnd() | StateSnapshot() | StateDelta():
-                self.moved(event)
+                self.check_step_event(event)
             case Interrupt(id):
                 assert id, "a question without an id cannot be answered"
-                assert id not in self.asked, "asked twice"
-                self.asked.add(id)
+                assert id not in self.question_ids, "asked twice"
+                self.question_ids.add(id)
             case RunFinished():
-                self.finished(event)
+                self.check_finished(event)
             case RunFailed():
                 assert event.code, "an error without a code"
                 assert event.message, "an error without words"
                 self.ended = True
 
-    def spoken(self, event: TextStart | TextDelta | TextEnd | ReasoningStart | ReasoningDelta | ReasoningEnd) -> None:
+    def check_text_event(
+        self, event: TextStart | TextDelta | TextEnd | ReasoningStart | ReasoningDelta | ReasoningEnd
+    ) -> None:
         match event:
             case TextStart(id) | ReasoningStart(id):
                 assert id, "no id"
-                assert id not in self.used, "opened twice"
-                self.used.add(id)
-                self.open.add(id)
+                assert id not in self.used_ids, "opened twice"
+                self.used_ids.add(id)
+                self.open_ids.add(id)
             case TextDelta(id) | ReasoningDelta(id):
-                assert id in self.open, "not open"
+                assert id in self.open_ids, "not open"
             case TextEnd(id) | ReasoningEnd(id):
-                assert id in self.open, "not open"
-                self.open.remove(id)
+                assert id in self.open_ids, "not open"
+                self.open_ids.remove(id)
 
-    def called(self, event: CallStart | CallArgs | CallEnd | CallResult) -> None:
+    def check_call_event(self, event: CallStart | CallArgs | CallEnd | CallResult) -> None:
         id = event.id
         match event:
             case CallStart():
@@ -103,20 +107,20 @@ class Verifier:
                 assert event.name, "no name"
                 assert id not in self.calls, "called twice"
                 self.calls[id] = event
-                self.args[id] = ""
+                self.open_arguments[id] = ""
             case CallArgs():
-                assert id in self.args, "arguments of a call that is not open"
-                self.args[id] += event.json
+                assert id in self.open_arguments, "arguments of a call that is not open"
+                self.open_arguments[id] += event.json
             case CallEnd():
-                assert id in self.args, "the end of a call that is not open"
-                assert isinstance(json.loads(self.args.pop(id)), dict), "arguments are an object"
+                assert id in self.open_arguments, "the end of a call that is not open"
+                assert isinstance(json.loads(self.open_arguments.pop(id)), dict), "arguments are an object"
             case CallResult():
-                known = id in self.earlier or (id in self.calls and id not in self.args)
+                known = id in self.earlier_calls or (id in self.calls and id not in self.open_arguments)
                 assert known, "the result of a call that did not end"
-                assert id not in self.answered, "answered twice"
-                self.answered.add(id)
+                assert id not in self.answered_calls, "answered twice"
+                self.answered_calls.add(id)
 
-    def moved(self, event: StepStart | StepEnd | StateSnapshot | StateDelta) -> None:
+    def check_step_event(self, event: StepStart | StepEnd | StateSnapshot | StateDelta) -> None:
         match event:
             case StepStart(name):
                 assert name, "a step without a name"
@@ -125,21 +129,21 @@ class Verifier:
                 assert self.steps[name] > 0, "a step ends that did not start"
                 self.steps[name] -= 1
             case StateSnapshot():
-                self.state = True
+                self.has_state = True
             case StateDelta():
-                assert self.state, "a change of a state that nobody knows"
+                assert self.has_state, "a change of a state that nobody knows"
 
-    def finished(self, event: RunFinished) -> None:
+    def check_finished(self, event: RunFinished) -> None:
         self.ended = True
-        assert not self.open, f"texts are open: {self.open}"
+        assert not self.open_ids, f"texts are open: {self.open_ids}"
         if event.reason in ("stop", "calls", "interrupt"):
-            assert not self.args, f"calls are open: {set(self.args)}"
+            assert not self.open_arguments, f"calls are open: {set(self.open_arguments)}"
         assert not +self.steps, f"steps are open: {+self.steps}"
-        theirs = {id for id, call in self.calls.items() if call.client and id not in self.answered}
-        assert theirs <= set(event.pending), f"the client's calls are not waited for: {theirs}"
-        assert set(event.pending) <= theirs | self.earlier, f"waits for what nobody called: {event.pending}"
-        assert bool(self.asked) == (event.reason == "interrupt"), "asks, or ends by asking, but not both"
+        client_calls = {id for id, call in self.calls.items() if call.client and id not in self.answered_calls}
+        assert client_calls <= set(event.pending), f"the client's calls are not waited for: {client_calls}"
+        assert set(event.pending) <= client_calls | self.earlier_calls, f"waits for what nobody called: {event.pending}"
+        assert bool(self.question_ids) == (event.reason == "interrupt"), "asks, or ends by asking, but not both"
         assert event.reason != "calls" or event.pending, "waits for calls, but for none"
         if event.reason == "stop":
-            ours = {id for id, call in self.calls.items() if not call.client and id not in self.answered}
-            assert not ours, f"calls have no result: {ours}"
+            server_calls = {id for id, call in self.calls.items() if not call.client and id not in self.answered_calls}
+            assert not server_calls, f"calls have no result: {server_calls}"

@@ -11,15 +11,15 @@ import pytest
 from rightseat import Result, Runtime, tool
 from rightseat.types.events import Artifact, Event
 from rightseat.types.tools import Pause
-from tests.contract.doors.members import MEMBERS, Visit
-from tests.kit.client import Client
-from tests.kit.house import Lines, calls, house, says
-from tests.kit.patience import STUCK
+from tests.contract.doors.members import MEMBERS, DoorClient
+from tests.kit.app_server import FakeModel, reply_calls, reply_text, serve_runtime
+from tests.kit.client import RawHttpClient
+from tests.kit.timeouts import HANG_TIMEOUT
 
 pytestmark = [pytest.mark.io, pytest.mark.parametrize("member", MEMBERS)]
 LINK = re.compile(r"http://127\.0\.0\.1(/files/file_[0-9a-f]{32}/[\w.%-]+)")
 DATA = bytes(range(256)) * 400
-DRAWS = ("openbb-today", "agui", "copilotkit-routes", "copilotkit-single")
+DRAWING_MEMBERS = ("openbb-today", "agui", "copilotkit-routes", "copilotkit-single")
 
 
 @tool
@@ -32,37 +32,39 @@ async def report() -> AsyncIterator[Event | Result | Pause]:
 
 
 @pytest.fixture
-def visit(member: str) -> Callable[[str], Visit]:
+def make_client(member: str) -> Callable[[str], DoorClient]:
     return MEMBERS[member]
 
 
-def got(url: str) -> tuple[bytes, dict[str, str]]:
-    with urllib.request.urlopen(url, timeout=STUCK) as reply:
+def download(url: str) -> tuple[bytes, dict[str, str]]:
+    with urllib.request.urlopen(url, timeout=HANG_TIMEOUT) as reply:
         return reply.read(), {name.lower(): value for name, value in reply.headers.items()}
 
 
-async def asked(visit: Callable[[str], Visit], url: str) -> str:
+async def ask_for_report(make_client: Callable[[str], DoorClient], url: str) -> str:
     """All that the door answers, as it came."""
-    person = visit(url)
-    person.history.append({"id": "1", "role": "user", "content": "the report, please"})
-    path, body = person.body()
-    async with Client(url) as client:
-        await client.post(path, body)
-        await client.head()
-        return (await client.body()).decode()
+    door_client = make_client(url)
+    door_client.history.append({"id": "1", "role": "user", "content": "the report, please"})
+    path, body = door_client.build_request()
+    async with RawHttpClient(url) as client:
+        await client.post_json(path, body)
+        await client.read_head()
+        return (await client.read_body()).decode()
 
 
 @pytest.mark.demand("openbb.text_status_updates_server", "plugins.binary_answer_becomes_downloadable")
-async def test_a_file_is_led_to_by_a_link_that_needs_no_key(visit: Callable[[str], Visit], member: str) -> None:
-    model = Lines(calls(("report", "{}")), says("Here."))
-    async with house(Runtime(model=model, tools=[report])) as home:
-        said = await asked(visit, home.url)
+async def test_a_file_is_led_to_by_a_link_that_needs_no_key(
+    make_client: Callable[[str], DoorClient], member: str
+) -> None:
+    model = FakeModel(reply_calls(("report", "{}")), reply_text("Here."))
+    async with serve_runtime(Runtime(model=model, tools=[report])) as home:
+        said = await ask_for_report(make_client, home.url)
         [path] = set(LINK.findall(said))
-        data, headers = await asyncio.to_thread(got, home.url + path)
+        data, headers = await asyncio.to_thread(download, home.url + path)
     assert data == DATA
     assert headers["content-type"] == "text/csv"
     assert headers["content-disposition"] == "attachment; filename*=UTF-8''Bericht%201%7C2.csv"
     assert "sandbox" in headers["content-security-policy"]
     # Too large to be sent along with the news of it.
     assert base64.b64encode(DATA).decode()[:100] not in said
-    assert ("| Oslo | 3 |" in said) is (member not in DRAWS)
+    assert ("| Oslo | 3 |" in said) is (member not in DRAWING_MEMBERS)

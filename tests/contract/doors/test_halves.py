@@ -4,7 +4,7 @@ import pytest
 
 from rightseat import Runtime
 from tests.contract.doors.members import MEMBERS
-from tests.kit.house import Lines, house, says
+from tests.kit.app_server import FakeModel, reply_text, serve_runtime
 
 pytestmark = pytest.mark.io
 
@@ -12,9 +12,11 @@ pytestmark = pytest.mark.io
 @pytest.mark.demand("openbb.bad_input_recorded_case")
 @pytest.mark.parametrize("member", MEMBERS)
 async def test_half_of_an_emoji_is_a_sign_that_something_was_there(member: str) -> None:
-    model = Lines(says("Yes."))
-    async with house(Runtime(model=model)) as server:
-        seen = await MEMBERS[member](server.url).say("cut \ud83d, whole \ud83d\ude00, \\ud83d said \udc00\ud83d")
+    model = FakeModel(reply_text("Yes."))
+    async with serve_runtime(Runtime(model=model)) as server:
+        seen = await MEMBERS[member](server.url).send_message(
+            "cut \ud83d, whole \ud83d\ude00, \\ud83d said \udc00\ud83d"
+        )
     assert (seen.error, seen.text) == (None, "Yes.")
     expected = "cut \ufffd, whole \N{GRINNING FACE}, \\ud83d said \ufffd\ufffd"
-    assert model.asked[0].messages[-1].text == expected
+    assert model.prompts[0].messages[-1].text == expected

@@ -10,10 +10,10 @@ from rightseat import Runtime, ToolContext, tool
 from rightseat.middleware.hooks import HookRequest, Hooks
 from rightseat.stores.sqlite import SQLiteStore
 from tests.contract.doors.members import MEMBERS
-from tests.faults.faces import AGUI
-from tests.kit.client import Client
-from tests.kit.house import Lines, calls, house, says
-from tests.unit.doors.copilotkit.client import body, data
+from tests.faults.protocols import AGUI
+from tests.kit.app_server import FakeModel, reply_calls, reply_text, serve_runtime
+from tests.kit.client import RawHttpClient
+from tests.unit.doors.copilotkit.client import make_input, make_request_body
 
 pytestmark = pytest.mark.io
 
@@ -28,18 +28,18 @@ FOREIGN: dict[str, Any] = {
 }
 TEXT = json.dumps(FOREIGN)
 
-taken: list[dict[str, Any]] = []
+received_values: list[dict[str, Any]] = []
 
 
 @pytest.fixture(autouse=True)
-def nothing_taken() -> None:
-    taken.clear()
+def clear_received_values() -> None:
+    received_values.clear()
 
 
 @tool
 def take(value: dict[str, Any]) -> dict[str, Any]:
     """Take a value and give it back."""
-    taken.append(value)
+    received_values.append(value)
     return value
 
 
@@ -47,28 +47,30 @@ def take(value: dict[str, Any]) -> dict[str, Any]:
 def keep(value: dict[str, Any], ctx: ToolContext) -> dict[str, Any]:
     """Ask, then give the value back."""
     ctx.ask("Shall it be kept?")
-    taken.append(value)
+    received_values.append(value)
     return value
 
 
 @pytest.mark.demand("models.message_content_foreign_serialisation")
 @pytest.mark.parametrize("member", MEMBERS)
 async def test_messages_arguments_and_results(member: str) -> None:
-    model = Lines(
-        calls(("take", json.dumps({"value": FOREIGN}))), calls(("show", json.dumps({"title": TEXT}))), says(TEXT)
+    model = FakeModel(
+        reply_calls(("take", json.dumps({"value": FOREIGN}))),
+        reply_calls(("show", json.dumps({"title": TEXT}))),
+        reply_text(TEXT),
     )
-    async with house(Runtime(model=model, tools=[take])) as server:
+    async with serve_runtime(Runtime(model=model, tools=[take])) as server:
         visitor = MEMBERS[member](server.url)
-        seen = await visitor.say(TEXT)
+        seen = await visitor.send_message(TEXT)
         [(id, call)] = seen.calls.items()
         assert call == ("show", {"title": TEXT})
-        seen = await visitor.give({id: TEXT})
+        seen = await visitor.send_results({id: TEXT})
     assert json.loads(seen.text) == FOREIGN
-    assert taken == [FOREIGN]
-    assert model.asked[0].messages[-1].text == TEXT
-    results = [message.text for message in model.asked[2].messages if message.role == "tool"]
+    assert received_values == [FOREIGN]
+    assert model.prompts[0].messages[-1].text == TEXT
+    results = [message.text for message in model.prompts[2].messages if message.role == "tool"]
     assert [json.loads(result) for result in results] == [FOREIGN, FOREIGN]
-    arguments = [call.arguments for message in model.asked[2].messages for call in message.calls]
+    arguments = [call.arguments for message in model.prompts[2].messages for call in message.calls]
     assert json.loads(arguments[0]) == {"value": FOREIGN}
 
 
@@ -76,33 +78,33 @@ async def test_messages_arguments_and_results(member: str) -> None:
 @pytest.mark.parametrize("member", MEMBERS)
 async def test_what_a_store_keeps(member: str, tmp_path: Path) -> None:
     """A question is answered in another turn: what it was asked for has been on file meanwhile."""
-    model = Lines(calls(("keep", json.dumps({"value": FOREIGN}))), says("Kept."))
+    model = FakeModel(reply_calls(("keep", json.dumps({"value": FOREIGN}))), reply_text("Kept."))
     store = SQLiteStore(tmp_path)
     try:
-        async with house(Runtime(model=model, tools=[keep], store=store)) as server:
+        async with serve_runtime(Runtime(model=model, tools=[keep], store=store)) as server:
             visitor = MEMBERS[member](server.url)
-            await visitor.say(TEXT)
-            assert taken == []
-            seen = await visitor.answer("of course")
+            await visitor.send_message(TEXT)
+            assert received_values == []
+            seen = await visitor.answer_question("of course")
     finally:
         await store.close()
     assert seen.text.endswith("Kept.")
-    assert taken == [FOREIGN]
+    assert received_values == [FOREIGN]
 
 
 @pytest.mark.demand("models.message_content_foreign_serialisation")
 async def test_properties_and_state() -> None:
     seen: list[HookRequest] = []
-    model = Lines(says("One."), says("Two."))
+    model = FakeModel(reply_text("One."), reply_text("Two."))
     hooks = Hooks(on_before_request=lambda asked: seen.append(asked))
-    run = AGUI.ask("hi", "default") | {"forwardedProps": FOREIGN, "state": FOREIGN}
-    asked = body(data())
+    run = AGUI.build_body("hi", "default") | {"forwardedProps": FOREIGN, "state": FOREIGN}
+    asked = make_request_body(make_input())
     asked["variables"]["properties"] = FOREIGN
-    async with house(Runtime(model=model, hooks=hooks)) as server:
+    async with serve_runtime(Runtime(model=model, hooks=hooks)) as server:
         for target, value in (("/agui/default", run), ("/copilotkit", asked)):
-            async with Client(server.url) as client:
-                await client.post(target, value)
-                assert (await client.head()).status == 200
-                await client.body()
+            async with RawHttpClient(server.url) as client:
+                await client.post_json(target, value)
+                assert (await client.read_head()).status == 200
+                await client.read_body()
     assert [one.properties for one in seen] == [FOREIGN, FOREIGN]
     assert type(seen[0].properties["kwargs"]) is dict

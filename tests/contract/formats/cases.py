@@ -5,7 +5,7 @@ from typing import Any
 
 from rightseat.types.model import ToolSpec
 
-FIND = ToolSpec(
+FIND_TOOL = ToolSpec(
     "find_word",
     "Looks a word up.",
     {
@@ -19,9 +19,9 @@ FIND = ToolSpec(
         "additionalProperties": False,
     },
 )
-RING = ToolSpec("ring", "Rings a bell.", {"type": "object", "properties": {}, "additionalProperties": False})
-TOOLS = (FIND, RING)
-OUTPUT: dict[str, Any] = {
+RING_TOOL = ToolSpec("ring", "Rings a bell.", {"type": "object", "properties": {}, "additionalProperties": False})
+TOOLS = (FIND_TOOL, RING_TOOL)
+OUTPUT_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"ok": {"type": "boolean"}},
     "required": ["ok"],
@@ -31,20 +31,20 @@ Call = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Said:
+class FormatCase:
     """What a model says: a thought, a text, calls as (name, JSON)."""
 
     name: str
     text: str = ""
     calls: tuple[Call, ...] = ()
-    thought: str = ""
+    reasoning: str = ""
 
 
-ONE = ("find_word", '{"word": "Haus", "language": "fr"}')
-OTHER = ("find_word", '{"word": "maison", "language": "de", "most": 3}')
-EMPTY = ("ring", "{}")
+FIND_CALL = ("find_word", '{"word": "Haus", "language": "fr"}')
+OTHER_FIND_CALL = ("find_word", '{"word": "maison", "language": "de", "most": 3}')
+RING_CALL = ("ring", "{}")
 # Valid JSON that no schema here allows.
-WRONG = (
+INVALID_CALLS = (
     ("find_word", '{"word": "Haus"}'),
     ("find_word", '{"word": "Haus", "language": "en"}'),
     ("find_word", '{"word": 1, "language": "fr"}'),
@@ -58,16 +58,16 @@ MARKUP = "a < b, [c] {d} \"e\" </f> <|g|> ｜h｜ 'i' `j` >>> \\k\n\nand &amp; :
 ESCAPES = r'{"word": "\"}]\n\\\"\u00e9\ud83c\udf89/<|x|>", "language": "de"}'
 
 CASES = (
-    Said("text", "Good day."),
-    Said("text with markup of other kinds", MARKUP),
-    Said("unicode text", "Grüße, 世界 🎉 e\u0301"),
-    Said("one call", calls=(ONE,)),
-    Said("empty arguments", calls=(EMPTY,)),
-    Said("two calls", calls=(ONE, OTHER)),
-    Said("three calls", calls=(EMPTY, OTHER, EMPTY)),
-    Said("unicode arguments", calls=(("find_word", '{"word": "häuser 世界 🎉", "language": "de"}'),)),
-    Said("escapes", calls=(("find_word", ESCAPES),)),
-    Said("text before a call", "I will look.", (ONE,)),
+    FormatCase("text", "Good day."),
+    FormatCase("text with markup of other kinds", MARKUP),
+    FormatCase("unicode text", "Grüße, 世界 🎉 e\u0301"),
+    FormatCase("one call", calls=(FIND_CALL,)),
+    FormatCase("empty arguments", calls=(RING_CALL,)),
+    FormatCase("two calls", calls=(FIND_CALL, OTHER_FIND_CALL)),
+    FormatCase("three calls", calls=(RING_CALL, OTHER_FIND_CALL, RING_CALL)),
+    FormatCase("unicode arguments", calls=(("find_word", '{"word": "häuser 世界 🎉", "language": "de"}'),)),
+    FormatCase("escapes", calls=(("find_word", ESCAPES),)),
+    FormatCase("text before a call", "I will look.", (FIND_CALL,)),
 )  # fmt: skip
 
 # Names that OpenAI's API allows: these are never refused.

@@ -17,11 +17,11 @@ from rightseat.types.chunks import (
 )
 from rightseat.types.events import Usage
 from tests.kit import answers, faults
-from tests.kit.answers import Answer, Reply
+from tests.kit.answers import ChatReply, UpstreamReply
 
 
 @dataclass(frozen=True)
-class Heard:
+class CollectedAnswer:
     """An answer as a whole: the same however it was cut into fragments."""
 
     text: str = ""
@@ -32,85 +32,87 @@ class Heard:
     finish: str | None = None
 
 
-def heard(fragments: list[ModelChunk]) -> Heard:
+def collect_answer(chunks: list[ModelChunk]) -> CollectedAnswer:
     calls: dict[int, tuple[str, str]] = {}
-    out = Heard()
-    for fragment in fragments:
-        match fragment:
+    answer = CollectedAnswer()
+    for chunk in chunks:
+        match chunk:
             case TextChunk():
-                out = replace(out, text=out.text + fragment.text)
+                answer = replace(answer, text=answer.text + chunk.text)
             case ReasoningChunk():
-                out = replace(out, reasoning=out.reasoning + fragment.text)
+                answer = replace(answer, reasoning=answer.reasoning + chunk.text)
             case RefusalChunk():
-                out = replace(out, refusal=out.refusal + fragment.text)
+                answer = replace(answer, refusal=answer.refusal + chunk.text)
             case ToolCallStart():
-                assert fragment.index not in calls, "a name is given once"
-                calls[fragment.index] = (fragment.name, "")
+                assert chunk.index not in calls, "a name is given once"
+                calls[chunk.index] = (chunk.name, "")
             case ToolCallArgs():
-                assert fragment.index in calls, "the name comes before the arguments"
-                name, json = calls[fragment.index]
-                calls[fragment.index] = (name, json + fragment.json)
+                assert chunk.index in calls, "the name comes before the arguments"
+                name, json = calls[chunk.index]
+                calls[chunk.index] = (name, json + chunk.json)
             case UsageChunk():
-                out = replace(out, usage=fragment.usage)
+                answer = replace(answer, usage=chunk.usage)
             case FinishChunk():
-                assert fragment is fragments[-1], "Finish is the last fragment"
-                out = replace(out, finish=fragment.reason)
+                assert chunk is chunks[-1], "Finish is the last fragment"
+                answer = replace(answer, finish=chunk.reason)
             case ProviderDataChunk():
                 # Only its own vendor can read it.
-                assert fragment.provider
+                assert chunk.provider
             case _:
-                raise AssertionError(fragment)
+                raise AssertionError(chunk)
     assert list(calls) == list(range(len(calls))), "calls are numbered in order"
-    return replace(out, calls=tuple(calls.values()))
+    return replace(answer, calls=tuple(calls.values()))
 
 
 @dataclass(frozen=True)
-class Case:
+class ModelCase:
     name: str
-    upstream: Reply
+    reply: UpstreamReply
     turn: dict[str, Any]
-    heard: Heard
-    fails: type[RightseatError] | None = None
+    expected: CollectedAnswer
+    error: type[RightseatError] | None = None
     usage: dict[str, int] = field(default_factory=lambda: {"input": 7, "output": 3})
 
 
-SUM = '{"a": 2, "b": 3}'
-KIT_USAGE = Usage(7, 3)
+SUM_ARGUMENTS = '{"a": 2, "b": 3}'
+EXPECTED_USAGE = Usage(7, 3)
 WORDS = ["w0", " w1", " w2"]
 
 
-def done(finish: str = "stop", **more: Any) -> Heard:
-    return Heard(usage=KIT_USAGE, finish=finish, **more)
+def make_expected(finish: str = "stop", **more: Any) -> CollectedAnswer:
+    return CollectedAnswer(usage=EXPECTED_USAGE, finish=finish, **more)
 
 
 CASES = [
-    Case("text", answers.text(), {"say": WORDS}, done(text="w0 w1 w2")),
-    Case("unicode", answers.say(["héllo 世", "界 🙂", "\n\n\u2028"]), {"say": "héllo 世界 🙂\n\n\u2028"},
-         done(text="héllo 世界 🙂\n\n\u2028")),
-    Case("reasoning", answers.reasoning(), {"reason": "first think", "say": WORDS},
-         done(reasoning="first think", text="w0 w1 w2")),
-    Case("refusal", answers.refusal(), {"refuse": "I will not."}, done(refusal="I will not.")),
-    Case("a call", answers.tool(), {"calls": [{"name": "add", "arguments": SUM}]},
-         done("calls", calls=(("add", SUM),))),
-    Case("text and a call", answers.tool(preface="Let me see."),
-         {"say": "Let me see.", "calls": [{"name": "add", "arguments": SUM}]},
-         done("calls", text="Let me see.", calls=(("add", SUM),))),
-    Case("two calls", answers.tools(), {"calls": [{"name": n, "arguments": a} for n, a in answers.TWO]},
-         done("calls", calls=answers.TWO)),
-    Case("a call that is not JSON", answers.bad_call(),
+    ModelCase("text", answers.answer_text(), {"say": WORDS}, make_expected(text="w0 w1 w2")),
+    ModelCase("unicode", answers.answer_tokens(["héllo 世", "界 🙂", "\n\n\u2028"]), {"say": "héllo 世界 🙂\n\n\u2028"},
+         make_expected(text="héllo 世界 🙂\n\n\u2028")),
+    ModelCase("reasoning", answers.answer_reasoning(), {"reason": "first think", "say": WORDS},
+         make_expected(reasoning="first think", text="w0 w1 w2")),
+    ModelCase("refusal", answers.answer_refusal(), {"refuse": "I will not."}, make_expected(refusal="I will not.")),
+    ModelCase("a call", answers.answer_tool_call(), {"calls": [{"name": "add", "arguments": SUM_ARGUMENTS}]},
+         make_expected("calls", calls=(("add", SUM_ARGUMENTS),))),
+    ModelCase("text and a call", answers.answer_tool_call(preface="Let me see."),
+         {"say": "Let me see.", "calls": [{"name": "add", "arguments": SUM_ARGUMENTS}]},
+         make_expected("calls", text="Let me see.", calls=(("add", SUM_ARGUMENTS),))),
+    ModelCase("two calls", answers.answer_tool_calls(), {"calls": [{"name": n, "arguments": a} for n, a in answers.TWO_CALLS]},
+         make_expected("calls", calls=answers.TWO_CALLS)),
+    ModelCase("a call that is not JSON", answers.answer_invalid_call(),
          {"calls": [{"name": "add", "arguments": '{"a": 2, "b": '}]},
-         done("calls", calls=(("add", '{"a": 2, "b": '),))),
-    Case("length", answers.out_of_length(), {"say": WORDS, "finish": "length"},
-         done("length", text="w0 w1 w2")),
-    Case("length within a call", answers.cut_call(),
+         make_expected("calls", calls=(("add", '{"a": 2, "b": '),))),
+    ModelCase("length", answers.answer_at_length_limit(), {"say": WORDS, "finish": "length"},
+         make_expected("length", text="w0 w1 w2")),
+    ModelCase("length within a call", answers.answer_truncated_call(),
          {"calls": [{"name": "add", "arguments": '{"a": 2, "b'}], "finish": "length"},
-         done("length", calls=(("add", '{"a": 2, "b'),))),
-    Case("content filter", Answer([], {"content": ""}, "content_filter"), {"finish": "content_filter"},
-         done("content_filter")),
-    Case("empty", Answer([], {"content": ""}), {}, done()),
-    Case("cut", faults.eof(), {"say": WORDS, "finish": "cut"}, Heard(text="w0 w1 w2"), Incomplete),
-    Case("busy", faults.status(429, 7), {"finish": "raise:upstream_busy"}, Heard(), UpstreamBusy),
+         make_expected("length", calls=(("add", '{"a": 2, "b'),))),
+    ModelCase("content filter", ChatReply([], {"content": ""}, "content_filter"), {"finish": "content_filter"},
+         make_expected("content_filter")),
+    ModelCase("empty", ChatReply([], {"content": ""}), {}, make_expected()),
+    ModelCase("cut", faults.end_without_finish(), {"say": WORDS, "finish": "cut"}, CollectedAnswer(text="w0 w1 w2"), Incomplete),
+    ModelCase("busy", faults.fail_with_status(429, 7), {"finish": "raise:upstream_busy"}, CollectedAnswer(), UpstreamBusy),
 ]  # fmt: skip
 
 # Takes longer than a stuck program: whoever only waits for its end is seen.
-LONG = Case("long", answers.text(1000, rate=10), {"say": ["w"] * 1000, "pace_ms": 100}, Heard())
+LONG_CASE = ModelCase(
+    "long", answers.answer_text(1000, rate=10), {"say": ["w"] * 1000, "pace_ms": 100}, CollectedAnswer()
+)

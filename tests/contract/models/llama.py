@@ -14,16 +14,16 @@ from rightseat.models.llamacpp.model import LlamaCppChatModel, LlamaServer, Mode
 from rightseat.models.llamacpp.template import TemplateSources, load_chatml
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.model import Model, Prompt, ToolSpec
-from tests.contract.models.cases import Case
-from tests.unit.models.llamacpp.standin import StandIn
+from tests.contract.models.cases import ModelCase
+from tests.unit.models.llamacpp.in_process_server import InProcessServer
 
 # What a text model cannot say, or what its grammar does not let it say.
-UNSAID = frozenset({"refusal", "content filter", "a call that is not JSON"})
-ANYTHING = {"type": "object", "additionalProperties": True}
-THINKS = "{# <think></think> #}"
+UNSUPPORTED_CASES = frozenset({"refusal", "content filter", "a call that is not JSON"})
+ANY_OBJECT = {"type": "object", "additionalProperties": True}
+THINK_COMMENT = "{# <think></think> #}"
 
 
-class Writing(StandIn):
+class CaseServer(InProcessServer):
     """Writes what a case's turn says, a few letters at a time."""
 
     def __init__(self, turn: dict[str, Any]) -> None:
@@ -34,7 +34,7 @@ class Writing(StandIn):
         finish = self.turn.get("finish", "stop")
         if finish == "raise:upstream_busy":
             raise UpstreamBusy("busy")
-        for letters in self.pieces_of():
+        for letters in self.split_answer():
             if pace := self.turn.get("pace_ms"):
                 await asyncio.sleep(pace / 1000)
             yield CompletionChunk(content=letters)
@@ -43,36 +43,38 @@ class Writing(StandIn):
         reason = "limit" if finish == "length" else "eos"
         yield CompletionChunk(stop=True, stop_type=reason, tokens_evaluated=7, tokens_predicted=3)
 
-    def pieces_of(self) -> list[str]:
-        said = self.turn.get("say", [])
+    def split_answer(self) -> list[str]:
+        say = self.turn.get("say", [])
         if self.turn.get("pace_ms"):
-            return list(said)
+            return list(say)
         text = f"<think>{self.turn['reason']}</think>" if "reason" in self.turn else ""
-        text += said if isinstance(said, str) else "".join(said)
+        text += say if isinstance(say, str) else "".join(say)
         for call in self.turn.get("calls", ()):
             text += f'<tool_call>{{"name": "{call["name"]}", "arguments": {call["arguments"]}'
             text += "" if self.turn.get("finish") == "length" else "}</tool_call>"
         return [text[start : start + 3] for start in range(0, len(text), 3)]
 
 
-class Offered(Model):
+class ModelWithTools(Model):
     """Asked with the suite's tools: a local model calls only what it is offered."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
 
     def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
-        tools = tuple(ToolSpec(name, "", ANYTHING) for name in ("add", "other"))
+        tools = tuple(ToolSpec(name, "", ANY_OBJECT) for name in ("add", "other"))
         return self.model.stream(replace(prompt, tools=tools))
 
 
 @asynccontextmanager
-async def llama(case: Case) -> AsyncIterator[Model]:
-    async def known(_server: LlamaServer) -> ModelDescription:
-        return ModelDescription(TemplateSources(load_chatml() + THINKS), ControlTokens(()))
+async def make_llama_model(case: ModelCase) -> AsyncIterator[Model]:
+    async def describe_model(_server: LlamaServer) -> ModelDescription:
+        return ModelDescription(TemplateSources(load_chatml() + THINK_COMMENT), ControlTokens(()))
 
-    model = LlamaCppChatModel("standin", Writing(case.turn), known, options=PromptOptions(tool_format="hermes"))
+    model = LlamaCppChatModel(
+        "standin", CaseServer(case.turn), describe_model, options=PromptOptions(tool_format="hermes")
+    )
     try:
-        yield Offered(model)
+        yield ModelWithTools(model)
     finally:
         await model.close()

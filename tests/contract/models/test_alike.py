@@ -14,10 +14,10 @@ from rightseat.models.openai import model as make_openai
 from rightseat.types.messages import ImageMessagePart, Message, TextMessagePart
 from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
-from tests.contract.models.test_moving import SAYING, VENDORS
+from tests.contract.models.test_moving import TEXT_TURN, VENDORS
 from tests.kit import faults
-from tests.kit.answers import Reply
-from tests.kit.upstream import Upstream
+from tests.kit.answers import UpstreamReply
+from tests.kit.upstream import FakeUpstream
 from tests.kit.vendors import anthropic, google
 
 pytestmark = pytest.mark.io
@@ -34,18 +34,21 @@ STATUSES: list[tuple[int, type[RightseatError]]] = [
 ]
 
 
-def failed(status: int) -> google.Failed:
-    return google.Failed(status, google.error(status))
+def fail_google(status: int) -> google.GoogleErrorReply:
+    return google.GoogleErrorReply(status, google.make_error_body(status))
 
 
-SERVERS: dict[str, tuple[Callable[[Upstream], Any], Callable[[int], Reply]]] = {
-    "openai": (lambda up: make_openai("m", {"base_url": up.url, "tries": 1}), faults.status),
+SERVERS: dict[str, tuple[Callable[[FakeUpstream], Any], Callable[[int], UpstreamReply]]] = {
+    "openai": (lambda up: make_openai("m", {"base_url": up.base_url, "tries": 1}), faults.fail_with_status),
     "openai by responses": (
-        lambda up: make_openai("m", {"base_url": up.url, "tries": 1, "api": "responses"}),
-        faults.status,
+        lambda up: make_openai("m", {"base_url": up.base_url, "tries": 1, "api": "responses"}),
+        faults.fail_with_status,
     ),
-    "anthropic": (lambda up: make_anthropic("claude-opus-5-5", {"base_url": up.origin, "tries": 1}), anthropic.refused),
-    "google": (lambda up: make_google("gemini-kit", {"base_url": up.origin, "tries": 1}), failed),
+    "anthropic": (
+        lambda up: make_anthropic("claude-opus-5-5", {"base_url": up.origin, "tries": 1}),
+        anthropic.fail_with_status,
+    ),
+    "google": (lambda up: make_google("gemini-kit", {"base_url": up.origin, "tries": 1}), fail_google),
 }
 over_servers = pytest.mark.parametrize("name", SERVERS)
 
@@ -55,7 +58,7 @@ over_servers = pytest.mark.parametrize("name", SERVERS)
 @pytest.mark.parametrize(("status", "kind"), STATUSES)
 async def test_a_status_is_the_same_error_at_every_vendor(name: str, status: int, kind: type[RightseatError]) -> None:
     make, refused = SERVERS[name]
-    async with Upstream() as upstream:
+    async with FakeUpstream() as upstream:
         upstream.reply = refused(status)
         model = make(upstream)
         try:
@@ -75,7 +78,7 @@ async def test_a_status_is_the_same_error_at_every_vendor(name: str, status: int
 @pytest.mark.demand("models.model_contract_suite_passes")
 @over_servers
 async def test_nobody_there_is_the_same_error_too(name: str) -> None:
-    async with Upstream() as upstream:
+    async with FakeUpstream() as upstream:
         model = SERVERS[name][0](upstream)
     try:
         with pytest.raises(errors.UpstreamRefused):
@@ -92,7 +95,7 @@ def test_what_is_no_address_is_said_so(name: str) -> None:
         url = origin = "http://[::1"
 
     with pytest.raises(errors.ConfigError, match="base_url is not an address"):
-        SERVERS[name][0](cast(Upstream, Nowhere()))
+        SERVERS[name][0](cast(FakeUpstream, Nowhere()))
 
 
 PIXEL = (
@@ -106,6 +109,6 @@ PIXEL = (
 async def test_a_picture_is_taken_by_each(name: str) -> None:
     url = "data:image/png;base64," + base64.b64encode(PIXEL).decode()
     ask = Message("user", (TextMessagePart("What is this?"), ImageMessagePart(url)))
-    async with VENDORS[name](SAYING) as model, closing(model.stream(Prompt(messages=(ask,)))) as found:
+    async with VENDORS[name](TEXT_TURN) as model, closing(model.stream(Prompt(messages=(ask,)))) as found:
         said = [getattr(fragment, "text", "") async for fragment in found]
     assert "".join(said) == "Done."

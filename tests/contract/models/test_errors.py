@@ -12,15 +12,15 @@ from rightseat.models.anthropic import faults as anthropic
 from rightseat.models.google import faults as google
 from rightseat.models.openai import faults as openai
 
-Said = dict[str, Any]
+ErrorBody = dict[str, Any]
 # Their clients spell names differently.
 HEADERS = {"retry-after": "3", "Retry-After": "3"}
-VENDORS: dict[str, Callable[[int, Said], RightseatError]] = {
+VENDORS: dict[str, Callable[[int, ErrorBody], RightseatError]] = {
     "openai": lambda status, said: openai.from_status(status, HEADERS, json.dumps(said).encode()),
     "anthropic": lambda status, said: anthropic.from_status(status, HEADERS, said),
     "google": lambda status, said: google.from_status(status, HEADERS, json.dumps(said).encode()),
 }
-SAME = {
+ERRORS_BY_STATUS = {
     401: errors.UpstreamDenied,
     403: errors.UpstreamDenied,
     429: errors.UpstreamBusy,
@@ -33,20 +33,20 @@ SAME = {
     500: errors.UpstreamError,
     502: errors.UpstreamError,
 }
-TOO_LONG: dict[str, Said] = {
+TOO_LONG: dict[str, ErrorBody] = {
     "openai": {"error": {"code": "context_length_exceeded", "message": "canary"}},
     "anthropic": {"error": {"type": "invalid_request_error", "message": "prompt is too long: 3 > 2 canary"}},
     "google": {"error": {"message": "The input token count (3) exceeds the maximum. canary"}},
 }
-CANARY: Said = {"error": {"message": "canary", "type": "canary", "code": "canary"}}
+CANARY: ErrorBody = {"error": {"message": "canary", "type": "canary", "code": "canary"}}
 
 
 @pytest.mark.demand("models.vendor_errors_map_same", "models.model_contract_suite_passes")
 @pytest.mark.parametrize("vendor", VENDORS)
-@pytest.mark.parametrize("status", SAME)
+@pytest.mark.parametrize("status", ERRORS_BY_STATUS)
 def test_a_status(vendor: str, status: int) -> None:
     error = VENDORS[vendor](status, CANARY)
-    assert type(error) is SAME[status]
+    assert type(error) is ERRORS_BY_STATUS[status]
     assert "canary" not in error.message
     if isinstance(error, errors.UpstreamBusy):
         assert error.retry_after == 3

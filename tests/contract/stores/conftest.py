@@ -6,22 +6,24 @@ from pathlib import Path
 import pytest
 
 from rightseat.types.threads import Retention
-from tests.contract.stores.members import MEMBERS, Keeper
-from tests.contract.stores.saying import Clock
+from tests.contract.stores.members import MEMBERS, FullStore
+from tests.contract.stores.sample_runs import TickingClock
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> TickingClock:
+    return TickingClock()
 
 
 @pytest.fixture
-def keep() -> Retention:
+def retention() -> Retention:
     return Retention()
 
 
 @pytest.fixture(params=list(MEMBERS.values()), ids=list(MEMBERS))
-async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock, keep: Retention) -> AsyncIterator[Keeper]:
-    store: Keeper = request.param(tmp_path, clock=clock, retention=keep)
+async def store(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: TickingClock, retention: Retention
+) -> AsyncIterator[FullStore]:
+    store: FullStore = request.param(tmp_path, clock=clock, retention=retention)
     yield store
     await store.close()

@@ -10,20 +10,20 @@ from rightseat.types.stores import CheckpointStore, Store
 from rightseat.types.threads import ThreadStore
 
 
-class Keeper(Store, ThreadStore, CheckpointStore, Protocol):
+class FullStore(Store, ThreadStore, CheckpointStore, Protocol):
     """A Store that keeps threads and notes too: both of ours do."""
 
 
-class Make(Protocol):
-    def __call__(self, folder: Path, *, clock: Callable[[], float], **options: Any) -> Keeper: ...
+class MakeStore(Protocol):
+    def __call__(self, folder: Path, *, clock: Callable[[], float], **options: Any) -> FullStore: ...
 
 
-def memory(folder: Path, *, clock: Callable[[], float], **options: Any) -> Keeper:
+def make_memory_store(folder: Path, *, clock: Callable[[], float], **options: Any) -> FullStore:
     return MemoryStore(clock=clock, **options)
 
 
-def sqlite(folder: Path, *, clock: Callable[[], float], **options: Any) -> Keeper:
+def make_sqlite_store(folder: Path, *, clock: Callable[[], float], **options: Any) -> FullStore:
     return SQLiteStore(folder, clock=clock, **options)
 
 
-MEMBERS: dict[str, Make] = {"memory": memory, "sqlite": sqlite}
+MEMBERS: dict[str, MakeStore] = {"memory": make_memory_store, "sqlite": make_sqlite_store}

@@ -5,16 +5,16 @@ import pytest
 from rightseat.types.events import CallResult, RunFinished, RunStarted
 from rightseat.types.threads import Retention, ThreadEntry
 from rightseat.types.turn import Owner
-from tests.contract.stores.members import Keeper
-from tests.contract.stores.saying import ANSWER, ME, YOU, Clock, every, run
+from tests.contract.stores.members import FullStore
+from tests.contract.stores.sample_runs import ME, RUN_ENTRIES, YOU, TickingClock, append_run, read_all_entries
 
 
-@pytest.mark.parametrize("keep", [Retention(thread_bytes=5000)])
-async def test_a_threads_oldest_runs_go_and_numbers_stay(store: Keeper) -> None:
+@pytest.mark.parametrize("retention", [Retention(thread_bytes=5000)])
+async def test_a_threads_oldest_runs_go_and_numbers_stay(store: FullStore) -> None:
     entries: list[ThreadEntry] = [RunStarted("t", "r"), CallResult("c", "x" * 2000), RunFinished("stop")]
     for _ in range(6):
-        await run(store, entries)
-    found = await every(store)
+        await append_run(store, entries)
+    found = await read_all_entries(store)
     numbers = [number for number, _ in found]
     assert numbers == list(range(numbers[0], 19))
     assert numbers[0] % 3 == 1
@@ -25,33 +25,33 @@ async def test_a_threads_oldest_runs_go_and_numbers_stay(store: Keeper) -> None:
 
 
 @pytest.mark.demand("copilotkit.threads_kept_stores_memory")
-@pytest.mark.parametrize("keep", [Retention(threads=3)])
-async def test_an_owners_oldest_threads_go_and_running_ones_do_not(store: Keeper) -> None:
+@pytest.mark.parametrize("retention", [Retention(threads=3)])
+async def test_an_owners_oldest_threads_go_and_running_ones_do_not(store: FullStore) -> None:
     await store.begin_run(ME, "live", "r", assistant="", name="")
-    await run(store, ANSWER, "hers", YOU)
+    await append_run(store, RUN_ENTRIES, "hers", YOU)
     for n in range(5):
-        await run(store, ANSWER, f"t{n}")
+        await append_run(store, RUN_ENTRIES, f"t{n}")
     assert {thread.id for thread in await store.list_threads(ME)} == {"live", "t3", "t4"}
     assert await store.get_thread(YOU, "hers") is not None
 
 
-@pytest.mark.parametrize("keep", [Retention(bytes=20_000)])
-async def test_all_threads_together_are_bounded(store: Keeper) -> None:
+@pytest.mark.parametrize("retention", [Retention(bytes=20_000)])
+async def test_all_threads_together_are_bounded(store: FullStore) -> None:
     entries: list[ThreadEntry] = [CallResult("c", "x" * 4000), RunFinished("stop")]
     for n in range(12):
-        await run(store, entries, f"t{n}", Owner(f"o{n % 2}"))
+        await append_run(store, entries, f"t{n}", Owner(f"o{n % 2}"))
     kept = [n for n in range(12) if store.has_thread(Owner(f"o{n % 2}"), f"t{n}")]
     assert kept == list(range(kept[0], 12))
     assert 4 <= len(kept) <= 6
 
 
 @pytest.mark.demand("copilotkit.threads_kept_stores_memory")
-@pytest.mark.parametrize("keep", [Retention(days=2)])
-async def test_what_nobody_uses_goes_after_its_days(store: Keeper, clock: Clock) -> None:
-    await run(store, ANSWER, "old")
+@pytest.mark.parametrize("retention", [Retention(days=2)])
+async def test_what_nobody_uses_goes_after_its_days(store: FullStore, clock: TickingClock) -> None:
+    await append_run(store, RUN_ENTRIES, "old")
     await store.begin_run(ME, "live", "r", assistant="", name="")
     clock.now += 1.5 * 86400
-    await run(store, ANSWER, "newer")
+    await append_run(store, RUN_ENTRIES, "newer")
     clock.now += 86400
-    await run(store, ANSWER, "now")
+    await append_run(store, RUN_ENTRIES, "now")
     assert {thread.id for thread in await store.list_threads(ME)} == {"live", "newer", "now"}

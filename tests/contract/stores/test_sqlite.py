@@ -22,7 +22,7 @@ from rightseat.types.turn import Owner
 
 ME = Owner("me")
 
-CHILD = """
+CHILD_PROGRAM = """
 import asyncio, sys
 from pathlib import Path
 from rightseat.types.events import RunStarted, TextDelta, TextStart
@@ -44,10 +44,10 @@ asyncio.run(main())
 
 
 @asynccontextmanager
-async def another(folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+async def start_other_process(folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
     """A process in the middle of a run."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", CHILD, str(folder), stdout=asyncio.subprocess.PIPE
+        sys.executable, "-c", CHILD_PROGRAM, str(folder), stdout=asyncio.subprocess.PIPE
     )
     assert process.stdout is not None
     try:
@@ -59,7 +59,7 @@ async def another(folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
         await process.wait()
 
 
-async def entries(store: SQLiteStore, thread: str = "t") -> list[ThreadEntry]:
+async def read_entries(store: SQLiteStore, thread: str = "t") -> list[ThreadEntry]:
     return [entry for _, entry in await store.read_entries(ME, thread)]
 
 
@@ -77,7 +77,7 @@ async def test_what_was_kept_is_there_after_a_restart(tmp_path: Path) -> None:
     await store.save_results(ME, {"c": "7"})
     await store.close()
     store = SQLiteStore(tmp_path)
-    assert await entries(store) == [*said_, TextDelta("m", "not yet written")]
+    assert await read_entries(store) == [*said_, TextDelta("m", "not yet written")]
     assert await store.take_pending_question(ME, "k") == PendingQuestion("ask_1", "ask", "?")
     assert await store.get_results(ME, ["c"]) == {"c": "7"}
     assert store.has_thread(ME, "t")
@@ -87,7 +87,7 @@ async def test_what_was_kept_is_there_after_a_restart(tmp_path: Path) -> None:
 
 @pytest.mark.io
 async def test_the_second_process_is_told_who_is_the_first(tmp_path: Path) -> None:
-    async with another(tmp_path) as process:
+    async with start_other_process(tmp_path) as process:
         with pytest.raises(ConfigError, match=rf"pid {process.pid}\)") as found:
             SQLiteStore(tmp_path)
     assert "RIGHTSEAT_DATA" in found.value.message
@@ -107,12 +107,12 @@ async def test_nor_may_one_process_have_it_twice(tmp_path: Path) -> None:
 @pytest.mark.demand("copilotkit.sqlite_data_folder_default")
 @pytest.mark.io
 async def test_a_killed_process_leaves_its_text_and_a_free_thread(tmp_path: Path) -> None:
-    async with another(tmp_path) as process:
+    async with start_other_process(tmp_path) as process:
         process.kill()
         await process.wait()
         store = SQLiteStore(tmp_path)
         assert store.recovered == 1
-        whole = await entries(store)
+        whole = await read_entries(store)
         text = "".join(entry.text for entry in whole if isinstance(entry, TextDelta))
         assert text == "".join(f"{number} " for number in range(100))
         assert whole[-2:] == [TextEnd("m"), RUN_RESTARTED]
@@ -135,8 +135,13 @@ async def test_only_the_run_that_was_cut_is_ended_and_only_once(tmp_path: Path) 
     for recovered in (1, 0):
         store = SQLiteStore(tmp_path)
         assert store.recovered == recovered
-        assert (await entries(store))[2:] == [TextStart("m"), CallStart("c", "f", "m"), TextEnd("m"), RUN_RESTARTED]
-        assert len(await entries(store, "whole")) == 2
+        assert (await read_entries(store))[2:] == [
+            TextStart("m"),
+            CallStart("c", "f", "m"),
+            TextEnd("m"),
+            RUN_RESTARTED,
+        ]
+        assert len(await read_entries(store, "whole")) == 2
         await store.close()
 
 
@@ -147,7 +152,7 @@ async def test_a_run_that_had_hardly_begun_is_ended_as_one_that_had(tmp_path: Pa
     store.append_entries(ME, "t", 1, [UserInput((text_message("user", "hi"),))])
     await store.close()
     store = SQLiteStore(tmp_path)
-    assert (await entries(store))[1:] == [RunStarted("t", "r"), RUN_RESTARTED]
+    assert (await read_entries(store))[1:] == [RunStarted("t", "r"), RUN_RESTARTED]
     await store.close()
 
 
@@ -256,7 +261,7 @@ async def test_rows_that_somebody_changed_are_left_out(tmp_path: Path) -> None:
         database.execute("UPDATE entries SET body = ? WHERE last = 2", (b'{"type":"Popen"}',))
         database.execute("UPDATE kept SET body = ?", (b"\xff[",))
     store = SQLiteStore(tmp_path)
-    assert await entries(store) == [RunStarted("t", "r"), RunFinished("stop")]
+    assert await read_entries(store) == [RunStarted("t", "r"), RunFinished("stop")]
     assert await store.take_pending_question(ME, "k") is None
     await store.close()
 
@@ -270,10 +275,10 @@ async def test_a_disk_that_takes_nothing_fails_by_name_and_what_waits_is_written
     store.append_entries(ME, "t", 1, [TextStart("m"), TextDelta("m", big)])
     with pytest.raises(StoreFailed):
         await store.save_results(ME, {"c": big})
-    assert await entries(store) == []
+    assert await read_entries(store) == []
     await store.writer.run_outside_tx(lambda: store.database.execute("PRAGMA max_page_count = 1000000").fetchone())
     store.append_entries(ME, "t", 3, [RunFinished("stop")])
-    assert await entries(store) == [TextStart("m"), TextDelta("m", big), RunFinished("stop")]
+    assert await read_entries(store) == [TextStart("m"), TextDelta("m", big), RunFinished("stop")]
     await store.save_results(ME, {"c": big})
     assert await store.get_results(ME, ["c"]) == {"c": big}
     await store.close()
@@ -358,7 +363,7 @@ async def test_it_is_closed_although_its_file_fails_and_then_says_so(tmp_path: P
     await again.close()
 
 
-def holding(folder: Path, text: str) -> list[str]:
+def find_files_with(folder: Path, text: str) -> list[str]:
     return [path.name for path in folder.iterdir() if text.encode() in path.read_bytes()]
 
 
@@ -368,10 +373,10 @@ async def test_what_was_deleted_is_not_in_the_files(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path)
     await store.begin_run(ME, "t", "r", assistant="", name=secret)
     store.append_entries(ME, "t", 1, [TextDelta("m", secret), RunFinished("stop")])
-    assert len(await entries(store)) == 2
-    assert holding(tmp_path, secret)
+    assert len(await read_entries(store)) == 2
+    assert find_files_with(tmp_path, secret)
     assert await store.delete_thread(ME, "t")
-    assert not holding(tmp_path, secret)
+    assert not find_files_with(tmp_path, secret)
     await store.close()
 
 

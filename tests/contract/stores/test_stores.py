@@ -13,7 +13,7 @@ from rightseat.types.messages import ImageMessagePart, Message, ProviderData, To
 from rightseat.types.stores import CallState, Continuation, OpenQuestion, PendingQuestion, Store
 from rightseat.types.tools import Ask
 from rightseat.types.turn import Owner
-from tests.contract.stores.members import MEMBERS, Keeper, Make
+from tests.contract.stores.members import MEMBERS, FullStore, MakeStore
 
 ME, YOU = Owner("me"), Owner("you")
 TICKET = "a" * 24
@@ -22,29 +22,29 @@ LIFETIME = 100.0
 
 
 @dataclass
-class Bench:
-    make: Make
+class StoreSetup:
+    make: MakeStore
     folder: Path
     now: float = 1000.0
-    store: Keeper = field(init=False)
+    store: FullStore = field(init=False)
 
     def __post_init__(self) -> None:
         self.store = self.make(self.folder, capacity=CAPACITY, lifetime=LIFETIME, clock=lambda: self.now)
 
 
 @pytest.fixture(params=list(MEMBERS.values()), ids=list(MEMBERS))
-async def bench(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Bench]:
-    bench = Bench(request.param, tmp_path)
+async def setup(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[StoreSetup]:
+    bench = StoreSetup(request.param, tmp_path)
     yield bench
     await bench.store.close()
 
 
 @pytest.fixture
-def store(bench: Bench) -> Store:
-    return bench.store
+def store(setup: StoreSetup) -> Store:
+    return setup.store
 
 
-def continuation(ticket: str = TICKET, owner: Owner = ME, **more: Any) -> Continuation:
+def make_continuation(ticket: str = TICKET, owner: Owner = ME, **more: Any) -> Continuation:
     """One with everything in it that a run can leave."""
     question = Interrupt("ask_1", "form", "Which?", {"type": "integer"}, "c1")
     message = Message(
@@ -73,8 +73,8 @@ def continuation(ticket: str = TICKET, owner: Owner = ME, **more: Any) -> Contin
 
 @pytest.mark.demand("engine.memory_store_passes_store")
 async def test_what_is_saved_is_taken_whole_and_once(store: Store) -> None:
-    await store.save_continuation(continuation())
-    assert await store.take_continuation(ME, TICKET) == continuation()
+    await store.save_continuation(make_continuation())
+    assert await store.take_continuation(ME, TICKET) == make_continuation()
     assert await store.take_continuation(ME, TICKET) is None
 
 
@@ -87,14 +87,14 @@ async def test_nothing_is_nothing(store: Store) -> None:
 
 @pytest.mark.demand("engine.memory_store_passes_store")
 async def test_of_many_takers_one_gets_it(store: Store) -> None:
-    await store.save_continuation(continuation())
+    await store.save_continuation(make_continuation())
     taken = await asyncio.gather(*(store.take_continuation(ME, TICKET) for _ in range(20)))
     assert len([one for one in taken if one is not None]) == 1
 
 
 async def test_saved_again_it_can_be_taken_again_and_is_the_newer(store: Store) -> None:
-    await store.save_continuation(continuation(rounds=1))
-    await store.save_continuation(continuation(rounds=2))
+    await store.save_continuation(make_continuation(rounds=1))
+    await store.save_continuation(make_continuation(rounds=2))
     taken = await store.take_continuation(ME, TICKET)
     assert taken is not None
     assert taken.rounds == 2
@@ -103,7 +103,7 @@ async def test_saved_again_it_can_be_taken_again_and_is_the_newer(store: Store) 
 
 
 async def test_another_owner_gets_nothing_and_breaks_nothing(store: Store) -> None:
-    await store.save_continuation(continuation())
+    await store.save_continuation(make_continuation())
     await store.save_pending_question(ME, "k", PendingQuestion("ask_1", "ask", "?"))
     await store.save_results(ME, {"c1": "mine"})
     assert await store.take_continuation(YOU, TICKET) is None
@@ -111,7 +111,7 @@ async def test_another_owner_gets_nothing_and_breaks_nothing(store: Store) -> No
     assert await store.get_results(YOU, ["c1"]) == {}
     await store.save_pending_question(YOU, "k", PendingQuestion("ask_2", "ask", "?"))
     await store.save_results(YOU, {"c1": "yours"})
-    assert await store.take_continuation(ME, TICKET) == continuation()
+    assert await store.take_continuation(ME, TICKET) == make_continuation()
     assert await store.take_pending_question(ME, "k") == PendingQuestion("ask_1", "ask", "?")
     assert await store.get_results(ME, ["c1"]) == {"c1": "mine"}
 
@@ -123,23 +123,23 @@ async def test_owner_and_key_cannot_run_into_each_other(store: Store) -> None:
 
 
 @pytest.mark.parametrize(("passed", "there"), [(LIFETIME - 1, True), (LIFETIME + 1, False)])
-async def test_all_of_it_expires(bench: Bench, passed: float, there: bool) -> None:
-    store = bench.store
-    await store.save_continuation(continuation())
+async def test_all_of_it_expires(setup: StoreSetup, passed: float, there: bool) -> None:
+    store = setup.store
+    await store.save_continuation(make_continuation())
     await store.save_pending_question(ME, "k", PendingQuestion("ask_1", "confirm", "?"))
     await store.save_results(ME, {"c1": "r"})
-    bench.now += passed
+    setup.now += passed
     assert (await store.get_results(ME, ["c1"]) == {"c1": "r"}) is there
     assert (await store.take_continuation(ME, TICKET) is not None) is there
     assert (await store.take_pending_question(ME, "k") is not None) is there
 
 
-async def test_saving_again_starts_the_time_anew(bench: Bench) -> None:
-    await bench.store.save_continuation(continuation())
-    bench.now += LIFETIME - 1
-    await bench.store.save_continuation(continuation())
-    bench.now += LIFETIME - 1
-    assert await bench.store.take_continuation(ME, TICKET) is not None
+async def test_saving_again_starts_the_time_anew(setup: StoreSetup) -> None:
+    await setup.store.save_continuation(make_continuation())
+    setup.now += LIFETIME - 1
+    await setup.store.save_continuation(make_continuation())
+    setup.now += LIFETIME - 1
+    assert await setup.store.take_continuation(ME, TICKET) is not None
 
 
 @pytest.mark.demand("engine.memory_store_passes_store")
@@ -156,7 +156,7 @@ async def test_over_its_capacity_the_oldest_go(store: Store) -> None:
 async def test_continuations_are_bounded_too(store: Store) -> None:
     tickets = [f"{number:024x}" for number in range(50)]
     for ticket in tickets:
-        await store.save_continuation(continuation(ticket, digest="x" * 500))
+        await store.save_continuation(make_continuation(ticket, digest="x" * 500))
     kept = [await store.take_continuation(ME, ticket) is not None for ticket in tickets]
     assert kept[-1]
     assert not kept[0]
@@ -166,10 +166,10 @@ async def test_continuations_are_bounded_too(store: Store) -> None:
 
 async def test_what_was_taken_leaves_its_room(store: Store) -> None:
     for number in range(100):
-        await store.save_continuation(continuation(f"{number:024x}", digest="x" * 2000))
+        await store.save_continuation(make_continuation(f"{number:024x}", digest="x" * 2000))
         assert await store.take_continuation(ME, f"{number:024x}") is not None
-    await store.save_continuation(continuation("f" * 24, digest="x" * 2000))
-    await store.save_continuation(continuation("e" * 24, digest="x" * 2000))
+    await store.save_continuation(make_continuation("f" * 24, digest="x" * 2000))
+    await store.save_continuation(make_continuation("e" * 24, digest="x" * 2000))
     assert await store.take_continuation(ME, "f" * 24) is not None
 
 
@@ -192,7 +192,7 @@ async def test_results_are_recalled_as_often_as_wanted(store: Store) -> None:
 
 
 @pytest.mark.demand("flows.state_journalled_per_step")
-async def test_a_note_stays_until_it_is_replaced_or_forgotten(store: Keeper) -> None:
+async def test_a_note_stays_until_it_is_replaced_or_forgotten(store: FullStore) -> None:
     await store.save_checkpoint(ME, "t/k", b"one")
     assert await store.get_checkpoint(ME, "t/k") == b"one"
     await store.save_checkpoint(ME, "t/k", b"two")
@@ -205,21 +205,21 @@ async def test_a_note_stays_until_it_is_replaced_or_forgotten(store: Keeper) -> 
     await store.delete_checkpoint(ME, "never")
 
 
-async def test_notes_are_kept_for_a_time_and_within_a_size(bench: Bench) -> None:
-    await bench.store.save_checkpoint(ME, "old", b"x" * 6000)
-    bench.now += LIFETIME / 2
-    await bench.store.save_checkpoint(ME, "new", b"y" * 6000)
-    assert await bench.store.get_checkpoint(ME, "old") is None
-    bench.now += LIFETIME + 1
-    assert await bench.store.get_checkpoint(ME, "new") is None
-    await bench.store.save_checkpoint(ME, "long", b"z", LIFETIME * 5)
-    bench.now += LIFETIME * 4
-    assert await bench.store.get_checkpoint(ME, "long") == b"z"
-    bench.now += LIFETIME + 1
-    assert await bench.store.get_checkpoint(ME, "long") is None
+async def test_notes_are_kept_for_a_time_and_within_a_size(setup: StoreSetup) -> None:
+    await setup.store.save_checkpoint(ME, "old", b"x" * 6000)
+    setup.now += LIFETIME / 2
+    await setup.store.save_checkpoint(ME, "new", b"y" * 6000)
+    assert await setup.store.get_checkpoint(ME, "old") is None
+    setup.now += LIFETIME + 1
+    assert await setup.store.get_checkpoint(ME, "new") is None
+    await setup.store.save_checkpoint(ME, "long", b"z", LIFETIME * 5)
+    setup.now += LIFETIME * 4
+    assert await setup.store.get_checkpoint(ME, "long") == b"z"
+    setup.now += LIFETIME + 1
+    assert await setup.store.get_checkpoint(ME, "long") is None
 
 
-async def test_a_threads_notes_go_with_it(store: Keeper) -> None:
+async def test_a_threads_notes_go_with_it(store: FullStore) -> None:
     await store.begin_run(ME, "t", "r", assistant="a", name="n")
     await store.save_checkpoint(ME, "t/k", b"one")
     await store.save_checkpoint(ME, "t2/k", b"two")

@@ -32,25 +32,35 @@ from rightseat.types.threads import (
     merge_rows,
 )
 from rightseat.types.turn import Owner, Turn
-from tests.contract.stores.members import Keeper
-from tests.contract.stores.saying import ALL, ANSWER, ME, YOU, every, exact, run
+from tests.contract.stores.members import FullStore
+from tests.contract.stores.sample_runs import (
+    ME,
+    NUMBERED_ENTRIES,
+    RUN_ENTRIES,
+    YOU,
+    append_run,
+    join_deltas,
+    read_all_entries,
+)
 
 
 @pytest.mark.demand("copilotkit.threads_kept_stores_memory")
-@pytest.mark.parametrize("step", [1, 3, len(ANSWER)])
-async def test_what_is_appended_is_read_whole_from_any_number(store: Keeper, step: int) -> None:
-    assert await run(store, ANSWER, step=step) == 0
-    for after in range(len(ANSWER) + 1):
-        found = await every(store, after=after)
-        assert exact(found) == exact(ALL[after:])
-        assert [number for number, _ in found][-1:] == ([len(ANSWER)] if after < len(ANSWER) else [])
+@pytest.mark.parametrize("step", [1, 3, len(RUN_ENTRIES)])
+async def test_what_is_appended_is_read_whole_from_any_number(store: FullStore, step: int) -> None:
+    assert await append_run(store, RUN_ENTRIES, step=step) == 0
+    for after in range(len(RUN_ENTRIES) + 1):
+        found = await read_all_entries(store, after=after)
+        assert join_deltas(found) == join_deltas(NUMBERED_ENTRIES[after:])
+        assert [number for number, _ in found][-1:] == ([len(RUN_ENTRIES)] if after < len(RUN_ENTRIES) else [])
 
 
-async def test_up_to_a_number_too(store: Keeper) -> None:
-    await run(store, ANSWER, step=4)
-    for after in range(len(ANSWER)):
-        for until in range(after, len(ANSWER) + 1):
-            assert exact(await store.read_entries(ME, "t", after, until)) == exact(ALL[after:until])
+async def test_up_to_a_number_too(store: FullStore) -> None:
+    await append_run(store, RUN_ENTRIES, step=4)
+    for after in range(len(RUN_ENTRIES)):
+        for until in range(after, len(RUN_ENTRIES) + 1):
+            assert join_deltas(await store.read_entries(ME, "t", after, until)) == join_deltas(
+                NUMBERED_ENTRIES[after:until]
+            )
 
 
 @given(st.data())
@@ -67,7 +77,7 @@ def test_rows_can_be_entered_at_any_number(data: st.DataObject) -> None:
     for after in range(4, 5 + len(texts)):
         for until in range(after, 5 + len(texts)):
             found = [part for row in made if (part := row.slice(after, until))]
-            assert exact(found) == exact([one for one in numbered if after < one[0] <= until])
+            assert join_deltas(found) == join_deltas([one for one in numbered if after < one[0] <= until])
 
 
 def test_deltas_are_merged_and_others_are_not() -> None:
@@ -75,18 +85,20 @@ def test_deltas_are_merged_and_others_are_not() -> None:
     assert made == [EntryRow(1, 2, TextDelta("m", "ab"), (1, 2)), EntryRow(3, 3, TextEnd("m"))]
 
 
-async def test_numbers_go_on_across_runs(store: Keeper) -> None:
-    await run(store, ANSWER)
-    assert await run(store, ANSWER[1:]) == len(ANSWER)
-    assert exact(await every(store)) == exact(ALL) + exact(ALL[1:])
+async def test_numbers_go_on_across_runs(store: FullStore) -> None:
+    await append_run(store, RUN_ENTRIES)
+    assert await append_run(store, RUN_ENTRIES[1:]) == len(RUN_ENTRIES)
+    assert join_deltas(await read_all_entries(store)) == join_deltas(NUMBERED_ENTRIES) + join_deltas(
+        NUMBERED_ENTRIES[1:]
+    )
     assert await store.run_start(ME, "t", 3) == 0
-    assert await store.run_start(ME, "t", len(ANSWER)) == 0
-    assert await store.run_start(ME, "t", len(ANSWER) + 4) == len(ANSWER)
-    assert await store.run_start(ME, "t", 10**6) == len(ANSWER)
+    assert await store.run_start(ME, "t", len(RUN_ENTRIES)) == 0
+    assert await store.run_start(ME, "t", len(RUN_ENTRIES) + 4) == len(RUN_ENTRIES)
+    assert await store.run_start(ME, "t", 10**6) == len(RUN_ENTRIES)
     assert await store.run_start(ME, "nothing", 3) == 0
 
 
-async def test_a_thread_has_one_run_at_a_time(store: Keeper) -> None:
+async def test_a_thread_has_one_run_at_a_time(store: FullStore) -> None:
     await store.begin_run(ME, "t", "r1", assistant="", name="")
     with pytest.raises(Conflict, match="already running"):
         await store.begin_run(ME, "t", "r2", assistant="", name="")
@@ -96,7 +108,7 @@ async def test_a_thread_has_one_run_at_a_time(store: Keeper) -> None:
     assert await store.begin_run(ME, "t", "r3", assistant="", name="") == 1
 
 
-async def test_who_leaves_while_it_begins_has_no_thread(store: Keeper) -> None:
+async def test_who_leaves_while_it_begins_has_no_thread(store: FullStore) -> None:
     for steps in range(4):
         task = asyncio.create_task(store.begin_run(ME, "t", f"left{steps}", assistant="", name=""))
         for _ in range(steps):
@@ -108,14 +120,14 @@ async def test_who_leaves_while_it_begins_has_no_thread(store: Keeper) -> None:
     await store.begin_run(ME, "t", "r", assistant="", name="")
 
 
-async def test_of_many_who_begin_one_does(store: Keeper) -> None:
+async def test_of_many_who_begin_one_does(store: FullStore) -> None:
     tries = [store.begin_run(ME, "t", f"r{n}", assistant="", name="") for n in range(20)]
     found = await asyncio.gather(*tries, return_exceptions=True)
     assert found.count(0) == 1
     assert sum(isinstance(one, Conflict) for one in found) == 19
 
 
-async def test_many_threads_at_once_do_not_mix(store: Keeper) -> None:
+async def test_many_threads_at_once_do_not_mix(store: FullStore) -> None:
     async def talk(thread: str) -> None:
         before = await store.begin_run(ME, thread, "r", assistant="", name="")
         for number in range(1, 40):
@@ -125,29 +137,29 @@ async def test_many_threads_at_once_do_not_mix(store: Keeper) -> None:
 
     await asyncio.gather(*(talk(f"t{n}") for n in range(12)))
     for n in range(12):
-        (whole,) = [one for one in exact(await every(store, f"t{n}")) if isinstance(one, list)]
+        (whole,) = [one for one in join_deltas(await read_all_entries(store, f"t{n}")) if isinstance(one, list)]
         assert whole[1] == "".join(f"t{n}.{number} " for number in range(1, 40))
 
 
-async def test_the_list_is_the_owners_and_newest_first(store: Keeper) -> None:
+async def test_the_list_is_the_owners_and_newest_first(store: FullStore) -> None:
     for thread in ("one", "two", "three"):
-        await run(store, ANSWER, thread, name=f"about {thread}")
-    await run(store, ANSWER, "hers", YOU)
-    await run(store, ANSWER[1:], "one")
+        await append_run(store, RUN_ENTRIES, thread, name=f"about {thread}")
+    await append_run(store, RUN_ENTRIES, "hers", YOU)
+    await append_run(store, RUN_ENTRIES[1:], "one")
     await store.begin_run(ME, "live", "r7", assistant="b", name="")
     found = await store.list_threads(ME)
     assert [thread.id for thread in found] == ["live", "one", "three", "two"]
     assert [thread.run for thread in found] == ["r7", "", "", ""]
     assert found[1].name == "about one"
-    assert (found[1].last, found[1].assistant) == (2 * len(ANSWER) - 1, "a")
+    assert (found[1].last, found[1].assistant) == (2 * len(RUN_ENTRIES) - 1, "a")
     assert found[1].updated > found[2].updated >= found[2].created
     assert [thread.id for thread in await store.list_threads(ME, limit=2, offset=1)] == ["one", "three"]
     assert [thread.id for thread in await store.list_threads(ME, assistant="b")] == ["live"]
     assert await store.get_thread(ME, "hers") is None
 
 
-async def test_renamed_and_archived(store: Keeper) -> None:
-    await run(store, ANSWER)
+async def test_renamed_and_archived(store: FullStore) -> None:
+    await append_run(store, RUN_ENTRIES)
     changed = await store.update_thread(ME, "t", name="Köln")
     assert changed is not None
     assert (changed.name, changed.archived) == ("Köln", False)
@@ -160,43 +172,43 @@ async def test_renamed_and_archived(store: Keeper) -> None:
     assert await store.update_thread(ME, "nothing", name="x") is None
 
 
-async def test_another_owner_sees_and_breaks_nothing(store: Keeper) -> None:
-    await run(store, ANSWER)
-    assert await every(store, owner=YOU) == []
+async def test_another_owner_sees_and_breaks_nothing(store: FullStore) -> None:
+    await append_run(store, RUN_ENTRIES)
+    assert await read_all_entries(store, owner=YOU) == []
     assert not store.has_thread(YOU, "t")
     assert not await store.delete_thread(YOU, "t")
     store.append_entries(YOU, "t", 1, [TextDelta("m", "x")])
-    assert exact(await every(store)) == exact(ALL)
-    assert await every(store, owner=YOU) == []
+    assert join_deltas(await read_all_entries(store)) == join_deltas(NUMBERED_ENTRIES)
+    assert await read_all_entries(store, owner=YOU) == []
 
 
 @pytest.mark.demand("copilotkit.threads_kept_stores_memory")
-async def test_a_deleted_thread_is_gone_with_all_that_was_its_own(store: Keeper) -> None:
+async def test_a_deleted_thread_is_gone_with_all_that_was_its_own(store: FullStore) -> None:
     ticket = "a" * 24
     call, ask = f"call_{ticket}_1", f"ask_{ticket}_2"
     entries: list[ThreadEntry] = [CallStart(call, "f", "m"), Interrupt(ask, "ask", "?", {}), RunFinished("interrupt")]
-    await run(store, entries)
-    await run(store, ANSWER, "other")
+    await append_run(store, entries)
+    await append_run(store, RUN_ENTRIES, "other")
     await store.save_results(ME, {call: "secret", "call_other": "stays"})
-    await store.save_continuation(waiting(ticket))
-    await store.save_continuation(waiting("b" * 24))
+    await store.save_continuation(make_continuation(ticket))
+    await store.save_continuation(make_continuation("b" * 24))
     assert store.has_thread(ME, "t")
     assert await store.delete_thread(ME, "t")
     assert not await store.delete_thread(ME, "t")
     assert not store.has_thread(ME, "t")
-    assert await every(store) == []
+    assert await read_all_entries(store) == []
     assert await store.get_thread(ME, "t") is None
     assert await store.get_results(ME, [call, "call_other"]) == {"call_other": "stays"}
     assert await store.take_continuation(ME, ticket) is None
     assert await store.take_continuation(ME, "b" * 24) is not None
-    assert exact(await every(store, "other")) == exact(ALL)
+    assert join_deltas(await read_all_entries(store, "other")) == join_deltas(NUMBERED_ENTRIES)
     # What a run of it still says is kept no more.
     store.append_entries(ME, "t", 4, [TextDelta("m", "late")])
-    assert await every(store) == []
+    assert await read_all_entries(store) == []
     assert await store.begin_run(ME, "t", "r", assistant="", name="") == 0
 
 
-def waiting(ticket: str) -> Continuation:
+def make_continuation(ticket: str) -> Continuation:
     return Continuation(
         ticket=ticket,
         owner=ME,
@@ -228,35 +240,35 @@ HOSTILE = [
 
 @pytest.mark.demand("copilotkit.threads_kept_stores_memory")
 @pytest.mark.parametrize("id", HOSTILE, ids=range(len(HOSTILE)))
-async def test_an_id_is_only_an_id(store: Keeper, id: str) -> None:
-    await run(store, ANSWER)
-    await run(store, ANSWER, id, name=id)
-    await run(store, ANSWER, "t", Owner(id))
-    assert exact(await every(store, id)) == exact(ALL)
+async def test_an_id_is_only_an_id(store: FullStore, id: str) -> None:
+    await append_run(store, RUN_ENTRIES)
+    await append_run(store, RUN_ENTRIES, id, name=id)
+    await append_run(store, RUN_ENTRIES, "t", Owner(id))
+    assert join_deltas(await read_all_entries(store, id)) == join_deltas(NUMBERED_ENTRIES)
     found = await store.get_thread(ME, id)
     assert found is not None
     assert (found.id, found.name) == (id, id)
     assert {thread.id for thread in await store.list_threads(ME)} == {"t", id}
     assert await store.list_threads(ME, assistant=id) == []
     assert await store.delete_thread(ME, id)
-    assert exact(await every(store)) == exact(ALL)
-    assert exact(await every(store, "t", Owner(id))) == exact(ALL)
+    assert join_deltas(await read_all_entries(store)) == join_deltas(NUMBERED_ENTRIES)
+    assert join_deltas(await read_all_entries(store, "t", Owner(id))) == join_deltas(NUMBERED_ENTRIES)
 
 
-async def test_a_big_thread_is_read_in_pages(store: Keeper) -> None:
+async def test_a_big_thread_is_read_in_pages(store: FullStore) -> None:
     text = "x" * 10_000
     entries: list[ThreadEntry] = [RunStarted("t", "r"), *(CallResult(f"c{n}", text) for n in range(400))]
-    await run(store, [*entries, RunFinished("stop")], step=50)
+    await append_run(store, [*entries, RunFinished("stop")], step=50)
     first = await store.read_entries(ME, "t")
     assert 50 < len(first) < 200
-    whole = await every(store)
+    whole = await read_all_entries(store)
     assert [entry for _, entry in whole] == [*entries, RunFinished("stop")]
 
 
-async def test_what_cannot_be_said_in_json_does_not_take_the_rest_with_it(store: Keeper) -> None:
+async def test_what_cannot_be_said_in_json_does_not_take_the_rest_with_it(store: FullStore) -> None:
     entries: list[ThreadEntry] = [RunStarted("t", "r"), Custom("x", {1, 2}), TextDelta("m", "a"), RunFinished("stop")]
-    await run(store, entries)
-    kinds = [type(entry).__name__ for _, entry in await every(store)]
+    await append_run(store, entries)
+    kinds = [type(entry).__name__ for _, entry in await read_all_entries(store)]
     assert kinds[0] == "RunStarted"
     assert kinds[-2:] == ["TextDelta", "RunFinished"]
 
@@ -269,24 +281,24 @@ def test_what_is_new_in_a_posted_history() -> None:
     )
     ours = text_message("tool", "7", id="result-c1", call_id="c1")
     theirs = text_message("tool", "8", id="t2", call_id="c2")
-    assert extract_user_input(told(user, answer, more), new=True) == UserInput((user, answer, more))
-    assert extract_user_input(told(user, answer, more), new=False) == UserInput((more,), after=("2",))
+    assert extract_user_input(make_turn(user, answer, more), new=True) == UserInput((user, answer, more))
+    assert extract_user_input(make_turn(user, answer, more), new=False) == UserInput((more,), after=("2",))
     after = ("2", "result-c1")
-    assert extract_user_input(told(user, answer, ours, theirs, more), new=False) == UserInput(
+    assert extract_user_input(make_turn(user, answer, ours, theirs, more), new=False) == UserInput(
         (theirs, more), after=after
     )
-    assert extract_user_input(told(user, answer, ours, more), new=False, results=True) == UserInput(
+    assert extract_user_input(make_turn(user, answer, ours, more), new=False, results=True) == UserInput(
         (ours, more), after=("2",)
     )
-    assert extract_user_input(told(user), new=False) == UserInput((user,))
-    assert extract_user_input(told(user, answer), new=False) == UserInput((), after=("2",))
+    assert extract_user_input(make_turn(user), new=False) == UserInput((user,))
+    assert extract_user_input(make_turn(user, answer), new=False) == UserInput((), after=("2",))
     called = Message("assistant", calls=(ToolCall("c1", "f", "{}"),), id="2")
-    assert extract_user_input(told(user, called, theirs), new=False) == UserInput((theirs,), after=("2", "c1"))
+    assert extract_user_input(make_turn(user, called, theirs), new=False) == UserInput((theirs,), after=("2", "c1"))
     asked = Turn(messages=(user,), state={"n": 1}, assistant="a")
     assert extract_user_input(asked, new=True) == UserInput((user,), {"n": 1}, "a")
 
 
-def told(*messages: Message) -> Turn:
+def make_turn(*messages: Message) -> Turn:
     return Turn(messages=messages)
 
 

@@ -17,24 +17,24 @@ PAGE = (ROOT / "docs" / "copilotkit.md").read_text("utf-8")
 SOURCES = {file.name: file.read_text("utf-8") for file in (EXAMPLE / "src").iterdir()}
 
 
-def blocks(kind: str) -> list[str]:
+def find_blocks(kind: str) -> list[str]:
     return re.findall(rf"^```{kind}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
-def package(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((EXAMPLE / name).read_text("utf-8"))
-    return found
+def read_package(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((EXAMPLE / name).read_text("utf-8"))
+    return content
 
 
 @pytest.mark.demand("copilotkit.docs_copilotkit_md_react")
-@pytest.mark.parametrize("code", blocks("tsx"))
+@pytest.mark.parametrize("code", find_blocks("tsx"))
 def test_what_the_docs_show_is_the_apps_own_code(code: str) -> None:
     assert [name for name, source in SOURCES.items() if code in source], code
 
 
 @pytest.mark.demand("copilotkit.docs_copilotkit_md_react")
 def test_the_docs_server_is_the_examples() -> None:
-    [config], [tools] = blocks("toml"), blocks("python")
+    [config], [tools] = find_blocks("toml"), find_blocks("python")
     assert config.partition("\n")[2] in (EXAMPLE / "rightseat.toml").read_text("utf-8")
     assert tools.partition("\n")[2] in (EXAMPLE / "shop.py").read_text("utf-8")
 
@@ -50,7 +50,7 @@ def test_the_assistant_has_its_tools(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_package_is_pinned_and_the_lock_is_of_these() -> None:
-    given, lock = package("package.json"), package("package-lock.json")
+    given, lock = read_package("package.json"), read_package("package-lock.json")
     for kind in ("dependencies", "devDependencies"):
         assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in given[kind].values())
         assert lock["packages"][""][kind] == given[kind]

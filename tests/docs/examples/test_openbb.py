@@ -10,49 +10,51 @@ import pytest
 
 from rightseat.doctor.openbb import examine
 from rightseat.models.llamacpp import weights
-from tests.kit.answers import say, tool
-from tests.kit.client import Client
-from tests.kit.patience import STUCK
-from tests.kit.server import Server, executable
-from tests.kit.upstream import Upstream
-from tests.unit.doors.openbb.client import ROWS, WIDGETS, Chat, item
+from tests.kit.answers import answer_tokens, answer_tool_call
+from tests.kit.client import RawHttpClient
+from tests.kit.server import RightseatProcess, find_executable
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.kit.upstream import FakeUpstream
+from tests.unit.doors.openbb.client import PRICE_ROWS, WIDGETS, OpenBBChat, make_result_item
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "openbb"
 pytestmark = pytest.mark.io
 
 
 @asynccontextmanager
-async def started(name: str, env: Mapping[str, str], patience: float = STUCK) -> AsyncIterator[Server]:
-    server = Server(command=[executable(), "serve", "--port", "0"], env=env, patience=patience)
+async def start_example(
+    name: str, env: Mapping[str, str], patience: float = HANG_TIMEOUT
+) -> AsyncIterator[RightseatProcess]:
+    server = RightseatProcess(command=[find_executable(), "serve", "--port", "0"], env=env, start_timeout=patience)
     shutil.copytree(EXAMPLES / name, server.folder, dirs_exist_ok=True)
     async with server:
         yield server
 
 
-def vendor(upstream: Upstream) -> dict[str, str]:
+def make_vendor_env(upstream: FakeUpstream) -> dict[str, str]:
     """In the place of a vendor, for whom one would need a key."""
-    return {"OPENAI_API_KEY": "unused", "OPENAI_BASE_URL": upstream.url}
+    return {"OPENAI_API_KEY": "unused", "OPENAI_BASE_URL": upstream.base_url}
 
 
-async def card(url: str) -> dict[str, object]:
-    async with Client(url) as client:
+async def fetch_card(url: str) -> dict[str, object]:
+    async with RawHttpClient(url) as client:
         await client.get("/agents.json")
-        assert (await client.head()).status == 200
-        [entry] = (await client.json()).values()
-        found: dict[str, object] = entry
-        return found
+        assert (await client.read_head()).status == 200
+        [entry] = (await client.read_json()).values()
+        description: dict[str, object] = entry
+        return description
 
 
 @pytest.mark.demand("openbb.examples_holds_three_openbb")
 @pytest.mark.long
 async def test_plain() -> None:
-    async with Upstream() as upstream, started("plain", vendor(upstream)) as server:
-        shown = await card(server.url)
+    async with FakeUpstream() as upstream, start_example("plain", make_vendor_env(upstream)) as server:
+        shown = await fetch_card(server.url)
         assert shown["name"] == "Plain copilot"
         assert shown["description"] == "Answers questions on finance in a few sentences."
-        upstream.queue(say(["A ", "bond ", "is a loan."]))
+        upstream.queue_replies(answer_tokens(["A ", "bond ", "is a loan."]))
         context = [{"name": "Note", "description": "A note", "data": {"items": [{"content": "Bonds fell."}]}}]
-        answer = await Chat(server.url, timezone="UTC", context=context).say("What is a bond?")
+        answer = await OpenBBChat(server.url, timezone="UTC", context=context).send_text("What is a bond?")
         assert answer.text == "A bond is a loan."
         asked = json.dumps(upstream.requests[-1].json)
         assert "gpt-5-mini" in asked
@@ -62,19 +64,21 @@ async def test_plain() -> None:
 
 @pytest.mark.demand("openbb.examples_holds_three_openbb")
 async def test_functions() -> None:
-    async with Upstream() as upstream, started("functions", vendor(upstream)) as server:
-        assert (await card(server.url))["name"] == "Analyst"
-        upstream.queue(tool("price", '{"symbol": "AAPL"}'))
-        chat = Chat(server.url, widgets=WIDGETS)
-        first = await chat.say("How much did AAPL change?")
+    async with FakeUpstream() as upstream, start_example("functions", make_vendor_env(upstream)) as server:
+        assert (await fetch_card(server.url))["name"] == "Analyst"
+        upstream.queue_replies(answer_tool_call("price", '{"symbol": "AAPL"}'))
+        chat = OpenBBChat(server.url, widgets=WIDGETS)
+        first = await chat.send_text("How much did AAPL change?")
         assert first.call is not None
         assert first.sources[0]["id"] == "historical_price"
-        upstream.queue(tool("growth", '{"before": 231.3, "after": 233.85}'), say(["By +1.10%."]))
-        last = await chat.give(first.call, item(ROWS, data_type="object", parse_as="table"))
+        upstream.queue_replies(
+            answer_tool_call("growth", '{"before": 231.3, "after": 233.85}'), answer_tokens(["By +1.10%."])
+        )
+        last = await chat.send_result(first.call, make_result_item(PRICE_ROWS, data_type="object", parse_as="table"))
         assert last.text == "By +1.10%."
         assert last.statuses[0] == ("INFO", "Running growth")
         results = [one["content"] for one in upstream.requests[-1].json["messages"] if one["role"] == "tool"]
-        assert results == [json.dumps(ROWS), "+1.10%"]
+        assert results == [json.dumps(PRICE_ROWS), "+1.10%"]
 
 
 @pytest.mark.demand("openbb.examples_holds_three_openbb")
@@ -82,7 +86,7 @@ async def test_functions() -> None:
 @pytest.mark.model
 async def test_local() -> None:
     env = {"RIGHTSEAT_CACHE": str(weights.cache_folder())}
-    async with started("local", env, patience=2 * STUCK) as server:
+    async with start_example("local", env, patience=2 * HANG_TIMEOUT) as server:
         lines = [line async for line in examine(server.url, {})]
     assert [line.format_text() for line in lines if line.state == "broken"] == []
     assert "openbb today: question" in {line.what for line in lines if line.state == "good"}

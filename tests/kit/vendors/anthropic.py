@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.kit.answers import SSE, Reply, write_json
-from tests.kit.chunks import Json, dump
-from tests.kit.connection import Connection, Received
+from tests.kit.answers import SSE_HEADERS, UpstreamReply, write_json
+from tests.kit.chunks import Json, encode_json
+from tests.kit.connection import Connection, ReceivedRequest
 from tests.kit.faults import CANARY
-from tests.kit.vendors.anthropic_rules import Refused, check
+from tests.kit.vendors.anthropic_rules import RequestRefused, check_request
 
-SIGNATURE = "EqQBCgIYAhIM+kit/signature=="
+THINKING_SIGNATURE = "EqQBCgIYAhIM+kit/signature=="
 # It has no field for a refusal's words: a model that refuses says so, or is stopped.
-UNSAID = frozenset({"refusal"})
-TYPES = {
+UNSUPPORTED_CASES = frozenset({"refusal"})
+ERROR_TYPES = {
     400: "invalid_request_error",
     401: "authentication_error",
     402: "billing_error",
@@ -29,11 +29,11 @@ TYPES = {
 PING = b'event: ping\ndata: {"type": "ping"}\n\n'
 
 
-def event(type: str, **fields: Any) -> bytes:
-    return b"event: %b\ndata: %b\n\n" % (type.encode(), dump({"type": type, **fields}))
+def encode_event(type: str, **fields: Any) -> bytes:
+    return b"event: %b\ndata: %b\n\n" % (type.encode(), encode_json({"type": type, **fields}))
 
 
-def opening(**usage: int) -> bytes:
+def encode_message_start(**usage: int) -> bytes:
     counts = {"input_tokens": 7, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, **usage}
     message: Json = {
         "id": "msg_kit",
@@ -45,107 +45,107 @@ def opening(**usage: int) -> bytes:
         "stop_sequence": None,
         "usage": {**counts, "output_tokens": 1, "service_tier": "standard"},
     }
-    return event("message_start", message=message) + PING
+    return encode_event("message_start", message=message) + PING
 
 
-def ending(reason: str, **usage: int) -> list[bytes]:
+def encode_message_end(reason: str, **usage: int) -> list[bytes]:
     delta = {"stop_reason": reason, "stop_sequence": None}
     counts = {"input_tokens": 7, "output_tokens": 3, **usage}
-    return [event("message_delta", delta=delta, usage=counts), event("message_stop")]
+    return [encode_event("message_delta", delta=delta, usage=counts), encode_event("message_stop")]
 
 
-def block(index: int, begun: Json, *deltas: Json) -> list[bytes]:
+def encode_block(index: int, start: Json, *deltas: Json) -> list[bytes]:
     return [
-        event("content_block_start", index=index, content_block=begun),
-        *(event("content_block_delta", index=index, delta=delta) for delta in deltas),
-        event("content_block_stop", index=index),
+        encode_event("content_block_start", index=index, content_block=start),
+        *(encode_event("content_block_delta", index=index, delta=delta) for delta in deltas),
+        encode_event("content_block_stop", index=index),
     ]
 
 
-def text(index: int, *words: str) -> list[bytes]:
-    return block(index, {"type": "text", "text": ""}, *({"type": "text_delta", "text": w} for w in words))
+def encode_text(index: int, *words: str) -> list[bytes]:
+    return encode_block(index, {"type": "text", "text": ""}, *({"type": "text_delta", "text": w} for w in words))
 
 
-def thinking(index: int, *words: str, signature: str = SIGNATURE) -> list[bytes]:
+def encode_thinking(index: int, *words: str, signature: str = THINKING_SIGNATURE) -> list[bytes]:
     thoughts = [{"type": "thinking_delta", "thinking": word} for word in words]
     signed = {"type": "signature_delta", "signature": signature}
-    return block(index, {"type": "thinking", "thinking": "", "signature": ""}, *thoughts, signed)
+    return encode_block(index, {"type": "thinking", "thinking": "", "signature": ""}, *thoughts, signed)
 
 
-def redacted(index: int, data: str) -> list[bytes]:
-    return block(index, {"type": "redacted_thinking", "data": data})
+def encode_redacted_thinking(index: int, data: str) -> list[bytes]:
+    return encode_block(index, {"type": "redacted_thinking", "data": data})
 
 
-def tool_use(index: int, name: str, *pieces: str) -> list[bytes]:
+def encode_tool_use(index: int, name: str, *pieces: str) -> list[bytes]:
     """The first piece is always empty, as the API has it."""
-    begun = {"type": "tool_use", "id": f"toolu_{index}", "name": name, "input": {}}
+    start = {"type": "tool_use", "id": f"toolu_{index}", "name": name, "input": {}}
     deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in ("", *pieces)]
-    return block(index, begun, *deltas)
+    return encode_block(index, start, *deltas)
 
 
 @dataclass(frozen=True)
-class Answer:
+class AnthropicReply:
     """These events, if the request is one that the API takes; else its refusal."""
 
     events: Sequence[bytes]
     rate: float = 0
     strict: bool = True
 
-    async def __call__(self, connection: Connection, request: Received) -> None:
+    async def __call__(self, connection: Connection, request: ReceivedRequest) -> None:
         if self.strict:
             try:
-                check(request)
-            except Refused as error:
-                await refused(400, str(error))(connection, request)
+                check_request(request)
+            except RequestRefused as error:
+                await fail_with_status(400, str(error))(connection, request)
                 return
-        await connection.head(200, {**SSE, "request-id": "req_kit"})
+        await connection.write_head(200, {**SSE_HEADERS, "request-id": "req_kit"})
         for piece in self.events:
-            await connection.chunk(piece)
+            await connection.write_chunk(piece)
             if self.rate:
                 await asyncio.sleep(1 / self.rate)
-        await connection.chunk(b"")
+        await connection.write_chunk(b"")
 
 
-def answer(*blocks: list[bytes], reason: str = "end_turn", rate: float = 0) -> Answer:
-    pieces = [opening(), *(piece for found in blocks for piece in found), *ending(reason)]
-    return Answer(pieces, rate)
+def answer_blocks(*blocks: list[bytes], reason: str = "end_turn", rate: float = 0) -> AnthropicReply:
+    pieces = [encode_message_start(), *(piece for found in blocks for piece in found), *encode_message_end(reason)]
+    return AnthropicReply(pieces, rate)
 
 
-def failed(status: int, message: str = CANARY) -> Json:
-    found = {"type": TYPES.get(status, "api_error"), "message": message}
-    return {"type": "error", "error": found, "request_id": "req_kit"}
+def make_error_body(status: int, message: str = CANARY) -> Json:
+    error = {"type": ERROR_TYPES.get(status, "api_error"), "message": message}
+    return {"type": "error", "error": error, "request_id": "req_kit"}
 
 
-def refused(status: int, message: str = CANARY, retry_after: float | None = None) -> Reply:
-    async def reply(connection: Connection, _request: Received) -> None:
+def fail_with_status(status: int, message: str = CANARY, retry_after: float | None = None) -> UpstreamReply:
+    async def reply(connection: Connection, _request: ReceivedRequest) -> None:
         headers = {} if retry_after is None else {"retry-after": f"{retry_after:g}"}
-        await write_json(connection, status, failed(status, message), **headers)
+        await write_json(connection, status, make_error_body(status, message), **headers)
 
     return reply
 
 
-def failing(*blocks: list[bytes], status: int = 529, message: str = CANARY) -> Answer:
+def fail_after_blocks(*blocks: list[bytes], status: int = 529, message: str = CANARY) -> AnthropicReply:
     """An `error` event after these blocks."""
-    fault = b"event: error\ndata: " + dump(failed(status, message)) + b"\n\n"
-    return Answer([opening(), *(piece for found in blocks for piece in found), fault])
+    fault = b"event: error\ndata: " + encode_json(make_error_body(status, message)) + b"\n\n"
+    return AnthropicReply([encode_message_start(), *(piece for found in blocks for piece in found), fault])
 
 
-def of_turn(turn: dict[str, Any]) -> Reply:
+def answer_turn(turn: dict[str, Any]) -> UpstreamReply:
     """What a case's turn says, in this vendor's words."""
     finish = turn.get("finish")
     if finish == "raise:upstream_busy":
-        return refused(429, retry_after=7)
+        return fail_with_status(429, retry_after=7)
     blocks: list[list[bytes]] = []
     if "reason" in turn:
-        blocks.append(thinking(len(blocks), *turn["reason"].partition(" ")))
-    if said := turn.get("say"):
-        blocks.append(text(len(blocks), *([said] if isinstance(said, str) else said)))
+        blocks.append(encode_thinking(len(blocks), *turn["reason"].partition(" ")))
+    if say := turn.get("say"):
+        blocks.append(encode_text(len(blocks), *([say] if isinstance(say, str) else say)))
     for call in turn.get("calls", ()):
         arguments = call["arguments"]
         pieces = [arguments[at : at + 4] for at in range(0, len(arguments), 4)]
-        blocks.append(tool_use(len(blocks), call["name"], *pieces))
+        blocks.append(encode_tool_use(len(blocks), call["name"], *pieces))
     natural = "tool_use" if "calls" in turn else "end_turn"
     reason = {"length": "max_tokens", "content_filter": "refusal"}.get(finish or "", natural)
     rate = 1000 / turn["pace_ms"] if "pace_ms" in turn else 0
-    found = answer(*blocks, reason=reason, rate=rate)
-    return Answer(found.events[:-2]) if finish == "cut" else found
+    reply = answer_blocks(*blocks, reason=reason, rate=rate)
+    return AnthropicReply(reply.events[:-2]) if finish == "cut" else reply

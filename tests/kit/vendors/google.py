@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.kit.answers import SSE, write_json
-from tests.kit.chunks import Json, dump
-from tests.kit.connection import Connection, Received
+from tests.kit.answers import SSE_HEADERS, write_json
+from tests.kit.chunks import Json, encode_json
+from tests.kit.connection import Connection, ReceivedRequest
 from tests.kit.faults import CANARY
 
 USAGE: Json = {"promptTokenCount": 7, "candidatesTokenCount": 3, "totalTokenCount": 10}
-TARGET = re.compile(r"/v1(?:beta)?/models/([\w.-]+):streamGenerateContent\?alt=sse")
-DATA = {"text", "inlineData", "fileData", "functionCall", "functionResponse"}
+TARGET_PATTERN = re.compile(r"/v1(?:beta)?/models/([\w.-]+):streamGenerateContent\?alt=sse")
+PART_FIELDS = {"text", "inlineData", "fileData", "functionCall", "functionResponse"}
 # A call comes whole and as an object; an answer that is refused or filtered is no answer but an error.
-UNSAID = frozenset({"refusal", "content filter", "a call that is not JSON", "length within a call"})
-STATUS = {
+UNSUPPORTED_CASES = frozenset({"refusal", "content filter", "a call that is not JSON", "length within a call"})
+STATUS_NAMES = {
     400: "INVALID_ARGUMENT",
     401: "UNAUTHENTICATED",
     403: "PERMISSION_DENIED",
@@ -30,16 +30,16 @@ STATUS = {
 }
 
 
-def part(text: str | None = None, *, signature: bytes | None = None, **fields: Any) -> Json:
+def make_part(text: str | None = None, *, signature: bytes | None = None, **fields: Any) -> Json:
     out = {**({} if text is None else {"text": text}), **fields}
     return out if signature is None else {**out, "thoughtSignature": base64.b64encode(signature).decode()}
 
 
-def call(name: str, args: Json, *, id: str | None = None, signature: bytes | None = None) -> Json:
-    return part(functionCall={"name": name, "args": args, **({"id": id} if id else {})}, signature=signature)
+def make_call_part(name: str, args: Json, *, id: str | None = None, signature: bytes | None = None) -> Json:
+    return make_part(functionCall={"name": name, "args": args, **({"id": id} if id else {})}, signature=signature)
 
 
-def chunk(*parts: Json, finish: str | None = None, usage: Json | None = USAGE) -> Json:
+def make_chunk(*parts: Json, finish: str | None = None, usage: Json | None = USAGE) -> Json:
     """Google counts up in every chunk."""
     candidate: Json = {"content": {"parts": list(parts), "role": "model"}, "index": 0}
     if finish is not None:
@@ -48,92 +48,92 @@ def chunk(*parts: Json, finish: str | None = None, usage: Json | None = USAGE) -
     return out if usage is None else {**out, "usageMetadata": usage}
 
 
-def error(status: int, message: str = CANARY, details: Sequence[Json] = ()) -> Json:
-    body: Json = {"code": status, "message": message, "status": STATUS.get(status, "UNKNOWN")}
+def make_error_body(status: int, message: str = CANARY, details: Sequence[Json] = ()) -> Json:
+    body: Json = {"code": status, "message": message, "status": STATUS_NAMES.get(status, "UNKNOWN")}
     return {"error": {**body, "details": list(details)} if details else body}
 
 
-def retry_info(delay: str) -> Json:
+def make_retry_info(delay: str) -> Json:
     return {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay}
 
 
 @dataclass(frozen=True)
-class Streamed:
+class GoogleReply:
     """An answer by its chunks; `rate` is how many a second, 0 is full speed."""
 
     chunks: Sequence[Json]
     rate: float = 0
 
-    async def __call__(self, connection: Connection, request: Received) -> None:
-        if (problem := refusal(request)) is not None:
-            await write_json(connection, 400, error(400, problem))
+    async def __call__(self, connection: Connection, request: ReceivedRequest) -> None:
+        if (problem := find_refusal(request)) is not None:
+            await write_json(connection, 400, make_error_body(400, problem))
             return
-        await connection.head(200, SSE)
-        for one in self.chunks:
-            await connection.chunk(frame(one))
+        await connection.write_head(200, SSE_HEADERS)
+        for entry in self.chunks:
+            await connection.write_chunk(encode_frame(entry))
             if self.rate:
                 await asyncio.sleep(1 / self.rate)
-        await connection.chunk(b"")
+        await connection.write_chunk(b"")
 
 
 @dataclass(frozen=True)
-class Failed:
+class GoogleErrorReply:
     status: int
     body: Json
 
-    async def __call__(self, connection: Connection, _request: Received) -> None:
+    async def __call__(self, connection: Connection, _request: ReceivedRequest) -> None:
         await write_json(connection, self.status, self.body)
 
 
-def frame(value: object) -> bytes:
-    return b"data: " + dump(value) + b"\r\n\r\n"
+def encode_frame(value: object) -> bytes:
+    return b"data: " + encode_json(value) + b"\r\n\r\n"
 
 
-def say(*texts: str, finish: str | None = "STOP") -> Streamed:
-    return Streamed([*(chunk(part(text)) for text in texts), chunk(finish=finish)])
+def answer_text(*texts: str, finish: str | None = "STOP") -> GoogleReply:
+    return GoogleReply([*(make_chunk(make_part(text)) for text in texts), make_chunk(finish=finish)])
 
 
-def of_turn(turn: Json) -> Streamed | Failed:
+def answer_turn(turn: Json) -> GoogleReply | GoogleErrorReply:
     """What a case of the contract suite says."""
     ends = {"length": "MAX_TOKENS", "cut": None}
     finish = turn.get("finish", "stop")
     if finish == "raise:upstream_busy":
-        return Failed(429, error(429, details=[retry_info("7s")]))
+        return GoogleErrorReply(429, make_error_body(429, details=[make_retry_info("7s")]))
     said = turn.get("say", [])
-    chunks = [chunk(part(turn["reason"], thought=True))] if "reason" in turn else []
-    chunks += [chunk(part(text)) for text in ([said] if isinstance(said, str) else said)]
-    if calls := [call(one["name"], _args(one["arguments"])) for one in turn.get("calls", ())]:
-        chunks.append(chunk(*calls))
+    chunks = [make_chunk(make_part(turn["reason"], thought=True))] if "reason" in turn else []
+    chunks += [make_chunk(make_part(text)) for text in ([said] if isinstance(said, str) else said)]
+    if calls := [make_call_part(one["name"], _parse_args(one["arguments"])) for one in turn.get("calls", ())]:
+        chunks.append(make_chunk(*calls))
     if finish != "cut":
-        chunks.append(chunk(part(""), finish=ends.get(finish, "STOP")))
+        chunks.append(make_chunk(make_part(""), finish=ends.get(finish, "STOP")))
     pace = turn.get("pace_ms")
-    return Streamed(chunks, 1000 / pace if pace else 0)
+    return GoogleReply(chunks, 1000 / pace if pace else 0)
 
 
-def _args(text: str) -> Any:
+def _parse_args(text: str) -> Any:
     return json.loads(text)
 
 
-def refusal(request: Received) -> str | None:
+def find_refusal(request: ReceivedRequest) -> str | None:
     """What Google would not take of a request, None when it takes all."""
-    found = TARGET.fullmatch(request.target)
-    if request.method != "POST" or found is None:
+    match = TARGET_PATTERN.fullmatch(request.target)
+    if request.method != "POST" or match is None:
         return f"no such path {request.target}"
     if not request.headers.get("x-goog-api-key"):
         return "no key"
     contents = request.json.get("contents") or []
     if not contents or contents[0]["role"] != "user":
         return "contents must begin with the user"
-    return next((fault for one in contents if (fault := _unfit(one))), None) or _unpaired(
-        contents, found[1].startswith("gemini-3")
+    return next((fault for one in contents if (fault := _find_content_problem(one))), None) or _find_pairing_problem(
+        contents, match[1].startswith("gemini-3")
     )
 
 
-def _unfit(content: Json) -> str | None:
+def _find_content_problem(content: Json) -> str | None:
     if content.get("role") not in ("user", "model") or not content.get("parts"):
         return "a content needs a role and parts"
     for one in content["parts"]:
-        kinds = DATA & set(one)
+        kinds = PART_FIELDS & set(one)
         if len(kinds) != 1:
             return f"a part has exactly one datum, not {sorted(kinds)}"
         if one.get("text") == "" and "thoughtSignature" not in one:
@@ -141,14 +141,14 @@ def _unfit(content: Json) -> str | None:
     return None
 
 
-def _unpaired(contents: list[Json], signs: bool) -> str | None:
-    asked: list[str] = []
+def _find_pairing_problem(contents: list[Json], signs: bool) -> str | None:
+    open_calls: list[str] = []
     for content in contents:
         calls = [one for one in content["parts"] if "functionCall" in one]
         answers = [one["functionResponse"]["name"] for one in content["parts"] if "functionResponse" in one]
-        if answers != asked:
-            return f"{len(asked)} calls and {len(answers)} responses"
+        if answers != open_calls:
+            return f"{len(open_calls)} calls and {len(answers)} responses"
         if signs and calls and "thoughtSignature" not in calls[0]:
             return "a call without a thought_signature"
-        asked = [one["functionCall"]["name"] for one in calls]
+        open_calls = [one["functionCall"]["name"] for one in calls]
     return None

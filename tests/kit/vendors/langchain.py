@@ -12,7 +12,7 @@ from langchain_core.runnables import Runnable
 from pydantic import Field
 
 from tests.kit.chunks import Json
-from tests.kit.patience import STUCK
+from tests.kit.timeouts import HANG_TIMEOUT
 
 USAGE = {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}
 
@@ -27,14 +27,14 @@ class RemoteProtocolError(ConnectionError):
     """As httpx names a connection that ends too early."""
 
 
-class Said(BaseChatModel):
+class FakeChatModel(BaseChatModel):
     """Yields its `chunks`; an exception among them is raised. Keeps what it was asked in `heard`."""
 
     # LangChain writes a model down as text before it asks it.
     chunks: Sequence[Any] = Field(default=(), repr=False)
-    pace: float = 0
-    heard: list[tuple[list[BaseMessage], dict[str, Any]]] = Field(default_factory=list)
-    ended: list[str] = Field(default_factory=list)
+    delay: float = 0
+    requests: list[tuple[list[BaseMessage], dict[str, Any]]] = Field(default_factory=list)
+    ended_threads: list[str] = Field(default_factory=list)
     temperature: float | None = None
     max_output_tokens: int | None = None
 
@@ -51,23 +51,23 @@ class Said(BaseChatModel):
     async def _astream(
         self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
-        self.heard.append((messages, {"stop": stop, **kwargs}))
+        self.requests.append((messages, {"stop": stop, **kwargs}))
         try:
             for chunk in self.chunks:
-                await asyncio.sleep(self.pace)
+                await asyncio.sleep(self.delay)
                 if isinstance(chunk, Exception):
                     raise chunk
                 yield ChatGenerationChunk(message=chunk.model_copy(deep=True))
         finally:
-            self.ended.append(threading.current_thread().name)
+            self.ended_threads.append(threading.current_thread().name)
 
 
-class Slow(BaseChatModel):
+class BlockingChatModel(BaseChatModel):
     """Only a sync `_stream`, which waits for `go` before each word."""
 
     words: Sequence[str] = ()
-    go: Any = None
-    begun: Any = Field(default_factory=threading.Event)
+    release: Any = None
+    started: Any = Field(default_factory=threading.Event)
     threads: list[str] = Field(default_factory=list)
 
     @property
@@ -82,12 +82,12 @@ class Slow(BaseChatModel):
     ) -> Iterator[ChatGenerationChunk]:
         for word in self.words:
             self.threads.append(threading.current_thread().name)
-            self.begun.set()
-            self.go.wait(STUCK)
+            self.started.set()
+            self.release.wait(HANG_TIMEOUT)
             yield ChatGenerationChunk(message=AIMessageChunk(content=word))
 
 
-class Whole(BaseChatModel):
+class NonStreamingChatModel(BaseChatModel):
     """Neither streams: one message."""
 
     message: AIMessage
@@ -100,30 +100,32 @@ class Whole(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=self.message)])
 
 
-def piece(index: Any = None, id: str | None = None, name: str | None = None, args: str | None = None) -> Any:
+def make_call_chunk(index: Any = None, id: str | None = None, name: str | None = None, args: str | None = None) -> Any:
     """One of `tool_call_chunks`."""
     return {"type": "tool_call_chunk", "index": index, "id": id, "name": name, "args": args}
 
 
-def chunk(content: Any = "", *pieces: Any, **more: Any) -> AIMessageChunk:
+def make_message_chunk(content: Any = "", *pieces: Any, **more: Any) -> AIMessageChunk:
     return AIMessageChunk(content=content, tool_call_chunks=list(pieces), **more)
 
 
-def of_turn(turn: Json) -> Said:
+def answer_turn(turn: Json) -> FakeChatModel:
     """What a case of the contract suite says, its calls in pieces of four letters."""
     finish = turn.get("finish", "stop")
     if finish == "raise:upstream_busy":
-        return Said(chunks=[RateLimitError("kit")])
-    said = turn.get("say", [])
-    chunks = [chunk(additional_kwargs={"reasoning_content": turn["reason"]})] if "reason" in turn else []
-    chunks += [chunk(text) for text in ([said] if isinstance(said, str) else said)]
+        return FakeChatModel(chunks=[RateLimitError("kit")])
+    say = turn.get("say", [])
+    chunks = [make_message_chunk(additional_kwargs={"reasoning_content": turn["reason"]})] if "reason" in turn else []
+    chunks += [make_message_chunk(text) for text in ([say] if isinstance(say, str) else say)]
     if "refuse" in turn:
-        chunks.append(chunk([{"type": "refusal", "refusal": turn["refuse"]}]))
+        chunks.append(make_message_chunk([{"type": "refusal", "refusal": turn["refuse"]}]))
     for number, call in enumerate(turn.get("calls", ())):
         text = call["arguments"]
-        chunks.append(chunk("", piece(number, f"up_{number}", call["name"], "")))
-        chunks += [chunk("", piece(number, args=text[at : at + 4])) for at in range(0, len(text), 4)]
+        chunks.append(make_message_chunk("", make_call_chunk(number, f"up_{number}", call["name"], "")))
+        chunks += [
+            make_message_chunk("", make_call_chunk(number, args=text[at : at + 4])) for at in range(0, len(text), 4)
+        ]
     if finish == "cut":
-        return Said(chunks=[*chunks, RemoteProtocolError("kit")])
-    chunks.append(chunk(usage_metadata=USAGE, response_metadata={"finish_reason": finish}))
-    return Said(chunks=chunks, pace=turn.get("pace_ms", 0) / 1000)
+        return FakeChatModel(chunks=[*chunks, RemoteProtocolError("kit")])
+    chunks.append(make_message_chunk(usage_metadata=USAGE, response_metadata={"finish_reason": finish}))
+    return FakeChatModel(chunks=chunks, delay=turn.get("pace_ms", 0) / 1000)

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.kit.answers import SSE, Reply, write_json
-from tests.kit.chunks import Json, dump, error
-from tests.kit.connection import Connection, Received
-from tests.kit.faults import status
+from tests.kit.answers import SSE_HEADERS, UpstreamReply, write_json
+from tests.kit.chunks import Json, encode_json, make_error_body
+from tests.kit.connection import Connection, ReceivedRequest
+from tests.kit.faults import fail_with_status
 
-CIPHER = "gAAAAABo-kit-cipher=="
+ENCRYPTED_REASONING = "gAAAAABo-kit-cipher=="
 ROLES = ("system", "developer", "user", "assistant")
-PARTS = {"assistant": ("output_text", "refusal")}
+ALLOWED_PARTS = {"assistant": ("output_text", "refusal")}
 USAGE: Json = {
     "input_tokens": 7,
     "input_tokens_details": {"cached_tokens": 0},
@@ -22,7 +22,7 @@ USAGE: Json = {
 }
 
 
-def text(index: int, *words: str, kind: str = "output_text") -> list[Json]:
+def make_text_events(index: int, *words: str, kind: str = "output_text") -> list[Json]:
     """A message item, its text (or refusal) in pieces."""
     key = "refusal" if kind == "refusal" else "text"
     place = {"output_index": index, "content_index": 0, "item_id": f"msg_{index}"}
@@ -38,7 +38,7 @@ def text(index: int, *words: str, kind: str = "output_text") -> list[Json]:
     ]
 
 
-def reasoning(index: int, *parts: str, cipher: str = CIPHER) -> list[Json]:
+def make_reasoning_events(index: int, *parts: str, cipher: str = ENCRYPTED_REASONING) -> list[Json]:
     """A reasoning item, each part of its summary in pieces of six characters."""
     summary = [{"type": "summary_text", "text": part} for part in parts]
     item = {"id": f"rs_{index}", "type": "reasoning", "encrypted_content": cipher}
@@ -59,7 +59,7 @@ def reasoning(index: int, *parts: str, cipher: str = CIPHER) -> list[Json]:
     ]
 
 
-def call(index: int, name: str, arguments: str) -> list[Json]:
+def make_call_events(index: int, name: str, arguments: str) -> list[Json]:
     item = {"id": f"fc_{index}", "type": "function_call", "call_id": f"call_{index}", "name": name}
     place = {"output_index": index, "item_id": f"fc_{index}"}
     pieces = [arguments[i : i + 4] for i in range(0, len(arguments), 4)]
@@ -71,64 +71,64 @@ def call(index: int, name: str, arguments: str) -> list[Json]:
     ]
 
 
-def ending(why: str = "stop") -> Json:
+def make_end_event(finish: str = "stop") -> Json:
     reply: Json = {"id": "resp_kit", "object": "response", "status": "completed", "usage": USAGE}
     reasons = {"length": "max_output_tokens", "content_filter": "content_filter"}
-    if why in reasons:
-        reply |= {"status": "incomplete", "incomplete_details": {"reason": reasons[why]}}
+    if finish in reasons:
+        reply |= {"status": "incomplete", "incomplete_details": {"reason": reasons[finish]}}
         return {"type": "response.incomplete", "response": reply}
     return {"type": "response.completed", "response": reply}
 
 
-def failed(code: str) -> Json:
+def make_failed_event(code: str) -> Json:
     reply = {"id": "resp_kit", "object": "response", "status": "failed", "usage": None}
     return {"type": "response.failed", "response": {**reply, "error": {"code": code, "message": "kit"}}}
 
 
 @dataclass(frozen=True, slots=True)
-class Streamed:
+class ResponsesReply:
     events: Sequence[Json]
     rate: float = 0
 
-    def frames(self) -> list[bytes]:
+    def encode_frames(self) -> list[bytes]:
         opening: Json = {"type": "response.created", "response": {"id": "resp_kit", "status": "in_progress"}}
         numbered = ({**event, "sequence_number": number} for number, event in enumerate([opening, *self.events]))
-        return [b"event: %b\ndata: %b\n\n" % (event["type"].encode(), dump(event)) for event in numbered]
+        return [b"event: %b\ndata: %b\n\n" % (event["type"].encode(), encode_json(event)) for event in numbered]
 
-    async def __call__(self, connection: Connection, request: Received) -> None:
-        if (why := refusal(request)) is not None:
-            await write_json(connection, 400, error(why, "invalid_value", "invalid_request_error"))
+    async def __call__(self, connection: Connection, request: ReceivedRequest) -> None:
+        if (why := find_refusal(request)) is not None:
+            await write_json(connection, 400, make_error_body(why, "invalid_value", "invalid_request_error"))
             return
-        await connection.head(200, SSE)
-        for frame in self.frames():
-            await connection.chunk(frame)
+        await connection.write_head(200, SSE_HEADERS)
+        for frame in self.encode_frames():
+            await connection.write_chunk(frame)
             if self.rate:
                 await asyncio.sleep(1 / self.rate)
-        await connection.chunk(b"")
+        await connection.write_chunk(b"")
 
 
-def of_turn(turn: dict[str, Any]) -> Reply:
+def answer_turn(turn: dict[str, Any]) -> UpstreamReply:
     """A line of a script in this wire."""
     finish = turn.get("finish", "stop")
     if finish == "raise:upstream_busy":
-        return status(429, 7)
-    said = turn.get("say", "")
-    words = [said] if isinstance(said, str) else said
-    parts = [reasoning(0, turn["reason"])] if turn.get("reason") else []
+        return fail_with_status(429, 7)
+    say = turn.get("say", "")
+    words = [say] if isinstance(say, str) else say
+    parts = [make_reasoning_events(0, turn["reason"])] if turn.get("reason") else []
     if turn.get("refuse"):
-        parts.append(text(len(parts), turn["refuse"], kind="refusal"))
+        parts.append(make_text_events(len(parts), turn["refuse"], kind="refusal"))
     if any(words):
-        parts.append(text(len(parts), *words))
+        parts.append(make_text_events(len(parts), *words))
     for wanted in turn.get("calls", ()):
-        parts.append(call(len(parts), wanted["name"], wanted["arguments"]))
+        parts.append(make_call_events(len(parts), wanted["name"], wanted["arguments"]))
     events = [event for part in parts for event in part]
     if finish != "cut":
-        events.append(ending(finish))
+        events.append(make_end_event(finish))
     pace = turn.get("pace_ms", 0)
-    return Streamed(events, 1000 / pace if pace else 0)
+    return ResponsesReply(events, 1000 / pace if pace else 0)
 
 
-def refusal(request: Received) -> str | None:
+def find_refusal(request: ReceivedRequest) -> str | None:
     """What the API would refuse a request for; None if nothing."""
     body = request.json
     if not request.target.partition("?")[0].endswith("/responses"):
@@ -138,15 +138,15 @@ def refusal(request: Received) -> str | None:
     for tool in body.get("tools", ()):
         if tool.get("type") != "function" or not tool.get("name") or "function" in tool:
             return "tools: expected the flat form"
-    return _unfit(body["input"])
+    return _find_input_problem(body["input"])
 
 
-def _unfit(items: list[Json]) -> str | None:
+def _find_input_problem(items: list[Json]) -> str | None:
     called: set[str] = set()
     for number, item in enumerate(items):
         match item["type"]:
             case "message":
-                allowed = PARTS.get(item["role"], ("input_text", "input_image", "input_file"))
+                allowed = ALLOWED_PARTS.get(item["role"], ("input_text", "input_image", "input_file"))
                 if item["role"] not in ROLES or any(p["type"] not in allowed for p in item["content"]):
                     return f"input[{number}]: unknown role or part"
             case "function_call":

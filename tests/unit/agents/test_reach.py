@@ -28,11 +28,11 @@ from rightseat.errors import (
 )
 from rightseat.types.messages import text_message
 from rightseat.types.turn import ForwardedProps, Owner, Turn
-from tests.kit.answers import Reply, write_json
-from tests.kit.breaks import close_at_once, garbage, mute
-from tests.kit.connection import Connection, Received
-from tests.kit.patience import STUCK
-from tests.kit.upstream import Upstream
+from tests.kit.answers import UpstreamReply, write_json
+from tests.kit.connection import Connection, ReceivedRequest
+from tests.kit.connection_faults import close_at_once, send_garbage, send_nothing
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.kit.upstream import FakeUpstream
 
 pytestmark = pytest.mark.io
 
@@ -40,32 +40,34 @@ TURN = Turn(messages=(text_message("user", "hi"),), owner=Owner("ada"))
 
 
 @pytest_asyncio.fixture
-async def peer() -> AsyncIterator[Upstream]:
-    async with Upstream() as upstream:
-        upstream.reply = answering(200, {"ok": True})
+async def peer() -> AsyncIterator[FakeUpstream]:
+    async with FakeUpstream() as upstream:
+        upstream.reply = make_json_reply(200, {"ok": True})
         yield upstream
 
 
-def answering(status: int, value: Any = None, **headers: str) -> Reply:
-    async def reply(connection: Connection, _request: Received) -> None:
+def make_json_reply(status: int, value: Any = None, **headers: str) -> UpstreamReply:
+    async def reply(connection: Connection, _request: ReceivedRequest) -> None:
         await write_json(connection, status, value, **headers)
 
     return reply
 
 
-async def asked(peer: Upstream, *, turn: Turn | None = TURN, path: tuple[str, ...] = ("x",), **more: Any) -> Any:
-    options = {"timeout": STUCK, **more.pop("reach", {})}
-    reach = AgentClient("desk", f"{peer.origin}/base?k=v", **options)
+async def request_peer(
+    peer: FakeUpstream, *, turn: Turn | None = TURN, path: tuple[str, ...] = ("x",), **more: Any
+) -> Any:
+    options = {"timeout": HANG_TIMEOUT, **more.pop("reach", {})}
+    client = AgentClient("desk", f"{peer.origin}/base?k=v", **options)
     try:
-        return await reach.request_json("POST", path, {"a": 1}, turn=turn, **more)
+        return await client.request_json("POST", path, {"a": 1}, turn=turn, **more)
     finally:
-        reach.close()
+        client.close()
 
 
 @pytest.mark.demand("agents.agent_takes_headers_env", "copilotkit.headers_forwarded_agents_allow")
-async def test_what_goes_along(peer: Upstream) -> None:
+async def test_what_goes_along(peer: FakeUpstream) -> None:
     turn = Turn(messages=(), headers={"authorization": "Bearer theirs", "x-mine": "1", "x-odd": "é"})
-    assert await asked(peer, turn=turn, reach={"headers": {"X-Mine": "2"}}) == {"ok": True}
+    assert await request_peer(peer, turn=turn, reach={"headers": {"X-Mine": "2"}}) == {"ok": True}
     (request,) = peer.requests
     assert (request.method, request.target, request.json) == ("POST", "/base/x?k=v", {"a": 1})
     assert request.headers["x-mine"] == "2", "what the operator sets wins"
@@ -74,16 +76,16 @@ async def test_what_goes_along(peer: Upstream) -> None:
 
 
 @pytest.mark.demand("copilotkit.headers_forwarded_agents_allow")
-async def test_headers_of_a_connection_are_ours(peer: Upstream) -> None:
+async def test_headers_of_a_connection_are_ours(peer: FakeUpstream) -> None:
     turn = Turn(messages=(), headers={"content-length": "999", "transfer-encoding": "chunked", "host": "evil"})
-    await asked(peer, turn=turn)
+    await request_peer(peer, turn=turn)
     (request,) = peer.requests
     assert request.headers["host"].startswith("127.0.0.1")
     assert request.json == {"a": 1}
 
 
 @pytest.mark.demand("agents.agent_takes_headers_env")
-async def test_the_hook_is_asked_for_each_request(peer: Upstream) -> None:
+async def test_the_hook_is_asked_for_each_request(peer: FakeUpstream) -> None:
     seen: list[OutgoingRequest] = []
 
     def hook(request: OutgoingRequest) -> dict[str, str]:
@@ -95,8 +97,8 @@ async def test_the_hook_is_asked_for_each_request(peer: Upstream) -> None:
 
     properties = {"tenant": "blue"}
     turn = Turn(messages=(), owner=Owner("ada"), forwarded=ForwardedProps(properties), headers={"x-a": "b"})
-    await asked(peer, turn=turn, reach={"hook": hook, "headers": {"Authorization": "Bearer fixed"}})
-    await asked(peer, turn=None, reach={"hook": later})
+    await request_peer(peer, turn=turn, reach={"hook": hook, "headers": {"Authorization": "Bearer fixed"}})
+    await request_peer(peer, turn=None, reach={"hook": later})
     assert [request.headers["x-number"] for request in peer.requests] == ["1", "2"]
     assert peer.requests[0].headers["authorization"] == "Bearer own"
     assert seen[0] == OutgoingRequest("POST", "/base/x", Owner("ada"), {"x-a": "b"}, properties)
@@ -104,9 +106,9 @@ async def test_the_hook_is_asked_for_each_request(peer: Upstream) -> None:
 
 
 @pytest.mark.parametrize("given", [["x"], {"x": 1}, {"x y": "z"}, {"x": "a\r\nb: c"}])
-async def test_a_hook_that_gives_no_headers(peer: Upstream, given: Any) -> None:
+async def test_a_hook_that_gives_no_headers(peer: FakeUpstream, given: Any) -> None:
     with pytest.raises(Misused, match="on_before_request"):
-        await asked(peer, reach={"hook": lambda request: given})
+        await request_peer(peer, reach={"hook": lambda request: given})
     assert not peer.requests
 
 
@@ -120,9 +122,9 @@ def test_a_hook_that_is_none() -> None:
 
 @pytest.mark.demand("agents.ids_never_reach_another")
 @pytest.mark.parametrize("id", ["", ".", "..", "a/b", "../threads", "a%2fb", "a b", "é", "a?b", "a#b", "x" * 301])
-async def test_an_id_leads_to_no_other_path(peer: Upstream, id: str) -> None:
+async def test_an_id_leads_to_no_other_path(peer: FakeUpstream, id: str) -> None:
     with pytest.raises(CallerError):
-        await asked(peer, path=("threads", id, "state"))
+        await request_peer(peer, path=("threads", id, "state"))
     assert not peer.requests
 
 
@@ -140,43 +142,43 @@ async def test_an_id_leads_to_no_other_path(peer: Upstream, id: str) -> None:
         (500, UpstreamError),
     ],
 )
-async def test_errors_are_ours(peer: Upstream, status: int, error: type[RightseatError]) -> None:
-    peer.reply = answering(status, {"detail": "their own words"}, Location="http://127.0.0.1:1/")
+async def test_errors_are_ours(peer: FakeUpstream, status: int, error: type[RightseatError]) -> None:
+    peer.reply = make_json_reply(status, {"detail": "their own words"}, Location="http://127.0.0.1:1/")
     with pytest.raises(error) as caught:
-        await asked(peer, reach={"tries": 1})
+        await request_peer(peer, reach={"tries": 1})
     assert "their own words" not in caught.value.message
     assert "'desk'" in caught.value.message
     assert len(peer.requests) == 1, "a redirect is not followed"
 
 
-async def test_what_is_absent_may_be(peer: Upstream) -> None:
-    peer.reply = answering(404, {"detail": "no"})
-    assert await asked(peer, missing_ok=True) is None
+async def test_what_is_absent_may_be(peer: FakeUpstream) -> None:
+    peer.reply = make_json_reply(404, {"detail": "no"})
+    assert await request_peer(peer, missing_ok=True) is None
 
 
-async def test_busy_is_tried_again(peer: Upstream) -> None:
-    peer.queue(answering(503, {}), answering(429, {}, **{"Retry-After": "0"}))
-    assert await asked(peer, idempotent=False) == {"ok": True}
-    peer.reply = answering(429, {}, **{"Retry-After": "60"})
+async def test_busy_is_tried_again(peer: FakeUpstream) -> None:
+    peer.queue_replies(make_json_reply(503, {}), make_json_reply(429, {}, **{"Retry-After": "0"}))
+    assert await request_peer(peer, idempotent=False) == {"ok": True}
+    peer.reply = make_json_reply(429, {}, **{"Retry-After": "60"})
     with pytest.raises(UpstreamBusy) as caught:
-        await asked(peer)
+        await request_peer(peer)
     assert caught.value.retry_after == 60
     assert len(peer.requests) == 4, "nobody is made to wait a minute"
 
 
 @pytest.mark.parametrize(("repeatable", "count"), [(True, 2), (False, 1)])
-async def test_what_may_have_been_taken(peer: Upstream, repeatable: bool, count: int) -> None:
-    peer.queue(close_at_once())
+async def test_what_may_have_been_taken(peer: FakeUpstream, repeatable: bool, count: int) -> None:
+    peer.queue_replies(close_at_once())
     try:
-        assert await asked(peer, idempotent=repeatable) == {"ok": True}
+        assert await request_peer(peer, idempotent=repeatable) == {"ok": True}
     except UpstreamRefused:
         assert not repeatable
     assert len(peer.requests) == count
 
 
-async def test_nobody_there(peer: Upstream) -> None:
+async def test_nobody_there(peer: FakeUpstream) -> None:
     port = peer.port
-    async with Upstream() as gone:
+    async with FakeUpstream() as gone:
         port = gone.port
     reach = AgentClient("desk", f"http://127.0.0.1:{port}", tries=1)
     with pytest.raises(UpstreamRefused):
@@ -184,41 +186,41 @@ async def test_nobody_there(peer: Upstream) -> None:
     reach.close()
 
 
-async def test_silence_and_garbage(peer: Upstream) -> None:
-    peer.reply = mute()
+async def test_silence_and_garbage(peer: FakeUpstream) -> None:
+    peer.reply = send_nothing()
     with pytest.raises(UpstreamTimeout, match="said nothing"):
-        await asked(peer, reach={"timeout": 0.05, "tries": 1})
-    peer.reply = garbage()
+        await request_peer(peer, reach={"timeout": 0.05, "tries": 1})
+    peer.reply = send_garbage()
     with pytest.raises(UpstreamGarbled):
-        await asked(peer)
+        await request_peer(peer)
 
-    async def html(connection: Connection, _request: Received) -> None:
-        await connection.head(200, {"Content-Type": "text/html", "Content-Length": "6"})
+    async def html(connection: Connection, _request: ReceivedRequest) -> None:
+        await connection.write_head(200, {"Content-Type": "text/html", "Content-Length": "6"})
         await connection.write(b"<html>")
 
     peer.reply = html
     with pytest.raises(UpstreamGarbled):
-        await asked(peer)
+        await request_peer(peer)
 
 
-async def test_a_stream_that_breaks_off_or_falls_silent(peer: Upstream) -> None:
-    async def begins(connection: Connection, request: Received) -> None:
-        await connection.head(200, {"Transfer-Encoding": "chunked"})
-        await connection.chunk(b"one")
+async def test_a_stream_that_breaks_off_or_falls_silent(peer: FakeUpstream) -> None:
+    async def begins(connection: Connection, request: ReceivedRequest) -> None:
+        await connection.write_head(200, {"Transfer-Encoding": "chunked"})
+        await connection.write_chunk(b"one")
         if request.target.endswith("cut"):
             await connection.fin()
         else:
             await asyncio.Event().wait()
 
     peer.reply = begins
-    for path, error, seconds in (("cut", Incomplete, STUCK), ("still", UpstreamTimeout, 0.5)):
+    for path, error, seconds in (("cut", Incomplete, HANG_TIMEOUT), ("still", UpstreamTimeout, 0.5)):
         reach = AgentClient("desk", peer.origin, timeout=seconds)
         async with await reach.open_stream("GET", (path,)) as answer:
             assert await anext(aiter(answer)) == b"one"
             with pytest.raises(error):
                 await anext(aiter(answer))
         if path == "still":
-            await peer.all_closed(1)
+            await peer.wait_closed(1)
         reach.close()
 
 

@@ -14,12 +14,12 @@ from rightseat.wiring.registry import load_all
 BASE = "http://127.0.0.1:1234"
 
 
-class Terminal(io.StringIO):
+class FakeTerminal(io.StringIO):
     def isatty(self) -> bool:
         return True
 
 
-def shown(config: Config, out: io.StringIO | None = None) -> str:
+def render_startup(config: Config, out: io.StringIO | None = None) -> str:
     out = out or io.StringIO()
     print_startup(list_startup_rows(config, choose_model(config, {}), BASE, load_all("doors")), BASE, out)
     return out.getvalue()
@@ -27,7 +27,7 @@ def shown(config: Config, out: io.StringIO | None = None) -> str:
 
 @pytest.mark.demand("engine.serve_prints_card_without")
 def test_the_card_says_what_one_needs_to_begin() -> None:
-    text = shown(Config())
+    text = render_startup(Config())
     assert 12 <= len(text.splitlines()) <= 24
     for needed in (
         f"is ready on {BASE}\n",
@@ -46,7 +46,7 @@ def test_the_card_says_what_one_needs_to_begin() -> None:
 
 
 def test_a_terminal_gets_colours_and_unbroken_lines() -> None:
-    text = shown(Config(), Terminal())
+    text = render_startup(Config(), FakeTerminal())
     assert "\x1b[" in text
     assert f"export OPENAI_BASE_URL={BASE}/v1" in text
 
@@ -58,7 +58,7 @@ def test_the_file_the_model_and_the_kinds_of_auth_are_named() -> None:
         jwt=JwtSettings(issuer="https://id.example", audience="a", jwks="j"),
     )
     config = Config(auth=auth, models={"big": ModelSettings(spec="openai:gpt-4o")}, path=Path("/etc/rightseat.toml"))
-    text = shown(config)
+    text = render_startup(config)
     assert "openai:gpt-4o" in text
     assert "the first of [models] in /etc/rightseat.toml" in text
     assert "1 in [auth.keys], JWT of https://id.example, X-User from a trusted proxy" in text

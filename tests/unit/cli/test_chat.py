@@ -19,10 +19,10 @@ from rightseat.types.tools import Tool, ToolContext
 from rightseat.wiring.runtime import Runtime
 
 Script = Callable[[Prompt], AsyncIterator[ModelChunk]]
-Table = tuple[ChatSession, io.StringIO, io.StringIO]
+ChatWithOutput = tuple[ChatSession, io.StringIO, io.StringIO]
 
 
-class Played(Model):
+class FunctionModel(Model):
     """A model that is one function."""
 
     def __init__(self, script: Script) -> None:
@@ -32,14 +32,14 @@ class Played(Model):
         return self.script(prompt)
 
 
-async def echo(prompt: Prompt) -> AsyncIterator[ModelChunk]:
+async def stream_echo(prompt: Prompt) -> AsyncIterator[ModelChunk]:
     heard = [message.text for message in prompt.messages if message.role == "user"]
     yield TextChunk(f"heard {len(heard)}: ")
     yield TextChunk(heard[-1])
     yield FinishChunk("stop")
 
 
-def calling(name: str, arguments: str = "{}") -> Script:
+def make_tool_calling_script(name: str, arguments: str = "{}") -> Script:
     """Calls a tool, then says what it gave."""
 
     async def script(prompt: Prompt) -> AsyncIterator[ModelChunk]:
@@ -73,16 +73,16 @@ class Keyboard:
 
 
 @contextlib.contextmanager
-def talking(script: Script, keyboard: Keyboard, *tools: Tool) -> Iterator[Table]:
-    out, aside = io.StringIO(), io.StringIO()
-    model: Model = Played(script)
+def open_chat(script: Script, keyboard: Keyboard, *tools: Tool) -> Iterator[ChatWithOutput]:
+    out, err = io.StringIO(), io.StringIO()
+    model: Model = FunctionModel(script)
     runtime = Runtime(assistants=[Assistant("default", model, tools=tools)])
     with asyncio.Runner() as runner:
-        yield ChatSession(runtime, None, Terminal(out, aside), runner, keyboard.read), out, aside
+        yield ChatSession(runtime, None, Terminal(out, err), runner, keyboard.read), out, err
 
 
 def test_a_conversation_is_remembered_until_ctrl_d() -> None:
-    with talking(echo, Keyboard("one", "  ", "two")) as (talk, out, _):
+    with open_chat(stream_echo, Keyboard("one", "  ", "two")) as (talk, out, _):
         talk.run_loop()
     assert out.getvalue() == "heard 1: one\nheard 2: two\n"
     assert [(message.role, message.text) for message in talk.messages] == [
@@ -98,7 +98,7 @@ def test_a_call_is_one_line_beside_the_answer() -> None:
         """Add."""
         return a + b
 
-    with talking(calling("add", '{"a":2,"b":3}'), Keyboard(), tool(add)) as (talk, out, aside):
+    with open_chat(make_tool_calling_script("add", '{"a":2,"b":3}'), Keyboard(), tool(add)) as (talk, out, aside):
         assert talk.ask("2+3?")
     assert out.getvalue() == "got 5\n"
     assert aside.getvalue() == '· add({"a":2,"b":3})\n  → 5\n'
@@ -115,7 +115,7 @@ def test_an_approval_is_asked_for_and_only_a_yes_runs_it(typed: str | BaseExcept
         return "done"
 
     keyboard = Keyboard(typed)
-    with talking(calling("erase"), keyboard, tool(confirm=True)(erase)) as (talk, out, _):
+    with open_chat(make_tool_calling_script("erase"), keyboard, tool(confirm=True)(erase)) as (talk, out, _):
         assert talk.ask("erase it")
     assert len(runs) == ran
     assert keyboard.prompts[0].endswith(" [y/n] ")
@@ -129,7 +129,7 @@ def test_a_question_is_answered_inline() -> None:
         return f"Hello {ctx.ask('Your name?')}"
 
     keyboard = Keyboard("Ada")
-    with talking(calling("greet"), keyboard, tool(greet)) as (talk, out, _):
+    with open_chat(make_tool_calling_script("greet"), keyboard, tool(greet)) as (talk, out, _):
         assert talk.ask("greet me")
     assert keyboard.prompts == ["Your name? "]
     assert "got Hello Ada" in out.getvalue()
@@ -150,7 +150,7 @@ def test_ctrl_c_stops_the_answer_but_not_the_conversation() -> None:
         finally:
             closed.append(True)
 
-    with talking(slow, Keyboard("one", KeyboardInterrupt(), "two")) as (talk, out, aside):
+    with open_chat(slow, Keyboard("one", KeyboardInterrupt(), "two")) as (talk, out, aside):
         talk.run_loop()
     assert closed == [True]
     assert out.getvalue() == "begun\nagain\n"
@@ -161,7 +161,7 @@ def test_a_failure_is_said_and_is_not_an_answer(capsys: pytest.CaptureFixture[st
     async def cut(prompt: Prompt) -> AsyncIterator[ModelChunk]:
         yield TextChunk("half")
 
-    with talking(cut, Keyboard()) as (talk, out, _):
+    with open_chat(cut, Keyboard()) as (talk, out, _):
         assert not talk.ask("go")
     assert out.getvalue() == "half\n"
     assert capsys.readouterr().err.startswith("error: ")

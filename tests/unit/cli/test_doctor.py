@@ -22,7 +22,7 @@ from rightseat.config.secret import Secret
 from rightseat.config.settings import Config, ServerSettings
 from rightseat.doctor import setup
 from rightseat.doctor.result import CheckResult
-from tests.kit.patience import STUCK
+from tests.kit.timeouts import HANG_TIMEOUT
 
 pytestmark = pytest.mark.io
 
@@ -37,17 +37,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-async def lines(folder: Path, text: str) -> list[CheckResult]:
+async def check_config_text(folder: Path, text: str) -> list[CheckResult]:
     (folder / "rightseat.toml").write_text(text, "utf-8")
     return await run_checks(None, None, folder / "rightseat.toml", quiet=True)
 
 
-def broken(found: list[CheckResult]) -> list[CheckResult]:
+def list_broken(found: list[CheckResult]) -> list[CheckResult]:
     return [line for line in found if line.state == "broken"]
 
 
 @asynccontextmanager
-async def upstream(answer: bytes) -> AsyncIterator[int]:
+async def serve_raw_answer(answer: bytes) -> AsyncIterator[int]:
     """Whatever it is asked, it says this and hangs up."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -61,14 +61,14 @@ async def upstream(answer: bytes) -> AsyncIterator[int]:
         yield server.sockets[0].getsockname()[1]
 
 
-def http(status: int) -> bytes:
+def format_http_response(status: int) -> bytes:
     return f"HTTP/1.1 {status} X\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{{}}".encode()
 
 
 @pytest.mark.demand("doctor.without_server_doctor_checks")
 async def test_a_good_setup_has_nothing_broken(folder: Path) -> None:
-    found = await lines(folder, DEMO)
-    assert broken(found) == []
+    found = await check_config_text(folder, DEMO)
+    assert list_broken(found) == []
     states = {line.what: line.state for line in found}
     assert states["Python"] == states["config"] == states["assistants"] == states["port 0"] == "good"
     assert states["server"] == "skipped"
@@ -90,13 +90,13 @@ async def test_a_good_setup_has_nothing_broken(folder: Path) -> None:
 )
 async def test_what_is_wrong_is_a_line_with_a_fix(folder: Path, text: str, what: str, why: str) -> None:
     text = text if "port" in text else f"{text}[server]\nport = 0\n" if "[server" not in text else text
-    found = [line for line in broken(await lines(folder, text)) if line.what == what]
+    found = [line for line in list_broken(await check_config_text(folder, text)) if line.what == what]
     assert [line.why for line in found if why in line.why and line.fix] != []
 
 
 @pytest.mark.demand("doctor.without_server_doctor_checks")
 async def test_every_problem_of_a_file_is_a_line(folder: Path) -> None:
-    found = broken(await lines(folder, '[server]\nprot = 1\nhots = "x"\n[limits]\nrun_secs = 1\n'))
+    found = list_broken(await check_config_text(folder, '[server]\nprot = 1\nhots = "x"\n[limits]\nrun_secs = 1\n'))
     assert len(found) == 3
     assert all("rightseat.toml:" in line.why for line in found)
 
@@ -104,10 +104,10 @@ async def test_every_problem_of_a_file_is_a_line(folder: Path) -> None:
 @pytest.mark.demand("doctor.doctor_sees_whether_model")
 @pytest.mark.parametrize(("status", "state"), [(200, "good"), (401, "good"), (404, "skipped"), (503, "broken")])
 async def test_the_models_server_is_asked(folder: Path, status: int, state: str) -> None:
-    async with upstream(http(status)) as number:
+    async with serve_raw_answer(format_http_response(status)) as number:
         base = f"http://127.0.0.1:{number}/api?key=hidden-query"
         text = f'[server]\nport = 0\n[models.a]\nspec = "openai:x"\nbase_url = "{base}"\n'
-        [line] = [line for line in await lines(folder, text) if line.what == "reach 127.0.0.1"]
+        [line] = [line for line in await check_config_text(folder, text) if line.what == "reach 127.0.0.1"]
     assert line.state == state
     assert "hidden-query" not in line.format_text()
     assert ("/api/v1" in line.fix) == (status == 404)
@@ -115,9 +115,9 @@ async def test_the_models_server_is_asked(folder: Path, status: int, state: str)
 
 @pytest.mark.parametrize("spec", ["anthropic:claude-opus-5-5", "google:gemini-3-pro"])
 async def test_a_vendors_server_has_no_list_at_its_root(folder: Path, spec: str) -> None:
-    async with upstream(http(404)) as number:
+    async with serve_raw_answer(format_http_response(404)) as number:
         text = f'[server]\nport = 0\n[models.a]\nspec = "{spec}"\nbase_url = "http://127.0.0.1:{number}"\n'
-        [line] = [line for line in await lines(folder, text) if line.what == "reach 127.0.0.1"]
+        [line] = [line for line in await check_config_text(folder, text) if line.what == "reach 127.0.0.1"]
     assert (line.state, line.fix) == ("good", "")
 
 
@@ -128,17 +128,17 @@ async def test_a_models_server_that_is_not_there(folder: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         base = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
         text = f'[server]\nport = 0\n[models.a]\nspec = "openai:x"\nbase_url = "{base}"\n'
-        [line] = broken(await lines(folder, text))
+        [line] = list_broken(await check_config_text(folder, text))
     assert (line.what, line.why) == ("reach 127.0.0.1", f"{base}: nothing listens there")
     assert f"start the server at {base}" in line.fix
 
 
 @pytest.mark.demand("doctor.doctor_sees_whether_model")
 async def test_a_models_server_that_speaks_no_http(folder: Path) -> None:
-    async with upstream(b"SSH-2.0-x\r\n\r\n") as number:
+    async with serve_raw_answer(b"SSH-2.0-x\r\n\r\n") as number:
         base = f"http://127.0.0.1:{number}/v1"
         text = f'[server]\nport = 0\n[models.a]\nspec = "openai:x"\nbase_url = "{base}"\n'
-        [line] = broken(await lines(folder, text))
+        [line] = list_broken(await check_config_text(folder, text))
     assert "does not speak HTTP" in line.why
 
 
@@ -150,13 +150,13 @@ def test_a_taken_port() -> None:
 
 
 async def test_another_program_at_our_port(folder: Path) -> None:
-    async with upstream(http(200)) as number:
-        [line] = broken(await lines(folder, f"[server]\nport = {number}\n"))
+    async with serve_raw_answer(format_http_response(200)) as number:
+        [line] = list_broken(await check_config_text(folder, f"[server]\nport = {number}\n"))
     assert (line.what, "not by rightseat" in line.why) == ("server", True)
 
 
 async def test_a_url_where_nothing_runs_is_broken(folder: Path) -> None:
-    [line] = broken(await run_checks("http://127.0.0.1:0", None, None, quiet=True))
+    [line] = list_broken(await run_checks("http://127.0.0.1:0", None, None, quiet=True))
     assert line.what == "server"
 
 
@@ -184,8 +184,8 @@ async def test_no_secret_is_printed(folder: Path, monkeypatch: pytest.MonkeyPatc
     (folder / "leaky_tool.py").write_text("import os\nraise ValueError(os.environ['DOCTOR_SECRET'])\n")
     monkeypatch.syspath_prepend(str(folder))
     text = f'{DEMO}[auth.keys]\na = "env:DOCTOR_SECRET"\n[assistants.a]\ntools = ["leaky_tool:x"]\n'
-    found = await lines(folder, text)
-    assert [line.what for line in broken(found)] == ["tool leaky_tool:x", "assistants"]
+    found = await check_config_text(folder, text)
+    assert [line.what for line in list_broken(found)] == ["tool leaky_tool:x", "assistants"]
     for line in found:
         assert "very-hidden-value" not in line.format_text() + json.dumps(line.to_dict())
 
@@ -218,7 +218,7 @@ def test_a_terminal_without_check_marks(folder: Path) -> None:
     (folder / "rightseat.toml").write_text(DEMO)
     line = [sys.executable, "-m", "rightseat", "doctor"]
     env = {**os.environ, "PYTHONIOENCODING": "latin-1"}
-    done = subprocess.run(line, cwd=folder, env=env, capture_output=True, text=True, timeout=STUCK, check=False)
+    done = subprocess.run(line, cwd=folder, env=env, capture_output=True, text=True, timeout=HANG_TIMEOUT, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "? Python" in done.stdout
 

@@ -25,13 +25,13 @@ from rightseat.http.endpoint import Door, Probe, Request, Route, make_reply
 from rightseat.http.reply import Message, Receive, Reply, Send
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.registry import load_all
-from tests.kit.house import House, house, serving
-from tests.kit.patience import STUCK
-from tests.kit.server import Server
+from tests.kit.app_server import AppServer, serve_app, serve_runtime
+from tests.kit.server import RightseatProcess
+from tests.kit.timeouts import HANG_TIMEOUT
 
 pytestmark = pytest.mark.io
 
-Change = Callable[[Message], list[Message]]
+MessageChange = Callable[[Message], list[Message]]
 KEYS = Authenticator(AuthSettings(keys={"alice": Secret("alices-own-key")}))
 
 
@@ -39,37 +39,37 @@ KEYS = Authenticator(AuthSettings(keys={"alice": Secret("alices-own-key")}))
 PACE = 150
 
 
-def spec(pace_ms: int, folder: Path) -> str:
+def write_paced_script(pace_ms: int, folder: Path) -> str:
     file = folder / f"pace{pace_ms}.json"
     file.write_text(json.dumps({"turns": [{"when": {}, "say": ["one ", "two ", "three"], "pace_ms": pace_ms}]}))
     return f"scripted:{file}"
 
 
-def quick(pace_ms: int, folder: Path) -> Config:
-    return Config(models={"default": ModelSettings(spec=spec(pace_ms, folder))})
+def make_config(pace_ms: int, folder: Path) -> Config:
+    return Config(models={"default": ModelSettings(spec=write_paced_script(pace_ms, folder))})
 
 
-async def examined(url: str, key: str | None = None, telling: float = STUCK) -> list[CheckResult]:
+async def run_doctor(url: str, key: str | None = None, min_stream_seconds: float = HANG_TIMEOUT) -> list[CheckResult]:
     """What is told; a stream that took less than `telling` seconds says nothing about its flow."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running_server, "MIN_STREAM_SECONDS", telling)
+        patch.setattr(running_server, "MIN_STREAM_SECONDS", min_stream_seconds)
         return await run_checks(url, Secret(key) if key else None, None, quiet=True)
 
 
-def broken(lines: list[CheckResult]) -> list[str]:
+def list_broken_checks(lines: list[CheckResult]) -> list[str]:
     return [line.what for line in lines if line.state == "broken"]
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def empty_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.demand("doctor.doctor_calls_door_running", "openbb.our_own_conformance_checker")
 async def test_every_door_of_a_good_server_is_called(tmp_path: Path) -> None:
-    async with house(build_runtime(quick(0, tmp_path), env={})) as home:
-        lines = await examined(home.url)
-    assert broken(lines) == []
+    async with serve_runtime(build_runtime(make_config(0, tmp_path), env={})) as home:
+        lines = await run_doctor(home.url)
+    assert list_broken_checks(lines) == []
     good = {line.what for line in lines if line.state == "good"}
     for door in load_all("doors"):
         assert door.probes, f"{door.name} brings no probe"
@@ -81,9 +81,9 @@ async def test_every_door_of_a_good_server_is_called(tmp_path: Path) -> None:
 @pytest.mark.demand("doctor.finds_stands_between_proxy")
 @pytest.mark.long
 async def test_a_stream_that_flows_is_told_from_one_too_quick(tmp_path: Path) -> None:
-    for pace, telling, state in ((0, STUCK, "skipped"), (PACE, running_server.MIN_STREAM_SECONDS, "good")):
-        async with house(build_runtime(quick(pace, tmp_path), env={})) as home:
-            lines = await examined(home.url, telling=telling)
+    for pace, telling, state in ((0, HANG_TIMEOUT, "skipped"), (PACE, running_server.MIN_STREAM_SECONDS, "good")):
+        async with serve_runtime(build_runtime(make_config(pace, tmp_path), env={})) as home:
+            lines = await run_doctor(home.url, min_stream_seconds=telling)
         assert [line.state for line in lines if line.what.endswith(", unbuffered")] == [state] * 4
 
 
@@ -92,8 +92,8 @@ async def test_a_stream_that_flows_is_told_from_one_too_quick(tmp_path: Path) ->
     ("key", "state"), [(None, "skipped"), ("alices-own-key", "good"), ("another-persons", "broken")]
 )
 async def test_keys(tmp_path: Path, key: str | None, state: str) -> None:
-    async with house(build_runtime(quick(0, tmp_path), env={}), authenticate=KEYS) as home:
-        lines = await examined(home.url, key)
+    async with serve_runtime(build_runtime(make_config(0, tmp_path), env={}), authenticate=KEYS) as home:
+        lines = await run_doctor(home.url, key)
     states = {line.what: line.state for line in lines}
     assert states["openai: models"] == states["openai: chat, whole"] == states["agui: run"] == state
     assert states["openai: keys"] == states["agui: keys"] == "good"
@@ -102,24 +102,24 @@ async def test_keys(tmp_path: Path, key: str | None, state: str) -> None:
 
 @pytest.mark.demand("doctor.checks_keys_cors_private")
 async def test_a_server_that_forgot_its_keys(tmp_path: Path) -> None:
-    async with house(build_runtime(quick(0, tmp_path), env={})) as home:
+    async with serve_runtime(build_runtime(make_config(0, tmp_path), env={})) as home:
         port = home.url.rsplit(":", 1)[1]
         (tmp_path / "key").write_text("alices-own-key")
         (tmp_path / "rightseat.toml").write_text(f'[server]\nport = {port}\n[auth.keys]\na = "file:key"\n')
         lines = await run_checks(None, None, None, quiet=True)
-    assert broken(lines) == ["openai: keys", "agui: keys", "openbb: keys", "copilotkit: keys", "mcp: keys"]
+    assert list_broken_checks(lines) == ["openai: keys", "agui: keys", "openbb: keys", "copilotkit: keys", "mcp: keys"]
 
 
 @pytest.mark.demand("doctor.checks_keys_cors_private")
 async def test_configured_origins(tmp_path: Path) -> None:
     settings = ServerSettings(port=0, cors=("https://known.example",))
-    async with house(build_runtime(quick(0, tmp_path), env={}), settings) as home:
+    async with serve_runtime(build_runtime(make_config(0, tmp_path), env={}), settings) as home:
         port = home.url.rsplit(":", 1)[1]
         (tmp_path / "rightseat.toml").write_text(
             f'[server]\nport = {port}\ncors = ["https://known.example", "https://added.example"]\n'
         )
         lines = await run_checks(None, None, None, quiet=True)
-    assert broken(lines) == ["page at added.example"]
+    assert list_broken_checks(lines) == ["page at added.example"]
     assert [line.why for line in lines if line.what == "page at known.example"] == [
         "may call and read (CORS)",
         "may call a private network (PNA)",
@@ -131,31 +131,31 @@ async def test_a_model_that_fails_is_told_at_each_door(tmp_path: Path) -> None:
     file = tmp_path / "dead.json"
     file.write_text('{"turns": [{"when": {}, "finish": "raise:upstream_denied"}]}')
     config = Config(models={"default": ModelSettings(spec=f"scripted:{file}")})
-    async with house(build_runtime(config, env={})) as home:
-        lines = await examined(home.url)
+    async with serve_runtime(build_runtime(config, env={})) as home:
+        lines = await run_doctor(home.url)
     asked = ["openai: chat, whole", "openai: chat, streamed", "agui: run"]
-    assert broken(lines) == [*asked, "openbb: query of 2024", "openbb: query of today", "copilotkit: run"]
+    assert list_broken_checks(lines) == [*asked, "openbb: query of 2024", "openbb: query of today", "copilotkit: run"]
 
 
 @pytest.mark.demand("doctor.doctor_calls_door_running")
 async def test_a_draining_server_is_not_ready(tmp_path: Path) -> None:
-    async with house(build_runtime(quick(0, tmp_path), env={})) as home:
+    async with serve_runtime(build_runtime(make_config(0, tmp_path), env={})) as home:
         home.app.runtime.stop_accepting()
-        lines = await examined(home.url)
-    assert "operators: ready" in broken(lines)
+        lines = await run_doctor(home.url)
+    assert "operators: ready" in list_broken_checks(lines)
 
 
 @asynccontextmanager
-async def behind(proxy: Callable[[House], Any], folder: Path, pace: int = 0) -> AsyncIterator[str]:
+async def serve_behind_proxy(proxy: Callable[[AppServer], Any], folder: Path, pace: int = 0) -> AsyncIterator[str]:
     """The server behind something that changes its answers."""
-    config = quick(pace, folder)
+    config = make_config(pace, folder)
     made = build_runtime(config, env={})
-    async with house(made, ServerSettings(port=0), KEYS) as home, serving(proxy(home)) as url:
+    async with serve_runtime(made, ServerSettings(port=0), KEYS) as home, serve_app(proxy(home)) as url:
         yield url
 
 
-def changing(change: Callable[[], Change]) -> Callable[[House], Any]:
-    def proxy(home: House) -> Any:
+def make_proxy(change: Callable[[], MessageChange]) -> Callable[[AppServer], Any]:
+    def proxy(home: AppServer) -> Any:
         async def app(scope: dict[str, Any], receive: Receive, send: Send) -> None:
             changed = change()
 
@@ -170,7 +170,7 @@ def changing(change: Callable[[], Change]) -> Callable[[House], Any]:
     return proxy
 
 
-def without(*names: bytes) -> Callable[[], Change]:
+def drop_headers(*names: bytes) -> Callable[[], MessageChange]:
     def change(message: Message) -> list[Message]:
         if "headers" in message:
             message["headers"] = [pair for pair in message["headers"] if pair[0] not in names]
@@ -179,7 +179,7 @@ def without(*names: bytes) -> Callable[[], Change]:
     return lambda: change
 
 
-def held_back() -> Change:
+def buffer_response() -> MessageChange:
     kept: list[Message] = []
 
     def change(message: Message) -> list[Message]:
@@ -190,7 +190,7 @@ def held_back() -> Change:
     return change
 
 
-def open_to_all() -> Change:
+def allow_any_origin() -> MessageChange:
     def change(message: Message) -> list[Message]:
         if "headers" in message:
             message["headers"] = [*message["headers"], (b"access-control-allow-origin", b"*")]
@@ -199,7 +199,7 @@ def open_to_all() -> Change:
     return change
 
 
-def html_refusals() -> Change:
+def make_401_html() -> MessageChange:
     refused = False
 
     def change(message: Message) -> list[Message]:
@@ -215,38 +215,40 @@ def html_refusals() -> Change:
 
 
 PAGE = "page at localhost:3000"
-BREAKS: list[tuple[Callable[[], Change], set[str]]] = [
-    (without(b"x-request-id"), {"request id"}),
-    (without(b"access-control-allow-origin"), {PAGE}),
-    (without(b"access-control-allow-headers"), {PAGE}),
-    (without(b"access-control-allow-methods"), {PAGE}),
-    (without(b"access-control-allow-private-network"), {PAGE}),
-    (open_to_all, {PAGE, "page of an unknown origin"}),
-    (html_refusals, {f"{door}: keys" for door in ("openai", "agui", "openbb", "copilotkit", "mcp")}),
+BREAKS: list[tuple[Callable[[], MessageChange], set[str]]] = [
+    (drop_headers(b"x-request-id"), {"request id"}),
+    (drop_headers(b"access-control-allow-origin"), {PAGE}),
+    (drop_headers(b"access-control-allow-headers"), {PAGE}),
+    (drop_headers(b"access-control-allow-methods"), {PAGE}),
+    (drop_headers(b"access-control-allow-private-network"), {PAGE}),
+    (allow_any_origin, {PAGE, "page of an unknown origin"}),
+    (make_401_html, {f"{door}: keys" for door in ("openai", "agui", "openbb", "copilotkit", "mcp")}),
 ]
 
 
 @pytest.mark.demand("doctor.checks_keys_cors_private")
 @pytest.mark.parametrize(("change", "found"), BREAKS)
-async def test_what_a_proxy_breaks_is_found(change: Callable[[], Change], found: set[str], tmp_path: Path) -> None:
-    async with behind(changing(change), tmp_path) as url:
-        lines = await examined(url, "alices-own-key")
-    assert found == set(broken(lines))
+async def test_what_a_proxy_breaks_is_found(
+    change: Callable[[], MessageChange], found: set[str], tmp_path: Path
+) -> None:
+    async with serve_behind_proxy(make_proxy(change), tmp_path) as url:
+        lines = await run_doctor(url, "alices-own-key")
+    assert found == set(list_broken_checks(lines))
     assert all(line.fix for line in lines if line.state == "broken")
 
 
 @pytest.mark.demand("doctor.finds_stands_between_proxy")
 @pytest.mark.long
 async def test_a_proxy_that_collects_a_stream_is_found(tmp_path: Path) -> None:
-    async with behind(changing(held_back), tmp_path, pace=PACE) as url:
-        lines = await examined(url, "alices-own-key", telling=running_server.MIN_STREAM_SECONDS)
+    async with serve_behind_proxy(make_proxy(buffer_response), tmp_path, pace=PACE) as url:
+        lines = await run_doctor(url, "alices-own-key", min_stream_seconds=running_server.MIN_STREAM_SECONDS)
     streams = ["openai: chat, streamed", "agui: run", "openbb: query of 2024", "openbb: query of today"]
-    assert broken(lines) == [f"{stream}, unbuffered" for stream in streams]
+    assert list_broken_checks(lines) == [f"{stream}, unbuffered" for stream in streams]
 
 
 @pytest.mark.demand("doctor.finds_stands_between_proxy")
 async def test_connections_that_are_not_kept_are_found(tmp_path: Path) -> None:
-    def closed() -> Change:
+    def closed() -> MessageChange:
         def change(message: Message) -> list[Message]:
             if "headers" in message:
                 message["headers"] = [*message["headers"], (b"connection", b"close")]
@@ -254,8 +256,8 @@ async def test_connections_that_are_not_kept_are_found(tmp_path: Path) -> None:
 
         return change
 
-    async with behind(changing(closed), tmp_path) as url:
-        assert broken(await examined(url, "alices-own-key")) == ["keep-alive"]
+    async with serve_behind_proxy(make_proxy(closed), tmp_path) as url:
+        assert list_broken_checks(await run_doctor(url, "alices-own-key")) == ["keep-alive"]
 
 
 @pytest.mark.demand("doctor.doctor_calls_door_running")
@@ -272,9 +274,9 @@ async def test_a_new_door_brings_its_own_lines(tmp_path: Path, monkeypatch: pyte
     probe = Probe("ping", "POST", "/ping", check, b"{}")
     door = Door("ping", (Route("POST", "/ping", answer),), refuse, lambda base: base, (probe,))
     monkeypatch.setattr(sys.modules["rightseat.cli.doctor"], "load_all", lambda family: [door])
-    monkeypatch.setattr("tests.kit.house.load_all", lambda family: [door])
-    async with house(build_runtime(quick(0, tmp_path), env={})) as home:
-        lines = await examined(home.url)
+    monkeypatch.setattr("tests.kit.app_server.load_all", lambda family: [door])
+    async with serve_runtime(build_runtime(make_config(0, tmp_path), env={})) as home:
+        lines = await run_doctor(home.url)
     [line] = [line for line in lines if line.what == "ping: ping"]
     assert (line.state, "it did not say ping" in line.why) == ("broken", True)
 
@@ -292,10 +294,10 @@ def test_no_answer_of_a_stranger_confuses_a_probe(status: int, body: bytes) -> N
                 assert probe.check(status, headers, body), probe.name
 
 
-async def command(url: str) -> tuple[int | None, bytes, bytes]:
+async def run_doctor_command(url: str) -> tuple[int | None, bytes, bytes]:
     line = ["-m", "rightseat", "doctor", "--url", url, "--json"]
     child = await asyncio.create_subprocess_exec(sys.executable, *line, stdout=PIPE, stderr=PIPE)
-    out, err = await asyncio.wait_for(child.communicate(), STUCK)
+    out, err = await asyncio.wait_for(child.communicate(), HANG_TIMEOUT)
     return child.returncode, out, err
 
 
@@ -303,9 +305,9 @@ async def command(url: str) -> tuple[int | None, bytes, bytes]:
 @pytest.mark.long
 @pytest.mark.io
 async def test_the_command_and_its_exit_code(tmp_path: Path) -> None:
-    async with Server(model=spec(PACE, tmp_path)) as server:
-        code, out, err = await command(server.url)
+    async with RightseatProcess(model=write_paced_script(PACE, tmp_path)) as server:
+        code, out, err = await run_doctor_command(server.url)
     assert (code, err) == (0, b"")
     assert json.loads(out)["ok"] is True
-    code, out, _ = await command(server.url)
+    code, out, _ = await run_doctor_command(server.url)
     assert (code, json.loads(out)["ok"]) == (1, False)

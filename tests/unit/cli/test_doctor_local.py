@@ -12,7 +12,7 @@ from rightseat.config.settings import Config
 from rightseat.doctor import setup
 from rightseat.doctor.result import CheckResult
 from rightseat.models.llamacpp import weights
-from tests.unit.models.llamacpp.ggufs import gguf, usual
+from tests.unit.models.llamacpp.gguf_files import make_gguf, make_usual_entries
 
 pytestmark = pytest.mark.io
 
@@ -28,12 +28,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-async def lines() -> dict[str, CheckResult]:
+async def collect_checks() -> dict[str, CheckResult]:
     return {line.what: line for line in await run_checks(None, None, None, quiet=True)}
 
 
 async def test_missing_weights_are_not_broken_while_nobody_names_them(folder: Path) -> None:
-    found = await lines()
+    found = await collect_checks()
     line = found[f"weights {weights.EMBEDDED.name}"]
     assert (line.state, line.fix) == ("skipped", "rightseat models pull")
     assert "downloads them" in line.why
@@ -43,18 +43,18 @@ async def test_missing_weights_are_not_broken_while_nobody_names_them(folder: Pa
 
 async def test_missing_weights_are_broken_where_somebody_does(folder: Path) -> None:
     (folder / "rightseat.toml").write_text('[models.a]\nspec = "local"\n')
-    found = await lines()
+    found = await collect_checks()
     assert found[f"weights {weights.EMBEDDED.name}"].state == "broken"
     assert "rightseat models pull" in found["model a"].why
 
 
 async def test_a_file_says_what_it_is(folder: Path) -> None:
-    (folder / "a.gguf").write_bytes(gguf(*usual()))
-    (folder / "b.gguf").write_bytes(gguf(*usual(template=None)))
+    (folder / "a.gguf").write_bytes(make_gguf(*make_usual_entries()))
+    (folder / "b.gguf").write_bytes(make_gguf(*make_usual_entries(template=None)))
     (folder / "c.gguf").write_bytes(b"GGUF and nothing else")
     toml = "".join(f'[models.{name}]\nspec = "{name}.gguf"\n' for name in "abc")
     (folder / "rightseat.toml").write_text(toml)
-    found = await lines()
+    found = await collect_checks()
     assert found["model a, file"].why == "llama, 8192 tokens, with a chat template"
     assert found["model b, file"].why.endswith("no chat template: ChatML is used")
     assert found["model c, file"].state == "broken"

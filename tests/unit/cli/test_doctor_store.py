@@ -18,11 +18,11 @@ from rightseat.stores.sqlite.database import MIGRATIONS
 from rightseat.types.turn import Owner
 
 
-def looked(folder: Path, kind: str = "sqlite") -> CheckResult:
+def check_sqlite_store(folder: Path, kind: str = "sqlite") -> CheckResult:
     return check_store(Config(store=StoreSettings(kind=kind, path=str(folder))))
 
 
-async def kept(folder: Path) -> None:
+async def create_store(folder: Path) -> None:
     made = SQLiteStore(folder)
     await made.begin_run(Owner(), "t", "r", assistant="a", name="n")
     await made.close()
@@ -30,9 +30,9 @@ async def kept(folder: Path) -> None:
 
 @pytest.mark.demand("doctor.line_store_how_large")
 async def test_what_is_kept_is_told_also_while_a_server_uses_it(tmp_path: Path) -> None:
-    await kept(tmp_path)
+    await create_store(tmp_path)
     using = SQLiteStore(tmp_path)
-    line = looked(tmp_path)
+    line = check_sqlite_store(tmp_path)
     await using.close()
     assert line.state == "good"
     assert str(tmp_path) in line.why
@@ -40,19 +40,19 @@ async def test_what_is_kept_is_told_also_while_a_server_uses_it(tmp_path: Path) 
 
 
 def test_a_folder_that_is_not_there_yet_is_not_made(tmp_path: Path) -> None:
-    line = looked(tmp_path / "a" / "b")
+    line = check_sqlite_store(tmp_path / "a" / "b")
     assert (line.state, "nothing stored yet" in line.why) == ("good", True)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_memory_says_that_it_forgets() -> None:
-    assert "gone with this process" in looked(Path(), "memory").why
+    assert "gone with this process" in check_sqlite_store(Path(), "memory").why
 
 
 @pytest.mark.demand("doctor.line_store_how_large")
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    line = looked(tmp_path / "file" / "data")
+    line = check_sqlite_store(tmp_path / "file" / "data")
     assert (line.state, "cannot write" in line.why) == ("broken", True)
     assert "[store] path" in line.fix
 
@@ -61,18 +61,18 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"no database at all, but long enough to look at", b""])
 async def test_a_file_that_is_none_of_ours(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "rightseat.db").write_bytes(content * 100)
-    line = looked(tmp_path)
+    line = check_sqlite_store(tmp_path)
     assert line.state == ("broken" if content else "good")
     assert ("cannot read" in line.why) is bool(content)
 
 
 @pytest.mark.demand("doctor.line_store_how_large")
 async def test_versions(tmp_path: Path) -> None:
-    await kept(tmp_path)
+    await create_store(tmp_path)
     for version, state in ((len(MIGRATIONS) + 1, "broken"), (len(MIGRATIONS), "good")):
         with closing(sqlite3.connect(tmp_path / "rightseat.db")) as database:
             database.execute(f"PRAGMA user_version = {version}")
-        line = looked(tmp_path)
+        line = check_sqlite_store(tmp_path)
         assert (line.state, "newer rightseat" in line.why) == (state, state == "broken")
 
 

@@ -32,7 +32,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def put(cache: Path) -> Path:
+def write_weights_file(cache: Path) -> Path:
     place = cache / "models" / EMBEDDED.sha256[:16] / EMBEDDED.file_name
     place.parent.mkdir(parents=True)
     with place.open("wb") as file:
@@ -40,7 +40,7 @@ def put(cache: Path) -> Path:
     return place
 
 
-def pulls(monkeypatch: pytest.MonkeyPatch, cache: Path, error: str = "") -> list[str]:
+def patch_pull(monkeypatch: pytest.MonkeyPatch, cache: Path, error: str = "") -> list[str]:
     """A pull without a network; the names of what was pulled."""
     pulled: list[str] = []
 
@@ -49,7 +49,7 @@ def pulls(monkeypatch: pytest.MonkeyPatch, cache: Path, error: str = "") -> list
         progress(1, 2)
         if error:
             raise WeightsError(error)
-        return put(cache)
+        return write_weights_file(cache)
 
     monkeypatch.setattr(weights, "pull_weights", pull)
     return pulled
@@ -60,7 +60,7 @@ def test_list_says_what_is_here(cache: Path, capsys: pytest.CaptureFixture[str])
     models.print_weights()
     first = capsys.readouterr().out
     assert first.startswith("– smollm2-135m-instruct  98 MB  not downloaded; run: rightseat models pull\n")
-    place = put(cache)
+    place = write_weights_file(cache)
     models.print_weights()
     assert f"✓ smollm2-135m-instruct  98 MB  downloaded\n    {place}\n" in capsys.readouterr().out
 
@@ -71,7 +71,7 @@ def test_path_and_pull_print_the_path_alone(
 ) -> None:
     with pytest.raises(WeightsError, match="rightseat models pull"):
         models.print_path(None)
-    pulled = pulls(monkeypatch, cache)
+    pulled = patch_pull(monkeypatch, cache)
     models.pull_and_print(EMBEDDED.name)
     out, err = capsys.readouterr()
     assert pulled == [EMBEDDED.name]
@@ -109,7 +109,7 @@ def test_who_wants_the_embedded_model(config: Config, wanted: bool, named: bool)
 
 @pytest.mark.demand("llamacpp.local_default_serve_embedded")
 def test_a_start_fetches_them_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pulled = pulls(monkeypatch, cache)
+    pulled = patch_pull(monkeypatch, cache)
     assert embedded.prepare_config(Config(model="scripted:demo")) == Config(model="scripted:demo")
     assert pulled == []
     assert embedded.prepare_config(Config()) == Config()
@@ -121,7 +121,7 @@ def test_a_start_fetches_them_once(cache: Path, monkeypatch: pytest.MonkeyPatch)
 def test_without_a_network_a_script_answers_and_that_is_said(
     cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pulls(monkeypatch, cache, "No network.")
+    patch_pull(monkeypatch, cache, "No network.")
     config = embedded.prepare_config(Config())
     assert "rightseat models pull" in config.without_local
     assert "warning: A short script answers, not a model. No network." in capsys.readouterr().err
@@ -132,14 +132,14 @@ def test_without_a_network_a_script_answers_and_that_is_said(
 
 @pytest.mark.demand("llamacpp.local_default_serve_embedded")
 def test_who_asked_for_it_by_name_gets_nothing_else(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pulls(monkeypatch, cache, "No network.")
+    patch_pull(monkeypatch, cache, "No network.")
     with pytest.raises(WeightsError, match="No network"):
         embedded.prepare_config(Config(model="local"))
     assert embedded.prepare_config(Config(model="local"), fetch=False) == Config(model="local")
 
 
 def test_without_the_engine_nothing_is_fetched(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pulled = pulls(monkeypatch, cache)
+    pulled = patch_pull(monkeypatch, cache)
     find = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *more: None if name == "xllamacpp" else find(name, *more)

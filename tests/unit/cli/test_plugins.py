@@ -11,19 +11,19 @@ from typer.testing import CliRunner, Result
 
 from rightseat.cli import app
 from rightseat.plugins.load import read_plugin
-from tests.unit.plugins.folders import MANIFEST, api, flow, folder
+from tests.unit.plugins.folders import MANIFEST, make_api_document, write_empty_flow, write_plugin
 
 RUNNER = CliRunner()
 
 
-def run(*words: str | Path) -> Result:
+def run_plugins_command(*words: str | Path) -> Result:
     return RUNNER.invoke(app, ["plugins", *map(str, words)])
 
 
 @pytest.mark.demand("plugins.rightseat_plugins_check_dir")
 def test_a_good_plugin_passes(tmp_path: Path) -> None:
-    made = folder(tmp_path, api())
-    said = run("check", made)
+    made = write_plugin(tmp_path, make_api_document())
+    said = run_plugins_command("check", made)
     assert said.exit_code == 0
     assert said.output == (
         "hosts: 1 operation, 0 Python tools, 0 flows\n\n"
@@ -34,8 +34,8 @@ def test_a_good_plugin_passes(tmp_path: Path) -> None:
 @pytest.mark.demand("plugins.rightseat_plugins_check_dir")
 def test_every_problem_has_its_place_and_its_fix(tmp_path: Path) -> None:
     text = 'openapi: 3.0.0\nservers:\n  - url: "/api"\npaths:\n  /hosts:\n    get: {description: "Lists \\d hosts"}\n'
-    made = folder(tmp_path, text)
-    said = run("check", made)
+    made = write_plugin(tmp_path, text)
+    said = run_plugins_command("check", made)
     assert said.exit_code == 1
     assert f"  error   {made}/openapi.yaml:3 servers[0].url\n" in said.output
     assert "          The address is relative: nobody knows to where.\n" in said.output
@@ -47,9 +47,9 @@ def test_every_problem_has_its_place_and_its_fix(tmp_path: Path) -> None:
 @pytest.mark.demand("plugins.strict_authors_id_characters")
 def test_strict_is_for_authors(tmp_path: Path) -> None:
     manifest = {"name": "A name of far too many letters", "description": "test"}
-    made = folder(tmp_path, {**api({"description": ""}, method="post")}, manifest, name="Hosts")
-    assert run("check", made).exit_code == 0
-    said = run("check", "--strict", made)
+    made = write_plugin(tmp_path, {**make_api_document({"description": ""}, method="post")}, manifest, name="Hosts")
+    assert run_plugins_command("check", made).exit_code == 0
+    said = run_plugins_command("check", "--strict", made)
     assert said.exit_code == 1
     for words in (
         "not in lower-case letters",
@@ -59,22 +59,24 @@ def test_strict_is_for_authors(tmp_path: Path) -> None:
         "It has no requestBody.",
     ):
         assert words in said.output
-    bare = folder(tmp_path, {**api(), "paths": {"/a": {"get": {"description": "Lists hosts."}}}}, name="bare")
-    assert "It has no responses." in run("check", "--strict", bare).output
+    bare = write_plugin(
+        tmp_path, {**make_api_document(), "paths": {"/a": {"get": {"description": "Lists hosts."}}}}, name="bare"
+    )
+    assert "It has no responses." in run_plugins_command("check", "--strict", bare).output
 
 
 @pytest.mark.demand("plugins.strict_authors_id_characters")
 def test_a_misspelt_key_is_told_to_authors(tmp_path: Path) -> None:
-    made = folder(tmp_path, api({"paramters": []}))
-    assert run("check", made).exit_code == 0
-    assert "Did you mean 'parameters'?" in run("check", "--strict", made).output
+    made = write_plugin(tmp_path, make_api_document({"paramters": []}))
+    assert run_plugins_command("check", made).exit_code == 0
+    assert "Did you mean 'parameters'?" in run_plugins_command("check", "--strict", made).output
 
 
 @pytest.mark.demand("plugins.rightseat_plugins_check_dir")
 def test_a_folder_of_plugins(tmp_path: Path) -> None:
-    folder(tmp_path, api(), name="good")
-    folder(tmp_path, "[", name="bad")
-    said = run("check", tmp_path)
+    write_plugin(tmp_path, make_api_document(), name="good")
+    write_plugin(tmp_path, "[", name="bad")
+    said = run_plugins_command("check", tmp_path)
     assert said.exit_code == 1
     assert "good: 1 operation" in said.output
     assert f"error   {tmp_path}/bad/openapi.yaml" in said.output
@@ -84,7 +86,7 @@ def test_a_folder_of_plugins(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["none", "empty"])
 def test_nothing_to_check_is_told(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()
-    said = run("check", tmp_path / name)
+    said = run_plugins_command("check", tmp_path / name)
     assert said.exit_code == 1
     assert "folder" in str(said.exception)
 
@@ -95,7 +97,9 @@ def test_a_check_runs_nothing_and_a_terminal_stays_as_it_is(tmp_path: Path) -> N
     canary = tmp_path / "canary"
     code = f"import pathlib\npathlib.Path({str(canary)!r}).touch()\nexported = []\n"
     hostile = {**MANIFEST, "\x1b[2Jname\n": "x", "name": "\x1b]0;evil\x07 hosts"}
-    made = folder(tmp_path, api(), hostile, files={"lib/__init__.py": code, "sitecustomize.py": code})
+    made = write_plugin(
+        tmp_path, make_api_document(), hostile, files={"lib/__init__.py": code, "sitecustomize.py": code}
+    )
     said = subprocess.run(
         [sys.executable, "-m", "rightseat", "plugins", "check", "--strict", "."],
         cwd=made,
@@ -113,9 +117,14 @@ def test_a_check_runs_nothing_and_a_terminal_stays_as_it_is(tmp_path: Path) -> N
 @pytest.mark.demand("plugins.rightseat_plugins_list_plugins")
 def test_list_says_what_is_there(tmp_path: Path) -> None:
     auth = {"type": "header", "args": {"Authorization": "sk-1234567"}}
-    folder(tmp_path, api(), {**MANIFEST, "name": "主机", "auth": auth}, files={"flows/a.yaml": flow("a")})
-    folder(tmp_path, "[", name="bad")
-    said = run("list", "--plugins", tmp_path)
+    write_plugin(
+        tmp_path,
+        make_api_document(),
+        {**MANIFEST, "name": "主机", "auth": auth},
+        files={"flows/a.yaml": write_empty_flow("a")},
+    )
+    write_plugin(tmp_path, "[", name="bad")
+    said = run_plugins_command("list", "--plugins", tmp_path)
     assert said.exit_code == 0
     assert "✓ hosts  主机\n    Looks up hosts by name" in said.output
     assert "    1 operation, 0 Python tools, 1 flow; auth: header\n" in said.output
@@ -129,36 +138,36 @@ def test_list_says_what_of_this_machine_is_sent(tmp_path: Path) -> None:
         {"type": "header", "args": {"A": "env:SHOP_KEY", "B": "sk-1234567"}},
         {"type": "oidc", "token_url": "https://a.example/t", "client_id": "me", "client_secret": "file:key"},
     ]
-    folder(tmp_path, api(), {**MANIFEST, "auth": kinds})
-    said = run("list", "--plugins", tmp_path)
+    write_plugin(tmp_path, make_api_document(), {**MANIFEST, "auth": kinds})
+    said = run_plugins_command("list", "--plugins", tmp_path)
     assert "; auth: header (env:SHOP_KEY), oidc (file:key)\n" in said.output
 
 
 def test_list_of_no_folder(tmp_path: Path) -> None:
-    said = run("list", "--plugins", tmp_path / "none")
+    said = run_plugins_command("list", "--plugins", tmp_path / "none")
     assert said.exit_code == 1
     assert "this folder does not exist" in str(said.exception)
 
 
 @pytest.mark.demand("plugins.rightseat_plugins_list_plugins")
 def test_list_reads_the_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder(tmp_path / "plugins", api())
+    write_plugin(tmp_path / "plugins", make_api_document())
     config = tmp_path / "rightseat.toml"
     config.write_text('[[plugins]]\npath = "plugins"\n')
-    assert "✓ hosts" in run("list", "--config", config).output
+    assert "✓ hosts" in run_plugins_command("list", "--config", config).output
     monkeypatch.chdir(tmp_path)
-    assert "✓ hosts" in run("list").output
+    assert "✓ hosts" in run_plugins_command("list").output
     config.write_text("")
-    assert "rightseat plugins new NAME" in run("list").output
+    assert "rightseat plugins new NAME" in run_plugins_command("list").output
 
 
 @pytest.mark.demand("plugins.rightseat_plugins_new_name")
 def test_a_new_plugin_passes_the_strict_check(tmp_path: Path) -> None:
-    said = run("new", "my-hosts", "--in", tmp_path)
+    said = run_plugins_command("new", "my-hosts", "--in", tmp_path)
     assert said.exit_code == 0
     made = tmp_path / "my-hosts"
     assert str(made) in said.output
-    checked = run("check", "--strict", made)
+    checked = run_plugins_command("check", "--strict", made)
     assert (checked.exit_code, "no problems" in checked.output) == (0, True), checked.output
     found = read_plugin(made, strict=True)
     assert (found.id, found.alias, found.name, found.question != "") == ("my-hosts", "", "My hosts", True)
@@ -174,15 +183,15 @@ def test_a_new_plugin_passes_the_strict_check(tmp_path: Path) -> None:
 
 @pytest.mark.demand("plugins.rightseat_plugins_new_name")
 def test_new_touches_nothing_that_is_there(tmp_path: Path) -> None:
-    made = folder(tmp_path, api())
+    made = write_plugin(tmp_path, make_api_document())
     before = (made / "plugin.json").read_text()
-    said = run("new", "hosts", "--in", tmp_path)
+    said = run_plugins_command("new", "hosts", "--in", tmp_path)
     assert (said.exit_code, "already exists" in str(said.exception)) == (1, True)
     assert (made / "plugin.json").read_text() == before
 
 
 @pytest.mark.parametrize("name", ["../x", "Hosts", "a b", "", "1a", "x" * 50, "主机"])
 def test_new_wants_a_plain_name(tmp_path: Path, name: str) -> None:
-    said = run("new", name, "--in", tmp_path / "inner")
+    said = run_plugins_command("new", name, "--in", tmp_path / "inner")
     assert "cannot be called" in str(said.exception)
     assert list(tmp_path.iterdir()) == []

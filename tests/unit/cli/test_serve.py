@@ -7,62 +7,62 @@ import signal
 
 import pytest
 
-from tests.kit.patience import STUCK
-from tests.kit.server import Server
-from tests.kit.waiting import until
+from tests.kit.server import RightseatProcess
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.kit.waiting import wait_until
 
 pytestmark = pytest.mark.io
 
 
-async def ask(server: Server, data: bytes) -> bytes:
+async def send_raw(server: RightseatProcess, data: bytes) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     try:
         writer.write(data)
-        return await asyncio.wait_for(reader.read(), STUCK)
+        return await asyncio.wait_for(reader.read(), HANG_TIMEOUT)
     finally:
         writer.close()
 
 
-def get(path: str) -> bytes:
+def format_get(path: str) -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
 
 
 @pytest.mark.demand("engine.serve_prints_card_without")
 async def test_it_starts_without_anything_and_ends_well() -> None:
-    async with Server() as server:
+    async with RightseatProcess() as server:
         assert server.url in server.stdout
         assert "scripted:demo" in server.stdout
-        assert b" 200 OK" in await ask(server, get("/health"))
-        assert b" 200 OK" in await ask(server, get("/v1/models"))
-        server.signal(signal.SIGTERM)
-        assert await server.exited() == 0
-    assert server.complaints == []
+        assert b" 200 OK" in await send_raw(server, format_get("/health"))
+        assert b" 200 OK" in await send_raw(server, format_get("/v1/models"))
+        server.send_signal(signal.SIGTERM)
+        assert await server.wait_exit() == 0
+    assert server.log_lines == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_both_ways_of_stopping_exit_with_zero(number: signal.Signals) -> None:
-    async with Server() as server:
-        server.signal(number)
-        assert await server.exited() == 0
+    async with RightseatProcess() as server:
+        server.send_signal(number)
+        assert await server.wait_exit() == 0
 
 
 @pytest.mark.long
 async def test_limits_hold_on_uvloop_too() -> None:
-    async with Server(config="[server]\nheader_timeout = 1\nbody_timeout = 1\n") as server:
+    async with RightseatProcess(config="[server]\nheader_timeout = 1\nbody_timeout = 1\n") as server:
         head = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
-        assert b" 431 " in await ask(server, head + b"X: " + b"a" * 1_000_000 + b"\r\n\r\n")
-        assert b" 408 " in await ask(server, head)
-        assert b" 400 " in await ask(server, b"nonsense\r\n\r\n")
+        assert b" 431 " in await send_raw(server, head + b"X: " + b"a" * 1_000_000 + b"\r\n\r\n")
+        assert b" 408 " in await send_raw(server, head)
+        assert b" 400 " in await send_raw(server, b"nonsense\r\n\r\n")
         half = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nabc"
-        assert b" 408 " in await ask(server, half)
-        assert b" 200 OK" in await ask(server, get("/health"))
-    assert server.complaints == []
+        assert b" 408 " in await send_raw(server, half)
+        assert b" 200 OK" in await send_raw(server, format_get("/health"))
+    assert server.log_lines == []
 
 
 @pytest.mark.long
 async def test_a_reload_by_signal_is_said() -> None:
-    async with Server(config='[models.a]\nspec = "scripted:demo"\n') as server:
+    async with RightseatProcess(config='[models.a]\nspec = "scripted:demo"\n') as server:
         (server.folder / "rightseat.toml").write_text('[models.b]\nspec = "scripted:demo"\n')
-        server.signal(signal.SIGHUP)
-        await until(lambda: "reloaded" in server.stderr)
-        assert b'"b"' in await ask(server, get("/v1/models"))
+        server.send_signal(signal.SIGHUP)
+        await wait_until(lambda: "reloaded" in server.stderr)
+        assert b'"b"' in await send_raw(server, format_get("/v1/models"))

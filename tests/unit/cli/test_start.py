@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import rightseat
-from tests.kit.patience import STUCK
+from tests.kit.timeouts import HANG_TIMEOUT
 
 pytestmark = pytest.mark.io
 
@@ -18,7 +18,7 @@ HEAVY = {"aiohttp", "asyncio", "hypothesis", "httptools", "jsonschema_rs", "msgs
 HEAVY |= {"rightseat.config", "rightseat.models", "rightseat.runtime.runs", "starlette", "uvicorn", "uvloop"}
 
 
-def run(folder: Path, *args: str, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+def run_cli(folder: Path, *args: str, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "VIRTUAL_ENV") if name in os.environ}
     return subprocess.run(
         [sys.executable, "-m", "rightseat", *args],
@@ -27,13 +27,13 @@ def run(folder: Path, *args: str, stdin: str = "", **env: str) -> subprocess.Com
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=STUCK,
+        timeout=HANG_TIMEOUT,
         check=False,
     )
 
 
 def test_version(tmp_path: Path) -> None:
-    done = run(tmp_path, "--version")
+    done = run_cli(tmp_path, "--version")
     assert (done.returncode, done.stdout) == (0, f"rightseat {rightseat.__version__}\n")
 
 
@@ -47,7 +47,7 @@ def test_what_is_quick_imports_nothing_heavy(tmp_path: Path, args: list[str]) ->
         "print('MODULES', *sys.modules)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=STUCK, check=True
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=HANG_TIMEOUT, check=True
     )
     modules = set(done.stdout.split("MODULES")[1].split())
     assert "typer" in modules
@@ -67,7 +67,7 @@ def test_what_is_quick_imports_nothing_heavy(tmp_path: Path, args: list[str]) ->
     ],
 )
 def test_a_typo_is_answered_with_the_nearest(tmp_path: Path, args: list[str], nearest: str) -> None:
-    done = run(tmp_path, *args)
+    done = run_cli(tmp_path, *args)
     assert done.returncode == 2
     assert nearest in done.stderr
     assert "Traceback" not in done.stderr
@@ -86,7 +86,7 @@ def test_a_typo_is_answered_with_the_nearest(tmp_path: Path, args: list[str], ne
     ],
 )
 def test_what_is_wrong_is_said_in_one_block(tmp_path: Path, args: list[str], env: dict[str, str], said: str) -> None:
-    done = run(tmp_path, *args, **env)
+    done = run_cli(tmp_path, *args, **env)
     assert done.returncode == 1
     assert done.stderr.startswith("error: ")
     assert said in done.stderr
@@ -96,7 +96,7 @@ def test_what_is_wrong_is_said_in_one_block(tmp_path: Path, args: list[str], env
 
 def test_all_problems_of_a_file_are_one_block(tmp_path: Path) -> None:
     (tmp_path / "rightseat.toml").write_text("[server]\nprot = 1\nhots = 'x'\n")
-    done = run(tmp_path, "serve")
+    done = run_cli(tmp_path, "serve")
     assert done.returncode == 1
     assert done.stderr == (
         "error: rightseat.toml:2: server.prot: unknown key. Did you mean port?\n"
@@ -105,7 +105,7 @@ def test_all_problems_of_a_file_are_one_block(tmp_path: Path) -> None:
 
 
 def test_chat_answers_one_question_and_leaves(tmp_path: Path) -> None:
-    done = run(tmp_path, "chat", "what time is it?", RIGHTSEAT_MODEL="scripted:demo")
+    done = run_cli(tmp_path, "chat", "what time is it?", RIGHTSEAT_MODEL="scripted:demo")
     assert done.returncode == 0, done.stderr
     assert "UTC" in done.stdout
     assert "demo_clock" in done.stderr, "the tool call is shown beside the answer, not in it"
@@ -113,7 +113,7 @@ def test_chat_answers_one_question_and_leaves(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_chat_reads_lines_until_they_end(tmp_path: Path) -> None:
-    done = run(tmp_path, "chat", stdin="hello\n\nhello again\n", RIGHTSEAT_MODEL="scripted:demo")
+    done = run_cli(tmp_path, "chat", stdin="hello\n\nhello again\n", RIGHTSEAT_MODEL="scripted:demo")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\n") >= 2
     assert "scripted:demo" in done.stderr

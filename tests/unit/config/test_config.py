@@ -10,14 +10,14 @@ from rightseat.config.settings import Config
 from rightseat.errors import ConfigError
 
 
-def written(folder: Path, text: str) -> Path:
+def write_config(folder: Path, text: str) -> Path:
     path = folder / "rightseat.toml"
     path.write_text(text, "utf-8")
     return path
 
 
-def complaints(folder: Path, text: str) -> list[str]:
-    path = written(folder, text)
+def list_config_errors(folder: Path, text: str) -> list[str]:
+    path = write_config(folder, text)
     with pytest.raises(ConfigError) as caught:
         load_config(path, env={})
     return caught.value.message.replace(str(path), "FILE").split("\n")
@@ -32,7 +32,7 @@ def test_no_file_gives_the_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_the_file_of_the_working_folder_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    written(tmp_path, "[server]\nport = 8123\n")
+    write_config(tmp_path, "[server]\nport = 8123\n")
     config = load_config(env={})
     assert config.server.port == 8123
     assert config.files == (Path("rightseat.toml"),)
@@ -42,7 +42,7 @@ def test_a_whole_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BIG_KEY", "s3cret")
     (tmp_path / "prompt.txt").write_text("Be brief.", "utf-8")
     config = load_config(
-        written(
+        write_config(
             tmp_path,
             """
 [server]
@@ -96,7 +96,7 @@ port = 3
 rouns = 3
 tools = ["clock"]
 """
-    assert complaints(tmp_path, text) == [
+    assert list_config_errors(tmp_path, text) == [
         "FILE:1: sever: unknown key. Did you mean server?",
         "FILE:3: server.prot: unknown key. Did you mean port?",
         "FILE:4: server.port: expected a whole number, got text.",
@@ -135,7 +135,7 @@ tools = ["clock"]
     ],
 )
 def test_each_problem_says_where_and_what(tmp_path: Path, text: str, complaint: str) -> None:
-    assert any(complaint in line for line in complaints(tmp_path, text)), complaints(tmp_path, text)
+    assert any(complaint in line for line in list_config_errors(tmp_path, text)), list_config_errors(tmp_path, text)
 
 
 def test_a_missing_and_an_unreadable_file(tmp_path: Path) -> None:
@@ -151,12 +151,12 @@ def test_a_missing_and_an_unreadable_file(tmp_path: Path) -> None:
 
 def test_a_wrong_value_is_never_repeated(tmp_path: Path) -> None:
     text = "[models.a]\nspec = ['sk-very-secret']\n[auth]\nkeys = 'sk-very-secret'\n"
-    assert "sk-very-secret" not in "\n".join(complaints(tmp_path, text))
+    assert "sk-very-secret" not in "\n".join(list_config_errors(tmp_path, text))
 
 
 def test_a_plain_secret_is_taken_with_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        config = load_config(written(tmp_path, "[models.a]\nspec='openai:x'\napi_key='sk-plain'\n"), env={})
+        config = load_config(write_config(tmp_path, "[models.a]\nspec='openai:x'\napi_key='sk-plain'\n"), env={})
     assert config.models["a"].options["api_key"].reveal() == "sk-plain"
     assert "models.a.api_key" in caplog.text
     assert "env:" in caplog.text
@@ -164,7 +164,7 @@ def test_a_plain_secret_is_taken_with_a_warning(tmp_path: Path, caplog: pytest.L
 
 
 def test_command_line_over_environment_over_file(tmp_path: Path) -> None:
-    path = written(tmp_path, "[server]\nport = 1\nhost = '::1'\n")
+    path = write_config(tmp_path, "[server]\nport = 1\nhost = '::1'\n")
     env = {"RIGHTSEAT_PORT": "2", "RIGHTSEAT_MODEL": "openai:e"}
     config = load_config(path, env=env)
     assert (config.server.host, config.server.port) == ("::1", 2)

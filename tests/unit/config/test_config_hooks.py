@@ -23,7 +23,7 @@ number = 7
 """
 
 
-def write(folder: Path, text: str, name: str) -> Path:
+def write_config(folder: Path, text: str, name: str) -> Path:
     (folder / f"{name}.py").write_text(HOOKS, encoding="utf-8")
     (folder / "rightseat.toml").write_text(text.replace("MODULE", name), encoding="utf-8")
     return folder / "rightseat.toml"
@@ -32,7 +32,7 @@ def write(folder: Path, text: str, name: str) -> Path:
 @pytest.mark.demand("models.hooks_before_request_after")
 @pytest.mark.slow
 async def test_the_files_hooks_are_called(tmp_path: Path) -> None:
-    path = write(
+    path = write_config(
         tmp_path,
         """
         [models.default]
@@ -65,7 +65,7 @@ async def test_the_files_hooks_are_called(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_said(tmp_path: Path, text: str, words: str) -> None:
-    path = write(tmp_path, f"[hooks]\n{text}\n", "hooks_unused")
+    path = write_config(tmp_path, f"[hooks]\n{text}\n", "hooks_unused")
     with pytest.raises(ConfigError, match=r"rightseat\.toml") as error:
         load_config(path, env={})
     assert words in error.value.message
@@ -76,7 +76,7 @@ def test_what_is_wrong_is_said(tmp_path: Path, text: str, words: str) -> None:
 )
 def test_a_hook_that_is_not_there(tmp_path: Path, target: str, words: str) -> None:
     config = load_config(
-        write(tmp_path, f'[hooks]\non_error = "{target}"\n', "hooks_not_there"), model="scripted:demo", env={}
+        write_config(tmp_path, f'[hooks]\non_error = "{target}"\n', "hooks_not_there"), model="scripted:demo", env={}
     )
     with pytest.raises(ConfigError, match=r"\[hooks\]") as error:
         build_runtime(config, env={})
@@ -95,6 +95,6 @@ def test_a_hook_that_is_not_there(tmp_path: Path, target: str, words: str) -> No
 )
 def test_where_production_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, production: bool) -> None:
     monkeypatch.setenv("ADA_KEY", "ada-key-of-a-test")
-    config = load_config(write(tmp_path, text, "hooks_unused"), model="scripted:demo")
+    config = load_config(write_config(tmp_path, text, "hooks_unused"), model="scripted:demo")
     assert config.production is production
     assert build_runtime(config, env={}).environment == ("production" if production else "development")

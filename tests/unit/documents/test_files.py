@@ -9,8 +9,8 @@ from pypdf import PdfReader, PdfWriter
 
 from rightseat.documents import Document, ReadLimits, read
 from rightseat.documents.truncate import fits_budget
-from tests.kit.patience import STUCK
-from tests.unit.documents import made
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.unit.documents import sample_files
 
 # Nearly all of them are read in processes of their own.
 pytestmark = pytest.mark.io
@@ -18,14 +18,14 @@ FILES = Path(__file__).parent / "files"
 
 
 async def test_pdf() -> None:
-    found = await read(made.pdf("Hello PDF"), kind="pdf", budget=100)
+    found = await read(sample_files.make_pdf("Hello PDF"), kind="pdf", budget=100)
     assert found == Document("Hello PDF", kind="pdf")
-    two = await read(made.pdf("First", "Second"), kind="application/pdf", budget=100)
+    two = await read(sample_files.make_pdf("First", "Second"), kind="application/pdf", budget=100)
     assert two.text == "--- page 1 of 2 ---\nFirst\n--- page 2 of 2 ---\nSecond\n"
 
 
 async def test_a_long_pdf_ends_with_the_budget() -> None:
-    found = await read(made.pdf(*["word " * 100] * 30), kind="pdf", budget=300)
+    found = await read(sample_files.make_pdf(*["word " * 100] * 30), kind="pdf", budget=300)
     assert found.cut
     assert found.note.startswith("Pages 1 to 3 of 30 are shown")
     assert "--- page 3 of 30 ---" in found.text
@@ -35,7 +35,7 @@ async def test_a_long_pdf_ends_with_the_budget() -> None:
 @pytest.mark.parametrize(("password", "text"), [("", "Locked"), ("secret", "")])
 @pytest.mark.parametrize("algorithm", ["RC4-128", "AES-256"])
 async def test_an_encrypted_pdf(password: str, text: str, algorithm: str) -> None:
-    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(made.pdf("Locked"))))
+    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(sample_files.make_pdf("Locked"))))
     writer.encrypt(password, "owner", algorithm=algorithm)
     packed = io.BytesIO()
     writer.write(packed)
@@ -47,7 +47,7 @@ async def test_an_encrypted_pdf(password: str, text: str, algorithm: str) -> Non
 
 
 async def test_a_scanned_pdf_says_so() -> None:
-    found = await read(made.pdf_of(b"0 0 m 100 100 l S"), budget=100)
+    found = await read(sample_files.make_pdf_from_streams(b"0 0 m 100 100 l S"), budget=100)
     assert (found.text, found.failed) == ("", False)
     assert "may be scanned" in found.note
 
@@ -55,31 +55,40 @@ async def test_a_scanned_pdf_says_so() -> None:
 async def test_docx() -> None:
     cell = "<w:tc>{}</w:tc>".format
     body = (
-        made.paragraph("A title", '<w:pStyle w:val="Heading2"/>')
-        + made.paragraph("Some &amp; text")
-        + made.paragraph("a point", "<w:numPr/>")
-        + f"<w:tbl><w:tr>{cell(made.paragraph('a'))}{cell(made.paragraph('b'))}</w:tr></w:tbl>"
+        sample_files.make_docx_paragraph("A title", '<w:pStyle w:val="Heading2"/>')
+        + sample_files.make_docx_paragraph("Some &amp; text")
+        + sample_files.make_docx_paragraph("a point", "<w:numPr/>")
+        + f"<w:tbl><w:tr>{cell(sample_files.make_docx_paragraph('a'))}{cell(sample_files.make_docx_paragraph('b'))}</w:tr></w:tbl>"
         + "<w:p><w:del><w:r><w:delText>gone</w:delText></w:r></w:del>"
         + "<w:r><w:t>1</w:t><w:tab/><w:t>2</w:t></w:r></w:p>"
     )
-    found = await read(made.docx(body), kind="docx", budget=100)
+    found = await read(sample_files.make_docx(body), kind="docx", budget=100)
     assert found == Document("## A title\nSome & text\n- a point\na  | b\n1\t2", kind="docx")
-    assert (await read(made.docx(""), kind="docx", budget=100)).note == "The document has no text."
+    assert (await read(sample_files.make_docx(""), kind="docx", budget=100)).note == "The document has no text."
 
 
 async def test_xlsx() -> None:
-    data = made.xlsx(One=made.sheet([["name", "n"], ["a", 1], ["b", 2.5]]))
+    data = sample_files.make_xlsx(One=sample_files.make_xlsx_sheet([["name", "n"], ["a", 1], ["b", 2.5]]))
     found = await read(data, kind="xlsx", budget=100)
     assert found == Document("name,n\na,1\nb,2.5", kind="xlsx")
-    two = made.xlsx(One=made.sheet([["a"], ["b"]]), Empty=made.sheet([]), Two=made.sheet([["c"], ["d"]]))
+    two = sample_files.make_xlsx(
+        One=sample_files.make_xlsx_sheet([["a"], ["b"]]),
+        Empty=sample_files.make_xlsx_sheet([]),
+        Two=sample_files.make_xlsx_sheet([["c"], ["d"]]),
+    )
     found = await read(two, name="x.xlsx", budget=100)
     assert found.text == "## One\na\nb\n## Two\nc\nd"
-    assert "no cells" in (await read(made.xlsx(Empty=made.sheet([])), kind="xlsx", budget=100)).note
+    assert (
+        "no cells"
+        in (await read(sample_files.make_xlsx(Empty=sample_files.make_xlsx_sheet([])), kind="xlsx", budget=100)).note
+    )
 
 
 async def test_large_sheets_share_the_budget() -> None:
-    many = made.sheet([["number", "text"], *([n, "some text"] for n in range(3000))])
-    found = await read(made.xlsx(Large=many, Small=made.sheet([["a"], ["b"]])), kind="xlsx", budget=200)
+    many = sample_files.make_xlsx_sheet([["number", "text"], *([n, "some text"] for n in range(3000))])
+    found = await read(
+        sample_files.make_xlsx(Large=many, Small=sample_files.make_xlsx_sheet([["a"], ["b"]])), kind="xlsx", budget=200
+    )
     assert "## Small\na\nb" in found.text
     assert "\n2999,some text\n" in found.text
     assert "Sheet Large: " in found.note
@@ -116,7 +125,7 @@ async def test_html() -> None:
 )
 async def test_html_on_which_the_standard_parser_hangs(page: str) -> None:
     """Two of these take it minutes."""
-    found = await read(f"<html><p>hello</p>{page}", budget=50, limits=ReadLimits(seconds=STUCK))
+    found = await read(f"<html><p>hello</p>{page}", budget=50, limits=ReadLimits(seconds=HANG_TIMEOUT))
     assert found.text.startswith("hello")
 
 
@@ -149,12 +158,12 @@ async def test_text_keeps_beginning_and_end() -> None:
 
 
 IMAGES = [
-    ("png", made.png(640, 480)),
-    ("jpeg", made.jpeg(640, 480)),
-    ("gif", made.gif(640, 480)),
-    ("webp", made.webp(640, 480, b"VP8X")),
-    ("webp", made.webp(640, 480, b"VP8L")),
-    ("webp", made.webp(640, 480, b"VP8 ")),
+    ("png", sample_files.make_png(640, 480)),
+    ("jpeg", sample_files.make_jpeg(640, 480)),
+    ("gif", sample_files.make_gif(640, 480)),
+    ("webp", sample_files.make_webp(640, 480, b"VP8X")),
+    ("webp", sample_files.make_webp(640, 480, b"VP8L")),
+    ("webp", sample_files.make_webp(640, 480, b"VP8 ")),
 ]
 
 
@@ -170,7 +179,9 @@ async def test_an_image_is_passed_on_or_said(kind: str, data: bytes) -> None:
     assert (passed.note, passed.cut) == ("", False)
 
 
-@pytest.mark.parametrize("data", [made.png(9000, 9000), made.png(10, 10) + bytes(9 << 20)], ids=["wide", "heavy"])
+@pytest.mark.parametrize(
+    "data", [sample_files.make_png(9000, 9000), sample_files.make_png(10, 10) + bytes(9 << 20)], ids=["wide", "heavy"]
+)
 async def test_an_image_that_is_too_large_is_only_said(data: bytes) -> None:
     found = await read(data, budget=50, images=True)
     assert found.images == ()

@@ -9,9 +9,9 @@ import pytest
 
 from rightseat.documents import Document, ReadLimits, read
 from rightseat.documents.kinds import kind_from_bytes, parse_declared_kind
-from tests.unit.documents import made
+from tests.unit.documents import sample_files
 
-PNG = made.png(640, 480) + bytes(range(256))
+PNG = sample_files.make_png(640, 480) + bytes(range(256))
 
 
 @pytest.mark.parametrize(
@@ -79,10 +79,10 @@ async def test_the_bytes_win_over_a_wrong_name_and_type() -> None:
     page = await read(b"<html><p>expired", kind="pdf", name="a.pdf", budget=50)
     assert (page.text, page.kind) == ("expired", "html")
     assert page.note == "It was declared as pdf and is html."
-    image = await read(made.png(1, 2), kind="jpg", budget=50, images=True)
+    image = await read(sample_files.make_png(1, 2), kind="jpg", budget=50, images=True)
     assert image.images[0].url.startswith("data:image/png;")
-    assert kind_from_bytes(made.docx("")) == "docx"
-    assert kind_from_bytes(made.xlsx(a=made.sheet([]))) == "xlsx"
+    assert kind_from_bytes(sample_files.make_docx("")) == "docx"
+    assert kind_from_bytes(sample_files.make_xlsx(a=sample_files.make_xlsx_sheet([]))) == "xlsx"
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.md", "x.json", "x", "x.bin"])
@@ -104,9 +104,9 @@ async def test_a_kind_by_name(name: str) -> None:
         (b"\0\1\2rubbish", "pdf", "is broken, or not a PDF"),
         (b"rubbish" * 10, "xlsx", "is broken, or not a spreadsheet"),
         (b"rubbish" * 10, "docx", "is damaged: the archive is incomplete"),
-        (made.zipped(a="b"), None, "of a kind that is not read here"),
-        (made.zipped(a="b"), "docx", "its text is missing"),
-        (made.zipped(a="b"), "xlsx", "is broken, or not a spreadsheet"),
+        (sample_files.make_zip(a="b"), None, "of a kind that is not read here"),
+        (sample_files.make_zip(a="b"), "docx", "its text is missing"),
+        (sample_files.make_zip(a="b"), "xlsx", "is broken, or not a spreadsheet"),
         (bytes(2000), "txt", ""),
     ],
 )

@@ -19,7 +19,7 @@ from rightseat.types.text import estimate_tokens
 PRICES = [{"date": f"day {n}", "symbol": "ACME", "close": n + 0.5, "empty": None} for n in range(500)]
 
 
-async def of(value: Any, budget: int) -> Document:
+async def read_as_document(value: Any, budget: int) -> Document:
     return await read(json.dumps(value), kind="object", budget=budget)
 
 
@@ -35,7 +35,7 @@ async def test_what_fits_is_verbatim() -> None:
 async def test_a_table_loses_its_repeated_keys_before_it_loses_rows() -> None:
     rows = PRICES[:40]
     assert estimate_tokens(json.dumps(rows, separators=(",", ":"))) > 350
-    found = await of(rows, 350)
+    found = await read_as_document(rows, 350)
     assert not found.cut
     lines = list(csv.reader(io.StringIO(found.text)))
     assert lines[0] == ["date", "symbol", "close", "empty"]
@@ -44,7 +44,7 @@ async def test_a_table_loses_its_repeated_keys_before_it_loses_rows() -> None:
 
 @pytest.mark.io
 async def test_a_large_table_keeps_its_columns_and_its_ends() -> None:
-    found = await of(PRICES, 200)
+    found = await read_as_document(PRICES, 200)
     lines = found.text.split("\n")
     assert lines[0] == "date,symbol,close"
     assert lines[1] == "day 0,ACME,0.5"
@@ -63,7 +63,7 @@ async def test_a_large_table_keeps_its_columns_and_its_ends() -> None:
 @pytest.mark.io
 async def test_columns_go_only_when_not_even_a_few_rows_fit() -> None:
     wide = [{f"column {n}": n * row for n in range(100)} for row in range(50)]
-    found = await of(wide, 150)
+    found = await read_as_document(wide, 150)
     header = next(csv.reader([found.text.split("\n")[0]]))
     assert header == [f"column {n}" for n in range(len(header))]
     assert 2 < len(header) < 40
@@ -75,13 +75,13 @@ async def test_columns_go_only_when_not_even_a_few_rows_fit() -> None:
 
 async def test_rows_may_differ_and_hold_anything() -> None:
     rows = [{"a": 1}, {"b": 'x,"y"\n', "a": None}, {"c": {"d": [1]}, "a": True}, {}, {"a": ""}] * 5
-    found = await of(rows, 90)
+    found = await read_as_document(rows, 90)
     lines = list(csv.reader(io.StringIO(found.text)))
     assert lines[:4] == [["a", "b", "c"], ["1", "", ""], ["", 'x,"y"\n', ""], ["true", "", '{"d":[1]}']]
 
 
 async def test_an_object_of_lists_is_a_table_too() -> None:
-    found = await of({"date": list(range(300)), "close": list(range(300, 600))}, 100)
+    found = await read_as_document({"date": list(range(300)), "close": list(range(300, 600))}, 100)
     assert found.text.startswith("date,close\n0,300\n1,301\n")
     assert found.text.endswith("\n299,599")
 
@@ -89,7 +89,7 @@ async def test_an_object_of_lists_is_a_table_too() -> None:
 @pytest.mark.io
 async def test_a_nested_value_stays_json() -> None:
     value = {"status": "ok", "results": PRICES, "deep": {"a": {"b": {"c": list(range(900))}}}, "text": "x" * 9000}
-    found = await of(value, 400)
+    found = await read_as_document(value, 400)
     shown = json.loads(found.text)
     assert shown["status"] == "ok"
     assert shown["results"]["columns"] == ["date", "symbol", "close"]
@@ -105,9 +105,9 @@ async def test_a_nested_value_stays_json() -> None:
 @pytest.mark.io
 async def test_what_has_no_room_is_named() -> None:
     value = {"meta": {"x": "y" * 500}, "results": PRICES, "n": 7}
-    shown = json.loads((await of(value, 30)).text)
+    shown = json.loads((await read_as_document(value, 30)).text)
     assert shown == {"meta": "{… 1 keys}", "results": "[… 500 items]", "n": 7}
-    many = json.loads((await of({f"key {n}": n for n in range(1000)}, 60)).text)
+    many = json.loads((await read_as_document({f"key {n}": n for n in range(1000)}, 60)).text)
     assert many["key 0"] == 0
     assert many["…"] == f"{1000 - len(many) + 1} keys left out"
 

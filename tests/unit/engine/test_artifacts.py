@@ -9,23 +9,23 @@ from rightseat.stores.memory import MemoryStore
 from rightseat.types.events import Artifact, Event, TextDelta
 from rightseat.types.turn import Turn
 
-TEXT = Turn(messages=(), shows_artifacts=False, base_url="https://seat.example")
-DRAWS = Turn(messages=(), base_url="https://seat.example")
+TEXT_ONLY_TURN = Turn(messages=(), shows_artifacts=False, base_url="https://seat.example")
+DRAWING_TURN = Turn(messages=(), base_url="https://seat.example")
 
 
-def file(name: str, data: bytes, media: str = "text/plain") -> Artifact:
+def make_file_artifact(name: str, data: bytes, media: str = "text/plain") -> Artifact:
     content = {"media_type": media, "size": len(data), "data": base64.b64encode(data).decode()}
     return Artifact("a", "file", name, content)
 
 
-def words(events: object) -> str:
+def join_text(events: object) -> str:
     assert isinstance(events, list)
     return "".join(event.text for event in events if isinstance(event, TextDelta))
 
 
 async def test_a_link_leads_to_the_file_and_a_guess_does_not() -> None:
     store = MemoryStore()
-    said = words(await present_artifact(file("a [b](c).txt", b"hi"), TEXT, store))
+    said = join_text(await present_artifact(make_file_artifact("a [b](c).txt", b"hi"), TEXT_ONLY_TURN, store))
     assert said.startswith("[a \\[b\\]\\(c\\).txt](https://seat.example/files/file_")
     ticket = said.split("/")[-2]
     found = await load_file(store, ticket)
@@ -39,7 +39,7 @@ async def test_a_link_leads_to_the_file_and_a_guess_does_not() -> None:
 
 async def test_a_small_file_comes_along_and_a_large_one_does_not() -> None:
     for size, along in ((10, True), (1 << 20, False)):
-        [event] = await present_artifact(file("f", bytes(size)), DRAWS, MemoryStore())
+        [event] = await present_artifact(make_file_artifact("f", bytes(size)), DRAWING_TURN, MemoryStore())
         assert isinstance(event, Artifact)
         assert ("data" in event.content) is along
         assert event.content["url"].startswith("https://seat.example/files/file_")
@@ -48,8 +48,8 @@ async def test_a_small_file_comes_along_and_a_large_one_does_not() -> None:
 @pytest.mark.parametrize("content", [None, "text", {"data": "not base64!"}, {"data": 7}])
 async def test_what_is_no_file_stays_what_it_is(content: object) -> None:
     odd = Artifact("a", "file", "x", content)
-    assert await present_artifact(odd, DRAWS, MemoryStore()) == [odd]
-    assert await present_artifact(odd, TEXT, MemoryStore()) == []
+    assert await present_artifact(odd, DRAWING_TURN, MemoryStore()) == [odd]
+    assert await present_artifact(odd, TEXT_ONLY_TURN, MemoryStore()) == []
 
 
 @pytest.mark.parametrize(
@@ -63,12 +63,15 @@ async def test_what_is_no_file_stays_what_it_is(content: object) -> None:
     ],
 )
 async def test_a_table_in_words(content: object, said: str) -> None:
-    assert words(list(await present_artifact(Artifact("t", "table", "T", content), TEXT, MemoryStore()))) == said
+    assert (
+        join_text(list(await present_artifact(Artifact("t", "table", "T", content), TEXT_ONLY_TURN, MemoryStore())))
+        == said
+    )
 
 
 async def test_a_long_table_says_how_long_it_is() -> None:
     rows = [{"n": number} for number in range(50)]
-    said = words(list(await present_artifact(Artifact("t", "table", "", rows), TEXT, MemoryStore())))
+    said = join_text(list(await present_artifact(Artifact("t", "table", "", rows), TEXT_ONLY_TURN, MemoryStore())))
     assert said.count("\n| ") == 21
     assert said.endswith("(20 of 50 rows)")
 
@@ -76,4 +79,4 @@ async def test_a_long_table_says_how_long_it_is() -> None:
 async def test_whoever_draws_gets_it_as_it_is() -> None:
     table: Event = Artifact("t", "table", "T", [{"a": 1}])
     assert isinstance(table, Artifact)
-    assert await present_artifact(table, DRAWS, MemoryStore()) == [table]
+    assert await present_artifact(table, DRAWING_TURN, MemoryStore()) == [table]

@@ -27,14 +27,14 @@ CLIENTS = {"here": False, "there": True}
 STOP = chunks.FinishChunk("stop")
 
 
-def take(*line: chunks.ModelChunk) -> tuple[list[Event], ModelAnswer]:
-    desk = EventAssembler(IdGenerator("0" * 24), CLIENTS)
-    events = [event for fragment in line for event in desk.push(fragment)]
-    return [*events, *desk.finish()], desk.build_answer()
+def assemble(*line: chunks.ModelChunk) -> tuple[list[Event], ModelAnswer]:
+    assembler = EventAssembler(IdGenerator("0" * 24), CLIENTS)
+    events = [event for fragment in line for event in assembler.push(fragment)]
+    return [*events, *assembler.finish()], assembler.build_answer()
 
 
 def test_a_text_keeps_the_messages_own_id() -> None:
-    events, answered = take(chunks.TextChunk("a"), chunks.TextChunk(""), chunks.TextChunk("b"), STOP)
+    events, answered = assemble(chunks.TextChunk("a"), chunks.TextChunk(""), chunks.TextChunk("b"), STOP)
     id = answered.message.id
     assert id is not None
     assert events == [TextStart(id), TextDelta(id, "a"), TextDelta(id, "b"), TextEnd(id)]
@@ -43,12 +43,12 @@ def test_a_text_keeps_the_messages_own_id() -> None:
 
 
 def test_logprobs_travel_even_without_text() -> None:
-    events, _ = take(chunks.TextChunk("", [{"token": ""}]), STOP)
+    events, _ = assemble(chunks.TextChunk("", [{"token": ""}]), STOP)
     assert [e.logprobs for e in events if isinstance(e, TextDelta)] == [[{"token": ""}]]
 
 
 def test_usage_and_opaque_parts_are_kept() -> None:
-    _, answered = take(
+    _, answered = assemble(
         chunks.ProviderDataChunk("p", {"s": 1}), chunks.TextChunk("a"), STOP, chunks.UsageChunk(Usage(3, 4))
     )
     assert answered.usage == Usage(3, 4)
@@ -62,7 +62,7 @@ def test_a_repeated_name_is_ignored() -> None:
         chunks.ToolCallStart(0, "there"),
         chunks.ToolCallArgs(0, "}"),
     ]
-    events, answered = take(*line, chunks.FinishChunk("calls"))
+    events, answered = assemble(*line, chunks.FinishChunk("calls"))
     assert [(call.name, call.arguments) for call in answered.message.calls] == [("here", "{}")]
     assert len([event for event in events if isinstance(event, CallStart)]) == 1
 
@@ -74,14 +74,14 @@ def test_arguments_are_kept_apart_by_index() -> None:
         chunks.ToolCallArgs(0, "{0"),
         chunks.ToolCallArgs(1, "{1"),
     ]
-    _, answered = take(*line, chunks.ToolCallArgs(0, "}"), chunks.ToolCallArgs(1, "}"), chunks.FinishChunk("calls"))
+    _, answered = assemble(*line, chunks.ToolCallArgs(0, "}"), chunks.ToolCallArgs(1, "}"), chunks.FinishChunk("calls"))
     assert [(c.name, c.arguments) for c in answered.message.calls] == [("here", "{0}"), ("there", "{1}")]
     assert len({call.id for call in answered.message.calls}) == 2
 
 
 def test_arguments_before_the_name_are_kept() -> None:
     try:
-        _, answered = take(
+        _, answered = assemble(
             chunks.ToolCallArgs(0, "{"),
             chunks.ToolCallStart(0, "here"),
             chunks.ToolCallArgs(0, "}"),
@@ -94,7 +94,7 @@ def test_arguments_before_the_name_are_kept() -> None:
 
 @pytest.mark.parametrize(("name", "enforced"), [("here", False), ("nobody", True)])
 def test_a_call_that_may_be_wrong_is_not_shown_yet(name: str, enforced: bool) -> None:
-    events, answered = take(
+    events, answered = assemble(
         chunks.ToolCallStart(0, name, enforced), chunks.ToolCallArgs(0, "{}"), chunks.FinishChunk("calls")
     )
     assert events == []
@@ -103,7 +103,7 @@ def test_a_call_that_may_be_wrong_is_not_shown_yet(name: str, enforced: bool) ->
 
 
 def test_an_enforced_call_is_shown_as_it_comes() -> None:
-    events, answered = take(
+    events, answered = assemble(
         chunks.ToolCallStart(0, "there", True), chunks.ToolCallArgs(0, "{}"), chunks.FinishChunk("calls")
     )
     [call] = answered.message.calls
@@ -115,7 +115,7 @@ def test_an_enforced_call_is_shown_as_it_comes() -> None:
 @pytest.mark.parametrize("reason", ["length", "content_filter"])
 def test_a_cut_answer_has_no_call(reason: str) -> None:
     cut = chunks.FinishChunk("length") if reason == "length" else chunks.FinishChunk("content_filter")
-    events, answered = take(
+    events, answered = assemble(
         chunks.TextChunk("a"), chunks.ToolCallStart(0, "there", True), chunks.ToolCallArgs(0, '{"a'), cut
     )
     assert answered.message.calls == ()
@@ -133,7 +133,7 @@ def test_no_finish_is_incomplete() -> None:
 
 words = st.text("ab", max_size=2)
 index = st.integers(0, 2)
-said = st.one_of(
+text_chunks = st.one_of(
     st.builds(chunks.TextChunk, words),
     st.builds(chunks.ReasoningChunk, words),
     st.builds(chunks.RefusalChunk, words),
@@ -145,7 +145,7 @@ said = st.one_of(
 finish = st.sampled_from(["stop", "length", "content_filter", "calls"]).map(chunks.FinishChunk)  # type: ignore[arg-type]
 
 
-def named(line: list[chunks.ModelChunk]) -> list[chunks.ModelChunk]:
+def drop_unnamed_arguments(line: list[chunks.ModelChunk]) -> list[chunks.ModelChunk]:
     """Without arguments that come before their name: see the test of that."""
     known: set[int] = set()
     kept = []
@@ -157,7 +157,7 @@ def named(line: list[chunks.ModelChunk]) -> list[chunks.ModelChunk]:
     return kept
 
 
-def balanced(events: list[Event], whole: bool) -> None:
+def check_balanced(events: list[Event], whole: bool) -> None:
     open_text: str | None = None
     open_calls: set[str] = set()
     ids: list[str] = []
@@ -187,12 +187,12 @@ def balanced(events: list[Event], whole: bool) -> None:
     assert not (whole and open_calls)
 
 
-@given(st.lists(said, max_size=25), finish)
+@given(st.lists(text_chunks, max_size=25), finish)
 def test_any_answer_is_balanced_and_nothing_is_lost(line: list[chunks.ModelChunk], end: chunks.FinishChunk) -> None:
-    line = named(line)
-    events, answered = take(*line, end)
+    line = drop_unnamed_arguments(line)
+    events, answered = assemble(*line, end)
     whole = end.reason in ("stop", "calls")
-    balanced(events, whole)
+    check_balanced(events, whole)
     texts = [part.text for part in line if isinstance(part, chunks.TextChunk | chunks.RefusalChunk)]
     assert answered.message.text == "".join(texts)
     assert "".join(e.text for e in events if isinstance(e, TextDelta)) == "".join(texts)
@@ -205,14 +205,14 @@ def test_any_answer_is_balanced_and_nothing_is_lost(line: list[chunks.ModelChunk
     ]
 
 
-@given(st.lists(said, max_size=25), st.integers(0, 60))
+@given(st.lists(text_chunks, max_size=25), st.integers(0, 60))
 def test_what_is_open_at_a_failure_is_known(line: list[chunks.ModelChunk], cut: int) -> None:
     desk, opened = EventAssembler(IdGenerator(), CLIENTS), OpenMessageTracker()
-    events = [event for fragment in named(line) for event in desk.push(fragment)][:cut]
+    events = [event for fragment in drop_unnamed_arguments(line) for event in desk.push(fragment)][:cut]
     for event in events:
         opened.track(event)
-    balanced([*events, *opened.end_events()], whole=False)
+    check_balanced([*events, *opened.end_events()], whole=False)
 
 
 def test_a_whole_text_as_events() -> None:
-    balanced(text_events("m1", "hi"), whole=True)
+    check_balanced(text_events("m1", "hi"), whole=True)

@@ -27,17 +27,17 @@ TICKET = "0" * 24
 OTHER = "1" * 24
 
 
-def asked(*ids: str, text: str = "", name: str = "f") -> Message:
+def make_call_message(*ids: str, text: str = "", name: str = "f") -> Message:
     return Message("assistant", text_message("assistant", text).parts, tuple(ToolCall(id, name, "{}") for id in ids))
 
 
-def gave(id: str, text: str = "r") -> Message:
+def make_result_message(id: str, text: str = "r") -> Message:
     return text_message("tool", text, call_id=id)
 
 
 def test_results_move_behind_their_call_in_call_order() -> None:
-    u, a, b = text_message("user", "u"), gave("a", "A"), gave("b", "B")
-    call = asked("a", "b")
+    u, a, b = text_message("user", "u"), make_result_message("a", "A"), make_result_message("b", "B")
+    call = make_call_message("a", "b")
     assert pair_calls_with_results([u, call, b, text_message("user", "v"), a]) == [
         u,
         call,
@@ -48,8 +48,8 @@ def test_results_move_behind_their_call_in_call_order() -> None:
 
 
 def test_a_call_without_result_gets_one_and_a_result_without_call_goes() -> None:
-    call = asked("a")
-    shown = pair_calls_with_results([gave("x"), call, text_message("user", "never mind")])
+    call = make_call_message("a")
+    shown = pair_calls_with_results([make_result_message("x"), call, text_message("user", "never mind")])
     assert shown == [call, text_message("tool", UNANSWERED, call_id="a"), text_message("user", "never mind")]
     assert json.loads(UNANSWERED)["error"]["code"] == "not_answered"
 
@@ -60,10 +60,10 @@ def test_a_call_without_result_gets_one_and_a_result_without_call_goes() -> None
 )
 def test_a_call_that_was_cut_is_none_unless_it_was_answered(arguments: str, answered: bool, shown: str | None) -> None:
     told = Message("assistant", text_message("assistant", "well").parts, (ToolCall("a", "f", arguments),))
-    line = pair_calls_with_results([told, *([gave("a")] if answered else [])])
+    line = pair_calls_with_results([told, *([make_result_message("a")] if answered else [])])
     assert [call.arguments for call in line[0].calls] == ([] if shown is None else [shown])
     assert line[0].text == "well"
-    assert pairs_are_whole(line)
+    assert has_whole_pairs(line)
 
 
 def test_a_message_that_was_only_a_cut_call_goes() -> None:
@@ -75,16 +75,29 @@ def test_a_message_that_was_only_a_cut_call_goes() -> None:
 
 
 def test_the_first_of_two_results_counts() -> None:
-    assert pair_calls_with_results([asked("a"), gave("a", "first"), gave("a", "second")])[1:] == [gave("a", "first")]
+    assert pair_calls_with_results(
+        [make_call_message("a"), make_result_message("a", "first"), make_result_message("a", "second")]
+    )[1:] == [make_result_message("a", "first")]
 
 
 def test_an_id_used_again_has_the_result_of_its_own_turn() -> None:
-    line = [asked("c"), gave("c", "one"), text_message("user", "again"), asked("c"), gave("c", "two")]
+    line = [
+        make_call_message("c"),
+        make_result_message("c", "one"),
+        text_message("user", "again"),
+        make_call_message("c"),
+        make_result_message("c", "two"),
+    ]
     assert [m.text for m in pair_calls_with_results(line) if m.role == "tool"] == ["one", "two"]
 
 
 def test_results_of_server_calls_are_ours() -> None:
-    line = [asked("a", name="balance"), gave("a", "1000000"), asked("b", name="show"), gave("b", "seen")]
+    line = [
+        make_call_message("a", name="balance"),
+        make_result_message("a", "1000000"),
+        make_call_message("b", name="show"),
+        make_result_message("b", "seen"),
+    ]
     believed = use_stored_results(line, {"balance"}, {"a": "10"})
     assert [m.text for m in believed if m.role == "tool"] == ["10", "seen"]
     assert [m.call_id for m in believed] == [None, "a", None, "b"]
@@ -93,15 +106,19 @@ def test_results_of_server_calls_are_ours() -> None:
 
 
 def test_a_result_cannot_be_smuggled_in_under_a_clients_call() -> None:
-    line = [asked("a", name="balance"), gave("a", "1000000"), asked("a", name="show")]
+    line = [
+        make_call_message("a", name="balance"),
+        make_result_message("a", "1000000"),
+        make_call_message("a", name="show"),
+    ]
     shown = pair_calls_with_results(use_stored_results(line, {"balance"}, {"a": "10"}))
     assert "1000000" not in [message.text for message in shown]
 
 
 def test_before_and_after_a_run() -> None:
     first, last = text_message("user", "hi"), text_message("user", "and?")
-    call = asked(f"call_{TICKET}_1")
-    result = gave(f"call_{TICKET}_1")
+    call = make_call_message(f"call_{TICKET}_1")
+    result = make_result_message(f"call_{TICKET}_1")
     told = text_message("assistant", "hm", id=f"msg_{TICKET}_2")
     line = (first, call, result, told, last)
     assert messages_before_run(line, TICKET) == (first,)
@@ -113,15 +130,17 @@ def test_before_and_after_a_run() -> None:
 
 
 def test_ids_of_others_are_not_ours() -> None:
-    line = (asked(f"call_{TICKET}_x"), asked("call_1"), text_message("user", "u", id=TICKET))
+    line = (make_call_message(f"call_{TICKET}_x"), make_call_message("call_1"), text_message("user", "u", id=TICKET))
     assert messages_before_run(line, TICKET) == line
     assert messages_after_run(line, TICKET) == ()
 
 
 def test_the_results_since_the_last_assistant_message() -> None:
-    old, new, said_so = gave("a", "old"), gave("b", "new"), text_message("user", "there")
-    assert trailing_results((asked("a"), old, asked("b"), new, said_so)) == {"b": "new"}
-    assert trailing_results((asked("a"), gave("a", "one"), gave("a", "two"))) == {"a": "two"}
+    old, new, said_so = make_result_message("a", "old"), make_result_message("b", "new"), text_message("user", "there")
+    assert trailing_results((make_call_message("a"), old, make_call_message("b"), new, said_so)) == {"b": "new"}
+    assert trailing_results(
+        (make_call_message("a"), make_result_message("a", "one"), make_result_message("a", "two"))
+    ) == {"a": "two"}
     assert trailing_results((text_message("user", "u"),)) == {}
 
 
@@ -134,7 +153,7 @@ def test_an_estimate_of_tokens(text: str, tokens: int) -> None:
 
 
 def test_calls_and_images_weigh_something() -> None:
-    assert estimate_message_tokens(asked("a")) > estimate_message_tokens(Message("assistant"))
+    assert estimate_message_tokens(make_call_message("a")) > estimate_message_tokens(Message("assistant"))
     picture = Message("user", (ImageMessagePart("data:image/png;base64,AAAA"),))
     assert estimate_message_tokens(picture) >= PART_TOKENS
 
@@ -169,18 +188,18 @@ def test_what_cannot_fit_is_refused_with_numbers() -> None:
     assert caught.value.code == "context_too_long"
 
 
-calls = st.lists(st.sampled_from("abcdef"), max_size=3, unique=True).map(lambda ids: asked(*ids, text="t"))
+calls = st.lists(st.sampled_from("abcdef"), max_size=3, unique=True).map(lambda ids: make_call_message(*ids, text="t"))
 lines = st.lists(
     st.one_of(
         st.builds(text_message, st.sampled_from(["user", "assistant", "system"]), st.text("x你", max_size=60)),
         calls,
-        st.sampled_from("abcdef").map(gave),
+        st.sampled_from("abcdef").map(make_result_message),
     ),
     max_size=20,
 )
 
 
-def pairs_are_whole(shown: list[Message]) -> bool:
+def has_whole_pairs(shown: list[Message]) -> bool:
     open_: list[str] = []
     for message in shown:
         if message.role == "tool":
@@ -195,13 +214,13 @@ def pairs_are_whole(shown: list[Message]) -> bool:
 @given(lines, st.integers(0, 200))
 def test_pairs_are_never_split(line: list[Message], limit: int) -> None:
     whole = pair_calls_with_results(line)
-    assert pairs_are_whole(whole)
+    assert has_whole_pairs(whole)
     last: Any = next((m for m in reversed(whole) if m.role == "user"), None)
     try:
         shown, dropped = trim_to_budget(whole, (), limit)
     except ContextTooLong:
         return
-    assert pairs_are_whole(shown)
+    assert has_whole_pairs(shown)
     assert sum(map(estimate_message_tokens, shown)) <= limit
     assert len(shown) + dropped == len(whole)
     assert last is None or last in shown

@@ -32,8 +32,8 @@ from rightseat.types.messages import ToolCall
 from rightseat.types.model import Prompt, ToolChoice, ToolSpec
 from rightseat.types.streams import closing
 from rightseat.types.turn import AppContext, Turn
-from tests.kit.house import Lines, calls, says
-from tests.unit.engine.asking import codes, results, run
+from tests.kit.app_server import FakeModel, reply_calls, reply_text
+from tests.unit.engine.turns import list_call_results, list_error_codes, run_turn
 
 
 @pytest.mark.demand("engine.several_server_calls_turn")
@@ -50,10 +50,10 @@ async def test_calls_of_one_turn_run_at_the_same_time_and_answer_in_order() -> N
         over.set()
         return name
 
-    model = Lines(calls(("wait", '{"name":"first"}'), ("wait", '{"name":"second"}')), says("ok"))
-    events = await run(Runtime(model=model, tools=[wait]))
+    model = FakeModel(reply_calls(("wait", '{"name":"first"}'), ("wait", '{"name":"second"}')), reply_text("ok"))
+    events = await run_turn(Runtime(model=model, tools=[wait]))
     assert order == ["second", "first"]
-    assert results(events) == ["first", "second"]
+    assert list_call_results(events) == ["first", "second"]
 
 
 @pytest.mark.demand("engine.string_result_everything_else")
@@ -74,8 +74,8 @@ async def test_what_a_tool_gives_back(value: Any, text: str) -> None:
     def give() -> Any:
         return value
 
-    events = await run(Runtime(model=Lines(calls(("give", "{}")), says("ok")), tools=[give]))
-    assert results(events) == [text]
+    events = await run_turn(Runtime(model=FakeModel(reply_calls(("give", "{}")), reply_text("ok")), tools=[give]))
+    assert list_call_results(events) == [text]
 
 
 @pytest.mark.demand("engine.bad_json_schema_violation")
@@ -92,10 +92,12 @@ async def test_every_bad_call_is_a_result_and_the_run_goes_on() -> None:
     def add(a: int) -> int:
         return a
 
-    bad = calls(("add", "{"), ("add", '{"a":"x"}'), ("nope", "{}"), ("boom", "{}"), ("slow", "{}"), ("add", "[1]"))
-    model = Lines(bad, says("sorry"))
-    events = await run(Runtime(model=model, tools=[boom, slow, add]))
-    assert codes(events) == [
+    bad = reply_calls(
+        ("add", "{"), ("add", '{"a":"x"}'), ("nope", "{}"), ("boom", "{}"), ("slow", "{}"), ("add", "[1]")
+    )
+    model = FakeModel(bad, reply_text("sorry"))
+    events = await run_turn(Runtime(model=model, tools=[boom, slow, add]))
+    assert list_error_codes(events) == [
         "invalid_json",
         "invalid_arguments",
         "unknown_tool",
@@ -103,10 +105,10 @@ async def test_every_bad_call_is_a_result_and_the_run_goes_on() -> None:
         "timeout",
         "invalid_arguments",
     ]
-    assert "kaboom" in results(events)[3]
-    assert [m.text for m in model.asked[1].messages if m.role == "tool"] == results(events)
+    assert "kaboom" in list_call_results(events)[3]
+    assert [m.text for m in model.prompts[1].messages if m.role == "tool"] == list_call_results(events)
     assert isinstance(events[-1], RunFinished)
-    for message in model.asked[1].messages:
+    for message in model.prompts[1].messages:
         for call in message.calls:
             assert isinstance(json.loads(call.arguments), dict)
 
@@ -116,8 +118,10 @@ async def test_no_arguments_at_all_are_an_empty_object() -> None:
     def ping() -> str:
         return "pong"
 
-    events = await run(Runtime(model=Lines(calls(("ping", ""), ("ping", "null")), says("ok")), tools=[ping]))
-    assert results(events) == ["pong", "pong"]
+    events = await run_turn(
+        Runtime(model=FakeModel(reply_calls(("ping", ""), ("ping", "null")), reply_text("ok")), tools=[ping])
+    )
+    assert list_call_results(events) == ["pong", "pong"]
 
 
 @pytest.mark.demand("engine.limit_rounds_ends_clear")
@@ -126,10 +130,10 @@ async def test_rounds_are_limited_and_the_end_says_so() -> None:
     def again() -> str:
         return "more"
 
-    model = Lines(*[calls(("again", "{}")) for _ in range(5)])
+    model = FakeModel(*[reply_calls(("again", "{}")) for _ in range(5)])
     assistant = Assistant("default", model, tools=(again,), rounds=3)
-    events = await run(Runtime(assistants=[assistant]))
-    assert len(model.asked) == 3
+    events = await run_turn(Runtime(assistants=[assistant]))
+    assert len(model.prompts) == 3
     last = events[-1]
     assert isinstance(last, RunFailed)
     assert last.code == "too_many_rounds"
@@ -141,15 +145,15 @@ async def test_a_forced_choice_binds_only_the_first_round() -> None:
     def ping() -> str:
         return "pong"
 
-    model = Lines(calls(("ping", "{}")), says("ok"))
-    await run(Runtime(model=model, tools=[ping]), tool_choice=ToolChoice("required"))
-    assert [prompt.tool_choice.mode for prompt in model.asked] == ["required", "auto"]
+    model = FakeModel(reply_calls(("ping", "{}")), reply_text("ok"))
+    await run_turn(Runtime(model=model, tools=[ping]), tool_choice=ToolChoice("required"))
+    assert [prompt.tool_choice.mode for prompt in model.prompts] == ["required", "auto"]
 
 
 async def test_with_choice_none_no_tool_is_offered() -> None:
-    model = Lines(says("ok"))
-    await run(Runtime(model=model), tools=(ToolSpec("x", "", {}),), tool_choice=ToolChoice("none"))
-    assert model.asked[0].tools == ()
+    model = FakeModel(reply_text("ok"))
+    await run_turn(Runtime(model=model), tools=(ToolSpec("x", "", {}),), tool_choice=ToolChoice("none"))
+    assert model.prompts[0].tools == ()
 
 
 async def test_a_clients_tool_never_shadows_the_servers() -> None:
@@ -157,10 +161,10 @@ async def test_a_clients_tool_never_shadows_the_servers() -> None:
     def secret() -> str:
         return "server"
 
-    model = Lines(calls(("secret", "{}")), says("ok"))
+    model = FakeModel(reply_calls(("secret", "{}")), reply_text("ok"))
     spec = ToolSpec("secret", "mine", {"type": "object"})
-    events = await run(Runtime(model=model, tools=[secret]), tools=(spec,))
-    assert results(events) == ["server"]
+    events = await run_turn(Runtime(model=model, tools=[secret]), tools=(spec,))
+    assert list_call_results(events) == ["server"]
 
 
 async def test_usage_is_of_the_whole_run() -> None:
@@ -168,9 +172,9 @@ async def test_usage_is_of_the_whole_run() -> None:
     def ping() -> str:
         return "pong"
 
-    first: list[ModelChunk] = [*calls(("ping", "{}"))[:-1], UsageChunk(Usage(5, 2)), FinishChunk("calls")]
+    first: list[ModelChunk] = [*reply_calls(("ping", "{}"))[:-1], UsageChunk(Usage(5, 2)), FinishChunk("calls")]
     second: list[ModelChunk] = [TextChunk("ok"), UsageChunk(Usage(9, 1)), FinishChunk("stop")]
-    events = await run(Runtime(model=Lines(first, second), tools=[ping]))
+    events = await run_turn(Runtime(model=FakeModel(first, second), tools=[ping]))
     assert events[-1] == RunFinished("stop", Usage(14, 3))
 
 
@@ -183,7 +187,7 @@ async def test_events_open_and_close() -> None:
         RefusalChunk("no"),
         FinishChunk("stop"),
     ]
-    events = await run(Runtime(model=Lines(line)))
+    events = await run_turn(Runtime(model=FakeModel(line)))
     names = [type(event).__name__ for event in events]
     assert names == [
         "RunStarted",
@@ -200,7 +204,7 @@ async def test_events_open_and_close() -> None:
 async def test_an_enforced_call_streams_its_arguments() -> None:
     pieces = [chunks.ToolCallArgs(0, '{"t":'), chunks.ToolCallArgs(0, "1}")]
     line: list[ModelChunk] = [chunks.ToolCallStart(0, "show", True), *pieces, FinishChunk("calls")]
-    events = await run(Runtime(model=Lines(line)), tools=(ToolSpec("show", "", {"type": "object"}),))
+    events = await run_turn(Runtime(model=FakeModel(line)), tools=(ToolSpec("show", "", {"type": "object"}),))
     kinds = [type(event) for event in events if isinstance(event, CallStart | CallArgs | CallEnd)]
     assert kinds == [CallStart, CallArgs, CallArgs, CallEnd]
 
@@ -212,7 +216,7 @@ async def test_a_failure_closes_what_is_open() -> None:
         yield TextChunk("half")
         raise RuntimeError("not one of ours")
 
-    events = await run(Runtime(model=Lines(fails)))
+    events = await run_turn(Runtime(model=FakeModel(fails)))
     assert isinstance(events[-2], TextEnd)
     failed = events[-1]
     assert isinstance(failed, RunFailed)
@@ -230,7 +234,7 @@ async def test_leaving_closes_the_model() -> None:
         finally:
             closed.append(True)
 
-    async with closing(Runtime(model=Lines(speaks)).run(Turn(messages=(text_message("user", "hi"),)))) as events:
+    async with closing(Runtime(model=FakeModel(speaks)).run(Turn(messages=(text_message("user", "hi"),)))) as events:
         assert isinstance(await anext(events), RunStarted)
         assert isinstance(await anext(events), TextStart)
         assert closed == []
@@ -239,7 +243,7 @@ async def test_leaving_closes_the_model() -> None:
 
 @pytest.mark.demand("engine.all_five_roles_door")
 async def test_all_five_roles_reach_the_model_after_the_assistants_own_prompt() -> None:
-    model = Lines(says("ok"))
+    model = FakeModel(reply_text("ok"))
     call = Message("assistant", calls=(ToolCall("c1", "f", "{}"),))
     messages = (
         text_message("system", "s"),
@@ -249,8 +253,8 @@ async def test_all_five_roles_reach_the_model_after_the_assistants_own_prompt() 
         text_message("tool", "r", call_id="c1"),
     )
     runtime = Runtime(model=model, system="own")
-    await run(runtime, messages=(*messages, text_message("user", "v")), context=(AppContext("page", "cart"),))
-    told = [(message.role, message.text) for message in model.asked[0].messages]
+    await run_turn(runtime, messages=(*messages, text_message("user", "v")), context=(AppContext("page", "cart"),))
+    told = [(message.role, message.text) for message in model.prompts[0].messages]
     assert told[:2] == [("system", "own"), ("system", "Context from the application:\n- page: cart")]
     assert told[2:] == [
         ("system", "s"),
@@ -264,19 +268,19 @@ async def test_all_five_roles_reach_the_model_after_the_assistants_own_prompt() 
 
 @pytest.mark.demand("engine.history_context_limit_cut")
 async def test_a_long_history_is_cut_and_that_is_said() -> None:
-    model = Lines(says("ok"))
+    model = FakeModel(reply_text("ok"))
     old = [text_message("user", "old " * 200), text_message("assistant", "answer " * 200)] * 5
     assistant = Assistant("default", model, system="keep me", context=300)
-    events = await run(Runtime(assistants=[assistant]), messages=(*old, text_message("user", "new")))
-    assert [message.text for message in model.asked[0].messages] == ["keep me", "new"]
+    events = await run_turn(Runtime(assistants=[assistant]), messages=(*old, text_message("user", "new")))
+    assert [message.text for message in model.prompts[0].messages] == ["keep me", "new"]
     [cut] = [event for event in events if isinstance(event, Custom)]
     assert cut == Custom("history_cut", {"dropped": 10, "context": 300})
 
 
 @pytest.mark.demand("engine.history_context_limit_cut")
 async def test_what_cannot_fit_is_refused_with_numbers() -> None:
-    assistant = Assistant("default", Lines(), context=100)
-    events = await run(Runtime(assistants=[assistant]), messages=(text_message("user", "x" * 4000),))
+    assistant = Assistant("default", FakeModel(), context=100)
+    events = await run_turn(Runtime(assistants=[assistant]), messages=(text_message("user", "x" * 4000),))
     assert isinstance(events[-1], RunFailed)
     assert events[-1].code == "context_too_long"
     assert "75 tokens" in events[-1].message  # a quarter is left for the answer
@@ -289,13 +293,13 @@ async def test_steps_of_a_tool_go_through() -> None:
         yield StepStart("one")
         yield StepEnd("one")
 
-    events = await run(Runtime(model=Lines(calls(("work", "{}")), says("ok")), tools=[work]))
+    events = await run_turn(Runtime(model=FakeModel(reply_calls(("work", "{}")), reply_text("ok")), tools=[work]))
     assert [type(event) for event in events if isinstance(event, StepStart | StepEnd)] == [StepStart, StepEnd]
-    assert results(events) == [""]
+    assert list_call_results(events) == [""]
 
 
 async def test_an_unknown_assistant_names_those_that_exist() -> None:
-    events = await run(Runtime(model=Lines()), assistant="nobody")
+    events = await run_turn(Runtime(model=FakeModel()), assistant="nobody")
     failed = events[-1]
     assert isinstance(failed, RunFailed)
     assert failed.status == 404
@@ -310,7 +314,7 @@ async def test_a_runs_deadline_ends_it_with_an_event() -> None:
         yield ReasoningChunk("hm")
         await asyncio.Event().wait()
 
-    events = await run(Runtime(model=Lines(waits), limits=RuntimeLimits(run_seconds=0.5)))
+    events = await run_turn(Runtime(model=FakeModel(waits), limits=RuntimeLimits(run_seconds=0.5)))
     assert any(isinstance(event, ReasoningDelta) for event in events)
     failed = events[-1]
     assert isinstance(failed, RunFailed)
@@ -325,14 +329,14 @@ async def test_draining_lets_runs_finish_then_fails_the_rest() -> None:
         begun.set()
         await asyncio.Event().wait()
 
-    runtime = Runtime(model=Lines(waits))
-    running = asyncio.create_task(run(runtime))
+    runtime = Runtime(model=FakeModel(waits))
+    running = asyncio.create_task(run_turn(runtime))
     await begun.wait()
     await runtime.drain(0.01)
     failed = (await running)[-1]
     assert isinstance(failed, RunFailed)
     assert (failed.code, failed.retry_after) == ("restarting", 2)
-    late = await run(runtime)
+    late = await run_turn(runtime)
     assert isinstance(late[-1], RunFailed)
     assert late[-1].status == 503
 
@@ -343,8 +347,10 @@ def test_a_sync_tool_runs_in_a_thread_of_its_own() -> None:
         time.sleep(0)
         return threading.current_thread().name
 
-    events = asyncio.run(run(Runtime(model=Lines(calls(("where", "{}")), says("ok")), tools=[where])))
-    assert results(events) == ["rightseat-tool"]
+    events = asyncio.run(
+        run_turn(Runtime(model=FakeModel(reply_calls(("where", "{}")), reply_text("ok")), tools=[where]))
+    )
+    assert list_call_results(events) == ["rightseat-tool"]
 
 
 async def test_a_tool_that_cancels_itself_fails_and_the_run_goes_on() -> None:
@@ -358,7 +364,7 @@ async def test_a_tool_that_cancels_itself_fails_and_the_run_goes_on() -> None:
     async def nothing() -> AsyncIterator[Pause]:
         yield Pause(())
 
-    model = Lines(calls(("slip", "{}"), ("nothing", "{}")), says("ok"))
-    events = await run(Runtime(model=model, tools=[slip, nothing]))
-    assert codes(events) == ["tool_failed", "tool_failed"]
+    model = FakeModel(reply_calls(("slip", "{}"), ("nothing", "{}")), reply_text("ok"))
+    events = await run_turn(Runtime(model=model, tools=[slip, nothing]))
+    assert list_error_codes(events) == ["tool_failed", "tool_failed"]
     assert isinstance(events[-1], RunFinished)

@@ -9,7 +9,7 @@ from rightseat.http.auth import LOCAL_OWNER, Authenticator, parse_credential
 from rightseat.types.turn import Owner
 
 KEYS = {"ann": Secret("key-of-ann"), "bob": Secret("key-of-bob")}
-ASK = Authenticator(AuthSettings(keys=KEYS))
+AUTHENTICATOR = Authenticator(AuthSettings(keys=KEYS))
 ANN = Owner("key:ann")
 
 
@@ -33,7 +33,7 @@ async def test_without_any_rule_everyone_is_local() -> None:
     ],
 )
 async def test_a_key_in_either_carrier(headers: dict[str, str]) -> None:
-    assert await ASK(headers, "10.0.0.1") == ANN
+    assert await AUTHENTICATOR(headers, "10.0.0.1") == ANN
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ async def test_a_key_in_either_carrier(headers: dict[str, str]) -> None:
 )
 async def test_no_key_or_a_wrong_one(headers: dict[str, str], words: str) -> None:
     with pytest.raises(Unauthorized, match=words) as caught:
-        await ASK(headers, "127.0.0.1")
+        await AUTHENTICATOR(headers, "127.0.0.1")
     assert caught.value.status == 401
     assert "X-Api-Key" in caught.value.message
     assert "key-of-ann" not in caught.value.message
@@ -63,14 +63,14 @@ async def test_no_key_or_a_wrong_one(headers: dict[str, str], words: str) -> Non
 async def test_two_different_credentials_are_nobodys(second: str) -> None:
     for one, two in (("key-of-ann", second), (second, "key-of-ann")):
         with pytest.raises(Unauthorized):
-            await ASK({"authorization": f"Bearer {one}", "x-api-key": two}, None)
+            await AUTHENTICATOR({"authorization": f"Bearer {one}", "x-api-key": two}, None)
 
 
-PROXY = AuthSettings(proxy_header="X-Forwarded-User", proxy_addresses=("10.0.0.1",))
+PROXY_SETTINGS = AuthSettings(proxy_header="X-Forwarded-User", proxy_addresses=("10.0.0.1",))
 
 
 async def test_a_proxy_is_believed_only_from_its_address() -> None:
-    authenticate = Authenticator(PROXY)
+    authenticate = Authenticator(PROXY_SETTINGS)
     headers = {"x-forwarded-user": " ann "}
     assert await authenticate(headers, "10.0.0.1") == Owner("proxy:ann")
     for stranger in ("10.0.0.2", "127.0.0.1", "10.0.0.10", None):

@@ -10,10 +10,10 @@ from yarl import URL
 
 from rightseat.http import client
 from rightseat.http.client import ConnectTimeout, HttpClient, IncompleteResponse, format_request_head
-from tests.kit.patience import STUCK
-from tests.kit.waiting import until
-from tests.unit.http.certificate import certificate
-from tests.unit.http.serving import answering, ask, read, serving
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.kit.waiting import wait_until
+from tests.unit.http.certificate import write_certificate
+from tests.unit.http.raw_server import fetch_body, make_reply, send_request, serve_raw
 
 pytestmark = pytest.mark.io
 
@@ -32,16 +32,16 @@ def test_a_requests_head(url: str, lines: bytes) -> None:
 
 
 async def test_what_goes_over_the_wire() -> None:
-    async with serving() as (server, client, url):
-        assert await read(client, url) == b"ok"
+    async with serve_raw() as (server, client, url):
+        assert await fetch_body(client, url) == b"ok"
         head = f"POST /v1/x HTTP/1.1\r\nHost: 127.0.0.1:{url.port}\r\nX-A: b\r\nContent-Length: 2\r\n\r\n{{}}"
         assert server.requests == [[head.encode()]]
 
 
 async def test_as_many_connections_as_answers_at_the_same_time() -> None:
-    async with serving() as (server, client, url):
+    async with serve_raw() as (server, client, url):
         for _ in range(2):
-            responses = [await ask(client, url) for _ in range(3)]
+            responses = [await send_request(client, url) for _ in range(3)]
             for response in responses:
                 assert await response.read_body(10) == b"ok"
                 response.close()
@@ -49,56 +49,56 @@ async def test_as_many_connections_as_answers_at_the_same_time() -> None:
 
 
 async def test_an_answer_that_is_not_read_to_its_end_costs_its_connection() -> None:
-    async with serving() as (server, client, url):
-        server.reply = answering(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok")
-        response = await ask(client, url)
+    async with serve_raw() as (server, client, url):
+        server.reply = make_reply(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok")
+        response = await send_request(client, url)
         response.close()
-        await until(lambda: server.left == 1)
-        await ask(client, url)
+        await wait_until(lambda: server.disconnects == 1)
+        await send_request(client, url)
         assert len(server.requests) == 2
 
 
 async def test_a_server_that_hangs_up_is_asked_anew() -> None:
-    async with serving() as (server, client, url):
-        assert await read(client, url) == b"ok"
-        server.hang_up()
-        await until(lambda: not client._idle)
-        assert await read(client, url) == b"ok"
+    async with serve_raw() as (server, client, url):
+        assert await fetch_body(client, url) == b"ok"
+        server.close_connections()
+        await wait_until(lambda: not client._idle)
+        assert await fetch_body(client, url) == b"ok"
         assert len(server.requests) == 2
 
 
 async def test_a_server_that_speaks_unasked_is_left() -> None:
-    async with serving() as (server, client, url):
+    async with serve_raw() as (server, client, url):
 
         async def talkative(writer: asyncio.StreamWriter) -> None:
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
             # Not before the connection has been put aside for the next question.
-            await until(lambda: client._idle)
+            await wait_until(lambda: client._idle)
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno")
 
         plain, server.reply = server.reply, talkative
-        assert await read(client, url) == b"ok"
-        await until(lambda: server.left == 1)
+        assert await fetch_body(client, url) == b"ok"
+        await wait_until(lambda: server.disconnects == 1)
         server.reply = plain
-        assert await read(client, url) == b"ok"
+        assert await fetch_body(client, url) == b"ok"
 
 
 async def test_a_connection_is_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "IDLE_SECONDS", 0.05)
-    async with serving() as (server, ours, url):
-        assert await read(ours, url) == b"ok"
-        assert server.left == 0
-        await until(lambda: server.left == 1)
+    async with serve_raw() as (server, ours, url):
+        assert await fetch_body(ours, url) == b"ok"
+        assert server.disconnects == 0
+        await wait_until(lambda: server.disconnects == 1)
         assert ours._stale_timer is None
 
 
 async def test_closing_ends_what_is_kept_and_what_is_under_way() -> None:
-    async with serving() as (server, client, url):
-        first, second = await ask(client, url), await ask(client, url)
+    async with serve_raw() as (server, client, url):
+        first, second = await send_request(client, url), await send_request(client, url)
         assert await first.read_body(10) == b"ok"
         first.close()
         client.close()
-        await until(lambda: server.left == 2)
+        await wait_until(lambda: server.disconnects == 2)
         assert second.ended
         second.close()
 
@@ -108,16 +108,16 @@ async def test_nobody_listens() -> None:
         closed.bind(("127.0.0.1", 0))
         url = URL.build(scheme="http", host="127.0.0.1", port=closed.getsockname()[1])
         with pytest.raises(ConnectionRefusedError):
-            await ask(HttpClient(url, connect_timeout=STUCK), url)
+            await send_request(HttpClient(url, connect_timeout=HANG_TIMEOUT), url)
 
 
 async def test_a_name_that_dns_cannot_have() -> None:
     url = URL.build(scheme="http", host="a" * 64 + ".test")
     with pytest.raises(OSError, match=r"DNS|known|Name"):
-        await ask(HttpClient(url, connect_timeout=STUCK), url)
+        await send_request(HttpClient(url, connect_timeout=HANG_TIMEOUT), url)
 
 
-@pytest.mark.parametrize(("connect", "deadline"), [(0.05, STUCK), (STUCK, 0.05)])
+@pytest.mark.parametrize(("connect", "deadline"), [(0.05, HANG_TIMEOUT), (HANG_TIMEOUT, 0.05)])
 async def test_a_connection_in_time(monkeypatch: pytest.MonkeyPatch, connect: float, deadline: float) -> None:
     async def never(*_: object, **__: object) -> None:
         await asyncio.Event().wait()
@@ -130,23 +130,23 @@ async def test_a_connection_in_time(monkeypatch: pytest.MonkeyPatch, connect: fl
 
 
 async def test_a_connection_lost_before_it_was_used() -> None:
-    async with serving() as (_, ours, url):
-        connection = await ours._connect_before(asyncio.get_running_loop().time() + STUCK)
+    async with serve_raw() as (_, ours, url):
+        connection = await ours._connect_before(asyncio.get_running_loop().time() + HANG_TIMEOUT)
         connection.abort()
         with pytest.raises(IncompleteResponse):
             connection.send_request(format_request_head("POST", url, {}) + b"0\r\n\r\n")
 
 
 async def test_tls_needs_a_certificate_that_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pem = certificate(tmp_path)
+    pem = write_certificate(tmp_path)
     theirs = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     theirs.load_cert_chain(pem)
-    async with serving(tls=theirs) as (server, ours, url):
+    async with serve_raw(tls=theirs) as (server, ours, url):
         with pytest.raises(ssl.SSLCertVerificationError):
-            await ask(ours, url)
+            await send_request(ours, url)
         monkeypatch.setenv("SSL_CERT_FILE", str(pem))
-        trusting = HttpClient(url, connect_timeout=STUCK)
+        trusting = HttpClient(url, connect_timeout=HANG_TIMEOUT)
         for _ in range(2):
-            assert await read(trusting, url) == b"ok"
+            assert await fetch_body(trusting, url) == b"ok"
         trusting.close()
         assert [len(came) for came in server.requests if came] == [2]

@@ -13,118 +13,118 @@ from rightseat.stores.memory import MemoryStore
 from rightseat.types.events import Event, RunFinished, RunStarted, TextDelta, TextEnd, TextStart
 from rightseat.types.streams import PushStream, closing
 from rightseat.types.threads import NumberedEntry, ThreadEntry
-from tests.kit.waiting import until
-from tests.unit.runtime.test_threads import Gate
+from tests.kit.waiting import wait_until
+from tests.unit.runtime.test_threads import GatedModel
 
 ME = Owner("me")
 TURN = Turn(messages=(text_message("user", "hi"),), thread="t", run="r", owner=ME)
 WORDS = ["one", " two", " three", " four"]
 
 
-class Follower:
+class RunFollower:
     """Reads a run; of the words that it is offered it takes those that `takes` names."""
 
-    def __init__(self, items: AsyncIterator[NumberedEntry], takes: Callable[[str], bool]) -> None:
+    def __init__(self, items: AsyncIterator[NumberedEntry], accepts: Callable[[str], bool]) -> None:
         assert isinstance(items, PushStream)
         self.items = items
-        self.takes = takes
-        self.taken: list[NumberedEntry] = []
-        self.given: list[NumberedEntry] = []
-        items.on_item = self.offer
+        self.accepts = accepts
+        self.pushed: list[NumberedEntry] = []
+        self.iterated: list[NumberedEntry] = []
+        items.on_item = self.on_item
         self.task = asyncio.create_task(self.read())
 
-    def offer(self, item: NumberedEntry) -> bool:
+    def on_item(self, item: NumberedEntry) -> bool:
         entry = item[1]
         assert isinstance(entry, TextDelta)
-        if self.takes(entry.text):
-            self.taken.append(item)
+        if self.accepts(entry.text):
+            self.pushed.append(item)
             return True
         return False
 
     async def read(self) -> None:
         async with closing(self.items):
             async for item in self.items:
-                self.given.append(item)
+                self.iterated.append(item)
 
-    def has(self, word: str) -> bool:
-        return any(isinstance(e, TextDelta) and word in e.text for _, e in self.taken + self.given)
+    def has_word(self, word: str) -> bool:
+        return any(isinstance(e, TextDelta) and word in e.text for _, e in self.pushed + self.iterated)
 
     @property
     def numbers(self) -> list[int]:
-        return sorted(number for number, _ in self.taken + self.given)
+        return sorted(number for number, _ in self.pushed + self.iterated)
 
-    def words(self, items: list[NumberedEntry]) -> list[str]:
+    def list_words(self, items: list[NumberedEntry]) -> list[str]:
         return [entry.text for _, entry in items if isinstance(entry, TextDelta)]
 
 
-async def speak(runs: ThreadRuns, gate: Gate, *followers: Follower) -> None:
+async def release_words(runs: ThreadRuns, gate: GatedModel, *followers: RunFollower) -> None:
     """Each word when all have the one before, as a model that is slower than its readers."""
     (run,) = runs.active_runs.values()
     for word in WORDS:
         gate.words.put_nowait(word)
 
-        def told(word: str = word) -> bool:
+        def have_all(word: str = word) -> bool:
             # Who waits again is offered what is new.
-            return all(one.has(word) for one in followers) and len(run.waiting) == len(followers)
+            return all(one.has_word(word) for one in followers) and len(run.waiting) == len(followers)
 
-        await until(told)
+        await wait_until(have_all)
     gate.words.put_nowait(None)
     for one in followers:
         await one.task
 
 
-async def begun(gate: Gate, count: int = 1) -> tuple[ThreadRuns, list[AsyncIterator[NumberedEntry]]]:
+async def start_runs(gate: GatedModel, count: int = 1) -> tuple[ThreadRuns, list[AsyncIterator[NumberedEntry]]]:
     runs = ThreadRuns(MemoryStore())
     respond = Runtime(model=gate).run
     return runs, [await runs.start(TURN, respond) for _ in range(count)]
 
 
 async def test_words_are_taken_and_the_rest_is_given() -> None:
-    gate = Gate()
-    runs, (items,) = await begun(gate)
-    one = Follower(items, lambda word: True)
-    await speak(runs, gate, one)
+    gate = GatedModel()
+    runs, (items,) = await start_runs(gate)
+    one = RunFollower(items, lambda word: True)
+    await release_words(runs, gate, one)
     # The first word comes with the beginning of its text, for which the reader is awake.
-    assert one.words(one.given) == WORDS[:1]
-    assert one.words(one.taken) == WORDS[1:]
+    assert one.list_words(one.iterated) == WORDS[:1]
+    assert one.list_words(one.pushed) == WORDS[1:]
     assert one.numbers == list(range(1, one.numbers[-1] + 1))
-    assert [type(entry) for _, entry in one.given[-2:]] == [TextEnd, RunFinished]
+    assert [type(entry) for _, entry in one.iterated[-2:]] == [TextEnd, RunFinished]
 
 
 async def test_a_word_that_is_not_taken_is_given_and_the_next_one_offered_again() -> None:
-    gate = Gate()
-    runs, (items,) = await begun(gate)
-    one = Follower(items, lambda word: word != " three")
-    await speak(runs, gate, one)
-    assert one.words(one.given) == ["one", " three"]
-    assert one.words(one.taken) == [" two", " four"]
+    gate = GatedModel()
+    runs, (items,) = await start_runs(gate)
+    one = RunFollower(items, lambda word: word != " three")
+    await release_words(runs, gate, one)
+    assert one.list_words(one.iterated) == ["one", " three"]
+    assert one.list_words(one.pushed) == [" two", " four"]
     assert one.numbers == list(range(1, one.numbers[-1] + 1))
 
 
 async def test_readers_do_not_disturb_each_other() -> None:
-    gate = Gate()
-    runs, (first, second) = await begun(gate, 2)
-    takes, reads = Follower(first, lambda word: True), Follower(second, lambda word: False)
-    await speak(runs, gate, takes, reads)
-    assert takes.words(takes.taken) == WORDS[1:]
-    assert reads.words(reads.given) == WORDS
+    gate = GatedModel()
+    runs, (first, second) = await start_runs(gate, 2)
+    takes, reads = RunFollower(first, lambda word: True), RunFollower(second, lambda word: False)
+    await release_words(runs, gate, takes, reads)
+    assert takes.list_words(takes.pushed) == WORDS[1:]
+    assert reads.list_words(reads.iterated) == WORDS
     assert takes.numbers == reads.numbers
 
 
 async def test_one_who_left_is_offered_nothing() -> None:
-    gate = Gate()
-    runs, (first, second) = await begun(gate, 2)
-    leaves, stays = Follower(first, lambda word: True), Follower(second, lambda word: True)
+    gate = GatedModel()
+    runs, (first, second) = await start_runs(gate, 2)
+    leaves, stays = RunFollower(first, lambda word: True), RunFollower(second, lambda word: True)
     gate.words.put_nowait("one")
-    await until(lambda: leaves.has("one") and stays.has("one"))
+    await wait_until(lambda: leaves.has_word("one") and stays.has_word("one"))
     leaves.task.cancel()
     await asyncio.wait([leaves.task])
     (run,) = runs.active_runs.values()
-    await until(lambda: bool(run.waiting))
+    await wait_until(lambda: bool(run.waiting))
     assert [reader.stream for reader in run.waiting] == [stays.items]
     gate.words.put_nowait(" two")
-    await until(lambda: stays.has(" two"))
-    assert not leaves.has(" two")
+    await wait_until(lambda: stays.has_word(" two"))
+    assert not leaves.has_word(" two")
     gate.words.put_nowait(None)
     await stays.task
 
@@ -134,13 +134,13 @@ async def test_one_who_left_is_offered_nothing() -> None:
 EVENTS: list[Event] = [RunStarted("t", "r"), TextStart("m"), *(TextDelta("m", word) for word in WORDS)]
 
 
-class Client:
-    def __init__(self, takes: Callable[[bytes], bool]) -> None:
-        self.takes = takes
+class PushClient:
+    def __init__(self, accepts: Callable[[bytes], bool]) -> None:
+        self.accepts = accepts
         self.body = b""
         self.kept: list[ThreadEntry] = []
         self.run: asyncio.Task[None] | None = None
-        self.told: set[bytes] = set()
+        self.written_directly: set[bytes] = set()
         """Words that the task of the run itself has written."""
 
     async def receive(self) -> Message:
@@ -150,16 +150,16 @@ class Client:
     async def send(self, message: Message) -> None:
         self.body += message.get("body", b"")
 
-    def direct(self, data: bytes) -> bool:
-        if not self.takes(data):
+    def write_directly(self, data: bytes) -> bool:
+        if not self.accepts(data):
             return False
         self.body += data
         if asyncio.current_task() is self.run:
-            self.told.add(data)
+            self.written_directly.add(data)
         return True
 
 
-async def heard(client: Client, events: list[Event], *, direct: bool = True) -> None:
+async def run_paced(client: PushClient, events: list[Event], *, direct: bool = True) -> None:
     """A run each event of which comes when the client has had time for the one before."""
 
     async def respond(turn: Turn) -> AsyncIterator[Event]:
@@ -171,29 +171,29 @@ async def heard(client: Client, events: list[Event], *, direct: bool = True) -> 
 
     runs = ThreadRuns(MemoryStore())
     reply = stream_thread(lambda: runs.start(TURN, respond), ThreadReplay("t"))
-    asked = client.direct if direct else None
+    asked = client.write_directly if direct else None
     try:
         await send_reply(reply, client.receive, client.send, timeouts=SendTimeouts(), direct=asked)
     finally:
-        await until(lambda: not runs.active_runs)
+        await wait_until(lambda: not runs.active_runs)
         client.kept = [entry async for _, entry in runs.follow(ME, "t")]
 
 
 async def test_a_client_sees_the_same_bytes_whichever_way_they_come() -> None:
     events = [*EVENTS, TextEnd("m"), RunFinished("stop")]
-    plain, fast, halting = Client(bool), Client(bool), Client(lambda data: b"three" not in data)
-    await heard(plain, events, direct=False)
-    await heard(fast, events)
-    await heard(halting, events)
+    plain, fast, halting = PushClient(bool), PushClient(bool), PushClient(lambda data: b"three" not in data)
+    await run_paced(plain, events, direct=False)
+    await run_paced(fast, events)
+    await run_paced(halting, events)
     assert plain.body == fast.body == halting.body
     assert b" four" in plain.body
-    assert (len(plain.told), len(fast.told), len(halting.told)) == (0, 4, 3)
+    assert (len(plain.written_directly), len(fast.written_directly), len(halting.written_directly)) == (0, 4, 3)
 
 
 async def test_a_word_that_one_reader_cannot_be_told_is_no_failure_of_the_run() -> None:
     events = [*EVENTS, TextDelta("m", "\ud800"), TextEnd("m"), RunFinished("stop")]
-    client = Client(bool)
+    client = PushClient(bool)
     with pytest.raises(UnicodeEncodeError):
-        await heard(client, events)
+        await run_paced(client, events)
     assert b" four" in client.body
     assert isinstance(client.kept[-1], RunFinished)

@@ -6,9 +6,9 @@ import pytest
 
 from rightseat.http.client import MAX_BUFFERED, MAX_HEAD, IncompleteResponse, InvalidHttpResponse
 from rightseat.http.idle import NEVER
-from tests.kit.patience import STUCK
-from tests.kit.waiting import until
-from tests.unit.http.serving import answering, ask, read, serving
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.kit.waiting import wait_until
+from tests.unit.http.raw_server import fetch_body, make_reply, send_request, serve_raw
 
 pytestmark = pytest.mark.io
 
@@ -42,11 +42,11 @@ GARBLED = {
 @pytest.mark.parametrize("name", WHOLE)
 async def test_a_whole_answer(name: str, split: bool) -> None:
     data, end, again = WHOLE[name]
-    async with serving() as (server, client, url):
+    async with serve_raw() as (server, client, url):
         pieces = [data[i : i + 1] for i in range(len(data))] if split else [data]
-        server.reply = answering(*pieces, end=end)
+        server.reply = make_reply(*pieces, end=end)
         for _ in range(2):
-            response = await ask(client, url)
+            response = await send_request(client, url)
             assert response.status == 200
             assert "link" not in response.headers
             assert await response.read_body(100) == b"one two three"
@@ -57,18 +57,18 @@ async def test_a_whole_answer(name: str, split: bool) -> None:
 
 
 async def test_headers_are_joined_and_in_lower_case() -> None:
-    async with serving() as (server, client, url):
-        server.reply = answering(OK + b"X-A: 1\r\nx-a: 2\r\nContent-Length: 0\r\n\r\n")
-        response = await ask(client, url)
+    async with serve_raw() as (server, client, url):
+        server.reply = make_reply(OK + b"X-A: 1\r\nx-a: 2\r\nContent-Length: 0\r\n\r\n")
+        response = await send_request(client, url)
         assert response.headers == {"x-a": "1, 2", "content-length": "0"}
         response.close()
 
 
 @pytest.mark.parametrize("name", BROKEN)
 async def test_what_breaks_off_is_cut_after_all_that_came(name: str) -> None:
-    async with serving() as (server, client, url):
-        server.reply = answering(BROKEN[name], end=True)
-        response = await ask(client, url)
+    async with serve_raw() as (server, client, url):
+        server.reply = make_reply(BROKEN[name], end=True)
+        response = await send_request(client, url)
         came = b""
         while not response.ended:
             if not response.ready:
@@ -82,35 +82,35 @@ async def test_what_breaks_off_is_cut_after_all_that_came(name: str) -> None:
 
 
 async def test_a_broken_chunk_is_noticed_at_once() -> None:
-    async with serving() as (server, client, url):
-        server.reply = answering(CHUNKED, b"zz\r\n")
-        async with asyncio.timeout(STUCK):
+    async with serve_raw() as (server, client, url):
+        server.reply = make_reply(CHUNKED, b"zz\r\n")
+        async with asyncio.timeout(HANG_TIMEOUT):
             with pytest.raises(InvalidHttpResponse):
-                await read(client, url)
+                await fetch_body(client, url)
 
 
 @pytest.mark.parametrize("name", GARBLED)
 async def test_what_is_not_http(name: str) -> None:
-    async with serving() as (server, client, url):
-        server.reply = answering(GARBLED[name])
+    async with serve_raw() as (server, client, url):
+        server.reply = make_reply(GARBLED[name])
         with pytest.raises(InvalidHttpResponse):
-            await ask(client, url)
+            await send_request(client, url)
 
 
 async def test_a_connection_that_ends_without_an_answer() -> None:
-    async with serving() as (server, client, url):
-        server.reply = answering(end=True)
+    async with serve_raw() as (server, client, url):
+        server.reply = make_reply(end=True)
         with pytest.raises(IncompleteResponse) as raised:
-            await ask(client, url)
+            await send_request(client, url)
         assert type(raised.value) is IncompleteResponse
 
 
 @pytest.mark.parametrize("more", [b"garbage", OK + b"Content-Length: 2\r\n\r\nno"], ids=["garbage", "answer"])
 async def test_what_follows_an_answer_spoils_only_its_connection(more: bytes) -> None:
-    async with serving() as (server, client, url):
-        server.reply = answering(OK + b"Content-Length: 2\r\n\r\nok" + more)
-        assert await read(client, url) == b"ok"
-        assert await read(client, url) == b"ok"
+    async with serve_raw() as (server, client, url):
+        server.reply = make_reply(OK + b"Content-Length: 2\r\n\r\nok" + more)
+        assert await fetch_body(client, url) == b"ok"
+        assert await fetch_body(client, url) == b"ok"
         assert len(server.requests) == 2
 
 
@@ -125,28 +125,28 @@ async def test_a_server_waits_for_a_reader_that_takes_nothing() -> None:
             await writer.drain()
             sent += 65536
 
-    async with serving() as (server, client, url):
+    async with serve_raw() as (server, client, url):
         server.reply = endless
-        response = await ask(client, url)
+        response = await send_request(client, url)
         before = -1
         while sent != before or sent <= MAX_BUFFERED:
             before = sent
             await asyncio.sleep(0.1)
         # One read of the loop's may go over the bound; the rest is in the kernel's buffers.
         assert MAX_BUFFERED < len(response.take_body()) < MAX_BUFFERED + (1 << 20)
-        await until(lambda: sent > before)
+        await wait_until(lambda: sent > before)
         response.close()
 
 
 async def test_cutting_wakes_who_waits() -> None:
-    async with serving() as (server, client, url):
-        server.reply = answering(OK + b"Content-Length: 2\r\n\r\n")
-        response = await ask(client, url)
+    async with serve_raw() as (server, client, url):
+        server.reply = make_reply(OK + b"Content-Length: 2\r\n\r\n")
+        response = await send_request(client, url)
         arrival = response.next_arrival()
         assert response.waiting_since < NEVER
         response.abort()
-        async with asyncio.timeout(STUCK):
+        async with asyncio.timeout(HANG_TIMEOUT):
             await arrival
         assert (response.ready, response.ended, response.complete) == (True, True, False)
         response.close()
-        await until(lambda: server.left == 1)
+        await wait_until(lambda: server.disconnects == 1)

@@ -13,7 +13,7 @@ from rightseat.http.security import RequestGuard, is_loopback, parse_host_header
 JSON = {"content-type": "application/json"}
 
 
-def guard(**settings: Any) -> RequestGuard:
+def make_guard(**settings: Any) -> RequestGuard:
     return RequestGuard(ServerSettings(**settings))
 
 
@@ -50,32 +50,32 @@ def test_the_name_in_a_host(value: str, name: str | None) -> None:
     assert parse_host_header(value) == name
 
 
-OURS = {"hosts": ("copilot.lan",), "public_url": "https://seat.example:8443/x"}
+OWN_HOSTS = {"hosts": ("copilot.lan",), "public_url": "https://seat.example:8443/x"}
 
 
 @pytest.mark.parametrize(
     "host", ["localhost:7777", "127.0.0.1", "[::1]:7777", "copilot.lan", "COPILOT.lan:1", "seat.example:8443"]
 )
 def test_our_hosts(host: str) -> None:
-    guard(**OURS).check_host([host])
+    make_guard(**OWN_HOSTS).check_host([host])
 
 
 @pytest.mark.parametrize("host", ["evil.com", "localhost.evil.com", "127.0.0.1.nip.io", "10.0.0.7", "lan"])
 def test_foreign_hosts(host: str) -> None:
     with pytest.raises(Forbidden, match=r"\[server\] hosts"):
-        guard(**OURS).check_host([host])
+        make_guard(**OWN_HOSTS).check_host([host])
 
 
 @pytest.mark.parametrize("values", [[], ["localhost", "localhost"], [""], ["local host"]])
 def test_a_host_is_exactly_one(values: list[str]) -> None:
     with pytest.raises(CallerError, match="Host header") as caught:
-        guard(hosts=("*",)).check_host(values)
+        make_guard(hosts=("*",)).check_host(values)
     assert caught.value.status == 400
 
 
 @pytest.mark.parametrize("settings", [{"host": "0.0.0.0"}, {"hosts": ("*",)}])
 def test_beyond_loopback_any_host_is_taken(settings: dict[str, Any]) -> None:
-    guard(**settings).check_host(["whatever.example"])
+    make_guard(**settings).check_host(["whatever.example"])
 
 
 LISTED = {"cors": ("https://App.example/", "http://other.example:3000")}
@@ -93,7 +93,7 @@ LISTED = {"cors": ("https://App.example/", "http://other.example:3000")}
     ],
 )
 def test_origins_that_may_call(origin: str, host: str, credentials: bool) -> None:
-    allowed = dict(guard(**LISTED).check_origin({"origin": origin, "host": host, **JSON}, has_body=True))
+    allowed = dict(make_guard(**LISTED).check_origin({"origin": origin, "host": host, **JSON}, has_body=True))
     assert allowed[b"access-control-allow-origin"] == origin.encode()
     assert allowed[b"vary"] == b"Origin"
     assert (allowed.get(b"access-control-allow-credentials") == b"true") is credentials
@@ -118,17 +118,17 @@ def test_origins_that_may_call(origin: str, host: str, credentials: bool) -> Non
 )
 def test_origins_that_may_not(origin: str) -> None:
     with pytest.raises(Forbidden, match=r"\[server\] cors"):
-        guard(**LISTED).check_origin({"origin": origin, "host": "localhost:7777", **JSON}, has_body=False)
+        make_guard(**LISTED).check_origin({"origin": origin, "host": "localhost:7777", **JSON}, has_body=False)
 
 
 @pytest.mark.parametrize("origin", ["http://[::1", "http://]", "http://[x]"])
 def test_an_origin_that_is_no_url_is_refused(origin: str) -> None:
     with pytest.raises(Forbidden):
-        guard().check_origin({"origin": origin, "host": "localhost"}, has_body=False)
+        make_guard().check_origin({"origin": origin, "host": "localhost"}, has_body=False)
 
 
 def test_without_an_origin_nothing_is_asked() -> None:
-    assert guard().check_origin({"content-type": "text/plain"}, has_body=True) == ()
+    assert make_guard().check_origin({"content-type": "text/plain"}, has_body=True) == ()
 
 
 @pytest.mark.parametrize(
@@ -147,11 +147,11 @@ def test_without_an_origin_nothing_is_asked() -> None:
 def test_with_an_origin_a_body_must_be_json(media: str, taken: bool) -> None:
     headers = {"origin": "http://localhost", "content-type": media}
     if taken:
-        assert guard().check_origin(headers, has_body=True)
+        assert make_guard().check_origin(headers, has_body=True)
     else:
         with pytest.raises(NotJson):
-            guard().check_origin(headers, has_body=True)
-        assert guard().check_origin(headers, has_body=False)
+            make_guard().check_origin(headers, has_body=True)
+        assert make_guard().check_origin(headers, has_body=False)
 
 
 def test_a_preflight() -> None:
@@ -160,21 +160,21 @@ def test_a_preflight() -> None:
         "access-control-request-headers": "authorization, content-type",
         "access-control-request-private-network": "true",
     }
-    told = dict(guard(**LISTED).make_preflight_headers(asked))
+    told = dict(make_guard(**LISTED).make_preflight_headers(asked))
     assert told[b"access-control-allow-headers"] == b"authorization, content-type"
     assert b"POST" in told[b"access-control-allow-methods"]
     assert told[b"access-control-allow-private-network"] == b"true"
     with pytest.raises(Forbidden):
-        guard().make_preflight_headers(asked)
-    assert guard().make_preflight_headers({}) == ()
+        make_guard().make_preflight_headers(asked)
+    assert make_guard().make_preflight_headers({}) == ()
 
 
 def test_a_preflight_does_not_repeat_odd_names() -> None:
     asked = {"origin": "http://localhost", "access-control-request-headers": "x\r\nset-cookie: a=b"}
-    assert dict(guard().make_preflight_headers(asked))[b"access-control-allow-headers"] == b""
+    assert dict(make_guard().make_preflight_headers(asked))[b"access-control-allow-headers"] == b""
 
 
-class Client:
+class FakeReceiver:
     def __init__(self, *messages: Message, hang: bool = False) -> None:
         self.messages = list(messages)
         self.hang = hang
@@ -185,42 +185,44 @@ class Client:
         return self.messages.pop(0)
 
 
-def piece(data: bytes, more: bool = True) -> Message:
-    return {"type": "http.request", "body": data, "more_body": more}
+def make_body_message(data: bytes, more_body: bool = True) -> Message:
+    return {"type": "http.request", "body": data, "more_body": more_body}
 
 
 async def test_a_body_in_pieces_up_to_the_limit() -> None:
-    client = Client(piece(b"x" * 600), piece(b"y" * 400, more=False))
-    assert await guard(max_body_mb=0.001).read_body({}, client.receive) == b"x" * 600 + b"y" * 400
+    client = FakeReceiver(make_body_message(b"x" * 600), make_body_message(b"y" * 400, more_body=False))
+    assert await make_guard(max_body_mb=0.001).read_body({}, client.receive) == b"x" * 600 + b"y" * 400
 
 
 async def test_a_body_over_the_limit_is_refused_as_soon_as_it_is() -> None:
-    client = Client(piece(b"x" * 600), piece(b"y" * 401), piece(b"", more=False))
+    client = FakeReceiver(
+        make_body_message(b"x" * 600), make_body_message(b"y" * 401), make_body_message(b"", more_body=False)
+    )
     with pytest.raises(TooLarge, match="1000 bytes"):
-        await guard(max_body_mb=0.001).read_body({}, client.receive)
+        await make_guard(max_body_mb=0.001).read_body({}, client.receive)
     assert len(client.messages) == 1
 
 
 @pytest.mark.parametrize("length", ["1001", "9" * 400])
 async def test_a_declared_length_over_the_limit_is_refused_unread(length: str) -> None:
-    client = Client(piece(b""))
+    client = FakeReceiver(make_body_message(b""))
     with pytest.raises(TooLarge):
-        await guard(max_body_mb=0.001).read_body({"content-length": length}, client.receive)
+        await make_guard(max_body_mb=0.001).read_body({"content-length": length}, client.receive)
     assert len(client.messages) == 1
 
 
 async def test_a_client_that_leaves_in_the_middle() -> None:
-    client = Client(piece(b"half"), {"type": "http.disconnect"})
-    assert await guard().read_body({}, client.receive) is None
+    client = FakeReceiver(make_body_message(b"half"), {"type": "http.disconnect"})
+    assert await make_guard().read_body({}, client.receive) is None
 
 
 async def test_a_body_that_never_comes() -> None:
     with pytest.raises(RequestTimeout, match=r"0\.02 s"):
-        await guard(body_timeout=0.02).read_body({}, Client(piece(b"half"), hang=True).receive)
+        await make_guard(body_timeout=0.02).read_body({}, FakeReceiver(make_body_message(b"half"), hang=True).receive)
 
 
 async def test_a_compressed_body_is_not_read() -> None:
-    client = Client(piece(b"", more=False))
+    client = FakeReceiver(make_body_message(b"", more_body=False))
     with pytest.raises(CallerError, match="Content-Encoding"):
-        await guard().read_body({"content-encoding": "gzip"}, client.receive)
-    assert await guard().read_body({"content-encoding": "Identity"}, client.receive) == b""
+        await make_guard().read_body({"content-encoding": "gzip"}, client.receive)
+    assert await make_guard().read_body({"content-encoding": "Identity"}, client.receive) == b""

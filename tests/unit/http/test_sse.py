@@ -8,14 +8,14 @@ from rightseat.errors import UpstreamGarbled
 from rightseat.http.sse import KEEP_ALIVE_COMMENT, SseParser, format_event
 
 
-def read(*chunks: bytes, limit: int = 1 << 20) -> list[bytes]:
+def parse_sse(*chunks: bytes, limit: int = 1 << 20) -> list[bytes]:
     reader = SseParser(limit)
     return [event for chunk in chunks for event in reader.feed(chunk)] + reader.close()
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 def test_line_ends(end: bytes) -> None:
-    assert read(b"data: a" + end + end + b"data: b" + end + end) == [b"a", b"b"]
+    assert parse_sse(b"data: a" + end + end + b"data: b" + end + end) == [b"a", b"b"]
 
 
 @pytest.mark.parametrize(
@@ -39,10 +39,10 @@ def test_line_ends(end: bytes) -> None:
     ],
 )
 def test_every_split_reads_the_same(stream: bytes, events: list[bytes]) -> None:
-    assert read(stream) == events
-    assert read(*(stream[i : i + 1] for i in range(len(stream)))) == events
+    assert parse_sse(stream) == events
+    assert parse_sse(*(stream[i : i + 1] for i in range(len(stream)))) == events
     for first, second in itertools.combinations(range(len(stream) + 1), 2):
-        assert read(stream[:first], stream[first:second], stream[second:]) == events
+        assert parse_sse(stream[:first], stream[first:second], stream[second:]) == events
 
 
 @pytest.mark.parametrize("end", [b"\n\n", b"\r\n\r\n", b"\r\n\r", b"\r\r"])
@@ -72,12 +72,12 @@ def test_a_long_event_is_refused_after_those_before_it() -> None:
 def test_the_limit_does_not_depend_on_the_reads(stream: bytes) -> None:
     for size in range(1, len(stream) + 1):
         with pytest.raises(UpstreamGarbled):
-            read(*(stream[i : i + size] for i in range(0, len(stream), size)), limit=10)
+            parse_sse(*(stream[i : i + size] for i in range(0, len(stream), size)), limit=10)
 
 
 def test_many_short_events_are_not_a_long_one() -> None:
-    assert read(b"data: a\n\n: c\n\n" * 50, limit=10) == [b"a"] * 50
-    assert read(*[b"data: 1234\n\n"] * 50, limit=12) == [b"1234"] * 50
+    assert parse_sse(b"data: a\n\n: c\n\n" * 50, limit=10) == [b"a"] * 50
+    assert parse_sse(*[b"data: 1234\n\n"] * 50, limit=12) == [b"1234"] * 50
 
 
 LINE = st.sampled_from([b"data: a", b"data:b", b"data", b": c", b"event: x", b"", b"data: \xe2\x80\xa8", b"x"])
@@ -90,20 +90,20 @@ END = st.sampled_from([b"\n", b"\r\n", b"\r"])
 def test_any_split_of_any_stream_reads_the_same(lines: list[tuple[bytes, bytes]], bom: bool, cuts: list[int]) -> None:
     stream = (b"\xef\xbb\xbf" if bom else b"") + b"".join(line + end for line, end in lines)
     places = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
-    assert read(*(stream[a:b] for a, b in itertools.pairwise(places))) == read(stream)
+    assert parse_sse(*(stream[a:b] for a, b in itertools.pairwise(places))) == parse_sse(stream)
 
 
 @given(st.binary(max_size=200))
 def test_what_is_written_is_read_again(data: bytes) -> None:
     written = format_event(data, id="7", event="x")
-    assert read(written + format_event(b"next")) == [data.replace(b"\r\n", b"\n").replace(b"\r", b"\n"), b"next"]
+    assert parse_sse(written + format_event(b"next")) == [data.replace(b"\r\n", b"\n").replace(b"\r", b"\n"), b"next"]
 
 
 def test_a_frame() -> None:
     assert format_event(b"{}") == b"data: {}\n\n"
     assert format_event(b"{}", id="run:1", event="done") == b"id: run:1\nevent: done\ndata: {}\n\n"
     assert format_event(b"a\r\nb\rc\nd") == b"data: a\ndata: b\ndata: c\ndata: d\n\n"
-    assert read(KEEP_ALIVE_COMMENT + format_event(b"a")) == [b"a"]
+    assert parse_sse(KEEP_ALIVE_COMMENT + format_event(b"a")) == [b"a"]
 
 
 @pytest.mark.parametrize("bad", ["", "a\n", "a\r", "a\nb", "a b", "é", "a\0", "x" * 201])

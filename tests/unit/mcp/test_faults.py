@@ -14,17 +14,17 @@ from rightseat.mcp.connection import MAX_QUEUED_PROGRESS, McpConnection, RemoteT
 from rightseat.mcp.tool import convert_result, has_valid_schema, make_tool, truncate_result
 from rightseat.mcp.tool_sources import McpServers
 from rightseat.types.tools import Result
-from tests.kit.house import serving
-from tests.kit.patience import STUCK
-from tests.kit.waiting import until
-from tests.unit.mcp.calling import PROGRAM, last, started, things
-from tests.unit.mcp.test_process import alive
+from tests.kit.app_server import serve_app
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.kit.waiting import wait_until
+from tests.unit.mcp.test_process import list_marked_pids
+from tests.unit.mcp.tool_calls import SERVER_SCRIPT, connect_servers, get_tool_result, make_stdio_config
 
 # Each with real children or servers of the SDK's.
 pytestmark = pytest.mark.io
 
 
-def saying(status: int, kind: str, body: bytes) -> Any:
+def make_fixed_app(status: int, kind: str, body: bytes) -> Any:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         head = [(b"content-type", kind.encode())]
         await send({"type": "http.response.start", "status": status, "headers": head})
@@ -36,38 +36,43 @@ def saying(status: int, kind: str, body: bytes) -> Any:
 @pytest.mark.parametrize(
     "app",
     [
-        saying(200, "text/html", b"<html>Welcome</html>"),
-        saying(200, "application/json", b"{"),
-        saying(200, "application/json", b'{"jsonrpc": "2.0", "id": 0, "result": {"tools": 7}}'),
-        saying(500, "text/plain", b"oh"),
-        saying(401, "application/json", b'{"error": "no"}'),
-        saying(200, "text/event-stream", b"data: {\n\n"),
+        make_fixed_app(200, "text/html", b"<html>Welcome</html>"),
+        make_fixed_app(200, "application/json", b"{"),
+        make_fixed_app(200, "application/json", b'{"jsonrpc": "2.0", "id": 0, "result": {"tools": 7}}'),
+        make_fixed_app(500, "text/plain", b"oh"),
+        make_fixed_app(401, "application/json", b'{"error": "no"}'),
+        make_fixed_app(200, "text/event-stream", b"data: {\n\n"),
     ],
 )
 async def test_what_is_no_server_is_down(app: Any) -> None:
-    async with serving(app) as url, started(McpServerConfig(name="odd", url=f"{url}/mcp", start=1)) as servers:
+    async with (
+        serve_app(app) as url,
+        connect_servers(McpServerConfig(name="odd", url=f"{url}/mcp", start=1)) as servers,
+    ):
         assert servers.down["odd"]
 
 
 @pytest.mark.parametrize("words", ["echo hello", "exit 3", "head -c 2000000 /dev/zero"])
 async def test_what_is_no_program_of_that_kind_is_down(words: str) -> None:
     odd = McpServerConfig(name="odd", command="/bin/sh", args=("-c", words), start=3)
-    async with started(odd) as servers:
+    async with connect_servers(odd) as servers:
         assert servers.down["odd"]
 
 
-def wire(**fields: Any) -> types.Tool:
+def make_sdk_tool(**fields: Any) -> types.Tool:
     return types.Tool(**{"name": "t", "input_schema": {"type": "object"}, **fields})
 
 
 def test_a_schema_that_nobody_can_check_is_left_out() -> None:
-    assert has_valid_schema(wire())
-    assert not has_valid_schema(wire(input_schema={"type": "object", "$ref": "http://127.0.0.1:9/schema"}))
-    assert not has_valid_schema(wire(input_schema={"type": "nothing"}))
+    assert has_valid_schema(make_sdk_tool())
+    assert not has_valid_schema(make_sdk_tool(input_schema={"type": "object", "$ref": "http://127.0.0.1:9/schema"}))
+    assert not has_valid_schema(make_sdk_tool(input_schema={"type": "nothing"}))
 
 
 def test_a_description_and_a_result_have_an_end() -> None:
-    tool = make_tool(McpConnection(McpServerConfig(name="s", command="c")), wire(description="x" * 10_000), "s__t")
+    tool = make_tool(
+        McpConnection(McpServerConfig(name="s", command="c")), make_sdk_tool(description="x" * 10_000), "s__t"
+    )
     assert len(tool.description) == 4000
     assert len(truncate_result(Result("x" * (5 << 20)), None).text) < 1.1 * (1 << 20)
     assert len(truncate_result(Result("word " * 10_000), 100).text) < 400
@@ -102,7 +107,7 @@ async def test_who_tells_too_much_is_not_listened_to() -> None:
     await asyncio.sleep(0)
 
 
-STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+IGNORES_SIGTERM = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
 
 
 @pytest.mark.demand("agents.mcp_name_stdio_commands")
@@ -114,16 +119,16 @@ async def test_a_program_that_does_not_want_to_end_is_killed(tmp_path: Path, mon
         monkeypatch.setattr(stdio, name, 0.3)
     mark = str(tmp_path)
     servers = McpServers(
-        [McpServerConfig(name="stubborn", command=sys.executable, args=("-c", STUBBORN, mark), start=0.5)]
+        [McpServerConfig(name="stubborn", command=sys.executable, args=("-c", IGNORES_SIGTERM, mark), start=0.5)]
     )
     starting = asyncio.create_task(servers.start())
     link = servers.connections["stubborn"].connection
-    await until(lambda: link._timer is not None and link._timer.expired())
-    assert alive(mark)
-    async with asyncio.timeout(STUCK):
+    await wait_until(lambda: link._timer is not None and link._timer.expired())
+    assert list_marked_pids(mark)
+    async with asyncio.timeout(HANG_TIMEOUT):
         await servers.close()
     await starting
-    assert not alive(mark)
+    assert not list_marked_pids(mark)
 
 
 @pytest.mark.demand("agents.mcp_name_stdio_commands")
@@ -131,7 +136,7 @@ async def test_a_program_that_does_not_want_to_end_is_killed(tmp_path: Path, mon
 async def test_a_program_that_only_prints(caplog: pytest.LogCaptureFixture) -> None:
     """It is no server, and what it prints is not in the log: not a line, and no traceback for each."""
     flood = McpServerConfig(name="flood", command="yes", args=("canary-0123456789",), start=5)
-    async with started(flood) as servers:
+    async with connect_servers(flood) as servers:
         assert "flood" in servers.down
     assert "writes to its standard output what is no message" in caplog.text
     assert "canary" not in caplog.text
@@ -140,11 +145,11 @@ async def test_a_program_that_only_prints(caplog: pytest.LogCaptureFixture) -> N
 
 @pytest.mark.long
 async def test_a_few_lines_of_print_do_no_harm() -> None:
-    program = f"print('ready!', flush=True); import runpy; runpy.run_path({str(PROGRAM)!r}, run_name='__main__')"
-    async with started(things(args=("-c", program))) as servers:
-        assert await last(servers, "add", {"a": 1, "b": 2}) == Result({"result": 3})
+    program = f"print('ready!', flush=True); import runpy; runpy.run_path({str(SERVER_SCRIPT)!r}, run_name='__main__')"
+    async with connect_servers(make_stdio_config(args=("-c", program))) as servers:
+        assert await get_tool_result(servers, "add", {"a": 1, "b": 2}) == Result({"result": 3})
 
 
 async def test_a_program_that_is_not_there_is_named() -> None:
-    async with started(McpServerConfig(name="x", command="no-such-program")) as servers:
+    async with connect_servers(McpServerConfig(name="x", command="no-such-program")) as servers:
         assert servers.down == {"x": "there is no program 'no-such-program'"}

@@ -13,11 +13,19 @@ from rightseat.mcp.connection import McpConnection
 from rightseat.mcp.tool_sources import McpServers
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, ToolContext
-from tests.kit.house import serving
-from tests.kit.patience import STUCK
-from tests.kit.waiting import until
-from tests.unit.mcp import serving as program
-from tests.unit.mcp.calling import TURN, last, near, offered, over_http, started, things
+from tests.kit.app_server import serve_app
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.kit.waiting import wait_until
+from tests.unit.mcp import things_server as program
+from tests.unit.mcp.tool_calls import (
+    TURN,
+    connect_over_http,
+    connect_servers,
+    get_tool_result,
+    list_tools,
+    make_stdio_config,
+    serve_over_http,
+)
 
 # Each with real children or servers of the SDK's.
 pytestmark = pytest.mark.io
@@ -30,8 +38,8 @@ async def test_a_child_finds_no_secret_of_ours(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "canary-0123456789")
     caplog.set_level(logging.INFO)
-    async with started(things(env={"TOKEN": "theirs"})) as servers:
-        found: dict[str, str] = (await last(servers, "environment")).content
+    async with connect_servers(make_stdio_config(env={"TOKEN": "theirs"})) as servers:
+        found: dict[str, str] = (await get_tool_result(servers, "environment")).content
     assert found["TOKEN"] == "theirs"
     assert "PATH" in found
     known = {"HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER", "TOKEN"}
@@ -42,10 +50,10 @@ async def test_a_child_finds_no_secret_of_ours(
 async def test_one_that_is_down_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
     gone = McpServerConfig(name="gone", command="/no/such/program")
     closed = McpServerConfig(name="closed", url="http://127.0.0.1:9/mcp")
-    async with started(gone, closed) as servers:
+    async with connect_servers(gone, closed) as servers:
         assert servers.down.keys() == {"gone", "closed"}
         assert servers.down["gone"] == "there is no program '/no/such/program'"
-        assert await offered(servers) == {}
+        assert await list_tools(servers) == {}
     assert "mcp gone is down: there is no program '/no/such/program'. It is tried again." in caplog.text
 
 
@@ -53,12 +61,12 @@ async def test_one_that_is_down_stops_nobody(caplog: pytest.LogCaptureFixture) -
 @pytest.mark.long
 async def test_a_child_that_dies_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "FIRST_RETRY", 0.01)
-    async with started(things()) as servers:
-        result = await last(servers, "die")
+    async with connect_servers(make_stdio_config()) as servers:
+        result = await get_tool_result(servers, "die")
         assert result.failed
         assert "The connection to the MCP server things was lost" in result.content["error"]["message"]
         # The call waits for the new one.
-        assert await last(servers, "add", {"a": 1, "b": 1}) == Result({"result": 2})
+        assert await get_tool_result(servers, "add", {"a": 1, "b": 1}) == Result({"result": 2})
         assert servers.down == {}
 
 
@@ -66,8 +74,8 @@ async def test_a_child_that_dies_is_started_again(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.long
 async def test_a_slow_call_is_ended_and_the_server_is_told(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    async with started(things()) as servers:
-        tool = (await offered(servers))["things__hang"]
+    async with connect_servers(make_stdio_config()) as servers:
+        tool = (await list_tools(servers))["things__hang"]
         hang = tool.call
         assert hang is not None
         assert tool.timeout == 60
@@ -77,41 +85,41 @@ async def test_a_slow_call_is_ended_and_the_server_is_told(caplog: pytest.LogCap
                 await anext(items)
 
         call = asyncio.create_task(called())
-        await until(lambda: "hang begins" in caplog.text)
+        await wait_until(lambda: "hang begins" in caplog.text)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0):
                 await call
-        await until(lambda: "hang was cancelled" in caplog.text)
-        assert await last(servers, "add", {"a": 1, "b": 1}) == Result({"result": 2})
+        await wait_until(lambda: "hang was cancelled" in caplog.text)
+        assert await get_tool_result(servers, "add", {"a": 1, "b": 1}) == Result({"result": 2})
 
 
 @pytest.mark.demand("agents.progress_status_elicitation_interrupt")
 async def test_a_call_of_the_older_era_waits_inside_its_server(capfd: pytest.CaptureFixture[str]) -> None:
     """What it did before it asked is not done again, and an answer that comes too late finds nothing."""
-    async with near(older=True) as servers:
-        pause = await last(servers, "stroke")
+    async with connect_over_http(older=True) as servers:
+        pause = await get_tool_result(servers, "stroke")
         assert isinstance(pause, Pause)
-        assert await last(servers, "add", {"a": 1, "b": 1}) == Result({"result": 2})
-        answered = await last(servers, "stroke", pause=pause, answers=[{"colour": "red"}])
+        assert await get_tool_result(servers, "add", {"a": 1, "b": 1}) == Result({"result": 2})
+        answered = await get_tool_result(servers, "stroke", pause=pause, answers=[{"colour": "red"}])
         assert answered == Result({"result": "painted red"})
         assert capfd.readouterr().err.count("stroke begins") == 1
-        again = await last(servers, "stroke", pause=pause, answers=[{"colour": "red"}])
+        again = await get_tool_result(servers, "stroke", pause=pause, answers=[{"colour": "red"}])
         assert again.content["error"]["code"] == "expired"
 
 
 async def test_a_call_that_nobody_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "ANSWER_TIMEOUT", 0.05)
-    async with near(older=True) as servers:
-        pause = await last(servers, "stroke")
+    async with connect_over_http(older=True) as servers:
+        pause = await get_tool_result(servers, "stroke")
         link = servers.connections["things"].connection
-        await until(lambda: not link.held_calls and not link.active_calls)
-        late = await last(servers, "stroke", pause=pause, answers=[{"colour": "red"}])
+        await wait_until(lambda: not link.held_calls and not link.active_calls)
+        late = await get_tool_result(servers, "stroke", pause=pause, answers=[{"colour": "red"}])
         assert late.content["error"]["code"] == "expired"
 
 
 async def test_each_question_of_a_call_has_its_own_time() -> None:
-    async with near(older=True) as servers:
-        await last(servers, "stroke")
+    async with connect_over_http(older=True) as servers:
+        await get_tool_result(servers, "stroke")
         link = servers.connections["things"].connection
         ((id, flight),) = link.held_calls.items()
         link._expire_call(flight, asyncio.get_running_loop().create_future())
@@ -122,27 +130,27 @@ async def test_each_question_of_a_call_has_its_own_time() -> None:
 
 async def test_a_question_of_two_calls_is_nobodys(caplog: pytest.LogCaptureFixture) -> None:
     """Whose question it is is not said in the older era: asking the wrong person would tell him of it."""
-    async with near(older=True) as servers:
-        hanging = asyncio.create_task(last(servers, "hang"))
+    async with connect_over_http(older=True) as servers:
+        hanging = asyncio.create_task(get_tool_result(servers, "hang"))
         link = servers.connections["things"].connection
-        await until(lambda: len(link.active_calls) == 1)
-        assert await last(servers, "stroke") == Result({"result": "not painted: cancel"})
+        await wait_until(lambda: len(link.active_calls) == 1)
+        assert await get_tool_result(servers, "stroke") == Result({"result": "not painted: cancel"})
         assert "nobody knows for which of 2 calls" in caplog.text
         hanging.cancel()
         await asyncio.gather(hanging, return_exceptions=True)
         # From now on it is called once at a time, and so it is known.
-        pauses = await asyncio.gather(last(servers, "stroke"), last(servers, "stroke"))
+        pauses = await asyncio.gather(get_tool_result(servers, "stroke"), get_tool_result(servers, "stroke"))
         colours = ("red", "blue")
         results = [
-            await last(servers, "stroke", pause=pause, answers=[{"colour": colour}])
+            await get_tool_result(servers, "stroke", pause=pause, answers=[{"colour": colour}])
             for pause, colour in zip(pauses, colours, strict=True)
         ]
         assert [result.content["result"] for result in results] == ["painted red", "painted blue"]
 
 
 async def test_only_the_tools_that_are_wanted() -> None:
-    async with near(tools=("look",), confirm="all") as servers:
-        tools = await offered(servers)
+    async with connect_over_http(tools=("look",), confirm="all") as servers:
+        tools = await list_tools(servers)
         assert list(tools) == ["things__look"]
         assert tools["things__look"].confirm
 
@@ -150,12 +158,12 @@ async def test_only_the_tools_that_are_wanted() -> None:
 @pytest.mark.long
 async def test_a_server_that_never_answers_is_down() -> None:
     silent = McpServerConfig(name="silent", command="/bin/sleep", args=("60",), start=0.3)
-    async with started(silent) as servers:
+    async with connect_servers(silent) as servers:
         assert servers.down == {"silent": "it does not answer"}
 
 
 async def test_what_was_shared_outlives_the_one_before() -> None:
-    async with near() as before:
+    async with connect_over_http() as before:
         link = before.connections["things"].connection
         after = McpServers([link.server], None, before)
         other = McpServers([replace(link.server, timeout=5)], None, before)
@@ -163,7 +171,7 @@ async def test_what_was_shared_outlives_the_one_before() -> None:
         assert other.connections["things"].connection is not link
         await after.start()
         await before.close()
-        assert await last(after, "add", {"a": 1, "b": 1}) == Result({"result": 2})
+        assert await get_tool_result(after, "add", {"a": 1, "b": 1}) == Result({"result": 2})
         await after.close()
         assert not link.is_started
 
@@ -190,29 +198,29 @@ async def test_a_servers_headers_are_sent() -> None:
 
         return answer
 
-    async with serving(app("other")) as other, serving(app("ours", f"{other}/mcp")) as ours:
+    async with serve_app(app("other")) as other, serve_app(app("ours", f"{other}/mcp")) as ours:
         server = McpServerConfig(name="x", url=f"{ours}/mcp", headers={"Authorization": "canary-0123456789"})
-        async with started(server) as servers:
+        async with connect_servers(server) as servers:
             assert "x" in servers.down
     assert set(got) == {("ours", "canary-0123456789")}
 
 
 async def test_a_call_of_one_that_is_down_fails_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with near(start=10 * STUCK) as servers:
+    async with connect_over_http(start=10 * HANG_TIMEOUT) as servers:
         known = servers.connections["things"]
         tool = known.tools["things__add"]
         assert tool.call is not None
-        monkeypatch.setattr(connection, "connect_client", refused)
+        monkeypatch.setattr(connection, "connect_client", refuse_connection)
         known.connection.mark_lost()
-        await until(lambda: known.connection.down_reason)
-        async with asyncio.timeout(STUCK), closing(tool.call({"a": 1, "b": 1}, ToolContext(TURN, "c"))) as items:
+        await wait_until(lambda: known.connection.down_reason)
+        async with asyncio.timeout(HANG_TIMEOUT), closing(tool.call({"a": 1, "b": 1}, ToolContext(TURN, "c"))) as items:
             (result,) = [item async for item in items]
     assert isinstance(result, Result)
     assert result.failed
     assert "The MCP server things is down" in result.content["error"]["message"]
 
 
-async def refused(*about: Any, **more: Any) -> Any:
+async def refuse_connection(*about: Any, **more: Any) -> Any:
     raise ConnectionRefusedError("nobody is there")
 
 
@@ -225,11 +233,11 @@ async def test_a_server_that_was_started_anew_is_called_on_a_new_session() -> No
         await apps[-1](scope, receive, send)
 
     async with (
-        over_http(first),
-        over_http(second),
-        serving(either) as url,
-        started(McpServerConfig(name="things", url=f"{url}/mcp", older=True)) as servers,
+        serve_over_http(first),
+        serve_over_http(second),
+        serve_app(either) as url,
+        connect_servers(McpServerConfig(name="things", url=f"{url}/mcp", older=True)) as servers,
     ):
-        assert await last(servers, "add", {"a": 1, "b": 1}) == Result({"result": 2})
+        assert await get_tool_result(servers, "add", {"a": 1, "b": 1}) == Result({"result": 2})
         apps.append(second)
-        assert await last(servers, "add", {"a": 2, "b": 2}) == Result({"result": 4})
+        assert await get_tool_result(servers, "add", {"a": 2, "b": 2}) == Result({"result": 4})

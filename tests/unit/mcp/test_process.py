@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.client import Client
-from tests.kit.server import Server
-from tests.kit.waiting import until
-from tests.unit.mcp.calling import PROGRAM
+from tests.kit.client import RawHttpClient
+from tests.kit.server import RightseatProcess
+from tests.kit.waiting import wait_until
+from tests.unit.mcp.tool_calls import SERVER_SCRIPT
 
 pytestmark = pytest.mark.io
 
 
-def alive(mark: str) -> list[int]:
+def list_marked_pids(mark: str) -> list[int]:
     """The processes that were started with this word."""
     found = []
     for place in Path("/proc").glob("[0-9]*"):
@@ -42,18 +42,18 @@ async def test_a_program_that_does_not_listen_ends_with_the_server_too(tmp_path:
     args = ["-c", "import time; time.sleep(600)", "{mark}"]
     start = 1
     """
-    server = Server(config=config)
+    server = RightseatProcess(config=config)
     await server.start()
     try:
-        await until(lambda: alive(mark))
+        await wait_until(lambda: list_marked_pids(mark))
         os.kill(server.pid, signal.SIGKILL)
-        await until(lambda: not alive(mark))
+        await wait_until(lambda: not list_marked_pids(mark))
     finally:
         await server.stop()
-        server.discard()
+        server.remove_folder()
 
 
-def config(folder: Path, mark: str) -> str:
+def write_config(folder: Path, mark: str) -> str:
     turns = [
         {"when": {"tool": "things__add"}, "say": "{result}"},
         {"when": {}, "calls": [{"name": "things__add", "arguments": {"a": 20, "b": 22}}]},
@@ -65,7 +65,7 @@ def config(folder: Path, mark: str) -> str:
     spec = "scripted:{script}"
     [mcp.things]
     command = "{sys.executable}"
-    args = ["{PROGRAM}", "{mark}"]
+    args = ["{SERVER_SCRIPT}", "{mark}"]
     """
 
 
@@ -75,19 +75,19 @@ def config(folder: Path, mark: str) -> str:
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
 async def test_a_question_ends_at_the_program_which_ends_with_the_server(tmp_path: Path, end: signal.Signals) -> None:
     mark = f"mark-{tmp_path.name}-{os.getpid()}-{end}"
-    server = Server(config=config(tmp_path, mark))
+    server = RightseatProcess(config=write_config(tmp_path, mark))
     await server.start()
     try:
-        await until(lambda: "mcp things: " in server.stderr)
-        assert len(alive(mark)) == 1
-        async with Client(server.url) as client:
+        await wait_until(lambda: "mcp things: " in server.stderr)
+        assert len(list_marked_pids(mark)) == 1
+        async with RawHttpClient(server.url) as client:
             question = {"messages": [{"role": "user", "content": "add"}]}
-            await client.post("/v1/chat/completions", question)
-            assert (await client.head()).status == 200
-            answer = (await client.json())["choices"][0]["message"]["content"]
+            await client.post_json("/v1/chat/completions", question)
+            assert (await client.read_head()).status == 200
+            answer = (await client.read_json())["choices"][0]["message"]["content"]
         assert json.loads(answer) == {"result": 42}
         os.kill(server.pid, end)
-        await until(lambda: not alive(mark))
+        await wait_until(lambda: not list_marked_pids(mark))
     finally:
         await server.stop()
-        server.discard()
+        server.remove_folder()

@@ -14,7 +14,7 @@ from rightseat.types.turn import Turn
 TURN = Turn(messages=())
 
 
-class Shop:
+class FakeToolSource:
     """A source with the given tools."""
 
     def __init__(self, *names: str) -> None:
@@ -43,7 +43,7 @@ class Shop:
 
 
 async def test_the_first_source_counts() -> None:
-    both = CombinedToolset([Shop("a", "x"), Shop("b", "x")])
+    both = CombinedToolset([FakeToolSource("a", "x"), FakeToolSource("b", "x")])
     tools: dict[str, Tool] = {}
     await both.add_tools(tools, TURN, ())
     assert {name: tool.description for name, tool in tools.items()} == {"a": "of a", "x": "of a", "b": "of b"}
@@ -55,7 +55,7 @@ async def test_the_first_source_counts() -> None:
 
 
 def test_a_change_in_any_of_them_changes_the_digest() -> None:
-    both = CombinedToolset([Shop("a"), Shop("b")])
+    both = CombinedToolset([FakeToolSource("a"), FakeToolSource("b")])
     assert both.fingerprint(name for name in "ab") == "ab"
     assert both.fingerprint(["b"]) == "b"
 

@@ -10,9 +10,17 @@ from msgspec.structs import replace
 from rightseat.mcp.tool_sources import McpServers
 from rightseat.types.events import Artifact, Custom
 from rightseat.types.tools import Pause, Result
-from tests.kit.waiting import until
-from tests.unit.mcp import serving as program
-from tests.unit.mcp.calling import TURN, last, near, offered, seen, started, things
+from tests.kit.waiting import wait_until
+from tests.unit.mcp import things_server as program
+from tests.unit.mcp.tool_calls import (
+    TURN,
+    call_tool,
+    connect_over_http,
+    connect_servers,
+    get_tool_result,
+    list_tools,
+    make_stdio_config,
+)
 
 pytestmark = [pytest.mark.io, pytest.mark.asyncio(loop_scope="module")]
 KINDS = ["stdio newer", "stdio older", "http newer", "http older"]
@@ -22,7 +30,7 @@ KINDS = ["stdio newer", "stdio older", "http newer", "http older"]
 async def servers(request: pytest.FixtureRequest) -> AsyncIterator[McpServers]:
     older = request.param.endswith("older")
     stdio = request.param.startswith("stdio")
-    async with started(things(older=older)) if stdio else near(older=older) as made:
+    async with connect_servers(make_stdio_config(older=older)) if stdio else connect_over_http(older=older) as made:
         yield made
     if "grown" in {tool.name for tool in await program.server.list_tools()}:
         program.server.remove_tool("grown")
@@ -32,7 +40,7 @@ async def servers(request: pytest.FixtureRequest) -> AsyncIterator[McpServers]:
 @pytest.mark.long
 async def test_every_tool_is_there_under_its_servers_name(servers: McpServers) -> None:
     assert servers.down == {}
-    tools = await offered(servers)
+    tools = await list_tools(servers)
     assert {"things__add", "things__look", "things__paint"} <= set(tools)
     assert tools["things__add"].description == "Adds two numbers."
     assert set(tools["things__add"].parameters["properties"]) == {"a", "b"}
@@ -43,23 +51,23 @@ async def test_every_tool_is_there_under_its_servers_name(servers: McpServers) -
 
 @pytest.mark.demand("agents.mcp_name_stdio_commands")
 async def test_a_call(servers: McpServers) -> None:
-    assert await seen(servers, "add", {"a": 2, "b": 3}) == [Result({"result": 5})]
+    assert await call_tool(servers, "add", {"a": 2, "b": 3}) == [Result({"result": 5})]
 
 
 async def test_several_calls_at_once(servers: McpServers) -> None:
-    results = await asyncio.gather(*(last(servers, "add", {"a": n, "b": n}) for n in range(20)))
+    results = await asyncio.gather(*(get_tool_result(servers, "add", {"a": n, "b": n}) for n in range(20)))
     assert [result.content["result"] for result in results] == [2 * n for n in range(20)]
 
 
 async def test_what_fails_is_a_failure_in_its_own_words(servers: McpServers) -> None:
-    result = await last(servers, "fail")
+    result = await get_tool_result(servers, "fail")
     assert result.failed
     assert "the disk is full" in result.content["error"]["message"]
 
 
 @pytest.mark.demand("agents.progress_status_elicitation_interrupt")
 async def test_progress_is_told_while_it_runs(servers: McpServers) -> None:
-    *told, result = await seen(servers, "slow", {"steps": 2})
+    *told, result = await call_tool(servers, "slow", {"steps": 2})
     common = {"call": "c", "tool": "things__slow", "total": 2.0}
     assert told == [
         Custom("progress", {**common, "progress": 1.0, "message": "step 1"}),
@@ -69,22 +77,24 @@ async def test_progress_is_told_while_it_runs(servers: McpServers) -> None:
 
 
 async def test_a_picture_is_for_the_person(servers: McpServers) -> None:
-    artifact, result = await seen(servers, "picture")
+    artifact, result = await call_tool(servers, "picture")
     assert isinstance(artifact, Artifact)
     assert artifact.content == {"name": "picture-2.png", "media_type": "image/png", "data": program.PIXEL}
     assert result == Result("Here.\n[picture-2.png, image/png: shown to the person]")
 
 
 async def test_a_question_stops_the_turn_and_its_answer_goes_on(servers: McpServers) -> None:
-    pause = await last(servers, "paint")
+    pause = await get_tool_result(servers, "paint")
     assert isinstance(pause, Pause)
     (ask,) = pause.asks
     assert (ask.message, ask.kind, list(ask.schema["properties"])) == ("Which colour?", "form", ["colour"])
-    assert await last(servers, "paint", pause=pause, answers=[{"colour": "red"}]) == Result({"result": "painted red"})
+    assert await get_tool_result(servers, "paint", pause=pause, answers=[{"colour": "red"}]) == Result(
+        {"result": "painted red"}
+    )
 
 
 async def test_a_turn_limited_to_plugins_is_shown_none(servers: McpServers) -> None:
-    assert await offered(servers, replace(TURN, plugins=("net",))) == {}
+    assert await list_tools(servers, replace(TURN, plugins=("net",))) == {}
 
 
 async def test_its_digest_changes_with_what_is_called(servers: McpServers) -> None:
@@ -97,7 +107,7 @@ async def test_its_digest_changes_with_what_is_called(servers: McpServers) -> No
 
 @pytest.mark.demand("agents.mcp_name_stdio_commands")
 async def test_another_tool_is_found_when_the_server_says_so(servers: McpServers) -> None:
-    assert "things__grown" not in await offered(servers)
-    await last(servers, "grow")
+    assert "things__grown" not in await list_tools(servers)
+    await get_tool_result(servers, "grow")
     view = servers.select()
-    await until(lambda: "things__grown" in view)
+    await wait_until(lambda: "things__grown" in view)

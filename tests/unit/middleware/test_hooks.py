@@ -16,25 +16,25 @@ from rightseat.types.events import CallResult, Event, RunFinished, TextDelta
 from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
 from rightseat.types.turn import ForwardedProps, Turn
-from tests.faults.faces import FACES, Face
-from tests.kit.house import Lines, calls, house, says
-from tests.kit.patience import STUCK
+from tests.faults.protocols import PROTOCOLS, ProtocolClient
+from tests.kit.app_server import FakeModel, reply_calls, reply_text, serve_runtime
+from tests.kit.timeouts import HANG_TIMEOUT
 
 LOGGER = "rightseat.middleware.hooks"
 
 
-def turn(text: str = "hi", **more: Any) -> Turn:
+def make_turn(text: str = "hi", **more: Any) -> Turn:
     return Turn(messages=(text_message("user", text),), thread="t1", run="r1", **more)
 
 
-async def events(runtime: Runtime, asked: Turn) -> list[Event]:
-    async with closing(runtime.run(asked)) as stream:
+async def collect_events(runtime: Runtime, turn: Turn) -> list[Event]:
+    async with closing(runtime.run(turn)) as stream:
         found = [event async for event in stream]
     await runtime.close()
     return found
 
 
-def told(stream: list[Event]) -> str:
+def join_text(stream: list[Event]) -> str:
     return "".join(event.text for event in stream if isinstance(event, TextDelta))
 
 
@@ -66,12 +66,14 @@ async def test_before_adds_headers_and_properties_over_the_clients(kind: str) ->
 
     others: dict[str, Any] = {"async": waiting, "object": Object()}
     runtime = Runtime(
-        model=Lines(calls(("whoami", "{}")), says("Done.")),
+        model=FakeModel(reply_calls(("whoami", "{}")), reply_text("Done.")),
         tools=[whoami],
         hooks=Hooks(on_before_request=others.get(kind, plain)),
     )
-    asked = turn(headers={"x-tenant": "forged", "x-own": "1"}, forwarded=ForwardedProps({"plan": "gold", "lang": "en"}))
-    found = await events(runtime, asked)
+    asked = make_turn(
+        headers={"x-tenant": "forged", "x-own": "1"}, forwarded=ForwardedProps({"plan": "gold", "lang": "en"})
+    )
+    found = await collect_events(runtime, asked)
     assert isinstance(found[-1], RunFinished)
     [result] = [json.loads(event.content) for event in found if isinstance(event, CallResult)]
     assert result["headers"] == {"x-tenant": "acme", "x-own": "1"}
@@ -83,25 +85,25 @@ async def test_before_adds_headers_and_properties_over_the_clients(kind: str) ->
 
 @pytest.mark.demand("models.hooks_before_request_after")
 @pytest.mark.io
-@pytest.mark.parametrize("face", FACES, ids=lambda face: face.name)
-async def test_before_may_refuse_and_each_door_says_so(face: Face) -> None:
+@pytest.mark.parametrize("face", PROTOCOLS, ids=lambda face: face.name)
+async def test_before_may_refuse_and_each_door_says_so(face: ProtocolClient) -> None:
     async def before(asked: HookRequest) -> None:
         raise Forbidden("Not in this house.")
 
-    model = Lines()
-    async with house(Runtime(model=model, hooks=Hooks(on_before_request=before))) as server:
+    model = FakeModel()
+    async with serve_runtime(Runtime(model=model, hooks=Hooks(on_before_request=before))) as server:
         outcome = await face(server.url, "hi")
     assert outcome.failures == ["forbidden"]
     assert b"Not in this house." in outcome.body
-    assert model.asked == []
+    assert model.prompts == []
 
 
 @pytest.mark.io
 async def test_a_hook_is_told_where_the_request_came_in() -> None:
     seen: list[HookRequest] = []
     hooks = Hooks(on_before_request=lambda asked: seen.append(asked))
-    async with house(Runtime(model=Lines(says("Hello.")), hooks=hooks)) as server:
-        await FACES[2](server.url, "hi")
+    async with serve_runtime(Runtime(model=FakeModel(reply_text("Hello.")), hooks=hooks)) as server:
+        await PROTOCOLS[2](server.url, "hi")
     [one] = seen
     assert (one.method, one.url) == ("POST", "/agui/default")
 
@@ -117,9 +119,9 @@ async def test_a_before_that_fails_refuses_in_our_words(problem: str, caplog: py
         return 7
 
     runtime = Runtime(
-        model=Lines(), hooks=Hooks(on_before_request=before, timeout=0.05 if problem == "slow" else STUCK)
+        model=FakeModel(), hooks=Hooks(on_before_request=before, timeout=0.05 if problem == "slow" else HANG_TIMEOUT)
     )
-    failed: Any = (await events(runtime, turn()))[-1]
+    failed: Any = (await collect_events(runtime, make_turn()))[-1]
     assert failed.code == {"raises": "internal", "slow": "unavailable", "strange": "misuse"}[problem]
     assert "canary" not in failed.message
     assert caplog.records
@@ -128,15 +130,17 @@ async def test_a_before_that_fails_refuses_in_our_words(problem: str, caplog: py
 @pytest.mark.demand("models.hooks_before_request_after")
 async def test_after_has_what_was_answered_and_the_stream_is_the_same() -> None:
     seen: list[HookResponse] = []
-    plain = Runtime(model=Lines(calls(("whoami", "{}"), text="Let me see."), says("You", " are.")), tools=[whoami])
+    plain = Runtime(
+        model=FakeModel(reply_calls(("whoami", "{}"), text="Let me see."), reply_text("You", " are.")), tools=[whoami]
+    )
     hooked = Runtime(
-        model=Lines(calls(("whoami", "{}"), text="Let me see."), says("You", " are.")),
+        model=FakeModel(reply_calls(("whoami", "{}"), text="Let me see."), reply_text("You", " are.")),
         tools=[whoami],
         hooks=Hooks(on_after_request=seen.append),
     )
-    before, after = await events(plain, turn()), await events(hooked, turn())
+    before, after = await collect_events(plain, make_turn()), await collect_events(hooked, make_turn())
     assert [type(event) for event in after] == [type(event) for event in before]
-    assert told(after) == told(before) == "Let me see.You are."
+    assert join_text(after) == join_text(before) == "Let me see.You are."
     [one] = seen
     assert [(m.role, m.text, [c.name for c in m.calls]) for m in one.output if m.role != "tool"] == [
         ("assistant", "Let me see.", []),
@@ -158,8 +162,11 @@ async def test_an_after_that_fails_loses_nothing(slow: bool, caplog: pytest.LogC
             await asyncio.Event().wait()
         raise ValueError("no")
 
-    runtime = Runtime(model=Lines(says("Hello.")), hooks=Hooks(on_after_request=after, timeout=0.05 if slow else STUCK))
-    assert told(await events(runtime, turn())) == "Hello."
+    runtime = Runtime(
+        model=FakeModel(reply_text("Hello.")),
+        hooks=Hooks(on_after_request=after, timeout=0.05 if slow else HANG_TIMEOUT),
+    )
+    assert join_text(await collect_events(runtime, make_turn())) == "Hello."
     assert begun.is_set()
     [line] = [record for record in caplog.records if record.name == LOGGER]
     assert ("was left" if slow else "failed") in line.getMessage()
@@ -173,8 +180,10 @@ async def test_nobody_waits_for_after() -> None:
     async def after(answered: HookResponse) -> None:
         await free.wait()
 
-    async with house(Runtime(model=Lines(says("Hello.")), hooks=Hooks(on_after_request=after))) as server:
-        assert (await FACES[0](server.url, "hi")).finished
+    async with serve_runtime(
+        Runtime(model=FakeModel(reply_text("Hello.")), hooks=Hooks(on_after_request=after))
+    ) as server:
+        assert (await PROTOCOLS[0](server.url, "hi")).finished
         free.set()
 
 
@@ -188,7 +197,7 @@ async def test_on_error_hears_of_every_failed_run_and_after_of_none() -> None:
         raise ValueError("canary")
 
     runtime = Runtime(agents={"default": broken}, hooks=hooks)
-    failed: Any = (await events(runtime, turn()))[-1]
+    failed: Any = (await collect_events(runtime, make_turn()))[-1]
     [incident] = heard
     assert (incident.code, incident.message, after) == ("internal", failed.message, [])
 
@@ -197,16 +206,16 @@ async def test_an_on_error_that_fails_is_logged_and_the_error_is_still_told(capl
     def on_error(incident: Incident) -> None:
         raise ValueError("no")
 
-    runtime = Runtime(agents={}, model=Lines(), hooks=Hooks(on_error=on_error))
-    failed: Any = (await events(runtime, turn(assistant="nobody")))[-1]
+    runtime = Runtime(agents={}, model=FakeModel(), hooks=Hooks(on_error=on_error))
+    failed: Any = (await collect_events(runtime, make_turn(assistant="nobody")))[-1]
     assert failed.code in ("not_found", "agent_not_found")
     assert "the hook on_error failed" in caplog.text
 
 
 async def test_a_client_that_leaves_has_no_after() -> None:
     seen: list[HookResponse] = []
-    runtime = Runtime(model=Lines(says("a", "b", "c")), hooks=Hooks(on_after_request=seen.append))
-    async with closing(runtime.run(turn())) as stream:
+    runtime = Runtime(model=FakeModel(reply_text("a", "b", "c")), hooks=Hooks(on_after_request=seen.append))
+    async with closing(runtime.run(make_turn())) as stream:
         async for event in stream:
             if isinstance(event, TextDelta):
                 break
@@ -216,8 +225,8 @@ async def test_a_client_that_leaves_has_no_after() -> None:
 
 async def test_what_another_assistant_is_asked_is_no_request_of_its_own() -> None:
     seen: list[HookRequest] = []
-    runtime = Runtime(model=Lines(says("x")), hooks=Hooks(on_before_request=lambda asked: seen.append(asked)))
-    await events(runtime, turn(depth=1))
+    runtime = Runtime(model=FakeModel(reply_text("x")), hooks=Hooks(on_before_request=lambda asked: seen.append(asked)))
+    await collect_events(runtime, make_turn(depth=1))
     assert seen == []
 
 
@@ -236,5 +245,5 @@ async def test_a_hooks_own_lines_have_the_ids_of_the_run() -> None:
         seen.append(current_thread_and_run())
 
     hooks = Hooks(on_before_request=note, on_after_request=note)
-    await events(Runtime(model=Lines(says("x")), hooks=hooks), turn())
+    await collect_events(Runtime(model=FakeModel(reply_text("x")), hooks=hooks), make_turn())
     assert seen == [("t1", "r1")] * 2

@@ -4,18 +4,18 @@ from typing import Any
 
 from rightseat.models.openai.chat_parser import ChatStreamParser
 from rightseat.types.chunks import ModelChunk
-from tests.kit.chunks import chunk, dump
+from tests.kit.chunks import encode_json, make_chunk
 
 
-def delta(finish: str | None = None, **fields: Any) -> bytes:
-    return dump(chunk(fields, finish))
+def make_delta_payload(finish: str | None = None, **fields: Any) -> bytes:
+    return encode_json(make_chunk(fields, finish))
 
 
-def calls(*pieces: dict[str, Any]) -> bytes:
-    return delta(tool_calls=list(pieces))
+def make_tool_calls_payload(*pieces: dict[str, Any]) -> bytes:
+    return make_delta_payload(tool_calls=list(pieces))
 
 
-def answered(*payloads: bytes, strict: tuple[str, ...] = ()) -> list[ModelChunk]:
+def parse_payloads(*payloads: bytes, strict: tuple[str, ...] = ()) -> list[ModelChunk]:
     """The fragments of a stream with these payloads and a clean end."""
-    answer = ChatStreamParser(frozenset(strict))
-    return [fragment for payload in payloads for fragment in answer.feed(payload)] + answer.finish()
+    parser = ChatStreamParser(frozenset(strict))
+    return [fragment for payload in payloads for fragment in parser.feed(payload)] + parser.finish()

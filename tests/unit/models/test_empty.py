@@ -9,7 +9,7 @@ from rightseat.types.model import Prompt, ToolChoice, ToolSpec
 from rightseat.types.turn import Turn
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.registry import make_model
-from tests.unit.engine.asking import run
+from tests.unit.engine.turns import run_turn
 
 
 @pytest.mark.demand("models.empty_set_ups_agents")
@@ -26,7 +26,7 @@ async def test_every_turn_to_it_fails_alike() -> None:
     picture = Message("user", (ImageMessagePart("https://x.test/a.png"),))
     turn = Turn(messages=(picture,), tools=(tool,), tool_choice=ToolChoice("required"))
     for asked in ({}, {"messages": turn.messages, "tools": turn.tools, "tool_choice": turn.tool_choice}):
-        last = (await run(runtime, **asked))[-1]
+        last = (await run_turn(runtime, **asked))[-1]
         assert isinstance(last, RunFailed)
         assert last.code == "misuse"
 

@@ -13,20 +13,20 @@ from rightseat.types.events import CallResult, Event, Interrupt, RunFailed
 from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
 from rightseat.types.turn import InterruptAnswer, Turn
-from tests.kit.house import Lines, calls, says
-from tests.unit.plugins.shelves import plugin
+from tests.kit.app_server import FakeModel, reply_calls, reply_text
+from tests.unit.plugins.catalogs import make_plugin
 
 
-def shelf(hosts: str = "1", books: str = "1", description: str = "Erase a host") -> PluginCatalog:
+def make_catalog(hosts: str = "1", books: str = "1", description: str = "Erase a host") -> PluginCatalog:
     """Two plugins, of which the versions are told; one asks before it does anything."""
-    first = plugin("hosts", "Hosts", {"erase": description})
+    first = make_plugin("hosts", "Hosts", {"erase": description})
     asking = tuple(replace(tool, confirm=True) for tool in first.tools)
-    second = plugin("books", "Books", {"find": "Find a book"})
+    second = make_plugin("books", "Books", {"find": "Find a book"})
     return PluginCatalog([LoadedPlugin(first.plugin, asking, hosts), LoadedPlugin(second.plugin, second.tools, books)])
 
 
-async def run(store: MemoryStore, made: PluginCatalog, model: Lines, turn: Turn) -> list[Event]:
-    runtime = Runtime(assistants=[Assistant("default", model, toolset=ToolSelection(made))], store=store)
+async def run_turn(store: MemoryStore, catalog: PluginCatalog, model: FakeModel, turn: Turn) -> list[Event]:
+    runtime = Runtime(assistants=[Assistant("default", model, toolset=ToolSelection(catalog))], store=store)
     async with closing(runtime.run(turn)) as events:
         return [event async for event in events]
 
@@ -35,20 +35,22 @@ async def run(store: MemoryStore, made: PluginCatalog, model: Lines, turn: Turn)
 @pytest.mark.parametrize(
     ("after", "goes_on"),
     [
-        (shelf(), True),
-        (shelf(books="2"), True),
-        (shelf(hosts="2"), False),
-        (shelf(description="Erase everything"), False),
-        (PluginCatalog([plugin("books", "Books", {"find": "Find a book"})]), False),
+        (make_catalog(), True),
+        (make_catalog(books="2"), True),
+        (make_catalog(hosts="2"), False),
+        (make_catalog(description="Erase everything"), False),
+        (PluginCatalog([make_plugin("books", "Books", {"find": "Find a book"})]), False),
     ],
 )
 async def test_an_answer_after_a_reload(after: PluginCatalog, goes_on: bool) -> None:
     store = MemoryStore()
     asked = (text_message("user", "erase it"),)
-    events = await run(store, shelf(), Lines(calls(("hosts_erase", '{"q": "web-01"}'))), Turn(messages=asked))
+    events = await run_turn(
+        store, make_catalog(), FakeModel(reply_calls(("hosts_erase", '{"q": "web-01"}'))), Turn(messages=asked)
+    )
     (question,) = [event for event in events if isinstance(event, Interrupt)]
     answer = InterruptAnswer(question.id, payload={"approved": True})
-    events = await run(store, after, Lines(says("Done.")), Turn(messages=asked, answers=(answer,)))
+    events = await run_turn(store, after, FakeModel(reply_text("Done.")), Turn(messages=asked, answers=(answer,)))
     called = [event.content for event in events if isinstance(event, CallResult)]
     if goes_on:
         assert "was called" in called[0]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightseat.plugins.search import MAX_POSTINGS, MAX_QUERY_WORDS, SearchField, SearchIndex, tokenize
-from tests.unit.plugins.shelves import many, three
+from tests.unit.plugins.catalogs import make_large_catalog, make_small_catalog
 
 
 @pytest.mark.parametrize(
@@ -39,20 +39,20 @@ def test_words(text: str, expected: list[str]) -> None:
     ],
 )
 def test_the_best_tool_for_a_question_comes_first(question: str, expected: str) -> None:
-    shelf = three()
+    shelf = make_small_catalog()
     found = shelf.index.search(question)
     assert shelf.entries[found[0]].tool.name == expected
 
 
 def test_only_what_is_allowed_is_found() -> None:
-    shelf = three()
+    shelf = make_small_catalog()
     allowed = {entry.number for entry in shelf.by_plugin["library"]}
     assert set(shelf.index.search("weather forecast hosts book", allowed)) <= allowed
     assert shelf.index.search("weather forecast", allowed) == []
 
 
 def test_a_rare_word_is_found_among_thousands() -> None:
-    shelf = many(100, 20)
+    shelf = make_large_catalog(100, 20)
     found = shelf.index.search("Handles records: how many bees are there?")
     assert shelf.entries[found[0]].tool.name == "bees_hive"
 
@@ -62,10 +62,10 @@ def test_a_rare_word_is_found_among_thousands() -> None:
 def test_a_search_looks_at_no_more_among_thousands() -> None:
     question = "Which records of kind 3 does part 5 handle, and how many bees?"
     most = MAX_POSTINGS * len(set(tokenize(question)))
-    assert len(many(5, 20).index.search(question)) <= most
-    assert len(many(200, 20).index.search(question)) <= most
+    assert len(make_large_catalog(5, 20).index.search(question)) <= most
+    assert len(make_large_catalog(200, 20).index.search(question)) <= most
     long = " ".join(f"records of kind {number}" for number in range(300))
-    assert len(many(200, 20).index.search(long)) <= MAX_POSTINGS * MAX_QUERY_WORDS
+    assert len(make_large_catalog(200, 20).index.search(long)) <= MAX_POSTINGS * MAX_QUERY_WORDS
 
 
 @given(st.text(max_size=200), st.text(max_size=200))

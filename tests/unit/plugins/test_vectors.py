@@ -17,7 +17,7 @@ from rightseat.types.messages import text_message
 from rightseat.types.tools import Tool
 from rightseat.types.turn import Turn
 from rightseat.wiring.from_config import build_runtime
-from tests.unit.plugins.shelves import three
+from tests.unit.plugins.catalogs import make_small_catalog
 
 AXES = {
     "weather": ("weather", "forecast", "temperature", "umbrella", "rain"),
@@ -26,20 +26,20 @@ AXES = {
 }
 
 
-class Meaning:
+class FakeEmbeddingModel:
     """An embedding model that knows three subjects, and keeps what it was asked."""
 
     def __init__(self) -> None:
-        self.asked: list[list[str]] = []
+        self.requests: list[list[str]] = []
 
     async def embed(self, body: dict[str, Any]) -> dict[str, Any]:
         texts = body["input"]
-        self.asked.append(texts)
-        data = [{"index": n, "embedding": vector(text)} for n, text in enumerate(texts)]
+        self.requests.append(texts)
+        data = [{"index": n, "embedding": make_vector(text)} for n, text in enumerate(texts)]
         return {"data": data[::-1]}
 
 
-def vector(text: str) -> list[float]:
+def make_vector(text: str) -> list[float]:
     noise = random.Random(text)
     strengths = [sum(word in text.lower() for word in words) for words in AXES.values()]
     found = []
@@ -49,13 +49,13 @@ def vector(text: str) -> list[float]:
     return [sum(column) + noise.gauss(0, 0.1) for column in zip(*found, strict=True)]
 
 
-def shelf(model: Meaning, before: PluginCatalog | None = None) -> PluginCatalog:
-    return PluginCatalog(three().loaded.values(), model.embed, before)
+def make_catalog(model: FakeEmbeddingModel, before: PluginCatalog | None = None) -> PluginCatalog:
+    return PluginCatalog(make_small_catalog().loaded.values(), model.embed, before)
 
 
-async def offered(shelf: PluginCatalog, question: str) -> list[str]:
+async def list_offered(catalog: PluginCatalog, question: str) -> list[str]:
     tools: dict[str, Tool] = {}
-    await ToolSelection(shelf, max_tools=2).add_tools(tools, Turn(messages=(text_message("user", question),)), ())
+    await ToolSelection(catalog, max_tools=2).add_tools(tools, Turn(messages=(text_message("user", question),)), ())
     return [name for name in tools if name != FIND_TOOLS]
 
 
@@ -69,52 +69,52 @@ async def offered(shelf: PluginCatalog, question: str) -> list[str]:
     ],
 )
 async def test_a_question_finds_what_it_shares_no_word_with(question: str, plugin: str) -> None:
-    made = shelf(Meaning())
+    made = make_catalog(FakeEmbeddingModel())
     assert made.index.search(question) == [], "words alone would do"
     await made.start()
-    assert all(name.startswith(plugin) for name in await offered(made, question))
+    assert all(name.startswith(plugin) for name in await list_offered(made, question))
 
 
 async def test_nothing_is_asked_for_twice() -> None:
-    model = Meaning()
-    first = shelf(model)
+    model = FakeEmbeddingModel()
+    first = make_catalog(model)
     part = first.make_subset(["weather"])
     await first.start()
-    await shelf(model, first).start()
-    assert len(model.asked) == 1
+    await make_catalog(model, first).start()
+    assert len(model.requests) == 1
     assert part.vectors is not None
     assert len(part.vectors.sign_bits) == 2
 
 
-async def refused(body: dict[str, Any]) -> dict[str, Any]:
+async def raise_refused(body: dict[str, Any]) -> dict[str, Any]:
     raise UpstreamRefused("It cannot be reached.")
 
 
-async def strange(body: dict[str, Any]) -> dict[str, Any]:
+async def return_strange_vector(body: dict[str, Any]) -> dict[str, Any]:
     return {"data": [{"embedding": "AAAA"}]}
 
 
-async def few(body: dict[str, Any]) -> dict[str, Any]:
+async def return_too_few_vectors(body: dict[str, Any]) -> dict[str, Any]:
     return {"data": [{"embedding": [1.0]}]}
 
 
 @pytest.mark.demand("plugins.embeddings_select_embedding_model")
-@pytest.mark.parametrize("embed", [refused, strange, few])
+@pytest.mark.parametrize("embed", [raise_refused, return_strange_vector, return_too_few_vectors])
 async def test_without_vectors_words_choose(
     embed: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]], caplog: pytest.LogCaptureFixture
 ) -> None:
-    made = PluginCatalog(three().loaded.values(), embed)
+    made = PluginCatalog(make_small_catalog().loaded.values(), embed)
     await made.start()
     assert "chosen by words alone" in caplog.text
-    assert "weather_forecast" in await offered(made, "a weather forecast")
+    assert "weather_forecast" in await list_offered(made, "a weather forecast")
 
 
 async def test_a_model_that_fails_later_costs_a_turn_nothing_but_its_meaning(caplog: pytest.LogCaptureFixture) -> None:
-    made = shelf(Meaning())
+    made = make_catalog(FakeEmbeddingModel())
     await made.start()
     assert made.vectors is not None
-    made.vectors.embed = refused
-    assert "weather_forecast" in await offered(made, "a weather forecast")
+    made.vectors.embed = raise_refused
+    assert "weather_forecast" in await list_offered(made, "a weather forecast")
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
 
 

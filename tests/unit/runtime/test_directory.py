@@ -32,12 +32,12 @@ from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
 from rightseat.types.turn import InterruptAnswer, Owner, Turn
 from rightseat.wiring.runtime import Runtime
-from tests.kit.chunks import dump
-from tests.kit.patience import STUCK
+from tests.kit.chunks import encode_json
+from tests.kit.timeouts import HANG_TIMEOUT
 
 
 @dataclass
-class Guide:
+class FakeAgent:
     """An agent that says one thing, or does what its turn's words name."""
 
     name: str = "guide"
@@ -65,7 +65,7 @@ class Guide:
         return AgentThreadState({"owner": owner.name}) if thread == "known" else None
 
 
-class Place:
+class FakeAgentSource:
     def __init__(self, *agents: Agent) -> None:
         self.agents = {agent.name: agent for agent in agents}
         self.tools: tuple[Tool, ...] = ()
@@ -78,50 +78,50 @@ class Place:
         self.log.append("close")
 
 
-def scripted(*turns: dict[str, Any]) -> ScriptFileModel:
-    return ScriptFileModel(load_script(dump({"turns": list(turns)}), "test"))
+def make_scripted_model(*turns: dict[str, Any]) -> ScriptFileModel:
+    return ScriptFileModel(load_script(encode_json({"turns": list(turns)}), "test"))
 
 
-def desk(place: Place, *turns: dict[str, Any]) -> Runtime:
-    clerk = Assistant("clerk", scripted(*turns), agents=("guide",))
-    return Runtime(assistants=[clerk], agent_sources=[place], store=MemoryStore())
+def make_runtime(source: FakeAgentSource, *turns: dict[str, Any]) -> Runtime:
+    clerk = Assistant("clerk", make_scripted_model(*turns), agents=("guide",))
+    return Runtime(assistants=[clerk], agent_sources=[source], store=MemoryStore())
 
 
-def handed(request: str) -> dict[str, Any]:
+def script_handoff(request: str) -> dict[str, Any]:
     return {"when": {"user": "."}, "calls": [{"name": "ask_guide", "arguments": {"request": request}}]}
 
 
-async def heard(runtime: Runtime, turn: Turn) -> list[Event]:
+async def collect_events(runtime: Runtime, turn: Turn) -> list[Event]:
     async with closing(runtime.run(turn)) as events:
         return [event async for event in events]
 
 
 async def test_agents_come_and_go() -> None:
-    place = Place()
-    runtime = desk(place)
+    place = FakeAgentSource()
+    runtime = make_runtime(place)
     assert list(runtime.responders) == ["clerk"]
-    guide = Guide()
+    guide = FakeAgent()
     place.agents["guide"] = guide
     assert list(runtime.responders) == ["clerk", "guide"]
     turn = Turn(messages=(text_message("user", "Where?"),), assistant="guide")
-    texts = [event.text for event in await heard(runtime, turn) if isinstance(event, TextDelta)]
+    texts = [event.text for event in await collect_events(runtime, turn) if isinstance(event, TextDelta)]
     assert texts == ["Left."]
     del place.agents["guide"]
-    [_, failed] = await heard(runtime, turn)
+    [_, failed] = await collect_events(runtime, turn)
     assert isinstance(failed, RunFailed)
     assert "Those that exist: clerk" in failed.message
 
 
 async def test_an_assistants_name_is_not_taken_over() -> None:
-    runtime = desk(Place(Guide(name="clerk")), {"say": "Mine."})
-    events = await heard(runtime, Turn(messages=(text_message("user", "?"),), assistant="clerk"))
+    runtime = make_runtime(FakeAgentSource(FakeAgent(name="clerk")), {"say": "Mine."})
+    events = await collect_events(runtime, Turn(messages=(text_message("user", "?"),), assistant="clerk"))
     assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Mine."
     assert list(runtime.responders) == ["clerk"]
 
 
 @pytest.mark.demand("agents.availableagents_lists_agent_down")
 async def test_one_that_is_down_is_listed_as_down() -> None:
-    runtime = desk(Place(Guide(unavailable_reason="connection refused")))
+    runtime = make_runtime(FakeAgentSource(FakeAgent(unavailable_reason="connection refused")))
     about = runtime.describe("guide")
     assert about is not None
     assert (about.title, about.description) == ("Guide", "Knows the way. (Cannot be asked now: connection refused)")
@@ -129,15 +129,15 @@ async def test_one_that_is_down_is_listed_as_down() -> None:
 
 
 async def test_a_place_starts_and_closes_with_the_runtime() -> None:
-    place = Place(Guide())
-    runtime = desk(place)
+    place = FakeAgentSource(FakeAgent())
+    runtime = make_runtime(place)
     await runtime.start()
     await runtime.close()
     assert place.log == ["start", "close"]
 
 
 async def test_an_agent_remembers_its_own_threads() -> None:
-    runtime = desk(Place(Guide()))
+    runtime = make_runtime(FakeAgentSource(FakeAgent()))
     assert await runtime.recall("guide", Owner("ann"), "known") == AgentThreadState({"owner": "ann"})
     assert await runtime.recall("guide", Owner("ann"), "other") is None
     assert await runtime.recall("clerk", Owner("ann"), "known") is None
@@ -145,8 +145,8 @@ async def test_an_agent_remembers_its_own_threads() -> None:
 
 @pytest.mark.demand("agents.hand_off_agent_flow")
 async def test_a_request_is_handed_over_and_seen() -> None:
-    runtime = desk(Place(Guide()), handed("Where?"), {"say": "Go left."})
-    events = await heard(runtime, Turn(messages=(text_message("user", "Help"),), assistant="clerk"))
+    runtime = make_runtime(FakeAgentSource(FakeAgent()), script_handoff("Where?"), {"say": "Go left."})
+    events = await collect_events(runtime, Turn(messages=(text_message("user", "Help"),), assistant="clerk"))
     inside = [event.event for event in events if isinstance(event, SubRunEvent)]
     assert isinstance(inside[0], RunStarted)
     assert inside[1:] == [TextStart("g"), TextDelta("g", "Left."), TextEnd("g"), RunFinished("stop")]
@@ -159,7 +159,7 @@ async def test_a_request_is_handed_over_and_seen() -> None:
 
 @pytest.mark.demand("agents.hand_off_agent_flow")
 async def test_a_model_is_told_what_an_agent_is_for() -> None:
-    runtime = desk(Place(Guide()))
+    runtime = make_runtime(FakeAgentSource(FakeAgent()))
     engine = runtime.responders.get_unlayered("clerk")
     assert isinstance(engine, Engine)
     [tool] = engine.assistant.tools
@@ -171,18 +171,18 @@ async def test_places_start_at_the_same_time() -> None:
     """Each may be one that does not answer."""
     both = asyncio.Barrier(2)
 
-    class Slow(Place):
+    class Slow(FakeAgentSource):
         async def start(self) -> None:
             await both.wait()
 
     runtime = Runtime(agent_sources=[Slow(), Slow()], store=MemoryStore())
-    async with asyncio.timeout(STUCK):
+    async with asyncio.timeout(HANG_TIMEOUT):
         await runtime.start()
 
 
 async def test_a_failure_inside_is_the_calls_and_not_the_runs() -> None:
-    runtime = desk(Place(Guide()), handed("fail"), {"say": "Sorry."})
-    events = await heard(runtime, Turn(messages=(text_message("user", "Help"),), assistant="clerk"))
+    runtime = make_runtime(FakeAgentSource(FakeAgent()), script_handoff("fail"), {"say": "Sorry."})
+    events = await collect_events(runtime, Turn(messages=(text_message("user", "Help"),), assistant="clerk"))
     [result] = [event for event in events if isinstance(event, CallResult)]
     assert result.failed
     assert "The guide is lost." in result.content
@@ -194,15 +194,15 @@ async def test_a_failure_inside_is_the_calls_and_not_the_runs() -> None:
 
 @pytest.mark.demand("agents.hand_off_agent_flow")
 async def test_its_question_comes_up_and_the_answer_finds_it() -> None:
-    guide = Guide()
-    runtime = desk(Place(guide), handed("ask"), {"say": "Done."})
+    guide = FakeAgent()
+    runtime = make_runtime(FakeAgentSource(guide), script_handoff("ask"), {"say": "Done."})
     turn = Turn(messages=(text_message("user", "Help"),), assistant="clerk", thread="t")
-    asked = [event for event in await heard(runtime, turn) if isinstance(event, Interrupt)]
+    asked = [event for event in await collect_events(runtime, turn) if isinstance(event, Interrupt)]
     assert [item.message for item in asked] == ["Which way?"]
     answered = Turn(
         messages=turn.messages, assistant="clerk", thread="t", answers=(InterruptAnswer(asked[0].id, payload="Up"),)
     )
-    events = await heard(runtime, answered)
+    events = await collect_events(runtime, answered)
     [result] = [event for event in events if isinstance(event, CallResult)]
     assert result.content == "Up!"
     # The same conversation as the one in which it asked, under its own name for the question.
@@ -215,11 +215,11 @@ def test_a_layer_steps_aside_for_whom_it_has_nothing_to_do() -> None:
     layers = [questions_as_text(store), match_results_by_history(store)]
     turn = Turn(messages=(text_message("user", "?"),), shows_interrupts=False)
     # Every token would pay for a generator more.
-    for tools, code in (((), Engine.__call__), ((Tool("t", "", {}, walk),), stream_questions_as_text)):
-        engine = Engine(Assistant("a", scripted({"say": "Hi"}), tools=tools), store)
+    for tools, code in (((), Engine.__call__), ((Tool("t", "", {}, run_empty_tool),), stream_questions_as_text)):
+        engine = Engine(Assistant("a", make_scripted_model({"say": "Hi"}), tools=tools), store)
         stream: Any = apply_layers(engine, layers)(turn)
         assert stream.ag_code is code.__code__
 
 
-async def walk(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
+async def run_empty_tool(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
     yield Result()

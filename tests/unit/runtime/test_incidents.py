@@ -18,37 +18,37 @@ from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt
 from rightseat.types.streams import closing
 from rightseat.types.turn import Turn
-from tests.faults.faces import AGUI, STREAMED
-from tests.kit.house import Lines, calls, house, says
+from tests.faults.protocols import AGUI, OPENAI_STREAMED
+from tests.kit.app_server import FakeModel, reply_calls, reply_text, serve_runtime
 
 PROMPT = "canary-of-the-prompt"
 
 
-async def failing(prompt: Prompt) -> AsyncIterator[ModelChunk]:
+async def stream_denied(prompt: Prompt) -> AsyncIterator[ModelChunk]:
     raise UpstreamDenied("The model's server refused our key.")
     yield
 
 
-async def broken(prompt: Prompt) -> AsyncIterator[ModelChunk]:
+async def stream_broken(prompt: Prompt) -> AsyncIterator[ModelChunk]:
     raise ValueError(prompt.messages[-1].text)
     yield
 
 
-async def stepping(turn: Turn) -> AsyncIterator[Event]:
+async def fail_in_step(turn: Turn) -> AsyncIterator[Event]:
     yield StepStart("plan")
     yield StepEnd("plan")
     yield StepStart("book")
     raise Incomplete("It ended too early.")
 
 
-async def telling(turn: Turn) -> AsyncIterator[Event]:
+async def report_failure(turn: Turn) -> AsyncIterator[Event]:
     yield RunStarted(turn.thread, turn.run)
     yield RunFailed("their_own_code", "It failed there.", 502, "upstream")
 
 
-async def run(runtime: Runtime, **more: Any) -> list[Event]:
-    asked = Turn(messages=(text_message("user", PROMPT),), thread="t1", run="r1", **more)
-    async with closing(runtime.run(asked)) as stream:
+async def run_turn(runtime: Runtime, **more: Any) -> list[Event]:
+    turn = Turn(messages=(text_message("user", PROMPT),), thread="t1", run="r1", **more)
+    async with closing(runtime.run(turn)) as stream:
         found = [event async for event in stream]
     await runtime.close()
     return found
@@ -58,10 +58,10 @@ async def run(runtime: Runtime, **more: Any) -> list[Event]:
 @pytest.mark.io
 async def test_the_context_of_a_request() -> None:
     heard: list[Incident] = []
-    runtime = Runtime(model=Lines(failing, failing), hooks=Hooks(on_error=heard.append))
-    async with house(runtime) as server:
+    runtime = Runtime(model=FakeModel(stream_denied, stream_denied), hooks=Hooks(on_error=heard.append))
+    async with serve_runtime(runtime) as server:
         await AGUI(server.url, "hi")
-        await STREAMED(server.url, "hi")
+        await OPENAI_STREAMED(server.url, "hi")
     first, second = heard
     assert (first.thread, first.run, first.agent) == ("t1", "r1", "default")
     assert (first.operation, first.method, first.url) == ("/agui/{agent}", "POST", "/agui/default")
@@ -79,8 +79,8 @@ async def test_the_context_of_a_request() -> None:
 @pytest.mark.demand("models.request_context_thread_run")
 async def test_outside_production_there_are_environment_and_stack() -> None:
     heard: list[Incident] = []
-    runtime = Runtime(model=Lines(broken), hooks=Hooks(on_error=heard.append), environment="development")
-    failed = (await run(runtime))[-1]
+    runtime = Runtime(model=FakeModel(stream_broken), hooks=Hooks(on_error=heard.append), environment="development")
+    failed = (await run_turn(runtime))[-1]
     [incident] = heard
     assert incident.environment == "development"
     assert incident.stack is not None
@@ -92,31 +92,34 @@ async def test_outside_production_there_are_environment_and_stack() -> None:
 @pytest.mark.demand("models.request_context_thread_run")
 async def test_the_step_and_whose_fault_it_was() -> None:
     heard: list[Incident] = []
-    runtime = Runtime(agents={"trip": stepping, "far": telling}, hooks=Hooks(on_error=heard.append))
-    await run(runtime, assistant="trip")
-    await run(runtime, assistant="far")
+    runtime = Runtime(agents={"trip": fail_in_step, "far": report_failure}, hooks=Hooks(on_error=heard.append))
+    await run_turn(runtime, assistant="trip")
+    await run_turn(runtime, assistant="far")
     first, second = heard
     assert (first.node, first.source, first.agent, first.operation) == ("book", "agent", "trip", "run")
     assert (second.code, second.status, second.fault, second.node) == ("their_own_code", 502, "upstream", None)
     assert second.hint == error_class_for("", "upstream").hint
 
 
-class Written(logging.Handler):
+class LogCapture(logging.Handler):
     def __init__(self, *, words: bool) -> None:
         super().__init__()
         self.json: list[dict[str, Any]] = []
         self.text: list[str] = []
-        self.machine, self.person = JsonFormatter(foreign_text=words), ConsoleFormatter(foreign_text=words)
+        self.json_formatter, self.console_formatter = (
+            JsonFormatter(foreign_text=words),
+            ConsoleFormatter(foreign_text=words),
+        )
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.json.append(json.loads(self.machine.format(record)))
-        self.text.append(self.person.format(record))
+        self.json.append(json.loads(self.json_formatter.format(record)))
+        self.text.append(self.console_formatter.format(record))
 
 
 @pytest.fixture
-def lines(request: pytest.FixtureRequest) -> Iterator[Written]:
+def log(request: pytest.FixtureRequest) -> Iterator[LogCapture]:
     root = logging.getLogger("rightseat")
-    handler = Written(words=request.param)
+    handler = LogCapture(words=request.param)
     before = root.level
     root.addHandler(handler)
     root.setLevel(logging.DEBUG)
@@ -126,10 +129,10 @@ def lines(request: pytest.FixtureRequest) -> Iterator[Written]:
 
 
 @pytest.mark.demand("models.structured_logs_json_console")
-@pytest.mark.parametrize("lines", [False], indirect=True)
-async def test_one_structured_line_without_words(lines: Written) -> None:
-    await run(Runtime(model=Lines(failing)))
-    [line] = [line for line in lines.json if line["logger"] == "rightseat.runtime.runs"]
+@pytest.mark.parametrize("log", [False], indirect=True)
+async def test_one_structured_line_without_words(log: LogCapture) -> None:
+    await run_turn(Runtime(model=FakeModel(stream_denied)))
+    [line] = [line for line in log.json if line["logger"] == "rightseat.runtime.runs"]
     assert (line["level"], line["code"], line["status"], line["fault"]) == (
         "warning",
         "upstream_denied",
@@ -139,25 +142,25 @@ async def test_one_structured_line_without_words(lines: Written) -> None:
     assert (line["thread"], line["run"], line["agent"], line["source"]) == ("t1", "r1", "default", "runtime")
     assert line["ms"] >= 0
     assert line["message"].startswith("run failed: upstream_denied (upstream) at default after ")
-    assert "refused our key" not in "".join(lines.text)
-    assert "[t1 r1] run failed" in lines.text[0]
+    assert "refused our key" not in "".join(log.text)
+    assert "[t1 r1] run failed" in log.text[0]
 
 
-@pytest.mark.parametrize("lines", [False, True], indirect=True)
-async def test_other_codes_words_are_logged_outside_production_only(lines: Written) -> None:
-    await run(Runtime(model=Lines(broken)))
-    [line] = [line for line in lines.json if line["logger"] == "rightseat.runtime.runs"]
+@pytest.mark.parametrize("log", [False, True], indirect=True)
+async def test_other_codes_words_are_logged_outside_production_only(log: LogCapture) -> None:
+    await run_turn(Runtime(model=FakeModel(stream_broken)))
+    [line] = [line for line in log.json if line["logger"] == "rightseat.runtime.runs"]
     assert line["level"] == "error"
     assert "ValueError" in line["error"]
-    assert "in broken" in line["error"]
-    assert (PROMPT in json.dumps(lines.json)) == lines.machine.foreign_text
-    assert (PROMPT in "".join(lines.text)) == lines.person.foreign_text
+    assert "in stream_broken" in line["error"]
+    assert (PROMPT in json.dumps(log.json)) == log.json_formatter.foreign_text
+    assert (PROMPT in "".join(log.text)) == log.console_formatter.foreign_text
 
 
 @pytest.mark.demand("models.structured_logs_json_console")
 @pytest.mark.io
-@pytest.mark.parametrize("lines", [False], indirect=True)
-async def test_every_line_of_a_request_has_its_ids(lines: Written) -> None:
+@pytest.mark.parametrize("log", [False], indirect=True)
+async def test_every_line_of_a_request_has_its_ids(log: LogCapture) -> None:
     """Also those of tools, which run in tasks and threads of their own."""
 
     @tool
@@ -166,11 +169,11 @@ async def test_every_line_of_a_request_has_its_ids(lines: Written) -> None:
         logging.getLogger("rightseat.x").info("from a thread")
         raise ValueError(PROMPT)
 
-    runtime = Runtime(model=Lines(calls(("fail", "{}")), says("Sorry.")), tools=[fail])
-    async with house(runtime) as server:
+    runtime = Runtime(model=FakeModel(reply_calls(("fail", "{}")), reply_text("Sorry.")), tools=[fail])
+    async with serve_runtime(runtime) as server:
         outcome = await AGUI(server.url, PROMPT, headers={"X-Request-Id": "req-1"})
     assert outcome.finished
-    names = {line["logger"] for line in lines.json}
+    names = {line["logger"] for line in log.json}
     assert {"rightseat.x", "rightseat.engine.tool_calls", "rightseat.access"} <= names
-    assert {(line["request_id"], line["thread"], line["run"]) for line in lines.json} == {("req-1", "t1", "r1")}
-    assert PROMPT not in json.dumps(lines.json) + "".join(lines.text)
+    assert {(line["request_id"], line["thread"], line["run"]) for line in log.json} == {("req-1", "t1", "r1")}
+    assert PROMPT not in json.dumps(log.json) + "".join(log.text)

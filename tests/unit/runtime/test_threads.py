@@ -18,19 +18,19 @@ from rightseat.types.events import RunFailed, RunFinished, RunStarted, TextDelta
 from rightseat.types.model import Model, Prompt
 from rightseat.types.streams import closing
 from rightseat.types.threads import NumberedEntry, ThreadStore, UserInput
-from tests.contract.stores.members import MEMBERS, Keeper
-from tests.kit.house import Lines, says
-from tests.kit.patience import STUCK
-from tests.kit.waiting import until
+from tests.contract.stores.members import MEMBERS, FullStore
+from tests.kit.app_server import FakeModel, reply_text
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.kit.waiting import wait_until
 
 ME, OTHER = Owner("me"), Owner("other")
 
 
-def turn(text: str = "hi", run: str = "", thread: str = "t") -> Turn:
+def make_turn(text: str = "hi", run: str = "", thread: str = "t") -> Turn:
     return Turn(messages=(text_message("user", text),), thread=thread, run=run, owner=ME)
 
 
-class Gate(Model):
+class GatedModel(Model):
     """A model that says a word each time it is let."""
 
     def __init__(self) -> None:
@@ -46,11 +46,11 @@ class Gate(Model):
             self.closed.set()
 
 
-class Threads(ThreadRuns):
+class RuntimeThreads(ThreadRuns):
     """Detached runs of one Runtime."""
 
-    def __init__(self, model: Model, journal: ThreadStore, **rules: Any) -> None:
-        super().__init__(journal, RunLimits(**rules))
+    def __init__(self, model: Model, store: ThreadStore, **limits: Any) -> None:
+        super().__init__(store, RunLimits(**limits))
         self.runtime = Runtime(model=model)
 
     async def start_run(self, turn: Turn) -> AsyncIterator[NumberedEntry]:
@@ -58,22 +58,22 @@ class Threads(ThreadRuns):
 
 
 @pytest.fixture(params=list(MEMBERS.values()), ids=list(MEMBERS))
-async def journal(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Keeper]:
-    keeper: Keeper = request.param(tmp_path, clock=time.time)
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[FullStore]:
+    keeper: FullStore = request.param(tmp_path, clock=time.time)
     yield keeper
     await keeper.close()
 
 
-async def taken(items: AsyncIterator[NumberedEntry]) -> list[NumberedEntry]:
+async def collect_entries(items: AsyncIterator[NumberedEntry]) -> list[NumberedEntry]:
     async with closing(items):
         return [item async for item in items]
 
 
-async def read(runs: ThreadRuns, after: int = 0, owner: Owner = ME) -> list[NumberedEntry]:
-    return await taken(runs.follow(owner, "t", after))
+async def follow_thread(runs: ThreadRuns, after: int = 0, owner: Owner = ME) -> list[NumberedEntry]:
+    return await collect_entries(runs.follow(owner, "t", after))
 
 
-async def heard(items: AsyncIterator[NumberedEntry]) -> None:
+async def read_until_text(items: AsyncIterator[NumberedEntry]) -> None:
     """Until the first words, and then away."""
     async with closing(items):
         async for _, event in items:
@@ -81,22 +81,22 @@ async def heard(items: AsyncIterator[NumberedEntry]) -> None:
                 return
 
 
-def words(items: list[NumberedEntry]) -> str:
+def join_words(items: list[NumberedEntry]) -> str:
     return "".join(event.text for _, event in items if isinstance(event, TextDelta))
 
 
 @pytest.mark.demand("engine.detached_runs_log_number")
-async def test_a_reader_may_leave_and_another_reads_all(journal: Keeper) -> None:
-    gate = Gate()
-    runs = Threads(gate, journal)
-    items = await runs.start_run(turn())
+async def test_a_reader_may_leave_and_another_reads_all(store: FullStore) -> None:
+    gate = GatedModel()
+    runs = RuntimeThreads(gate, store)
+    items = await runs.start_run(make_turn())
     gate.words.put_nowait("one ")
-    await heard(items)
+    await read_until_text(items)
     assert not gate.closed.is_set()
     for word in ("two ", "three", None):
         gate.words.put_nowait(word)
-    whole = await read(runs)
-    assert words(whole) == "one two three"
+    whole = await follow_thread(runs)
+    assert join_words(whole) == "one two three"
     assert whole[0] == (1, UserInput((text_message("user", "hi"),)))
     assert isinstance(whole[1][1], RunStarted)
     assert whole[-1][0] == 8
@@ -104,40 +104,40 @@ async def test_a_reader_may_leave_and_another_reads_all(journal: Keeper) -> None
 
 
 @pytest.mark.demand("engine.detached_runs_log_number")
-async def test_rejoining_at_any_event_misses_and_doubles_nothing(journal: Keeper) -> None:
+async def test_rejoining_at_any_event_misses_and_doubles_nothing(store: FullStore) -> None:
     """In memory while it runs, and in the journal after it."""
-    gate = Gate()
-    runs = Threads(gate, journal)
-    watching = asyncio.create_task(taken(await runs.start_run(turn())))
+    gate = GatedModel()
+    runs = RuntimeThreads(gate, store)
+    watching = asyncio.create_task(collect_entries(await runs.start_run(make_turn())))
     for word in ("a", "b", "c", "d"):
         gate.words.put_nowait(word)
-        await turns()
-    joined = [asyncio.create_task(read(runs, cut)) for cut in range(9)]
-    await turns()
+        await let_tasks_run()
+    joined = [asyncio.create_task(follow_thread(runs, cut)) for cut in range(9)]
+    await let_tasks_run()
     gate.words.put_nowait(None)
     whole = await watching
     assert [number for number, _ in whole] == list(range(1, 10))
     for cut, live in enumerate(joined):
-        for found in (await live, await read(runs, after=cut)):
-            assert words(found) == words(whole[cut:])
-            assert others(found) == others(whole[cut:])
+        for found in (await live, await follow_thread(runs, after=cut)):
+            assert join_words(found) == join_words(whole[cut:])
+            assert drop_text(found) == drop_text(whole[cut:])
             assert found[-1] == whole[-1]
 
 
-async def turns() -> None:
+async def let_tasks_run() -> None:
     """Until everybody who can do something has done it."""
     for _ in range(20):
         await asyncio.sleep(0)
 
 
-async def test_words_that_wait_for_their_reader_come_as_one(journal: Keeper) -> None:
-    gate = Gate()
-    runs = Threads(gate, journal)
-    items = await runs.start_run(turn())
+async def test_words_that_wait_for_their_reader_come_as_one(store: FullStore) -> None:
+    gate = GatedModel()
+    runs = RuntimeThreads(gate, store)
+    items = await runs.start_run(make_turn())
     async with closing(items):
         for word in ("a", "b", "c"):
             gate.words.put_nowait(word)
-        await turns()
+        await let_tasks_run()
         found = [await anext(items) for _ in range(4)]
         text = found[-1][1]
         assert isinstance(text, TextDelta)
@@ -145,31 +145,31 @@ async def test_words_that_wait_for_their_reader_come_as_one(journal: Keeper) -> 
         # Whoever comes back in the middle of them has the rest.
         later = runs.follow(ME, "t", 4)
         async with closing(later):
-            assert words([await anext(later)]) == "bc"
+            assert join_words([await anext(later)]) == "bc"
         gate.words.put_nowait(None)
         assert [number async for number, _ in items] == [7, 8]
 
 
-def others(items: list[NumberedEntry]) -> list[NumberedEntry]:
+def drop_text(items: list[NumberedEntry]) -> list[NumberedEntry]:
     return [item for item in items if not isinstance(item[1], TextDelta)]
 
 
-async def test_two_readers_see_the_same_live_run(journal: Keeper) -> None:
-    gate = Gate()
-    runs = Threads(gate, journal)
-    await runs.start_run(turn())
-    both = [asyncio.create_task(read(runs)) for _ in range(2)]
+async def test_two_readers_see_the_same_live_run(store: FullStore) -> None:
+    gate = GatedModel()
+    runs = RuntimeThreads(gate, store)
+    await runs.start_run(make_turn())
+    both = [asyncio.create_task(follow_thread(runs)) for _ in range(2)]
     for word in ("x", "y", None):
         gate.words.put_nowait(word)
     first, second = await asyncio.gather(*both)
     assert first == second
-    assert words(first) == "xy"
+    assert join_words(first) == "xy"
 
 
-async def test_a_reader_too_slow_for_the_ring_reads_on_from_the_journal(journal: Keeper) -> None:
-    gate = Gate()
-    runs = Threads(gate, journal, ring_size=4)
-    items = await runs.start_run(turn())
+async def test_a_reader_too_slow_for_the_ring_reads_on_from_the_journal(store: FullStore) -> None:
+    gate = GatedModel()
+    runs = RuntimeThreads(gate, store, ring_size=4)
+    items = await runs.start_run(make_turn())
     async with closing(items):
         assert isinstance((await anext(items))[1], UserInput)
         for number in range(50):
@@ -178,99 +178,99 @@ async def test_a_reader_too_slow_for_the_ring_reads_on_from_the_journal(journal:
             await asyncio.sleep(0)
         gate.words.put_nowait(None)
         whole = [item async for item in items]
-    assert words(whole) == "".join(f"{number} " for number in range(50))
+    assert join_words(whole) == "".join(f"{number} " for number in range(50))
     assert isinstance(whole[-1][1], RunFinished)
 
 
 @pytest.mark.demand("engine.detached_runs_log_number")
-async def test_a_busy_thread_refuses_another_run_and_joins_the_same_one(journal: Keeper) -> None:
-    gate = Gate()
-    runs = Threads(gate, journal)
-    first = await runs.start_run(turn(run="r1"))
+async def test_a_busy_thread_refuses_another_run_and_joins_the_same_one(store: FullStore) -> None:
+    gate = GatedModel()
+    runs = RuntimeThreads(gate, store)
+    first = await runs.start_run(make_turn(run="r1"))
     with pytest.raises(Conflict, match="already running"):
-        await runs.start_run(turn(run="r2"))
-    second = await runs.start_run(turn(run="r1"))
+        await runs.start_run(make_turn(run="r2"))
+    second = await runs.start_run(make_turn(run="r1"))
     gate.words.put_nowait(None)
-    whole = await taken(first)
-    assert await taken(second) == whole
-    assert sum(isinstance(event, RunFinished) for _, event in await read(runs)) == 1
+    whole = await collect_entries(first)
+    assert await collect_entries(second) == whole
+    assert sum(isinstance(event, RunFinished) for _, event in await follow_thread(runs)) == 1
 
 
 @pytest.mark.demand("engine.detached_runs_log_number")
-async def test_stop_keeps_what_was_said_and_frees_the_thread(journal: Keeper) -> None:
-    gate = Gate()
-    runs = Threads(gate, journal)
-    items = await runs.start_run(turn())
+async def test_stop_keeps_what_was_said_and_frees_the_thread(store: FullStore) -> None:
+    gate = GatedModel()
+    runs = RuntimeThreads(gate, store)
+    items = await runs.start_run(make_turn())
     gate.words.put_nowait("half")
-    await heard(items)
+    await read_until_text(items)
     assert await runs.stop(ME, "t")
     assert gate.closed.is_set()
-    whole = [event for _, event in await read(runs)]
+    whole = [event for _, event in await follow_thread(runs)]
     assert isinstance(whole[-2], TextEnd)
     assert isinstance(whole[-1], RunFailed)
     assert whole[-1].code == "stopped"
     assert not await runs.stop(ME, "t")
     gate.words.put_nowait(None)
-    again = await taken(await runs.start_run(turn("again")))
+    again = await collect_entries(await runs.start_run(make_turn("again")))
     assert again[0] == (len(whole) + 1, UserInput((text_message("user", "again"),)))
     assert isinstance(again[-1][1], RunFinished)
 
 
-async def test_stopped_at_once_it_still_ends_and_frees_the_thread(journal: Keeper) -> None:
-    gate = Gate()
-    runs = Threads(gate, journal)
-    begun = asyncio.create_task(runs.start_run(turn()))
+async def test_stopped_at_once_it_still_ends_and_frees_the_thread(store: FullStore) -> None:
+    gate = GatedModel()
+    runs = RuntimeThreads(gate, store)
+    begun = asyncio.create_task(runs.start_run(make_turn()))
     await asyncio.sleep(0)
     assert await runs.stop(ME, "t")
-    whole = await taken(await begun)
+    whole = await collect_entries(await begun)
     assert isinstance(whole[-1][1], RunFailed)
     assert sum(isinstance(event, RunFailed) for _, event in whole) == 1
     gate.words.put_nowait(None)
-    assert isinstance((await taken(await runs.start_run(turn())))[-1][1], RunFinished)
+    assert isinstance((await collect_entries(await runs.start_run(make_turn())))[-1][1], RunFinished)
 
 
-async def test_whoever_begins_may_leave_before_it_began(journal: Keeper) -> None:
-    gate = Gate()
-    runs = Threads(gate, journal)
-    begun = asyncio.create_task(runs.start_run(turn()))
+async def test_whoever_begins_may_leave_before_it_began(store: FullStore) -> None:
+    gate = GatedModel()
+    runs = RuntimeThreads(gate, store)
+    begun = asyncio.create_task(runs.start_run(make_turn()))
     await asyncio.sleep(0)
     begun.cancel()
     await asyncio.wait([begun])
     for word in ("all of it", None):
         gate.words.put_nowait(word)
-    assert words(await read(runs)) == "all of it"
+    assert join_words(await follow_thread(runs)) == "all of it"
 
 
-async def test_another_owners_thread_does_not_exist(journal: Keeper) -> None:
-    runs = Threads(Lines(says("secret")), journal)
-    await taken(await runs.start_run(turn()))
+async def test_another_owners_thread_does_not_exist(store: FullStore) -> None:
+    runs = RuntimeThreads(FakeModel(reply_text("secret")), store)
+    await collect_entries(await runs.start_run(make_turn()))
     assert not await runs.stop(OTHER, "t")
-    assert await read(runs, owner=OTHER) == []
+    assert await follow_thread(runs, owner=OTHER) == []
     assert await runs.read_run_until(OTHER, "t", 3) == []
     assert not await runs.delete(OTHER, "t")
-    assert words(await read(runs)) == "secret"
+    assert join_words(await follow_thread(runs)) == "secret"
 
 
 @pytest.mark.demand("engine.detached_runs_log_number")
-async def test_an_orphan_is_stopped(journal: Keeper) -> None:
-    gate = Gate()
-    runs = Threads(gate, journal, orphan_seconds=0.01)
-    await runs.start_run(turn())
-    await asyncio.wait_for(gate.closed.wait(), STUCK)
-    [*_, (_, last)] = await read(runs)
+async def test_an_orphan_is_stopped(store: FullStore) -> None:
+    gate = GatedModel()
+    runs = RuntimeThreads(gate, store, orphan_seconds=0.01)
+    await runs.start_run(make_turn())
+    await asyncio.wait_for(gate.closed.wait(), HANG_TIMEOUT)
+    [*_, (_, last)] = await follow_thread(runs)
     assert isinstance(last, RunFailed)
 
 
-async def test_a_run_that_is_read_is_no_orphan(journal: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_run_that_is_read_is_no_orphan(store: FullStore, monkeypatch: pytest.MonkeyPatch) -> None:
     loop = asyncio.get_running_loop()
     ahead, real = 0.0, loop.time
     monkeypatch.setattr(loop, "time", lambda: real() + ahead)
-    gate = Gate()
-    runs = Threads(gate, journal, orphan_seconds=STUCK)
-    reader = asyncio.create_task(taken(await runs.start_run(turn())))
+    gate = GatedModel()
+    runs = RuntimeThreads(gate, store, orphan_seconds=HANG_TIMEOUT)
+    reader = asyncio.create_task(collect_entries(await runs.start_run(make_turn())))
     [live] = runs.active_runs.values()
-    await until(lambda: live.readers and live.started.is_set())
-    ahead = 2 * STUCK
+    await wait_until(lambda: live.readers and live.started.is_set())
+    ahead = 2 * HANG_TIMEOUT
     # A timer that is due now runs in the next turn, and ends the run in those after it.
     for _ in range(10):
         await asyncio.sleep(0)
@@ -279,49 +279,49 @@ async def test_a_run_that_is_read_is_no_orphan(journal: Keeper, monkeypatch: pyt
     assert isinstance((await reader)[-1][1], RunFinished)
 
 
-async def test_a_run_without_end_is_cut_at_its_size(journal: Keeper) -> None:
+async def test_a_run_without_end_is_cut_at_its_size(store: FullStore) -> None:
     async def endless(prompt: Prompt) -> AsyncIterator[ModelChunk]:
         while True:
             yield TextChunk("x" * 100)
             await asyncio.sleep(0)
 
-    runs = Threads(Lines(endless), journal, run_bytes=10_000)
-    [*_, (_, last)] = await taken(await runs.start_run(turn()))
+    runs = RuntimeThreads(FakeModel(endless), store, run_bytes=10_000)
+    [*_, (_, last)] = await collect_entries(await runs.start_run(make_turn()))
     assert isinstance(last, RunFailed)
     assert last.code == "too_long"
 
 
-async def test_a_run_up_to_a_number(journal: Keeper) -> None:
-    runs = Threads(Lines(says("a", "b"), says("c", "d")), journal)
-    await taken(await runs.start_run(turn()))
-    second = await taken(await runs.start_run(turn("more")))
+async def test_a_run_up_to_a_number(store: FullStore) -> None:
+    runs = RuntimeThreads(FakeModel(reply_text("a", "b"), reply_text("c", "d")), store)
+    await collect_entries(await runs.start_run(make_turn()))
+    second = await collect_entries(await runs.start_run(make_turn("more")))
     for number, _ in second:
         told = await runs.read_run_until(ME, "t", number)
         expected = [entry for place, entry in second if place <= number]
-        assert words(list(enumerate(told))) == words(list(enumerate(expected)))
+        assert join_words(list(enumerate(told))) == join_words(list(enumerate(expected)))
         assert told[0] == second[0][1]
 
 
-async def test_deleted_while_it_runs(journal: Keeper) -> None:
-    gate = Gate()
-    runs = Threads(gate, journal)
-    reader = asyncio.create_task(taken(await runs.start_run(turn())))
+async def test_deleted_while_it_runs(store: FullStore) -> None:
+    gate = GatedModel()
+    runs = RuntimeThreads(gate, store)
+    reader = asyncio.create_task(collect_entries(await runs.start_run(make_turn())))
     await asyncio.sleep(0)
     assert await runs.delete(ME, "t")
     assert gate.closed.is_set()
     assert isinstance((await reader)[-1][1], RunFailed)
-    assert await read(runs) == []
+    assert await follow_thread(runs) == []
 
 
-async def test_closing_stops_what_runs(journal: Keeper) -> None:
-    gate = Gate()
-    runs = Threads(gate, journal)
-    items = await runs.start_run(turn())
+async def test_closing_stops_what_runs(store: FullStore) -> None:
+    gate = GatedModel()
+    runs = RuntimeThreads(gate, store)
+    items = await runs.start_run(make_turn())
     gate.words.put_nowait("x")
-    await heard(items)
+    await read_until_text(items)
     await runs.close()
     assert gate.closed.is_set()
-    assert isinstance((await read(runs))[-1][1], RunFailed)
+    assert isinstance((await follow_thread(runs))[-1][1], RunFailed)
 
 
 async def test_an_answer_is_given_although_it_cannot_be_kept() -> None:
@@ -329,21 +329,21 @@ async def test_an_answer_is_given_although_it_cannot_be_kept() -> None:
         async def begin_run(self, owner: Owner, thread: str, run: str, *, assistant: str, name: str) -> int:
             raise StoreFailed("The disk is full.")
 
-    runs = Threads(Lines(says("a", "b")), Full())
-    whole = await taken(await runs.start_run(turn()))
-    assert words(whole) == "ab"
+    runs = RuntimeThreads(FakeModel(reply_text("a", "b")), Full())
+    whole = await collect_entries(await runs.start_run(make_turn()))
+    assert join_words(whole) == "ab"
     assert isinstance(whole[-1][1], RunFinished)
-    assert await read(runs) == []
+    assert await follow_thread(runs) == []
 
 
 @pytest.mark.demand("copilotkit.sqlite_data_folder_default")
 async def test_after_a_restart_the_thread_is_replayed_and_goes_on(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path)
-    whole = await taken(await Threads(Lines(says("before")), store).start_run(turn()))
+    whole = await collect_entries(await RuntimeThreads(FakeModel(reply_text("before")), store).start_run(make_turn()))
     await store.close()
     store = SQLiteStore(tmp_path)
-    runs = Threads(Lines(says("after")), store)
-    assert [entry for _, entry in await read(runs)] == [entry for _, entry in whole]
-    await taken(await runs.start_run(turn("more")))
-    assert words(await read(runs)) == "beforeafter"
+    runs = RuntimeThreads(FakeModel(reply_text("after")), store)
+    assert [entry for _, entry in await follow_thread(runs)] == [entry for _, entry in whole]
+    await collect_entries(await runs.start_run(make_turn("more")))
+    assert join_words(await follow_thread(runs)) == "beforeafter"
     await store.close()

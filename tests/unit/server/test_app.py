@@ -3,19 +3,19 @@
 import pytest
 
 from rightseat import Runtime
-from tests.kit.client import Client, request
-from tests.kit.house import Lines, house, says
+from tests.kit.app_server import FakeModel, reply_text, serve_runtime
+from tests.kit.client import RawHttpClient, build_raw_request
 
 pytestmark = pytest.mark.io
 
 BODY = b'{"messages": [{"role": "user", "content": "hi"}]}'
 
 
-async def ask(url: str, target: str, **headers: str) -> tuple[int, bytes]:
-    async with Client(url) as client:
+async def post_body(url: str, target: str, **headers: str) -> tuple[int, bytes]:
+    async with RawHttpClient(url) as client:
         host = headers.pop("host", "127.0.0.1")
-        await client.send(request("POST", target, BODY, headers, host))
-        return (await client.head()).status, await client.body()
+        await client.send(build_raw_request("POST", target, BODY, headers, host))
+        return (await client.read_head()).status, await client.read_body()
 
 
 @pytest.mark.parametrize(
@@ -23,17 +23,17 @@ async def ask(url: str, target: str, **headers: str) -> tuple[int, bytes]:
     [("/chat/completions", "/v1/chat/completions"), ("/v1/chat/completions/", "/v1/chat/completions")],
 )
 async def test_an_unknown_path_is_answered_with_the_nearest(path: str, meant: str) -> None:
-    async with house(Runtime(model=Lines())) as server:
-        status, body = await ask(server.url, path)
+    async with serve_runtime(Runtime(model=FakeModel())) as server:
+        status, body = await post_body(server.url, path)
     assert status == 404
     assert f"Did you mean {meant}?".encode() in body
 
 
 async def test_messages_of_a_kind_to_come_are_left_out_at_agui() -> None:
-    model = Lines(says("ok"))
-    async with house(Runtime(model=model)) as server, Client(server.url) as client:
+    model = FakeModel(reply_text("ok"))
+    async with serve_runtime(Runtime(model=model)) as server, RawHttpClient(server.url) as client:
         messages = [{"role": "banana", "content": "x"}, {"role": "user", "content": "hi"}]
-        await client.post("/agui/default", {"messages": messages})
-        assert (await client.head()).status == 200
-        await client.body()
-    assert [message.text for message in model.asked[0].messages] == ["hi"]
+        await client.post_json("/agui/default", {"messages": messages})
+        assert (await client.read_head()).status == 200
+        await client.read_body()
+    assert [message.text for message in model.prompts[0].messages] == ["hi"]

@@ -16,7 +16,7 @@ from rightseat.errors import ConfigError
 from rightseat.http.auth import Authenticator
 from rightseat.http.endpoint import Door
 from rightseat.server.app import App
-from tests.kit.house import Lines
+from tests.kit.app_server import FakeModel
 
 OLD = ServerSettings()
 # Every key of [server] has another value than in OLD, which a test below checks.
@@ -49,7 +49,7 @@ NEW = ServerSettings(
 KEYED = Authenticator(AuthSettings(keys={"ann": Secret("k-ann")}))
 
 
-def state(value: Any, seen: set[int]) -> Any:
+def capture_state(value: Any, seen: set[int]) -> Any:
     """All that `value` holds, in its attributes and in the variables of its functions, as plain data that can
     be compared. An object whose id is in `seen` is not looked into again."""
     if value is None or isinstance(value, str | bytes | int | float | set | frozenset | re.Pattern):
@@ -58,31 +58,31 @@ def state(value: Any, seen: set[int]) -> Any:
         return "seen before"
     seen.add(id(value))
     if isinstance(value, Mapping):
-        return {key: state(item, seen) for key, item in value.items()}
+        return {key: capture_state(item, seen) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [state(item, seen) for item in value]
+        return [capture_state(item, seen) for item in value]
     if isinstance(value, FunctionType):
-        return value.__qualname__, [state(cell.cell_contents, seen) for cell in value.__closure__ or ()]
+        return value.__qualname__, [capture_state(cell.cell_contents, seen) for cell in value.__closure__ or ()]
     if isinstance(value, MethodType):
-        return value.__qualname__, state(value.__self__, seen)
+        return value.__qualname__, capture_state(value.__self__, seen)
     if isinstance(value, partial):
-        return "partial", state([value.func, value.args, value.keywords], seen)
+        return "partial", capture_state([value.func, value.args, value.keywords], seen)
     held = structs.asdict(value) if isinstance(value, Struct) else getattr(value, "__dict__", {})
-    return type(value).__qualname__, {name: state(item, seen) for name, item in held.items()}
+    return type(value).__qualname__, {name: capture_state(item, seen) for name, item in held.items()}
 
 
-def app_state(app: App) -> Any:
+def capture_app_state(app: App) -> Any:
     # The runtime is swapped by itself.
-    return state(app, {id(app.runtime)})
+    return capture_state(app, {id(app.runtime)})
 
 
 @pytest.mark.demand("server.after_sighup_setting_running", "tests.sighup_applies_setting_reloaded")
 def test_an_app_configured_anew_is_as_one_that_was_started_so() -> None:
-    runtime, doors = Runtime(model=Lines()), list[Door]()
+    runtime, doors = Runtime(model=FakeModel()), list[Door]()
     changed = App(runtime, OLD, doors)
-    assert app_state(changed) != app_state(App(runtime, NEW, doors, authenticate=KEYED))
+    assert capture_app_state(changed) != capture_app_state(App(runtime, NEW, doors, authenticate=KEYED))
     changed.configure(NEW, KEYED)
-    assert app_state(changed) == app_state(App(runtime, NEW, doors, authenticate=KEYED))
+    assert capture_app_state(changed) == capture_app_state(App(runtime, NEW, doors, authenticate=KEYED))
 
 
 @pytest.mark.parametrize("name", OLD.__struct_fields__)
@@ -109,14 +109,14 @@ def test_a_setting_that_only_the_start_reads_would_be_seen() -> None:
             self.late = partial(bool, settings.access_log)
 
     for kind, alike in ((App, True), (ByAttribute, False), (ByClosure, False), (ByPartial, False)):
-        changed = kind(Runtime(model=Lines()), OLD, [])
+        changed = kind(Runtime(model=FakeModel()), OLD, [])
         changed.configure(NEW, changed.authenticate)
-        assert (app_state(changed) == app_state(kind(changed.runtime, NEW, []))) == alike
+        assert (capture_app_state(changed) == capture_app_state(kind(changed.runtime, NEW, []))) == alike
 
 
 def test_settings_that_are_refused_change_nothing() -> None:
-    app = App(Runtime(model=Lines()), OLD, [])
-    before = app_state(app)
+    app = App(Runtime(model=FakeModel()), OLD, [])
+    before = capture_app_state(app)
     with pytest.raises(ConfigError, match="trusted_proxies"):
         app.configure(structs.replace(NEW, trusted_proxies=("999.1.1.1",)), KEYED)
-    assert app_state(app) == before
+    assert capture_app_state(app) == before

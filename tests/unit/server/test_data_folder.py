@@ -13,39 +13,39 @@ import pytest
 from rightseat.config.settings import Config, StoreSettings
 from rightseat.errors import ConfigError
 from rightseat.wiring.storage import data_folder, describe_store_location, open_store
-from tests.kit.client import Client, Frame
-from tests.kit.faults import endless
-from tests.kit.patience import STUCK
-from tests.kit.server import Server
-from tests.kit.upstream import Upstream
+from tests.kit.client import RawHttpClient, SseFrame
+from tests.kit.faults import send_endlessly
+from tests.kit.server import RightseatProcess
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.kit.upstream import FakeUpstream
 from tests.unit.doors.copilotkit import client as graphql
 
 WORDS = 16
 BODY: dict[str, Any] = {"state": {}, "tools": [], "context": [], "forwardedProps": {}}
 
 
-def given(text: str, run: str) -> dict[str, Any]:
-    said = [{"id": f"u-{run}", "role": "user", "content": text}]
-    return {"threadId": "t", "runId": run, "messages": said, **BODY}
+def make_run_input(text: str, run: str) -> dict[str, Any]:
+    messages = [{"id": f"u-{run}", "role": "user", "content": text}]
+    return {"threadId": "t", "runId": run, "messages": messages, **BODY}
 
 
-async def connected(url: str) -> list[Frame]:
-    async with Client(url) as client:
-        await client.post("/copilotkit/agent/default/connect", given("", "c"))
-        assert (await client.head()).status == 200
-        return [frame async for frame in client.frames() if frame.data]
+async def collect_connect_frames(url: str) -> list[SseFrame]:
+    async with RawHttpClient(url) as client:
+        await client.post_json("/copilotkit/agent/default/connect", make_run_input("", "c"))
+        assert (await client.read_head()).status == 200
+        return [frame async for frame in client.iterate_frames() if frame.data]
 
 
-def said(frames: list[Frame]) -> str:
+def join_text(frames: list[SseFrame]) -> str:
     return "".join(frame.json.get("delta", "") for frame in frames)
 
 
-async def kept(folder: Path, client: Client) -> None:
+async def read_until_stored(folder: Path, client: RawHttpClient) -> None:
     """Reads on until the file has some words of the answer, which has no end."""
-    limit, words = time.monotonic() + STUCK, 0
+    limit, words = time.monotonic() + HANG_TIMEOUT, 0
     while words < WORDS:
         assert time.monotonic() < limit, f"{words} words are kept"
-        assert await client.piece()
+        assert await client.read_piece()
         with contextlib.closing(sqlite3.connect(f"file:{folder}/rightseat.db?mode=ro", uri=True)) as file:
             words = sum(body.count(b"w0") for (body,) in file.execute("SELECT body FROM entries"))
 
@@ -55,29 +55,29 @@ async def kept(folder: Path, client: Client) -> None:
 @pytest.mark.io
 async def test_killed_in_mid_run_it_has_its_text_and_a_free_thread(tmp_path: Path) -> None:
     """What was said is there although the run did not end: deltas are written four times a second."""
-    async with Upstream() as upstream:
-        upstream.reply = endless(rate=100)
-        env = {"RIGHTSEAT_DATA": str(tmp_path / "data"), "OPENAI_BASE_URL": upstream.url}
-        async with Server(model="openai:any", env=env) as server, Client(server.url) as client:
-            await client.post("/copilotkit/agent/default/run", given("hi", "r1"))
-            await client.head()
-            await kept(tmp_path / "data", client)
-            server.signal(signal.SIGKILL)
-            await server.exited()
-        async with Server(model="openai:any", env=env) as server:
-            frames = await connected(server.url)
-            assert said(frames).count("w0") >= WORDS
+    async with FakeUpstream() as upstream:
+        upstream.reply = send_endlessly(rate=100)
+        env = {"RIGHTSEAT_DATA": str(tmp_path / "data"), "OPENAI_BASE_URL": upstream.base_url}
+        async with RightseatProcess(model="openai:any", env=env) as server, RawHttpClient(server.url) as client:
+            await client.post_json("/copilotkit/agent/default/run", make_run_input("hi", "r1"))
+            await client.read_head()
+            await read_until_stored(tmp_path / "data", client)
+            server.send_signal(signal.SIGKILL)
+            await server.wait_exit()
+        async with RightseatProcess(model="openai:any", env=env) as server:
+            frames = await collect_connect_frames(server.url)
+            assert join_text(frames).count("w0") >= WORDS
             assert frames[0].json["input"]["messages"][0]["content"] == "hi"
             assert (frames[-1].json["type"], frames[-1].json["code"]) == ("RUN_ERROR", "restarted")
             assert frames[-2].json["type"] == "TEXT_MESSAGE_END"
-            async with Client(server.url) as client:
-                await client.post("/copilotkit/agent/default/run", given("more", "r2"))
-                assert (await client.head()).status == 200
-                assert (await client.frame() or Frame(None)).json["runId"] == "r2"
-            async with Client(server.url) as client:
-                await client.post("/copilotkit/agent/default/stop/t", {})
-                assert (await client.head()).status == 200
-                assert (await client.json())["stopped"]
+            async with RawHttpClient(server.url) as client:
+                await client.post_json("/copilotkit/agent/default/run", make_run_input("more", "r2"))
+                assert (await client.read_head()).status == 200
+                assert (await client.read_frame() or SseFrame(None)).json["runId"] == "r2"
+            async with RawHttpClient(server.url) as client:
+                await client.post_json("/copilotkit/agent/default/stop/t", {})
+                assert (await client.read_head()).status == 200
+                assert (await client.read_json())["stopped"]
 
 
 @pytest.mark.demand("copilotkit.record_layer_writes_attached")
@@ -87,17 +87,19 @@ async def test_killed_in_an_attached_run_its_conversation_is_there(tmp_path: Pat
     """That of a client of CopilotKit's up to 1.10, which then loads it again."""
     state = "query($data: LoadAgentStateInput!) { loadAgentState(data: $data) { threadExists messages } }"
     load = {"query": state, "variables": {"data": {"agentName": "default", "threadId": "t1"}}}
-    async with Upstream() as upstream:
-        upstream.reply = endless(rate=200)
-        env = {"RIGHTSEAT_DATA": str(tmp_path / "data"), "OPENAI_BASE_URL": upstream.url}
-        async with Server(model="openai:any", env=env) as server, Client(server.url) as client:
-            await client.post("/copilotkit", graphql.body(graphql.data()), {"Accept": graphql.ACCEPT})
-            await client.head()
-            await kept(tmp_path / "data", client)
-            server.signal(signal.SIGKILL)
-            await server.exited()
-        async with Server(model="openai:any", env=env) as server:
-            found = (await graphql.ask(server.url, load)).data["loadAgentState"]
+    async with FakeUpstream() as upstream:
+        upstream.reply = send_endlessly(rate=200)
+        env = {"RIGHTSEAT_DATA": str(tmp_path / "data"), "OPENAI_BASE_URL": upstream.base_url}
+        async with RightseatProcess(model="openai:any", env=env) as server, RawHttpClient(server.url) as client:
+            await client.post_json(
+                "/copilotkit", graphql.make_request_body(graphql.make_input()), {"Accept": graphql.ACCEPT}
+            )
+            await client.read_head()
+            await read_until_stored(tmp_path / "data", client)
+            server.send_signal(signal.SIGKILL)
+            await server.wait_exit()
+        async with RightseatProcess(model="openai:any", env=env) as server:
+            found = (await graphql.post_graphql(server.url, load)).data["loadAgentState"]
     assert found["threadExists"] is True
     asked, answered = json.loads(found["messages"])
     assert (asked["content"], answered["role"]) == ("hi", "assistant")
@@ -107,21 +109,24 @@ async def test_killed_in_an_attached_run_its_conversation_is_there(tmp_path: Pat
 @pytest.mark.long
 @pytest.mark.io
 async def test_stopped_by_a_signal_its_run_is_ended_and_kept(tmp_path: Path) -> None:
-    async with Upstream() as upstream:
-        upstream.reply = endless(rate=100)
-        env = {"RIGHTSEAT_DATA": str(tmp_path / "data"), "OPENAI_BASE_URL": upstream.url}
+    async with FakeUpstream() as upstream:
+        upstream.reply = send_endlessly(rate=100)
+        env = {"RIGHTSEAT_DATA": str(tmp_path / "data"), "OPENAI_BASE_URL": upstream.base_url}
         config = "[server]\ngrace = 0.2\n"
-        async with Server(model="openai:any", env=env, config=config) as server, Client(server.url) as client:
-            await client.post("/copilotkit/agent/default/run", given("hi", "r1"))
-            await client.head()
-            await client.frame()
-            server.signal(signal.SIGTERM)
-            live = [frame async for frame in client.frames() if frame.data]
+        async with (
+            RightseatProcess(model="openai:any", env=env, config=config) as server,
+            RawHttpClient(server.url) as client,
+        ):
+            await client.post_json("/copilotkit/agent/default/run", make_run_input("hi", "r1"))
+            await client.read_head()
+            await client.read_frame()
+            server.send_signal(signal.SIGTERM)
+            live = [frame async for frame in client.iterate_frames() if frame.data]
             assert (live[-1].json["type"], live[-1].json["code"]) == ("RUN_ERROR", "restarting")
-            assert await server.exited() == 0
-        async with Server(model="openai:any", env=env, config=config) as server:
-            found = await connected(server.url)
-            assert said(found) == said(live)
+            assert await server.wait_exit() == 0
+        async with RightseatProcess(model="openai:any", env=env, config=config) as server:
+            found = await collect_connect_frames(server.url)
+            assert join_text(found) == join_text(live)
             assert found[-1].data == live[-1].data
             assert found[-1].id == live[-1].id
 
@@ -129,28 +134,28 @@ async def test_stopped_by_a_signal_its_run_is_ended_and_kept(tmp_path: Path) -> 
 @pytest.mark.long
 @pytest.mark.io
 async def test_a_reload_keeps_threads_and_their_runs(tmp_path: Path) -> None:
-    async with Upstream() as upstream:
-        upstream.reply = endless(rate=100)
-        env = {"OPENAI_BASE_URL": upstream.url}
-        async with Server(model="openai:any", env=env, config="[server]\ngrace = 1\n") as server:
-            async with Client(server.url) as client:
-                await client.post("/copilotkit/agent/default/run", given("hi", "r1"))
-                await client.head()
-                await client.frame()
-                server.signal(signal.SIGHUP)
+    async with FakeUpstream() as upstream:
+        upstream.reply = send_endlessly(rate=100)
+        env = {"OPENAI_BASE_URL": upstream.base_url}
+        async with RightseatProcess(model="openai:any", env=env, config="[server]\ngrace = 1\n") as server:
+            async with RawHttpClient(server.url) as client:
+                await client.post_json("/copilotkit/agent/default/run", make_run_input("hi", "r1"))
+                await client.read_head()
+                await client.read_frame()
+                server.send_signal(signal.SIGHUP)
                 while "was reloaded" not in server.stderr:
-                    assert await client.frame() is not None
-            async with Client(server.url) as client:
-                await client.post("/copilotkit/agent/default/connect", given("", "c"))
-                await client.head()
-                first = await client.frame()
+                    assert await client.read_frame() is not None
+            async with RawHttpClient(server.url) as client:
+                await client.post_json("/copilotkit/agent/default/connect", make_run_input("", "c"))
+                await client.read_head()
+                first = await client.read_frame()
                 assert first is not None
                 assert first.json["runId"] == "r1"
-                async with Client(server.url) as other:
-                    await other.post("/copilotkit/agent/default/stop/t", {})
-                    await other.head()
-                    assert (await other.json())["stopped"]
-                rest = [frame async for frame in client.frames() if frame.data]
+                async with RawHttpClient(server.url) as other:
+                    await other.post_json("/copilotkit/agent/default/stop/t", {})
+                    await other.read_head()
+                    assert (await other.read_json())["stopped"]
+                rest = [frame async for frame in client.iterate_frames() if frame.data]
                 assert rest[-1].json["type"] == "RUN_FINISHED"
 
 
@@ -159,10 +164,10 @@ async def test_a_reload_keeps_threads_and_their_runs(tmp_path: Path) -> None:
 @pytest.mark.io
 async def test_the_second_server_names_the_first_and_the_card_the_folder(tmp_path: Path) -> None:
     env = {"RIGHTSEAT_DATA": str(tmp_path / "data")}
-    async with Server(model="scripted:demo", env=env) as first:
+    async with RightseatProcess(model="scripted:demo", env=env) as first:
         assert f"data       {tmp_path / 'data'}" in first.stdout
         with pytest.raises(AssertionError) as failed:
-            async with Server(model="scripted:demo", env=env):
+            async with RightseatProcess(model="scripted:demo", env=env):
                 pass
         assert f"(pid {first.pid})" in str(failed.value)
 

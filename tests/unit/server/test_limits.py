@@ -22,22 +22,22 @@ from rightseat.types.model import Model, ModelInfo, Prompt
 from rightseat.types.streams import closing
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.runtime import RuntimeParts
-from tests.kit.client import Client
-from tests.kit.house import Lines, calls, house, says
+from tests.kit.app_server import FakeModel, reply_calls, reply_text, serve_runtime
+from tests.kit.client import RawHttpClient
 
 ALICE, BOB = Owner("key:alice"), Owner("key:bob")
 KEYED = Authenticator(AuthSettings(keys={"alice": Secret("key-a"), "bob": Secret("key-b")}))
 HI = (text_message("user", "hi"),)
 
 
-class Clock:
+class FakeClock:
     now = 1000.0
 
     def __call__(self) -> float:
         return self.now
 
 
-class Talker(Model):
+class RepeatingModel(Model):
     """A model that never runs out of lines."""
 
     def __init__(self, *fragments: ModelChunk) -> None:
@@ -48,35 +48,35 @@ class Talker(Model):
             yield fragment
 
 
-async def last(runtime: Runtime, owner: Owner = ALICE) -> Event:
+async def get_last_event(runtime: Runtime, owner: Owner = ALICE) -> Event:
     return [event async for event in runtime.run(Turn(messages=HI, owner=owner))][-1]
 
 
-def made(model: Any = None, *, clock: Clock | None = None, **quota: float) -> Runtime:
+def make_runtime(model: Any = None, *, clock: FakeClock | None = None, **quota: float) -> Runtime:
     return Runtime(
-        model=model or Talker(),
+        model=model or RepeatingModel(),
         quotas=Quotas(Quota(**quota)),  # type: ignore[arg-type]
         parts=RuntimeParts(
-            ledger=UsageTracker(clock or Clock()), model_infos={"default": ModelInfo("test", "talker", 2.0, 10.0)}
+            ledger=UsageTracker(clock or FakeClock()), model_infos={"default": ModelInfo("test", "talker", 2.0, 10.0)}
         ),
     )
 
 
 @pytest.mark.demand("server.per_owner_limits_rate")
 async def test_requests_a_minute_come_at_once_and_then_one_by_one() -> None:
-    clock = Clock()
-    kept = made(clock=clock, requests_per_minute=3)
-    assert [type(await last(kept)) for _ in range(4)] == [RunFinished] * 3 + [RunFailed]
-    refused = await last(kept)
+    clock = FakeClock()
+    kept = make_runtime(clock=clock, requests_per_minute=3)
+    assert [type(await get_last_event(kept)) for _ in range(4)] == [RunFinished] * 3 + [RunFailed]
+    refused = await get_last_event(kept)
     assert isinstance(refused, RunFailed)
     assert (refused.code, refused.status, refused.fault) == ("rate_limited", 429, "caller")
     assert refused.retry_after == pytest.approx(20)
     # Others are not held up, and coming back exactly when told to is early enough.
-    assert isinstance(await last(kept, BOB), RunFinished)
+    assert isinstance(await get_last_event(kept, BOB), RunFinished)
     clock.now += refused.retry_after or 0
-    assert [type(await last(kept)) for _ in range(2)] == [RunFinished, RunFailed]
+    assert [type(await get_last_event(kept)) for _ in range(2)] == [RunFinished, RunFailed]
     clock.now += 3600
-    assert [type(await last(kept)) for _ in range(4)] == [RunFinished] * 3 + [RunFailed]
+    assert [type(await get_last_event(kept)) for _ in range(4)] == [RunFinished] * 3 + [RunFailed]
 
 
 @pytest.mark.demand("server.per_owner_limits_rate")
@@ -88,53 +88,57 @@ async def test_runs_at_the_same_time() -> None:
         await gate.wait()
         yield FinishChunk("stop")
 
-    kept = made(Lines(waits, says("b"), says("c")), concurrent_runs=1)
+    kept = make_runtime(FakeModel(waits, reply_text("b"), reply_text("c")), concurrent_runs=1)
     async with closing(kept.run(Turn(messages=HI, owner=ALICE))) as events:
         async for event in events:
             if isinstance(event, TextDelta):
                 break
-        refused = await last(kept)
+        refused = await get_last_event(kept)
         assert isinstance(refused, RunFailed)
         assert (refused.code, refused.status, refused.retry_after) == ("too_many_runs", 429, 1)
-        assert isinstance(await last(kept, BOB), RunFinished)
+        assert isinstance(await get_last_event(kept, BOB), RunFinished)
     # She left: the place is free again.
-    assert isinstance(await last(kept), RunFinished)
+    assert isinstance(await get_last_event(kept), RunFinished)
 
 
 @pytest.mark.demand("server.per_owner_limits_rate")
 async def test_money_is_spent_by_price_and_comes_back_with_the_next_day() -> None:
-    clock = Clock()
+    clock = FakeClock()
     # 100,000 × 2 + 50,000 × 10 per million = 0.70
-    kept = made(
-        Talker(TextChunk("a"), UsageChunk(Usage(100_000, 50_000)), FinishChunk("stop")), clock=clock, spend_per_day=1
+    kept = make_runtime(
+        RepeatingModel(TextChunk("a"), UsageChunk(Usage(100_000, 50_000)), FinishChunk("stop")),
+        clock=clock,
+        spend_per_day=1,
     )
-    assert [type(await last(kept)) for _ in range(2)] == [RunFinished] * 2
+    assert [type(await get_last_event(kept)) for _ in range(2)] == [RunFinished] * 2
     assert kept.ledger.get_account(ALICE).spent == pytest.approx(1.4)
     clock.now += 3600
-    refused = await last(kept)
+    refused = await get_last_event(kept)
     assert isinstance(refused, RunFailed)
     assert (refused.code, refused.status, refused.retry_after) == ("spend_exceeded", 429, DAY - 3600)
-    assert isinstance(await last(kept, BOB), RunFinished)
+    assert isinstance(await get_last_event(kept, BOB), RunFinished)
     clock.now += DAY - 3600
-    assert isinstance(await last(kept), RunFinished)
+    assert isinstance(await get_last_event(kept), RunFinished)
     assert kept.ledger.get_account(ALICE).spent == pytest.approx(0.7)
 
 
 @pytest.mark.demand("server.per_owner_limits_rate")
 async def test_tokens_a_day() -> None:
-    kept = made(Talker(TextChunk("a"), UsageChunk(Usage(60, 40)), FinishChunk("stop")), tokens_per_day=150)
-    assert [type(await last(kept)) for _ in range(3)] == [RunFinished, RunFinished, RunFailed]
+    kept = make_runtime(
+        RepeatingModel(TextChunk("a"), UsageChunk(Usage(60, 40)), FinishChunk("stop")), tokens_per_day=150
+    )
+    assert [type(await get_last_event(kept)) for _ in range(3)] == [RunFinished, RunFinished, RunFailed]
 
 
 @pytest.mark.demand("server.per_owner_limits_rate")
 async def test_what_was_used_today_survives_a_restart(tmp_path: Path) -> None:
-    steady, calendar = Clock(), Clock()
+    steady, calendar = FakeClock(), FakeClock()
 
     def started(store: SQLiteStore) -> Runtime:
         # Another process has another clock, but the same calendar.
         steady.now += 5_000_000
         return Runtime(
-            model=Talker(TextChunk("a"), UsageChunk(Usage(60, 40)), FinishChunk("stop")),
+            model=RepeatingModel(TextChunk("a"), UsageChunk(Usage(60, 40)), FinishChunk("stop")),
             quotas=Quotas(Quota(tokens_per_day=150)),
             parts=RuntimeParts(ledger=UsageTracker(steady, store=store, wall_clock=calendar)),
             store=store,
@@ -145,9 +149,9 @@ async def test_what_was_used_today_survives_a_restart(tmp_path: Path) -> None:
         calendar.now += hours * 3600
         store = SQLiteStore(tmp_path, clock=calendar)
         kept = started(store)
-        found.append((type(await last(kept)), type(await last(kept, BOB))))
+        found.append((type(await get_last_event(kept)), type(await get_last_event(kept, BOB))))
         if hours == 20:
-            failed = await last(kept)
+            failed = await get_last_event(kept)
             assert isinstance(failed, RunFailed)
             assert failed.retry_after == pytest.approx(3 * 3600)
         await kept.close()
@@ -162,7 +166,7 @@ async def test_whoever_leaves_has_paid_and_a_silent_model_is_estimated() -> None
         while True:
             yield TextChunk("four")
 
-    kept = made(Lines(endless, says("x" * 400)), tokens_per_day=10**9)
+    kept = make_runtime(FakeModel(endless, reply_text("x" * 400)), tokens_per_day=10**9)
     seen = 0
     async with closing(kept.run(Turn(messages=HI, owner=ALICE))) as events:
         async for event in events:
@@ -170,7 +174,7 @@ async def test_whoever_leaves_has_paid_and_a_silent_model_is_estimated() -> None
             if seen == 50:
                 break
     assert kept.ledger.get_account(ALICE).tokens >= 50
-    await last(kept, BOB)
+    await get_last_event(kept, BOB)
     assert kept.ledger.get_account(BOB).tokens >= 100
 
 
@@ -179,29 +183,29 @@ async def test_a_model_that_cannot_be_reached_costs_nothing() -> None:
         raise UpstreamRefused("Down.")
         yield TextChunk("")
 
-    kept = made(Lines(down), tokens_per_day=100)
-    assert isinstance(await last(kept), RunFailed)
+    kept = make_runtime(FakeModel(down), tokens_per_day=100)
+    assert isinstance(await get_last_event(kept), RunFailed)
     assert kept.ledger.get_account(ALICE).tokens == 0
 
 
 async def test_an_assistant_called_by_another_is_the_same_request_but_costs() -> None:
     spends = (TextChunk("inner"), UsageChunk(Usage(1000, 0)), FinishChunk("stop"))
-    inner = Runtime(model=Talker())
+    inner = Runtime(model=RepeatingModel())
     outer: Runtime
 
     def helper(turn: Turn) -> AsyncIterator[Event]:
         return outer.responders["helper"](turn)
 
-    asks = calls(("ask", '{"request":"x"}'))
+    asks = reply_calls(("ask", '{"request":"x"}'))
     outer = Runtime(
         assistants=[
-            Assistant("default", Lines(asks, says("done")), tools=(make_responder_tool("ask", "", helper),)),
-            Assistant("helper", Talker(*spends)),
+            Assistant("default", FakeModel(asks, reply_text("done")), tools=(make_responder_tool("ask", "", helper),)),
+            Assistant("helper", RepeatingModel(*spends)),
         ],
         quotas=Quotas(Quota(requests_per_minute=1, concurrent_runs=1, tokens_per_day=10**6)),
-        parts=RuntimeParts(ledger=UsageTracker(Clock())),
+        parts=RuntimeParts(ledger=UsageTracker(FakeClock())),
     )
-    assert isinstance(await last(outer), RunFinished)
+    assert isinstance(await get_last_event(outer), RunFinished)
     assert outer.ledger.get_account(ALICE).tokens > 1000
     assert outer.ledger.get_account(ALICE).running == 0
     await inner.close()
@@ -213,13 +217,13 @@ async def test_two_runs_read_by_turns_pay_each_for_itself() -> None:
     class Twice:
         async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
             if prompt.messages[-1].role == "user":
-                for fragment in calls(("nothing", "{}")):
+                for fragment in reply_calls(("nothing", "{}")):
                     yield fragment
             else:
                 yield UsageChunk(Usage(0, 1000))
                 yield FinishChunk("stop")
 
-    kept = made(Twice(), tokens_per_day=10**6)
+    kept = make_runtime(Twice(), tokens_per_day=10**6)
     runs = [kept.run(Turn(messages=HI, owner=owner)) for owner in (ALICE, BOB)]
     async with closing(runs[0]) as one, closing(runs[1]) as other:
         async for _ in one:
@@ -231,7 +235,7 @@ async def test_two_runs_read_by_turns_pay_each_for_itself() -> None:
 
 @pytest.mark.demand("server.per_owner_limits_rate")
 async def test_owners_are_forgotten_but_never_one_with_a_run() -> None:
-    ledger = UsageTracker(Clock(), max_accounts=3)
+    ledger = UsageTracker(FakeClock(), max_accounts=3)
     ledger.get_account(Owner("busy")).running = 1
     for number in range(10):
         ledger.get_account(Owner(f"o{number}"))
@@ -265,7 +269,7 @@ concurrent_runs = 2
 """
 
 
-def config(tmp_path: Path, text: str) -> Any:
+def load_text(tmp_path: Path, text: str) -> Any:
     (tmp_path / "rightseat.toml").write_text(text)
     return load_config(tmp_path / "rightseat.toml", env={})
 
@@ -273,16 +277,16 @@ def config(tmp_path: Path, text: str) -> Any:
 @pytest.mark.demand("server.per_owner_limits_rate")
 @pytest.mark.long
 async def test_limits_from_the_file_and_what_was_used_survives_a_reload(tmp_path: Path) -> None:
-    settings = config(tmp_path, TOML)
+    settings = load_text(tmp_path, TOML)
     old = build_runtime(settings)
-    assert [type(await last(old)) for _ in range(2)] == [RunFinished, RunFailed]
-    assert [type(await last(old, BOB)) for _ in range(3)] == [RunFinished] * 3
+    assert [type(await get_last_event(old)) for _ in range(2)] == [RunFinished, RunFailed]
+    assert [type(await get_last_event(old, BOB)) for _ in range(3)] == [RunFinished] * 3
     new = build_runtime(settings, before=old)
-    assert isinstance(await last(new), RunFailed)
+    assert isinstance(await get_last_event(new), RunFailed)
     assert new.ledger.get_account(ALICE).spent == old.ledger.get_account(ALICE).spent > 0
     # Carol's own table changes one thing; the rest is everyone's.
     carol = Owner("jwt:carol")
-    assert [type(await last(new, carol)) for _ in range(2)] == [RunFinished, RunFailed]
+    assert [type(await get_last_event(new, carol)) for _ in range(2)] == [RunFinished, RunFailed]
 
 
 @pytest.mark.demand("server.per_owner_limits_rate")
@@ -297,22 +301,22 @@ async def test_limits_from_the_file_and_what_was_used_survives_a_reload(tmp_path
 )
 def test_a_limit_that_cannot_work_is_refused(tmp_path: Path, change: tuple[str, str], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        build_runtime(config(tmp_path, TOML.replace(*change)))
+        build_runtime(load_text(tmp_path, TOML.replace(*change)))
 
 
 @pytest.mark.demand("server.per_owner_limits_rate")
 @pytest.mark.io
 async def test_each_door_says_it_in_its_own_shape() -> None:
-    kept = made(requests_per_minute=1)
+    kept = make_runtime(requests_per_minute=1)
     chat = {"messages": [{"role": "user", "content": "hi"}], "stream": True}
     key = {"X-Api-Key": "key-a"}
-    async with house(kept, authenticate=KEYED) as server:
+    async with serve_runtime(kept, authenticate=KEYED) as server:
         heads, bodies = [], []
         for target, body in (("/v1/chat/completions", chat), ("/v1/chat/completions", chat), ("/agui/default", chat)):
-            async with Client(server.url) as client:
-                await client.post(target, body, key)
-                heads.append(await client.head())
-                bodies.append((await client.body()).decode())
+            async with RawHttpClient(server.url) as client:
+                await client.post_json(target, body, key)
+                heads.append(await client.read_head())
+                bodies.append((await client.read_body()).decode())
     assert [head.status for head in heads] == [200, 429, 200]
     assert heads[1].headers["retry-after"] == "60"
     assert '"code":"rate_limited"' in bodies[1]

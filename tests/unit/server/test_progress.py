@@ -8,48 +8,48 @@ import time
 import pytest
 
 from rightseat.server.progress import show_download, show_spinner
-from tests.kit.patience import STUCK
+from tests.kit.timeouts import HANG_TIMEOUT
 
 
-class Terminal(io.StringIO):
+class FakeTerminal(io.StringIO):
     encoding = "utf-8"
 
     def isatty(self) -> bool:
         return True
 
 
-class Ascii(Terminal):
+class AsciiTerminal(FakeTerminal):
     encoding = "ascii"
 
 
-class Closed(io.StringIO):
+class ClosedTerminal(io.StringIO):
     def __init__(self) -> None:
         super().__init__()
-        self.asked = threading.Event()
+        self.isatty_called = threading.Event()
 
     def isatty(self) -> bool:
-        self.asked.set()
+        self.isatty_called.set()
         raise OSError(5, "gone")
 
 
-def until(out: io.StringIO, text: str) -> None:
-    limit = time.monotonic() + STUCK
+def wait_for_text(out: io.StringIO, text: str) -> None:
+    limit = time.monotonic() + HANG_TIMEOUT
     while text not in out.getvalue():
         assert time.monotonic() < limit, out.getvalue()
         time.sleep(0.001)
 
 
 def test_what_is_quick_says_nothing() -> None:
-    out = Terminal()
-    with show_spinner("Loading", out, delay=STUCK):
+    out = FakeTerminal()
+    with show_spinner("Loading", out, delay=HANG_TIMEOUT):
         pass
     assert out.getvalue() == ""
 
 
 def test_a_terminal_sees_it_turn_and_gets_its_line_back() -> None:
-    for out, sign in ((Terminal(), "⠙"), (Ascii(), "/")):
+    for out, sign in ((FakeTerminal(), "⠙"), (AsciiTerminal(), "/")):
         with show_spinner("Loading the model", out, delay=0):
-            until(out, f"\r{sign} Loading the model … ")
+            wait_for_text(out, f"\r{sign} Loading the model … ")
         assert re.search(r"… \d+ s", out.getvalue())
         assert out.getvalue().endswith("\r\x1b[K")
 
@@ -57,19 +57,19 @@ def test_a_terminal_sees_it_turn_and_gets_its_line_back() -> None:
 def test_a_file_gets_one_line() -> None:
     out = io.StringIO()
     with show_spinner("Loading", out, delay=0):
-        until(out, "Loading …\n")
+        wait_for_text(out, "Loading …\n")
     assert out.getvalue() == "Loading …\n"
 
 
 def test_a_terminal_that_is_gone_ends_nothing() -> None:
-    out = Closed()
+    out = ClosedTerminal()
     with show_spinner("Loading", out, delay=0):
-        assert out.asked.wait(STUCK)
+        assert out.isatty_called.wait(HANG_TIMEOUT)
 
 
 @pytest.mark.demand("llamacpp.weights_come_wheel_without")
 def test_a_download_in_a_terminal_is_a_bar() -> None:
-    out = Terminal()
+    out = FakeTerminal()
     with show_download("weights", out) as progress:
         progress(50_000_000, 98_000_000)
         progress(98_000_000, 98_000_000)

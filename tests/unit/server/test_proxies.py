@@ -12,11 +12,11 @@ from rightseat.http.auth import Authenticator
 from rightseat.http.security import OriginalRequest, TrustedProxies
 from rightseat.wiring.choice import ModelChoice
 from rightseat.wiring.registry import load_all
-from tests.kit.client import Client, Head, request
-from tests.kit.house import Lines, house, says
+from tests.kit.app_server import FakeModel, reply_text, serve_runtime
+from tests.kit.client import RawHttpClient, ResponseHead, build_raw_request
 
-HERE = ("127.0.0.1",)
-ELSEWHERE = ("10.9.9.9",)
+LOCAL_ADDRESSES = ("127.0.0.1",)
+OTHER_ADDRESSES = ("10.9.9.9",)
 CHAT = {"messages": [{"role": "user", "content": "hi"}]}
 
 
@@ -65,10 +65,10 @@ def test_what_is_no_address_is_refused() -> None:
         TrustedProxies(["300.1.1.1"])
 
 
-async def get(url: str, headers: Mapping[str, str], host: str = "127.0.0.1") -> tuple[Head, str]:
-    async with Client(url) as client:
-        await client.send(request("GET", "/", headers=headers, host=host))
-        return await client.head(), (await client.body()).decode()
+async def get_root(url: str, headers: Mapping[str, str], host: str = "127.0.0.1") -> tuple[ResponseHead, str]:
+    async with RawHttpClient(url) as client:
+        await client.send(build_raw_request("GET", "/", headers=headers, host=host))
+        return await client.read_head(), (await client.read_body()).decode()
 
 
 FORWARDED = {"X-Forwarded-Host": "copilot.example", "X-Forwarded-Proto": "https"}
@@ -79,9 +79,9 @@ FORWARDED = {"X-Forwarded-Host": "copilot.example", "X-Forwarded-Proto": "https"
 @pytest.mark.parametrize(
     ("trusted", "served", "status", "base"),
     [
-        (HERE, ("copilot.example",), 200, "https://copilot.example"),
-        (HERE, (), 403, None),
-        (ELSEWHERE, ("copilot.example",), 200, "http://127.0.0.1"),
+        (LOCAL_ADDRESSES, ("copilot.example",), 200, "https://copilot.example"),
+        (LOCAL_ADDRESSES, (), 403, None),
+        (OTHER_ADDRESSES, ("copilot.example",), 200, "http://127.0.0.1"),
         ((), (), 200, "http://127.0.0.1"),
     ],
 )
@@ -89,39 +89,39 @@ async def test_the_host_that_is_checked_and_linked(
     trusted: tuple[str, ...], served: tuple[str, ...], status: int, base: str | None
 ) -> None:
     settings = ServerSettings(port=0, trusted_proxies=trusted, hosts=served)
-    async with house(Runtime(model=Lines()), settings) as server:
-        head, body = await get(server.url, FORWARDED)
+    async with serve_runtime(Runtime(model=FakeModel()), settings) as server:
+        head, body = await get_root(server.url, FORWARDED)
     assert head.status == status
     assert base is None or f"export OPENAI_BASE_URL={base}/v1" in body
 
 
 @pytest.mark.io
 async def test_a_trusted_proxy_does_not_excuse_a_crooked_host() -> None:
-    settings = ServerSettings(port=0, trusted_proxies=HERE)
-    async with house(Runtime(model=Lines()), settings) as server:
-        head, _ = await get(server.url, {"X-Forwarded-Host": "a b"})
+    settings = ServerSettings(port=0, trusted_proxies=LOCAL_ADDRESSES)
+    async with serve_runtime(Runtime(model=FakeModel()), settings) as server:
+        head, _ = await get_root(server.url, {"X-Forwarded-Host": "a b"})
         assert head.status == 400
         # Without the header the Host itself is checked, as ever.
-        head, _ = await get(server.url, {}, host="evil.example")
+        head, _ = await get_root(server.url, {}, host="evil.example")
         assert head.status == 403
 
 
 @pytest.mark.demand("server.x_forwarded_proto_host")
 @pytest.mark.io
 async def test_a_page_served_through_the_proxy_may_call() -> None:
-    settings = ServerSettings(port=0, trusted_proxies=HERE, hosts=("copilot.example",))
+    settings = ServerSettings(port=0, trusted_proxies=LOCAL_ADDRESSES, hosts=("copilot.example",))
     origin = {"Origin": "https://copilot.example"}
-    async with house(Runtime(model=Lines()), settings) as server:
-        assert (await get(server.url, {**FORWARDED, **origin}))[0].status == 200
-        assert (await get(server.url, origin))[0].status == 403
+    async with serve_runtime(Runtime(model=FakeModel()), settings) as server:
+        assert (await get_root(server.url, {**FORWARDED, **origin}))[0].status == 200
+        assert (await get_root(server.url, origin))[0].status == 403
 
 
 @pytest.mark.demand("server.public_url_clients_told")
 @pytest.mark.io
 async def test_links_are_the_public_url() -> None:
     settings = ServerSettings(port=0, public_url="https://copilot.example/ai/")
-    async with house(Runtime(model=Lines()), settings) as server:
-        _, body = await get(server.url, {})
+    async with serve_runtime(Runtime(model=FakeModel()), settings) as server:
+        _, body = await get_root(server.url, {})
     assert "export OPENAI_BASE_URL=https://copilot.example/ai/v1" in body
     assert "127.0.0.1" not in body
 
@@ -140,22 +140,22 @@ def test_the_card_has_the_public_url_and_says_where_health_is_asked() -> None:
 async def test_only_the_connected_proxy_names_a_user() -> None:
     """X-Forwarded-For must not make anyone the proxy whose word is taken for who they are."""
     auth = Authenticator(AuthSettings(proxy_header="X-User", proxy_addresses=("10.0.0.5",)))
-    settings = ServerSettings(port=0, trusted_proxies=HERE)
-    async with house(Runtime(model=Lines()), settings, auth) as server, Client(server.url) as client:
-        await client.post("/v1/chat/completions", CHAT, {"X-User": "root", "X-Forwarded-For": "10.0.0.5"})
-        assert (await client.head()).status == 401
+    settings = ServerSettings(port=0, trusted_proxies=LOCAL_ADDRESSES)
+    async with serve_runtime(Runtime(model=FakeModel()), settings, auth) as server, RawHttpClient(server.url) as client:
+        await client.post_json("/v1/chat/completions", CHAT, {"X-User": "root", "X-Forwarded-For": "10.0.0.5"})
+        assert (await client.read_head()).status == 401
 
 
 @pytest.mark.demand("server.x_accel_buffering_stream")
 @pytest.mark.io
 @pytest.mark.parametrize("target", ["/v1/chat/completions", "/agui/default"])
 async def test_proxies_are_told_not_to_hold_streams_back(target: str) -> None:
-    async with house(Runtime(model=Lines(says("ok")))) as server, Client(server.url) as client:
-        await client.post(target, {**CHAT, "stream": True})
-        head = await client.head()
+    async with serve_runtime(Runtime(model=FakeModel(reply_text("ok")))) as server, RawHttpClient(server.url) as client:
+        await client.post_json(target, {**CHAT, "stream": True})
+        head = await client.read_head()
         assert head.headers["x-accel-buffering"] == "no"
         assert head.headers["cache-control"] == "no-cache"
-        await client.body()
+        await client.read_body()
 
 
 PREFLIGHT = {
@@ -165,10 +165,10 @@ PREFLIGHT = {
 }
 
 
-async def preflight(url: str, headers: Mapping[str, str]) -> Head:
-    async with Client(url) as client:
-        await client.send(request("OPTIONS", "/v1/chat/completions", headers=headers))
-        return await client.head()
+async def send_preflight(url: str, headers: Mapping[str, str]) -> ResponseHead:
+    async with RawHttpClient(url) as client:
+        await client.send(build_raw_request("OPTIONS", "/v1/chat/completions", headers=headers))
+        return await client.read_head()
 
 
 @pytest.mark.demand("server.cors_configuration_private_network")
@@ -176,13 +176,13 @@ async def preflight(url: str, headers: Mapping[str, str]) -> Head:
 async def test_pages_are_let_in_by_configuration_and_only_those() -> None:
     settings = ServerSettings(port=0, cors=("https://app.example/",))
     keyed = Authenticator(AuthSettings(proxy_header="X-User", proxy_addresses=("10.0.0.5",)))
-    async with house(Runtime(model=Lines()), settings, keyed) as server:
-        allowed = await preflight(server.url, PREFLIGHT)
-        foreign = await preflight(server.url, {**PREFLIGHT, "Origin": "https://evil.example"})
-        inner = await preflight(server.url, {**PREFLIGHT, "Access-Control-Request-Private-Network": "true"})
-        async with Client(server.url) as client:
-            await client.post("/v1/chat/completions", CHAT, {"Origin": "https://app.example"})
-            refused = await client.head()
+    async with serve_runtime(Runtime(model=FakeModel()), settings, keyed) as server:
+        allowed = await send_preflight(server.url, PREFLIGHT)
+        foreign = await send_preflight(server.url, {**PREFLIGHT, "Origin": "https://evil.example"})
+        inner = await send_preflight(server.url, {**PREFLIGHT, "Access-Control-Request-Private-Network": "true"})
+        async with RawHttpClient(server.url) as client:
+            await client.post_json("/v1/chat/completions", CHAT, {"Origin": "https://app.example"})
+            refused = await client.read_head()
     # A browser asks before it sends a key, so no key is needed for the question.
     assert allowed.status == 204
     assert allowed.headers["access-control-allow-origin"] == "https://app.example"

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from tests.faults.faces import AGUI, until
-from tests.kit.client import Client
-from tests.kit.server import Server
-from tests.unit.agents.agui.desk import AguiDesk
-from tests.unit.doors.copilotkit.client import ask
+from tests.faults.protocols import AGUI, poll_until
+from tests.kit.client import RawHttpClient
+from tests.kit.server import RightseatProcess
+from tests.unit.agents.agui.fake_agent import FakeAguiAgent
+from tests.unit.doors.copilotkit.client import post_graphql
 
 pytestmark = pytest.mark.io
 
@@ -37,34 +37,34 @@ SCHEMA = {"query": "{ __schema { queryType { name } } }"}
 AGENTS = {"query": "{ availableAgents { agents { id } } }" + " " * 60}
 
 
-async def observe(server: Server, desk: AguiDesk) -> dict[str, Any]:
+async def observe(server: RightseatProcess, agent: FakeAguiAgent) -> dict[str, Any]:
     """What a client and an agent see of the settings: one request for each of them."""
     sent = {"x-tenant": "acme", "x-region": "eu"}
     assert (await AGUI(server.url, "hello", "desk", sent)).finished
-    schema, agents = [await ask(server.url, query) for query in (SCHEMA, AGENTS)]
-    async with Client(server.url) as client:
+    schema, agents = [await post_graphql(server.url, query) for query in (SCHEMA, AGENTS)]
+    async with RawHttpClient(server.url) as client:
         await client.get("/metrics")
-        metrics = (await client.head()).status
+        metrics = (await client.read_head()).status
     return {
-        "headers that the agent saw": sent.keys() & desk.upstream.requests[-1].headers.keys(),
+        "headers that the agent saw": sent.keys() & agent.upstream.requests[-1].headers.keys(),
         "introspection is refused": bool(schema.errors),
         "a document of 100 characters is refused": bool(agents.errors),
         "status of /metrics": metrics,
     }
 
 
-async def reload(server: Server, config: str) -> None:
+async def reload(server: RightseatProcess, config: str) -> None:
     """Writes the configuration, sends SIGHUP and returns after the reload."""
     (server.folder / "rightseat.toml").write_text(config)
-    server.signal(signal.SIGHUP)
-    await until(lambda: "was reloaded" in server.stderr, what=lambda: server.stderr)
+    server.send_signal(signal.SIGHUP)
+    await poll_until(lambda: "was reloaded" in server.stderr, describe=lambda: server.stderr)
 
 
 @pytest.mark.demand("server.after_sighup_setting_running", "tests.sighup_applies_setting_reloaded")
 async def test_what_was_changed_counts_after_a_reload() -> None:
-    async with AguiDesk() as desk:
+    async with FakeAguiAgent() as desk:
         config = CONFIG.format(url=desk.url)
-        async with Server(config=config + BEFORE) as server:
+        async with RightseatProcess(config=config + BEFORE) as server:
             assert await observe(server, desk) == {
                 "headers that the agent saw": {"x-tenant", "x-region"},
                 "introspection is refused": False,

@@ -13,15 +13,15 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from rightseat.server.uvicorn_server import FileWatcher
-from tests.kit.patience import STUCK
-from tests.unit.server.conftest import Serve, Serving, script
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.unit.server.conftest import RunningServer, ServeConfig, write_script
 
 pytestmark = pytest.mark.io
 
 LONG = "one two three four five six seven eight nine ten"
 
 
-async def until(condition: object, within: float = STUCK) -> None:
+async def wait_for(condition: object, within: float = HANG_TIMEOUT) -> None:
     """Wait until a callable says yes."""
     assert callable(condition)
     limit = time.monotonic() + within
@@ -30,52 +30,52 @@ async def until(condition: object, within: float = STUCK) -> None:
         await asyncio.sleep(0.01)
 
 
-async def begun(serving: Serving) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def open_stream(serving: RunningServer) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """A stream whose first words have arrived."""
     reader, writer = await serving.connect()
-    writer.write(serving.say("go"))
-    await asyncio.wait_for(reader.readuntil(b"one"), STUCK)
+    writer.write(serving.format_say_request("go"))
+    await asyncio.wait_for(reader.readuntil(b"one"), HANG_TIMEOUT)
     return reader, writer
 
 
-async def rest(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
-    text = await asyncio.wait_for(reader.read(), STUCK)
+async def read_rest(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+    text = await asyncio.wait_for(reader.read(), HANG_TIMEOUT)
     writer.close()
     return text
 
 
 async def test_sigterm_lets_answers_finish_and_takes_no_new_ones(
-    serve: Serve, tmp_path: Path, go: asyncio.Event
+    serve: ServeConfig, tmp_path: Path, release_stream: asyncio.Event
 ) -> None:
-    async with serve(script(tmp_path, LONG, pace_ms=1)) as serving:
-        streams = [await begun(serving) for _ in range(3)]
+    async with serve(write_script(tmp_path, LONG, pace_ms=1)) as serving:
+        streams = [await open_stream(serving) for _ in range(3)]
         os.kill(os.getpid(), signal.SIGTERM)
-        await until(lambda: not serving.service.app.ready)
+        await wait_for(lambda: not serving.service.app.ready)
         assert b"503" in (await serving.get("/ready")).split(b"\r\n")[0]
-        assert b"!restarting" in await serving.raw(serving.say("late"))
-        go.set()
+        assert b"!restarting" in await serving.send_raw(serving.format_say_request("late"))
+        release_stream.set()
         for stream in streams:
-            text = await rest(*stream)
+            text = await read_rest(*stream)
             assert b"ten" in text
             assert text.endswith(b"0\r\n\r\n"), "the answer was cut"
-        await asyncio.wait_for(serving.task, STUCK)
+        await asyncio.wait_for(serving.task, HANG_TIMEOUT)
 
 
 async def test_what_is_not_done_within_the_grace_fails_properly(
-    serve: Serve, tmp_path: Path, go: asyncio.Event
+    serve: ServeConfig, tmp_path: Path, release_stream: asyncio.Event
 ) -> None:
     """Here nothing is: the answer is never let go."""
-    async with serve("[server]\ngrace = 0.2\n" + script(tmp_path, LONG, pace_ms=1)) as serving:
-        stream = await begun(serving)
+    async with serve("[server]\ngrace = 0.2\n" + write_script(tmp_path, LONG, pace_ms=1)) as serving:
+        stream = await open_stream(serving)
         os.kill(os.getpid(), signal.SIGTERM)
-        text = await rest(*stream)
+        text = await read_rest(*stream)
         assert b"!restarting" in text
         assert text.endswith(b"0\r\n\r\n"), "the answer was cut"
-        await asyncio.wait_for(serving.task, STUCK)
-        assert not go.is_set()
+        await asyncio.wait_for(serving.task, HANG_TIMEOUT)
+        assert not release_stream.is_set()
 
 
-async def test_a_stop_closes_models_and_restores_signals(serve: Serve) -> None:
+async def test_a_stop_closes_models_and_restores_signals(serve: ServeConfig) -> None:
     before = signal.getsignal(signal.SIGTERM)
     closed: list[str] = []
 
@@ -85,12 +85,12 @@ async def test_a_stop_closes_models_and_restores_signals(serve: Serve) -> None:
     async with serve() as serving:
         serving.service.app.runtime._closers = (close,)
         os.kill(os.getpid(), signal.SIGINT)
-        await asyncio.wait_for(serving.task, STUCK)
+        await asyncio.wait_for(serving.task, HANG_TIMEOUT)
     assert closed == ["closed"]
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-async def test_the_second_ctrl_c_leaves_at_once(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_second_ctrl_c_leaves_at_once(serve: ServeConfig, monkeypatch: pytest.MonkeyPatch) -> None:
     left: list[int] = []
     monkeypatch.setattr(os, "_exit", left.append)
     async with serve() as serving:
@@ -105,27 +105,29 @@ async def test_the_second_ctrl_c_leaves_at_once(serve: Serve, monkeypatch: pytes
 
 
 @pytest.mark.demand("engine.reload_sighup_file_change")
-async def test_sighup_swaps_for_new_requests_only(serve: Serve, tmp_path: Path, go: asyncio.Event) -> None:
-    async with serve(script(tmp_path, LONG, pace_ms=1)) as serving:
+async def test_sighup_swaps_for_new_requests_only(
+    serve: ServeConfig, tmp_path: Path, release_stream: asyncio.Event
+) -> None:
+    async with serve(write_script(tmp_path, LONG, pace_ms=1)) as serving:
         old = serving.service.app.runtime
-        stream = await begun(serving)
-        serving.config.write_text(script(tmp_path, "new"))
+        stream = await open_stream(serving)
+        serving.config.write_text(write_script(tmp_path, "new"))
         os.kill(os.getpid(), signal.SIGHUP)
-        await until(lambda: serving.service.app.runtime is not old)
-        assert b"new" in await serving.raw(serving.say("go"))
-        go.set()
-        assert b"ten" in await rest(*stream)
+        await wait_for(lambda: serving.service.app.runtime is not old)
+        assert b"new" in await serving.send_raw(serving.format_say_request("go"))
+        release_stream.set()
+        assert b"ten" in await read_rest(*stream)
         assert serving.service.app.runtime.store is old.store
 
 
 @pytest.mark.demand("engine.reload_sighup_file_change")
 @pytest.mark.long
-async def test_a_changed_file_is_noticed(serve: Serve, tmp_path: Path) -> None:
+async def test_a_changed_file_is_noticed(serve: ServeConfig, tmp_path: Path) -> None:
     async with serve() as serving:
         old = serving.service.app.runtime
-        serving.config.write_text(script(tmp_path, "changed"))
-        await until(lambda: serving.service.app.runtime is not old)
-        assert b"changed" in await serving.raw(serving.say("go"))
+        serving.config.write_text(write_script(tmp_path, "changed"))
+        await wait_for(lambda: serving.service.app.runtime is not old)
+        assert b"changed" in await serving.send_raw(serving.format_say_request("go"))
 
 
 @pytest.mark.demand("engine.reload_sighup_file_change", "server.after_sighup_setting_running")
@@ -139,24 +141,24 @@ async def test_a_changed_file_is_noticed(serve: Serve, tmp_path: Path) -> None:
         '[models.a]\nspec = "scripted:demo"\n[server]\ntrusted_proxies = ["999.1.1.1"]\n',
     ],
 )
-async def test_a_bad_file_keeps_the_old_one(serve: Serve, caplog: pytest.LogCaptureFixture, bad: str) -> None:
+async def test_a_bad_file_keeps_the_old_one(serve: ServeConfig, caplog: pytest.LogCaptureFixture, bad: str) -> None:
     async with serve() as serving:
         old = serving.service.app.runtime
         serving.config.write_text(bad)
         os.kill(os.getpid(), signal.SIGHUP)
         with caplog.at_level(logging.ERROR):
-            await until(lambda: "the old one stays" in caplog.text)
+            await wait_for(lambda: "the old one stays" in caplog.text)
         assert serving.service.app.runtime is old
-        assert b"hello" in await serving.raw(serving.say("go"))
+        assert b"hello" in await serving.send_raw(serving.format_say_request("go"))
 
 
 @pytest.mark.demand("engine.reload_sighup_file_change")
-async def test_a_hundred_reloads_fail_nothing_and_leave_nothing(serve: Serve, tmp_path: Path) -> None:
-    async with serve("[server]\nbody_timeout = 0.1\n" + script(tmp_path, "a b c d", pace_ms=5)) as serving:
+async def test_a_hundred_reloads_fail_nothing_and_leave_nothing(serve: ServeConfig, tmp_path: Path) -> None:
+    async with serve("[server]\nbody_timeout = 0.1\n" + write_script(tmp_path, "a b c d", pace_ms=5)) as serving:
         service = serving.service
         answers = []
         for _ in range(100):
-            answers.append(asyncio.create_task(serving.raw(serving.say("go"))))
+            answers.append(asyncio.create_task(serving.send_raw(serving.format_say_request("go"))))
             await service.reload()
         for answer in answers:
             assert (await answer).endswith(b"0\r\n\r\n")
@@ -167,33 +169,35 @@ async def test_a_hundred_reloads_fail_nothing_and_leave_nothing(serve: Serve, tm
 
 
 async def test_an_old_runtime_is_closed_after_its_last_answer_only(
-    serve: Serve, tmp_path: Path, go: asyncio.Event
+    serve: ServeConfig, tmp_path: Path, release_stream: asyncio.Event
 ) -> None:
-    async with serve(script(tmp_path, LONG, pace_ms=1)) as serving:
+    async with serve(write_script(tmp_path, LONG, pace_ms=1)) as serving:
         service = serving.service
-        stream = await begun(serving)
+        stream = await open_stream(serving)
         await service.reload()
         service.retired = [(0, runtime) for _, runtime in service.retired]
         await service.close_retired()
         assert len(service.retired) == 1, "closed under a running answer"
-        go.set()
-        assert b"ten" in await rest(*stream)
-        await until(lambda: service.retired == [])
+        release_stream.set()
+        assert b"ten" in await read_rest(*stream)
+        await wait_for(lambda: service.retired == [])
 
 
-async def test_a_reload_takes_keys_away(serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_reload_takes_keys_away(serve: ServeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALICE", "a-key")
     monkeypatch.setenv("BOB", "b-key")
-    model = script(tmp_path, "hello")
+    model = write_script(tmp_path, "hello")
     async with serve(model + '[auth.keys]\nalice = "env:ALICE"\nbob = "env:BOB"\n') as serving:
-        ask = serving.say("go").replace(b"Host:", b"X-Api-Key: a-key\r\nHost:")
-        assert b"hello" in await serving.raw(ask)
+        ask = serving.format_say_request("go").replace(b"Host:", b"X-Api-Key: a-key\r\nHost:")
+        assert b"hello" in await serving.send_raw(ask)
         serving.config.write_text(model + '[auth.keys]\nbob = "env:BOB"\n')
         await serving.service.reload()
-        assert b" 401 " in await serving.raw(ask)
+        assert b" 401 " in await serving.send_raw(ask)
 
 
-async def test_a_configured_jwt_is_asked_for(serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_configured_jwt_is_asked_for(
+    serve: ServeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     private = Ed25519PrivateKey.generate()
     public = json.loads(jwt.algorithms.OKPAlgorithm.to_jwk(private.public_key()))
 
@@ -203,16 +207,16 @@ async def test_a_configured_jwt_is_asked_for(serve: Serve, tmp_path: Path, monke
     monkeypatch.setattr("rightseat.server.service.fetch_jwks", fetch)
     table = '[auth.jwt]\nissuer = "i"\naudience = "a"\njwks = "https://id.invalid/jwks"\n'
     claims = {"iss": "i", "aud": "a", "sub": "ada", "exp": time.time() + 3600}
-    async with serve(script(tmp_path, "hello") + table) as serving:
-        ask = serving.say("go")
-        assert b" 401 " in await serving.raw(ask)
+    async with serve(write_script(tmp_path, "hello") + table) as serving:
+        ask = serving.format_say_request("go")
+        assert b" 401 " in await serving.send_raw(ask)
         for audience, status in (("a", b" 200 "), ("other", b" 401 ")):
             token = jwt.encode(claims | {"aud": audience}, private, "EdDSA", headers={"kid": "k"})
             carried = f"Authorization: Bearer {token}\r\nHost:".encode()
-            assert status in await serving.raw(ask.replace(b"Host:", carried))
+            assert status in await serving.send_raw(ask.replace(b"Host:", carried))
 
 
-async def test_an_idle_server_sleeps(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_idle_server_sleeps(serve: ServeConfig, monkeypatch: pytest.MonkeyPatch) -> None:
     """It looks twice a second, and a signal does not wait for that."""
     async with serve() as serving:
         looks: list[int] = []
@@ -226,9 +230,9 @@ async def test_an_idle_server_sleeps(serve: Serve, monkeypatch: pytest.MonkeyPat
 
         monkeypatch.setattr(serving.server, "on_tick", on_tick)
         monkeypatch.setattr("rightseat.server.uvicorn_server.POLL_SECONDS", 3600)
-        await asyncio.wait_for(seen.wait(), STUCK)
+        await asyncio.wait_for(seen.wait(), HANG_TIMEOUT)
         signal.raise_signal(signal.SIGTERM)
-        await asyncio.wait_for(serving.task, STUCK)
+        await asyncio.wait_for(serving.task, HANG_TIMEOUT)
         assert len(looks) == 2
 
 

@@ -19,13 +19,21 @@ import pytest
 from msgspec import Struct
 
 from rightseat.types import events, messages, threads
-from tests.kit.client import Client, request
-from tests.kit.house import says
-from tests.unit.stores.before_rename.scene import FILE, FOLDER, Person, Scene, connected, got, heard
+from tests.kit.app_server import reply_text
+from tests.kit.client import RawHttpClient, build_raw_request
+from tests.unit.stores.before_rename.scenario import (
+    FILE,
+    FOLDER,
+    StoreScenario,
+    ThreadClient,
+    collect_connect_frames,
+    get_json,
+    read_thread,
+)
 
-HELD: dict[str, Any] = json.loads((FOLDER / "held.json").read_text("utf-8"))
-HEARD: dict[str, Any] = json.loads((FOLDER / "heard.json").read_text("utf-8"))
-THREADS = [name for name in HEARD if name]
+CLIENT_STATES: dict[str, Any] = json.loads((FOLDER / "held.json").read_text("utf-8"))
+THREAD_RECORDS: dict[str, Any] = json.loads((FOLDER / "heard.json").read_text("utf-8"))
+THREADS = [name for name in THREAD_RECORDS if name]
 
 # In the order in which their modules define them: what is kept calls them so, whatever they are called there.
 TAGS: list[tuple[ModuleType, list[tuple[str, str]]]] = [
@@ -63,28 +71,28 @@ TAGS: list[tuple[ModuleType, list[tuple[str, str]]]] = [
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def scenario(tmp_path: Path) -> StoreScenario:
     shutil.copyfile(FOLDER / FILE, tmp_path / FILE)
-    return Scene(tmp_path)
+    return StoreScenario(tmp_path)
 
 
-def back(url: str, thread: str) -> Person:
-    return Person.back(url, thread, deepcopy(HELD[thread]))
+def restore_client(url: str, thread: str) -> ThreadClient:
+    return ThreadClient.restore(url, thread, deepcopy(CLIENT_STATES[thread]))
 
 
-def kept(folder: Path, query: str, *values: str) -> list[Any]:
+def query_database(folder: Path, query: str, *values: str) -> list[Any]:
     with closing(sqlite3.connect(folder / FILE)) as database:
         return [value for (value,) in database.execute(query, values)]
 
 
-def types_in(value: Any) -> Iterator[str]:
+def list_types(value: Any) -> Iterator[str]:
     """Every `type` that is written anywhere in it."""
     if isinstance(value, dict):
         if isinstance(value.get("type"), str):
             yield value["type"]
         value = list(value.values())
     for one in value if isinstance(value, list) else ():
-        yield from types_in(one)
+        yield from list_types(one)
 
 
 @pytest.mark.demand("house.explicit_tags")
@@ -98,134 +106,134 @@ def test_a_tag_is_what_it_was_whatever_its_class_is_called(module: ModuleType, t
     assert [one for one in found if one[0] is not None] == table
 
 
-def test_the_file_has_every_tag(scene: Scene) -> None:
-    bodies = kept(scene.folder, "SELECT body FROM entries")
-    found = {name for body in bodies for name in types_in(json.loads(body))}
+def test_the_file_has_every_tag(scenario: StoreScenario) -> None:
+    bodies = query_database(scenario.folder, "SELECT body FROM entries")
+    found = {name for body in bodies for name in list_types(json.loads(body))}
     assert {tag for _, table in TAGS for tag, _ in table} <= found
 
 
 @pytest.mark.io
-async def test_its_threads_are_listed(scene: Scene) -> None:
-    async with scene.open() as server:
-        assert await got(server.url, "/copilotkit/threads") == HEARD[""]
+async def test_its_threads_are_listed(scenario: StoreScenario) -> None:
+    async with scenario.serve() as server:
+        assert await get_json(server.url, "/copilotkit/threads") == THREAD_RECORDS[""]
 
 
 @pytest.mark.demand("house.store_before_rename")
 @pytest.mark.io
 @pytest.mark.parametrize("thread", THREADS)
-async def test_a_thread_is_told_and_exported_as_it_was(scene: Scene, thread: str) -> None:
-    async with scene.open() as server:
-        told = await heard(server.url, thread, HELD[thread]["agent"])
-    for name, value in HEARD[thread].items():
+async def test_a_thread_is_told_and_exported_as_it_was(scenario: StoreScenario, thread: str) -> None:
+    async with scenario.serve() as server:
+        told = await read_thread(server.url, thread, CLIENT_STATES[thread]["agent"])
+    for name, value in THREAD_RECORDS[thread].items():
         assert told[name] == value, name
 
 
 @pytest.mark.io
-async def test_a_reader_comes_in_between_words_that_are_kept_as_one(scene: Scene) -> None:
-    async with scene.open() as server:
-        ((number, first), *rest) = await connected(server.url, "shown", "show", after="12")
+async def test_a_reader_comes_in_between_words_that_are_kept_as_one(scenario: StoreScenario) -> None:
+    async with scenario.serve() as server:
+        ((number, first), *rest) = await collect_connect_frames(server.url, "shown", "show", after="12")
     assert (number, first["delta"]) == ("13", "in Köln.")
-    told = HEARD["shown"]["connected"]
+    told = THREAD_RECORDS["shown"]["connected"]
     assert rest == told[[number for number, _ in told].index("13") + 1 :]
 
 
 @pytest.mark.io
-async def test_a_file_that_a_tool_gave_is_still_there(scene: Scene) -> None:
+async def test_a_file_that_a_tool_gave_is_still_there(scenario: StoreScenario) -> None:
     urls = [
         event["value"]["content"]["url"]
-        for event in HEARD["talk"]["events"]["events"]
+        for event in THREAD_RECORDS["talk"]["events"]["events"]
         if event.get("name") == "artifact"
     ]
-    async with scene.open() as server, Client(server.url) as client:
+    async with scenario.serve() as server, RawHttpClient(server.url) as client:
         await client.get(urlsplit(urls[0]).path)
-        assert (await client.head()).status == 200
-        assert await client.body() == b"Two rows."
+        assert (await client.read_head()).status == 200
+        assert await client.read_body() == b"Two rows."
 
 
 @pytest.mark.io
-async def test_a_finished_talk_goes_on(scene: Scene) -> None:
-    async with scene.open(says("You are welcome.")) as server:
-        person = back(server.url, "talk")
+async def test_a_finished_talk_goes_on(scenario: StoreScenario) -> None:
+    async with scenario.serve(reply_text("You are welcome.")) as server:
+        person = restore_client(server.url, "talk")
         for one in person.history:
             if one["role"] == "tool":
                 one["content"] = "not what the tool gave"
-        assert (await person.say("thanks")).text == "You are welcome."
-        told = (await heard(server.url, "talk", "default"))["events"]["events"]
-    before = HEARD["talk"]["events"]["events"]
+        assert (await person.send_message("thanks")).text == "You are welcome."
+        told = (await read_thread(server.url, "talk", "default"))["events"]["events"]
+    before = THREAD_RECORDS["talk"]["events"]["events"]
     assert told[: len(before)] == before
     assert told[-1]["type"] == "RUN_FINISHED"
-    (asked,) = scene.model.asked
+    (asked,) = scenario.model.prompts
     given = [one.text for one in asked.messages if one.role == "tool"]
     assert given == ['{"thing":"a stone","grams":1200}', "", "A stone."], "as they are kept"
 
 
 @pytest.mark.demand("house.store_before_rename")
 @pytest.mark.io
-async def test_a_yes_runs_the_tool_once_with_its_kept_arguments(scene: Scene) -> None:
-    async with scene.open(says("Paid.")) as server:
-        seen = await back(server.url, "approval").answer(True)
+async def test_a_yes_runs_the_tool_once_with_its_kept_arguments(scenario: StoreScenario) -> None:
+    async with scenario.serve(reply_text("Paid.")) as server:
+        seen = await restore_client(server.url, "approval").answer_question(True)
         assert (seen.text, list(seen.results.values())) == ("Paid.", ["ACME has 12.5"])
-        again = await back(server.url, "approval").answer(True)
+        again = await restore_client(server.url, "approval").answer_question(True)
         assert again.error == "already_answered"
-    assert scene.paid == [("ACME", 12.5)]
+    assert scenario.paid == [("ACME", 12.5)]
 
 
 @pytest.mark.io
-async def test_a_no_runs_nothing(scene: Scene) -> None:
-    async with scene.open(says("As you like.")) as server:
-        assert (await back(server.url, "approval").answer(False)).text == "As you like."
-    assert scene.paid == []
+async def test_a_no_runs_nothing(scenario: StoreScenario) -> None:
+    async with scenario.serve(reply_text("As you like.")) as server:
+        assert (await restore_client(server.url, "approval").answer_question(False)).text == "As you like."
+    assert scenario.paid == []
 
 
 @pytest.mark.io
-async def test_a_yes_in_words_at_a_door_without_ids(scene: Scene) -> None:
-    asked = [*HELD["chat"], {"role": "user", "content": "yes"}]
-    async with scene.open(says("Paid.")) as server, Client(server.url) as client:
-        await client.post("/v1/chat/completions", {"model": "default", "messages": asked})
-        assert (await client.head()).status == 200
-        (choice,) = (await client.json())["choices"]
+async def test_a_yes_in_words_at_a_door_without_ids(scenario: StoreScenario) -> None:
+    asked = [*CLIENT_STATES["chat"], {"role": "user", "content": "yes"}]
+    async with scenario.serve(reply_text("Paid.")) as server, RawHttpClient(server.url) as client:
+        await client.post_json("/v1/chat/completions", {"model": "default", "messages": asked})
+        assert (await client.read_head()).status == 200
+        (choice,) = (await client.read_json())["choices"]
     assert choice["message"]["content"] == "Paid."
-    assert scene.paid == [("Chat & Co", 3)]
+    assert scenario.paid == [("Chat & Co", 3)]
 
 
 @pytest.mark.demand("house.store_before_rename")
 @pytest.mark.io
-async def test_a_clients_result_is_taken_and_the_run_goes_on(scene: Scene) -> None:
-    async with scene.open(says("It is shown.")) as server:
-        person = back(server.url, "client")
+async def test_a_clients_result_is_taken_and_the_run_goes_on(scenario: StoreScenario) -> None:
+    async with scenario.serve(reply_text("It is shown.")) as server:
+        person = restore_client(server.url, "client")
         (call,) = person.history[-1]["toolCalls"]
-        assert (await person.give({call["id"]: "drawn"})).text == "It is shown."
-    (asked,) = scene.model.asked
+        assert (await person.send_results({call["id"]: "drawn"})).text == "It is shown."
+    (asked,) = scenario.model.prompts
     assert (asked.messages[-1].role, asked.messages[-1].text) == ("tool", "drawn")
 
 
 @pytest.mark.demand("house.store_before_rename")
 @pytest.mark.io
-async def test_a_flow_goes_on_after_its_effect(scene: Scene) -> None:
-    async with scene.open(says("It is yours.")) as server:
-        seen = await back(server.url, "order").answer("red")
-        assert (await back(server.url, "order").answer("blue")).error == "already_answered"
+async def test_a_flow_goes_on_after_its_effect(scenario: StoreScenario) -> None:
+    async with scenario.serve(reply_text("It is yours.")) as server:
+        seen = await restore_client(server.url, "order").answer_question("red")
+        assert (await restore_client(server.url, "order").answer_question("blue")).error == "already_answered"
     assert (seen.text, seen.steps) == ("It is yours.", ["which", "buy", "tell"])
-    assert scene.acts.calls == [("buy", {"x": "red of lot 7"})], "nothing is reserved again"
+    assert scenario.flow_tools.calls == [("buy", {"x": "red of lot 7"})], "nothing is reserved again"
 
 
 @pytest.mark.io
-async def test_a_flow_that_is_asked_the_same_again_stands_where_it_stood(scene: Scene) -> None:
-    async with scene.open(says("It is yours.")) as server:
-        person = Person(server.url, "order", "order")
-        (question,) = (await person.say("order one")).asks
+async def test_a_flow_that_is_asked_the_same_again_stands_where_it_stood(scenario: StoreScenario) -> None:
+    async with scenario.serve(reply_text("It is yours.")) as server:
+        person = ThreadClient(server.url, "order", "order")
+        (question,) = (await person.send_message("order one")).questions
         assert question["message"] == "Which of lot 7?"
-        assert scene.acts.calls == []
-        assert (await person.answer("blue")).text == "It is yours."
-    assert scene.acts.calls == [("buy", {"x": "blue of lot 7"})]
+        assert scenario.flow_tools.calls == []
+        assert (await person.answer_question("blue")).text == "It is yours."
+    assert scenario.flow_tools.calls == [("buy", {"x": "blue of lot 7"})]
 
 
 @pytest.mark.io
-async def test_a_deleted_thread_takes_what_waits_with_it(scene: Scene) -> None:
-    async with scene.open() as server:
-        async with Client(server.url) as client:
-            await client.send(request("DELETE", "/copilotkit/threads/approval"))
-            assert (await client.head()).status == 200
-        (question,) = HELD["approval"]["open"]
+async def test_a_deleted_thread_takes_what_waits_with_it(scenario: StoreScenario) -> None:
+    async with scenario.serve() as server:
+        async with RawHttpClient(server.url) as client:
+            await client.send(build_raw_request("DELETE", "/copilotkit/threads/approval"))
+            assert (await client.read_head()).status == 200
+        (question,) = CLIENT_STATES["approval"]["open"]
         ticket = question.split("_")[1]
-        assert kept(scene.folder, "SELECT key FROM kept WHERE key = ?", ticket) == []
+        assert query_database(scenario.folder, "SELECT key FROM kept WHERE key = ?", ticket) == []

@@ -38,13 +38,13 @@ class Point:
     y: int = 0
 
 
-async def outcome(tool: Tool, args: dict[str, Any], **context: Any) -> list[Any]:
+async def call_tool(tool: Tool, args: dict[str, Any], **context: Any) -> list[Any]:
     assert tool.call is not None
     async with closing(tool.call(args, ToolContext(Turn(messages=()), **context))) as items:
         return [item async for item in items]
 
 
-def field_of(hint: Any, default: Any = ...) -> dict[str, Any]:
+def get_parameter_schema(hint: Any, default: Any = ...) -> dict[str, Any]:
     """The schema of a tool's only parameter."""
 
     def one(x: Any = None) -> None: ...
@@ -80,7 +80,7 @@ def field_of(hint: Any, default: Any = ...) -> dict[str, Any]:
     ],
 )
 def test_a_parameter_as_a_schema(hint: Any, default: Any, schema: dict[str, Any]) -> None:
-    assert field_of(hint, default) == schema
+    assert get_parameter_schema(hint, default) == schema
 
 
 def google(city: str, days: int = 1) -> str:
@@ -174,7 +174,7 @@ def test_titles_are_gone_but_a_property_called_title_stays() -> None:
 
 
 def test_a_default_with_a_key_title_keeps_it() -> None:
-    assert field_of(dict[str, str], {"title": "Mr"})["default"] == {"title": "Mr"}
+    assert get_parameter_schema(dict[str, str], {"title": "Mr"})["default"] == {"title": "Mr"}
 
 
 async def test_values_come_in_typed() -> None:
@@ -190,7 +190,7 @@ async def test_values_come_in_typed() -> None:
         "at": {"x": 1},
         "colour": "blue",
     }
-    assert await outcome(take, args) == [Result(None)]
+    assert await call_tool(take, args) == [Result(None)]
     when, who, at, colour, n = seen
     assert when == datetime.fromisoformat("2024-05-01T10:00:00+00:00")
     assert who == Person(name="Ann", home=Address(street="High"))
@@ -204,7 +204,7 @@ async def test_what_the_schema_cannot_say_is_refused_by_the_type() -> None:
     async def take(when: datetime) -> None: ...
 
     with pytest.raises(pydantic.ValidationError, match="when"):
-        await outcome(take, {"when": "next week"})
+        await call_tool(take, {"when": "next week"})
 
 
 async def test_the_context_is_given_and_not_in_the_schema() -> None:
@@ -213,7 +213,7 @@ async def test_the_context_is_given_and_not_in_the_schema() -> None:
         return f"{ctx.call_id}/{a}"
 
     assert list(who.parameters["properties"]) == ["a"]
-    assert await outcome(who, {"a": 1, "ctx": "forged"}, call_id="c1") == [Result("c1/1")]
+    assert await call_tool(who, {"a": 1, "ctx": "forged"}, call_id="c1") == [Result("c1/1")]
 
 
 async def test_a_result_goes_through_as_it_is() -> None:
@@ -221,7 +221,7 @@ async def test_a_result_goes_through_as_it_is() -> None:
     def fails() -> Result:
         return Result("no", failed=True)
 
-    assert await outcome(fails, {}) == [Result("no", failed=True)]
+    assert await call_tool(fails, {}) == [Result("no", failed=True)]
 
 
 async def test_an_async_generator_streams_events_and_a_result() -> None:
@@ -231,7 +231,7 @@ async def test_an_async_generator_streams_events_and_a_result() -> None:
             yield StepStart(str(number))
         yield Result(n)
 
-    assert await outcome(work, {"n": 2}) == [StepStart("0"), StepStart("1"), Result(2)]
+    assert await call_tool(work, {"n": 2}) == [StepStart("0"), StepStart("1"), Result(2)]
 
 
 async def test_a_generator_tool_that_is_left_is_closed() -> None:
@@ -260,8 +260,8 @@ async def test_asking_pauses_and_the_answer_comes_back(kind: str) -> None:
         return f"on {ctx.ask('Which day?')}"
 
     made = tool(plain if kind == "plain" else slow)
-    assert await outcome(made, {}) == [Pause((Ask("Which day?"),))]
-    assert await outcome(made, {}, answers=("Monday",)) == [Result("on Monday")]
+    assert await call_tool(made, {}) == [Pause((Ask("Which day?"),))]
+    assert await call_tool(made, {}, answers=("Monday",)) == [Result("on Monday")]
 
 
 async def test_a_generator_tool_can_ask_too() -> None:
@@ -271,7 +271,7 @@ async def test_a_generator_tool_can_ask_too() -> None:
         yield Result(ctx.ask("Which day?"))
 
     try:
-        items = await outcome(work, {})
+        items = await call_tool(work, {})
     except AskSignal as asked:
         pytest.fail(f"asked out of the tool: {asked}")
     assert items == [StepStart("one"), Pause((Ask("Which day?"),))]

@@ -10,51 +10,51 @@ from typing import Any
 import pytest
 
 from rightseat.tools.function import MAX_ABANDONED, ToolThreadRunner, ToolThreadsExhausted
-from tests.kit.patience import STUCK
-from tests.kit.waiting import until
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.kit.waiting import wait_until
 
 place: contextvars.ContextVar[str] = contextvars.ContextVar("place", default="nowhere")
 
 
-class Gate:
+class BlockingWork:
     """Work that runs until it is let go."""
 
     def __init__(self) -> None:
-        self.begun = threading.Event()
-        self.go = threading.Event()
+        self.started = threading.Event()
+        self.release = threading.Event()
         self.thread: threading.Thread | None = None
 
     def __call__(self) -> str:
         self.thread = threading.current_thread()
-        self.begun.set()
-        assert self.go.wait(STUCK)
+        self.started.set()
+        assert self.release.wait(HANG_TIMEOUT)
         return "late"
 
-    async def left(self, threads: ToolThreadRunner) -> None:
+    async def call_until_timeout(self, threads: ToolThreadRunner) -> None:
         """A call that times out while it is at work."""
-        self.begun.clear()
+        self.started.clear()
         call = asyncio.create_task(threads.run(self))
-        await until(self.begun.is_set)
+        await wait_until(self.started.is_set)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0):
                 await call
 
 
 @asynccontextmanager
-async def abandoned(threads: ToolThreadRunner, count: int = 1) -> AsyncIterator[Gate]:
+async def abandon_calls(threads: ToolThreadRunner, count: int = 1) -> AsyncIterator[BlockingWork]:
     """So many calls timed out, their threads still at work; they are let go at the end."""
-    gate = Gate()
+    gate = BlockingWork()
     for _ in range(count):
-        await gate.left(threads)
+        await gate.call_until_timeout(threads)
     try:
         yield gate
     finally:
-        gate.go.set()
-        await drained(threads)
+        gate.release.set()
+        await wait_until_drained(threads)
 
 
-async def drained(threads: ToolThreadRunner) -> None:
-    await until(lambda: not threads.abandoned)
+async def wait_until_drained(threads: ToolThreadRunner) -> None:
+    await wait_until(lambda: not threads.abandoned)
 
 
 async def test_a_value_comes_back_from_a_daemon_of_its_own() -> None:
@@ -82,7 +82,7 @@ async def test_an_exception_comes_back_as_itself(error: Exception) -> None:
 
 
 async def test_stop_iteration_does_not_hang_the_call() -> None:
-    async with asyncio.timeout(STUCK):
+    async with asyncio.timeout(HANG_TIMEOUT):
         with pytest.raises(RuntimeError, match="StopIteration"):
             await ToolThreadRunner().run(lambda: next(iter(())))
 
@@ -90,7 +90,7 @@ async def test_stop_iteration_does_not_hang_the_call() -> None:
 @pytest.mark.demand("engine.sync_tools_threads_abandoned")
 async def test_a_timeout_abandons_the_thread_and_its_return_is_counted() -> None:
     threads = ToolThreadRunner()
-    async with abandoned(threads) as gate:
+    async with abandon_calls(threads) as gate:
         assert threads.abandoned == 1
         assert gate.thread is not None
         assert gate.thread.is_alive()
@@ -102,7 +102,7 @@ async def test_a_cancelled_call_is_counted_too_and_an_error_lets_the_count_sink(
     threads, go = ToolThreadRunner(), threading.Event()
 
     def work() -> None:
-        go.wait(STUCK)
+        go.wait(HANG_TIMEOUT)
         raise ValueError("nobody hears this")
 
     task = asyncio.create_task(threads.run(work))
@@ -112,13 +112,13 @@ async def test_a_cancelled_call_is_counted_too_and_an_error_lets_the_count_sink(
         await task
     assert threads.abandoned == 1
     go.set()
-    await drained(threads)
+    await wait_until_drained(threads)
 
 
 @pytest.mark.demand("engine.sync_tools_threads_abandoned")
 async def test_beyond_the_limit_a_call_is_refused_in_words_and_later_taken_again() -> None:
     threads = ToolThreadRunner(limit=2)
-    async with abandoned(threads, 2):
+    async with abandon_calls(threads, 2):
         ran: list[int] = []
         with pytest.raises(ToolThreadsExhausted, match="2 earlier tool calls are still running") as caught:
             await threads.run(lambda: ran.append(1))
@@ -145,22 +145,22 @@ async def test_context_variables_are_seen_and_not_changed() -> None:
 
 
 def test_a_thread_that_outlives_its_loop_ends_quietly() -> None:
-    gate = Gate()
+    gate = BlockingWork()
 
-    asyncio.run(gate.left(ToolThreadRunner()))
-    gate.go.set()
+    asyncio.run(gate.call_until_timeout(ToolThreadRunner()))
+    gate.release.set()
     assert gate.thread is not None
-    gate.thread.join(STUCK)
+    gate.thread.join(HANG_TIMEOUT)
     assert not gate.thread.is_alive()
 
 
 async def test_a_cancel_just_after_the_end_is_not_counted() -> None:
-    threads, gate = ToolThreadRunner(), Gate()
+    threads, gate = ToolThreadRunner(), BlockingWork()
     task: asyncio.Task[Any] = asyncio.create_task(threads.run(gate))
-    await until(gate.begun.is_set)
-    gate.go.set()
+    await wait_until(gate.started.is_set)
+    gate.release.set()
     assert gate.thread is not None
-    gate.thread.join(STUCK)  # its result is now in the loop's queue, and the cancel comes right behind it
+    gate.thread.join(HANG_TIMEOUT)  # its result is now in the loop's queue, and the cancel comes right behind it
     asyncio.get_running_loop().call_soon(task.cancel)
     await asyncio.wait([task])
     assert threads.abandoned == 0

@@ -9,7 +9,7 @@ from rightseat.errors import CallerError
 from rightseat.models.catalog import lookup_capabilities, override_capabilities
 from rightseat.types.messages import ImageMessagePart, Message, TextMessagePart, ToolCall, text_message
 from rightseat.types.model import BoundModel, Capabilities, Prompt, SamplingSettings, ToolChoice, ToolSpec
-from tests.kit.house import Lines
+from tests.kit.app_server import FakeModel
 
 ADD = ToolSpec("add", "Adds.", {"type": "object"})
 PICTURE = Message("user", (TextMessagePart("What is this?"), ImageMessagePart("data:image/png;base64,AA==")))
@@ -54,13 +54,13 @@ def test_options_are_said_over_the_table() -> None:
     assert found == Capabilities(images=True, schema=False, context=5)
 
 
-class Able(Lines):
+class ModelWithCapabilities(FakeModel):
     capabilities = Capabilities(images=False, context=9)
 
 
 def test_the_configuration_knows_the_context_better_than_the_table() -> None:
-    assert BoundModel.from_model(Able()).context == 9
-    assert BoundModel.from_model(Able(), 4).context == 4
+    assert BoundModel.from_model(ModelWithCapabilities()).context == 9
+    assert BoundModel.from_model(ModelWithCapabilities(), 4).context == 4
 
 
 def test_a_picture_is_refused_where_it_cannot_be_seen() -> None:

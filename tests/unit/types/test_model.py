@@ -25,7 +25,7 @@ from rightseat.types.model import (
     adapt_model,
     find_protocol,
 )
-from tests.kit.house import Lines
+from tests.kit.app_server import FakeModel
 
 SOURCES = Path(rightseat.__file__).parent
 CAPABILITIES = (
@@ -77,7 +77,7 @@ class Wrapped(ModelWrapper):
         return self.model.stream(prompt)
 
 
-class Able(Lines):
+class Able(FakeModel):
     capabilities = Capabilities(images=False, context=9)
 
 
@@ -90,16 +90,16 @@ def test_a_model_is_no_model_without_stream() -> None:
 
 
 async def test_a_model_has_defaults() -> None:
-    model = Lines()
+    model = FakeModel()
     assert (model.name, model.capabilities, model.ready) == ("", UNDECLARED, True)
-    assert (model.address, model.weights, model.info) == (None, None, ModelInfo("lines", "lines"))
+    assert (model.address, model.weights, model.info) == (None, None, ModelInfo("fake", "fake"))
     await model.start()
     await model.close()
     assert adapt_model(model) is model
 
 
 def test_images_are_sent_and_not_advertised_where_nothing_is_declared() -> None:
-    for model in (Lines(), adapt_model(Plain())):
+    for model in (FakeModel(), adapt_model(Plain())):
         assert model.capabilities.images
         assert not model.capabilities.supports_images
     assert not Able().capabilities.supports_images
@@ -154,7 +154,7 @@ async def test_wrappers_have_what_their_model_has() -> None:
         assert getattr(model, attribute) == getattr(inner, attribute)
     for protocol in (Embeds, Tokenizes, CompletesText):
         assert find_protocol(model, protocol) is source
-        assert find_protocol(Wrapped(Lines()), protocol) is None
+        assert find_protocol(Wrapped(FakeModel()), protocol) is None
         assert find_protocol(None, protocol) is None
     await model.start()
     await model.close()

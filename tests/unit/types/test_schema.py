@@ -18,7 +18,7 @@ from rightseat.types.schema import (
     get_validator,
     nesting_depth,
 )
-from tests.kit.patience import STUCK
+from tests.kit.timeouts import HANG_TIMEOUT
 
 FORM = {
     "type": "object",
@@ -30,7 +30,7 @@ FORM = {
 }
 
 
-def nested(levels: int) -> dict[str, Any]:
+def make_nested_schema(levels: int) -> dict[str, Any]:
     """A schema of exactly so many levels."""
     found: dict[str, Any] = {}
     for _ in range(levels - 1):
@@ -39,7 +39,7 @@ def nested(levels: int) -> dict[str, Any]:
 
 
 @pytest.fixture
-def asked() -> Iterator[tuple[str, list[str]]]:
+def schema_server() -> Iterator[tuple[str, list[str]]]:
     """A server that gives a schema to whoever asks, and who asked."""
     paths: list[str] = []
 
@@ -106,10 +106,10 @@ def test_size_is_capped() -> None:
 
 
 def test_depth_is_capped() -> None:
-    assert nesting_depth(nested(MAX_SCHEMA_DEPTH)) == MAX_SCHEMA_DEPTH
-    get_validator(nested(MAX_SCHEMA_DEPTH))
+    assert nesting_depth(make_nested_schema(MAX_SCHEMA_DEPTH)) == MAX_SCHEMA_DEPTH
+    get_validator(make_nested_schema(MAX_SCHEMA_DEPTH))
     for levels in (MAX_SCHEMA_DEPTH + 1, 5_000, 100_000):
-        deep = nested(levels)
+        deep = make_nested_schema(levels)
         with pytest.raises(CallerError, match="deeper than 64"):
             get_validator(deep)
         while deep:  # taken apart by hand: freeing it in one go would go as deep
@@ -121,8 +121,8 @@ def test_breadth_is_not_depth() -> None:
 
 
 @pytest.mark.io
-def test_remote_references_are_refused_without_a_fetch(asked: tuple[str, list[str]]) -> None:
-    url, paths = asked
+def test_remote_references_are_refused_without_a_fetch(schema_server: tuple[str, list[str]]) -> None:
+    url, paths = schema_server
     for bad in ({"$ref": url}, {"properties": {"a": {"$ref": f"{url}#/x"}}}, {"$dynamicRef": url}):
         with pytest.raises(CallerError):
             get_validator(bad)
@@ -141,7 +141,7 @@ def test_a_pattern_that_backtracks_does_not_hang(pattern: str) -> None:
     check = get_validator({"type": "string", "pattern": pattern})
     begun = time.process_time()
     assert check.find_problem("a" * 5_000 + "!") is not None
-    assert time.process_time() - begun < STUCK
+    assert time.process_time() - begun < HANG_TIMEOUT
 
 
 def test_a_good_pattern_still_fits() -> None:

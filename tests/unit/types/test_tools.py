@@ -26,7 +26,7 @@ from rightseat.types.tools import (
     merge_tools,
 )
 from rightseat.types.turn import Turn
-from tests.kit.house import Lines, calls, says
+from tests.kit.app_server import FakeModel, reply_calls, reply_text
 
 
 @dataclass
@@ -71,7 +71,7 @@ async def test_a_result_that_cannot_be_written_fails_its_call_and_not_the_run() 
     def broken() -> dict[str, str]:
         return {"half a pair": "\ud800"}
 
-    runtime = Runtime(model=Lines(calls(("broken", "{}")), says("ok")), tools=[broken])
+    runtime = Runtime(model=FakeModel(reply_calls(("broken", "{}")), reply_text("ok")), tools=[broken])
     async with closing(runtime.run(Turn(messages=()))) as events:
         assert isinstance([event async for event in events][-1], RunFinished)
 

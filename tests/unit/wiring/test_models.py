@@ -15,13 +15,13 @@ from rightseat.types.messages import ImageMessagePart, Message
 from rightseat.wiring.choice import choose_model
 from rightseat.wiring.from_config import build_runtime
 from tests.kit import answers, faults
-from tests.kit.upstream import Upstream
-from tests.unit.engine.asking import run
+from tests.kit.upstream import FakeUpstream
+from tests.unit.engine.turns import run_turn
 
 SCRIPT = '{"turns": [{"when": {}, "say": "by %s"}]}'
 
 
-def written(folder: Path, text: str) -> Config:
+def write_config(folder: Path, text: str) -> Config:
     for name in ("fast", "big"):
         (folder / f"{name}.json").write_text(SCRIPT % name)
     path = folder / "rightseat.toml"
@@ -30,7 +30,7 @@ def written(folder: Path, text: str) -> Config:
 
 
 @asynccontextmanager
-async def built(config: Config) -> AsyncIterator[Runtime]:
+async def open_runtime(config: Config) -> AsyncIterator[Runtime]:
     runtime = build_runtime(config, env={})
     try:
         yield runtime
@@ -38,7 +38,7 @@ async def built(config: Config) -> AsyncIterator[Runtime]:
         await runtime.close()
 
 
-def spoken(events: list[Event]) -> str:
+def join_text(events: list[Event]) -> str:
     return "".join(event.text for event in events if isinstance(event, TextDelta))
 
 
@@ -61,25 +61,25 @@ fallbacks = ["default"]
 @pytest.mark.demand("models.models_name_fallbacks_next")
 @pytest.mark.io
 async def test_the_next_model_of_the_file_answers_when_one_is_down(tmp_path: Path) -> None:
-    async with Upstream() as first, Upstream() as second:
-        config = written(tmp_path, FALLBACK.format(first=first.url, second=second.url))
-        first.reply = faults.status(503)
-        second.reply = answers.text()
-        async with built(config) as runtime:
-            assert spoken(await run(runtime)) == "w0 w1 w2"
-            second.reply = faults.status(401)
-            assert spoken(await run(runtime)) == "by fast"
+    async with FakeUpstream() as first, FakeUpstream() as second:
+        config = write_config(tmp_path, FALLBACK.format(first=first.base_url, second=second.base_url))
+        first.reply = faults.fail_with_status(503)
+        second.reply = answers.answer_text()
+        async with open_runtime(config) as runtime:
+            assert join_text(await run_turn(runtime)) == "w0 w1 w2"
+            second.reply = faults.fail_with_status(401)
+            assert join_text(await run_turn(runtime)) == "by fast"
             # Each may stand in for the other, and neither for itself.
-            first.reply = answers.text()
-            assert spoken(await run(runtime, assistant="second")) == "w0 w1 w2"
+            first.reply = answers.answer_text()
+            assert join_text(await run_turn(runtime, assistant="second")) == "w0 w1 w2"
     assert (len(first.requests), len(second.requests)) == (3, 3)
 
 
 @pytest.mark.demand("models.models_name_limits_own")
 async def test_a_share_of_the_file_is_kept(tmp_path: Path) -> None:
     text = '[models.default]\nspec="scripted:fast.json"\nrequests_per_minute=1\nfallbacks=["scripted:big.json"]'
-    async with built(written(tmp_path, text)) as runtime:
-        assert [spoken(await run(runtime)) for _ in range(2)] == ["by fast", "by big"]
+    async with open_runtime(write_config(tmp_path, text)) as runtime:
+        assert [join_text(await run_turn(runtime)) for _ in range(2)] == ["by fast", "by big"]
 
 
 CHOICE = """
@@ -101,7 +101,7 @@ model = "fast"
 
 @pytest.mark.demand("models.front_end_choose_among")
 async def test_the_models_of_an_assistant(tmp_path: Path) -> None:
-    async with built(written(tmp_path, CHOICE)) as runtime:
+    async with open_runtime(write_config(tmp_path, CHOICE)) as runtime:
         helper, clerk = runtime.assistants["helper"], runtime.assistants["clerk"]
         assert list(helper.models) == ["fast", "big", "scripted:demo"]
         assert [seat.context for seat in helper.models.values()] == [500, 900, None]
@@ -109,20 +109,20 @@ async def test_the_models_of_an_assistant(tmp_path: Path) -> None:
         assert (helper.context, clerk.context) == (500, 900)
         assert helper.model is helper.models["fast"].model is clerk.models["fast"].model
         assert runtime.assistants["plain"].models == {}
-        assert spoken(await run(runtime, assistant="helper", model="big")) == "by big"
-        assert spoken(await run(runtime, assistant="clerk")) == "by big"
+        assert join_text(await run_turn(runtime, assistant="helper", model="big")) == "by big"
+        assert join_text(await run_turn(runtime, assistant="clerk")) == "by big"
         counted = runtime.meters.model_calls.values
         assert counted == {("big", "ok"): 2}
 
 
 async def test_a_model_of_the_command_line_can_be_chosen_back(tmp_path: Path) -> None:
     path = tmp_path / "rightseat.toml"
-    written(tmp_path, CHOICE)
+    write_config(tmp_path, CHOICE)
     config = load_config(path, model="big", env={})
-    async with built(config) as runtime:
+    async with open_runtime(config) as runtime:
         assert list(runtime.assistants["default"].models) == ["big", "fast", "scripted:demo"]
-        assert spoken(await run(runtime)) == "by big"
-        assert spoken(await run(runtime, model="fast")) == "by fast"
+        assert join_text(await run_turn(runtime)) == "by big"
+        assert join_text(await run_turn(runtime, model="fast")) == "by fast"
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ async def test_a_model_of_the_command_line_can_be_chosen_back(tmp_path: Path) ->
 )  # fmt: skip
 def test_what_is_wrong_is_said(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        written(tmp_path, text)
+        write_config(tmp_path, text)
     assert said in caught.value.message
 
 
@@ -147,7 +147,7 @@ def test_money_needs_the_price_of_all_that_may_answer(tmp_path: Path, table: str
     priced = '[models.a]\nspec="scripted:fast.json"\ninput_cost=1\noutput_cost=1'
     text = f"[limits]\nspend_per_day=1\n{priced}\n{table}"
     with pytest.raises(ConfigError, match=r"the model scripted:big\.json has no costs"):
-        build_runtime(written(tmp_path, text), env={})
+        build_runtime(write_config(tmp_path, text), env={})
 
 
 @pytest.mark.demand("models.unknown_tuning_knobs_ignored")
@@ -163,9 +163,9 @@ api_key = "env:KEY"
 """
     path = tmp_path / "rightseat.toml"
     path.write_text(text)
-    async with built(load_config(path, env={})) as runtime:
+    async with open_runtime(load_config(path, env={})) as runtime:
         picture = (Message("user", (ImageMessagePart("https://x.test/a.png"),)),)
-        last = (await run(runtime, assistant="blind", messages=picture))[-1]
+        last = (await run_turn(runtime, assistant="blind", messages=picture))[-1]
     assert isinstance(last, RunFailed)
     assert last.message == "This model does not accept images. Ask one that does: seeing."
 
@@ -211,13 +211,13 @@ def test_what_is_not_installed_is_seen() -> None:
 async def test_a_share_outlives_a_reload(tmp_path: Path) -> None:
     shared = '[models.default]\nspec="scripted:fast.json"\nrequests_per_minute=2\n[models.other]\n'
     shared += 'spec="scripted:big.json"\nfallbacks=["default"]\n[guardrails.default]\nmark_untrusted=true'
-    config = written(tmp_path, shared)
-    async with built(config) as before:
-        assert spoken(await run(before)) == "by fast"
+    config = write_config(tmp_path, shared)
+    async with open_runtime(config) as before:
+        assert join_text(await run_turn(before)) == "by fast"
         after = build_runtime(config, env={}, before=before)
         try:
-            assert spoken(await run(after)) == "by fast"
-            last = (await run(after))[-1]
+            assert join_text(await run_turn(after)) == "by fast"
+            last = (await run_turn(after))[-1]
             assert isinstance(last, RunFailed)
             assert (last.code, last.retry_after is not None) == ("upstream_busy", True)
         finally:
@@ -226,6 +226,6 @@ async def test_a_share_outlives_a_reload(tmp_path: Path) -> None:
 
 @pytest.mark.demand("models.models_name_fallbacks_next")
 def test_nobody_can_be_a_fallback(tmp_path: Path) -> None:
-    config = written(tmp_path, '[models.default]\nspec="scripted:fast.json"\nfallbacks=["empty"]')
+    config = write_config(tmp_path, '[models.default]\nspec="scripted:fast.json"\nfallbacks=["empty"]')
     with pytest.raises(ConfigError, match="`empty` cannot answer"):
         build_runtime(config, env={})

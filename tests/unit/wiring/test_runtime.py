@@ -19,7 +19,7 @@ from rightseat.types.events import CallResult, Event, RunFailed, RunFinished, Ru
 from rightseat.types.model import ToolSpec
 from rightseat.types.turn import InterruptAnswer
 from rightseat.wiring.runtime import Runtime
-from tests.kit.waiting import until
+from tests.kit.waiting import wait_until
 
 CALL = ("pay", {"to": "ACME"})
 
@@ -205,7 +205,7 @@ async def test_leaving_the_runtime_stops_what_runs() -> None:
     model = EndlessModel()
     async with Runtime(model=model) as runtime:
         asking = asyncio.ensure_future(runtime.ask("hi"))
-        await until(lambda: bool(runtime.active_runs))
+        await wait_until(lambda: bool(runtime.active_runs))
     with pytest.raises(RightseatError, match="stopped this answer"):
         await asking
     assert model.stopped.is_set()

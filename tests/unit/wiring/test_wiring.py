@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             del sys.modules[name]
 
 
-def package(monkeypatch: pytest.MonkeyPatch, family: str, name: str, value: str) -> None:
+def patch_entry_point(monkeypatch: pytest.MonkeyPatch, family: str, name: str, value: str) -> None:
     """As if another package had this entry point."""
     entry = EntryPoint(name, value, f"rightseat.{family}")
     home = sys.modules["rightseat.wiring.registry"]
@@ -53,10 +53,10 @@ def test_every_builtin_exists() -> None:
 
 
 def test_another_package_adds_a_name_but_takes_none_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    package(monkeypatch, "models", "acme", "rightseat.models.scripted:model")
+    patch_entry_point(monkeypatch, "models", "acme", "rightseat.models.scripted:model")
     assert isinstance(make_model("acme:demo"), ScriptFileModel)
     assert list_names("models") == [*BUILTIN["models"], "acme"]
-    package(monkeypatch, "models", "scripted", "json:loads")
+    patch_entry_point(monkeypatch, "models", "scripted", "json:loads")
     assert isinstance(make_model("scripted:demo"), ScriptFileModel)
 
 

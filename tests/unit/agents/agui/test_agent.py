@@ -16,42 +16,42 @@ from rightseat.types.events import Event, RunFinished, TextDelta
 from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
 from rightseat.types.turn import AppContext, ForwardedProps, InterruptAnswer, Owner, Turn
-from tests.contract.agents.members import hosted
-from tests.contract.agents.talk import Talk
-from tests.kit.answers import Reply, write_json
-from tests.kit.breaks import close_at_once, garbage, mute
-from tests.kit.connection import Connection, Received
-from tests.kit.patience import STUCK
-from tests.kit.waiting import until
-from tests.unit.agents.agui.desk import AguiDesk, cut, ended, garbled, stall
+from tests.contract.agents.conversation import Conversation
+from tests.contract.agents.members import host_source
+from tests.kit.answers import UpstreamReply, write_json
+from tests.kit.connection import Connection, ReceivedRequest
+from tests.kit.connection_faults import close_at_once, send_garbage, send_nothing
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.kit.waiting import wait_until
+from tests.unit.agents.agui.fake_agent import FakeAguiAgent, cut_after, end_after, garble_after, stall_after
 
 pytestmark = pytest.mark.io
 
 
 @pytest.fixture(autouse=True)
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def fast_health_retry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "MIN_RETRY_DELAY", 0.05)
 
 
 @asynccontextmanager
-async def asked(desk: AguiDesk, **options: Any) -> AsyncIterator[Runtime]:
-    async with desk, hosted(agui("desk", {"url": desk.url, "tries": 1, **options})) as runtime:
+async def serve_agent(agent: FakeAguiAgent, **options: Any) -> AsyncIterator[Runtime]:
+    async with agent, host_source(agui("desk", {"url": agent.url, "tries": 1, **options})) as runtime:
         yield runtime
 
 
 @pytest.mark.demand("agents.agui_ag_ui_http")
 async def test_what_it_is_sent() -> None:
-    desk = AguiDesk()
-    async with asked(desk) as runtime:
-        talk = Talk(
+    desk = FakeAguiAgent()
+    async with serve_agent(desk) as runtime:
+        talk = Conversation(
             runtime,
             context=(AppContext("page", "home"),),
             state={"a": 1},
             forwarded=ForwardedProps({"tone": "dry", "command": {"resume": "x"}}, config={"n": 1}),
         )
-        await talk.say("say hello")
-        await talk.say("say more")
-    first, second = desk.bodies
+        await talk.send_message("say hello")
+        await talk.send_message("say more")
+    first, second = desk.request_bodies
     assert first["protocolVersion"] == "1.0"
     assert first["state"] == {"a": 1}
     assert first["context"] == [{"description": "page", "value": "home"}]
@@ -67,119 +67,121 @@ async def test_what_it_is_sent() -> None:
 
 
 async def test_messages_without_ids_keep_theirs_from_turn_to_turn() -> None:
-    desk = AguiDesk()
-    async with asked(desk) as runtime:
+    desk = FakeAguiAgent()
+    async with serve_agent(desk) as runtime:
         for history in (("say a",), ("say a", "say b")):
             turn = Turn(messages=tuple(text_message("user", text) for text in history), assistant="desk", thread="t")
-            await heard(runtime, turn)
-    (one,), (again, other) = (body["messages"] for body in desk.bodies)
+            await run_to_finish(runtime, turn)
+    (one,), (again, other) = (body["messages"] for body in desk.request_bodies)
     assert one["id"] == again["id"] != other["id"]
 
 
 async def test_results_go_back_under_the_peers_own_names() -> None:
-    desk = AguiDesk()
-    async with asked(desk) as runtime:
-        talk = Talk(runtime)
-        await talk.say("add")
-        await talk.say("say more")
-    run = desk.bodies[0]["runId"]
-    (result,) = [message for message in desk.bodies[1]["messages"] if message["role"] == "tool"]
+    desk = FakeAguiAgent()
+    async with serve_agent(desk) as runtime:
+        talk = Conversation(runtime)
+        await talk.send_message("add")
+        await talk.send_message("say more")
+    run = desk.request_bodies[0]["runId"]
+    (result,) = [message for message in desk.request_bodies[1]["messages"] if message["role"] == "tool"]
     assert result["id"] == f"r-{run}"
 
 
 @pytest.mark.demand("agents.ids_never_reach_another")
 async def test_owners_never_meet() -> None:
-    desk = AguiDesk()
-    async with asked(desk) as runtime:
+    desk = FakeAguiAgent()
+    async with serve_agent(desk) as runtime:
         for name in ("ada", "bob"):
-            await Talk(runtime, owner=Owner(name)).say("say hello")
-        await Talk(runtime, thread="../../other").say("say hello")
-    threads = {body["threadId"] for body in desk.bodies}
+            await Conversation(runtime, owner=Owner(name)).send_message("say hello")
+        await Conversation(runtime, thread="../../other").send_message("say hello")
+    threads = {body["threadId"] for body in desk.request_bodies}
     assert len(threads) == 3
     assert {request.target for request in desk.upstream.requests} == {"/agent"}
 
 
 async def test_an_answer_through_a_client_that_has_only_text() -> None:
     """Such a client names no thread, and posts neither ids nor calls."""
-    desk = AguiDesk()
-    async with asked(desk) as runtime:
-        (question,) = (await Talk(runtime).say("ask me")).questions
-        late = Talk(runtime, thread="another")
-        seen = await late.answer(question, "yes")
+    desk = FakeAguiAgent()
+    async with serve_agent(desk) as runtime:
+        (question,) = (await Conversation(runtime).send_message("ask me")).questions
+        late = Conversation(runtime, thread="another")
+        seen = await late.answer_question(question, "yes")
         assert "You answered yes." in seen.text
-    first, second = desk.bodies
+    first, second = desk.request_bodies
     assert first["threadId"] == second["threadId"]
     assert second["resume"] == [{"interruptId": f"q-{first['runId']}", "status": "resolved", "payload": "yes"}]
 
 
 @pytest.mark.parametrize("older", [True, False])
 async def test_an_answer_without_a_name_is_for_the_question_that_waits(older: bool) -> None:
-    desk = AguiDesk(older=older)
-    async with asked(desk) as runtime:
-        talk = Talk(runtime)
-        await talk.say("ask me")
+    desk = FakeAguiAgent(legacy=older)
+    async with serve_agent(desk) as runtime:
+        talk = Conversation(runtime)
+        await talk.send_message("ask me")
         nameless = InterruptAnswer("", text="yes")
-        assert "You answered yes." in (await talk.run(answers=(nameless,))).text
-        assert (await talk.run(answers=(nameless,))).error.code == "already_answered"
-    async with asked(AguiDesk(older=True)) as runtime:
+        assert "You answered yes." in (await talk.run_turn(answers=(nameless,))).text
+        assert (await talk.run_turn(answers=(nameless,))).error.code == "already_answered"
+    async with serve_agent(FakeAguiAgent(legacy=True)) as runtime:
         # After a restart the peer knows: this one has asked nothing.
-        assert (await Talk(runtime).run(answers=(nameless,))).error.code == "agent_failed"
+        assert (await Conversation(runtime).run_turn(answers=(nameless,))).error.code == "agent_failed"
 
 
 async def test_an_answer_that_failed_can_be_given_again() -> None:
-    desk = AguiDesk()
-    async with asked(desk) as runtime:
-        talk = Talk(runtime)
-        (question,) = (await talk.say("ask me")).questions
-        desk.fault = cut(1)
-        assert (await talk.answer(question, "yes")).error.code == "incomplete"
+    desk = FakeAguiAgent()
+    async with serve_agent(desk) as runtime:
+        talk = Conversation(runtime)
+        (question,) = (await talk.send_message("ask me")).questions
+        desk.fault = cut_after(1)
+        assert (await talk.answer_question(question, "yes")).error.code == "incomplete"
         # The fake peer took the answer before it broke: it opens its question again.
-        desk.open[desk.bodies[0]["threadId"]] = "r"
-        assert "yes" in (await talk.answer(question, "yes")).text
+        desk.open_questions[desk.request_bodies[0]["threadId"]] = "r"
+        assert "yes" in (await talk.answer_question(question, "yes")).text
 
 
 @pytest.mark.demand("agents.agent_takes_headers_env")
 async def test_headers_of_the_configuration_win() -> None:
-    desk = AguiDesk()
+    desk = FakeAguiAgent()
     hook = "tests.unit.agents.agui.test_agent:signed"
-    async with asked(desk, headers={"Authorization": "Bearer ours"}, on_before_request=hook) as runtime:
-        await Talk(runtime, headers={"authorization": "Bearer theirs", "x-tenant": "t"}).say("say hello")
+    async with serve_agent(desk, headers={"Authorization": "Bearer ours"}, on_before_request=hook) as runtime:
+        await Conversation(runtime, headers={"authorization": "Bearer theirs", "x-tenant": "t"}).send_message(
+            "say hello"
+        )
     headers = desk.upstream.requests[-1].headers
     assert (headers["authorization"], headers["x-tenant"]) == ("Bearer ours", "t")
     assert headers["x-owner"] == "ada"
 
 
-def signed(request: Any) -> dict[str, str]:
+def make_owner_header(request: Any) -> dict[str, str]:
     return {"X-Owner": request.owner.name if request.owner else "nobody"}
 
 
 @pytest.mark.demand("agents.agui_ag_ui_http")
 async def test_a_peer_before_1_0_that_refuses_what_it_does_not_know() -> None:
-    desk = AguiDesk(older=True, strict=True)
-    async with asked(desk) as runtime:
-        talk = Talk(runtime)
-        await talk.say("say hello")
-        await talk.say("say more")
+    desk = FakeAguiAgent(legacy=True, strict=True)
+    async with serve_agent(desk) as runtime:
+        talk = Conversation(runtime)
+        await talk.send_message("say hello")
+        await talk.send_message("say more")
     assert [request.method for request in desk.upstream.requests] == ["GET", "POST", "POST", "POST"]
-    assert all("protocolVersion" not in body for body in desk.bodies)
+    assert all("protocolVersion" not in body for body in desk.request_bodies)
 
 
-def patience(code: str) -> float:
+def get_idle_timeout(code: str) -> float:
     """How long a peer may be silent where it fails with this code."""
-    return 1 if code == "upstream_timeout" else STUCK
+    return 1 if code == "upstream_timeout" else HANG_TIMEOUT
 
 
-async def page(connection: Connection, request: Received) -> None:
+async def reply_html(connection: Connection, request: ReceivedRequest) -> None:
     body = b"<html>secret words</html>"
-    await connection.head(200, {"Content-Type": "text/html", "Content-Length": str(len(body))})
+    await connection.write_head(200, {"Content-Type": "text/html", "Content-Length": str(len(body))})
     await connection.write(body)
 
 
-async def elsewhere(connection: Connection, request: Received) -> None:
-    await connection.head(307, {"Location": "http://127.0.0.1:1/secret", "Content-Length": "0"})
+async def reply_redirect(connection: Connection, request: ReceivedRequest) -> None:
+    await connection.write_head(307, {"Location": "http://127.0.0.1:1/secret", "Content-Length": "0"})
 
 
-async def broken(connection: Connection, request: Received) -> None:
+async def reply_500(connection: Connection, request: ReceivedRequest) -> None:
     await write_json(connection, 500, {"error": "secret words"})
 
 
@@ -187,65 +189,65 @@ async def broken(connection: Connection, request: Received) -> None:
 @pytest.mark.parametrize(
     ("instead", "code"),
     [
-        (page, "upstream_garbled"),
-        (elsewhere, "upstream_rejected"),
-        (broken, "upstream_error"),
-        (garbage(), "upstream_garbled"),
+        (reply_html, "upstream_garbled"),
+        (reply_redirect, "upstream_rejected"),
+        (reply_500, "upstream_error"),
+        (send_garbage(), "upstream_garbled"),
         (close_at_once(), "upstream_unreachable"),
-        (mute(), "upstream_timeout"),
+        (send_nothing(), "upstream_timeout"),
     ],
     ids=["html", "redirect", "500", "no http", "closed", "mute"],
 )
-async def test_a_peer_that_does_not_answer(instead: Reply, code: str) -> None:
-    desk = AguiDesk()
-    async with asked(desk, timeout=patience(code)) as runtime:
-        talk = Talk(runtime)
-        desk.instead = instead
-        failed = (await talk.say("say hello")).error
+async def test_a_peer_that_does_not_answer(instead: UpstreamReply, code: str) -> None:
+    desk = FakeAguiAgent()
+    async with serve_agent(desk, timeout=get_idle_timeout(code)) as runtime:
+        talk = Conversation(runtime)
+        desk.reply_override = instead
+        failed = (await talk.send_message("say hello")).error
         assert failed.code == code
         assert "secret" not in failed.message
-        desk.instead = None
-        assert "You said say more." in (await talk.say("say more")).text
+        desk.reply_override = None
+        assert "You said say more." in (await talk.send_message("say more")).text
 
 
 @pytest.mark.demand("agents.faults_agent_dies_mid")
 @pytest.mark.parametrize(
     ("fault", "code"),
     [
-        (cut(5), "incomplete"),
-        (ended(5), "incomplete"),
-        (stall(5), "upstream_timeout"),
-        (garbled(5, b"data: {half\n\n"), "upstream_garbled"),
-        (garbled(5, b"data: [1]\n\n"), "upstream_garbled"),
-        (garbled(5, b"data: \xff\xfe\n\n"), "upstream_garbled"),
+        (cut_after(5), "incomplete"),
+        (end_after(5), "incomplete"),
+        (stall_after(5), "upstream_timeout"),
+        (garble_after(5, b"data: {half\n\n"), "upstream_garbled"),
+        (garble_after(5, b"data: [1]\n\n"), "upstream_garbled"),
+        (garble_after(5, b"data: \xff\xfe\n\n"), "upstream_garbled"),
     ],
     ids=["cut", "no end", "silent", "no json", "no object", "no text"],
 )
 async def test_a_peer_that_breaks_off(fault: Any, code: str) -> None:
-    desk = AguiDesk()
-    async with asked(desk, timeout=patience(code)) as runtime:
-        talk = Talk(runtime)
+    desk = FakeAguiAgent()
+    async with serve_agent(desk, timeout=get_idle_timeout(code)) as runtime:
+        talk = Conversation(runtime)
         desk.fault = fault
-        failed = await talk.say("say hello")
+        failed = await talk.send_message("say hello")
         assert failed.error.code == code
         assert failed.text.startswith("You"), "what came before is told"
-        assert "You said say more." in (await talk.say("say more")).text
+        assert "You said say more." in (await talk.send_message("say more")).text
 
 
 async def test_who_leaves_ends_the_run_there() -> None:
-    desk = AguiDesk()
-    async with asked(desk) as runtime:
-        desk.fault = stall(5)
+    desk = FakeAguiAgent()
+    async with serve_agent(desk) as runtime:
+        desk.fault = stall_after(5)
         turn = Turn(messages=(text_message("user", "say hello"),), assistant="desk")
         async with closing(runtime.run(turn)) as events:
             async for event in events:
                 if isinstance(event, TextDelta):
                     break
-        await desk.upstream.all_closed(1)
+        await desk.upstream.wait_closed(1)
 
 
 async def test_a_peer_that_is_down_is_found_again() -> None:
-    async with AguiDesk() as gone:
+    async with FakeAguiAgent() as gone:
         url = gone.url
     source = agui("desk", {"url": url, "tries": 1})
     await source.start()
@@ -253,14 +255,14 @@ async def test_a_peer_that_is_down_is_found_again() -> None:
         agent = source.agents["desk"]
         assert "cannot be reached" in agent.unavailable_reason
         port = int(url.split(":")[2].split("/")[0])
-        server = await asyncio.start_server(refuse, "127.0.0.1", port)
+        server = await asyncio.start_server(reply_405, "127.0.0.1", port)
         async with server:
-            await until(lambda: not agent.unavailable_reason)
+            await wait_until(lambda: not agent.unavailable_reason)
     finally:
         await source.close()
 
 
-async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def reply_405(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     await reader.readuntil(b"\r\n\r\n")
     writer.write(b"HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n")
     writer.close()
@@ -282,7 +284,7 @@ def test_wrong_options(options: dict[str, Any], words: str) -> None:
         agui("desk", options)
 
 
-async def heard(runtime: Runtime, turn: Turn) -> list[Event]:
+async def run_to_finish(runtime: Runtime, turn: Turn) -> list[Event]:
     found: list[Event] = []
     async with closing(runtime.run(turn)) as events:
         async for event in events:

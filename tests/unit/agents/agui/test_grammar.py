@@ -14,7 +14,7 @@ from rightseat.types.events import CallArgs, CallStart, Event, RunStarted
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import ToolSpec
 from rightseat.types.turn import Turn
-from tests.contract.agents.verifier import verify
+from tests.contract.agents.verifier import verify_events
 
 IDS = st.sampled_from(["a", "b", "u1", "", None, 3])
 WORDS = st.sampled_from(["", "x", "{", '{"n": 1', "}", "{}", None, 7])
@@ -76,10 +76,10 @@ def test_the_grammar_holds(events: list[dict[str, Any]], outcome: Any) -> None:
         found += mapping.finish()
     except UpstreamError:
         return
-    verify(plainly(found), earlier={"b"})
+    verify_events(drop_peer_call_arguments(found), earlier_calls={"b"})
 
 
-def plainly(found: list[Event]) -> Iterator[Event]:
+def drop_peer_call_arguments(found: list[Event]) -> Iterator[Event]:
     """What the peer's own tools are called with is the peer's: it need not be JSON."""
     theirs = {event.id for event in found if isinstance(event, CallStart) and not event.client}
     for event in found:

@@ -33,80 +33,87 @@ from rightseat.types.events import (
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import ToolChoice, ToolSpec
 from rightseat.types.turn import InterruptAnswer, Turn
-from tests.contract.agents.verifier import verify
+from tests.contract.agents.verifier import verify_events
 
 Json = dict[str, Any]
 THREAD = uuid.UUID("aaaaaaaa-aaaa-5aaa-8aaa-aaaaaaaaaaaa")
 CARD = ToolSpec("card", "Shows a card.", {"type": "object"})
-ASKED = text_message("user", "go", id="u1")
+QUESTION = text_message("user", "go", id="u1")
 
 
-def mapped(*events: Json, finish: Json | None = None, **turn: Any) -> list[Event]:
-    asked = Turn(**{"messages": (ASKED,), "tools": (CARD,), **turn})
-    mapping = AGUIEventMapper(asked, THREAD, [message.id or "" for message in asked.messages], PeerErrors("x"))
+def map_events(*events: Json, finish: Json | None = None, **turn: Any) -> list[Event]:
+    request = Turn(**{"messages": (QUESTION,), "tools": (CARD,), **turn})
+    mapping = AGUIEventMapper(request, THREAD, [message.id or "" for message in request.messages], PeerErrors("x"))
     found: list[Event] = []
     for event in ({"type": "RUN_STARTED"}, *events, {"type": "RUN_FINISHED", **(finish or {})}):
         found += mapping.feed(event)
     found += mapping.finish()
-    earlier = {call.id for message in asked.messages for call in message.calls}
-    verify([RunStarted("t", "r"), *found], earlier=earlier, state=asked.state is not None)
+    earlier = {call.id for message in request.messages for call in message.calls}
+    verify_events([RunStarted("t", "r"), *found], earlier_calls=earlier, has_state=request.state is not None)
     return found
 
 
-def ev(kind: str, **fields: Any) -> Json:
+def make_event(kind: str, **fields: Any) -> Json:
     return {"type": kind, **fields}
 
 
-def text(id: str, *words: str) -> list[Json]:
-    pieces = [ev("TEXT_MESSAGE_CONTENT", messageId=id, delta=word) for word in words]
-    return [ev("TEXT_MESSAGE_START", messageId=id), *pieces, ev("TEXT_MESSAGE_END", messageId=id)]
+def make_text_events(id: str, *words: str) -> list[Json]:
+    pieces = [make_event("TEXT_MESSAGE_CONTENT", messageId=id, delta=word) for word in words]
+    return [make_event("TEXT_MESSAGE_START", messageId=id), *pieces, make_event("TEXT_MESSAGE_END", messageId=id)]
 
 
-def call(id: str, name: str, *args: str) -> list[Json]:
-    pieces = [ev("TOOL_CALL_ARGS", toolCallId=id, delta=piece) for piece in args]
-    start = ev("TOOL_CALL_START", toolCallId=id, toolCallName=name, parentMessageId="p")
-    return [start, *pieces, ev("TOOL_CALL_END", toolCallId=id)]
+def make_tool_call_events(id: str, name: str, *args: str) -> list[Json]:
+    pieces = [make_event("TOOL_CALL_ARGS", toolCallId=id, delta=piece) for piece in args]
+    start = make_event("TOOL_CALL_START", toolCallId=id, toolCallName=name, parentMessageId="p")
+    return [start, *pieces, make_event("TOOL_CALL_END", toolCallId=id)]
 
 
 def test_a_text() -> None:
-    start, *deltas, end, last = mapped(*text("m", "Hel", "", "lo"))
+    start, *deltas, end, last = map_events(*make_text_events("m", "Hel", "", "lo"))
     assert start == TextStart("m")
     assert deltas == [TextDelta("m", "Hel"), TextDelta("m", "lo")]
     assert (end, last) == (TextEnd("m"), RunFinished("stop"))
 
 
 def test_a_text_without_words_never_begins() -> None:
-    assert mapped(*text("m")) == [RunFinished("stop")]
+    assert map_events(*make_text_events("m")) == [RunFinished("stop")]
 
 
 def test_words_of_others_are_not_said() -> None:
-    start = ev("TEXT_MESSAGE_START", messageId="m", role="user")
-    assert mapped(start, *text("m", "mine")[1:]) == [RunFinished("stop")]
+    start = make_event("TEXT_MESSAGE_START", messageId="m", role="user")
+    assert map_events(start, *make_text_events("m", "mine")[1:]) == [RunFinished("stop")]
 
 
 def test_an_id_that_comes_twice_is_two_texts() -> None:
-    ids = [event.id for event in mapped(*text("m", "a"), *text("m", "b")) if isinstance(event, TextStart)]
+    ids = [
+        event.id
+        for event in map_events(*make_text_events("m", "a"), *make_text_events("m", "b"))
+        if isinstance(event, TextStart)
+    ]
     assert ids == ["m", "m-2"]
 
 
 def test_what_is_left_open_is_closed() -> None:
-    found = mapped(
-        ev("STEP_STARTED", stepName="s"), text("m", "a")[1], call("c", "t", "{}")[0], call("c", "t", "{}")[1]
+    found = map_events(
+        make_event("STEP_STARTED", stepName="s"),
+        make_text_events("m", "a")[1],
+        make_tool_call_events("c", "t", "{}")[0],
+        make_tool_call_events("c", "t", "{}")[1],
     )
     assert found[-5:] == [TextEnd("m"), CallEnd("c"), CallResult("c", ""), StepEnd("s"), RunFinished("stop")]
 
 
 @pytest.mark.demand("agents.agui_ag_ui_http")
 def test_chunks_are_expanded() -> None:
-    found = mapped(
-        ev("TEXT_MESSAGE_CHUNK", messageId="a", role="assistant", delta="One"),
-        ev("RAW", event={}),
-        ev("TEXT_MESSAGE_CHUNK", delta=" two"),
-        ev("TEXT_MESSAGE_CHUNK", messageId="b", delta="Three"),
-        ev("TOOL_CALL_CHUNK", toolCallId="c", toolCallName="t", parentMessageId="p", delta='{"x"'),
-        ev("TOOL_CALL_CHUNK", delta=": 1}"),
-        ev("TOOL_CALL_CHUNK", toolCallId="d", toolCallName="t", delta="{}"),
-        ev("REASONING_MESSAGE_CHUNK", messageId="r", delta="hm"),
+    found = map_events(
+        make_event("TEXT_MESSAGE_CHUNK", messageId="a", role="assistant", delta="One"),
+        make_event("RAW", event={}),
+        make_event("TEXT_MESSAGE_CHUNK", delta=" two"),
+        make_event("TEXT_MESSAGE_CHUNK", messageId="b", delta="Three"),
+        make_event("TOOL_CALL_CHUNK", toolCallId="c", toolCallName="t", parentMessageId="p", delta='{"x"'),
+        make_event("TOOL_CALL_CHUNK", delta=": 1}"),
+        make_event("TOOL_CALL_CHUNK", toolCallId="d", toolCallName="t", delta="{}"),
+        make_event("REASONING_MESSAGE_CHUNK", messageId="r", delta="hm"),
     )
     assert found[:6] == [
         TextStart("a"),
@@ -121,8 +128,8 @@ def test_chunks_are_expanded() -> None:
 
 
 def test_a_tool_of_the_peer() -> None:
-    result = ev("TOOL_CALL_RESULT", messageId="r", toolCallId="c", content="5")
-    found = mapped(*call("c", "add", '{"a"', ": 2}"), result)
+    result = make_event("TOOL_CALL_RESULT", messageId="r", toolCallId="c", content="5")
+    found = map_events(*make_tool_call_events("c", "add", '{"a"', ": 2}"), result)
     assert found[0] == CallStart("c", "add", "p", client=False)
     assert found[-3:] == [CallEnd("c"), CallResult("c", "5"), RunFinished("stop")]
 
@@ -130,21 +137,21 @@ def test_a_tool_of_the_peer() -> None:
 @pytest.mark.parametrize("told", [True, False], ids=["1.0", "before"])
 def test_a_tool_of_the_client(told: bool) -> None:
     outcome = {"outcome": {"type": "success", "pendingToolCallIds": ["c"]}} if told else {}
-    found = mapped(*call("c", "card", "{}"), finish=outcome)
+    found = map_events(*make_tool_call_events("c", "card", "{}"), finish=outcome)
     assert found[0] == CallStart("c", "card", "p", client=True)
     assert found[-1] == RunFinished("calls", pending=("c",))
 
 
 def test_tools_that_may_not_be_called_are_no_client_tools() -> None:
-    found = mapped(*call("c", "card", "{}"), tool_choice=ToolChoice("none"))
+    found = map_events(*make_tool_call_events("c", "card", "{}"), tool_choice=ToolChoice("none"))
     assert found[0] == CallStart("c", "card", "p", client=False)
 
 
 def test_results_that_the_client_posted_are_not_told_again() -> None:
-    history = (ASKED, Message("assistant", calls=(ToolCall("c", "card", "{}"),), id="a"))
-    result = ev("TOOL_CALL_RESULT", toolCallId="c", content="shown")
-    assert mapped(result, messages=(*history, text_message("tool", "shown", call_id="c", id="r")))[:-1] == []
-    assert mapped(result, messages=history)[:-1] == [CallResult("c", "shown")]
+    history = (QUESTION, Message("assistant", calls=(ToolCall("c", "card", "{}"),), id="a"))
+    result = make_event("TOOL_CALL_RESULT", toolCallId="c", content="shown")
+    assert map_events(result, messages=(*history, text_message("tool", "shown", call_id="c", id="r")))[:-1] == []
+    assert map_events(result, messages=history)[:-1] == [CallResult("c", "shown")]
 
 
 def test_arguments_that_were_lost_are_told_by_the_snapshot() -> None:
@@ -152,36 +159,39 @@ def test_arguments_that_were_lost_are_told_by_the_snapshot() -> None:
     function = {"name": "card", "arguments": '{"title": "Oslo"}'}
     for args in (['"Oslo"}'], []):
         message = {"id": "p", "role": "assistant", "toolCalls": [{"id": "c", "function": function}]}
-        snapshot = ev("MESSAGES_SNAPSHOT", messages=[{"id": "u1", "role": "user"}, message])
-        found = mapped(*call("c", "card", *args), snapshot)
+        snapshot = make_event("MESSAGES_SNAPSHOT", messages=[{"id": "u1", "role": "user"}, message])
+        found = map_events(*make_tool_call_events("c", "card", *args), snapshot)
         assert found[1:] == [CallArgs("c", '{"title": "Oslo"}'), CallEnd("c"), RunFinished("calls", pending=("c",))]
 
 
 def test_half_a_call_is_nobodys_to_run() -> None:
-    for half in (call("c", "card", 'slo"}'), call("c", "card", '{"title": "O')[:-1]):
+    for half in (make_tool_call_events("c", "card", 'slo"}'), make_tool_call_events("c", "card", '{"title": "O')[:-1]):
         with pytest.raises(UpstreamGarbled):
-            mapped(*half)
+            map_events(*half)
 
 
 def test_state_without_the_conversation() -> None:
     state = {"messages": [{"role": "user"}], "copilotkit": {}, "document": "x"}
     delta = [{"op": "replace", "path": "/document", "value": "y"}]
-    found = mapped(ev("STATE_SNAPSHOT", snapshot=state), ev("STATE_DELTA", delta=delta))
+    found = map_events(make_event("STATE_SNAPSHOT", snapshot=state), make_event("STATE_DELTA", delta=delta))
     assert found[:-1] == [StateSnapshot({"document": "x"}), StateDelta(delta)]
     own = {"messages": ["three", "words", "here"]}
-    assert mapped(ev("STATE_SNAPSHOT", snapshot=own))[0] == StateSnapshot(own)
+    assert map_events(make_event("STATE_SNAPSHOT", snapshot=own))[0] == StateSnapshot(own)
 
 
 def test_a_change_needs_a_state() -> None:
     delta = [{"op": "add", "path": "/a", "value": 1}]
-    assert mapped(ev("STATE_DELTA", delta=delta))[:-1] == [StateSnapshot({}), StateDelta(delta)]
-    assert mapped(ev("STATE_DELTA", delta=delta), state={"b": 1})[:-1] == [StateDelta(delta)]
-    assert mapped(ev("STATE_DELTA", delta="no list"))[:-1] == []
+    assert map_events(make_event("STATE_DELTA", delta=delta))[:-1] == [StateSnapshot({}), StateDelta(delta)]
+    assert map_events(make_event("STATE_DELTA", delta=delta), state={"b": 1})[:-1] == [StateDelta(delta)]
+    assert map_events(make_event("STATE_DELTA", delta="no list"))[:-1] == []
 
 
 def test_state_is_predicted_by_the_arguments_of_a_call() -> None:
     rule = {"state_key": "doc/1", "tool": "write", "tool_argument": "text"}
-    found = mapped(ev("CUSTOM", name="PredictState", value=[rule]), *call("c", "write", '{"text', '": "He', 'llo"}'))
+    found = map_events(
+        make_event("CUSTOM", name="PredictState", value=[rule]),
+        *make_tool_call_events("c", "write", '{"text', '": "He', 'llo"}'),
+    )
     patches = [event.patch[0] for event in found if isinstance(event, StateDelta)]
     assert [patch["value"] for patch in patches] == ["He", "Hello"]
     assert patches[0]["path"] == "/doc~11"
@@ -196,8 +206,8 @@ def test_a_snapshot_says_only_what_was_not_streamed() -> None:
         {"id": "copy", "role": "assistant", "content": "Hello"},
         {"id": "n", "role": "assistant", "content": [{"type": "text", "text": "More"}]},
     ]
-    snapshot = ev("MESSAGES_SNAPSHOT", messages=listed)
-    found = mapped(*text("m", "Hel", "lo"), snapshot, snapshot, *text("n", "More"))
+    snapshot = make_event("MESSAGES_SNAPSHOT", messages=listed)
+    found = map_events(*make_text_events("m", "Hel", "lo"), snapshot, snapshot, *make_text_events("n", "More"))
     assert [event.text for event in found if isinstance(event, TextDelta)] == ["Hel", "lo", "More"]
 
 
@@ -210,23 +220,23 @@ def test_a_snapshot_after_an_answer_says_nothing_again() -> None:
     ]
     posted = (text_message("user", "go"), text_message("assistant", "Working.\n\nApprove?"))
     answers = (InterruptAnswer(f"agui-{THREAD.hex}-0-x", text="yes"),)
-    found = mapped(ev("MESSAGES_SNAPSHOT", messages=listed), messages=posted, answers=answers)
+    found = map_events(make_event("MESSAGES_SNAPSHOT", messages=listed), messages=posted, answers=answers)
     assert [event.text for event in found if isinstance(event, TextDelta)] == ["Done."]
 
 
 def test_a_snapshot_brings_results() -> None:
     listed = [{"id": "u1", "role": "user"}, {"id": "r", "role": "tool", "toolCallId": "c", "content": "ok"}]
-    found = mapped(*call("c", "write", "{}"), ev("MESSAGES_SNAPSHOT", messages=listed))
+    found = map_events(*make_tool_call_events("c", "write", "{}"), make_event("MESSAGES_SNAPSHOT", messages=listed))
     assert CallResult("c", "ok") in found
 
 
 @pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 def test_manual_emits_that_come_as_custom_events_only() -> None:
-    found = mapped(
-        ev("CUSTOM", name="copilotkit_manually_emit_message", value={"message": "Hi", "message_id": "m"}),
-        *text("m", "Hi"),
-        ev("CUSTOM", name="copilotkit_manually_emit_tool_call", value={"name": "t", "args": {}, "id": "c"}),
-        ev("CUSTOM", name="copilotkit_manually_emit_intermediate_state", value={"a": 1}),
+    found = map_events(
+        make_event("CUSTOM", name="copilotkit_manually_emit_message", value={"message": "Hi", "message_id": "m"}),
+        *make_text_events("m", "Hi"),
+        make_event("CUSTOM", name="copilotkit_manually_emit_tool_call", value={"name": "t", "args": {}, "id": "c"}),
+        make_event("CUSTOM", name="copilotkit_manually_emit_intermediate_state", value={"a": 1}),
     )
     assert [event.text for event in found if isinstance(event, TextDelta)] == ["Hi"]
     assert CallEnd("c") in found
@@ -235,40 +245,40 @@ def test_manual_emits_that_come_as_custom_events_only() -> None:
 
 def test_reasoning_of_both_eras() -> None:
     new = [
-        ev("REASONING_START", messageId="r"),
-        ev("REASONING_MESSAGE_START", messageId="r", role="reasoning"),
-        ev("REASONING_MESSAGE_CONTENT", messageId="r", delta="hm"),
-        ev("REASONING_MESSAGE_END", messageId="r"),
-        ev("REASONING_END", messageId="r"),
-        ev("REASONING_ENCRYPTED_VALUE", subtype="message", entityId="r", encryptedValue="x"),
+        make_event("REASONING_START", messageId="r"),
+        make_event("REASONING_MESSAGE_START", messageId="r", role="reasoning"),
+        make_event("REASONING_MESSAGE_CONTENT", messageId="r", delta="hm"),
+        make_event("REASONING_MESSAGE_END", messageId="r"),
+        make_event("REASONING_END", messageId="r"),
+        make_event("REASONING_ENCRYPTED_VALUE", subtype="message", entityId="r", encryptedValue="x"),
     ]
     expected = [ReasoningStart("r"), ReasoningDelta("r", "hm"), ReasoningEnd("r"), RunFinished("stop")]
-    assert mapped(*new) == expected
+    assert map_events(*new) == expected
     old = [
-        ev("THINKING_START"),
-        ev("THINKING_TEXT_MESSAGE_START"),
-        ev("THINKING_TEXT_MESSAGE_CONTENT", delta="hm"),
-        ev("THINKING_TEXT_MESSAGE_END"),
-        ev("THINKING_END"),
+        make_event("THINKING_START"),
+        make_event("THINKING_TEXT_MESSAGE_START"),
+        make_event("THINKING_TEXT_MESSAGE_CONTENT", delta="hm"),
+        make_event("THINKING_TEXT_MESSAGE_END"),
+        make_event("THINKING_END"),
     ]
-    assert [type(event) for event in mapped(*old)] == [type(event) for event in expected]
+    assert [type(event) for event in map_events(*old)] == [type(event) for event in expected]
 
 
 @pytest.mark.demand("agents.agui_ag_ui_http")
 def test_steps_subagents_activities_and_the_unknown() -> None:
-    found = mapped(
-        ev("STEP_STARTED", stepName="plan"),
-        ev("STEP_FINISHED", stepName="plan"),
-        ev("STEP_FINISHED", stepName="never begun"),
-        ev("SUBAGENT_STARTED", subagentRunId="s1", name="researcher"),
-        ev("SUBAGENT_FINISHED", subagentRunId="s1"),
-        ev("SUBAGENT_STARTED", subagentRunId="s2", name="writer"),
-        ev("SUBAGENT_ERROR", subagentRunId="s2", message="secret"),
-        ev("ACTIVITY_SNAPSHOT", messageId="a", activityType="PLAN", content={"n": 1}),
-        ev("ACTIVITY_DELTA", messageId="a", activityType="PLAN", patch=[]),
-        ev("CUSTOM", name="mine", value=3),
-        ev("RAW", event={"any": 1}),
-        ev("BRAND_NEW", any="thing"),
+    found = map_events(
+        make_event("STEP_STARTED", stepName="plan"),
+        make_event("STEP_FINISHED", stepName="plan"),
+        make_event("STEP_FINISHED", stepName="never begun"),
+        make_event("SUBAGENT_STARTED", subagentRunId="s1", name="researcher"),
+        make_event("SUBAGENT_FINISHED", subagentRunId="s1"),
+        make_event("SUBAGENT_STARTED", subagentRunId="s2", name="writer"),
+        make_event("SUBAGENT_ERROR", subagentRunId="s2", message="secret"),
+        make_event("ACTIVITY_SNAPSHOT", messageId="a", activityType="PLAN", content={"n": 1}),
+        make_event("ACTIVITY_DELTA", messageId="a", activityType="PLAN", patch=[]),
+        make_event("CUSTOM", name="mine", value=3),
+        make_event("RAW", event={"any": 1}),
+        make_event("BRAND_NEW", any="thing"),
         {"no": "type"},
     )
     plan = {"messageId": "a", "activityType": "PLAN"}
@@ -304,7 +314,7 @@ FORM = {"type": "object", "properties": {"city": {"type": "string"}}, "required"
 )
 def test_questions_of_1_0(told: Json, kind: str, words: str) -> None:
     asked = {"id": "q", "expiresAt": "2030-01-01T00:00:00Z", **told}
-    *_, question, last = mapped(finish={"outcome": {"type": "interrupt", "interrupts": [asked]}})
+    *_, question, last = map_events(finish={"outcome": {"type": "interrupt", "interrupts": [asked]}})
     assert isinstance(question, Interrupt)
     assert (question.kind, question.message) == (kind, words)
     assert question.id == f"agui-{THREAD.hex}-1-q"
@@ -314,7 +324,9 @@ def test_questions_of_1_0(told: Json, kind: str, words: str) -> None:
 
 def test_a_call_that_waits_for_an_approval_has_no_result() -> None:
     asked = {"id": "q", "reason": "tool_call", "toolCallId": "c", "message": "Run it?"}
-    found = mapped(*call("c", "wipe", "{}"), finish={"outcome": {"type": "interrupt", "interrupts": [asked]}})
+    found = map_events(
+        *make_tool_call_events("c", "wipe", "{}"), finish={"outcome": {"type": "interrupt", "interrupts": [asked]}}
+    )
     assert not [event for event in found if isinstance(event, CallResult)]
 
 
@@ -323,7 +335,7 @@ def test_a_call_that_waits_for_an_approval_has_no_result() -> None:
     ("value", "words"), [('{"question": "Well?", "n": 1}', "Well?"), ("Well?", "Well?"), ({"n": 1}, '{"n":1}')]
 )
 def test_questions_before_1_0(value: Any, words: str) -> None:
-    *_, question, last = mapped(ev("CUSTOM", name="on_interrupt", value=value))
+    *_, question, last = map_events(make_event("CUSTOM", name="on_interrupt", value=value))
     assert isinstance(question, Interrupt)
     assert question.message == words
     assert last == RunFinished("interrupt")
@@ -331,8 +343,8 @@ def test_questions_before_1_0(value: Any, words: str) -> None:
 
 def test_who_speaks_both_dialects_asks_once() -> None:
     asked = {"id": "q", "reason": "x", "message": "Well?"}
-    found = mapped(
-        ev("CUSTOM", name="on_interrupt", value="Well?"),
+    found = map_events(
+        make_event("CUSTOM", name="on_interrupt", value="Well?"),
         finish={"outcome": {"type": "interrupt", "interrupts": [asked]}},
     )
     (question,) = [event for event in found if isinstance(event, Interrupt)]
@@ -341,24 +353,26 @@ def test_who_speaks_both_dialects_asks_once() -> None:
 
 def test_usage_and_the_reason() -> None:
     used = [{"inputTokens": 5, "outputTokens": 2}, {"inputTokens": 1, "cachedInputTokens": 1, "model": "m"}]
-    assert mapped(finish={"usage": used})[-1] == RunFinished("stop", Usage(6, 2, 1))
-    assert mapped(finish={"result": {"finishReason": "length"}})[-1] == RunFinished("length")
+    assert map_events(finish={"usage": used})[-1] == RunFinished("stop", Usage(6, 2, 1))
+    assert map_events(finish={"result": {"finishReason": "length"}})[-1] == RunFinished("length")
 
 
 def test_an_error_is_told_in_our_words() -> None:
     with pytest.raises(AgentFailed) as failed:
-        mapped(ev("RUN_ERROR", message="secret words", code="ValueError"))
+        map_events(make_event("RUN_ERROR", message="secret words", code="ValueError"))
     assert "(ValueError)" in failed.value.message
     assert "secret" not in failed.value.message
 
 
 def test_a_run_without_an_end_is_incomplete() -> None:
-    mapping = AGUIEventMapper(Turn(messages=(ASKED,)), THREAD, ["u1"], PeerErrors("x"))
-    mapping.feed(ev("RUN_STARTED"))
+    mapping = AGUIEventMapper(Turn(messages=(QUESTION,)), THREAD, ["u1"], PeerErrors("x"))
+    mapping.feed(make_event("RUN_STARTED"))
     with pytest.raises(Incomplete):
         mapping.finish()
 
 
 def test_one_run_after_the_other_is_one() -> None:
-    found = mapped(*text("m", "a"), ev("RUN_FINISHED"), ev("RUN_STARTED"), *text("n", "b"))
+    found = map_events(
+        *make_text_events("m", "a"), make_event("RUN_FINISHED"), make_event("RUN_STARTED"), *make_text_events("n", "b")
+    )
     assert [event.text for event in found if isinstance(event, TextDelta)] == ["a", "b"]

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, Self
 
-from tests.kit.answers import Reply, write_json
-from tests.kit.connection import Connection, Received
-from tests.kit.upstream import Upstream
-from tests.unit.agents.agui.desk import AguiDesk, Fault, whole
-from tests.unit.agents.langgraph.script import Json, Run, Thread
+from tests.kit.answers import UpstreamReply, write_json
+from tests.kit.connection import Connection, ReceivedRequest
+from tests.kit.upstream import FakeUpstream
+from tests.unit.agents.agui.fake_agent import FakeAguiAgent, FrameFault, write_all_frames
+from tests.unit.agents.langgraph.scripted_graph import GraphRun, Json, Thread
 
 NDJSON = {"Content-Type": "application/json", "Transfer-Encoding": "chunked"}
 CITY = {"name": "city", "type": "string", "description": "Where", "required": True}
 ACTIONS: list[Json] = [{"name": "get_weather", "description": "The weather.", "parameters": [CITY]}]
-AGUI = {
+RUNTIME_EVENT_TYPES = {
     "TEXT_MESSAGE_START": "TextMessageStart",
     "TEXT_MESSAGE_CONTENT": "TextMessageContent",
     "TEXT_MESSAGE_END": "TextMessageEnd",
@@ -25,24 +25,24 @@ AGUI = {
     "TOOL_CALL_END": "ActionExecutionEnd",
     "TOOL_CALL_RESULT": "ActionExecutionResult",
 }
-FIELDS = {"toolCallId": "actionExecutionId", "toolCallName": "actionName"}
+RUNTIME_FIELD_NAMES = {"toolCallId": "actionExecutionId", "toolCallName": "actionName"}
 
 
-class RemoteEndpoint:
+class FakeRemoteEndpoint:
     def __init__(self, kind: str = "langgraph") -> None:
-        self.upstream = Upstream()
+        self.upstream = FakeUpstream()
         self.kind = kind
         self.agents: list[Json] = [{"name": "desk", "description": "Does what it is told.", "type": kind}]
         self.actions = ACTIONS
         self.threads: dict[str, Thread] = {}
-        self.desk = AguiDesk(older=True)
-        self.bodies: list[Json] = []
-        self.fault: Fault | None = None
-        self.instead: Reply | None = None
+        self.agui_agent = FakeAguiAgent(legacy=True)
+        self.request_bodies: list[Json] = []
+        self.fault: FrameFault | None = None
+        self.reply_override: UpstreamReply | None = None
 
     async def __aenter__(self) -> Self:
         await self.upstream.__aenter__()
-        self.upstream.reply = self.answer
+        self.upstream.reply = self.handle_request
         return self
 
     async def __aexit__(
@@ -54,17 +54,17 @@ class RemoteEndpoint:
     def url(self) -> str:
         return f"{self.upstream.origin}/copilotkit"
 
-    async def answer(self, connection: Connection, request: Received) -> None:
-        if self.instead is not None:
-            await self.instead(connection, request)
+    async def handle_request(self, connection: Connection, request: ReceivedRequest) -> None:
+        if self.reply_override is not None:
+            await self.reply_override(connection, request)
         elif request.target == "/copilotkit/agents/execute":
-            self.bodies.append(request.json)
-            await self.execute(connection, request.json)
+            self.request_bodies.append(request.json)
+            await self.execute_agent(connection, request.json)
         else:
-            status, told = self.told(request.target.removeprefix("/copilotkit"), request.json)
-            await write_json(connection, status, told)
+            status, value = self.make_json_response(request.target.removeprefix("/copilotkit"), request.json)
+            await write_json(connection, status, value)
 
-    def told(self, path: str, body: Json) -> tuple[int, Any]:
+    def make_json_response(self, path: str, body: Json) -> tuple[int, Any]:
         match path:
             case "/info":
                 return 200, {"actions": self.actions, "agents": self.agents, "sdkVersion": "0.1.46"}
@@ -77,104 +77,104 @@ class RemoteEndpoint:
             case "/agents/state":
                 thread = self.threads.get(body["threadId"])
                 empty: Json = {"threadExists": False, "state": {}, "messages": []}
-                return 200, {"threadId": body["threadId"], **(state_of(thread) if thread else empty)}
+                return 200, {"threadId": body["threadId"], **(format_thread_state(thread) if thread else empty)}
             case _:
                 return 404, {"detail": "Not found"}
 
-    async def execute(self, connection: Connection, body: Json) -> None:
-        lines = self.graph(body) if self.kind == "langgraph" else self.runtime(body)
+    async def execute_agent(self, connection: Connection, body: Json) -> None:
+        lines = self.stream_langgraph_lines(body) if self.kind == "langgraph" else self.stream_runtime_lines(body)
         frames, broken = [], False
         for line in lines:
             broken = broken or line is None
             if line is not None:
                 frames.append(json.dumps(line).encode() + b"\n")
         fault, self.fault = self.fault, None
-        await connection.head(200, NDJSON)
+        await connection.write_head(200, NDJSON)
         if broken:
             # So an agent's failure looks: the connection is gone.
             for frame in frames:
-                await connection.chunk(frame)
+                await connection.write_chunk(frame)
             await connection.fin()
         else:
-            await (fault or whole)(connection, frames)
+            await (fault or write_all_frames)(connection, frames)
 
     # LangGraph's dialect.
 
-    def graph(self, body: Json) -> Iterator[Json | None]:
+    def stream_langgraph_lines(self, body: Json) -> Iterator[Json | None]:
         thread = self.threads.setdefault(body["threadId"], Thread())
-        asked: Json = {"input": {"messages": merged(thread, body["messages"])}}
+        run_input: Json = {"input": {"messages": to_new_graph_messages(thread, body["messages"])}}
         if body["metaEvents"]:
-            asked = {"command": {"resume": body["metaEvents"][0]["response"]}}
+            run_input = {"command": {"resume": body["metaEvents"][0]["response"]}}
         node = ""
-        for name, data in Run(thread).play(asked):
+        for name, data in GraphRun(thread).stream_events(run_input):
             node = data["name"] if name == "events" and data["event"] == "on_chain_start" else node
             match name:
                 case "events":
-                    yield {**data, "data": wrapped(data["data"])}
+                    yield {**data, "data": wrap_langchain_messages(data["data"])}
                 case "updates" if "__interrupt__" in data:
                     yield {"event": "on_interrupt", "value": json.dumps(data["__interrupt__"][0]["value"])}
                 case "updates":
                     root = {"event": "on_chain_stream", "name": "LangGraph", "run_id": "0", "parent_ids": []}
-                    yield {**root, "data": {"chunk": wrapped(data)}}
+                    yield {**root, "data": {"chunk": wrap_langchain_messages(data)}}
                 case "values":
-                    yield sync(thread, node, "__interrupt__" not in data)
+                    yield make_state_sync_event(thread, node, "__interrupt__" not in data)
                 case "error":
                     yield None
                     return
-        yield sync(thread, node if thread.next else "__end__", False, messages=True)
+        yield make_state_sync_event(thread, node if thread.next else "__end__", False, messages=True)
 
     # The older runtime's.
 
-    def runtime(self, body: Json) -> Iterator[Json | None]:
+    def stream_runtime_lines(self, body: Json) -> Iterator[Json | None]:
         posted = [{"role": "user", "content": "", **message} for message in body["messages"]]
         for message in posted:
             if message["type"] == "ResultMessage":
                 message.update(role="tool", content=message["result"])
         resume = [event["response"] for event in body["metaEvents"]]
         props = {"command": {"resume": resume[0]}} if resume else {}
-        ids = {"threadId": body["threadId"], "runId": f"{len(self.bodies)}"}
-        asked = {**ids, "messages": posted, "tools": body["actions"], "forwardedProps": props}
+        ids = {"threadId": body["threadId"], "runId": f"{len(self.request_bodies)}"}
+        run_input = {**ids, "messages": posted, "tools": body["actions"], "forwardedProps": props}
         state, node = "{}", ""
-        for event in self.desk.run(asked):
+        for event in self.agui_agent.stream_run(run_input):
             match event["type"]:
                 case "STEP_STARTED" | "STEP_FINISHED":
                     node = event["stepName"]
-                    yield agent_state(node, state, event["type"] == "STEP_STARTED")
+                    yield make_agent_state_message(node, state, event["type"] == "STEP_STARTED")
                 case "STATE_SNAPSHOT":
                     state = json.dumps(event["snapshot"])
-                    yield agent_state(node, state, True)
+                    yield make_agent_state_message(node, state, True)
                 case "CUSTOM":
                     yield {"type": "MetaEvent", "name": "LangGraphInterruptEvent", "value": event["value"]}
                 case "RUN_ERROR":
                     yield {"type": "RunError", "error": "the flow's own secret words"}
-                case kind if kind in AGUI:
-                    names = {**FIELDS, "delta": "args" if kind == "TOOL_CALL_ARGS" else "content"}
+                case kind if kind in RUNTIME_EVENT_TYPES:
+                    names = {**RUNTIME_FIELD_NAMES, "delta": "args" if kind == "TOOL_CALL_ARGS" else "content"}
                     names["content"] = "result"
-                    yield {"type": AGUI[kind]} | {
+                    yield {"type": RUNTIME_EVENT_TYPES[kind]} | {
                         names.get(key, key): value for key, value in event.items() if key != "type"
                     }
 
 
-def agent_state(node: str, state: str, active: bool) -> Json:
+def make_agent_state_message(node: str, state: str, active: bool) -> Json:
     about = {"threadId": "t", "agentName": "desk", "runId": "r", "role": "assistant", "running": True}
     return {"type": "AgentStateMessage", "nodeName": node, "active": active, "state": state, **about}
 
 
-def sync(thread: Thread, node: str, active: bool, *, messages: bool = False) -> Json:
+def make_state_sync_event(thread: Thread, node: str, active: bool, *, messages: bool = False) -> Json:
     state = {key: value for key, value in thread.values.items() if key != "messages"}
     if messages:
-        state["messages"] = flat(thread.values["messages"])
+        state["messages"] = to_runtime_messages(thread.values["messages"])
     about = {"thread_id": "t", "run_id": "r", "agent_name": "desk", "running": True, "role": "assistant"}
     kind = "on_copilotkit_state_sync"
     return {"event": kind, "node_name": node, "active": active, "state": state, **about}
 
 
-def state_of(thread: Thread) -> Json:
+def format_thread_state(thread: Thread) -> Json:
     state = {key: value for key, value in thread.values.items() if key != "messages"}
-    return {"threadExists": True, "state": state, "messages": flat(thread.values["messages"])}
+    return {"threadExists": True, "state": state, "messages": to_runtime_messages(thread.values["messages"])}
 
 
-def flat(messages: list[Json]) -> list[Json]:
+def to_runtime_messages(messages: list[Json]) -> list[Json]:
     made: list[Json] = []
     for message in messages:
         if message["type"] == "tool":
@@ -190,7 +190,7 @@ def flat(messages: list[Json]) -> list[Json]:
     return made
 
 
-def merged(thread: Thread, posted: list[Json]) -> list[Json]:
+def to_new_graph_messages(thread: Thread, posted: list[Json]) -> list[Json]:
     """Those that the thread does not have; one that stands twice would be the caller's mistake."""
     known = {message["id"] for message in thread.values["messages"]}
     answered = {m["tool_call_id"] for m in thread.values["messages"] if m["type"] == "tool"}
@@ -209,14 +209,14 @@ def merged(thread: Thread, posted: list[Json]) -> list[Json]:
     return made
 
 
-def wrapped(value: Any) -> Any:
+def wrap_langchain_messages(value: Any) -> Any:
     """Messages as LangChain writes its objects."""
     match value:
         case {"type": ("ai" | "tool" | "human" | "AIMessageChunk"), **kwargs}:
             return {"lc": 1, "type": "constructor", "id": ["langchain"], "kwargs": {**value, **kwargs}}
         case dict():
-            return {key: wrapped(item) for key, item in value.items()}
+            return {key: wrap_langchain_messages(item) for key, item in value.items()}
         case list():
-            return [wrapped(item) for item in value]
+            return [wrap_langchain_messages(item) for item in value]
         case _:
             return value

@@ -11,7 +11,7 @@ from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
 from rightseat.types.turn import Turn
 from rightseat.wiring.from_config import build_runtime
-from tests.unit.agents.copilotkit.endpoint import RemoteEndpoint
+from tests.unit.agents.copilotkit.endpoint import FakeRemoteEndpoint
 
 pytestmark = pytest.mark.io
 
@@ -32,7 +32,7 @@ SCRIPT = {
 
 
 async def test_an_assistant_uses_an_endpoints_actions(tmp_path: Path) -> None:
-    async with RemoteEndpoint() as remote:
+    async with FakeRemoteEndpoint() as remote:
         (tmp_path / "script.json").write_text(json.dumps(SCRIPT))
         (tmp_path / "rightseat.toml").write_text(CONFIG.replace("{url}", remote.url))
         runtime = build_runtime(load_config(tmp_path / "rightseat.toml"), env={})

@@ -16,33 +16,33 @@ from rightseat.types.events import TextDelta
 from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
 from rightseat.types.turn import ForwardedProps, Owner, Turn
-from tests.contract.agents.members import hosted
-from tests.contract.agents.talk import Talk
-from tests.kit.answers import Reply, write_json
-from tests.kit.breaks import close_at_once, garbage, mute
-from tests.kit.connection import Connection, Received
-from tests.kit.patience import STUCK
-from tests.kit.waiting import until
-from tests.unit.agents.agui.desk import cut, garbled, stall
-from tests.unit.agents.agui.test_agent import broken, elsewhere, page, patience
-from tests.unit.agents.copilotkit.endpoint import RemoteEndpoint
+from tests.contract.agents.conversation import Conversation
+from tests.contract.agents.members import host_source
+from tests.kit.answers import UpstreamReply, write_json
+from tests.kit.connection import Connection, ReceivedRequest
+from tests.kit.connection_faults import close_at_once, send_garbage, send_nothing
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.kit.waiting import wait_until
+from tests.unit.agents.agui.fake_agent import cut_after, garble_after, stall_after
+from tests.unit.agents.agui.test_agent import get_idle_timeout, reply_500, reply_html, reply_redirect
+from tests.unit.agents.copilotkit.endpoint import FakeRemoteEndpoint
 
 pytestmark = pytest.mark.io
 
 
 @pytest.fixture(autouse=True)
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def fast_health_retry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "MIN_RETRY_DELAY", 0.05)
 
 
 @asynccontextmanager
-async def asked(remote: RemoteEndpoint, **options: Any) -> AsyncIterator[Runtime]:
-    async with remote, hosted(copilotkit("ck", {"url": remote.url, "tries": 1, **options})) as runtime:
+async def serve_endpoint(remote: FakeRemoteEndpoint, **options: Any) -> AsyncIterator[Runtime]:
+    async with remote, host_source(copilotkit("ck", {"url": remote.url, "tries": 1, **options})) as runtime:
         yield runtime
 
 
 @asynccontextmanager
-async def looked(remote: RemoteEndpoint, **options: Any) -> AsyncIterator[CopilotKitEndpoint]:
+async def start_source(remote: FakeRemoteEndpoint, **options: Any) -> AsyncIterator[CopilotKitEndpoint]:
     source = copilotkit("ck", {"url": remote.url, "tries": 1, **options})
     await source.start()
     try:
@@ -56,7 +56,7 @@ async def looked(remote: RemoteEndpoint, **options: Any) -> AsyncIterator[Copilo
 
 @pytest.mark.demand("agents.copilotkit_remote_endpoints_info")
 async def test_what_it_has() -> None:
-    async with RemoteEndpoint() as remote, looked(remote) as source:
+    async with FakeRemoteEndpoint() as remote, start_source(remote) as source:
         ((name, agent),) = source.agents.items()
         assert (name, agent.name, agent.description) == ("desk", "desk", "Does what it is told.")
         assert agent.unavailable_reason == ""
@@ -69,34 +69,34 @@ async def test_what_it_has() -> None:
 
 
 async def test_only_those_that_are_wanted() -> None:
-    async with RemoteEndpoint() as remote:
+    async with FakeRemoteEndpoint() as remote:
         remote.agents += [{"name": "other", "type": "langgraph"}, {"no": "name"}]
-        async with looked(remote) as source:
+        async with start_source(remote) as source:
             assert set(source.agents) == {"desk", "other"}
-        async with looked(remote, agents=["other"]) as source:
+        async with start_source(remote, agents=["other"]) as source:
             assert set(source.agents) == {"other"}
 
 
 @pytest.mark.demand("agents.copilotkit_remote_endpoints_info")
 async def test_it_is_asked_again_what_it_has() -> None:
-    async with RemoteEndpoint() as remote, looked(remote, refresh=0.05) as source:
+    async with FakeRemoteEndpoint() as remote, start_source(remote, refresh=0.05) as source:
         kept = source.agents["desk"]
         remote.agents = [*remote.agents, {"name": "new", "type": "crewai"}]
         remote.actions = []
-        await until(lambda: "new" in source.agents)
+        await wait_until(lambda: "new" in source.agents)
         assert source.agents["desk"] is kept
         assert source.tools == ()
 
 
-async def words(connection: Connection, request: Received) -> None:
+async def reply_without_agents(connection: Connection, request: ReceivedRequest) -> None:
     await write_json(connection, 200, {"message": "secret words"})
 
 
-async def missing(connection: Connection, request: Received) -> None:
+async def reply_404(connection: Connection, request: ReceivedRequest) -> None:
     await write_json(connection, 404, {"detail": "secret words"})
 
 
-async def denied(connection: Connection, request: Received) -> None:
+async def reply_401(connection: Connection, request: ReceivedRequest) -> None:
     await write_json(connection, 401, {"detail": "secret words"})
 
 
@@ -104,49 +104,49 @@ async def denied(connection: Connection, request: Received) -> None:
 @pytest.mark.parametrize(
     ("instead", "why"),
     [
-        (missing, "there is no such path"),
-        (page, "another server may be there"),
-        (words, "not a list of agents"),
-        (elsewhere, "there is no such path"),
-        (denied, "check headers"),
-        (broken, "HTTP 500"),
-        (garbage(), "another server may be there"),
+        (reply_404, "there is no such path"),
+        (reply_html, "another server may be there"),
+        (reply_without_agents, "not a list of agents"),
+        (reply_redirect, "there is no such path"),
+        (reply_401, "check headers"),
+        (reply_500, "HTTP 500"),
+        (send_garbage(), "another server may be there"),
         (close_at_once(), "nobody answers there"),
-        (mute(), "said nothing"),
+        (send_nothing(), "said nothing"),
     ],
     ids=["404", "html", "no agents", "redirect", "401", "500", "no http", "closed", "mute"],
 )
-async def test_an_endpoint_that_is_none_is_listed_as_down_and_found_later(instead: Reply, why: str) -> None:
-    async with RemoteEndpoint() as remote:
-        remote.instead = instead
-        async with looked(remote, timeout=1 if why == "said nothing" else STUCK) as source:
+async def test_an_endpoint_that_is_none_is_listed_as_down_and_found_later(instead: UpstreamReply, why: str) -> None:
+    async with FakeRemoteEndpoint() as remote:
+        remote.reply_override = instead
+        async with start_source(remote, timeout=1 if why == "said nothing" else HANG_TIMEOUT) as source:
             down = source.agents["ck"].unavailable_reason
             assert "/copilotkit/info" in down
             assert why in down
             assert "secret" not in down
-            remote.instead = None
-            await until(lambda: set(source.agents) == {"desk"})
+            remote.reply_override = None
+            await wait_until(lambda: set(source.agents) == {"desk"})
             assert source.agents["desk"].unavailable_reason == ""
 
 
 @pytest.mark.demand("agents.copilotkit_langgraph_crewai_dialects")
 async def test_who_asks_has_it_looked_for_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "MIN_RETRY_DELAY", 60)
-    async with RemoteEndpoint() as remote:
-        remote.instead = missing
-        async with hosted(copilotkit("ck", {"url": remote.url, "agents": ["desk", "other"]})) as runtime:
-            assert (await Talk(runtime).say("say hello")).error.code == "discovery_failed"
-            remote.instead = None
-            assert "You said say more." in (await Talk(runtime).say("say more")).text
-            gone = (await Talk(runtime, "other").say("say hello")).error
+    async with FakeRemoteEndpoint() as remote:
+        remote.reply_override = reply_404
+        async with host_source(copilotkit("ck", {"url": remote.url, "agents": ["desk", "other"]})) as runtime:
+            assert (await Conversation(runtime).send_message("say hello")).error.code == "discovery_failed"
+            remote.reply_override = None
+            assert "You said say more." in (await Conversation(runtime).send_message("say more")).text
+            gone = (await Conversation(runtime, "other").send_message("say hello")).error
             assert gone.code in ("agent_not_found", "not_found")
             assert "desk" in gone.message
 
 
 async def test_named_agents_are_listed_before_they_are_found() -> None:
-    async with RemoteEndpoint() as remote:
-        remote.instead = missing
-        async with looked(remote, agents=["desk", "other"]) as source:
+    async with FakeRemoteEndpoint() as remote:
+        remote.reply_override = reply_404
+        async with start_source(remote, agents=["desk", "other"]) as source:
             assert set(source.agents) == {"desk", "other"}
             assert all(agent.unavailable_reason for agent in source.agents.values())
 
@@ -154,7 +154,7 @@ async def test_named_agents_are_listed_before_they_are_found() -> None:
 # Its actions.
 
 
-async def acted(source: CopilotKitEndpoint, city: str) -> Result:
+async def call_weather_action(source: CopilotKitEndpoint, city: str) -> Result:
     (tool,) = source.tools
     assert tool.call is not None
     turn = Turn(messages=(), forwarded=ForwardedProps({"tone": "dry"}))
@@ -166,22 +166,22 @@ async def acted(source: CopilotKitEndpoint, city: str) -> Result:
 
 @pytest.mark.demand("agents.copilotkit_remote_endpoints_info")
 async def test_an_action_runs_there() -> None:
-    async with RemoteEndpoint() as remote, looked(remote) as source:
-        result = await acted(source, "Oslo")
+    async with FakeRemoteEndpoint() as remote, start_source(remote) as source:
+        result = await call_weather_action(source, "Oslo")
         assert (result.content, result.failed) == ({"city": "Oslo", "temp": 21}, False)
         told = {"name": "get_weather", "arguments": {"city": "Oslo"}, "properties": {"tone": "dry"}}
         assert remote.upstream.requests[-1].json == told
 
 
 async def test_an_action_that_fails_is_sent_once() -> None:
-    async with RemoteEndpoint() as remote, looked(remote, tries=3) as source:
-        result = await acted(source, "Atlantis")
+    async with FakeRemoteEndpoint() as remote, start_source(remote, tries=3) as source:
+        result = await call_weather_action(source, "Atlantis")
         assert result.failed
         assert "secret" not in result.text
         paths = [request.target for request in remote.upstream.requests]
         assert paths.count("/copilotkit/actions/execute") == 1
-        remote.instead = missing
-        assert "has it no more" in (await acted(source, "Oslo")).text
+        remote.reply_override = reply_404
+        assert "has it no more" in (await call_weather_action(source, "Oslo")).text
 
 
 def test_parameters_as_a_schema() -> None:
@@ -208,12 +208,12 @@ def test_parameters_as_a_schema() -> None:
 
 @pytest.mark.demand("agents.copilotkit_remote_endpoints_info")
 async def test_what_an_agent_is_sent() -> None:
-    remote = RemoteEndpoint()
-    async with asked(remote) as runtime:
-        talk = Talk(runtime, state={"a": 1}, forwarded=ForwardedProps({"tone": "dry"}, config={"n": 1}))
-        await talk.say("add")
-        await talk.say("paint it")
-    first, second = remote.bodies
+    remote = FakeRemoteEndpoint()
+    async with serve_endpoint(remote) as runtime:
+        talk = Conversation(runtime, state={"a": 1}, forwarded=ForwardedProps({"tone": "dry"}, config={"n": 1}))
+        await talk.send_message("add")
+        await talk.send_message("paint it")
+    first, second = remote.request_bodies
     assert first["state"] == {"a": 1}
     assert (first["properties"], first["config"]) == ({"tone": "dry"}, {"n": 1})
     assert (first["nodeName"], first["metaEvents"]) == (None, [])
@@ -226,9 +226,9 @@ async def test_what_an_agent_is_sent() -> None:
 
 @pytest.mark.demand("agents.copilotkit_remote_endpoints_info")
 async def test_state_and_messages_are_recalled() -> None:
-    remote = RemoteEndpoint()
-    async with asked(remote) as runtime:
-        await Talk(runtime).say("add")
+    remote = FakeRemoteEndpoint()
+    async with serve_endpoint(remote) as runtime:
+        await Conversation(runtime).send_message("add")
         agent = runtime.responders.find_agent("desk")
         assert agent is not None
         told = await agent.get_thread_state(Owner("ada"), "t-1")
@@ -242,80 +242,80 @@ async def test_state_and_messages_are_recalled() -> None:
 @pytest.mark.demand("agents.copilotkit_langgraph_crewai_dialects")
 @pytest.mark.parametrize("kind", ["langgraph", "crewai"])
 async def test_an_answer_is_a_text(kind: str) -> None:
-    remote = RemoteEndpoint(kind)
-    async with asked(remote) as runtime:
-        talk = Talk(runtime)
-        (question,) = (await talk.say("ask me")).questions
+    remote = FakeRemoteEndpoint(kind)
+    async with serve_endpoint(remote) as runtime:
+        talk = Conversation(runtime)
+        (question,) = (await talk.send_message("ask me")).questions
         assert question.value == {"question": "Approve it?", "document": "Hello"}
-        await talk.answer(question, '{"approved": true}')
+        await talk.answer_question(question, '{"approved": true}')
     answer = {"name": "LangGraphInterruptEvent", "response": '{"approved": true}'}
-    assert remote.bodies[-1]["metaEvents"] == [answer]
-    assert remote.bodies[-1]["nodeName"] is None, "it goes to where it was asked"
+    assert remote.request_bodies[-1]["metaEvents"] == [answer]
+    assert remote.request_bodies[-1]["nodeName"] is None, "it goes to where it was asked"
 
 
 @pytest.mark.demand("agents.copilotkit_langgraph_crewai_dialects")
 async def test_an_agent_that_stopped_at_a_breakpoint_goes_on_behind_it() -> None:
-    remote = RemoteEndpoint()
+    remote = FakeRemoteEndpoint()
 
     async def stopped(connection: Connection, frames: list[bytes]) -> None:
         last = json.loads(frames[-1])
         frames[-1] = json.dumps({**last, "node_name": "draft"}).encode() + b"\n"
         for frame in frames:
-            await connection.chunk(frame)
-        await connection.chunk(b"")
+            await connection.write_chunk(frame)
+        await connection.write_chunk(b"")
 
-    async with asked(remote) as runtime:
-        talk = Talk(runtime)
+    async with serve_endpoint(remote) as runtime:
+        talk = Conversation(runtime)
         remote.fault = stopped
-        await talk.say("say hello")
-        await talk.say("say more")
-        await talk.say("say again")
-        await Talk(runtime, thread="t-2", forwarded=ForwardedProps(node="review")).say("say hello")
-    assert [body["nodeName"] for body in remote.bodies] == [None, "draft", None, "review"]
+        await talk.send_message("say hello")
+        await talk.send_message("say more")
+        await talk.send_message("say again")
+        await Conversation(runtime, thread="t-2", forwarded=ForwardedProps(node="review")).send_message("say hello")
+    assert [body["nodeName"] for body in remote.request_bodies] == [None, "draft", None, "review"]
 
 
 async def test_a_question_by_a_call_to_the_page() -> None:
     """CopilotKit's helper in a graph asks by a call, whose result is the answer."""
-    remote = RemoteEndpoint()
+    remote = FakeRemoteEndpoint()
     made = {"id": "c9", "name": "paint", "arguments": {"colour": "red"}, "parentMessageId": "m"}
     asking = {"event": "on_copilotkit_interrupt", "data": {"value": '{"action": "paint"}', "messages": [made]}}
 
     async def ask(connection: Connection, frames: list[bytes]) -> None:
-        await connection.chunk(json.dumps(asking).encode() + b"\n")
-        await connection.chunk(b"")
+        await connection.write_chunk(json.dumps(asking).encode() + b"\n")
+        await connection.write_chunk(b"")
 
-    async with asked(remote) as runtime:
-        talk = Talk(runtime)
+    async with serve_endpoint(remote) as runtime:
+        talk = Conversation(runtime)
         remote.fault = ask
-        seen = await talk.say("say hello")
-        assert (seen.reason, seen.pending) == ("calls", ("c9",))
-        assert "painted" in (await talk.give({"c9": "painted"})).text
+        seen = await talk.send_message("say hello")
+        assert (seen.finish_reason, seen.pending) == ("calls", ("c9",))
+        assert "painted" in (await talk.send_results({"c9": "painted"})).text
 
 
 @pytest.mark.demand("agents.faults_agent_dies_mid")
 @pytest.mark.parametrize(
     ("instead", "code"),
     [
-        (page, "upstream_garbled"),
-        (elsewhere, "upstream_rejected"),
-        (missing, "upstream_rejected"),
-        (broken, "upstream_error"),
-        (garbage(), "upstream_garbled"),
+        (reply_html, "upstream_garbled"),
+        (reply_redirect, "upstream_rejected"),
+        (reply_404, "upstream_rejected"),
+        (reply_500, "upstream_error"),
+        (send_garbage(), "upstream_garbled"),
         (close_at_once(), "upstream_unreachable"),
-        (mute(), "upstream_timeout"),
+        (send_nothing(), "upstream_timeout"),
     ],
     ids=["html", "redirect", "404", "500", "no http", "closed", "mute"],
 )
-async def test_an_endpoint_that_does_not_answer(instead: Reply, code: str) -> None:
-    remote = RemoteEndpoint()
-    async with asked(remote, timeout=patience(code)) as runtime:
-        talk = Talk(runtime)
-        remote.instead = instead
-        failed = (await talk.say("say hello")).error
+async def test_an_endpoint_that_does_not_answer(instead: UpstreamReply, code: str) -> None:
+    remote = FakeRemoteEndpoint()
+    async with serve_endpoint(remote, timeout=get_idle_timeout(code)) as runtime:
+        talk = Conversation(runtime)
+        remote.reply_override = instead
+        failed = (await talk.send_message("say hello")).error
         assert failed.code == code
         assert "secret" not in failed.message
-        remote.instead = None
-        assert "You said say more." in (await talk.say("say more")).text
+        remote.reply_override = None
+        assert "You said say more." in (await talk.send_message("say more")).text
 
 
 @pytest.mark.demand(
@@ -325,29 +325,29 @@ async def test_an_endpoint_that_does_not_answer(instead: Reply, code: str) -> No
 @pytest.mark.parametrize(
     ("fault", "code"),
     [
-        (cut(3), "agent_failed"),
-        (stall(3), "upstream_timeout"),
-        (garbled(3, b"{half\n"), "upstream_garbled"),
-        (garbled(3, b"[1]\n"), "upstream_garbled"),
-        (garbled(0, b""), "incomplete"),
-        (garbled(0, b"<html>"), "upstream_garbled"),
+        (cut_after(3), "agent_failed"),
+        (stall_after(3), "upstream_timeout"),
+        (garble_after(3, b"{half\n"), "upstream_garbled"),
+        (garble_after(3, b"[1]\n"), "upstream_garbled"),
+        (garble_after(0, b""), "incomplete"),
+        (garble_after(0, b"<html>"), "upstream_garbled"),
     ],
     ids=["cut", "silent", "no json", "no object", "nothing", "html"],
 )
 async def test_an_endpoint_that_breaks_off(kind: str, fault: Any, code: str) -> None:
-    remote = RemoteEndpoint(kind)
-    async with asked(remote, timeout=patience(code)) as runtime:
-        talk = Talk(runtime)
+    remote = FakeRemoteEndpoint(kind)
+    async with serve_endpoint(remote, timeout=get_idle_timeout(code)) as runtime:
+        talk = Conversation(runtime)
         remote.fault = fault
-        assert (await talk.say("say hello")).error.code == code
-        assert "You said say more." in (await talk.say("say more")).text
+        assert (await talk.send_message("say hello")).error.code == code
+        assert "You said say more." in (await talk.send_message("say more")).text
 
 
-def busy(remote: RemoteEndpoint) -> Reply:
+def make_busy_once(remote: FakeRemoteEndpoint) -> UpstreamReply:
     """Once, and not again."""
 
-    async def reply(connection: Connection, request: Received) -> None:
-        remote.instead = None
+    async def reply(connection: Connection, request: ReceivedRequest) -> None:
+        remote.reply_override = None
         await write_json(connection, 503, {"detail": "busy"})
 
     return reply
@@ -355,29 +355,29 @@ def busy(remote: RemoteEndpoint) -> Reply:
 
 @pytest.mark.demand("agents.copilotkit_langgraph_crewai_dialects", "copilotkit.peer_bugs_listed_notes")
 async def test_what_was_not_taken_is_sent_again() -> None:
-    remote = RemoteEndpoint()
-    remote.instead = busy(remote)
-    async with asked(remote, tries=2) as runtime:
+    remote = FakeRemoteEndpoint()
+    remote.reply_override = make_busy_once(remote)
+    async with serve_endpoint(remote, tries=2) as runtime:
         assert runtime.responders.find_agent("desk") is not None, "found at the second try"
-        remote.instead = busy(remote)
-        assert "You said say hello." in (await Talk(runtime).say("say hello")).text
+        remote.reply_override = make_busy_once(remote)
+        assert "You said say hello." in (await Conversation(runtime).send_message("say hello")).text
         # An agent that broke off may have done half of its work.
         sent = len(remote.upstream.requests)
-        remote.fault = garbled(0, b"")
-        assert (await Talk(runtime).say("say hello")).error.code == "incomplete"
+        remote.fault = garble_after(0, b"")
+        assert (await Conversation(runtime).send_message("say hello")).error.code == "incomplete"
         assert len(remote.upstream.requests) == sent + 1
 
 
 async def test_who_leaves_ends_the_run_there() -> None:
-    remote = RemoteEndpoint("crewai")
-    async with asked(remote) as runtime:
-        remote.fault = stall(5)
+    remote = FakeRemoteEndpoint("crewai")
+    async with serve_endpoint(remote) as runtime:
+        remote.fault = stall_after(5)
         turn = Turn(messages=(text_message("user", "say hello"),), assistant="desk")
         async with closing(runtime.run(turn)) as events:
             async for event in events:
                 if isinstance(event, TextDelta):
                     break
-        await remote.upstream.all_closed(1)
+        await remote.upstream.wait_closed(1)
 
 
 def test_wrong_options() -> None:

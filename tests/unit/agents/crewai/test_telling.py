@@ -8,20 +8,20 @@ from rightseat.agents.crewai.program import CrewEventMapper
 Json = dict[str, Any]
 
 
-def told(*events: Any) -> list[Json]:
+def map_events(*events: Any) -> list[Json]:
     found: list[Json] = []
-    telling = CrewEventMapper(found.append)
+    mapper = CrewEventMapper(found.append)
     for event in events:
-        telling.on_event(event)
-    telling.emit_result("")
+        mapper.on_event(event)
+    mapper.emit_result("")
     return found
 
 
-def chunk(text: str, call: str = "1") -> Any:
+def make_text_chunk(text: str, call: str = "1") -> Any:
     return SimpleNamespace(type="llm_stream_chunk", chunk=text, call_id=call, tool_call=None)
 
 
-def joined(events: list[Json], kind: str) -> str:
+def join_deltas(events: list[Json], kind: str) -> str:
     return "".join(event["delta"] for event in events if event["type"] == kind)
 
 
@@ -31,59 +31,61 @@ def test_an_agent_that_thinks_aloud() -> None:
         list("Thought: I know.\nFinal Answer: It is 5."),
         ["Tho", "ught: I know.\nFinal", " Answer:", " It is 5."],
     ):
-        events = told(*map(chunk, pieces))
-        assert joined(events, "REASONING_MESSAGE_CONTENT") == "I know.\n"
-        assert joined(events, "TEXT_MESSAGE_CONTENT") == "It is 5."
+        events = map_events(*map(make_text_chunk, pieces))
+        assert join_deltas(events, "REASONING_MESSAGE_CONTENT") == "I know.\n"
+        assert join_deltas(events, "TEXT_MESSAGE_CONTENT") == "It is 5."
         assert [e["type"] for e in events][-1] == "TEXT_MESSAGE_END"
 
 
 def test_an_agent_that_just_speaks() -> None:
-    events = told(chunk("Th"), chunk("e end"))
-    assert joined(events, "TEXT_MESSAGE_CONTENT") == "The end"
-    assert not joined(events, "REASONING_MESSAGE_CONTENT")
+    events = map_events(make_text_chunk("Th"), make_text_chunk("e end"))
+    assert join_deltas(events, "TEXT_MESSAGE_CONTENT") == "The end"
+    assert not join_deltas(events, "REASONING_MESSAGE_CONTENT")
 
 
 def test_each_answer_of_a_model_is_a_text() -> None:
-    events = told(chunk("One", "1"), chunk("Two", "2"))
+    events = map_events(make_text_chunk("One", "1"), make_text_chunk("Two", "2"))
     assert len({event["messageId"] for event in events if event["type"] == "TEXT_MESSAGE_START"}) == 2
 
 
 def test_the_result_is_said_if_it_was_not_streamed() -> None:
     found: list[Json] = []
     telling = CrewEventMapper(found.append)
-    telling.on_event(chunk("Done."))
+    telling.on_event(make_text_chunk("Done."))
     telling.emit_result("Done.")
-    assert joined(found, "TEXT_MESSAGE_CONTENT") == "Done."
+    assert join_deltas(found, "TEXT_MESSAGE_CONTENT") == "Done."
     telling.emit_result('{"a": 1}')
-    assert joined(found, "TEXT_MESSAGE_CONTENT") == 'Done.{"a": 1}'
+    assert join_deltas(found, "TEXT_MESSAGE_CONTENT") == 'Done.{"a": 1}'
 
 
-def tool(kind: str, **fields: Any) -> Any:
+def make_tool_event(kind: str, **fields: Any) -> Any:
     about = {"tool_name": "add", "tool_args": {"a": 2}, "event_id": "e1"}
     return SimpleNamespace(type=f"tool_usage_{kind}", **{**about, **fields})
 
 
 def test_tools() -> None:
-    start, args, end, result = told(tool("started"), tool("finished", output={"n": 5}, started_event_id="e1"))
+    start, args, end, result = map_events(
+        make_tool_event("started"), make_tool_event("finished", output={"n": 5}, started_event_id="e1")
+    )
     assert (start["toolCallName"], args["delta"]) == ("add", '{"a": 2}')
     assert result["content"] == '{"n": 5}'
     assert len({event["toolCallId"] for event in (start, args, end, result)}) == 1
 
 
 def test_a_tool_that_fails_and_is_tried_again() -> None:
-    events = told(
-        tool("started"),
-        tool("error", error="no", started_event_id="e1"),
-        tool("error", error="no", started_event_id="e1"),
-        tool("started", event_id="e2"),
-        tool("finished", output="5", started_event_id=None),
+    events = map_events(
+        make_tool_event("started"),
+        make_tool_event("error", error="no", started_event_id="e1"),
+        make_tool_event("error", error="no", started_event_id="e1"),
+        make_tool_event("started", event_id="e2"),
+        make_tool_event("finished", output="5", started_event_id=None),
     )
     assert [event["content"] for event in events if event["type"] == "TOOL_CALL_RESULT"] == ["The tool failed: no", "5"]
 
 
 def test_tasks_are_steps() -> None:
     task = SimpleNamespace(name="", agent=SimpleNamespace(role="the\nwriter"))
-    events = told(SimpleNamespace(type="task_started", task=task), SimpleNamespace(type="task_failed", task=task))
+    events = map_events(SimpleNamespace(type="task_started", task=task), SimpleNamespace(type="task_failed", task=task))
     assert [(event["type"], event["stepName"]) for event in events] == [
         ("STEP_STARTED", "the writer"),
         ("STEP_FINISHED", "the writer"),

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from bench.graphs import Answering
-from bench.load import Order
+from bench.langgraph_server import LangGraphProtocol
+from bench.order import StreamOrder
 from bench.peers import all_peers
 from bench.scenarios import all_scenarios
-from bench.scenarios.agents import LOCK, PART, judged
+from bench.scenarios.agents import LOCK, MAX_COST_RATIO, make_rows
 from rightseat.agents.langgraph import langgraph
 from rightseat.types.events import StateSnapshot, StepStart, TextDelta
 from rightseat.types.messages import text_message
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.io
 
 @pytest_asyncio.fixture
 async def url() -> AsyncIterator[str]:
-    server = await asyncio.get_running_loop().create_server(Answering, "127.0.0.1", 0)
+    server = await asyncio.get_running_loop().create_server(LangGraphProtocol, "127.0.0.1", 0)
     yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     server.close()
     await server.wait_closed()
@@ -32,7 +32,7 @@ async def url() -> AsyncIterator[str]:
 async def test_the_recorded_run_is_heard_word_by_word(url: str, rate: int) -> None:
     source = langgraph("desk", {"url": url})
     await source.start()
-    order = Order(1, 50, rate)
+    order = StreamOrder(1, 50, rate)
     turn = Turn(messages=(text_message("user", order.prompt, id="u"),), thread="t")
     events = [event async for event in source.agents["desk"](turn)]
     words = [event.text for event in events if isinstance(event, TextDelta)]
@@ -51,7 +51,7 @@ def test_ours_is_compared_with_copilotkits_runtime() -> None:
     (theirs,) = [peer for peer in peers.values() if peer.lock == LOCK]
     for cost, good in ((100.0, True), (300.0, False)):
         found = {ours.name: [cost] * 3, theirs.name: [1000.0] * 3}
-        row = judged("x", found, ours, theirs)[-1]
-        assert (row.limit, row.good) == (PART, good)
-    assert all(row.limit is None for row in judged("x", {ours.name: [1.0]}, ours, None))
-    assert PART == 1 / 5
+        row = make_rows("x", found, ours, theirs)[-1]
+        assert (row.limit, row.is_good) == (MAX_COST_RATIO, good)
+    assert all(row.limit is None for row in make_rows("x", {ours.name: [1.0]}, ours, None))
+    assert MAX_COST_RATIO == 1 / 5

@@ -31,34 +31,46 @@ from rightseat.types.events import (
     TextStart,
     Usage,
 )
-from tests.contract.agents.verifier import verify
-from tests.unit.agents.langgraph.script import Said, chunk, enter, happening, leave, piece
+from tests.contract.agents.verifier import verify_events
+from tests.unit.agents.langgraph.scripted_graph import (
+    GraphStreamEvent,
+    make_event,
+    make_model_chunk,
+    make_node_end,
+    make_node_start,
+    make_tool_call_chunk,
+)
 
 THREAD = uuid.uuid5(uuid.NAMESPACE_DNS, "t")
 
 
-def mapped(*said: Said, **more: Any) -> list[Event]:
+def map_events(*graph_events: GraphStreamEvent, **more: Any) -> list[Event]:
     """The events of a whole run, held against the grammar."""
     mapping = LangGraphEventMapper(PeerErrors("desk"), THREAD, **more)
     events: list[Event] = []
-    for name, data in said:
+    for name, data in graph_events:
         events += mapping.feed(name, json.dumps(data).encode())
     events += mapping.finish()
-    verify([RunStarted("t", "r"), *events], earlier=more.get("open_calls", ()))
+    verify_events([RunStarted("t", "r"), *events], earlier_calls=more.get("open_calls", ()))
     return events
 
 
-def ended(output: Any = None, run: str = "r-model", **more: Any) -> Said:
-    return happening("on_chat_model_end", "M", {"output": output}, node="desk", run=run, **more)
+def make_model_end(output: Any = None, run: str = "r-model", **more: Any) -> GraphStreamEvent:
+    return make_event("on_chat_model_end", "M", {"output": output}, node="desk", run=run, **more)
 
 
-def custom(name: str, data: Any) -> Said:
-    return happening("on_custom_event", name, data, node="desk", run="r-node")
+def make_custom_event(name: str, data: Any) -> GraphStreamEvent:
+    return make_event("on_custom_event", name, data, node="desk", run="r-node")
 
 
 @pytest.mark.demand("agents.langgraph_parallel_tool_calls", "copilotkit.peer_bugs_listed_notes")
 def test_words_and_the_last_empty_chunk() -> None:
-    events = mapped(chunk("m1", "Hel"), chunk("m1", "lo"), chunk("lc_run--other", ""), ended())
+    events = map_events(
+        make_model_chunk("m1", "Hel"),
+        make_model_chunk("m1", "lo"),
+        make_model_chunk("lc_run--other", ""),
+        make_model_end(),
+    )
     assert events[:-1] == [TextStart("m1"), TextDelta("m1", "Hel"), TextDelta("m1", "lo"), TextEnd("m1")]
     assert events[-1] == RunFinished("stop")
 
@@ -67,16 +79,26 @@ def test_words_and_the_last_empty_chunk() -> None:
 @pytest.mark.parametrize("reason", ["length", "end_turn", None])
 def test_a_text_ends_with_its_model_whatever_the_vendor_calls_it(reason: str | None) -> None:
     """CopilotKit's runtime waits for the word `stop`, which is one vendor's."""
-    said, data = chunk("m1", "lo")
+    said, data = make_model_chunk("m1", "lo")
     data["data"]["chunk"]["response_metadata"] = {"finish_reason": reason}
-    events = mapped(chunk("m1", "Hel"), (said, data), ended(), chunk("m2", "Next.", run="r2"), ended(run="r2"))
+    events = map_events(
+        make_model_chunk("m1", "Hel"),
+        (said, data),
+        make_model_end(),
+        make_model_chunk("m2", "Next.", run="r2"),
+        make_model_end(run="r2"),
+    )
     assert [event.id for event in events if isinstance(event, TextEnd)] == ["m1", "m2"]
     assert events.index(TextEnd("m1")) < events.index(TextStart("m2"))
 
 
 def test_blocks_and_thoughts() -> None:
     thinking = [{"type": "thinking", "thinking": "Hm."}]
-    events = mapped(chunk("m", thinking), chunk("m", [{"type": "text", "text": "So."}, {"type": "odd"}]), ended())
+    events = map_events(
+        make_model_chunk("m", thinking),
+        make_model_chunk("m", [{"type": "text", "text": "So."}, {"type": "odd"}]),
+        make_model_end(),
+    )
     assert events[:-1] == [
         ReasoningStart("m-thought-1"),
         ReasoningDelta("m-thought-1", "Hm."),
@@ -89,12 +111,14 @@ def test_blocks_and_thoughts() -> None:
 
 @pytest.mark.demand("agents.langgraph_parallel_tool_calls", "copilotkit.peer_bugs_listed_notes")
 def test_calls_side_by_side_are_kept_apart() -> None:
-    events = mapped(
-        chunk("m", "Both."),
-        chunk("m", calls=[piece(0, "", "c1", "add"), piece(1, "", "c2", "paint")]),
-        chunk("m", calls=[piece(1, '{"x"'), piece(0, '{"a"')]),
-        chunk("m", calls=[piece(0, ":1}"), piece(1, ":2}")]),
-        ended(),
+    events = map_events(
+        make_model_chunk("m", "Both."),
+        make_model_chunk(
+            "m", calls=[make_tool_call_chunk(0, "", "c1", "add"), make_tool_call_chunk(1, "", "c2", "paint")]
+        ),
+        make_model_chunk("m", calls=[make_tool_call_chunk(1, '{"x"'), make_tool_call_chunk(0, '{"a"')]),
+        make_model_chunk("m", calls=[make_tool_call_chunk(0, ":1}"), make_tool_call_chunk(1, ":2}")]),
+        make_model_end(),
         (
             "updates",
             {
@@ -118,15 +142,23 @@ def test_calls_side_by_side_are_kept_apart() -> None:
 
 @pytest.mark.demand("agents.langgraph_parallel_tool_calls")
 def test_models_side_by_side_are_kept_apart() -> None:
-    events = mapped(
-        chunk("a", "A", run="1"), chunk("b", "B", run="2"), chunk("a", "a", run="1"), ended(run="1"), ended(run="2")
+    events = map_events(
+        make_model_chunk("a", "A", run="1"),
+        make_model_chunk("b", "B", run="2"),
+        make_model_chunk("a", "a", run="1"),
+        make_model_end(run="1"),
+        make_model_end(run="2"),
     )
     assert "".join(e.text for e in events if isinstance(e, TextDelta) and e.id == "a") == "Aa"
 
 
 def test_a_call_without_arguments_or_an_index() -> None:
     whole = {"index": None, "args": '{"a":1}', "id": "c2", "name": "g"}
-    events = mapped(chunk("m", calls=[piece(0, "", "c1", "f")]), chunk("m", calls=[whole]), ended())
+    events = map_events(
+        make_model_chunk("m", calls=[make_tool_call_chunk(0, "", "c1", "f")]),
+        make_model_chunk("m", calls=[whole]),
+        make_model_end(),
+    )
     assert CallArgs("c1", "{}") in events
     assert CallArgs("c2", '{"a":1}') in events
     assert CallResult("c1", "") in events, "nobody answered it, and the graph is done"
@@ -140,7 +172,7 @@ def test_a_model_that_does_not_stream() -> None:
         "tool_calls": [{"id": "c", "name": "paint", "args": {"a": 1}}],
         "usage_metadata": {"input_tokens": 3, "output_tokens": 2, "input_token_details": {"cache_read": 1}},
     }
-    events = mapped(ended(output), ("updates", {"desk": {"messages": [output]}}), client_tools=["paint"])
+    events = map_events(make_model_end(output), ("updates", {"desk": {"messages": [output]}}), client_tools=["paint"])
     assert events[:3] == [TextStart("m"), TextDelta("m", "Whole."), TextEnd("m")]
     assert events[-1] == RunFinished("calls", Usage(3, 2, 1), ("c",))
 
@@ -149,9 +181,9 @@ def test_what_a_node_says_without_a_model() -> None:
     added = {"type": "ai", "id": "n1", "content": "From a node."}
     copied = {"type": "ai", "id": "n2", "content": "Hello"}
     known = {"type": "ai", "id": "old", "content": "Earlier."}
-    events = mapped(
-        chunk("m", "Hello"),
-        ended(),
+    events = map_events(
+        make_model_chunk("m", "Hello"),
+        make_model_end(),
         ("updates", {"desk": [{"messages": [known, copied]}, {"messages": added}]}),
         known_ids=["old"],
     )
@@ -162,28 +194,30 @@ def test_what_a_node_says_without_a_model() -> None:
 @pytest.mark.parametrize(("emit", "shown"), [(True, ["f", "g"]), (False, []), ("f", ["f"]), (["g"], ["g"]), ([], [])])
 def test_filters_of_calls(emit: Any, shown: list[str]) -> None:
     more = {"copilotkit:emit-tool-calls": emit, "copilotkit:emit-messages": False}
-    pieces = [piece(0, "{}", "c1", "f"), piece(1, "{}", "c2", "g")]
-    events = mapped(chunk("m", "Hidden.", pieces, **more), ended(**more))
+    pieces = [make_tool_call_chunk(0, "{}", "c1", "f"), make_tool_call_chunk(1, "{}", "c2", "g")]
+    events = map_events(make_model_chunk("m", "Hidden.", pieces, **more), make_model_end(**more))
     assert [e.name for e in events if isinstance(e, CallStart)] == shown
     assert not any(isinstance(e, TextDelta) for e in events)
 
 
 def test_a_model_that_is_not_to_be_heard() -> None:
     tags = ["nostream"]
-    events = mapped(chunk("m", "Hidden.", tags=tags), ended({"type": "ai", "content": "Hidden."}, tags=tags))
+    events = map_events(
+        make_model_chunk("m", "Hidden.", tags=tags), make_model_end({"type": "ai", "content": "Hidden."}, tags=tags)
+    )
     assert events == [RunFinished("stop")]
 
 
 @pytest.mark.demand("agents.langgraph_state_snapshots_per")
 def test_steps_and_state() -> None:
-    events = mapped(
+    events = map_events(
         ("values", {"messages": [], "x": 1, "copilotkit": {}, "tools": [], "inner": 7}),
-        enter("plan", 1),
-        leave("plan", 1),
+        make_node_start("plan", 1),
+        make_node_end("plan", 1),
         ("updates", {"plan": {"x": 2}}),
         ("values", {"x": 2, "inner": 8}),
-        enter("act", 2),
-        happening("on_chain_start", "route", {}, node="act", run="n-route"),
+        make_node_start("act", 2),
+        make_event("on_chain_start", "route", {}, node="act", run="n-route"),
         output_keys=["x", "messages"],
     )
     assert events == [
@@ -199,16 +233,22 @@ def test_steps_and_state() -> None:
 
 @pytest.mark.demand("agents.langgraph_state_snapshots_per")
 def test_nodes_side_by_side() -> None:
-    events = mapped(enter("a", 1), enter("b", 2), leave("b", 2), leave("a", 1), ("values", {"x": 1}))
+    events = map_events(
+        make_node_start("a", 1),
+        make_node_start("b", 2),
+        make_node_end("b", 2),
+        make_node_end("a", 1),
+        ("values", {"x": 1}),
+    )
     assert events[:2] == [StepStart("a"), StepStart("b")]
     assert events[2:5] == [StateSnapshot({"x": 1}), StepEnd("b"), StepEnd("a")]
 
 
 @pytest.mark.parametrize("nested", [True, False])
 def test_graphs_inside(nested: bool) -> None:
-    kind, inner = enter("inner", 1)
+    kind, inner = make_node_start("inner", 1)
     inner["metadata"]["langgraph_checkpoint_ns"] = "outer:1|inner:2"
-    events = mapped((kind, inner), stream_subgraphs=nested)
+    events = map_events((kind, inner), stream_subgraphs=nested)
     assert (StepStart("inner") in events) is nested
 
 
@@ -216,10 +256,13 @@ def test_graphs_inside(nested: bool) -> None:
 def test_state_before_it_is_there() -> None:
     states = [{"state_key": "doc/s", "tool": "write", "tool_argument": "text"}]
     more: dict[str, Any] = {"copilotkit:emit-intermediate-state": states, "copilotkit:emit-tool-calls": False}
-    events = mapped(
-        chunk("m", calls=[piece(0, "", "c", "write")], **more),
-        *(chunk("m", calls=[piece(0, part)], **more) for part in ('{"text": "He', 'llo"', ', "n": 1}')),
-        ended(**more),
+    events = map_events(
+        make_model_chunk("m", calls=[make_tool_call_chunk(0, "", "c", "write")], **more),
+        *(
+            make_model_chunk("m", calls=[make_tool_call_chunk(0, part)], **more)
+            for part in ('{"text": "He', 'llo"', ', "n": 1}')
+        ),
+        make_model_end(**more),
     )
     assert events[:-1] == [
         StateSnapshot({}),
@@ -230,14 +273,14 @@ def test_state_before_it_is_there() -> None:
 
 @pytest.mark.demand("agents.langgraph_state_snapshots_per")
 def test_what_copilotkit_sends_by_hand() -> None:
-    events = mapped(
+    events = map_events(
         ("values", {"x": 1}),
-        enter("desk", 1),
-        custom("copilotkit_manually_emit_message", {"message": "Hi.", "message_id": "h1"}),
-        custom("copilotkit_manually_emit_tool_call", {"name": "show", "args": {"a": 1}, "id": "h2"}),
-        custom("copilotkit_manually_emit_intermediate_state", {"y": 2, "messages": []}),
-        custom("copilotkit_exit", {}),
-        leave("desk", 1),
+        make_node_start("desk", 1),
+        make_custom_event("copilotkit_manually_emit_message", {"message": "Hi.", "message_id": "h1"}),
+        make_custom_event("copilotkit_manually_emit_tool_call", {"name": "show", "args": {"a": 1}, "id": "h2"}),
+        make_custom_event("copilotkit_manually_emit_intermediate_state", {"y": 2, "messages": []}),
+        make_custom_event("copilotkit_exit", {}),
+        make_node_end("desk", 1),
         ("values", {"x": 1}),
         client_tools=["show"],
     )
@@ -256,23 +299,25 @@ def test_what_copilotkit_sends_by_hand() -> None:
     ]
 
 
-def asked(value: Any, **more: Any) -> Said:
+def make_interrupt(value: Any, **more: Any) -> GraphStreamEvent:
     return "updates", {"__interrupt__": [{"value": value, "id": "i1", **more}]}
 
 
 @pytest.mark.demand("agents.langgraph_interrupts_both_kinds")
 def test_questions() -> None:
-    *_, question, end = mapped(asked("Which?"), ("values", {"__interrupt__": [{"value": "Which?", "id": "i1"}]}))
+    *_, question, end = map_events(
+        make_interrupt("Which?"), ("values", {"__interrupt__": [{"value": "Which?", "id": "i1"}]})
+    )
     assert question == Interrupt(f"lg-{THREAD.hex}-i1", "ask", "Which?", {"type": "string"}, value="Which?")
     assert end == RunFinished("interrupt")
-    question = mapped(asked({"question": "Sure?", "n": 1}))[0]
+    question = map_events(make_interrupt({"question": "Sure?", "n": 1}))[0]
     assert isinstance(question, Interrupt)
     assert (question.message, question.value) == ("Sure?", {"question": "Sure?", "n": 1})
-    handed = mapped(asked({"question": "Sure?"}), is_delegated=True)[0]
+    handed = map_events(make_interrupt({"question": "Sure?"}), is_delegated=True)[0]
     assert isinstance(handed, Interrupt)
     assert handed.schema == {"type": "string"}, "an assistant's person answers in words"
     schema = {"type": "object", "properties": {"day": {"type": "string"}}}
-    question = mapped(asked({"n": 1}, response_schema=schema))[0]
+    question = map_events(make_interrupt({"n": 1}, response_schema=schema))[0]
     assert isinstance(question, Interrupt)
     assert (question.kind, question.message, question.schema) == ("form", '{"n":1}', schema)
 
@@ -280,24 +325,28 @@ def test_questions() -> None:
 @pytest.mark.demand("agents.langgraph_interrupts_both_kinds")
 def test_questions_of_copilotkits_helper() -> None:
     said = {"__copilotkit_interrupt_value__": "Your name?", "__copilotkit_messages__": [{"content": "Your name?"}]}
-    spoken = mapped(asked(said), asks_in_chat=True)
+    spoken = map_events(make_interrupt(said), asks_in_chat=True)
     assert [e.text for e in spoken if isinstance(e, TextDelta)] == ["Your name?"]
     assert spoken[-1] == RunFinished("stop"), "what is said next is the answer"
-    told = mapped(asked(said), asks_in_chat=False)
+    told = map_events(make_interrupt(said), asks_in_chat=False)
     assert isinstance(told[0], Interrupt)
     call = {"id": "c", "name": "pick", "args": {"n": 1}}
     value = {"__copilotkit_interrupt_value__": {"action": "pick"}, "__copilotkit_messages__": [{"tool_calls": [call]}]}
-    events = mapped(asked(value))
+    events = map_events(make_interrupt(value))
     assert events[0] == CallStart("c", "pick", "c", client=True)
     assert events[-1] == RunFinished("calls", pending=("c",))
 
 
 def test_a_call_that_waits_for_the_answer_gets_its_result_later() -> None:
-    events = mapped(chunk("m", calls=[piece(0, "{}", "c", "add")]), ended(), asked("May I?"))
+    events = map_events(
+        make_model_chunk("m", calls=[make_tool_call_chunk(0, "{}", "c", "add")]),
+        make_model_end(),
+        make_interrupt("May I?"),
+    )
     assert not any(isinstance(e, CallResult) for e in events)
     result = {"type": "tool", "tool_call_id": "c", "content": "no", "status": "error"}
-    tool = happening("on_tool_end", "add", {"output": result}, node="tools")
-    later = mapped(tool, ("updates", {"tools": {"messages": [result]}}), open_calls=["c"])
+    tool = make_event("on_tool_end", "add", {"output": result}, node="tools")
+    later = map_events(tool, ("updates", {"tools": {"messages": [result]}}), open_calls=["c"])
     assert later[0] == CallResult("c", "no", failed=True)
     assert len(later) == 2, "it is told once"
 

@@ -23,16 +23,16 @@ from rightseat.types.turn import AppContext, ForwardedProps, InterruptAnswer, Tu
 
 U1, A1 = text_message("user", "one", id="u1"), text_message("assistant", "eins", id="a1")
 U2, A2 = text_message("user", "two", id="u2"), text_message("assistant", "zwei", id="a2")
-HELD = [to_langchain_message(message) for message in (U1, A1, U2, A2)]
+THREAD_MESSAGES = [to_langchain_message(message) for message in (U1, A1, U2, A2)]
 PAINT = ToolSpec("paint", "Paints.", {"type": "object"})
 
 
-def ids(found: list[dict[str, Any]]) -> list[tuple[str, Any]]:
+def list_types_and_ids(found: list[dict[str, Any]]) -> list[tuple[str, Any]]:
     return [(item["type"], item.get("id")) for item in found]
 
 
 def test_a_new_thread_gets_all() -> None:
-    assert ids(diff_messages([U1, A1, U2], [], ())) == [("human", "u1"), ("ai", "a1"), ("human", "u2")]
+    assert list_types_and_ids(diff_messages([U1, A1, U2], [], ())) == [("human", "u1"), ("ai", "a1"), ("human", "u2")]
 
 
 @pytest.mark.demand("agents.agent_state_loadagentstate_state")
@@ -50,31 +50,33 @@ def test_a_pages_own_instructions_are_not_the_graphs(role: Any) -> None:
 
 def test_only_what_is_new() -> None:
     more = text_message("user", "three", id="u3")
-    assert ids(diff_messages([U1, A1, U2, A2, more], HELD, ())) == [("human", "u3")]
+    assert list_types_and_ids(diff_messages([U1, A1, U2, A2, more], THREAD_MESSAGES, ())) == [("human", "u3")]
     foreign = text_message("assistant", "sent by hand", id="h1")
-    assert ids(diff_messages([U1, A1, U2, A2, foreign, more], HELD, ())) == [("human", "u3")]
+    assert list_types_and_ids(diff_messages([U1, A1, U2, A2, foreign, more], THREAD_MESSAGES, ())) == [("human", "u3")]
 
 
 def test_what_the_graph_keeps_for_itself_stays() -> None:
     inner = {"type": "ai", "id": "inner", "content": "hidden"}
-    assert ids(diff_messages([U1, A1, text_message("user", "x", id="u9")], [*HELD[:2], inner], ())) == [("human", "u9")]
+    assert list_types_and_ids(
+        diff_messages([U1, A1, text_message("user", "x", id="u9")], [*THREAD_MESSAGES[:2], inner], ())
+    ) == [("human", "u9")]
 
 
 def test_an_edited_message_takes_back_what_came_after() -> None:
     edited = text_message("user", "zwo", id="u2b")
-    found = ids(diff_messages([U1, A1, edited], HELD, ()))
+    found = list_types_and_ids(diff_messages([U1, A1, edited], THREAD_MESSAGES, ()))
     assert found == [("remove", "u2"), ("remove", "a2"), ("human", "u2b")]
-    in_place = ids(diff_messages([U1, A1, text_message("user", "zwo", id="u2")], HELD, ()))
+    in_place = list_types_and_ids(diff_messages([U1, A1, text_message("user", "zwo", id="u2")], THREAD_MESSAGES, ()))
     assert in_place == [("remove", "u2"), ("remove", "a2"), ("human", "u2")]
 
 
 def test_another_answer_is_wanted() -> None:
-    assert ids(diff_messages([U1, A1, U2], HELD, ())) == [("remove", "a2")]
+    assert list_types_and_ids(diff_messages([U1, A1, U2], THREAD_MESSAGES, ())) == [("remove", "a2")]
 
 
 def test_without_ids_what_follows_the_last_answer_is_new() -> None:
     posted = [text_message("user", "one"), text_message("assistant", "eins"), text_message("user", "two")]
-    assert [item["content"] for item in diff_messages(posted, HELD[:2], ())] == ["two"]
+    assert [item["content"] for item in diff_messages(posted, THREAD_MESSAGES[:2], ())] == ["two"]
 
 
 def test_results_go_to_calls_that_wait() -> None:
@@ -109,7 +111,7 @@ def test_messages_as_langchain_has_them() -> None:
     ]
     values = {
         "messages": [
-            *HELD[:2],
+            *THREAD_MESSAGES[:2],
             to_langchain_message(calling),
             to_langchain_message(text_message("tool", "2", call_id="c", id="r")),
             7,
@@ -150,48 +152,58 @@ def test_a_client_sets_up_only_what_the_graph_declares() -> None:
     assert build_run_request(turn, GraphThreadState(), GraphSchema(), {}).config == {}
 
 
-WAITING = GraphThreadState(
-    {"messages": HELD}, ("review",), (GraphInterrupt("i1", "Sure?"), GraphInterrupt("i2", "Really?"))
+TWO_INTERRUPTS = GraphThreadState(
+    {"messages": THREAD_MESSAGES}, ("review",), (GraphInterrupt("i1", "Sure?"), GraphInterrupt("i2", "Really?"))
 )
-ONE = GraphThreadState({"messages": HELD}, ("review",), (GraphInterrupt("i1", "Sure?"),))
+ONE_INTERRUPT = GraphThreadState({"messages": THREAD_MESSAGES}, ("review",), (GraphInterrupt("i1", "Sure?"),))
 
 
-def answered(at: GraphThreadState, *answers: InterruptAnswer) -> GraphRunRequest:
-    return build_run_request(Turn(messages=(U1,), answers=answers), at, GraphSchema(), {})
+def build_resume_request(thread_state: GraphThreadState, *answers: InterruptAnswer) -> GraphRunRequest:
+    return build_run_request(Turn(messages=(U1,), answers=answers), thread_state, GraphSchema(), {})
 
 
 @pytest.mark.demand("agents.langgraph_interrupts_both_kinds")
 def test_answers() -> None:
     thread = "0" * 32
-    assert answered(ONE, InterruptAnswer(f"lg-{thread}-i1", payload={"ok": 1})).resume == {"ok": 1}
-    assert answered(ONE, InterruptAnswer(f"lg-{thread}-i1", text='{"ok": 1}')).resume == {"ok": 1}
-    assert answered(ONE, InterruptAnswer(f"lg-{thread}-i1", text="42")).resume == "42", "a number may be a name"
-    assert answered(ONE, InterruptAnswer("", text="yes")).resume == "yes", "the one that waits"
-    assert answered(ONE, InterruptAnswer(f"lg-{thread}-i1", "cancelled")).resume == {"cancelled": True}
-    assert answered(WAITING, InterruptAnswer(f"lg-{thread}-i2", text="no")).resume == {"i2": "no"}
+    assert build_resume_request(ONE_INTERRUPT, InterruptAnswer(f"lg-{thread}-i1", payload={"ok": 1})).resume == {
+        "ok": 1
+    }
+    assert build_resume_request(ONE_INTERRUPT, InterruptAnswer(f"lg-{thread}-i1", text='{"ok": 1}')).resume == {"ok": 1}
+    assert build_resume_request(ONE_INTERRUPT, InterruptAnswer(f"lg-{thread}-i1", text="42")).resume == "42", (
+        "a number may be a name"
+    )
+    assert build_resume_request(ONE_INTERRUPT, InterruptAnswer("", text="yes")).resume == "yes", "the one that waits"
+    assert build_resume_request(ONE_INTERRUPT, InterruptAnswer(f"lg-{thread}-i1", "cancelled")).resume == {
+        "cancelled": True
+    }
+    assert build_resume_request(TWO_INTERRUPTS, InterruptAnswer(f"lg-{thread}-i2", text="no")).resume == {"i2": "no"}
     helped = GraphThreadState(None, ("n",), (GraphInterrupt("i1", {"__copilotkit_interrupt_value__": "Who?"}),))
-    assert answered(helped, InterruptAnswer("", text="Ada")).resume == [{"type": "human", "content": "Ada"}]
+    assert build_resume_request(helped, InterruptAnswer("", text="Ada")).resume == [{"type": "human", "content": "Ada"}]
 
 
 @pytest.mark.parametrize("id", ["i1", "lg-x-i1", f"lg-{'0' * 32}-i9", "ask_1"])
 def test_an_answer_to_nothing(id: str) -> None:
     with pytest.raises(ContinuationGone):
-        answered(ONE, InterruptAnswer(id, text="yes"))
+        build_resume_request(ONE_INTERRUPT, InterruptAnswer(id, text="yes"))
     with pytest.raises(ContinuationGone):
-        answered(GraphThreadState(), InterruptAnswer(f"lg-{'0' * 32}-i1", text="yes"))
+        build_resume_request(GraphThreadState(), InterruptAnswer(f"lg-{'0' * 32}-i1", text="yes"))
 
 
 @pytest.mark.demand("agents.langgraph_interrupts_both_kinds")
 def test_what_is_said_is_the_answer_to_an_open_question() -> None:
     turn = Turn(messages=(U1, A1, U2, A2, text_message("user", "yes", id="u3")))
-    assert build_run_request(turn, ONE, GraphSchema(), {}).resume == [{"type": "human", "content": "yes", "id": "u3"}]
+    assert build_run_request(turn, ONE_INTERRUPT, GraphSchema(), {}).resume == [
+        {"type": "human", "content": "yes", "id": "u3"}
+    ]
     edited = Turn(messages=(U1, A1, text_message("user", "zwo", id="u2b")))
-    assert build_run_request(edited, ONE, GraphSchema(), {}).input is not None, "said anew, it is no answer"
+    assert build_run_request(edited, ONE_INTERRUPT, GraphSchema(), {}).input is not None, "said anew, it is no answer"
 
 
 @pytest.mark.demand("agents.langgraph_interrupts_both_kinds")
 def test_going_on_from_a_node() -> None:
-    stopped = parse_thread_state({"values": {"messages": HELD}, "next": ["note"], "tasks": [{"interrupts": []}]})
+    stopped = parse_thread_state(
+        {"values": {"messages": THREAD_MESSAGES}, "next": ["note"], "tasks": [{"interrupts": []}]}
+    )
     assert stopped.interrupts == (GraphInterrupt("at-note"),)
     told = Turn(messages=(U1, A1, U2, A2), state={"x": 1}, forwarded=ForwardedProps(node="desk"))
     asked = build_run_request(told, stopped, GraphSchema(), {})
@@ -207,6 +219,6 @@ def test_going_on_from_a_node() -> None:
 
 def test_a_breakpoint_is_a_question() -> None:
     stopped = parse_thread_state({"values": {}, "next": ["note"]})
-    yes = answered(stopped, InterruptAnswer("", payload={"approved": True}))
+    yes = build_resume_request(stopped, InterruptAnswer("", payload={"approved": True}))
     assert (yes.input, yes.resume, yes.declined) == (None, None, False)
-    assert answered(stopped, InterruptAnswer("", payload={"approved": False})).declined
+    assert build_resume_request(stopped, InterruptAnswer("", payload={"approved": False})).declined

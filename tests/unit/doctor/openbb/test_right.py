@@ -14,14 +14,14 @@ from rightseat.doctor.openbb import examine
 from rightseat.doctor.result import CheckResult
 from rightseat.errors import ConfigError
 from rightseat.http.auth import Authenticator
-from tests.kit.house import house, says, serving
-from tests.unit.doctor.openbb.asking import Pricing, states
-from tests.unit.doctor.openbb.copilot import Copilot
+from tests.kit.app_server import reply_text, serve_app, serve_runtime
+from tests.unit.doctor.openbb.fake_copilot import FakeCopilotServer
+from tests.unit.doctor.openbb.helpers import PriceModel, collect_check_results
 
 pytestmark = pytest.mark.io
 
 KEYS = Authenticator(AuthSettings(keys={"alice": Secret("alices-own-key")}))
-EVERY = {
+ALL_CHECKS = {
     "openbb: agents.json",
     "openbb: preflight",
     "openbb: private network",
@@ -35,29 +35,29 @@ EVERY = {
 }
 
 
-def of(lines: list[CheckResult], state: str) -> set[str]:
+def select_by_state(lines: list[CheckResult], state: str) -> set[str]:
     return {line.what for line in lines if line.state == state}
 
 
 @pytest.mark.demand("openbb.our_own_conformance_checker")
 async def test_our_own_door_is_right_in_both_eras() -> None:
-    async with house(Runtime(model=Pricing())) as server:
+    async with serve_runtime(Runtime(model=PriceModel())) as server:
         lines = [line async for line in examine(server.url, {})]
-    assert of(lines, "broken") == set()
-    assert of(lines, "good") == EVERY | {"openbb: copilots.json"}
+    assert select_by_state(lines, "broken") == set()
+    assert select_by_state(lines, "good") == ALL_CHECKS | {"openbb: copilots.json"}
     assert [line.why for line in lines if "widget" in line.what] == ["1 call, then words: 'It was 41.75.'"] * 2
 
 
 @pytest.mark.demand("openbb.our_own_conformance_checker")
 async def test_our_door_with_a_key_takes_the_dialogs_header() -> None:
-    async with house(Runtime(model=Pricing()), authenticate=KEYS) as server:
+    async with serve_runtime(Runtime(model=PriceModel()), authenticate=KEYS) as server:
         bare = [line async for line in examine(server.url, {})]
         given = {"X-API-KEY": "alices-own-key"}
         lines = [line async for line in examine(f"{server.url}/agents.json", given)]
-    assert of(bare, "broken") == {"openbb: agents.json", "openbb: copilots.json"}
+    assert select_by_state(bare, "broken") == {"openbb: agents.json", "openbb: copilots.json"}
     assert all("--header" in line.fix for line in bare if line.state == "broken")
-    assert of(lines, "broken") == set()
-    assert {"openbb: headers", "openbb today: widget"} <= of(lines, "good")
+    assert select_by_state(lines, "broken") == set()
+    assert {"openbb: headers", "openbb today: widget"} <= select_by_state(lines, "good")
 
 
 @pytest.mark.demand("openbb.our_own_conformance_checker")
@@ -67,40 +67,40 @@ async def test_our_failures_are_streams() -> None:
             raise ValueError("no")
             yield
 
-    async with house(Runtime(model=Failing())) as server:
+    async with serve_runtime(Runtime(model=Failing())) as server:
         lines = [line async for line in examine(server.url, {})]
-    assert of(lines, "broken") == set()
+    assert select_by_state(lines, "broken") == set()
     assert any("a failure, told as it should be" in line.why for line in lines)
 
 
 async def test_an_answer_without_a_call_is_said_and_not_broken() -> None:
     class Plain:
         async def stream(self, prompt: Any, /) -> Any:
-            for fragment in says("I know."):
+            for fragment in reply_text("I know."):
                 yield fragment
 
-    async with house(Runtime(model=Plain())) as server:
+    async with serve_runtime(Runtime(model=Plain())) as server:
         lines = [line async for line in examine(server.url, {})]
-    assert of(lines, "broken") == set()
-    assert {"openbb today: widget", "openbb 2024: widget"} <= of(lines, "skipped")
+    assert select_by_state(lines, "broken") == set()
+    assert {"openbb today: widget", "openbb 2024: widget"} <= select_by_state(lines, "skipped")
 
 
 @pytest.mark.demand("openbb.our_own_conformance_checker")
 async def test_a_strangers_server_is_right() -> None:
-    server = Copilot()
-    async with serving(server) as url:
+    server = FakeCopilotServer()
+    async with serve_app(server) as url:
         lines = [line async for line in examine(url, {"X-API-KEY": "k"})]
-    assert of(lines, "broken") == set()
-    assert of(lines, "good") == EVERY
-    assert of(lines, "skipped") >= {"openbb: copilots.json", "openbb: headers"}
+    assert select_by_state(lines, "broken") == set()
+    assert select_by_state(lines, "good") == ALL_CHECKS
+    assert select_by_state(lines, "skipped") >= {"openbb: copilots.json", "openbb: headers"}
 
 
 @pytest.mark.demand("openbb.our_own_conformance_checker")
 async def test_the_follow_up_is_the_clients() -> None:
-    server = Copilot()
-    async with serving(server) as url:
-        await states(url)
-    today, then = [body for body in server.seen if body["messages"] and body["messages"][-1]["role"] == "tool"]
+    server = FakeCopilotServer()
+    async with serve_app(server) as url:
+        await collect_check_results(url)
+    today, then = [body for body in server.query_bodies if body["messages"] and body["messages"][-1]["role"] == "tool"]
     assert not {"timezone", "urls", "selected_skills"} & today.keys()
     _, call, result = today["messages"]
     assert set(json.loads(call["content"])) == {"function", "input_arguments"}
@@ -113,14 +113,14 @@ async def test_the_follow_up_is_the_clients() -> None:
 
 @pytest.mark.demand("openbb.our_own_conformance_checker")
 async def test_without_agents_json_the_older_file_is_taken() -> None:
-    server = Copilot()
+    server = FakeCopilotServer()
     server.agents, server.copilots = (None, {"ada": dict(server.agents["ada"], image="https://a.example/i.png")})
-    async with serving(server) as url:
+    async with serve_app(server) as url:
         server.copilots["ada"]["endpoints"] = {"query": f"{url}/v1/query"}
         lines = [line async for line in examine(url, {})]
-    assert of(lines, "broken") == set()
-    assert {"openbb: copilots.json", "openbb today: widget"} <= of(lines, "good")
-    assert {"openbb: agents.json", "openbb: feedback"} <= of(lines, "skipped")
+    assert select_by_state(lines, "broken") == set()
+    assert {"openbb: copilots.json", "openbb today: widget"} <= select_by_state(lines, "good")
+    assert {"openbb: agents.json", "openbb: feedback"} <= select_by_state(lines, "skipped")
 
 
 def test_exit_codes_json_and_headers(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

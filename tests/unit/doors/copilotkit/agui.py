@@ -7,61 +7,66 @@ from typing import Any
 
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
 from rightseat.types.model import Prompt
-from tests.kit.client import Client, Frame, Head
-from tests.kit.client import request as raw
-from tests.kit.house import House
+from tests.kit.app_server import AppServer
+from tests.kit.client import RawHttpClient, ResponseHead, SseFrame
+from tests.kit.client import build_raw_request as raw
 
-EMPTY: dict[str, Any] = {"state": {}, "tools": [], "context": [], "forwardedProps": {}}
-THREAD = "/copilotkit/threads"
+EMPTY_RUN_FIELDS: dict[str, Any] = {"state": {}, "tools": [], "context": [], "forwardedProps": {}}
+THREADS_PATH = "/copilotkit/threads"
 
 
-def given(*texts: str, thread: str = "t", run: str = "r", **more: Any) -> dict[str, Any]:
+def make_run_input(*texts: str, thread: str = "t", run: str = "r", **more: Any) -> dict[str, Any]:
     messages = [{"id": f"u-{text}", "role": "user", "content": text} for text in texts]
-    return {"threadId": thread, "runId": run, "messages": messages, **EMPTY, **more}
+    return {"threadId": thread, "runId": run, "messages": messages, **EMPTY_RUN_FIELDS, **more}
 
 
-def enveloped(name: str, body: dict[str, Any]) -> dict[str, Any]:
+def make_envelope(name: str, body: dict[str, Any]) -> dict[str, Any]:
     return {"method": f"agent/{name}", "params": {"agentId": "default"}, "body": body}
 
 
-async def asked(
-    server: House, target: str, body: object = None, *, method: str = "POST", headers: dict[str, str] | None = None
-) -> tuple[Head, Any]:
+async def request_json(
+    server: AppServer, target: str, body: object = None, *, method: str = "POST", headers: dict[str, str] | None = None
+) -> tuple[ResponseHead, Any]:
     """A whole JSON answer."""
-    async with Client(server.url) as client:
+    async with RawHttpClient(server.url) as client:
         if body is None:
             await client.send(raw(method, target, headers=headers))
         else:
             kind = {"Content-Type": "application/json", **(headers or {})}
             await client.send(raw(method, target, json.dumps(body).encode(), kind))
-        head = await client.head()
-        return head, await client.json()
+        head = await client.read_head()
+        return head, await client.read_json()
 
 
-async def played(
-    server: House, name: str, body: dict[str, Any], *, single: bool = False, seen: str | None = None
-) -> list[Frame]:
+async def collect_frames(
+    server: AppServer,
+    name: str,
+    body: dict[str, Any],
+    *,
+    single_endpoint: bool = False,
+    last_event_id: str | None = None,
+) -> list[SseFrame]:
     """All frames of a stream."""
-    headers = {} if seen is None else {"Last-Event-ID": seen}
-    async with Client(server.url) as client:
-        if single:
-            await client.post("/copilotkit", enveloped(name, body), headers)
+    headers = {} if last_event_id is None else {"Last-Event-ID": last_event_id}
+    async with RawHttpClient(server.url) as client:
+        if single_endpoint:
+            await client.post_json("/copilotkit", make_envelope(name, body), headers)
         else:
-            await client.post(f"/copilotkit/agent/default/{name}", body, headers)
-        head = await client.head()
+            await client.post_json(f"/copilotkit/agent/default/{name}", body, headers)
+        head = await client.read_head()
         assert (head.status, head.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
-        return [frame async for frame in client.frames() if frame.data]
+        return [frame async for frame in client.iterate_frames() if frame.data]
 
 
-def kinds(frames: list[Frame]) -> list[str]:
+def list_event_types(frames: list[SseFrame]) -> list[str]:
     return [frame.json["type"] for frame in frames]
 
 
-def text_of(frames: list[Frame]) -> str:
+def join_text(frames: list[SseFrame]) -> str:
     return "".join(frame.json["delta"] for frame in frames if frame.json["type"] == "TEXT_MESSAGE_CONTENT")
 
 
-class Gate:
+class GatedModel:
     """A model that says what it is given, and waits."""
 
     def __init__(self) -> None:
@@ -77,27 +82,27 @@ class Gate:
             self.closed.set()
 
 
-async def peek(server: House) -> list[Frame]:
+async def read_until_text(server: AppServer) -> list[SseFrame]:
     """What of the thread is there now."""
-    async with Client(server.url) as client:
-        await client.post("/copilotkit/agent/default/connect", given())
-        await client.head()
-        found = []
-        async for frame in client.frames():
+    async with RawHttpClient(server.url) as client:
+        await client.post_json("/copilotkit/agent/default/connect", make_run_input())
+        await client.read_head()
+        frames = []
+        async for frame in client.iterate_frames():
             if frame.data:
-                found.append(frame)
+                frames.append(frame)
             if frame.data and frame.json["type"] == "TEXT_MESSAGE_CONTENT":
-                return found
-        return found
+                return frames
+        return frames
 
 
-def joined(frames: list[Frame]) -> list[Any]:
+def merge_deltas(frames: list[SseFrame]) -> list[Any]:
     """As a client ends up with it: deltas of one thing are one."""
-    told: list[Any] = []
+    merged: list[Any] = []
     for event in (frame.json for frame in frames):
         head = {key: value for key, value in event.items() if key != "delta"}
-        if "delta" in event and told and told[-1][0] == head:
-            told[-1][1] += event["delta"]
+        if "delta" in event and merged and merged[-1][0] == head:
+            merged[-1][1] += event["delta"]
         else:
-            told.append([head, event.get("delta")])
-    return told
+            merged.append([head, event.get("delta")])
+    return merged

@@ -12,14 +12,14 @@ from rightseat.doors.copilotkit import door
 from rightseat.http.auth import Authenticator
 from rightseat.server.app import App
 from rightseat.wiring.runtime import Runtime
-from tests.kit.client import Client, Head
-from tests.kit.house import serving
+from tests.kit.app_server import serve_app
+from tests.kit.client import RawHttpClient, ResponseHead
 
 PATH = "/copilotkit"
 ACCEPT = (
     "application/graphql-response+json, application/graphql+json, application/json, text/event-stream, multipart/mixed"
 )
-STATUS = """status {
+STATUS_FIELDS = """status {
   ... on SuccessMessageStatus { code __typename }
   ... on FailedMessageStatus { code reason __typename }
   ... on PendingMessageStatus { code __typename }
@@ -42,7 +42,7 @@ DOCUMENT = f"""mutation generateCopilotResponse({ARGUMENTS}) {{
     messages @stream {{
       __typename
       ... on BaseMessageOutput {{ id createdAt __typename }}
-      ... on BaseMessageOutput @defer {{ {STATUS} __typename }}
+      ... on BaseMessageOutput @defer {{ {STATUS_FIELDS} __typename }}
       ... on TextMessageOutput {{ content @stream role parentMessageId __typename }}
       ... on ImageMessageOutput {{ format bytes role parentMessageId __typename }}
       ... on ActionExecutionMessageOutput {{ name arguments @stream parentMessageId __typename }}
@@ -60,7 +60,7 @@ DOCUMENT = f"""mutation generateCopilotResponse({ARGUMENTS}) {{
           messages {{
             __typename
             ... on BaseMessageOutput {{ id createdAt __typename }}
-            ... on BaseMessageOutput @defer {{ {STATUS} __typename }}
+            ... on BaseMessageOutput @defer {{ {STATUS_FIELDS} __typename }}
             ... on TextMessageOutput {{ content role parentMessageId __typename }}
             ... on ActionExecutionMessageOutput {{ name arguments parentMessageId __typename }}
             ... on ResultMessageOutput {{ result actionExecutionId actionName __typename }}
@@ -76,29 +76,29 @@ DOCUMENT = f"""mutation generateCopilotResponse({ARGUMENTS}) {{
   }}
 }}"""
 # The same, but nothing that a plan knows: graphql-core executes it.
-GENERIC = DOCUMENT.replace("@stream {\n      __typename", "@stream(initialCount: 0) {\n      __typename", 1)
-WHOLE = DOCUMENT.replace("@stream", "").replace("@defer", "")
-WHEN = "2026-11-15T00:02:24.520Z"
+GENERIC_DOCUMENT = DOCUMENT.replace("@stream {\n      __typename", "@stream(initialCount: 0) {\n      __typename", 1)
+UNSTREAMED_DOCUMENT = DOCUMENT.replace("@stream", "").replace("@defer", "")
+CREATED_AT = "2026-11-15T00:02:24.520Z"
 SCHEMA = {"type": "object", "properties": {"color": {"type": "string"}}, "required": ["color"]}
 
 
-def action(name: str = "setColor", available: str | None = "enabled", schema: Any = SCHEMA) -> dict[str, Any]:
+def make_action(name: str = "setColor", available: str | None = "enabled", schema: Any = SCHEMA) -> dict[str, Any]:
     text = schema if isinstance(schema, str) else json.dumps(schema)
     return {"name": name, "description": f"{name}.", "jsonSchema": text, "available": available}
 
 
-def text(content: str, role: str = "user", id: str = "u1") -> dict[str, Any]:
-    return {"id": id, "createdAt": WHEN, "textMessage": {"content": content, "role": role}}
+def make_text_message(content: str, role: str = "user", id: str = "u1") -> dict[str, Any]:
+    return {"id": id, "createdAt": CREATED_AT, "textMessage": {"content": content, "role": role}}
 
 
-def data(*messages: dict[str, Any], **more: Any) -> dict[str, Any]:
+def make_input(*messages: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {
         "agentStates": [],
         "context": [],
         "extensions": {},
         "forwardedParameters": {},
-        "frontend": {"actions": [action()], "url": "http://localhost:3000/"},
-        "messages": list(messages) or [text("hi")],
+        "frontend": {"actions": [make_action()], "url": "http://localhost:3000/"},
+        "messages": list(messages) or [make_text_message("hi")],
         "metaEvents": [],
         "metadata": {"requestType": "Chat"},
         "runId": None,
@@ -107,14 +107,14 @@ def data(*messages: dict[str, Any], **more: Any) -> dict[str, Any]:
     }
 
 
-def body(given: dict[str, Any], document: str = DOCUMENT) -> dict[str, Any]:
-    variables = {"data": given, "properties": {}}
+def make_request_body(data: dict[str, Any], document: str = DOCUMENT) -> dict[str, Any]:
+    variables = {"data": data, "properties": {}}
     return {"operationName": "generateCopilotResponse", "query": document, "variables": variables}
 
 
 @dataclass
-class Answer:
-    head: Head
+class GraphQLAnswer:
+    head: ResponseHead
     raw: bytes
     frames: list[Any] = field(default_factory=list)
     data: Any = None
@@ -134,29 +134,29 @@ class Answer:
         return "".join("".join(message.get("content", [])) for message in self.messages)
 
     @property
-    def kinds(self) -> list[str]:
+    def message_types(self) -> list[str]:
         return [message["__typename"].removesuffix("MessageOutput") for message in self.messages]
 
 
-def merged(frames: list[Any]) -> Any:
+def merge_increments(frames: list[Any]) -> Any:
     """As urql does it: the path leads to the place, and the last key of a list's increment is its index."""
     result, *frames = copy.deepcopy([frames[0]["data"], *frames[1:]])
     for frame in frames:
         for entry in frame.get("incremental", []):
-            place = result
-            *way, last = entry["path"]
-            for key in way:
-                place = place[key]
+            target = result
+            *parents, last = entry["path"]
+            for key in parents:
+                target = target[key]
             if "items" in entry:
-                assert isinstance(place, list)
-                assert last == len(place), f"{entry['path']} is no next place of {len(place)}"
-                place.extend(entry["items"])
+                assert isinstance(target, list)
+                assert last == len(target), f"{entry['path']} is no next place of {len(target)}"
+                target.extend(entry["items"])
             else:
-                place[last].update(entry["data"])
+                target[last].update(entry["data"])
     return result
 
 
-def parts(raw: bytes) -> list[Any]:
+def parse_multipart(raw: bytes) -> list[Any]:
     """The parts, strictly: each with its length, and nothing between or after them."""
     assert raw.startswith(b"\r\n---\r\n")
     assert raw.endswith(b"\r\n-----\r\n")
@@ -173,38 +173,42 @@ def parts(raw: bytes) -> list[Any]:
     return found
 
 
-def events(raw: bytes) -> list[Any]:
+def parse_event_stream(raw: bytes) -> list[Any]:
     first, *blocks, last, nothing = raw.decode().split("\n\n")
     assert (first, last, nothing) == (":", "event: complete\ndata:", "")
     assert all(block.startswith("event: next\ndata: ") for block in blocks)
     return [json.loads(block.removeprefix("event: next\ndata: ")) for block in blocks]
 
 
-def read(head: Head, raw: bytes) -> Answer:
+def parse_answer(head: ResponseHead, raw: bytes) -> GraphQLAnswer:
     kind = head.headers["content-type"]
     if not kind.startswith(("multipart/", "text/event-stream")):
         value = json.loads(raw)
-        return Answer(head, raw, [value], value.get("data"), value.get("errors", []))
-    frames = parts(raw) if kind.startswith("multipart/") else events(raw)
+        return GraphQLAnswer(head, raw, [value], value.get("data"), value.get("errors", []))
+    frames = parse_multipart(raw) if kind.startswith("multipart/") else parse_event_stream(raw)
     assert all(set(frame) <= {"data", "incremental", "hasNext"} for frame in frames)
     assert [frame["hasNext"] for frame in frames] == [True] * (len(frames) - 1) + [False]
-    return Answer(head, raw, frames, merged(frames))
+    return GraphQLAnswer(head, raw, frames, merge_increments(frames))
 
 
-async def ask(url: str, value: Any, accept: str | None = ACCEPT, headers: Mapping[str, str] | None = None) -> Answer:
+async def post_graphql(
+    url: str, value: Any, accept: str | None = ACCEPT, headers: Mapping[str, str] | None = None
+) -> GraphQLAnswer:
     fields = {**({"Accept": accept} if accept else {}), **(headers or {})}
-    async with Client(url) as client:
-        await client.post(PATH, value, fields)
-        return read(await client.head(), await client.body())
+    async with RawHttpClient(url) as client:
+        await client.post_json(PATH, value, fields)
+        return parse_answer(await client.read_head(), await client.read_body())
 
 
 @asynccontextmanager
-async def home(runtime: Runtime, *, authenticate: Authenticator | None = None, **settings: Any) -> AsyncIterator[str]:
+async def serve_copilotkit(
+    runtime: Runtime, *, authenticate: Authenticator | None = None, **settings: Any
+) -> AsyncIterator[str]:
     """This door alone, over real sockets."""
     served = ServerSettings(port=0, **settings)
     app = App(runtime, served, [door], authenticate=authenticate)
     try:
-        async with serving(app) as url:
+        async with serve_app(app) as url:
             yield url
     finally:
         await runtime.close()

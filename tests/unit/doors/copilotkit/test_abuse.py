@@ -10,9 +10,20 @@ from rightseat import Runtime
 from rightseat.config.settings import GraphQLLimits
 from rightseat.doors.copilotkit import document
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
-from tests.kit.client import Client
-from tests.kit.house import Lines, says
-from tests.unit.doors.copilotkit.client import DOCUMENT, GENERIC, PATH, Answer, action, ask, body, data, home, read
+from tests.kit.app_server import FakeModel, reply_text
+from tests.kit.client import RawHttpClient
+from tests.unit.doors.copilotkit.client import (
+    DOCUMENT,
+    GENERIC_DOCUMENT,
+    PATH,
+    GraphQLAnswer,
+    make_action,
+    make_input,
+    make_request_body,
+    parse_answer,
+    post_graphql,
+    serve_copilotkit,
+)
 
 pytestmark = pytest.mark.io
 
@@ -45,16 +56,16 @@ FLOODS = {
 @pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
 @pytest.mark.parametrize("name", FLOODS)
 async def test_a_flood_of_a_document(name: str) -> None:
-    model = Lines(says("ok"), says("ok"), says("ok"))
-    value = {"query": FLOODS[name], "variables": {"d": data()}}
-    async with home(Runtime(model=model)) as url:
-        await ask(url, {"query": "{ hello }"})
+    model = FakeModel(reply_text("ok"), reply_text("ok"), reply_text("ok"))
+    value = {"query": FLOODS[name], "variables": {"d": make_input()}}
+    async with serve_copilotkit(Runtime(model=model)) as url:
+        await post_graphql(url, {"query": "{ hello }"})
         start = time.process_time()
-        answer = await ask(url, value, "application/graphql-response+json, multipart/mixed")
+        answer = await post_graphql(url, value, "application/graphql-response+json, multipart/mixed")
         assert time.process_time() - start < SECONDS
         assert answer.head.status in (200, 400)
         assert answer.errors[0]["message"]
-        assert (await ask(url, {"query": "{ hello }"})).data == {"hello": "Hello World"}
+        assert (await post_graphql(url, {"query": "{ hello }"})).data == {"hello": "Hello World"}
 
 
 LIMITS = {
@@ -81,23 +92,23 @@ async def test_the_limits_are_the_operators(limit: str) -> None:
     name, words = LIMITS[limit]
     query = SMALL.get(name) or FLOODS[name]
     value = {"query": query, "operationName": "A" if "query A" in query else None}
-    async with home(Runtime(model=Lines()), graphql=GraphQLLimits(**{limit: 1})) as url:
-        answer = await ask(url, value)
+    async with serve_copilotkit(Runtime(model=FakeModel()), graphql=GraphQLLimits(**{limit: 1})) as url:
+        answer = await post_graphql(url, value)
         assert words in answer.errors[0]["message"]
     if name in SMALL:
-        async with home(Runtime(model=Lines())) as url:
-            assert (await ask(url, value)).errors == []
+        async with serve_copilotkit(Runtime(model=FakeModel())) as url:
+            assert (await post_graphql(url, value)).errors == []
 
 
-def raw(value: Any) -> bytes:
+def to_bytes(value: Any) -> bytes:
     return value if isinstance(value, bytes) else json.dumps(value).encode()
 
 
-async def post(url: str, body: bytes) -> Answer:
-    async with Client(url) as client:
+async def post_raw(url: str, body: bytes) -> GraphQLAnswer:
+    async with RawHttpClient(url) as client:
         lines = f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         await client.send(f"{lines}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-        return read(await client.head(), await client.body())
+        return parse_answer(await client.read_head(), await client.read_body())
 
 
 @pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
@@ -117,34 +128,36 @@ async def post(url: str, body: bytes) -> Answer:
         {"query": "{ hello }", "variables": []},
         {"query": "{ hello }", "operationName": {}},
         {"query": DOCUMENT, "variables": {"data": 7}},
-        {"query": DOCUMENT, "variables": {"data": data(), "properties": []}},
+        {"query": DOCUMENT, "variables": {"data": make_input(), "properties": []}},
         {"query": DOCUMENT},
         b'{"query": "{ hello }", "variables": {"a": ' + b"[" * 200_000 + b"]" * 200_000 + b"}}",
         b'{"query": ' + json.dumps(DOCUMENT).encode() + b', "variables": {"data": ' + b'{"a":' * 100_000,
     ],
 )
 async def test_a_body_that_is_no_request(value: Any) -> None:
-    async with home(Runtime(model=Lines())) as url:
-        answer = await post(url, raw(value))
+    async with serve_copilotkit(Runtime(model=FakeModel())) as url:
+        answer = await post_raw(url, to_bytes(value))
         assert answer.head.status in (200, 400)
         assert answer.errors[0]["message"]
-        assert (await ask(url, {"query": "{ hello }"})).data == {"hello": "Hello World"}
+        assert (await post_graphql(url, {"query": "{ hello }"})).data == {"hello": "Hello World"}
 
 
 @pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
-@pytest.mark.parametrize("document", [DOCUMENT, GENERIC])
+@pytest.mark.parametrize("document", [DOCUMENT, GENERIC_DOCUMENT])
 async def test_ten_megabytes_of_variables(document: str) -> None:
-    async with home(Runtime(model=Lines(says("ok"))), max_body_mb=10) as url:
-        big = data(properties_of_nobody="x" * 9_000_000)
-        answer = await ask(url, body(big, document), headers={"X-CopilotKit-Runtime-Client-GQL-Version": "1"})
+    async with serve_copilotkit(Runtime(model=FakeModel(reply_text("ok"))), max_body_mb=10) as url:
+        big = make_input(properties_of_nobody="x" * 9_000_000)
+        answer = await post_graphql(
+            url, make_request_body(big, document), headers={"X-CopilotKit-Runtime-Client-GQL-Version": "1"}
+        )
         assert answer.head.status == 200
         assert len(answer.raw) < 10_000
         assert "properties_of_nobody" in answer.errors[0]["message"]
-        over = raw(body(data(threadId="x" * 11_000_000), document))
-        async with Client(url) as client:
+        over = to_bytes(make_request_body(make_input(threadId="x" * 11_000_000), document))
+        async with RawHttpClient(url) as client:
             lines = f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             await client.send(f"{lines}Content-Length: {len(over)}\r\n\r\n".encode())
-            large = read(await client.head(), await client.body())
+            large = parse_answer(await client.read_head(), await client.read_body())
     assert large.head.status == 413
     assert large.errors[0]["extensions"]["originalErrorType"] == "too_large"
 
@@ -166,10 +179,10 @@ async def test_ten_megabytes_of_variables(document: str) -> None:
     ],
 )
 async def test_a_bad_schema_of_an_action(schema: str) -> None:
-    async with home(Runtime(model=Lines(says("ok")))) as url:
-        given = data(frontend={"actions": [action(schema=schema)]})
+    async with serve_copilotkit(Runtime(model=FakeModel(reply_text("ok")))) as url:
+        given = make_input(frontend={"actions": [make_action(schema=schema)]})
         start = time.process_time()
-        answer = await ask(url, body(given))
+        answer = await post_graphql(url, make_request_body(given))
         assert time.process_time() - start < SECONDS
     if schema:
         [error] = answer.errors
@@ -183,9 +196,11 @@ async def test_a_bad_schema_of_an_action(schema: str) -> None:
 @pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
 @pytest.mark.parametrize("name", ["a b", "", "x" * 129, "a\n", "é"])
 async def test_a_bad_name_of_an_action(name: str) -> None:
-    async with home(Runtime(model=Lines())) as url:
-        for way in (DOCUMENT, GENERIC):
-            answer = await ask(url, body(data(frontend={"actions": [action(name)]}), way))
+    async with serve_copilotkit(Runtime(model=FakeModel())) as url:
+        for way in (DOCUMENT, GENERIC_DOCUMENT):
+            answer = await post_graphql(
+                url, make_request_body(make_input(frontend={"actions": [make_action(name)]}), way)
+            )
             assert "name" in answer.errors[0]["message"]
 
 
@@ -194,20 +209,20 @@ NASTY = ["\r\n---\r\n", "\r\n-----\r\n", "---", "\r\n\r\n{}", "data: x\n\n", "\u
 
 @pytest.mark.demand("copilotkit.multipart_mixed_form_urql")
 @pytest.mark.parametrize("accept", ["multipart/mixed", "text/event-stream"])
-@pytest.mark.parametrize("way", [DOCUMENT, GENERIC])
+@pytest.mark.parametrize("way", [DOCUMENT, GENERIC_DOCUMENT])
 async def test_text_cannot_break_a_frame(accept: str, way: str) -> None:
     line: list[ModelChunk] = [*(TextChunk(words) for words in NASTY), FinishChunk("stop")]
-    async with home(Runtime(model=Lines(line))) as url:
-        answer = await ask(url, body(data(threadId="\r\n---\r\n"), way), accept)
+    async with serve_copilotkit(Runtime(model=FakeModel(line))) as url:
+        answer = await post_graphql(url, make_request_body(make_input(threadId="\r\n---\r\n"), way), accept)
     assert answer.messages[0]["content"] == NASTY
     assert answer.response["threadId"] == "\r\n---\r\n"
 
 
 @pytest.mark.demand("copilotkit.abuse_depth_alias_batch")
 async def test_documents_are_kept_within_a_limit() -> None:
-    async with home(Runtime(model=Lines())) as url:
+    async with serve_copilotkit(Runtime(model=FakeModel())) as url:
         for number in range(document.CACHE_SIZE + 20):
-            await ask(url, {"query": f"query Q{number} {{ hello }}"})
+            await post_graphql(url, {"query": f"query Q{number} {{ hello }}"})
     kept = document.prepare_document.cache_info()
     assert kept.maxsize == document.CACHE_SIZE
     assert kept.currsize == document.CACHE_SIZE

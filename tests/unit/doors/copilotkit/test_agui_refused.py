@@ -9,23 +9,31 @@ from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings
 from rightseat.http.auth import Authenticator
 from rightseat.types.turn import Owner
-from tests.kit.client import Client
-from tests.kit.house import Lines, house, says
-from tests.unit.doors.copilotkit.agui import THREAD, Gate, asked, enveloped, given, played, text_of
+from tests.kit.app_server import FakeModel, reply_text, serve_runtime
+from tests.kit.client import RawHttpClient
+from tests.unit.doors.copilotkit.agui import (
+    THREADS_PATH,
+    GatedModel,
+    collect_frames,
+    join_text,
+    make_envelope,
+    make_run_input,
+    request_json,
+)
 
 pytestmark = pytest.mark.io
 
 
 @pytest.mark.parametrize("where", ["/copilotkit/agent/nobody/run", "/copilotkit/agent/nobody/connect"])
 async def test_an_agent_that_is_not_there(where: str) -> None:
-    async with house(Runtime(model=Lines())) as server:
-        head, body = await asked(server, where, given("hi"))
+    async with serve_runtime(Runtime(model=FakeModel())) as server:
+        head, body = await request_json(server, where, make_run_input("hi"))
         assert (head.status, body["error"]) == (404, "Agent not found")
-        head, body = await asked(server, "/copilotkit/agent/nobody/stop/t")
+        head, body = await request_json(server, "/copilotkit/agent/nobody/stop/t")
         assert (head.status, body["error"]) == (404, "Agent not found")
         for name in ("run", "connect", "suggest", "stop"):
-            envelope = enveloped(name, given("hi")) | {"params": {"agentId": "nobody", "threadId": "t"}}
-            head, body = await asked(server, "/copilotkit", envelope)
+            envelope = make_envelope(name, make_run_input("hi")) | {"params": {"agentId": "nobody", "threadId": "t"}}
+            head, body = await request_json(server, "/copilotkit", envelope)
             assert (head.status, body["error"]) == (404, "Agent not found")
 
 
@@ -44,69 +52,69 @@ async def test_an_agent_that_is_not_there(where: str) -> None:
     ids=str,
 )
 async def test_a_bad_body(body: dict[str, Any]) -> None:
-    async with house(Runtime(model=Lines())) as server:
-        head, told = await asked(server, "/copilotkit", body)
+    async with serve_runtime(Runtime(model=FakeModel())) as server:
+        head, told = await request_json(server, "/copilotkit", body)
     assert (head.status, told["error"]) == (400, "Invalid request body")
 
 
 async def test_methods_and_places_that_are_not_there() -> None:
-    async with house(Runtime(model=Lines())) as server:
+    async with serve_runtime(Runtime(model=FakeModel())) as server:
         for method, target, allowed in (
             ("POST", "/copilotkit/info", "GET"),
             ("GET", "/copilotkit/agent/default/run", "POST"),
             ("GET", "/copilotkit/agent/default/stop/t", "POST"),
         ):
-            head, _ = await asked(server, target, method=method)
+            head, _ = await request_json(server, target, method=method)
             assert (head.status, head.headers["allow"]) == (405, allowed)
-        head, _ = await asked(server, "/copilotkit/nonexistent", method="GET")
+        head, _ = await request_json(server, "/copilotkit/nonexistent", method="GET")
         assert head.status == 404
-        head, _ = await asked(server, "/copilotkit", method="GET")
+        head, _ = await request_json(server, "/copilotkit", method="GET")
         assert head.status in (404, 405)
 
 
 @pytest.mark.demand("copilotkit.transcribe_answers_configured")
 async def test_transcribing_is_not_configured() -> None:
-    async with house(Runtime(model=Lines())) as server:
+    async with serve_runtime(Runtime(model=FakeModel())) as server:
         for target, body in (("/copilotkit/transcribe", {}), ("/copilotkit", {"method": "transcribe", "body": {}})):
-            head, told = await asked(server, target, body)
+            head, told = await request_json(server, target, body)
             assert (head.status, told["error"]) == (503, "service_not_configured")
 
 
 async def test_a_run_without_messages_asks_the_model() -> None:
     """Their own suites send it."""
-    async with house(Runtime(model=Lines(says("Hello from test")))) as server:
-        assert text_of(await played(server, "run", given())) == "Hello from test"
+    async with serve_runtime(Runtime(model=FakeModel(reply_text("Hello from test")))) as server:
+        assert join_text(await collect_frames(server, "run", make_run_input())) == "Hello from test"
 
 
 async def test_another_owners_thread_is_as_good_as_none() -> None:
     auth = Authenticator(AuthSettings(keys={"ada": Secret("a"), "bob": Secret("b")}))
     ada, bob = {"Authorization": "Bearer a"}, {"x-copilotcloud-public-api-key": "b"}
-    gate = Gate()
+    gate = GatedModel()
     runtime = Runtime(model=gate)
-    async with house(runtime, authenticate=auth) as server:
-        async with Client(server.url) as client:
-            await client.post("/copilotkit/agent/default/run", given("secret"), ada)
-            await client.head()
-            await client.frame()
+    async with serve_runtime(runtime, authenticate=auth) as server:
+        async with RawHttpClient(server.url) as client:
+            await client.post_json("/copilotkit/agent/default/run", make_run_input("secret"), ada)
+            await client.read_head()
+            await client.read_frame()
             for target, body, method in (
                 ("/copilotkit/agent/default/stop/{}", None, "POST"),
-                (THREAD + "/{}/messages", None, "GET"),
-                (THREAD + "/{}/events", None, "GET"),
-                (THREAD + "/{}/state", None, "GET"),
-                (THREAD + "/{}", {"name": "mine"}, "PATCH"),
-                (THREAD + "/{}/archive", None, "POST"),
-                (THREAD + "/{}", None, "DELETE"),
+                (THREADS_PATH + "/{}/messages", None, "GET"),
+                (THREADS_PATH + "/{}/events", None, "GET"),
+                (THREADS_PATH + "/{}/state", None, "GET"),
+                (THREADS_PATH + "/{}", {"name": "mine"}, "PATCH"),
+                (THREADS_PATH + "/{}/archive", None, "POST"),
+                (THREADS_PATH + "/{}", None, "DELETE"),
             ):
-                hers = await asked(server, target.format("t"), body, method=method, headers=bob)
-                none = await asked(server, target.format("z"), body, method=method, headers=bob)
+                hers = await request_json(server, target.format("t"), body, method=method, headers=bob)
+                none = await request_json(server, target.format("z"), body, method=method, headers=bob)
                 assert (hers[0].status, str(hers[1])) == (none[0].status, str(none[1]).replace("'z'", "'t'"))
-                assert (await asked(server, target.format("t"), body, method=method))[0].status == 401
-            _, listed = await asked(server, THREAD, method="GET", headers=bob)
+                assert (await request_json(server, target.format("t"), body, method=method))[0].status == 401
+            _, listed = await request_json(server, THREADS_PATH, method="GET", headers=bob)
             assert listed["threads"] == []
-            async with Client(server.url) as other:
-                await other.post("/copilotkit/agent/default/connect", given(), bob)
-                assert (await other.head()).status == 200
-                assert await other.frame() is None
+            async with RawHttpClient(server.url) as other:
+                await other.post_json("/copilotkit/agent/default/connect", make_run_input(), bob)
+                assert (await other.read_head()).status == 200
+                assert await other.read_frame() is None
             assert not gate.closed.is_set()
             gate.words.put_nowait(None)
         # Her own is whole and unchanged.
@@ -116,11 +124,11 @@ async def test_another_owners_thread_is_as_good_as_none() -> None:
 @pytest.mark.demand("copilotkit.key_taken_authorization_x")
 async def test_without_a_key_nothing_is_told() -> None:
     auth = Authenticator(AuthSettings(keys={"ada": Secret("a")}))
-    async with house(Runtime(model=Lines()), authenticate=auth) as server:
+    async with serve_runtime(Runtime(model=FakeModel()), authenticate=auth) as server:
         for target, body, method in (
             ("/copilotkit/info", None, "GET"),
             ("/copilotkit", {"method": "info"}, "POST"),
-            ("/copilotkit/agent/default/connect", given(), "POST"),
+            ("/copilotkit/agent/default/connect", make_run_input(), "POST"),
         ):
-            head, told = await asked(server, target, body, method=method)
+            head, told = await request_json(server, target, body, method=method)
             assert (head.status, told["error"]) == (401, "Unauthorized")

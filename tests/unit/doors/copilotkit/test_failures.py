@@ -10,8 +10,8 @@ from rightseat.errors import RightseatError
 from rightseat.runtime.runs import to_run_failed
 from rightseat.types.events import Event, RunFailed
 from rightseat.types.turn import Turn
-from tests.kit.house import Lines, says
-from tests.unit.doors.copilotkit.client import ask, body, data, home
+from tests.kit.app_server import FakeModel, reply_text
+from tests.unit.doors.copilotkit.client import make_input, make_request_body, post_graphql, serve_copilotkit
 
 # As the clients' own table has them: status, visibility, severity.
 CLIENTS = {
@@ -35,14 +35,14 @@ SEED: dict[type[RightseatError], str] = {
 }
 
 
-def made(kind: type[RightseatError]) -> RightseatError:
+def make_error(kind: type[RightseatError]) -> RightseatError:
     return kind("Words.", allow="POST") if issubclass(kind, errors.MethodNotAllowed) else kind("Words.")
 
 
 @pytest.mark.demand("models.seed_tree_copilotkiterror_lowlevel")
 @pytest.mark.parametrize("kind", errors.errors_by_code().values(), ids=lambda kind: kind.code)
 def test_every_error_is_one_of_theirs(kind: type[RightseatError]) -> None:
-    told = make_extensions(made(kind))
+    told = make_extensions(make_error(kind))
     assert told["name"] == "CopilotError"
     assert told["originalErrorType"] == kind.code
     assert told["originalError"] == {"message": "Words."}
@@ -55,7 +55,7 @@ def test_every_error_is_one_of_theirs(kind: type[RightseatError]) -> None:
 @pytest.mark.demand("models.seed_tree_copilotkiterror_lowlevel")
 @pytest.mark.parametrize(("kind", "code"), SEED.items())
 def test_the_seeds_tree(kind: type[RightseatError], code: str) -> None:
-    assert get_client_code(made(kind)) == code
+    assert get_client_code(make_error(kind)) == code
     assert code in CODE_STATUS
 
 
@@ -77,13 +77,13 @@ def test_a_code_of_somebody_else(fault: errors.Fault, code: str) -> None:
 
 @pytest.mark.io
 async def test_an_error_links_to_its_page() -> None:
-    async with home(Runtime(model=Lines(says("x")))) as url:
-        answer = await ask(url, body(data(agentSession={"agentName": "zzz"})))
+    async with serve_copilotkit(Runtime(model=FakeModel(reply_text("x")))) as url:
+        answer = await post_graphql(url, make_request_body(make_input(agentSession={"agentName": "zzz"})))
     [error] = answer.errors
     assert error["extensions"]["troubleshootingUrl"] == "http://127.0.0.1/docs/errors/agent_not_found"
 
 
-async def misused(turn: Turn) -> AsyncIterator[Event]:
+async def raise_misused(turn: Turn) -> AsyncIterator[Event]:
     raise errors.Misused("There is no model here, only agents. Name one.")
     yield
 
@@ -91,8 +91,8 @@ async def misused(turn: Turn) -> AsyncIterator[Event]:
 @pytest.mark.demand("models.door_writes_error_client")
 @pytest.mark.io
 async def test_misuse_is_as_recorded() -> None:
-    async with home(Runtime(agents={"default": misused})) as url:
-        answer = await ask(url, body(data()))
+    async with serve_copilotkit(Runtime(agents={"default": raise_misused})) as url:
+        answer = await post_graphql(url, make_request_body(make_input()))
     original = answer.response["status"]["details"]["originalError"]
     assert (original["code"], original["statusCode"]) == ("MISUSE", 400)
     assert (original["visibility"], original["severity"]) == ("dev_only", "warning")

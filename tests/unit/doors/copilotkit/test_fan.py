@@ -37,15 +37,23 @@ from rightseat.types.events import (
 )
 from rightseat.types.streams import closing
 from rightseat.types.turn import Owner, Turn
-from tests.kit.rounds import rounds
-from tests.unit.doors.copilotkit.client import DOCUMENT, GENERIC, WHOLE, body, data, merged, parts
+from tests.kit.rounds import limit_rounds
+from tests.unit.doors.copilotkit.client import (
+    DOCUMENT,
+    GENERIC_DOCUMENT,
+    UNSTREAMED_DOCUMENT,
+    make_input,
+    make_request_body,
+    merge_increments,
+    parse_multipart,
+)
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 NASTY = st.sampled_from(["\r\n---\r\n", "\r\n\r\n", "---", '"', "\\", "\u2028", "\x00", "data: x\n\n", "é", "🙂"])
 CHUNKS = st.lists(WORDS | NASTY, max_size=5)
 
 
-class Tell:
+class FixedEventsHost:
     """A host whose only responder tells given events."""
 
     responders: Mapping[str, Any] = {"default": None}
@@ -68,21 +76,21 @@ class Tell:
             yield event
 
 
-async def told(events: list[Event], document: str) -> Any:
-    value = json.dumps(body(data(), document)).encode()
-    asked = Request(
+async def collect_response(events: list[Event], document: str) -> Any:
+    value = json.dumps(make_request_body(make_input(), document)).encode()
+    request = Request(
         method="POST", path="/copilotkit", params={}, query={}, headers={}, body=value, owner=Owner(), id="x"
     )
-    host: Any = Tell(events)
+    host: Any = FixedEventsHost(events)
     raw = b""
-    async with closing(routes.handle_post(asked, host)) as reply:
+    async with closing(routes.handle_post(request, host)) as reply:
         async for part in reply:
             raw += (part.body or b"") if isinstance(part, ResponseStart) else part
-    return merged(parts(raw)) if document == DOCUMENT else json.loads(raw)["data"]
+    return merge_increments(parse_multipart(raw)) if document == DOCUMENT else json.loads(raw)["data"]
 
 
 @st.composite
-def tracks(draw: st.DrawFn) -> list[list[Event]]:
+def event_tracks(draw: st.DrawFn) -> list[list[Event]]:
     """What may go on at the same time, each in its own order."""
     made: list[list[Event]] = []
     for number in range(draw(st.integers(0, 4))):
@@ -108,7 +116,7 @@ def tracks(draw: st.DrawFn) -> list[list[Event]]:
 
 @st.composite
 def runs(draw: st.DrawFn) -> list[Event]:
-    left = [list(track) for track in draw(tracks()) if track]
+    left = [list(track) for track in draw(event_tracks()) if track]
     events: list[Event] = [RunStarted("t1", "r1")]
     fails = draw(st.booleans())
     while left and not (fails and draw(st.integers(0, 9)) == 0):
@@ -123,25 +131,25 @@ def runs(draw: st.DrawFn) -> list[Event]:
     return [*events, *(TextEnd(id) for id in open_ if id not in over), RunFailed("upstream_error", "Gone.", 502)]
 
 
-def plain(value: Any) -> Any:
+def remove_volatile_fields(value: Any) -> Any:
     """Without what differs each time."""
     match value:
         case dict():
-            fixed = {k: plain(v) for k, v in value.items() if k != "createdAt"}
+            fixed = {k: remove_volatile_fields(v) for k, v in value.items() if k != "createdAt"}
             return {**fixed, "id": "ck"} if str(fixed.get("id", "")).startswith("ck-") else fixed
         case list():
-            return [plain(item) for item in value]
+            return [remove_volatile_fields(item) for item in value]
         case _:
             return value
 
 
 @pytest.mark.demand("copilotkit.valid_document_works_through", "copilotkit.property_test_fan_event")
-@settings(max_examples=rounds(120))
+@settings(max_examples=limit_rounds(120))
 @given(runs())
 async def test_every_interleaving_ends_with_the_same_data(events: list[Event]) -> None:
-    by_hand = plain(await told(events, DOCUMENT))
-    assert plain(await told(events, GENERIC)) == by_hand
-    assert plain(await told(events, WHOLE)) == by_hand
+    by_hand = remove_volatile_fields(await collect_response(events, DOCUMENT))
+    assert remove_volatile_fields(await collect_response(events, GENERIC_DOCUMENT)) == by_hand
+    assert remove_volatile_fields(await collect_response(events, UNSTREAMED_DOCUMENT)) == by_hand
     response = by_hand["generateCopilotResponse"]
     for event in events:
         if isinstance(event, TextStart):
@@ -174,8 +182,8 @@ async def test_a_call_stands_directly_before_its_result() -> None:
         CallResult("a", "1"),
         RunFinished("calls", pending=("c",)),
     ]
-    for document in (DOCUMENT, GENERIC):
-        messages = (await told(events, document))["generateCopilotResponse"]["messages"]
+    for document in (DOCUMENT, GENERIC_DOCUMENT):
+        messages = (await collect_response(events, document))["generateCopilotResponse"]["messages"]
         assert [m["id"] for m in messages] == ["a", "result-a", "b", "result-b", "c"]
 
 
@@ -191,7 +199,7 @@ async def test_a_text_cut_by_a_failure_is_failed_and_one_before_it_is_not() -> N
         TextEnd("b"),
         RunFailed("incomplete", "It stopped.", 502, "upstream"),
     ]
-    messages = (await told(events, DOCUMENT))["generateCopilotResponse"]["messages"]
+    messages = (await collect_response(events, DOCUMENT))["generateCopilotResponse"]["messages"]
     assert [m["status"]["code"] for m in messages] == ["Success", "Failed"]
     assert messages[1]["status"]["reason"] == "Error streaming message content"
 

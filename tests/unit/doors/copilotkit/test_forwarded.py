@@ -11,10 +11,16 @@ from rightseat.config.settings import AuthSettings, ServerSettings
 from rightseat.http.auth import Authenticator
 from rightseat.types.events import Event, RunFinished
 from rightseat.types.turn import ForwardedProps, Turn
-from tests.kit.client import Client
-from tests.kit.house import Lines, calls, house, says
-from tests.unit.doors.copilotkit.agui import given
-from tests.unit.doors.copilotkit.client import DOCUMENT, GENERIC, body, data, text
+from tests.kit.app_server import FakeModel, reply_calls, reply_text, serve_runtime
+from tests.kit.client import RawHttpClient
+from tests.unit.doors.copilotkit.agui import make_run_input
+from tests.unit.doors.copilotkit.client import (
+    DOCUMENT,
+    GENERIC_DOCUMENT,
+    make_input,
+    make_request_body,
+    make_text_message,
+)
 
 pytestmark = pytest.mark.io
 
@@ -29,44 +35,47 @@ HEADERS = {
 PASSED = {"authorization": "Bearer person", "x-tenant": "acme", "traceparent": HEADERS["Traceparent"]}
 GRAPHQL = ("graphql", "any document")
 ROUTES = (*GRAPHQL, "agui", "routes", "single", "suggest")
-every_way = pytest.mark.parametrize("way", ROUTES)
+over_routes = pytest.mark.parametrize("way", ROUTES)
 
 
-def posted(way: str) -> tuple[str, dict[str, Any]]:
+def make_request(way: str) -> tuple[str, dict[str, Any]]:
     """The same from every generation of clients."""
     if way in GRAPHQL:
         states = [{"agentName": "agent", "state": "{}", "config": '{"limit": 3}'}]
         more = {"extensions": {"openaiAssistantAPI": {"threadId": "x"}}, "agentStates": states}
         session = {"agentName": "agent", "threadId": "t"}
-        asked = body(data(text("hi"), agentSession=session, **more), DOCUMENT if way == "graphql" else GENERIC)
-        asked["variables"]["properties"] = PROPERTIES
-        return "/copilotkit", asked
-    run = given("hi", forwardedProps=PROPERTIES)
+        request_body = make_request_body(
+            make_input(make_text_message("hi"), agentSession=session, **more),
+            DOCUMENT if way == "graphql" else GENERIC_DOCUMENT,
+        )
+        request_body["variables"]["properties"] = PROPERTIES
+        return "/copilotkit", request_body
+    run = make_run_input("hi", forwardedProps=PROPERTIES)
     if way == "single":
         return "/copilotkit", {"method": "agent/run", "params": {"agentId": "agent"}, "body": run}
     name = "suggest" if way == "suggest" else "run"
     return "/agui/agent" if way == "agui" else f"/copilotkit/agent/agent/{name}", run
 
 
-async def heard(way: str, headers: dict[str, str], **more: Any) -> Turn:
+async def capture_turn(way: str, headers: dict[str, str], **more: Any) -> Turn:
     turns: list[Turn] = []
 
     async def agent(turn: Turn) -> AsyncIterator[Event]:
         turns.append(turn)
         yield RunFinished("stop")
 
-    async with house(Runtime(agents={"agent": agent}), **more) as server, Client(server.url) as client:
-        target, value = posted(way)
-        await client.post(target, value, headers)
-        assert (await client.head()).status == 200
-        await client.body()
+    async with serve_runtime(Runtime(agents={"agent": agent}), **more) as server, RawHttpClient(server.url) as client:
+        target, value = make_request(way)
+        await client.post_json(target, value, headers)
+        assert (await client.read_head()).status == 200
+        await client.read_body()
     return turns[0]
 
 
 @pytest.mark.demand("copilotkit.inputs_whole_message_kind", "copilotkit.headers_forwarded_agents_allow")
-@every_way
+@over_routes
 async def test_headers_and_properties_reach_an_agent(way: str) -> None:
-    turn = await heard(way, HEADERS)
+    turn = await capture_turn(way, HEADERS)
     passed = {name: value for name, value in turn.headers.items() if not name.startswith("x-copilotkit-")}
     assert passed == PASSED
     if way in GRAPHQL:
@@ -77,20 +86,20 @@ async def test_headers_and_properties_reach_an_agent(way: str) -> None:
 
 
 @pytest.mark.demand("copilotkit.headers_forwarded_agents_allow")
-@every_way
+@over_routes
 async def test_our_own_key_stays_here(way: str) -> None:
     keyed = Authenticator(AuthSettings(keys={"ada": Secret("canary")}))
     for carrier in ("Authorization", "X-Api-Key", "X-CopilotCloud-Public-Api-Key"):
-        turn = await heard(way, {carrier: "Bearer canary", "X-Tenant": "acme"}, authenticate=keyed)
+        turn = await capture_turn(way, {carrier: "Bearer canary", "X-Tenant": "acme"}, authenticate=keyed)
         assert turn.headers["x-tenant"] == "acme"
         assert not any("canary" in value for value in turn.headers.values())
 
 
 @pytest.mark.demand("copilotkit.headers_forwarded_agents_allow")
-@every_way
+@over_routes
 async def test_the_operator_says_which(way: str) -> None:
     settings = ServerSettings(port=0, forward_headers=("x-tenant",))
-    turn = await heard(way, HEADERS, settings=settings)
+    turn = await capture_turn(way, HEADERS, settings=settings)
     assert turn.headers == {"x-tenant": "acme", "traceparent": HEADERS["Traceparent"]}
 
 
@@ -105,14 +114,14 @@ async def test_a_tool_sees_them_too() -> None:
         return "acme"
 
     for way in ("agui", "graphql"):
-        target, value = posted(way)
+        target, value = make_request(way)
         if way == "graphql":
             value["variables"]["data"]["agentSession"] = None
-        model = Lines(calls(("whose", "{}")), says("Acme's."))
-        async with house(Runtime(model=model, tools=[whose])) as server, Client(server.url) as client:
-            await client.post(target.replace("agui/agent", "agui/default"), value, HEADERS)
-            await client.head()
-            assert b"Acme" in await client.body()
+        model = FakeModel(reply_calls(("whose", "{}")), reply_text("Acme's."))
+        async with serve_runtime(Runtime(model=model, tools=[whose])) as server, RawHttpClient(server.url) as client:
+            await client.post_json(target.replace("agui/agent", "agui/default"), value, HEADERS)
+            await client.read_head()
+            assert b"Acme" in await client.read_body()
     assert seen == [("acme", "acme")] * 2
 
 
@@ -124,8 +133,8 @@ async def test_properties_that_are_no_object_are_none(props: object) -> None:
         turns.append(turn)
         yield RunFinished("stop")
 
-    async with house(Runtime(agents={"agent": agent})) as server, Client(server.url) as client:
-        await client.post("/agui/agent", given("hi", forwardedProps=props))
-        await client.head()
-        assert b"RUN_FINISHED" in await client.body()
+    async with serve_runtime(Runtime(agents={"agent": agent})) as server, RawHttpClient(server.url) as client:
+        await client.post_json("/agui/agent", make_run_input("hi", forwardedProps=props))
+        await client.read_head()
+        assert b"RUN_FINISHED" in await client.read_body()
     assert turns[0].forwarded == ForwardedProps()

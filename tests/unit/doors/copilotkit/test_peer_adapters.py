@@ -15,42 +15,51 @@ from rightseat.mcp.connect import McpServerConfig
 from rightseat.middleware.hooks import HookRequest, HookResponse, Hooks
 from rightseat.models.anthropic import AnthropicModel
 from rightseat.stores.memory import MemoryStore
-from tests.kit.house import Lines, says
+from tests.kit.app_server import FakeModel, reply_text
 from tests.kit.vendors import anthropic as wire
-from tests.kit.waiting import until
-from tests.unit.agents.copilotkit.endpoint import RemoteEndpoint
-from tests.unit.doors.copilotkit.client import DOCUMENT, GENERIC, Answer, ask, body, data, home, text
+from tests.kit.waiting import wait_until
+from tests.unit.agents.copilotkit.endpoint import FakeRemoteEndpoint
+from tests.unit.doors.copilotkit.client import (
+    DOCUMENT,
+    GENERIC_DOCUMENT,
+    GraphQLAnswer,
+    make_input,
+    make_request_body,
+    make_text_message,
+    post_graphql,
+    serve_copilotkit,
+)
 from tests.unit.doors.copilotkit.test_recall import QUERY
-from tests.unit.mcp.calling import PROGRAM, offered, started
-from tests.unit.models.anthropic.asking import connected
-from tests.unit.models.langchain.asking import model as langchain
+from tests.unit.mcp.tool_calls import SERVER_SCRIPT, connect_servers, list_tools
+from tests.unit.models.anthropic.model_calls import connect_model
+from tests.unit.models.langchain.model_calls import make_model as langchain
 
 pytestmark = pytest.mark.io
 
-both_ways = pytest.mark.parametrize("document", [DOCUMENT, GENERIC])
+over_documents = pytest.mark.parametrize("document", [DOCUMENT, GENERIC_DOCUMENT])
 
 
 @pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
-@both_ways
+@over_documents
 @pytest.mark.parametrize("given", ["plain words", ""])
 async def test_a_plain_string_of_langchain(given: str, document: str) -> None:
     """There only a message or a stream is an answer: a string is taken for a call that is not there."""
     thing: RunnableLambda[Any, str] = RunnableLambda(lambda messages: given)
-    async with home(Runtime(model=langchain(thing))) as url:
-        answer = await ask(url, body(data(), document))
+    async with serve_copilotkit(Runtime(model=langchain(thing))) as url:
+        answer = await post_graphql(url, make_request_body(make_input(), document))
     assert (answer.text, answer.response["status"]["code"]) == (given, "Success")
 
 
-async def said_to(anthropic: AnthropicModel, *messages: dict[str, Any]) -> Answer:
-    async with home(Runtime(model=anthropic)) as url:
-        return await ask(url, body(data(*messages)))
+async def ask_anthropic(anthropic: AnthropicModel, *messages: dict[str, Any]) -> GraphQLAnswer:
+    async with serve_copilotkit(Runtime(model=anthropic)) as url:
+        return await post_graphql(url, make_request_body(make_input(*messages)))
 
 
 @pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 async def test_the_first_message_is_not_the_instructions() -> None:
     """There it is, whoever said it: without instructions the page's question is lost."""
-    async with connected() as (upstream, made):
-        await said_to(made, text("hi"))
+    async with connect_model() as (upstream, made):
+        await ask_anthropic(made, make_text_message("hi"))
         sent = upstream.requests[0].json
     assert "system" not in sent
     assert sent["messages"][0]["role"] == "user"
@@ -60,9 +69,14 @@ async def test_the_first_message_is_not_the_instructions() -> None:
 @pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 async def test_later_instructions_are_nothing_the_assistant_said() -> None:
     """There they are put into its mouth, with a line before them in capital letters."""
-    talk = [text("hi"), text("Hello.", "assistant", "a1"), text("In French.", "system", "s2"), text("bye", id="u2")]
-    async with connected("claude-sonnet-4-6") as (upstream, made):
-        await said_to(made, *talk)
+    talk = [
+        make_text_message("hi"),
+        make_text_message("Hello.", "assistant", "a1"),
+        make_text_message("In French.", "system", "s2"),
+        make_text_message("bye", id="u2"),
+    ]
+    async with connect_model("claude-sonnet-4-6") as (upstream, made):
+        await ask_anthropic(made, *talk)
         sent = upstream.requests[0].json
     assert "In French." in str(sent["system"])
     spoken = [(one["role"], part["text"]) for one in sent["messages"] for part in one["content"]]
@@ -73,9 +87,9 @@ async def test_later_instructions_are_nothing_the_assistant_said() -> None:
 async def test_words_that_look_like_thoughts_are_words() -> None:
     """There what stands between these tags is taken out of the answer, also where it was asked for."""
     words = "Write <thinking>so</thinking> around it."
-    async with connected() as (upstream, made):
-        upstream.reply = wire.answer(wire.text(0, *words))
-        answer = await said_to(made, text("how is it marked?"))
+    async with connect_model() as (upstream, made):
+        upstream.reply = wire.answer_blocks(wire.encode_text(0, *words))
+        answer = await ask_anthropic(made, make_text_message("how is it marked?"))
     assert answer.text == words
 
 
@@ -87,15 +101,17 @@ async def test_an_answer_without_words_is_not_made_up() -> None:
     def give() -> str:
         return "given"
 
-    async with connected() as (upstream, made):
-        turns = iter([wire.answer(wire.tool_use(0, "give", "{}"), reason="tool_use"), wire.answer()])
+    async with connect_model() as (upstream, made):
+        turns = iter(
+            [wire.answer_blocks(wire.encode_tool_use(0, "give", "{}"), reason="tool_use"), wire.answer_blocks()]
+        )
 
         async def reply(*asked: Any) -> None:
             await next(turns)(*asked)
 
         upstream.reply = reply
-        async with home(Runtime(model=made, tools=[give])) as url:
-            answer = await ask(url, body(data()))
+        async with serve_copilotkit(Runtime(model=made, tools=[give])) as url:
+            answer = await post_graphql(url, make_request_body(make_input()))
     assert [message["result"] for message in answer.messages if "result" in message] == ["given"]
     assert (answer.text, answer.response["status"]["code"]) == ("", "Success")
 
@@ -103,11 +119,11 @@ async def test_an_answer_without_words_is_not_made_up() -> None:
 @pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 async def test_a_long_conversation_is_sent_whole() -> None:
     """There its beginning is left out without a word, by a guess of three letters to a token."""
-    model = Lines(says("ok"))
-    talk = [text("x" * 40_000, "user" if n % 2 == 0 else "assistant", f"m{n}") for n in range(21)]
-    async with home(Runtime(model=model)) as url:
-        assert (await ask(url, body(data(*talk)))).text == "ok"
-    assert [len(one.text) for one in model.asked[0].messages] == [40_000] * 21
+    model = FakeModel(reply_text("ok"))
+    talk = [make_text_message("x" * 40_000, "user" if n % 2 == 0 else "assistant", f"m{n}") for n in range(21)]
+    async with serve_copilotkit(Runtime(model=model)) as url:
+        assert (await post_graphql(url, make_request_body(make_input(*talk)))).text == "ok"
+    assert [len(one.text) for one in model.prompts[0].messages] == [40_000] * 21
 
 
 @pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
@@ -116,9 +132,9 @@ async def test_hooks_need_no_key_of_a_cloud() -> None:
     before: list[HookRequest] = []
     after: list[HookResponse] = []
     hooks = Hooks(on_before_request=before.append, on_after_request=after.append)
-    async with home(Runtime(model=Lines(says("ok")), hooks=hooks)) as url:
-        await ask(url, body(data()))
-        await until(lambda: after)
+    async with serve_copilotkit(Runtime(model=FakeModel(reply_text("ok")), hooks=hooks)) as url:
+        await post_graphql(url, make_request_body(make_input()))
+        await wait_until(lambda: after)
     assert (len(before), len(after)) == (1, 1)
 
 
@@ -129,33 +145,33 @@ async def test_an_mcp_server_that_was_down_is_asked_again(tmp_path: Path, monkey
     """There one that failed has no tools for as long as the runtime lives."""
     monkeypatch.setattr(connection, "FIRST_RETRY", 0.01)
     program = tmp_path / "program"
-    async with started(McpServerConfig(name="things", command=str(program))) as servers:
+    async with connect_servers(McpServerConfig(name="things", command=str(program))) as servers:
         assert servers.down.keys() == {"things"}
-        assert await offered(servers) == {}
+        assert await list_tools(servers) == {}
         draft = tmp_path / "draft"
-        draft.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{PROGRAM}"\n')
+        draft.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{SERVER_SCRIPT}"\n')
         draft.chmod(0o755)
         draft.rename(program)
-        await until(lambda: not servers.down)
-        assert "things__add" in await offered(servers)
+        await wait_until(lambda: not servers.down)
+        assert "things__add" in await list_tools(servers)
 
 
 @pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 async def test_a_remote_endpoint_is_not_asked_what_it_has_with_every_request() -> None:
     """There it is, and twice to load a state. Of its paths the short ones are not used: by one of them who
     asks for a state runs the agent."""
-    async with RemoteEndpoint() as remote:
+    async with FakeRemoteEndpoint() as remote:
         runtime = Runtime(agent_sources=[copilotkit("ck", {"url": remote.url})], store=MemoryStore())
         await runtime.start()
-        async with home(runtime) as url:
+        async with serve_copilotkit(runtime) as url:
             for number in range(3):
                 session = {"agentName": "desk", "threadId": f"t{number}"}
-                given = data(text("say hello"), agentSession=session, threadId=session["threadId"])
-                assert "You said say hello." in (await ask(url, body(given))).text
+                given = make_input(make_text_message("say hello"), agentSession=session, threadId=session["threadId"])
+                assert "You said say hello." in (await post_graphql(url, make_request_body(given))).text
                 asked = {"data": session}
-                loaded = await ask(url, {"query": QUERY, "variables": asked})
+                loaded = await post_graphql(url, {"query": QUERY, "variables": asked})
                 assert loaded.data["loadAgentState"]["threadExists"]
-            await ask(url, {"query": "{ availableAgents { agents { name } } }"})
+            await post_graphql(url, {"query": "{ availableAgents { agents { name } } }"})
         paths = [request.target.removeprefix("/copilotkit") for request in remote.upstream.requests]
     assert paths.count("/info") == 1
     assert set(paths) == {"/info", "/agents/execute", "/agents/state"}

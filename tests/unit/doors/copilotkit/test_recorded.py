@@ -15,8 +15,15 @@ from rightseat import Runtime, tool
 from rightseat.errors import Incomplete, UpstreamDenied, UpstreamError
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, ToolCallArgs, ToolCallStart
 from rightseat.types.model import Prompt
-from tests.kit.house import Lines, Script, calls, says
-from tests.unit.doors.copilotkit.client import DOCUMENT, GENERIC, ask, body, data, home
+from tests.kit.app_server import FakeModel, ModelReply, reply_calls, reply_text
+from tests.unit.doors.copilotkit.client import (
+    DOCUMENT,
+    GENERIC_DOCUMENT,
+    make_input,
+    make_request_body,
+    post_graphql,
+    serve_copilotkit,
+)
 
 pytestmark = pytest.mark.io
 
@@ -55,12 +62,12 @@ def voidAction() -> None:
 TOOLS = [getWeather, failAction, numAction, objAction, voidAction]
 
 
-def enforced(name: str, *pieces: str) -> list[ModelChunk]:
+def make_enforced_call(name: str, *pieces: str) -> list[ModelChunk]:
     """A call whose arguments are shown as they come, as the recordings have them."""
     return [ToolCallStart(0, name, enforced=True), *(ToolCallArgs(0, piece) for piece in pieces), FinishChunk("calls")]
 
 
-def failing(error: UpstreamError, *words: str) -> Script:
+def make_failing_script(error: UpstreamError, *words: str) -> ModelReply:
     async def stream(prompt: Prompt) -> AsyncIterator[ModelChunk]:
         for word in words:
             yield TextChunk(word)
@@ -69,24 +76,24 @@ def failing(error: UpstreamError, *words: str) -> Script:
     return stream
 
 
-MODELS: dict[str, list[Script]] = {
-    "text": [says("Hello", ", ", "world", "!")],
-    "server_action": [enforced("getWeather", '{"ci', 'ty":"Pa', 'ris"}'), says("More.")],
-    "frontend_action": [calls(("setColor", '{"color":"red"}'))],
-    "two_calls": [calls(("getWeather", '{"city":"Rome"}'), ("setColor", '{"color":"red"}'))],
-    "text_then_server": [calls(("getWeather", '{"city":"Oslo"}'), text="Let me check."), says("More.")],
-    "handler_error": [enforced("failAction", '{"x"', ":1}"), says("More.")],
-    "void_result": [calls(("voidAction", "{}")), says("More.")],
-    "object_result": [calls(("objAction", "{}")), says("More.")],
-    "number_result": [calls(("numAction", "{}")), says("More.")],
-    "bad_json_args": [calls(("getWeather", '{"city":')), says("More.")],
-    "err401": [failing(UpstreamDenied("The model's server refused our key."))],
-    "err500": [failing(UpstreamError("The model's server failed."))],
-    "mid_stream_death": [failing(Incomplete("It ended too early."), "partial")],
+MODELS: dict[str, list[ModelReply]] = {
+    "text": [reply_text("Hello", ", ", "world", "!")],
+    "server_action": [make_enforced_call("getWeather", '{"ci', 'ty":"Pa', 'ris"}'), reply_text("More.")],
+    "frontend_action": [reply_calls(("setColor", '{"color":"red"}'))],
+    "two_calls": [reply_calls(("getWeather", '{"city":"Rome"}'), ("setColor", '{"color":"red"}'))],
+    "text_then_server": [reply_calls(("getWeather", '{"city":"Oslo"}'), text="Let me check."), reply_text("More.")],
+    "handler_error": [make_enforced_call("failAction", '{"x"', ":1}"), reply_text("More.")],
+    "void_result": [reply_calls(("voidAction", "{}")), reply_text("More.")],
+    "object_result": [reply_calls(("objAction", "{}")), reply_text("More.")],
+    "number_result": [reply_calls(("numAction", "{}")), reply_text("More.")],
+    "bad_json_args": [reply_calls(("getWeather", '{"city":')), reply_text("More.")],
+    "err401": [make_failing_script(UpstreamDenied("The model's server refused our key."))],
+    "err500": [make_failing_script(UpstreamError("The model's server failed."))],
+    "mid_stream_death": [make_failing_script(Incomplete("It ended too early."), "partial")],
 }
 
 
-def shape(response: dict[str, Any]) -> dict[str, Any]:
+def summarise_response(response: dict[str, Any]) -> dict[str, Any]:
     messages = []
     for message in response["messages"]:
         found = {"kind": message["__typename"], "status": message["status"]["code"]}
@@ -111,12 +118,12 @@ def shape(response: dict[str, Any]) -> dict[str, Any]:
     "copilotkit.peer_bugs_listed_notes",
     "copilotkit.differential_recorded_traffic_typescript",
 )
-@pytest.mark.parametrize("document", [DOCUMENT, GENERIC])
+@pytest.mark.parametrize("document", [DOCUMENT, GENERIC_DOCUMENT])
 @pytest.mark.parametrize("name", RECORDED)
 async def test_the_client_ends_with_the_same_data(name: str, document: str) -> None:
-    async with home(Runtime(model=Lines(*MODELS[name]), tools=TOOLS)) as url:
-        answer = await ask(url, body(data(), document))
-    ours, theirs = shape(answer.response), better(name)
+    async with serve_copilotkit(Runtime(model=FakeModel(*MODELS[name]), tools=TOOLS)) as url:
+        answer = await post_graphql(url, make_request_body(make_input(), document))
+    ours, theirs = summarise_response(answer.response), get_corrected_recording(name)
     if len(MODELS[name]) > 1:
         [last] = ours["messages"][len(theirs["messages"]) :]
         assert last["text"] == "More."
@@ -130,7 +137,7 @@ async def test_the_client_ends_with_the_same_data(name: str, document: str) -> N
             assert message["actionExecutionId"] in ids
 
 
-def better(name: str) -> dict[str, Any]:
+def get_corrected_recording(name: str) -> dict[str, Any]:
     """The recording, without the peer's faults."""
     theirs: dict[str, Any] = json.loads(json.dumps(RECORDED[name]))
     messages = theirs["messages"]
@@ -155,13 +162,15 @@ def better(name: str) -> dict[str, Any]:
 async def test_agents_are_not_forgotten_after_one_was_chosen() -> None:
     """The peer keeps only the selected agent after a request with a session."""
     question = {"query": "{ availableAgents { agents { name } } }"}
-    async with home(Runtime(model=Lines(says("a"), says("b")), agents={"other": nobody})) as url:
-        before = await ask(url, question)
-        await ask(url, body(data(agentSession={"agentName": "default"})))
-        after = await ask(url, question)
+    async with serve_copilotkit(
+        Runtime(model=FakeModel(reply_text("a"), reply_text("b")), agents={"other": fail_if_asked})
+    ) as url:
+        before = await post_graphql(url, question)
+        await post_graphql(url, make_request_body(make_input(agentSession={"agentName": "default"})))
+        after = await post_graphql(url, question)
     assert before.data == after.data == {"availableAgents": {"agents": [{"name": "default"}, {"name": "other"}]}}
 
 
-async def nobody(turn: object) -> AsyncIterator[Any]:
+async def fail_if_asked(turn: object) -> AsyncIterator[Any]:
     raise AssertionError("not asked")
     yield

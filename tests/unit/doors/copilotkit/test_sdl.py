@@ -13,7 +13,7 @@ from graphql.language import DefinitionNode
 from rightseat.config.settings import GraphQLLimits
 from rightseat.doors.copilotkit.document import prepare_document
 from rightseat.doors.copilotkit.schema import SDL, get_schema
-from tests.unit.doors.copilotkit.client import DOCUMENT, GENERIC, WHOLE
+from tests.unit.doors.copilotkit.client import DOCUMENT, GENERIC_DOCUMENT, UNSTREAMED_DOCUMENT
 
 # What the peer's runtime printed of itself; only where the work began has it.
 RECORDED = Path(__file__).resolve().parents[5] / "shared" / "wire" / "copilotkit"
@@ -34,7 +34,7 @@ OLDER = """mutation generateCopilotResponse($data: GenerateCopilotResponseInput!
 }"""
 
 
-def definitions(text: str) -> set[str]:
+def normalise_definitions(text: str) -> set[str]:
     """Each definition in one form, whatever its order and its description."""
 
     def bare(node: DefinitionNode) -> str:
@@ -56,13 +56,13 @@ def sorted_arguments(line: str) -> str:
 @pytest.mark.skipif(not RECORDED.is_dir(), reason="the recordings are not part of the project")
 def test_every_definition_is_as_recorded() -> None:
     recorded = (RECORDED / "schema.graphql").read_text("utf-8")
-    assert definitions(SDL) == definitions(recorded)
+    assert normalise_definitions(SDL) == normalise_definitions(recorded)
 
 
 @pytest.mark.demand("copilotkit.whole_schema_clients_compiled")
 def test_the_schema_is_sound() -> None:
     build_schema(SDL)
-    for document in (DOCUMENT, GENERIC, WHOLE, OLDER):
+    for document in (DOCUMENT, GENERIC_DOCUMENT, UNSTREAMED_DOCUMENT, OLDER):
         assert validate(get_schema(), parse(document)) == []
     assert {d.name for d in get_schema().directives} >= {"defer", "stream", "skip", "include"}
 
@@ -110,7 +110,7 @@ def test_what_is_not_of_their_shape_has_none(old: str, new: str) -> None:
 
 
 def test_plans_are_for_streams_only() -> None:
-    assert prepare_document(WHOLE, None, False, GraphQLLimits()).plan is None
+    assert prepare_document(UNSTREAMED_DOCUMENT, None, False, GraphQLLimits()).plan is None
 
 
 @pytest.mark.io

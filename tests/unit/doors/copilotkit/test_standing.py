@@ -33,7 +33,7 @@ RUNS = st.sampled_from(["t", "rt", "ct", "rtct", "tcct", "c", "tq", "", "crt"])
 STEP = st.tuples(RUNS, st.integers(0, 6), st.sampled_from(["say", "edit", "again"]), st.booleans())
 
 
-class Page:
+class PageModel:
     def __init__(self) -> None:
         self.shown: list[Message] = []
         self.log: list[ThreadEntry] = []
@@ -63,7 +63,7 @@ class Page:
                 self.shown.append(text_message("tool", id, call_id=call, id=f"result-{call}"))
                 return [CallStart(call, "f", id), CallEnd(call), CallResult(call, id)]
 
-    def back(self, far: int, how: str) -> None:
+    def rewind(self, far: int, how: str) -> None:
         """To a question: a page never goes on behind half of an answer."""
         asked = [n for n, message in enumerate(self.shown) if message.role == "user"]
         if how == "say" or not asked:
@@ -74,37 +74,37 @@ class Page:
         words = before.text if how == "again" else f"{before.text} edited"
         self.shown = [*self.shown[:place], text_message("user", words, id=before.id)]
 
-    def seen(self) -> list[tuple[str, str]]:
+    def list_shown(self) -> list[tuple[str, str]]:
         return [(message.id or "", message.text) for message in self.shown]
 
 
 @pytest.mark.demand("copilotkit.after_reload_user_sees")
 @given(st.lists(STEP, min_size=1, max_size=8))
 def test_what_stands_is_what_the_page_shows(steps: list[tuple[str, int, str, bool]]) -> None:
-    page = Page()
+    page = PageModel()
     for kinds, far, how, failed in steps:
-        page.back(far, how)
+        page.rewind(far, how)
         page.run(kinds, failed)
         left = visible_branch(list(enumerate(page.log, 1)))
-        assert [(one["id"], one.get("content", "")) for one in build_messages(left)] == page.seen()
+        assert [(one["id"], one.get("content", "")) for one in build_messages(left)] == page.list_shown()
         # What is left is whole runs, one after the other.
         frame = [isinstance(entry, RunStarted) for entry in left if isinstance(entry, RunStarted) or is_run_end(entry)]
         assert frame == [True, False] * (len(frame) // 2)
 
 
 def test_a_thread_that_was_never_cut_is_left_as_it_is() -> None:
-    page = Page()
+    page = PageModel()
     for kinds in ("rtct", "t", "tq"):
-        page.back(0, "say")
+        page.rewind(0, "say")
         page.run(kinds, False)
     assert visible_branch(list(enumerate(page.log, 1))) == page.log
 
 
 def test_a_question_of_a_run_that_was_cut_off_is_asked_no_more() -> None:
-    page = Page()
-    page.back(0, "say")
+    page = PageModel()
+    page.rewind(0, "say")
     page.run("tq", False)
-    page.back(0, "again")
+    page.rewind(0, "again")
     page.run("t", False)
     assert not [entry for entry in visible_branch(list(enumerate(page.log, 1))) if isinstance(entry, Interrupt)]
 

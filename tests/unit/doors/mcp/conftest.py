@@ -1,3 +1,3 @@
-from tests.unit.mcp.foreign import pytest_runtest_teardown
+from tests.unit.mcp.sdk_leaks import pytest_runtest_teardown
 
 __all__ = ["pytest_runtest_teardown"]

@@ -15,10 +15,10 @@ from rightseat.config.settings import AuthSettings
 from rightseat.doors.mcp.routes import registry
 from rightseat.engine.toolsets import DIRECT_CALLS
 from rightseat.http.auth import Authenticator
-from tests.kit.client import Client, request
-from tests.kit.house import House, Lines, house, says
-from tests.kit.waiting import until
-from tests.unit.doors.mcp.placed import placed
+from tests.kit.app_server import AppServer, FakeModel, reply_text, serve_runtime
+from tests.kit.client import RawHttpClient, build_raw_request
+from tests.kit.waiting import wait_until
+from tests.unit.doors.mcp.mcp_server import serve_mcp
 
 pytestmark = pytest.mark.io
 
@@ -27,41 +27,41 @@ CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 LISTS = ["tools/list", "resources/list", "prompts/list", "resources/templates/list"]
 META = {VERSION: "2026-07-28", CAPABILITIES: {}}
 KEYED = Authenticator(AuthSettings(keys={"ada": Secret("ada-key"), "bob": Secret("bob-key")}))
-JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+JSON_HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
 
 @pytest.fixture
-async def home() -> AsyncIterator[House]:
-    async with house(Runtime(model=Lines(says("Good day.")))) as made:
+async def server() -> AsyncIterator[AppServer]:
+    async with serve_runtime(Runtime(model=FakeModel(reply_text("Good day.")))) as made:
         yield made
 
 
-async def post(
+async def post_mcp(
     url: str, body: Any, headers: dict[str, str] | None = None
 ) -> tuple[int, dict[str, str], dict[str, Any] | None]:
     sent = body if isinstance(body, bytes) else json.dumps(body).encode()
-    async with Client(url) as client:
-        await client.send(request("POST", "/mcp", sent, {**JSON, **(headers or {})}))
-        head = await client.head()
-        found = await client.body()
+    async with RawHttpClient(url) as client:
+        await client.send(build_raw_request("POST", "/mcp", sent, {**JSON_HEADERS, **(headers or {})}))
+        head = await client.read_head()
+        found = await client.read_body()
     return head.status, head.headers, json.loads(found) if found else None
 
 
-def asking(method: str, params: dict[str, Any] | None = None, id: Any = 1) -> dict[str, Any]:
+def make_jsonrpc(method: str, params: dict[str, Any] | None = None, id: Any = 1) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": id, "method": method, "params": params or {}}
 
 
-def modern(method: str, **params: Any) -> tuple[dict[str, Any], dict[str, str]]:
+def make_modern_request(method: str, **params: Any) -> tuple[dict[str, Any], dict[str, str]]:
     headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method}
     if "name" in params:
         headers["Mcp-Name"] = params["name"]
-    return asking(method, {"_meta": META, **params}), headers
+    return make_jsonrpc(method, {"_meta": META, **params}), headers
 
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
-async def test_the_handshake_keeps_the_clients_version(home: House, version: str) -> None:
+async def test_the_handshake_keeps_the_clients_version(server: AppServer, version: str) -> None:
     params = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-    status, headers, body = await post(home.url, asking("initialize", params))
+    status, headers, body = await post_mcp(server.url, make_jsonrpc("initialize", params))
     assert status == 200
     assert body is not None
     methods.validate_server_result("initialize", version, body["result"])
@@ -69,9 +69,9 @@ async def test_the_handshake_keeps_the_clients_version(home: House, version: str
     assert headers["mcp-session-id"].startswith("mute-")
 
 
-async def test_an_unknown_version_gets_our_newest(home: House) -> None:
+async def test_an_unknown_version_gets_our_newest(server: AppServer) -> None:
     params = {"protocolVersion": "1999-01-01", "capabilities": {"elicitation": {}}, "clientInfo": {}}
-    _, headers, body = await post(home.url, asking("initialize", params))
+    _, headers, body = await post_mcp(server.url, make_jsonrpc("initialize", params))
     assert body is not None
     assert body["result"]["protocolVersion"] == "2025-11-25"
     assert headers["mcp-session-id"].startswith("ask-")
@@ -80,24 +80,24 @@ async def test_an_unknown_version_gets_our_newest(home: House) -> None:
 @pytest.mark.demand("agents.real_mcp_servers_stdio")
 @pytest.mark.parametrize("method", ["tools/list", "resources/list", "prompts/list", "resources/templates/list"])
 @pytest.mark.parametrize("version", ["2025-03-26", "2025-11-25", "2026-07-28"])
-async def test_every_list_fits_its_versions_schema(home: House, method: str, version: str) -> None:
-    body, headers = modern(method)
+async def test_every_list_fits_its_versions_schema(server: AppServer, method: str, version: str) -> None:
+    body, headers = make_modern_request(method)
     if version != "2026-07-28":
-        body, headers = asking(method), {"MCP-Protocol-Version": version}
-    status, _, answer = await post(home.url, body, headers)
+        body, headers = make_jsonrpc(method), {"MCP-Protocol-Version": version}
+    status, _, answer = await post_mcp(server.url, body, headers)
     assert (status, answer is not None) == (200, True)
     assert answer is not None
     methods.validate_server_result(method, version, answer["result"])
     assert ("ttlMs" in answer["result"]) == (version == "2026-07-28")
 
 
-async def test_discovery_names_both_eras(home: House) -> None:
-    body, headers = modern("server/discover")
-    _, _, answer = await post(home.url, body, headers)
+async def test_discovery_names_both_eras(server: AppServer) -> None:
+    body, headers = make_modern_request("server/discover")
+    _, _, answer = await post_mcp(server.url, body, headers)
     assert answer is not None
     methods.validate_server_result("server/discover", "2026-07-28", answer["result"])
     assert {"2026-07-28", "2025-11-25"} <= set(answer["result"]["supportedVersions"])
-    _, _, answer = await post(home.url, asking("server/discover"))
+    _, _, answer = await post_mcp(server.url, make_jsonrpc("server/discover"))
     assert answer is not None
     assert answer["error"]["code"] == -32601
 
@@ -110,14 +110,14 @@ async def test_discovery_names_both_eras(home: House) -> None:
         {"jsonrpc": "2.0", "id": "ask-x", "result": {"action": "accept"}},
     ],
 )
-async def test_what_needs_no_answer_has_none(home: House, message: dict[str, Any]) -> None:
-    status, _, body = await post(home.url, message)
+async def test_what_needs_no_answer_has_none(server: AppServer, message: dict[str, Any]) -> None:
+    status, _, body = await post_mcp(server.url, message)
     assert (status, body) == (202, None)
 
 
 @pytest.mark.parametrize("method", ["ping", "logging/setLevel"])
-async def test_empty_answers(home: House, method: str) -> None:
-    status, _, body = await post(home.url, asking(method, id="a"))
+async def test_empty_answers(server: AppServer, method: str) -> None:
+    status, _, body = await post_mcp(server.url, make_jsonrpc(method, id="a"))
     assert (status, body) == (200, {"jsonrpc": "2.0", "id": "a", "result": {}})
 
 
@@ -136,20 +136,20 @@ async def test_empty_answers(home: House, method: str) -> None:
         (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}', -32600),
     ],
 )
-async def test_what_is_no_message_is_refused(home: House, body: bytes, code: int) -> None:
-    status, _, answer = await post(home.url, body)
+async def test_what_is_no_message_is_refused(server: AppServer, body: bytes, code: int) -> None:
+    status, _, answer = await post_mcp(server.url, body)
     assert status == 400
     assert answer is not None
     assert answer["error"]["code"] == code
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
-async def test_there_is_no_stream_and_no_session_to_end(home: House, method: str) -> None:
-    async with Client(home.url) as client:
-        await client.send(request(method, "/mcp", b"", {"Mcp-Session-Id": f"mute-{'0' * 32}"}))
-        head = await client.head()
+async def test_there_is_no_stream_and_no_session_to_end(server: AppServer, method: str) -> None:
+    async with RawHttpClient(server.url) as client:
+        await client.send(build_raw_request(method, "/mcp", b"", {"Mcp-Session-Id": f"mute-{'0' * 32}"}))
+        head = await client.read_head()
         assert (head.status, head.headers["allow"]) == (405, "POST")
-        assert json.loads(await client.body())["error"]["code"] == -32600
+        assert json.loads(await client.read_body())["error"]["code"] == -32600
 
 
 @pytest.mark.parametrize(
@@ -161,76 +161,78 @@ async def test_there_is_no_stream_and_no_session_to_end(home: House, method: str
         ({"Mcp-Name": "=?base64?!!?="}, -32020, 400),
     ],
 )
-async def test_headers_must_say_what_the_body_says(home: House, change: dict[str, str], code: int, status: int) -> None:
-    body, headers = modern("tools/call", name="ask_default", arguments={"request": "hi"})
-    found, _, answer = await post(home.url, body, {**headers, **change})
+async def test_headers_must_say_what_the_body_says(
+    server: AppServer, change: dict[str, str], code: int, status: int
+) -> None:
+    body, headers = make_modern_request("tools/call", name="ask_default", arguments={"request": "hi"})
+    found, _, answer = await post_mcp(server.url, body, {**headers, **change})
     assert answer is not None
     assert (found, answer["error"]["code"], answer["id"]) == (status, code, 1)
 
 
-async def test_a_packed_name_is_unpacked(home: House) -> None:
-    body, headers = modern("tools/call", name="ask_default", arguments={"request": "hi"})
+async def test_a_packed_name_is_unpacked(server: AppServer) -> None:
+    body, headers = make_modern_request("tools/call", name="ask_default", arguments={"request": "hi"})
     packed = {"Mcp-Name": "=?base64?YXNrX2RlZmF1bHQ=?="}
-    status, _, answer = await post(home.url, body, {**headers, **packed})
+    status, _, answer = await post_mcp(server.url, body, {**headers, **packed})
     assert status == 200
     assert answer is not None
     methods.validate_server_result("tools/call", "2026-07-28", answer["result"])
     assert answer["result"]["content"] == [{"type": "text", "text": "Good day."}]
 
 
-async def test_what_a_request_of_the_newer_era_lacks_is_named(home: House) -> None:
-    body, headers = modern("tools/list")
+async def test_what_a_request_of_the_newer_era_lacks_is_named(server: AppServer) -> None:
+    body, headers = make_modern_request("tools/list")
     del body["params"]["_meta"][CAPABILITIES]
-    status, _, answer = await post(home.url, body, headers)
+    status, _, answer = await post_mcp(server.url, body, headers)
     body["params"]["_meta"][CAPABILITIES] = {}
     assert answer is not None
     assert (status, answer["error"]["code"]) == (400, -32602)
     assert CAPABILITIES in answer["error"]["message"]
     newer = {"_meta": {VERSION: "2099-01-01", CAPABILITIES: {}}}
     headers["MCP-Protocol-Version"] = "2099-01-01"
-    status, _, answer = await post(home.url, asking("tools/list", newer), headers)
+    status, _, answer = await post_mcp(server.url, make_jsonrpc("tools/list", newer), headers)
     assert answer is not None
     assert (status, answer["error"]["code"]) == (400, -32022)
     assert "2026-07-28" in answer["error"]["data"]["supported"]
 
 
-async def test_an_unknown_method_is_a_404_in_the_newer_era_only(home: House) -> None:
-    body, headers = modern("tools/fly")
-    status, _, answer = await post(home.url, body, headers)
+async def test_an_unknown_method_is_a_404_in_the_newer_era_only(server: AppServer) -> None:
+    body, headers = make_modern_request("tools/fly")
+    status, _, answer = await post_mcp(server.url, body, headers)
     assert answer is not None
     assert (status, answer["error"]["code"]) == (404, -32601)
-    status, _, answer = await post(home.url, asking("tools/fly"))
+    status, _, answer = await post_mcp(server.url, make_jsonrpc("tools/fly"))
     assert answer is not None
     assert (status, answer["error"]["code"]) == (200, -32601)
 
 
 @pytest.mark.demand("agents.dns_rebinding_origin_checks")
 async def test_it_needs_the_same_key_as_every_door(tmp_path: Path) -> None:
-    async with placed(tmp_path, authenticate=KEYED) as place:
-        body = asking("tools/call", {"name": "net_get_hosts", "arguments": {}})
-        status, _, answer = await post(place.home.url, body)
+    async with serve_mcp(tmp_path, authenticate=KEYED) as place:
+        body = make_jsonrpc("tools/call", {"name": "net_get_hosts", "arguments": {}})
+        status, _, answer = await post_mcp(place.server.url, body)
         assert answer is not None
         assert (status, answer["error"]["data"]["code"]) == (401, "unauthorized")
-        assert place.api.asked == []
-        status, _, _ = await post(place.home.url, body, {"Authorization": "Bearer ada-key"})
-        assert (status, place.api.asked) == (200, ["GET /hosts"])
+        assert place.api.requests == []
+        status, _, _ = await post_mcp(place.server.url, body, {"Authorization": "Bearer ada-key"})
+        assert (status, place.api.requests) == (200, ["GET /hosts"])
 
 
 @pytest.mark.demand("agents.dns_rebinding_origin_checks")
 @pytest.mark.parametrize("header", [{"Host": "evil.com"}, {"Origin": "http://evil.com"}])
 async def test_another_host_or_origin_is_refused(tmp_path: Path, header: dict[str, str]) -> None:
-    async with placed(tmp_path) as place:
-        body = asking("tools/call", {"name": "net_get_hosts", "arguments": {}})
-        status, _, answer = await post(place.home.url, body, header)
+    async with serve_mcp(tmp_path) as place:
+        body = make_jsonrpc("tools/call", {"name": "net_get_hosts", "arguments": {}})
+        status, _, answer = await post_mcp(place.server.url, body, header)
         assert status in (403, 421)
         assert answer is not None
         assert "error" in answer
-        assert place.api.asked == []
+        assert place.api.requests == []
 
 
-async def test_a_form_post_from_a_page_is_refused(home: House) -> None:
-    page = {"Content-Type": "text/plain", "Origin": home.url}
-    status, _, _ = await post(home.url, asking("tools/list"), page)
+async def test_a_form_post_from_a_page_is_refused(server: AppServer) -> None:
+    page = {"Content-Type": "text/plain", "Origin": server.url}
+    status, _, _ = await post_mcp(server.url, make_jsonrpc("tools/list"), page)
     assert status == 415
 
 
@@ -239,38 +241,41 @@ async def test_an_answer_of_somebody_else_answers_nothing(tmp_path: Path) -> Non
     """A question goes out on one owner's stream. Another owner who knew its id could not answer it."""
     ada, bob = {"Authorization": "Bearer ada-key"}, {"Authorization": "Bearer bob-key"}
     session = {"Mcp-Session-Id": f"ask-{'1' * 32}"}
-    async with placed(tmp_path, confirm="all", authenticate=KEYED) as place, Client(place.home.url) as client:
-        body = json.dumps(asking("tools/call", {"name": "net_get_hosts"})).encode()
-        await client.send(request("POST", "/mcp", body, {**JSON, **ada, **session}))
-        await client.head()
-        frames = aiter(client.frames())
+    async with (
+        serve_mcp(tmp_path, confirm="all", authenticate=KEYED) as place,
+        RawHttpClient(place.server.url) as client,
+    ):
+        body = json.dumps(make_jsonrpc("tools/call", {"name": "net_get_hosts"})).encode()
+        await client.send(build_raw_request("POST", "/mcp", body, {**JSON_HEADERS, **ada, **session}))
+        await client.read_head()
+        frames = aiter(client.iterate_frames())
         question = (await anext(frames)).json
         assert question["method"] == "elicitation/create"
         yes = {"action": "accept", "content": {"approved": True}}
         reply = {"jsonrpc": "2.0", "id": question["id"], "result": yes}
-        await post(place.home.url, reply, bob)
-        assert place.api.asked == []
-        await post(place.home.url, reply, ada)
+        await post_mcp(place.server.url, reply, bob)
+        assert place.api.requests == []
+        await post_mcp(place.server.url, reply, ada)
         answer = (await anext(frames)).json
         assert answer["result"]["structuredContent"] == {"hosts": ["web-01"]}
-        assert place.api.asked == ["GET /hosts"]
+        assert place.api.requests == ["GET /hosts"]
 
 
 async def test_a_call_is_called_off(tmp_path: Path) -> None:
     """By its own client and session: the stream ends without an answer, and nothing is called."""
     session = {"Mcp-Session-Id": f"ask-{'2' * 32}"}
-    async with placed(tmp_path, confirm="all") as place, Client(place.home.url) as client:
-        body = json.dumps(asking("tools/call", {"name": "net_get_hosts"}, id=41)).encode()
-        await client.send(request("POST", "/mcp", body, {**JSON, **session}))
-        await client.head()
-        frames = aiter(client.frames())
+    async with serve_mcp(tmp_path, confirm="all") as place, RawHttpClient(place.server.url) as client:
+        body = json.dumps(make_jsonrpc("tools/call", {"name": "net_get_hosts"}, id=41)).encode()
+        await client.send(build_raw_request("POST", "/mcp", body, {**JSON_HEADERS, **session}))
+        await client.read_head()
+        frames = aiter(client.iterate_frames())
         assert (await anext(frames)).json["method"] == "elicitation/create"
         off = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 41}}
-        await post(place.home.url, off, {"Mcp-Session-Id": f"ask-{'3' * 32}"})
+        await post_mcp(place.server.url, off, {"Mcp-Session-Id": f"ask-{'3' * 32}"})
         assert len(registry.active_calls) == 1, "another session's word does not count"
-        await post(place.home.url, off, session)
+        await post_mcp(place.server.url, off, session)
         assert [frame async for frame in frames if frame.data is not None] == []
-        assert place.api.asked == []
+        assert place.api.requests == []
         assert not registry.active_calls
 
 
@@ -282,19 +287,19 @@ async def test_a_client_that_leaves_ends_the_run(tmp_path: Path) -> None:
         await asyncio.Event().wait()
         yield None
 
-    async with house(Runtime(model=Lines(endless))) as home:
-        async with Client(home.url) as client:
-            body = json.dumps(asking("tools/call", {"name": "ask_default", "arguments": {"request": "x"}}))
-            await client.send(request("POST", "/mcp", body.encode(), JSON))
+    async with serve_runtime(Runtime(model=FakeModel(endless))) as home:
+        async with RawHttpClient(home.url) as client:
+            body = json.dumps(make_jsonrpc("tools/call", {"name": "ask_default", "arguments": {"request": "x"}}))
+            await client.send(build_raw_request("POST", "/mcp", body.encode(), JSON_HEADERS))
             await begun.wait()
             assert home.app.runtime.active_runs == 1
-        await until(lambda: home.app.runtime.active_runs == 0)
+        await wait_until(lambda: home.app.runtime.active_runs == 0)
 
 
 async def test_a_failed_run_is_an_error_result(tmp_path: Path) -> None:
-    async with house(Runtime(model=Lines())) as home:
-        call = asking("tools/call", {"name": "ask_default", "arguments": {"request": "x"}})
-        status, _, answer = await post(home.url, call)
+    async with serve_runtime(Runtime(model=FakeModel())) as home:
+        call = make_jsonrpc("tools/call", {"name": "ask_default", "arguments": {"request": "x"}})
+        status, _, answer = await post_mcp(home.url, call)
     assert status == 200
     assert answer is not None
     assert answer["result"]["isError"] is True
@@ -302,12 +307,12 @@ async def test_a_failed_run_is_an_error_result(tmp_path: Path) -> None:
 
 
 async def test_who_carries_out_calls_is_listed_nowhere(tmp_path: Path) -> None:
-    async with placed(tmp_path) as place:
-        async with Client(place.home.url) as client:
+    async with serve_mcp(tmp_path) as place:
+        async with RawHttpClient(place.server.url) as client:
             await client.get("/v1/models")
-            await client.head()
-            models = [model["id"] for model in (await client.json())["data"]]
-        _, _, answer = await post(place.home.url, asking("tools/list"))
+            await client.read_head()
+            models = [model["id"] for model in (await client.read_json())["data"]]
+        _, _, answer = await post_mcp(place.server.url, make_jsonrpc("tools/list"))
     assert answer is not None
     assert DIRECT_CALLS not in models
     assert not any("tools" in tool["name"] for tool in answer["result"]["tools"])

@@ -14,9 +14,9 @@ from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChun
 from rightseat.types.events import Usage
 from rightseat.wiring.runtime import RuntimeParts
 from tests.kit import faults
-from tests.kit.client import Client, request
-from tests.kit.house import Lines, calls, house, says
-from tests.kit.upstream import Upstream
+from tests.kit.app_server import FakeModel, reply_calls, reply_text, serve_runtime
+from tests.kit.client import RawHttpClient, build_raw_request
+from tests.kit.upstream import FakeUpstream
 
 pytestmark = pytest.mark.io
 
@@ -25,20 +25,20 @@ SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required"
 FORMAT = {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}}
 
 
-async def post(runtime: Runtime, body: dict[str, Any], path: str = "/v1/chat/completions") -> tuple[int, Any]:
-    async with house(runtime) as server, Client(server.url) as client:
-        await client.post(path, body)
-        head = await client.head()
+async def post_once(runtime: Runtime, body: dict[str, Any], path: str = "/v1/chat/completions") -> tuple[int, Any]:
+    async with serve_runtime(runtime) as server, RawHttpClient(server.url) as client:
+        await client.post_json(path, body)
+        head = await client.read_head()
         if "event-stream" not in head.headers["content-type"]:
-            return head.status, await client.json()
-        return head.status, [frame.data for frame in [f async for f in client.frames()]]
+            return head.status, await client.read_json()
+        return head.status, [frame.data for frame in [f async for f in client.iterate_frames()]]
 
 
-async def chat(runtime: Runtime, **more: Any) -> tuple[int, Any]:
-    return await post(runtime, {"messages": HI, **more})
+async def post_chat(runtime: Runtime, **more: Any) -> tuple[int, Any]:
+    return await post_once(runtime, {"messages": HI, **more})
 
 
-class Counted:
+class CountingModel:
     """A bare model that numbers its answers."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Counted:
 
 @pytest.mark.demand("openai.n_several_responders_bare")
 async def test_several_choices_whole() -> None:
-    status, body = await chat(Runtime(model=Counted()), n=3)
+    status, body = await post_chat(Runtime(model=CountingModel()), n=3)
     assert status == 200
     assert [choice["index"] for choice in body["choices"]] == [0, 1, 2]
     assert {c["message"]["content"] for c in body["choices"]} == {"answer 1", "answer 2", "answer 3"}
@@ -66,7 +66,7 @@ async def test_several_choices_whole() -> None:
 @pytest.mark.demand("openai.n_several_responders_bare")
 async def test_several_choices_streamed() -> None:
     options = {"include_usage": True}
-    status, frames = await chat(Runtime(model=Counted()), n=2, stream=True, stream_options=options)
+    status, frames = await post_chat(Runtime(model=CountingModel()), n=2, stream=True, stream_options=options)
     assert status == 200
     assert frames[-1] == "[DONE]"
     chunks = [json.loads(frame) for frame in frames[:-1]]
@@ -81,15 +81,15 @@ async def test_several_choices_streamed() -> None:
 
 @pytest.mark.demand("openai.n_several_responders_bare")
 async def test_an_assistant_gives_one_answer() -> None:
-    status, body = await chat(Runtime(model=Counted(), system="You act."), n=2)
+    status, body = await post_chat(Runtime(model=CountingModel(), system="You act."), n=2)
     assert (status, body["error"]["param"]) == (400, "n")
 
 
 @pytest.mark.parametrize("text", ['{"a": 1}', '```json\n{"a": 1}\n```'])
 @pytest.mark.parametrize("stream", [True, False])
 async def test_an_answer_that_fits_its_schema(text: str, stream: bool) -> None:
-    model = Lines(says(*text))
-    status, body = await chat(Runtime(model=model), response_format=FORMAT, stream=stream)
+    model = FakeModel(reply_text(*text))
+    status, body = await post_chat(Runtime(model=model), response_format=FORMAT, stream=stream)
     assert status == 200
     if stream:
         deltas = [json.loads(frame)["choices"][0]["delta"] for frame in body[:-1]]
@@ -97,29 +97,29 @@ async def test_an_answer_that_fits_its_schema(text: str, stream: bool) -> None:
     else:
         content = body["choices"][0]["message"]["content"]
     assert json.loads(content) == {"a": 1}
-    assert model.asked[0].output_schema == SCHEMA
+    assert model.prompts[0].output_schema == SCHEMA
 
 
 @pytest.mark.demand("openai.response_format_text_json")
 async def test_one_repair_and_the_wrong_answer_is_never_seen() -> None:
-    model = Lines(says('{"a": "one"}'), says('{"a": 1}'))
-    status, frames = await chat(Runtime(model=model), response_format=FORMAT, stream=True)
+    model = FakeModel(reply_text('{"a": "one"}'), reply_text('{"a": 1}'))
+    status, frames = await post_chat(Runtime(model=model), response_format=FORMAT, stream=True)
     assert status == 200
     assert "one" not in "".join(frames)
-    assert "not of type" in model.asked[1].messages[-1].text
+    assert "not of type" in model.prompts[1].messages[-1].text
 
 
 @pytest.mark.demand("openai.response_format_text_json")
 @pytest.mark.parametrize("stream", [True, False])
 async def test_twice_wrong_is_an_error_before_the_first_byte(stream: bool) -> None:
-    model = Lines(says("nope"), says("nope again"))
-    status, body = await chat(Runtime(model=model), response_format={"type": "json_object"}, stream=stream)
+    model = FakeModel(reply_text("nope"), reply_text("nope again"))
+    status, body = await post_chat(Runtime(model=model), response_format={"type": "json_object"}, stream=stream)
     assert (status, body["error"]["code"]) == (502, "invalid_output")
 
 
 async def test_a_refusal_and_a_cut_answer_are_not_held_to_the_schema() -> None:
-    model = Lines(says('{"a', finish="length"))
-    status, body = await chat(Runtime(model=model), response_format=FORMAT)
+    model = FakeModel(reply_text('{"a', finish="length"))
+    status, body = await post_chat(Runtime(model=model), response_format=FORMAT)
     assert (status, body["choices"][0]["finish_reason"]) == (200, "length")
 
 
@@ -129,8 +129,8 @@ async def test_with_tools_the_schema_binds_the_final_answer_only() -> None:
         """One."""
         return 1
 
-    model = Lines(calls(("one", "{}"), text="I will look."), says('{"a": 1}'))
-    status, body = await chat(Runtime(model=model, tools=[one]), response_format=FORMAT)
+    model = FakeModel(reply_calls(("one", "{}"), text="I will look."), reply_text('{"a": 1}'))
+    status, body = await post_chat(Runtime(model=model, tools=[one]), response_format=FORMAT)
     assert status == 200
     assert body["choices"][0]["message"]["content"] == 'I will look.\n\n{"a": 1}'
 
@@ -138,7 +138,7 @@ async def test_with_tools_the_schema_binds_the_final_answer_only() -> None:
 @pytest.mark.demand("openai.response_format_text_json")
 async def test_a_bad_schema_is_named() -> None:
     wrong = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": 7}}}
-    status, body = await chat(Runtime(model=Lines()), response_format=wrong)
+    status, body = await post_chat(Runtime(model=FakeModel()), response_format=wrong)
     assert (status, body["error"]["param"]) == (400, "response_format.json_schema.schema")
 
 
@@ -159,8 +159,8 @@ async def test_options_reach_the_upstream_as_given() -> None:
         "unknown_field": "dropped",
         "base_url": "http://elsewhere",
     }
-    async with Upstream() as upstream:
-        await chat(Runtime(model=OpenAIModel("m", base_url=upstream.url)), **given)
+    async with FakeUpstream() as upstream:
+        await post_chat(Runtime(model=OpenAIModel("m", base_url=upstream.base_url)), **given)
         [sent] = [received.json for received in upstream.requests[:1]]
     passed = ("temperature", "seed", "stop", "parallel_tool_calls", "logprobs", "top_logprobs", "user")
     assert {key: sent[key] for key in passed} == {key: given[key] for key in passed}
@@ -175,62 +175,65 @@ async def test_options_reach_the_upstream_as_given() -> None:
 async def test_logprobs_come_back() -> None:
     row = {"token": "a", "logprob": -0.5, "bytes": None, "top_logprobs": []}
     line: list[ModelChunk] = [TextChunk("a", {"content": [row]}), FinishChunk("stop")]
-    _, body = await chat(Runtime(model=Lines(line)), logprobs=True)
+    _, body = await post_chat(Runtime(model=FakeModel(line)), logprobs=True)
     assert body["choices"][0]["logprobs"] == {"content": [row]}
-    _, frames = await chat(Runtime(model=Lines(line)), logprobs=True, stream=True)
+    _, frames = await post_chat(Runtime(model=FakeModel(line)), logprobs=True, stream=True)
     assert any(json.loads(f)["choices"][0]["logprobs"] == {"content": [row]} for f in frames[:-1])
 
 
 @pytest.mark.demand("openai.server_model_answers_model")
 @pytest.mark.parametrize("name", [None, "", "default", "gpt-3.5-turbo", "whatever/x:y"])
 async def test_one_model_answers_to_any_name_and_echoes_it(name: str | None) -> None:
-    status, body = await chat(Runtime(model=Lines(says("ok"))), model=name)
+    status, body = await post_chat(Runtime(model=FakeModel(reply_text("ok"))), model=name)
     assert (status, body["model"]) == (200, name or "default")
 
 
 @pytest.mark.demand("openai.several_configured_name_full", "openai.unknown_404_names_those")
 async def test_several_models_have_names() -> None:
     def runtime() -> Runtime:
-        two = [Assistant("one", Lines(says("1"))), Assistant("two", Lines(says("2")))]
+        two = [Assistant("one", FakeModel(reply_text("1"))), Assistant("two", FakeModel(reply_text("2")))]
         return Runtime(assistants=two, parts=RuntimeParts(aliases={"openai:gpt-2": "two", "gpt-2": "two"}))
 
     for name, text in {None: "1", "default": "1", "one": "1", "two": "2", "openai:gpt-2": "2", "gpt-2": "2"}.items():
-        _, body = await chat(runtime(), model=name)
+        _, body = await post_chat(runtime(), model=name)
         assert body["choices"][0]["message"]["content"] == text
-    status, body = await chat(runtime(), model="gpt-9")
+    status, body = await post_chat(runtime(), model="gpt-9")
     assert (status, body["error"]["param"]) == (404, "model")
     assert "one, two" in body["error"]["message"]
 
 
 @pytest.mark.demand("openai.get_v1_models_models")
 async def test_models_are_listed() -> None:
-    async with house(Runtime(assistants=[Assistant("one", Lines())])) as server, Client(server.url) as client:
+    async with (
+        serve_runtime(Runtime(assistants=[Assistant("one", FakeModel())])) as server,
+        RawHttpClient(server.url) as client,
+    ):
         await client.get("/v1/models/one")
-        await client.head()
-        assert (await client.json())["id"] == "one"
+        await client.read_head()
+        assert (await client.read_json())["id"] == "one"
         await client.get("/v1/models/zwei")
-        assert (await client.head()).status == 404
-        assert (await client.json())["error"]["code"] == "not_found"
+        assert (await client.read_head()).status == 404
+        assert (await client.read_json())["error"]["code"] == "not_found"
 
 
 @pytest.mark.demand("openai.post_v1_completions")
 async def test_the_older_completions() -> None:
-    model = Lines(says("life", " is"))
-    status, body = await post(Runtime(model=model), {"prompt": "What?", "max_tokens": 4}, "/v1/completions")
+    model = FakeModel(reply_text("life", " is"))
+    status, body = await post_once(Runtime(model=model), {"prompt": "What?", "max_tokens": 4}, "/v1/completions")
     assert status == 200
     assert body["object"] == "text_completion"
     assert body["choices"] == [{"text": "life is", "index": 0, "logprobs": None, "finish_reason": "stop"}]
-    assert [message.text for message in model.asked[0].messages] == ["What?"]
-    assert model.asked[0].settings.max_tokens == 4
+    assert [message.text for message in model.prompts[0].messages] == ["What?"]
+    assert model.prompts[0].settings.max_tokens == 4
     body = {"prompt": "a", "stream": True}
-    _, frames = await post(Runtime(model=Lines(says("x", "y"))), body, "/v1/completions")
+    _, frames = await post_once(Runtime(model=FakeModel(reply_text("x", "y"))), body, "/v1/completions")
     assert "".join(json.loads(frame)["choices"][0]["text"] for frame in frames[:-1]) == "xy"
     assert frames[-1] == "[DONE]"
 
 
 @pytest.mark.demand("openai.post_v1_completions")
 async def test_several_prompts() -> None:
-    status, body = await post(Runtime(model=Counted()), {"prompt": ["a", "b"]}, "/v1/completions")
+    status, body = await post_once(Runtime(model=CountingModel()), {"prompt": ["a", "b"]}, "/v1/completions")
     assert status == 200
     assert {choice["text"] for choice in body["choices"]} == {"answer 1", "answer 2"}
 
@@ -238,7 +241,7 @@ async def test_several_prompts() -> None:
 @pytest.mark.demand("openai.post_v1_completions")
 @pytest.mark.parametrize("odd", [{"echo": True}, {"suffix": "x"}, {"best_of": 3}, {"prompt": [1, 2]}, {"prompt": []}])
 async def test_what_the_older_form_cannot_have_is_said(odd: dict[str, Any]) -> None:
-    status, _ = await post(Runtime(model=Lines()), {"prompt": "a", **odd}, "/v1/completions")
+    status, _ = await post_once(Runtime(model=FakeModel()), {"prompt": "a", **odd}, "/v1/completions")
     assert status == 400
 
 
@@ -247,11 +250,11 @@ VECTORS = {"object": "list", "data": [{"object": "embedding", "index": 0, "embed
 
 @pytest.mark.demand("openai.post_v1_embeddings_goes")
 async def test_embeddings_come_from_the_models_endpoint() -> None:
-    async with Upstream() as upstream:
-        upstream.reply = faults.body(json.dumps(VECTORS).encode())
-        runtime = Runtime(model=OpenAIModel("emb", base_url=upstream.url))
+    async with FakeUpstream() as upstream:
+        upstream.reply = faults.answer_body(json.dumps(VECTORS).encode())
+        runtime = Runtime(model=OpenAIModel("emb", base_url=upstream.base_url))
         asked = {"input": ["a"], "model": "any", "dimensions": 2}
-        assert await post(runtime, asked, "/v1/embeddings") == (200, VECTORS | {"model": "any"})
+        assert await post_once(runtime, asked, "/v1/embeddings") == (200, VECTORS | {"model": "any"})
         [sent] = upstream.requests
     assert sent.json == {"input": ["a"], "dimensions": 2, "model": "emb"}
     assert sent.target == "/v1/embeddings"
@@ -259,45 +262,45 @@ async def test_embeddings_come_from_the_models_endpoint() -> None:
 
 @pytest.mark.demand("openai.post_v1_embeddings_goes")
 async def test_embeddings_that_fail() -> None:
-    async with Upstream() as upstream:
-        upstream.reply = faults.status(401)
-        runtime = Runtime(model=OpenAIModel("emb", base_url=upstream.url, tries=1))
-        status, body = await post(runtime, {"input": "a"}, "/v1/embeddings")
+    async with FakeUpstream() as upstream:
+        upstream.reply = faults.fail_with_status(401)
+        runtime = Runtime(model=OpenAIModel("emb", base_url=upstream.base_url, tries=1))
+        status, body = await post_once(runtime, {"input": "a"}, "/v1/embeddings")
         assert (status, body["error"]["code"]) == (502, "upstream_denied")
-        upstream.reply = faults.body(b"[1]")
-        runtime = Runtime(model=OpenAIModel("emb", base_url=upstream.url, tries=1))
-        status, body = await post(runtime, {"input": "a"}, "/v1/embeddings")
+        upstream.reply = faults.answer_body(b"[1]")
+        runtime = Runtime(model=OpenAIModel("emb", base_url=upstream.base_url, tries=1))
+        status, body = await post_once(runtime, {"input": "a"}, "/v1/embeddings")
         assert (status, body["error"]["code"]) == (502, "upstream_garbled")
-    status, body = await post(Runtime(model=Lines()), {"input": "a"}, "/v1/embeddings")
+    status, body = await post_once(Runtime(model=FakeModel()), {"input": "a"}, "/v1/embeddings")
     assert (status, body["error"]["code"]) == (503, "not_configured")
 
 
 @pytest.mark.demand("openai.v1_audio_transcriptions_answers")
 async def test_speech_is_not_configured() -> None:
-    async with house(Runtime(model=Lines())) as server, Client(server.url) as client:
+    async with serve_runtime(Runtime(model=FakeModel())) as server, RawHttpClient(server.url) as client:
         form = {"Content-Type": "multipart/form-data; boundary=x"}
-        await client.send(request("POST", "/v1/audio/transcriptions", b"--x--", form))
-        assert (await client.head()).status == 503
-        error = (await client.json())["error"]
+        await client.send(build_raw_request("POST", "/v1/audio/transcriptions", b"--x--", form))
+        assert (await client.read_head()).status == 503
+        error = (await client.read_json())["error"]
     assert (error["code"], error["type"]) == ("not_configured", "server_error")
 
 
 async def test_the_api_of_2023_is_refused_in_words() -> None:
-    status, body = await chat(Runtime(model=Lines()), functions=[{"name": "f"}])
+    status, body = await post_chat(Runtime(model=FakeModel()), functions=[{"name": "f"}])
     assert (status, body["error"]["param"]) == (400, "functions")
 
 
 async def test_embeddings_count_against_the_owners_quota() -> None:
-    async with Upstream() as upstream:
+    async with FakeUpstream() as upstream:
         usage = {"usage": {"prompt_tokens": 7, "total_tokens": 7}}
-        upstream.reply = faults.body(json.dumps(VECTORS | usage).encode())
-        model = OpenAIModel("emb", base_url=upstream.url)
+        upstream.reply = faults.answer_body(json.dumps(VECTORS | usage).encode())
+        model = OpenAIModel("emb", base_url=upstream.base_url)
         runtime = Runtime(model=model, quotas=Quotas(Quota(tokens_per_day=7)))
-        async with house(runtime) as server, Client(server.url) as client:
-            await client.post("/v1/embeddings", {"input": "a"})
-            assert (await client.head()).status == 200
-            await client.body()
-            await client.post("/v1/embeddings", {"input": "a"})
-            assert (await client.head()).status == 429
-            assert (await client.json())["error"]["code"] == "spend_exceeded"
+        async with serve_runtime(runtime) as server, RawHttpClient(server.url) as client:
+            await client.post_json("/v1/embeddings", {"input": "a"})
+            assert (await client.read_head()).status == 200
+            await client.read_body()
+            await client.post_json("/v1/embeddings", {"input": "a"})
+            assert (await client.read_head()).status == 429
+            assert (await client.read_json())["error"]["code"] == "spend_exceeded"
     assert len(upstream.requests) == 1

@@ -11,15 +11,15 @@ from rightseat.middleware.quota import Quota, Quotas
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk, UsageChunk
 from rightseat.types.events import Usage
 from rightseat.types.model import RawPrompt, SamplingSettings
-from tests.kit.house import Lines, says
-from tests.unit.doors.openai.test_openai import post
+from tests.kit.app_server import FakeModel, reply_text
+from tests.unit.doors.openai.test_openai import post_once
 
 pytestmark = pytest.mark.io
 
 PATH = "/v1/completions"
 
 
-class Going(Lines):
+class LocalLikeModel(FakeModel):
     """A model that is local, as far as a door can tell."""
 
     completes = True
@@ -35,23 +35,23 @@ class Going(Lines):
         return "".join(map(chr, tokens))
 
 
-def probable(token: str, *others: str) -> dict[str, Any]:
+def make_logprobs(token: str, *others: str) -> dict[str, Any]:
     top = [{"token": other, "logprob": -2.0, "bytes": None} for other in others]
     return {"content": [{"token": token, "logprob": -0.5, "bytes": None, "top_logprobs": top}]}
 
 
-async def complete(model: Lines, **body: Any) -> tuple[int, Any]:
-    return await post(Runtime(model=model, system="You are kind.", tools=[]), body, PATH)
+async def post_completion(model: FakeModel, **body: Any) -> tuple[int, Any]:
+    return await post_once(Runtime(model=model, system="You are kind.", tools=[]), body, PATH)
 
 
 @pytest.mark.demand("llamacpp.v1_completions_raw_grammar")
 async def test_the_prompt_goes_as_it_is_without_system_or_template() -> None:
-    model = Going([TextChunk("b"), UsageChunk(Usage(3, 1)), FinishChunk("length")])
-    status, body = await complete(
+    model = LocalLikeModel([TextChunk("b"), UsageChunk(Usage(3, 1)), FinishChunk("length")])
+    status, body = await post_completion(
         model, prompt="a", max_tokens=1, temperature=0, seed=7, stop=["\n"], grammar='root ::= "b"', user="me"
     )
     assert status == 200
-    [prompt] = model.asked
+    [prompt] = model.prompts
     assert prompt.raw == RawPrompt("a", 'root ::= "b"')
     assert prompt.tools == ()
     assert [message.role for message in prompt.messages] == ["user"]
@@ -64,8 +64,8 @@ async def test_the_prompt_goes_as_it_is_without_system_or_template() -> None:
 
 @pytest.mark.demand("llamacpp.v1_completions_raw_grammar")
 async def test_streamed() -> None:
-    model = Going([TextChunk("b"), TextChunk("c"), UsageChunk(Usage(3, 2)), FinishChunk("stop")])
-    status, frames = await complete(model, prompt="a", stream=True, stream_options={"include_usage": True})
+    model = LocalLikeModel([TextChunk("b"), TextChunk("c"), UsageChunk(Usage(3, 2)), FinishChunk("stop")])
+    status, frames = await post_completion(model, prompt="a", stream=True, stream_options={"include_usage": True})
     assert status == 200
     *chunks, counted, done = frames
     assert done == "[DONE]"
@@ -84,18 +84,18 @@ async def test_streamed() -> None:
     ],
 )
 async def test_tokens_and_several_prompts(prompt: Any, raws: list[RawPrompt]) -> None:
-    model = Going(*(says("x") for _ in raws))
-    status, body = await complete(model, prompt=prompt)
+    model = LocalLikeModel(*(reply_text("x") for _ in raws))
+    status, body = await post_completion(model, prompt=prompt)
     assert status == 200
-    assert sorted((one.raw for one in model.asked), key=repr) == raws
+    assert sorted((one.raw for one in model.prompts), key=repr) == raws
     assert len(body["choices"]) == len(raws)
 
 
 @pytest.mark.demand("llamacpp.v1_completions_raw_grammar")
 async def test_probabilities_in_the_older_form_whole_and_streamed() -> None:
     said: list[ModelChunk] = [
-        TextChunk("ab", probable("ab", "x", "y")),
-        TextChunk("c", probable("c")),
+        TextChunk("ab", make_logprobs("ab", "x", "y")),
+        TextChunk("c", make_logprobs("c")),
         FinishChunk("stop"),
     ]
     whole = {
@@ -104,20 +104,20 @@ async def test_probabilities_in_the_older_form_whole_and_streamed() -> None:
         "top_logprobs": [{"x": -2.0, "y": -2.0}, {}],
         "text_offset": [0, 2],
     }
-    model = Going(said, said)
-    _, body = await complete(model, prompt="a", logprobs=2)
-    assert model.asked[0].raw == RawPrompt("a", "", 2)
+    model = LocalLikeModel(said, said)
+    _, body = await post_completion(model, prompt="a", logprobs=2)
+    assert model.prompts[0].raw == RawPrompt("a", "", 2)
     assert body["choices"][0]["logprobs"] == whole
-    _, frames = await complete(model, prompt="a", logprobs=2, stream=True)
+    _, frames = await post_completion(model, prompt="a", logprobs=2, stream=True)
     told = [json.loads(one)["choices"][0]["logprobs"] for one in frames[:-1]]
     assert [one["text_offset"] for one in told if one] == [[0], [2]]
     assert [one["tokens"] for one in told if one] == [["ab"], ["c"]]
 
 
 async def test_echo_is_the_models() -> None:
-    model = Going(says("ab"))
-    assert (await complete(model, prompt="a", echo=True))[0] == 200
-    assert model.asked[0].raw == RawPrompt("a", "", None, True)
+    model = LocalLikeModel(reply_text("ab"))
+    assert (await post_completion(model, prompt="a", echo=True))[0] == 200
+    assert model.prompts[0].raw == RawPrompt("a", "", None, True)
 
 
 @pytest.mark.demand("llamacpp.v1_completions_raw_grammar")
@@ -137,59 +137,59 @@ async def test_echo_is_the_models() -> None:
     ],
 )
 async def test_what_it_does_not_take(body: dict[str, Any], param: str) -> None:
-    status, told = await complete(Going(), **body)
+    status, told = await post_completion(LocalLikeModel(), **body)
     assert (status, told["error"]["param"]) == (400, param)
 
 
 async def test_a_chat_model_still_takes_it_as_a_message() -> None:
-    model = Lines(says("b"), says("b"))
-    assert (await complete(model, prompt="a"))[0] == 200
-    assert model.asked[0].raw is None
-    assert [message.text for message in model.asked[0].messages] == ["You are kind.", "a"]
-    await complete(model, prompt="a", logprobs=3)
-    assert model.asked[1].settings.extra == {"logprobs": True, "top_logprobs": 3}
+    model = FakeModel(reply_text("b"), reply_text("b"))
+    assert (await post_completion(model, prompt="a"))[0] == 200
+    assert model.prompts[0].raw is None
+    assert [message.text for message in model.prompts[0].messages] == ["You are kind.", "a"]
+    await post_completion(model, prompt="a", logprobs=3)
+    assert model.prompts[1].settings.extra == {"logprobs": True, "top_logprobs": 3}
 
 
 @pytest.mark.parametrize(
     ("more", "param"), [({"grammar": "x"}, "grammar"), ({"echo": True}, "echo"), ({"prompt": [1, 2]}, "prompt")]
 )
 async def test_what_a_chat_model_does_not_take(more: dict[str, Any], param: str) -> None:
-    status, told = await complete(Lines(), **{"prompt": "a"} | more)
+    status, told = await post_completion(FakeModel(), **{"prompt": "a"} | more)
     assert (status, told["error"]["param"]) == (400, param)
 
 
 async def test_it_counts_against_the_owners_quota() -> None:
-    model = Going([TextChunk("b"), UsageChunk(Usage(30, 12)), FinishChunk("stop")])
+    model = LocalLikeModel([TextChunk("b"), UsageChunk(Usage(30, 12)), FinishChunk("stop")])
     runtime = Runtime(model=model, quotas=Quotas(Quota(tokens_per_day=40)))
-    assert (await post(runtime, {"prompt": "a"}, PATH))[0] == 200
-    assert (await post(runtime, {"prompt": "a"}, PATH))[0] == 429
+    assert (await post_once(runtime, {"prompt": "a"}, PATH))[0] == 200
+    assert (await post_once(runtime, {"prompt": "a"}, PATH))[0] == 429
 
 
 @pytest.mark.demand("llamacpp.tokenize_detokenize")
 async def test_tokenize() -> None:
-    runtime = Runtime(model=Going())
-    assert await post(runtime, {"content": "abc"}, "/tokenize") == (200, {"tokens": [0, 1, 3]})
+    runtime = Runtime(model=LocalLikeModel())
+    assert await post_once(runtime, {"content": "abc"}, "/tokenize") == (200, {"tokens": [0, 1, 3]})
     flags = {"content": "abc", "add_special": True, "parse_special": False}
-    assert await post(runtime, flags, "/tokenize") == (200, {"tokens": [1, 0, 3]})
+    assert await post_once(runtime, flags, "/tokenize") == (200, {"tokens": [1, 0, 3]})
     pieces = {"content": "abc", "with_pieces": True}
-    assert await post(runtime, pieces, "/tokenize") == (200, {"tokens": [{"id": 7, "piece": "abc"}]})
+    assert await post_once(runtime, pieces, "/tokenize") == (200, {"tokens": [{"id": 7, "piece": "abc"}]})
 
 
 @pytest.mark.demand("llamacpp.tokenize_detokenize")
 async def test_detokenize() -> None:
-    runtime = Runtime(model=Going())
-    assert await post(runtime, {"tokens": [97, 98]}, "/detokenize") == (200, {"content": "ab"})
-    status, told = await post(runtime, {"tokens": [101]}, "/detokenize")
+    runtime = Runtime(model=LocalLikeModel())
+    assert await post_once(runtime, {"tokens": [97, 98]}, "/detokenize") == (200, {"content": "ab"})
+    status, told = await post_once(runtime, {"tokens": [101]}, "/detokenize")
     assert (status, told["error"]["param"]) == (400, "tokens")
     for wrong in ({"tokens": [-1]}, {"tokens": ["a"]}, {"tokens": [2**31]}, {}):
-        assert (await post(runtime, wrong, "/detokenize"))[0] == 400
+        assert (await post_once(runtime, wrong, "/detokenize"))[0] == 400
 
 
 @pytest.mark.demand("llamacpp.tokenize_detokenize")
 async def test_a_model_is_named_and_one_without_tokens_is_told() -> None:
-    runtime = Runtime(assistants=[Assistant("chat", Lines()), Assistant("raw", Going())])
-    assert (await post(runtime, {"content": "a", "model": "raw"}, "/tokenize"))[0] == 200
+    runtime = Runtime(assistants=[Assistant("chat", FakeModel()), Assistant("raw", LocalLikeModel())])
+    assert (await post_once(runtime, {"content": "a", "model": "raw"}, "/tokenize"))[0] == 200
     for path, body in (("/tokenize", {"content": "a"}), ("/detokenize", {"tokens": [1]})):
-        status, told = await post(runtime, {**body, "model": "chat"}, path)
+        status, told = await post_once(runtime, {**body, "model": "chat"}, path)
         assert (status, told["error"]["code"]) == (503, "not_configured")
-    assert (await post(runtime, {"content": "a", "model": "gone"}, "/tokenize"))[0] == 404
+    assert (await post_once(runtime, {"content": "a", "model": "gone"}, "/tokenize"))[0] == 404

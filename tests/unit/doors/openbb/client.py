@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.kit.client import Client, Head
+from tests.kit.client import RawHttpClient, ResponseHead
 
 LINE_END = re.compile(r"\r\n|\n|\r")
 EVENTS = {
@@ -17,12 +17,12 @@ EVENTS = {
     "copilotPromptSuggestions": {"suggestions"},
     "copilotFunctionCall": {"function", "input_arguments", "extra_state"},
 }
-SMUGGLED = "copilot_function_call_arguments"
+LEGACY_STATE_FIELD = "copilot_function_call_arguments"
 
 
 @dataclass
-class Answer:
-    head: Head
+class QueryAnswer:
+    head: ResponseHead
     body: str
     frames: list[tuple[str, Any]] = field(default_factory=list)
 
@@ -43,15 +43,15 @@ class Answer:
 
     @property
     def statuses(self) -> list[tuple[str, str]]:
-        return [(data["eventType"], data["message"]) for data in self.of("copilotStatusUpdate")]
+        return [(data["eventType"], data["message"]) for data in self.list_events("copilotStatusUpdate")]
 
-    def of(self, event: str) -> list[dict[str, Any]]:
+    def list_events(self, event: str) -> list[dict[str, Any]]:
         return [data for name, data in self.frames if name == event]
 
 
-def read(head: Head, body: str, *, old: bool) -> Answer:
+def parse_answer(head: ResponseHead, body: str, *, legacy: bool) -> QueryAnswer:
     """Strictly as the client: one thing that is no JSON, or a call that is not last, ends its turn."""
-    answer = Answer(head, body)
+    answer = QueryAnswer(head, body)
     if head.status != 200:
         return answer
     assert head.headers["content-type"].startswith("text/event-stream")
@@ -66,15 +66,15 @@ def read(head: Head, body: str, *, old: bool) -> Answer:
         name, data = lines[0][7:], json.loads(lines[1][6:])
         assert name in EVENTS, name
         assert answer.frames == [] or answer.frames[-1][0] != "copilotFunctionCall", "a call is last"
-        allowed = EVENTS[name] | ({SMUGGLED} if old else set())
+        allowed = EVENTS[name] | ({LEGACY_STATE_FIELD} if legacy else set())
         assert set(data) <= allowed, set(data) - allowed
-        assert not old or name in ("copilotMessageChunk", "copilotFunctionCall"), name
-        check(name, data, old=old)
+        assert not legacy or name in ("copilotMessageChunk", "copilotFunctionCall"), name
+        check_event(name, data, legacy=legacy)
         answer.frames.append((name, data))
     return answer
 
 
-def check(name: str, data: dict[str, Any], *, old: bool) -> None:
+def check_event(name: str, data: dict[str, Any], *, legacy: bool) -> None:
     match name:
         case "copilotMessageChunk":
             assert isinstance(data["delta"], str)
@@ -90,112 +90,123 @@ def check(name: str, data: dict[str, Any], *, old: bool) -> None:
             for citation in data["citations"]:
                 uuid.UUID(citation["id"])
         case "copilotFunctionCall":
-            check_call(data, old=old)
+            check_call(data, legacy=legacy)
         case _:
             assert all(isinstance(one, str) for one in data["suggestions"])
 
 
-def check_call(data: dict[str, Any], *, old: bool) -> None:
-    given = data["input_arguments"]
-    if old:
+def check_call(data: dict[str, Any], *, legacy: bool) -> None:
+    arguments = data["input_arguments"]
+    if legacy:
         assert data["function"] == "get_widget_data"
-        assert list(given) == ["widget_uuid"]
+        assert list(arguments) == ["widget_uuid"]
         return
     assert data["extra_state"], "the client deletes a pair without extra_state, and asks the same again"
     match data["function"]:
         case "get_widget_data" | "get_extra_widget_data":
-            assert list(given) == ["data_sources"]
-            for source in given["data_sources"]:
+            assert list(arguments) == ["data_sources"]
+            for source in arguments["data_sources"]:
                 assert {"origin", "id", "input_args"} <= set(source)
                 assert set(source) <= {"widget_uuid", "origin", "id", "input_args", "ssm_request"}
         case "execute_agent_tool":
-            assert set(given) == {"server_id", "tool_name", "parameters"}
+            assert set(arguments) == {"server_id", "tool_name", "parameters"}
         case "get_params_options":
-            assert list(given) == ["param_options_queries"]
+            assert list(arguments) == ["param_options_queries"]
         case "get_skill_content":
-            assert set(given) <= {"slug", "reason"}
+            assert set(arguments) <= {"slug", "reason"}
         case other:
             raise AssertionError(f"the client does not know {other}")
 
 
-class Chat:
+class OpenBBChat:
     """One chat. `more` are the request's other fields; today's client sends some of them only once."""
 
-    ONCE = ("timezone", "urls", "selected_skills", "workspace_state")
+    FIRST_REQUEST_ONLY = ("timezone", "urls", "selected_skills", "workspace_state")
 
     def __init__(
         self,
         url: str,
         *,
-        old: bool = False,
+        legacy: bool = False,
         path: str = "/v1/query",
         headers: dict[str, str] | None = None,
-        **more: Any,
+        **fields: Any,
     ) -> None:
         self.url = url
-        self.old = old
+        self.legacy = legacy
         self.path = path
         self.headers = headers or {}
-        self.more = more
+        self.fields = fields
         self.messages: list[dict[str, Any]] = []
         self.calls = 0
 
-    async def say(self, text: str) -> Answer:
+    async def send_text(self, text: str) -> QueryAnswer:
         self.messages.append({"role": "human", "content": text})
-        return await self.send(self.more)
+        return await self.post_messages(self.fields)
 
-    async def give(self, call: dict[str, Any], *data: Any, **more: Any) -> Answer:
+    async def send_result(self, call: dict[str, Any], *data: Any, **more: Any) -> QueryAnswer:
         """The result of a function call, as this client posts it."""
-        told = call if self.old else {name: call[name] for name in ("function", "input_arguments")}
+        echoed_call = call if self.legacy else {name: call[name] for name in ("function", "input_arguments")}
         tool: dict[str, Any] = {"role": "tool", "function": call["function"]}
-        if self.old:
+        if self.legacy:
             tool |= {"content": "", "data": {"content": data[0]}}
         else:
             tool |= {"input_arguments": call["input_arguments"], "data": list(data)}
             tool |= {"extra_state": call.get("extra_state") or {}}
-        self.messages += [{"role": "ai", "content": json.dumps(told)}, tool | more]
-        kept = {name: value for name, value in self.more.items() if name not in self.ONCE}
-        return await self.send(kept)
+        self.messages += [{"role": "ai", "content": json.dumps(echoed_call)}, tool | more]
+        repeated_fields = {name: value for name, value in self.fields.items() if name not in self.FIRST_REQUEST_ONLY}
+        return await self.post_messages(repeated_fields)
 
-    async def send(self, more: dict[str, Any]) -> Answer:
-        answer = await post(self.url, {"messages": self.messages, **more}, self.path, self.headers, old=self.old)
+    async def post_messages(self, fields: dict[str, Any]) -> QueryAnswer:
+        answer = await post_query(
+            self.url, {"messages": self.messages, **fields}, self.path, self.headers, legacy=self.legacy
+        )
         if answer.frames and answer.text:
             self.messages.append({"role": "ai", "content": answer.text})
         return answer
 
 
-async def post(
-    url: str, body: Any, path: str = "/v1/query", headers: dict[str, str] | None = None, *, old: bool = False
-) -> Answer:
-    async with Client(url) as client:
-        await client.post(path, body, headers)
-        head = await client.head()
-        return read(head, (await client.body()).decode(), old=old)
+async def post_query(
+    url: str, body: Any, path: str = "/v1/query", headers: dict[str, str] | None = None, *, legacy: bool = False
+) -> QueryAnswer:
+    async with RawHttpClient(url) as client:
+        await client.post_json(path, body, headers)
+        head = await client.read_head()
+        return parse_answer(head, (await client.read_body()).decode(), legacy=legacy)
 
 
-def item(content: Any, **form: Any) -> dict[str, Any]:
+def make_result_item(content: Any, **data_format: Any) -> dict[str, Any]:
     """A result of one piece, as today's client wraps it."""
-    said = content if isinstance(content, str) else json.dumps(content)
-    return {"items": [{"content": said, **({"data_format": form} if form else {})}], "extra_citations": []}
+    text = content if isinstance(content, str) else json.dumps(content)
+    return {
+        "items": [{"content": text, **({"data_format": data_format} if data_format else {})}],
+        "extra_citations": [],
+    }
 
 
-ROWS = [{"date": "2024-10-15", "close": 233.85}, {"date": "2024-10-14", "close": 231.3}]
-PRICE = "38181a68-9650-4940-84fb-a3f29c8869f3"
-RATIOS = "9f8e7d6c-5b4a-4c2e-8d0f-9e8d7c6b5a4b"
-NEWS = "7bccd626-33db-4a2a-7bcc-d62633db4a2a"
+PRICE_ROWS = [{"date": "2024-10-15", "close": 233.85}, {"date": "2024-10-14", "close": 231.3}]
+PRICE_UUID = "38181a68-9650-4940-84fb-a3f29c8869f3"
+RATIOS_UUID = "9f8e7d6c-5b4a-4c2e-8d0f-9e8d7c6b5a4b"
+NEWS_UUID = "7bccd626-33db-4a2a-7bcc-d62633db4a2a"
 """Which OpenBB's own library derives: the widget has none."""
-LISTED = [
+LEGACY_WIDGETS = [
     {
-        "uuid": PRICE,
+        "uuid": PRICE_UUID,
         "name": "Historical Stock Price",
         "description": "Historical Stock Price",
         "metadata": {"symbol": "AAPL", "source": "FMP", "lastUpdated": 1728994470324},
     },
-    {"uuid": RATIOS, "name": "Ratios", "description": "Key ratios", "metadata": None},
+    {"uuid": RATIOS_UUID, "name": "Ratios", "description": "Key ratios", "metadata": None},
 ]
-SYMBOL = {"name": "symbol", "type": "ticker", "description": "Ticker", "current_value": "AAPL"}
-BARS = {"name": "interval", "type": "text", "description": "Bars", "default_value": "1d", "options": ["1d", "1w"]}
-PERIOD = {
+SYMBOL_PARAM = {"name": "symbol", "type": "ticker", "description": "Ticker", "current_value": "AAPL"}
+INTERVAL_PARAM = {
+    "name": "interval",
+    "type": "text",
+    "description": "Bars",
+    "default_value": "1d",
+    "options": ["1d", "1w"],
+}
+PERIOD_PARAM = {
     "name": "period",
     "type": "endpoint",
     "description": "Period",
@@ -206,24 +217,24 @@ PERIOD = {
 WIDGETS: dict[str, list[dict[str, Any]]] = {
     "primary": [
         {
-            "uuid": PRICE,
+            "uuid": PRICE_UUID,
             "origin": "OpenBB API",
             "widget_id": "historical_price",
             "name": "Price",
             "description": "Prices of a share",
-            "params": [SYMBOL, BARS],
+            "params": [SYMBOL_PARAM, INTERVAL_PARAM],
             "columns": ["date", "close"],
             "metadata": {"source": "FMP", "lastUpdated": 1763160000000},
         }
     ],
     "secondary": [
         {
-            "uuid": RATIOS,
+            "uuid": RATIOS_UUID,
             "origin": "OpenBB API",
             "widget_id": "ratios",
             "name": "Ratios",
             "description": "Key ratios",
-            "params": [SYMBOL, PERIOD],
+            "params": [SYMBOL_PARAM, PERIOD_PARAM],
             "metadata": {},
         }
     ],
@@ -238,7 +249,7 @@ WIDGETS: dict[str, list[dict[str, Any]]] = {
         }
     ],
 }
-SEARCH = {
+MCP_TOOL = {
     "server_id": "srv-1",
     "name": "Docs_search",
     "url": "https://mcp.example/mcp",

@@ -7,5 +7,5 @@ from rightseat.http.fetch import AddressRules, OutboundClient
 
 
 @pytest.fixture(autouse=True)
-def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_outbound_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write, "make_outbound", lambda: OutboundClient(AddressRules(hosts=())))

@@ -11,7 +11,7 @@ ROWS = [{"day": "Mo", "close": 1, "open": 2}, {"day": "Tu", "close": 3, "open": 
 LINE = {"chartType": "line", "xKey": "day", "yKey": ["close"]}
 
 
-def made(kind: Any, content: Any, name: str = "Prices") -> dict[str, Any]:
+def make_artifact(kind: Any, content: Any, name: str = "Prices") -> dict[str, Any]:
     return format_artifact(Artifact("a1", kind, name, content), set())
 
 
@@ -27,13 +27,13 @@ def made(kind: Any, content: Any, name: str = "Prices") -> dict[str, Any]:
     ],
 )
 def test_tables(content: Any) -> None:
-    found = made("table", content)
+    found = make_artifact("table", content)
     assert (found["type"], found["content"]) == ("table", ROWS)
 
 
 @pytest.mark.parametrize("content", ["text", 7, [], [1], {"rows": [1]}, None])
 def test_what_is_no_table_is_text(content: Any) -> None:
-    assert made("table", content)["type"] == "text"
+    assert make_artifact("table", content)["type"] == "text"
 
 
 @pytest.mark.demand("openbb.text_status_updates_server")
@@ -52,7 +52,7 @@ def test_what_is_no_table_is_text(content: Any) -> None:
     ],
 )
 def test_charts_by_their_fields(content: Any, params: dict[str, Any]) -> None:
-    found = made("chart", content)
+    found = make_artifact("chart", content)
     assert (found["type"], found["content"], found["chart_params"]) == ("chart", ROWS, params)
 
 
@@ -62,13 +62,15 @@ def test_charts_as_echarts_options() -> None:
         {"type": "line", "name": "close", "data": [1, 3]},
         {"type": "line", "name": "open", "data": [2, {"value": 4}]},
     ]
-    found = made("chart", {"xAxis": {"type": "category", "name": "day", "data": ["Mo", "Tu"]}, "series": series})
+    found = make_artifact(
+        "chart", {"xAxis": {"type": "category", "name": "day", "data": ["Mo", "Tu"]}, "series": series}
+    )
     assert found["content"] == ROWS
     assert found["chart_params"] == {"chartType": "line", "xKey": "day", "yKey": ["close", "open"]}
-    points = made("chart", {"series": {"type": "scatter", "data": [[1, 2], [3, 4]]}})
+    points = make_artifact("chart", {"series": {"type": "scatter", "data": [[1, 2], [3, 4]]}})
     assert points["content"] == [{"x": 1, "series 1": 2}, {"x": 3, "series 1": 4}]
     slices = [{"name": "a", "value": 1}, {"name": "b", "value": 2}]
-    donut = made("chart", {"series": [{"type": "pie", "radius": ["40%", "70%"], "data": slices}]})
+    donut = make_artifact("chart", {"series": [{"type": "pie", "radius": ["40%", "70%"], "data": slices}]})
     assert donut["chart_params"] == {"chartType": "donut", "angleKey": "value", "calloutLabelKey": "name"}
     assert donut["content"] == slices
 
@@ -78,7 +80,7 @@ def test_charts_as_echarts_options() -> None:
     [{"series": [{"type": "radar", "data": [1]}]}, {"series": []}, {}, "x", {"rows": ROWS, "chart": {"type": "line"}}],
 )
 def test_a_chart_that_the_client_cannot_draw_is_shown_all_the_same(content: Any) -> None:
-    found = made("chart", content)
+    found = make_artifact("chart", content)
     assert found["type"] in ("table", "text")
     assert "chart_params" not in found
 

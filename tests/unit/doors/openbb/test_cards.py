@@ -11,39 +11,39 @@ from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings, ServerSettings
 from rightseat.http.auth import Authenticator
 from rightseat.types.turn import Turn
-from tests.kit.client import Client, Head, request
-from tests.kit.house import Lines, house, says
-from tests.unit.doors.openbb.client import Chat, post
+from tests.kit.app_server import FakeModel, reply_text, serve_runtime
+from tests.kit.client import RawHttpClient, ResponseHead, build_raw_request
+from tests.unit.doors.openbb.client import OpenBBChat, post_query
 
 pytestmark = pytest.mark.io
 
 PAGE = "https://pro.openbb.co"
 
 
-def several() -> Runtime:
+def make_runtime() -> Runtime:
     def agent(turn: Turn) -> Any:
         raise AssertionError("nobody asks it")
 
     return Runtime(
         assistants=[
-            Assistant("default", Lines(says("I am the default.")), description="Answers."),
-            Assistant("Q&A desk", Lines(says("I am the desk.")), title="Desk", image="/desk.png"),
-            Assistant("other", Lines(), title="Desk", description="d", image="https://cdn.example/o.png"),
+            Assistant("default", FakeModel(reply_text("I am the default.")), description="Answers."),
+            Assistant("Q&A desk", FakeModel(reply_text("I am the desk.")), title="Desk", image="/desk.png"),
+            Assistant("other", FakeModel(), title="Desk", description="d", image="https://cdn.example/o.png"),
         ],
         agents={"far/away": agent},
     )
 
 
-async def get(url: str, path: str, headers: dict[str, str] | None = None) -> tuple[Head, Any]:
-    async with Client(url) as client:
+async def get_json(url: str, path: str, headers: dict[str, str] | None = None) -> tuple[ResponseHead, Any]:
+    async with RawHttpClient(url) as client:
         await client.get(path, headers)
-        return await client.head(), await client.json()
+        return await client.read_head(), await client.read_json()
 
 
 @pytest.mark.demand("openbb.agents_json_features_never")
 async def test_agents_json_is_what_workspace_accepts() -> None:
-    async with house(several()) as server:
-        head, found = await get(server.url, "/agents.json", {"Host": "127.0.0.1:7777"})
+    async with serve_runtime(make_runtime()) as server:
+        head, found = await get_json(server.url, "/agents.json", {"Host": "127.0.0.1:7777"})
     assert head.status == 200
     assert list(found) == ["rightseat-default", "rightseat-q-a-desk", "rightseat-other", "rightseat-far-away"]
     assert [entry["name"] for entry in found.values()] == ["Rightseat", "Desk", "Desk 2", "far/away"]
@@ -61,8 +61,8 @@ async def test_agents_json_is_what_workspace_accepts() -> None:
 
 @pytest.mark.demand("openbb.agents_json_features_never")
 async def test_copilots_json_is_what_terminal_pro_accepts() -> None:
-    async with house(several(), ServerSettings(port=0, public_url="https://copilot.example/x/")) as server:
-        _, found = await get(server.url, "/copilots.json", {"Host": "copilot.example"})
+    async with serve_runtime(make_runtime(), ServerSettings(port=0, public_url="https://copilot.example/x/")) as server:
+        _, found = await get_json(server.url, "/copilots.json", {"Host": "copilot.example"})
     entry = found["rightseat_q_a_desk"]
     assert entry["endpoints"] == {"query": "https://copilot.example/x/v1/query/Q%26A%20desk"}
     assert (entry["hasStreaming"], entry["hasFunctionCalling"]) == (True, True)
@@ -72,14 +72,14 @@ async def test_copilots_json_is_what_terminal_pro_accepts() -> None:
 
 @pytest.mark.demand("openbb.agents_json_features_never")
 async def test_each_query_url_reaches_its_assistant() -> None:
-    async with house(several()) as server:
+    async with serve_runtime(make_runtime()) as server:
         host = {"Host": server.url.removeprefix("http://")}
-        _, found = await get(server.url, "/agents.json", host)
+        _, found = await get_json(server.url, "/agents.json", host)
         said = []
         for id in ("rightseat-default", "rightseat-q-a-desk"):
             path = found[id]["endpoints"]["query"].removeprefix(server.url)
-            said.append((await Chat(server.url, path=path).say("who?")).text)
-        missing = await post(server.url, {"messages": [{"role": "human", "content": "x"}]}, "/v1/query/none")
+            said.append((await OpenBBChat(server.url, path=path).send_text("who?")).text)
+        missing = await post_query(server.url, {"messages": [{"role": "human", "content": "x"}]}, "/v1/query/none")
     assert said == ["I am the default.", "I am the desk."]
     assert missing.head.status == 404
     assert "Q&A desk" in json.loads(missing.body)["detail"]
@@ -89,10 +89,10 @@ async def test_each_query_url_reaches_its_assistant() -> None:
 @pytest.mark.parametrize("path", ["/agents.json", "/copilots.json"])
 async def test_keys_are_the_headers_of_the_dialog(path: str) -> None:
     settings = AuthSettings(keys={"ann": Secret("k1")})
-    async with house(several(), authenticate=Authenticator(settings)) as server:
-        refused, body = await get(server.url, path, {"Origin": PAGE})
-        head, _ = await get(server.url, path, {"Origin": PAGE, "X-API-KEY": "k1"})
-        answer = await Chat(server.url, headers={"Authorization": "Bearer k1"}).say("hi")
+    async with serve_runtime(make_runtime(), authenticate=Authenticator(settings)) as server:
+        refused, body = await get_json(server.url, path, {"Origin": PAGE})
+        head, _ = await get_json(server.url, path, {"Origin": PAGE, "X-API-KEY": "k1"})
+        answer = await OpenBBChat(server.url, headers={"Authorization": "Bearer k1"}).send_text("hi")
     assert refused.status == 401
     assert "X-Api-Key" in body["detail"]
     # Or the page could not even see that it was a 401.
@@ -113,9 +113,9 @@ async def test_a_preflight_of_the_clients_pages(path: str, origin: str) -> None:
         "Access-Control-Request-Headers": "content-type,x-trace-id,x-api-key,my.own",
         "Access-Control-Request-Private-Network": "true",
     }
-    async with house(several()) as server, Client(server.url) as client:
-        await client.send(request("OPTIONS", path, headers=headers))
-        head = await client.head()
+    async with serve_runtime(make_runtime()) as server, RawHttpClient(server.url) as client:
+        await client.send(build_raw_request("OPTIONS", path, headers=headers))
+        head = await client.read_head()
     assert head.status == 204
     assert head.headers["access-control-allow-origin"] == origin
     assert head.headers["access-control-allow-headers"] == "content-type,x-trace-id,x-api-key,my.own"
@@ -129,9 +129,9 @@ async def test_a_preflight_of_the_clients_pages(path: str, origin: str) -> None:
     "origin", ["https://evil.example", "https://pro.openbb.co.evil.example", "http://pro.openbb.co"]
 )
 async def test_a_strangers_page_may_not_and_openbbs_may_call_no_other_door(origin: str) -> None:
-    async with house(several()) as server:
-        head, _ = await get(server.url, "/agents.json", {"Origin": origin})
-        other, _ = await get(server.url, "/v1/models", {"Origin": PAGE})
+    async with serve_runtime(make_runtime()) as server:
+        head, _ = await get_json(server.url, "/agents.json", {"Origin": origin})
+        other, _ = await get_json(server.url, "/v1/models", {"Origin": PAGE})
     assert head.status == 403
     assert "access-control-allow-origin" not in head.headers
     assert other.status == 403
@@ -139,14 +139,14 @@ async def test_a_strangers_page_may_not_and_openbbs_may_call_no_other_door(origi
 
 @pytest.mark.demand("openbb.cors_clients_real_origins")
 async def test_the_chats_id_is_the_conversations_and_is_given_back() -> None:
-    model = Lines(says("one"), says("two"))
+    model = FakeModel(reply_text("one"), reply_text("two"))
     headers = {"X-Trace-Id": "0d0f2f0a-7a3b-4a53-9f4e-0f4f6e1f2a10", "Origin": PAGE}
-    async with house(Runtime(model=model)) as server:
-        answer = await Chat(server.url, headers=headers).say("hi")
-        strange = await Chat(server.url, headers={"X-Trace-Id": "a b"}).say("hi")
+    async with serve_runtime(Runtime(model=model)) as server:
+        answer = await OpenBBChat(server.url, headers=headers).send_text("hi")
+        strange = await OpenBBChat(server.url, headers={"X-Trace-Id": "a b"}).send_text("hi")
     assert answer.head.headers["x-trace-id"] == headers["X-Trace-Id"]
     assert "x-trace-id" in answer.head.headers["access-control-expose-headers"]
-    assert model.asked[0].conversation == headers["X-Trace-Id"]
+    assert model.prompts[0].conversation == headers["X-Trace-Id"]
     assert strange.text == "two"
     assert "x-trace-id" not in strange.head.headers
 
@@ -157,9 +157,9 @@ VOTE = {"vote": "thumbs_up", "tags": ["clear"], "user_comment": "good\nline", "a
 @pytest.mark.demand("openbb.v1_query_streams_sse")
 async def test_feedback_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    async with house(several()) as server, Client(server.url) as client:
-        await client.post("/v1/feedback", {**VOTE, "trace_id": ""}, {"X-Trace-Id": "chat-1"})
-        head = await client.head()
+    async with serve_runtime(make_runtime()) as server, RawHttpClient(server.url) as client:
+        await client.post_json("/v1/feedback", {**VOTE, "trace_id": ""}, {"X-Trace-Id": "chat-1"})
+        head = await client.read_head()
     assert head.status == 200
     [line] = [record.getMessage() for record in caplog.records if record.getMessage().startswith("feedback")]
     told = json.loads(line.removeprefix("feedback: "))
@@ -170,6 +170,6 @@ async def test_feedback_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.demand("openbb.v1_query_streams_sse")
 @pytest.mark.parametrize("body", [{}, {"vote": "up"}, {**VOTE, "tags": [1]}, [], "x"])
 async def test_feedback_that_is_none(body: Any) -> None:
-    async with house(several()) as server, Client(server.url) as client:
-        await client.post("/v1/feedback", body)
-        assert (await client.head()).status == 422
+    async with serve_runtime(make_runtime()) as server, RawHttpClient(server.url) as client:
+        await client.post_json("/v1/feedback", body)
+        assert (await client.read_head()).status == 422

@@ -7,79 +7,96 @@ from typing import Any
 import pytest
 
 from rightseat import Assistant, Prompt, Runtime
-from tests.kit.client import Client, request
-from tests.kit.house import Lines, house, says
-from tests.unit.doors.openbb.client import LISTED, PRICE, RATIOS, ROWS, SEARCH, WIDGETS, item, post
+from tests.kit.app_server import FakeModel, reply_text, serve_runtime
+from tests.kit.client import RawHttpClient, build_raw_request
+from tests.unit.doors.openbb.client import (
+    LEGACY_WIDGETS,
+    MCP_TOOL,
+    PRICE_ROWS,
+    PRICE_UUID,
+    RATIOS_UUID,
+    WIDGETS,
+    make_result_item,
+    post_query,
+)
 
 pytestmark = pytest.mark.io
 
-TABLE = json.dumps(ROWS)
+TABLE = json.dumps(PRICE_ROWS)
 HUMAN = {"role": "human", "content": "price?"}
-CALL = {"function": "get_widget_data", "input_arguments": {"widget_uuid": PRICE}}
-BOTH = {
+CALL = {"function": "get_widget_data", "input_arguments": {"widget_uuid": PRICE_UUID}}
+TWO_SOURCES = {
     "data_sources": [
-        {"widget_uuid": PRICE, "origin": "OpenBB API", "id": "historical_price", "input_args": {"symbol": "A"}},
-        {"widget_uuid": RATIOS, "origin": "OpenBB API", "id": "ratios", "input_args": {}},
+        {"widget_uuid": PRICE_UUID, "origin": "OpenBB API", "id": "historical_price", "input_args": {"symbol": "A"}},
+        {"widget_uuid": RATIOS_UUID, "origin": "OpenBB API", "id": "ratios", "input_args": {}},
     ]
 }
 
 
-async def asked(body: Any, **more: Any) -> Prompt:
+async def capture_prompt(body: Any, **more: Any) -> Prompt:
     """What the model is asked for a request that must be answered."""
-    model = Lines(says("ok"))
-    async with house(Runtime(assistants=[Assistant("default", model, **more)])) as server:
-        answer = await post(server.url, body)
+    model = FakeModel(reply_text("ok"))
+    async with serve_runtime(Runtime(assistants=[Assistant("default", model, **more)])) as server:
+        answer = await post_query(server.url, body)
     assert (answer.head.status, answer.text) == (200, "ok"), answer.body
-    return model.asked[0]
+    return model.prompts[0]
 
 
-def plain(prompt: Prompt) -> list[tuple[str, str]]:
+def list_roles_and_texts(prompt: Prompt) -> list[tuple[str, str]]:
     return [(message.role, message.text) for message in prompt.messages]
 
 
-def ai(call: Any) -> dict[str, Any]:
+def make_ai_message(call: Any) -> dict[str, Any]:
     return {"role": "ai", "content": call if isinstance(call, str) else json.dumps(call)}
 
 
-def tool(**more: Any) -> dict[str, Any]:
+def make_tool_message(**more: Any) -> dict[str, Any]:
     return {"role": "tool", "function": "get_widget_data", **more}
 
 
 @pytest.mark.demand("openbb.empty_messages_422_messages")
 async def test_the_seeds_first_examples() -> None:
-    prompt = await asked({"messages": [{"role": "human", "content": "Hi there."}]})
-    assert plain(prompt) == [("user", "Hi there.")]
+    prompt = await capture_prompt({"messages": [{"role": "human", "content": "Hi there."}]})
+    assert list_roles_and_texts(prompt) == [("user", "Hi there.")]
     messages = [
         {"role": "human", "content": "Hi there."},
         {"role": "ai", "content": "Hi there, I'm a copilot. How are you?"},
         {"role": "human", "content": "I'm fine, thank you. What is the weather in Tokyo?"},
     ]
-    assert [role for role, _ in plain(await asked({"messages": messages}))] == ["user", "assistant", "user"]
+    assert [role for role, _ in list_roles_and_texts(await capture_prompt({"messages": messages}))] == [
+        "user",
+        "assistant",
+        "user",
+    ]
 
 
 RESULTS: dict[str, dict[str, Any]] = {
-    "the seed's text": tool(data={"content": TABLE}),
-    "the seed's first example": tool(content="", data={"content": TABLE}),
-    "the seed's code": tool(content=TABLE, input_arguments={"widget_uuid": PRICE}),
-    "November 2024": tool(data=[{"content": TABLE, "data_format": {"type": "table", "chart_params": None}}]),
-    "February 2025": tool(data=[{"content": TABLE, "data_format": {"data_type": "object"}}]),
-    "May 2025": tool(data=[item(TABLE)]),
-    "today": tool(data=[item(TABLE, data_type="object", parse_as="table")], extra_state={"a": 1}),
-    "not a string": tool(data={"content": ROWS}),
-    "no function": {"role": "tool", "data": [item(TABLE)]},
+    "the seed's text": make_tool_message(data={"content": TABLE}),
+    "the seed's first example": make_tool_message(content="", data={"content": TABLE}),
+    "the seed's code": make_tool_message(content=TABLE, input_arguments={"widget_uuid": PRICE_UUID}),
+    "November 2024": make_tool_message(
+        data=[{"content": TABLE, "data_format": {"type": "table", "chart_params": None}}]
+    ),
+    "February 2025": make_tool_message(data=[{"content": TABLE, "data_format": {"data_type": "object"}}]),
+    "May 2025": make_tool_message(data=[make_result_item(TABLE)]),
+    "today": make_tool_message(
+        data=[make_result_item(TABLE, data_type="object", parse_as="table")], extra_state={"a": 1}
+    ),
+    "not a string": make_tool_message(data={"content": PRICE_ROWS}),
+    "no function": {"role": "tool", "data": [make_result_item(TABLE)]},
 }
 
 
 @pytest.mark.demand("openbb.tolerant_reader_both_eras")
 @pytest.mark.parametrize("name", RESULTS)
-@pytest.mark.parametrize("widgets", [LISTED, WIDGETS, None])
+@pytest.mark.parametrize("widgets", [LEGACY_WIDGETS, WIDGETS, None])
 async def test_a_result_wherever_an_era_puts_it(name: str, widgets: Any) -> None:
-    prompt = await asked({"messages": [HUMAN, ai(CALL), RESULTS[name]], "widgets": widgets})
+    prompt = await capture_prompt({"messages": [HUMAN, make_ai_message(CALL), RESULTS[name]], "widgets": widgets})
     [question, call, result] = prompt.messages
     assert (question.text, call.role, result.role) == ("price?", "assistant", "tool")
-    assert json.loads(result.text) == ROWS
+    assert json.loads(result.text) == PRICE_ROWS
     assert [one.id for one in call.calls] == [result.call_id]
-    known = {str(LISTED): "historical_stock_price", str(WIDGETS): "price"}
+    known = {str(LEGACY_WIDGETS): "historical_stock_price", str(WIDGETS): "price"}
     assert call.calls[0].name == known.get(str(widgets), "get_widget_data")
 
 
@@ -87,31 +104,39 @@ CALLS: dict[str, Any] = {
     "verbatim": json.dumps(CALL),
     "encoded twice": json.dumps(json.dumps(CALL)),
     "an object": CALL,
-    "smuggled": json.dumps({**CALL, "copilot_function_call_arguments": {"widget_uuid": PRICE}}),
-    "November 2024": json.dumps({**CALL, "input_arguments": {"widget_uuids": [PRICE]}}),
+    "smuggled": json.dumps({**CALL, "copilot_function_call_arguments": {"widget_uuid": PRICE_UUID}}),
+    "November 2024": json.dumps({**CALL, "input_arguments": {"widget_uuids": [PRICE_UUID]}}),
 }
 
 
 @pytest.mark.demand("openbb.tolerant_reader_both_eras")
 @pytest.mark.parametrize("name", CALLS)
 async def test_a_call_in_every_form(name: str) -> None:
-    messages = [HUMAN, {"role": "ai", "content": CALLS[name]}, tool(data=[item("x")])]
-    prompt = await asked({"messages": messages, "widgets": LISTED})
+    messages = [HUMAN, {"role": "ai", "content": CALLS[name]}, make_tool_message(data=[make_result_item("x")])]
+    prompt = await capture_prompt({"messages": messages, "widgets": LEGACY_WIDGETS})
     assert [call.name for call in prompt.messages[1].calls] == ["historical_stock_price"]
 
 
 async def test_two_widgets_one_failed() -> None:
-    data = [item(TABLE), {"error_type": "not_found", "content": "gone"}]
-    messages = [HUMAN, ai({"function": "get_widget_data", "input_arguments": BOTH}), tool(data=data)]
-    prompt = await asked({"messages": messages, "widgets": WIDGETS, "tools": [], "workspace_options": {}})
+    data = [make_result_item(TABLE), {"error_type": "not_found", "content": "gone"}]
+    messages = [
+        HUMAN,
+        make_ai_message({"function": "get_widget_data", "input_arguments": TWO_SOURCES}),
+        make_tool_message(data=data),
+    ]
+    prompt = await capture_prompt({"messages": messages, "widgets": WIDGETS, "tools": [], "workspace_options": {}})
     assert [call.name for call in prompt.messages[1].calls] == ["price", "ratios"]
-    assert json.loads(prompt.messages[2].text) == ROWS
+    assert json.loads(prompt.messages[2].text) == PRICE_ROWS
     assert json.loads(prompt.messages[3].text) == {"error": {"code": "not_found", "message": "gone"}}
 
 
 async def test_fewer_results_than_calls() -> None:
-    messages = [HUMAN, ai({"function": "get_widget_data", "input_arguments": BOTH}), tool(data=[item("x")])]
-    prompt = await asked({"messages": messages, "widgets": WIDGETS})
+    messages = [
+        HUMAN,
+        make_ai_message({"function": "get_widget_data", "input_arguments": TWO_SOURCES}),
+        make_tool_message(data=[make_result_item("x")]),
+    ]
+    prompt = await capture_prompt({"messages": messages, "widgets": WIDGETS})
     assert prompt.messages[2].text == "x"
     assert "no_data" in prompt.messages[3].text
 
@@ -120,39 +145,53 @@ async def test_fewer_results_than_calls() -> None:
 async def test_an_mcp_tools_result() -> None:
     given = {"server_id": "srv-1", "tool_name": "Docs_search", "parameters": {"query": "q"}}
     call = {"function": "execute_agent_tool", "input_arguments": given}
-    result = {"role": "tool", "function": "execute_agent_tool", "input_arguments": given, "data": [item('["found"]')]}
-    prompt = await asked({"messages": [HUMAN, ai(call), result], "tools": [SEARCH]})
+    result = {
+        "role": "tool",
+        "function": "execute_agent_tool",
+        "input_arguments": given,
+        "data": [make_result_item('["found"]')],
+    }
+    prompt = await capture_prompt({"messages": [HUMAN, make_ai_message(call), result], "tools": [MCP_TOOL]})
     assert [(one.name, one.arguments) for one in prompt.messages[1].calls] == [("docs_search", '{"query":"q"}')]
     assert prompt.messages[2].text == '["found"]'
-    async with house(Runtime(model=Lines(says("ok")))) as server:
-        answer = await post(server.url, {"messages": [HUMAN, ai(call), result], "tools": [SEARCH]})
-    [citation] = answer.of("copilotCitationCollection")[0]["citations"]
+    async with serve_runtime(Runtime(model=FakeModel(reply_text("ok")))) as server:
+        answer = await post_query(server.url, {"messages": [HUMAN, make_ai_message(call), result], "tools": [MCP_TOOL]})
+    [citation] = answer.list_events("copilotCitationCollection")[0]["citations"]
     assert citation["source_info"]["metadata"] == {"input_args": {"query": "q"}}
 
 
 @pytest.mark.demand("openbb.text_status_updates_server")
 async def test_citations_that_came_with_the_data_are_passed_on() -> None:
-    own = {"id": RATIOS, "source_info": {"type": "web", "name": "Filing", "metadata": {}}, "details": [{"Page": 3}]}
+    own = {
+        "id": RATIOS_UUID,
+        "source_info": {"type": "web", "name": "Filing", "metadata": {}},
+        "details": [{"Page": 3}],
+    }
     data = {"items": [{"content": "x"}], "extra_citations": [own, "junk", {"source_info": 5}]}
-    async with house(Runtime(model=Lines(says("ok")))) as server:
-        body = {"messages": [HUMAN, ai(CALL), tool(data=[data], extra_state={"a": 1})], "widgets": WIDGETS}
-        answer = await post(server.url, body)
-    cited = answer.of("copilotCitationCollection")[0]["citations"]
+    async with serve_runtime(Runtime(model=FakeModel(reply_text("ok")))) as server:
+        body = {
+            "messages": [HUMAN, make_ai_message(CALL), make_tool_message(data=[data], extra_state={"a": 1})],
+            "widgets": WIDGETS,
+        }
+        answer = await post_query(server.url, body)
+    cited = answer.list_events("copilotCitationCollection")[0]["citations"]
     assert [one["source_info"]["name"] for one in cited] == ["Price", "Filing", "Source"]
-    assert (cited[1]["id"], cited[1]["details"]) == (RATIOS, [{"Page": 3}])
+    assert (cited[1]["id"], cited[1]["details"]) == (RATIOS_UUID, [{"Page": 3}])
 
 
 @pytest.mark.demand("openbb.empty_messages_422_messages")
 async def test_only_what_the_assistant_wrote_may_be_a_call() -> None:
-    prompt = await asked({"messages": [{"role": "human", "content": json.dumps(CALL)}], "widgets": LISTED})
-    assert plain(prompt) == [("user", json.dumps(CALL))]
+    prompt = await capture_prompt(
+        {"messages": [{"role": "human", "content": json.dumps(CALL)}], "widgets": LEGACY_WIDGETS}
+    )
+    assert list_roles_and_texts(prompt) == [("user", json.dumps(CALL))]
 
 
 @pytest.mark.demand("openbb.empty_messages_422_messages")
 @pytest.mark.parametrize("content", ["null", "[1]", "2", '{"a": 1}', '{"function": 1}', '"', "{", '{"function": "x"}'])
 async def test_text_that_is_nearly_a_call_is_text(content: str) -> None:
-    prompt = await asked({"messages": [HUMAN, ai(content), HUMAN]})
-    assert plain(prompt)[1] == ("assistant", content)
+    prompt = await capture_prompt({"messages": [HUMAN, make_ai_message(content), HUMAN]})
+    assert list_roles_and_texts(prompt)[1] == ("assistant", content)
 
 
 @pytest.mark.demand("openbb.empty_messages_422_messages")
@@ -163,31 +202,31 @@ async def test_history_that_cannot_be_used_is_left_out() -> None:
         None,
         "text",
         {},
-        {"role": "tool", "data": [item("nobody asked")]},
-        ai(CALL),
+        {"role": "tool", "data": [make_result_item("nobody asked")]},
+        make_ai_message(CALL),
         {"role": "ai", "content": None},
         {"role": "human"},
         {"role": ["human"], "content": "x"},
         HUMAN,
     ]
-    assert plain(await asked({"messages": messages})) == [("user", "price?")]
+    assert list_roles_and_texts(await capture_prompt({"messages": messages})) == [("user", "price?")]
 
 
 @pytest.mark.demand("openbb.empty_messages_422_messages")
 async def test_marks_of_the_client_are_not_for_the_model() -> None:
     said = "See <|start_artifact_id|>Prices<|end_artifact_id|>. Up<|start_citation_id|>c1<|end_citation_id|>."
-    prompt = await asked({"messages": [HUMAN, ai(said), HUMAN]})
-    assert plain(prompt)[1] == ("assistant", "See . Up.")
+    prompt = await capture_prompt({"messages": [HUMAN, make_ai_message(said), HUMAN]})
+    assert list_roles_and_texts(prompt)[1] == ("assistant", "See . Up.")
 
 
 @pytest.mark.demand("openbb.empty_messages_422_messages")
 async def test_a_delegated_task_is_a_question() -> None:
     messages = [{"role": "ai", "content": "Find the price.", "agent_id": "openbb-copilot"}]
-    assert plain(await asked({"messages": messages})) == [("user", "Find the price.")]
+    assert list_roles_and_texts(await capture_prompt({"messages": messages})) == [("user", "Find the price.")]
 
 
 CONTEXT = {
-    "uuid": RATIOS,
+    "uuid": RATIOS_UUID,
     "name": "Analyst Estimates",
     "description": "Estimates for a ticker",
     "metadata": {"symbol": "AAPL", "period": "quarter", "source": "FMP", "lastUpdated": 1728998071322},
@@ -196,11 +235,11 @@ CONTEXT = {
 
 @pytest.mark.demand("openbb.tolerant_reader_both_eras", "openbb.explicit_context_goes_model")
 @pytest.mark.parametrize(
-    "data", [{"content": TABLE}, {"content": ROWS}, {"items": [{"content": TABLE}]}, [item(TABLE)]]
+    "data", [{"content": TABLE}, {"content": PRICE_ROWS}, {"items": [{"content": TABLE}]}, [make_result_item(TABLE)]]
 )
 async def test_context_reaches_the_model_with_all_that_is_said_of_it(data: Any) -> None:
-    prompt = await asked({"messages": [HUMAN], "context": [{**CONTEXT, "data": data}]})
-    [(role, said), question] = plain(prompt)
+    prompt = await capture_prompt({"messages": [HUMAN], "context": [{**CONTEXT, "data": data}]})
+    [(role, said), question] = list_roles_and_texts(prompt)
     assert (role, question) == ("system", ("user", "price?"))
     for fact in ("Analyst Estimates", "Estimates for a ticker", "AAPL", "quarter", "FMP", "2024-10-15", "233.85"):
         assert fact in said
@@ -208,22 +247,27 @@ async def test_context_reaches_the_model_with_all_that_is_said_of_it(data: Any) 
 
 @pytest.mark.demand("openbb.tolerant_reader_both_eras")
 async def test_context_as_text_and_without_anything() -> None:
-    assert "The rate is 7 %." in plain(await asked({"messages": [HUMAN], "context": "The rate is 7 %."}))[0][1]
+    assert (
+        "The rate is 7 %."
+        in list_roles_and_texts(await capture_prompt({"messages": [HUMAN], "context": "The rate is 7 %."}))[0][1]
+    )
     nothings: list[Any] = [None, "", [], {}, [None], 7]
     for nothing in nothings:
-        assert plain(await asked({"messages": [HUMAN], "context": nothing})) == [("user", "price?")]
+        assert list_roles_and_texts(await capture_prompt({"messages": [HUMAN], "context": nothing})) == [
+            ("user", "price?")
+        ]
 
 
 async def test_where_the_person_is() -> None:
-    tabs = [{"tab_id": "overview", "widgets": [{"widget_uuid": PRICE, "name": "Price"}]}]
+    tabs = [{"tab_id": "overview", "widgets": [{"widget_uuid": PRICE_UUID, "name": "Price"}]}]
     info = {"id": "d", "name": "Apple", "current_tab_id": "overview", "tabs": tabs}
     state = {"current_dashboard_info": info, "action_history": None}
-    prompt = await asked({"messages": [HUMAN], "workspace_state": state, "timezone": "Asia/Tokyo"})
+    prompt = await capture_prompt({"messages": [HUMAN], "workspace_state": state, "timezone": "Asia/Tokyo"})
     for fact in ("Apple", "overview", "Price", "Asia/Tokyo"):
         assert fact in prompt.messages[0].text
 
 
-LOOSE: list[dict[str, Any]] = [
+UNKNOWN_FIELDS: list[dict[str, Any]] = [
     {"workspace_options": ["a"]},
     {"workspace_options": {"a": True}},
     {"workspace_options": None},
@@ -239,16 +283,16 @@ LOOSE: list[dict[str, Any]] = [
 
 
 @pytest.mark.demand("openbb.tolerant_reader_both_eras")
-@pytest.mark.parametrize("more", LOOSE)
+@pytest.mark.parametrize("more", UNKNOWN_FIELDS)
 async def test_what_the_official_models_refuse_is_read(more: dict[str, Any]) -> None:
-    assert plain(await asked({"messages": [HUMAN], **more}))[-1] == ("user", "price?")
+    assert list_roles_and_texts(await capture_prompt({"messages": [HUMAN], **more}))[-1] == ("user", "price?")
 
 
 @pytest.mark.demand("openbb.empty_messages_422_messages")
 async def test_no_messages() -> None:
-    async with house(Runtime(model=Lines())) as server:
-        answer = await post(server.url, {"messages": []})
-        unusable = await post(server.url, {"messages": [{"role": "system", "content": "x"}, {}]})
+    async with serve_runtime(Runtime(model=FakeModel())) as server:
+        answer = await post_query(server.url, {"messages": []})
+        unusable = await post_query(server.url, {"messages": [{"role": "system", "content": "x"}, {}]})
     assert answer.head.status == 422
     assert "messages list cannot be empty" in json.loads(answer.body)["detail"]
     assert "nothing to answer" in unusable.text
@@ -271,17 +315,17 @@ BAD += [b'{"messages": ' + b"[" * 5000 + b"]" * 5000 + b"}"]
 @pytest.mark.demand("openbb.bad_input_recorded_case")
 @pytest.mark.parametrize("body", BAD)
 async def test_a_body_that_is_no_query(body: bytes) -> None:
-    async with house(Runtime(model=Lines())) as server, Client(server.url) as client:
-        await client.send(request("POST", "/v1/query", body, {"Content-Type": "application/json"}))
-        assert (await client.head()).status == 422
-        assert set(await client.json()) == {"detail", "code"}
+    async with serve_runtime(Runtime(model=FakeModel())) as server, RawHttpClient(server.url) as client:
+        await client.send(build_raw_request("POST", "/v1/query", body, {"Content-Type": "application/json"}))
+        assert (await client.read_head()).status == 422
+        assert set(await client.read_json()) == {"detail", "code"}
 
 
 @pytest.mark.demand("openbb.results_kind_reach_model")
 async def test_three_megabytes_fit_the_models_context() -> None:
     rows = [{"date": f"2024-{n}", "close": n, "note": "x" * 40} for n in range(40_000)]
-    messages = [HUMAN, ai(CALL), tool(data=[item(rows)])]
-    prompt = await asked({"messages": messages, "widgets": WIDGETS}, context=4096)
+    messages = [HUMAN, make_ai_message(CALL), make_tool_message(data=[make_result_item(rows)])]
+    prompt = await capture_prompt({"messages": messages, "widgets": WIDGETS}, context=4096)
     result = prompt.messages[-1].text
     assert 2_000 < len(result) < 12_000
     assert "2024-0" in result
@@ -296,7 +340,7 @@ async def test_names_of_the_servers_own_tools_stay_theirs() -> None:
         """The server's."""
         return ""
 
-    prompt = await asked({"messages": [HUMAN], "widgets": WIDGETS}, tools=(price,))
+    prompt = await capture_prompt({"messages": [HUMAN], "widgets": WIDGETS}, tools=(price,))
     assert [spec.name for spec in prompt.tools][:3] == ["price", "price_2", "ratios"]
 
 
@@ -308,6 +352,6 @@ RECORDED = {path.stem: json.loads(path.read_bytes()) for path in sorted(FOLDER.g
 @pytest.mark.skipif(not RECORDED, reason="no recordings beside this checkout")
 @pytest.mark.parametrize("name", RECORDED)
 async def test_recorded_requests(name: str) -> None:
-    async with house(Runtime(model=Lines(says("ok")))) as server:
-        answer = await post(server.url, RECORDED[name])
+    async with serve_runtime(Runtime(model=FakeModel(reply_text("ok")))) as server:
+        answer = await post_query(server.url, RECORDED[name])
     assert (answer.head.status, answer.text) == ((422, "") if "empty_messages" in name else (200, "ok"))

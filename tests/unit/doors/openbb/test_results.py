@@ -11,13 +11,13 @@ import pytest
 from rightseat.doors.openbb import results
 from rightseat.doors.openbb.results import RenderedResult, render_result
 from rightseat.http.fetch import AddressRules, OutboundClient
-from tests.kit.house import serving
-from tests.unit.doors.openbb.client import item
+from tests.kit.app_server import serve_app
+from tests.unit.doors.openbb.client import make_result_item
 
 ROWS = [{"n": n, "name": f"row {n}"} for n in range(2000)]
 
 
-async def read(raw: Any, budget: int = 500) -> RenderedResult:
+async def render(raw: Any, budget: int = 500) -> RenderedResult:
     async with OutboundClient() as outbound:
         return await render_result(raw, budget, outbound)
 
@@ -26,7 +26,7 @@ async def read(raw: Any, budget: int = 500) -> RenderedResult:
     "raw", [None, "", [], {}, {"items": []}, {"items": [{"content": ""}]}, {"file_reference": "x"}]
 )
 async def test_nothing_is_said_to_be_nothing(raw: Any) -> None:
-    found = await read(raw)
+    found = await render(raw)
     assert found.failed
     assert found.text
 
@@ -35,10 +35,10 @@ async def test_nothing_is_said_to_be_nothing(raw: Any) -> None:
     ("raw", "text"),
     [
         ("plain", "plain"),
-        (item("plain"), "plain"),
-        (item("a b", data_type="txt", filename="a.txt"), "a b"),
+        (make_result_item("plain"), "plain"),
+        (make_result_item("a b", data_type="txt", filename="a.txt"), "a b"),
         ({"content": {"a": 1}}, '{"a":1}'),
-        ([item("one"), item("two")], "one\n\ntwo"),
+        ([make_result_item("one"), make_result_item("two")], "one\n\ntwo"),
         ({"items": [{"content": "one"}, {"content": "two"}]}, "one\n\ntwo"),
         ({"value": 5}, '{"value":5}'),
         ([1, 2], "[1,2]"),
@@ -47,7 +47,7 @@ async def test_nothing_is_said_to_be_nothing(raw: Any) -> None:
     ],
 )
 async def test_what_fits_is_given_as_it_came(raw: Any, text: str) -> None:
-    found = await read(raw)
+    found = await render(raw)
     assert (found.text, found.failed) == (text, False)
 
 
@@ -58,19 +58,19 @@ async def test_what_fits_is_given_as_it_came(raw: Any, text: str) -> None:
         {"error_type": "not_found", "content": "gone"},
         {"error_type": None, "content": None},
         {"status": "error", "message": "no"},
-        item('{"error_type": "x", "content": "y"}'),
-        item('{"isError": true}'),
+        make_result_item('{"error_type": "x", "content": "y"}'),
+        make_result_item('{"isError": true}'),
     ],
 )
 async def test_errors(raw: Any) -> None:
-    found = await read(raw)
+    found = await render(raw)
     assert found.failed
 
 
 @pytest.mark.demand("openbb.results_kind_reach_model")
 @pytest.mark.io
 async def test_a_long_table_is_cut_and_says_so() -> None:
-    found = await read(item(ROWS, data_type="object", parse_as="table"))
+    found = await render(make_result_item(ROWS, data_type="object", parse_as="table"))
     assert len(found.text) < 2600
     assert "row 0" in found.text
     assert "2000" in found.text.replace(",", "").replace("\u202f", "")
@@ -80,7 +80,7 @@ async def test_a_long_table_is_cut_and_says_so() -> None:
 @pytest.mark.io
 async def test_several_pieces_share_the_budget() -> None:
     pieces = [{"content": json.dumps(ROWS)}, {"content": "short"}, {"content": "word " * 3000}]
-    found = await read({"items": pieces}, 600)
+    found = await render({"items": pieces}, 600)
     assert "row 0" in found.text
     assert "\n\nshort\n\n" in found.text
     assert len(found.text) < 4000
@@ -102,7 +102,7 @@ FILES = [
 @pytest.mark.parametrize("encoded", [True, False])
 async def test_files(data: bytes, form: dict[str, str], word: str, encoded: bool) -> None:
     content = base64.b64encode(data).decode() if encoded else data.decode()
-    found = await read(item(content, **form))
+    found = await render(make_result_item(content, **form))
     assert word in found.text
     assert "x()" not in found.text
 
@@ -111,32 +111,32 @@ async def test_files(data: bytes, form: dict[str, str], word: str, encoded: bool
 @pytest.mark.io
 @pytest.mark.parametrize("kind", ["pdf", "png", "xlsx", "docx", "jpg", "xls"])
 async def test_a_broken_file_is_said_to_be_broken(kind: str) -> None:
-    found = await read(item("bm90IGEgZmlsZQ==", data_type=kind, filename=f"report.{kind}"))
+    found = await render(make_result_item("bm90IGEgZmlsZQ==", data_type=kind, filename=f"report.{kind}"))
     assert found.failed
     assert f"report.{kind}" in found.text
 
 
 async def test_a_result_that_may_not_be_cited() -> None:
-    assert not (await read({"items": [{"content": "x", "citable": False}]})).citable
-    assert (await read({"items": [{"content": "x"}]})).citable
+    assert not (await render({"items": [{"content": "x", "citable": False}]})).citable
+    assert (await render({"items": [{"content": "x"}]})).citable
 
 
 @asynccontextmanager
-async def web() -> AsyncIterator[tuple[str, OutboundClient]]:
+async def serve_page() -> AsyncIterator[tuple[str, OutboundClient]]:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         status = 404 if scope["path"] == "/missing" else 200
         headers = [(b"content-type", b"text/html; charset=utf-8")]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": b"<p>The rate is 7.</p>"})
 
-    async with serving(app) as url, OutboundClient(AddressRules(allow=["127.0.0.0/8"])) as outbound:
+    async with serve_app(app) as url, OutboundClient(AddressRules(allow=["127.0.0.0/8"])) as outbound:
         yield url, outbound
 
 
 @pytest.mark.demand("openbb.results_kind_reach_model")
 @pytest.mark.io
 async def test_a_file_by_its_address() -> None:
-    async with web() as (url, outbound):
+    async with serve_page() as (url, outbound):
         form = {"data_type": "html", "filename": "r.html"}
         found = await render_result({"items": [{"url": f"{url}/r", "data_format": form}]}, 500, outbound)
         older = await render_result([{"file_reference": f"{url}/r"}], 500, outbound)
@@ -151,7 +151,7 @@ async def test_a_file_by_its_address() -> None:
     "url", ["http://127.0.0.1:1/x", "http://169.254.169.254/", "file:///etc/passwd", "http://[::1]/"]
 )
 async def test_an_address_that_a_stranger_may_not_name(url: str) -> None:
-    found = await read({"url": url})
+    found = await render({"url": url})
     assert found.failed
     assert "could not be fetched" in found.text
 

@@ -12,15 +12,23 @@ from rightseat.doors.openbb import write
 from rightseat.http.fetch import AddressRules, OutboundClient
 from rightseat.types.model import Capabilities
 from rightseat.types.text import estimate_tokens
-from tests.kit.house import Lines, house, says, serving
-from tests.unit.doors.openbb.client import WIDGETS, item, post
-from tests.unit.doors.openbb.test_read import CALL, CONTEXT, HUMAN, ai, asked, plain, tool
+from tests.kit.app_server import FakeModel, reply_text, serve_app, serve_runtime
+from tests.unit.doors.openbb.client import WIDGETS, make_result_item, post_query
+from tests.unit.doors.openbb.test_read import (
+    CALL,
+    CONTEXT,
+    HUMAN,
+    capture_prompt,
+    list_roles_and_texts,
+    make_ai_message,
+    make_tool_message,
+)
 
 pytestmark = pytest.mark.io
 
 
 @pytest.fixture
-async def site(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
+async def page_url(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
     """A page that may be fetched, and nothing else."""
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -28,7 +36,7 @@ async def site(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b"<p>The rate is 7 %.</p>"})
 
-    async with serving(app) as url:
+    async with serve_app(app) as url:
         port = url.rsplit(":", 1)[1]
         monkeypatch.setattr(
             write,
@@ -39,41 +47,41 @@ async def site(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
 
 
 @pytest.mark.demand("openbb.urls_most_4_fetched")
-async def test_pages_are_read_and_cited_and_one_that_cannot_be_is_said(site: str) -> None:
-    model = Lines(says("It is 7 %."))
-    urls = [f"{site}/rate", "http://169.254.169.254/latest", "file:///etc/passwd"]
-    async with house(Runtime(model=model)) as server:
-        answer = await post(server.url, {"messages": [HUMAN], "urls": urls})
+async def test_pages_are_read_and_cited_and_one_that_cannot_be_is_said(page_url: str) -> None:
+    model = FakeModel(reply_text("It is 7 %."))
+    urls = [f"{page_url}/rate", "http://169.254.169.254/latest", "file:///etc/passwd"]
+    async with serve_runtime(Runtime(model=model)) as server:
+        answer = await post_query(server.url, {"messages": [HUMAN], "urls": urls})
     assert answer.statuses == [
         ("INFO", "Reading 3 files"),
         *(("WARNING", f"{url} could not be read") for url in urls[1:]),
     ]
     assert answer.text == "It is 7 %."
-    *pages, question = plain(model.asked[0])
+    *pages, question = list_roles_and_texts(model.prompts[0])
     assert question == ("user", "price?")
     # A stranger's words are no instructions.
     assert {role for role, _ in pages} == {"user"}
     assert pages[0][1].endswith("The rate is 7 %.")
     assert all("could not be fetched" in said for _, said in pages[1:])
-    [collection] = answer.of("copilotCitationCollection")
+    [collection] = answer.list_events("copilotCitationCollection")
     assert [one["source_info"]["name"] for one in collection["citations"]] == [urls[0]]
     assert collection["citations"][0]["source_info"]["type"] == "web"
 
 
 @pytest.mark.demand("openbb.urls_most_4_fetched")
-async def test_at_most_four_pages(site: str) -> None:
-    prompt = await asked({"messages": [HUMAN], "urls": [f"{site}/{n}" for n in range(9)] + [5]})
+async def test_at_most_four_pages(page_url: str) -> None:
+    prompt = await capture_prompt({"messages": [HUMAN], "urls": [f"{page_url}/{n}" for n in range(9)] + [5]})
     assert len(prompt.messages) == 5
 
 
 @pytest.mark.demand("openbb.explicit_context_goes_model")
 async def test_all_data_of_a_long_chat_fits_the_models_context() -> None:
     text = json.dumps([{"n": n, "name": f"row {n}"} for n in range(500)])
-    trip = [HUMAN, ai(CALL), tool(data=[item(text)]), ai("Fine.")]
+    trip = [HUMAN, make_ai_message(CALL), make_tool_message(data=[make_result_item(text)]), make_ai_message("Fine.")]
     skill = {"slug": "s", "contentMarkdown": "word " * 3000}
     context = [{**CONTEXT, "data": {"content": text}}] * 3
     body = {"messages": [*trip * 4, *trip[:3]], "widgets": WIDGETS, "selected_skills": [skill], "context": context}
-    prompt = await asked(body, context=4096)
+    prompt = await capture_prompt(body, context=4096)
     assert sum(estimate_tokens(message.text) for message in prompt.messages) < 3072
     assert "row 0" in prompt.messages[-1].text
 
@@ -82,8 +90,8 @@ async def test_all_data_of_a_long_chat_fits_the_models_context() -> None:
 @pytest.mark.parametrize("context", [4096, None, 100_000])
 async def test_a_small_model_is_handed_what_was_added_as_if_it_had_asked(context: int | None) -> None:
     question = {"role": "human", "content": "What do the analysts estimate?"}
-    body = {"messages": [HUMAN, ai("Fine."), question], "context": [CONTEXT, "and this"]}
-    prompt = await asked({**body, "widgets": WIDGETS}, context=context)
+    body = {"messages": [HUMAN, make_ai_message("Fine."), question], "context": [CONTEXT, "and this"]}
+    prompt = await capture_prompt({**body, "widgets": WIDGETS}, context=context)
     roles = [message.role for message in prompt.messages]
     if context != 4096:
         assert roles == ["system", "user", "assistant", "user"]
@@ -96,42 +104,47 @@ async def test_a_small_model_is_handed_what_was_added_as_if_it_had_asked(context
     assert call.name not in {tool.name for tool in prompt.tools}
     assert json.loads(call.arguments).items() >= {"name": CONTEXT["name"], "symbol": "AAPL"}.items()
     # Where there is nothing to call, there is nothing to be led to.
-    alone = await asked(body, context=context)
+    alone = await capture_prompt(body, context=context)
     assert [message.role for message in alone.messages] == ["system", "user", "assistant", "user"]
 
 
 @pytest.mark.parametrize("asked_back", ["Which source?", "Really?\n\nReply yes or no.", "- analysts\n- news"])
 async def test_nothing_comes_after_the_answer_to_a_question_of_ours(asked_back: str) -> None:
     answer = {"role": "human", "content": "analysts estimate"}
-    body = {"messages": [HUMAN, ai(asked_back), answer], "context": [CONTEXT], "widgets": WIDGETS}
-    prompt = await asked(body, context=4096)
+    body = {"messages": [HUMAN, make_ai_message(asked_back), answer], "context": [CONTEXT], "widgets": WIDGETS}
+    prompt = await capture_prompt(body, context=4096)
     assert [message.role for message in prompt.messages] == ["system", "user", "assistant", "user"]
 
 
 @pytest.mark.demand("openbb.explicit_context_goes_model")
 async def test_a_model_that_says_how_much_it_takes_gets_no_more() -> None:
-    class Little(Lines):
+    class Little(FakeModel):
         capabilities = Capabilities(enforced_context=4096)
 
     text = json.dumps([{"n": n, "name": f"row {n}"} for n in range(5000)])
-    model = Little(says("ok"))
-    async with house(Runtime(model=model)) as server:
-        body = {"messages": [HUMAN, ai(CALL), tool(data=[item(text)])], "widgets": WIDGETS}
-        assert (await post(server.url, body)).text == "ok"
-    assert sum(estimate_tokens(message.text) for message in model.asked[0].messages) < 3072
+    model = Little(reply_text("ok"))
+    async with serve_runtime(Runtime(model=model)) as server:
+        body = {
+            "messages": [HUMAN, make_ai_message(CALL), make_tool_message(data=[make_result_item(text)])],
+            "widgets": WIDGETS,
+        }
+        assert (await post_query(server.url, body)).text == "ok"
+    assert sum(estimate_tokens(message.text) for message in model.prompts[0].messages) < 3072
 
 
 @pytest.mark.demand("openbb.empty_messages_422_messages")
 async def test_of_a_chat_that_has_grown_too_long_the_newest_is_told() -> None:
-    class Little(Lines):
+    class Little(FakeModel):
         capabilities = Capabilities(enforced_context=4096)
 
-    model = Little(says("ok"))
-    said = [turn for n in range(60) for turn in ({**HUMAN, "content": f"q{n}"}, ai(f"a{n} " + "word " * 60))]
-    async with house(Runtime(model=model)) as server:
+    model = Little(reply_text("ok"))
+    said = [
+        turn for n in range(60) for turn in ({**HUMAN, "content": f"q{n}"}, make_ai_message(f"a{n} " + "word " * 60))
+    ]
+    async with serve_runtime(Runtime(model=model)) as server:
         body = {"messages": [*said, HUMAN], "widgets": WIDGETS}
-        assert (await post(server.url, body)).text == "ok"
-    told = plain(model.asked[0])
+        assert (await post_query(server.url, body)).text == "ok"
+    told = list_roles_and_texts(model.prompts[0])
     assert told[-1] == ("user", "price?")
     assert told[-3] == ("user", "q59")
     assert 10 < len(told) < 100
@@ -141,8 +154,8 @@ async def test_of_a_chat_that_has_grown_too_long_the_newest_is_told() -> None:
 @pytest.mark.demand("openbb.widgets_become_client_tools")
 async def test_an_assistant_with_little_room_gets_the_chosen_widgets_first() -> None:
     many = [{**WIDGETS["secondary"][0], "uuid": str(uuid.UUID(int=n)), "name": f"W {n}"} for n in range(80)]
-    prompt = await asked({"messages": [HUMAN], "widgets": {**WIDGETS, "secondary": many}}, context=4096)
+    prompt = await capture_prompt({"messages": [HUMAN], "widgets": {**WIDGETS, "secondary": many}}, context=4096)
     assert prompt.tools[0].name == "price"
     assert 3 < len(prompt.tools) < 40
-    prompt = await asked({"messages": [HUMAN], "widgets": {**WIDGETS, "secondary": many * 2}})
+    prompt = await capture_prompt({"messages": [HUMAN], "widgets": {**WIDGETS, "secondary": many * 2}})
     assert len(prompt.tools) == 96

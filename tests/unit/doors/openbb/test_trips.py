@@ -9,20 +9,20 @@ import pytest
 from rightseat import Prompt, Runtime, ToolContext, tool
 from rightseat.types.messages import ImageMessagePart
 from rightseat.types.model import Capabilities
-from tests.kit.house import Lines, calls, house, says
-from tests.unit.documents import made
+from tests.kit.app_server import FakeModel, reply_calls, reply_text, serve_runtime
+from tests.unit.documents import sample_files
 from tests.unit.doors.openbb.client import (
-    LISTED,
-    NEWS,
-    PRICE,
-    RATIOS,
-    ROWS,
-    SEARCH,
-    SMUGGLED,
+    LEGACY_STATE_FIELD,
+    LEGACY_WIDGETS,
+    MCP_TOOL,
+    NEWS_UUID,
+    PRICE_ROWS,
+    PRICE_UUID,
+    RATIOS_UUID,
     WIDGETS,
-    Chat,
-    item,
-    post,
+    OpenBBChat,
+    make_result_item,
+    post_query,
 )
 
 pytestmark = pytest.mark.io
@@ -30,113 +30,115 @@ pytestmark = pytest.mark.io
 PRICES = ("price", '{"symbol": "MSFT"}')
 
 
-def results(prompt: Prompt) -> list[str]:
+def list_tool_results(prompt: Prompt) -> list[str]:
     return [message.text for message in prompt.messages if message.role == "tool"]
 
 
-def names(prompt: Prompt) -> list[list[str]]:
+def list_call_names(prompt: Prompt) -> list[list[str]]:
     return [[call.name for call in message.calls] for message in prompt.messages if message.calls]
 
 
 @pytest.mark.demand("openbb.widgets_become_client_tools", "openbb.text_status_updates_server")
 async def test_a_widget_is_asked_for_with_its_present_values() -> None:
-    model = Lines(calls(PRICES), says("It is 233.85."))
-    async with house(Runtime(model=model)) as server:
-        chat = Chat(server.url, widgets=WIDGETS)
-        answer = await chat.say("price?")
+    model = FakeModel(reply_calls(PRICES), reply_text("It is 233.85."))
+    async with serve_runtime(Runtime(model=model)) as server:
+        chat = OpenBBChat(server.url, widgets=WIDGETS)
+        answer = await chat.send_text("price?")
         assert answer.call is not None
         assert answer.call["function"] == "get_widget_data"
         assert answer.sources == [
             {
-                "widget_uuid": PRICE,
+                "widget_uuid": PRICE_UUID,
                 "origin": "OpenBB API",
                 "id": "historical_price",
                 "input_args": {"symbol": "MSFT", "interval": "1d"},
             }
         ]
-        assert answer.call["extra_state"][SMUGGLED] == {"widget_queries": [{"widget_uuid": PRICE}]}
-        answer = await chat.give(answer.call, item(ROWS, data_type="object", parse_as="table"))
+        assert answer.call["extra_state"][LEGACY_STATE_FIELD] == {"widget_queries": [{"widget_uuid": PRICE_UUID}]}
+        answer = await chat.send_result(answer.call, make_result_item(PRICE_ROWS, data_type="object", parse_as="table"))
     assert answer.text == "It is 233.85."
-    assert results(model.asked[1]) == [json.dumps(ROWS)]
-    assert names(model.asked[1]) == [["price"]]
-    [citation] = answer.of("copilotCitationCollection")[0]["citations"]
-    assert citation["source_info"]["uuid"] == PRICE
+    assert list_tool_results(model.prompts[1]) == [json.dumps(PRICE_ROWS)]
+    assert list_call_names(model.prompts[1]) == [["price"]]
+    [citation] = answer.list_events("copilotCitationCollection")[0]["citations"]
+    assert citation["source_info"]["uuid"] == PRICE_UUID
     assert citation["source_info"]["metadata"] == {"input_args": {"symbol": "MSFT", "interval": "1d"}}
 
 
 @pytest.mark.demand("openbb.exactly_copilotfunctioncall_last_stream")
 async def test_several_widgets_go_in_one_call_and_each_result_finds_its_own() -> None:
-    model = Lines(calls(PRICES, ("ratios", "{}")), says("Both."))
-    async with house(Runtime(model=model)) as server:
-        chat = Chat(server.url, widgets=WIDGETS)
-        answer = await chat.say("both?")
+    model = FakeModel(reply_calls(PRICES, ("ratios", "{}")), reply_text("Both."))
+    async with serve_runtime(Runtime(model=model)) as server:
+        chat = OpenBBChat(server.url, widgets=WIDGETS)
+        answer = await chat.send_text("both?")
         assert answer.call is not None
         assert [source["id"] for source in answer.sources] == ["historical_price", "ratios"]
         failed = {"error_type": "gateway_error", "content": "HTTP 422"}
-        answer = await chat.give(answer.call, item("prices"), failed)
+        answer = await chat.send_result(answer.call, make_result_item("prices"), failed)
     assert answer.text == "Both."
-    assert results(model.asked[1]) == ["prices", '{"error":{"code":"gateway_error","message":"HTTP 422"}}']
+    assert list_tool_results(model.prompts[1]) == ["prices", '{"error":{"code":"gateway_error","message":"HTTP 422"}}']
     # What failed was not used.
-    assert len(answer.of("copilotCitationCollection")[0]["citations"]) == 1
+    assert len(answer.list_events("copilotCitationCollection")[0]["citations"]) == 1
 
 
 @pytest.mark.demand("openbb.exactly_copilotfunctioncall_last_stream")
 async def test_what_one_call_cannot_carry_waits_its_turn_and_the_model_is_asked_once() -> None:
     search = ("docs_search", '{"query": "x"}')
-    model = Lines(calls(search, PRICES, ("news", '{"symbol": "A"}'), ("ratios", "{}")), says("All four."))
-    async with house(Runtime(model=model)) as server:
-        chat = Chat(server.url, widgets=WIDGETS, tools=[SEARCH])
-        first = await chat.say("all?")
+    model = FakeModel(
+        reply_calls(search, PRICES, ("news", '{"symbol": "A"}'), ("ratios", "{}")), reply_text("All four.")
+    )
+    async with serve_runtime(Runtime(model=model)) as server:
+        chat = OpenBBChat(server.url, widgets=WIDGETS, tools=[MCP_TOOL])
+        first = await chat.send_text("all?")
         assert first.call is not None
         assert first.call["function"] == "execute_agent_tool"
         given = {"server_id": "srv-1", "tool_name": "Docs_search", "parameters": {"query": "x"}}
         assert first.call["input_arguments"] == given
-        second = await chat.give(first.call, item("found"))
+        second = await chat.send_result(first.call, make_result_item("found"))
         assert second.call is not None
         assert (second.call["function"], len(second.sources)) == ("get_widget_data", 2)
-        third = await chat.give(second.call, item("prices"), item("ratios"))
+        third = await chat.send_result(second.call, make_result_item("prices"), make_result_item("ratios"))
         assert third.call is not None
         assert third.call["function"] == "get_extra_widget_data"
         assert third.sources == [
-            {"widget_uuid": NEWS, "origin": "OpenBB API", "id": "company_news", "input_args": {"symbol": "A"}}
+            {"widget_uuid": NEWS_UUID, "origin": "OpenBB API", "id": "company_news", "input_args": {"symbol": "A"}}
         ]
-        assert len(model.asked) == 1
-        last = await chat.give(third.call, item("news"))
+        assert len(model.prompts) == 1
+        last = await chat.send_result(third.call, make_result_item("news"))
     assert last.text == "All four."
-    assert names(model.asked[1]) == [["docs_search", "price", "news", "ratios"]]
-    assert results(model.asked[1]) == ["found", "prices", "news", "ratios"]
+    assert list_call_names(model.prompts[1]) == [["docs_search", "price", "news", "ratios"]]
+    assert list_tool_results(model.prompts[1]) == ["found", "prices", "news", "ratios"]
 
 
 @pytest.mark.demand("openbb.exactly_copilotfunctioncall_last_stream")
 async def test_in_2024_a_call_is_a_uuid_and_several_are_made_one_by_one() -> None:
-    model = Lines(calls(("historical_stock_price", "{}"), ("ratios", "{}")), says("Both."))
-    async with house(Runtime(model=model)) as server:
-        chat = Chat(server.url, old=True, widgets=LISTED)
-        first = await chat.say("both?")
+    model = FakeModel(reply_calls(("historical_stock_price", "{}"), ("ratios", "{}")), reply_text("Both."))
+    async with serve_runtime(Runtime(model=model)) as server:
+        chat = OpenBBChat(server.url, legacy=True, widgets=LEGACY_WIDGETS)
+        first = await chat.send_text("both?")
         assert first.call is not None
-        assert first.call["input_arguments"] == {"widget_uuid": PRICE}
-        assert first.call[SMUGGLED]["widget_uuid"] == PRICE
+        assert first.call["input_arguments"] == {"widget_uuid": PRICE_UUID}
+        assert first.call[LEGACY_STATE_FIELD]["widget_uuid"] == PRICE_UUID
         assert "extra_state" not in first.call
-        second = await chat.give(first.call, "prices")
+        second = await chat.send_result(first.call, "prices")
         assert second.call is not None
-        assert second.call["input_arguments"] == {"widget_uuid": RATIOS}
-        last = await chat.give(second.call, "ratios")
+        assert second.call["input_arguments"] == {"widget_uuid": RATIOS_UUID}
+        last = await chat.send_result(second.call, "ratios")
     assert last.text == "Both."
-    assert results(model.asked[1]) == ["prices", "ratios"]
-    assert names(model.asked[1]) == [["historical_stock_price", "ratios"]]
+    assert list_tool_results(model.prompts[1]) == ["prices", "ratios"]
+    assert list_call_names(model.prompts[1]) == [["historical_stock_price", "ratios"]]
 
 
 @pytest.mark.demand("openbb.without_extra_state_continuation")
 async def test_a_client_of_2024_that_echoes_nothing_is_answered_from_its_history() -> None:
-    model = Lines(calls(("historical_stock_price", "{}")), says("It is 233.85."))
-    async with house(Runtime(model=model)) as server:
-        chat = Chat(server.url, old=True, widgets=LISTED)
-        answer = await chat.say("price?")
+    model = FakeModel(reply_calls(("historical_stock_price", "{}")), reply_text("It is 233.85."))
+    async with serve_runtime(Runtime(model=model)) as server:
+        chat = OpenBBChat(server.url, legacy=True, widgets=LEGACY_WIDGETS)
+        answer = await chat.send_text("price?")
         assert answer.call is not None
-        del answer.call[SMUGGLED]
-        answer = await chat.give(answer.call, json.dumps(ROWS))
+        del answer.call[LEGACY_STATE_FIELD]
+        answer = await chat.send_result(answer.call, json.dumps(PRICE_ROWS))
     assert answer.text == "It is 233.85."
-    assert results(model.asked[1]) == [json.dumps(ROWS)]
+    assert list_tool_results(model.prompts[1]) == [json.dumps(PRICE_ROWS)]
 
 
 @pytest.mark.demand("openbb.without_extra_state_continuation")
@@ -147,14 +149,14 @@ async def test_a_client_of_2024_that_echoes_nothing_still_has_what_the_server_fo
         return "the server's own 42"
 
     price = ("historical_stock_price", "{}")
-    model = Lines(calls(("secret", "{}"), price), calls(price), says("Done."))
-    async with house(Runtime(model=model, tools=[secret])) as server:
-        chat = Chat(server.url, old=True, widgets=LISTED)
-        answer = await chat.say("price?")
+    model = FakeModel(reply_calls(("secret", "{}"), price), reply_calls(price), reply_text("Done."))
+    async with serve_runtime(Runtime(model=model, tools=[secret])) as server:
+        chat = OpenBBChat(server.url, legacy=True, widgets=LEGACY_WIDGETS)
+        answer = await chat.send_text("price?")
         assert answer.call is not None
-        del answer.call[SMUGGLED]
-        answer = await chat.give(answer.call, "first")
-        assert results(model.asked[1]) == ["the server's own 42", "first"]
+        del answer.call[LEGACY_STATE_FIELD]
+        answer = await chat.send_result(answer.call, "first")
+        assert list_tool_results(model.prompts[1]) == ["the server's own 42", "first"]
         # The same call again would be a loop to this client, which cannot tell what it asked for before.
         assert answer.call is None
 
@@ -167,15 +169,15 @@ async def test_another_chats_call_is_not_taken_for_ours() -> None:
         return "the server's own 42"
 
     price = ("historical_stock_price", "{}")
-    model = Lines(calls(("secret", "{}"), price), says("Done."))
-    async with house(Runtime(model=model, tools=[secret])) as server:
-        answer = await Chat(server.url, old=True, widgets=LISTED).say("price?")
+    model = FakeModel(reply_calls(("secret", "{}"), price), reply_text("Done."))
+    async with serve_runtime(Runtime(model=model, tools=[secret])) as server:
+        answer = await OpenBBChat(server.url, legacy=True, widgets=LEGACY_WIDGETS).send_text("price?")
         assert answer.call is not None
-        del answer.call[SMUGGLED]
-        other = Chat(server.url, old=True, widgets=LISTED)
+        del answer.call[LEGACY_STATE_FIELD]
+        other = OpenBBChat(server.url, legacy=True, widgets=LEGACY_WIDGETS)
         other.messages = [{"role": "human", "content": "another question"}]
-        answer = await other.give(answer.call, "first")
-    assert results(model.asked[1]) == ["first"]
+        answer = await other.send_result(answer.call, "first")
+    assert list_tool_results(model.prompts[1]) == ["first"]
 
 
 @pytest.mark.demand("openbb.extra_state_carries_continuation")
@@ -185,84 +187,84 @@ async def test_server_results_stay_here_and_words_before_a_call_are_not_said_twi
         """A server's tool."""
         return "the server's own 42"
 
-    model = Lines(calls(("secret", "{}"), PRICES, text="Let me see."), says("Done."))
-    async with house(Runtime(model=model, tools=[secret])) as server:
-        chat = Chat(server.url, widgets=WIDGETS)
-        answer = await chat.say("go")
+    model = FakeModel(reply_calls(("secret", "{}"), PRICES, text="Let me see."), reply_text("Done."))
+    async with serve_runtime(Runtime(model=model, tools=[secret])) as server:
+        chat = OpenBBChat(server.url, widgets=WIDGETS)
+        answer = await chat.send_text("go")
         assert answer.call is not None
         assert "server's own" not in json.dumps(answer.call)
-        answer = await chat.give(answer.call, item("prices"))
+        answer = await chat.send_result(answer.call, make_result_item("prices"))
     assert answer.text == "Done."
-    assert results(model.asked[1]) == ["the server's own 42", "prices"]
-    said = [message.text for message in model.asked[1].messages if message.role == "assistant"]
+    assert list_tool_results(model.prompts[1]) == ["the server's own 42", "prices"]
+    said = [message.text for message in model.prompts[1].messages if message.role == "assistant"]
     assert said == ["Let me see."]
 
 
-class Seeing(Lines):
+class ImageModel(FakeModel):
     """A model that takes images."""
 
     capabilities = Capabilities(images=True)
 
 
 @pytest.mark.demand("openbb.results_kind_reach_model")
-@pytest.mark.parametrize("kind", [Lines, Seeing])
-async def test_an_image_is_shown_to_a_model_that_takes_images(kind: type[Lines]) -> None:
-    model = kind(calls(PRICES), says("A chart."))
-    picture = b64encode(made.png(640, 480)).decode()
-    async with house(Runtime(model=model)) as server:
-        chat = Chat(server.url, widgets=WIDGETS)
-        answer = await chat.say("what does it show?")
+@pytest.mark.parametrize("kind", [FakeModel, ImageModel])
+async def test_an_image_is_shown_to_a_model_that_takes_images(kind: type[FakeModel]) -> None:
+    model = kind(reply_calls(PRICES), reply_text("A chart."))
+    picture = b64encode(sample_files.make_png(640, 480)).decode()
+    async with serve_runtime(Runtime(model=model)) as server:
+        chat = OpenBBChat(server.url, widgets=WIDGETS)
+        answer = await chat.send_text("what does it show?")
         assert answer.call is not None
-        await chat.give(answer.call, item(picture, data_type="png", filename="chart.png"))
-    [told] = results(model.asked[1])
+        await chat.send_result(answer.call, make_result_item(picture, data_type="png", filename="chart.png"))
+    [told] = list_tool_results(model.prompts[1])
     assert "image chart.png: PNG, 640 × 480 pixels" in told
-    shown = [part.url for m in model.asked[1].messages for part in m.parts if isinstance(part, ImageMessagePart)]
-    assert shown == ([f"data:image/png;base64,{picture}"] if kind is Seeing else [])
-    assert ("does not take images" in told) is (kind is Lines)
+    shown = [part.url for m in model.prompts[1].messages for part in m.parts if isinstance(part, ImageMessagePart)]
+    assert shown == ([f"data:image/png;base64,{picture}"] if kind is ImageModel else [])
+    assert ("does not take images" in told) is (kind is FakeModel)
 
 
 @pytest.mark.demand("openbb.extra_state_carries_continuation")
 async def test_what_the_client_forgets_comes_back_with_the_call() -> None:
     skill = {"slug": "brief", "description": "d", "contentMarkdown": "Answer in one line.", "source": "forced_slash"}
-    model = Lines(calls(PRICES), calls(("ratios", "{}")), says("Done."))
-    async with house(Runtime(model=model)) as server:
-        chat = Chat(server.url, widgets=WIDGETS, timezone="Asia/Tokyo", selected_skills=[skill])
-        answer = await chat.say("go")
+    model = FakeModel(reply_calls(PRICES), reply_calls(("ratios", "{}")), reply_text("Done."))
+    async with serve_runtime(Runtime(model=model)) as server:
+        chat = OpenBBChat(server.url, widgets=WIDGETS, timezone="Asia/Tokyo", selected_skills=[skill])
+        answer = await chat.send_text("go")
         for text in ("x", "y"):
             assert answer.call is not None
-            answer = await chat.give(answer.call, item(text))
+            answer = await chat.send_result(answer.call, make_result_item(text))
     assert answer.text == "Done."
-    for prompt in model.asked:
+    for prompt in model.prompts:
         assert "Asia/Tokyo" in prompt.messages[0].text
         assert "Answer in one line." in prompt.messages[0].text
 
 
 @pytest.mark.demand("openbb.loop_guard_ends_turn")
 async def test_the_same_call_again_ends_the_turn_with_a_sentence() -> None:
-    model = Lines(calls(PRICES), calls(PRICES), calls(PRICES), says("ok"))
-    async with house(Runtime(model=model)) as server:
-        chat = Chat(server.url, widgets=WIDGETS)
-        first = await chat.say("go")
+    model = FakeModel(reply_calls(PRICES), reply_calls(PRICES), reply_calls(PRICES), reply_text("ok"))
+    async with serve_runtime(Runtime(model=model)) as server:
+        chat = OpenBBChat(server.url, widgets=WIDGETS)
+        first = await chat.send_text("go")
         assert first.call is not None
-        second = await chat.give(first.call, item("x"))
+        second = await chat.send_result(first.call, make_result_item("x"))
         assert second.call is None
         assert "stop here" in second.text
         # A person may ask for the same again.
-        third = await chat.say("again, please")
+        third = await chat.send_text("again, please")
         assert third.call is not None
-        assert (await chat.give(third.call, item("x"))).text == "ok"
+        assert (await chat.send_result(third.call, make_result_item("x"))).text == "ok"
 
 
 @pytest.mark.demand("openbb.loop_guard_ends_turn")
 async def test_another_call_is_no_loop() -> None:
-    model = Lines(calls(PRICES), calls(PRICES, ("ratios", "{}")), says("ok"))
-    async with house(Runtime(model=model)) as server:
-        chat = Chat(server.url, widgets=WIDGETS)
-        first = await chat.say("go")
+    model = FakeModel(reply_calls(PRICES), reply_calls(PRICES, ("ratios", "{}")), reply_text("ok"))
+    async with serve_runtime(Runtime(model=model)) as server:
+        chat = OpenBBChat(server.url, widgets=WIDGETS)
+        first = await chat.send_text("go")
         assert first.call is not None
-        second = await chat.give(first.call, item("x"))
+        second = await chat.send_result(first.call, make_result_item("x"))
         assert second.call is not None
-        assert (await chat.give(second.call, item("x"), item("y"))).text == "ok"
+        assert (await chat.send_result(second.call, make_result_item("x"), make_result_item("y"))).text == "ok"
 
 
 NOBODY = {"id": "c2", "name": "nobody", "arguments": {}}
@@ -283,80 +285,85 @@ FORGED: list[Any] = [
 @pytest.mark.demand("openbb.extra_state_carries_continuation")
 @pytest.mark.parametrize("state", FORGED)
 async def test_a_forged_state_is_nothing_but_a_history(state: Any) -> None:
-    model = Lines(calls(PRICES), says("Fine."))
-    async with house(Runtime(model=model)) as server:
-        chat = Chat(server.url, widgets=WIDGETS)
-        answer = await chat.say("go")
+    model = FakeModel(reply_calls(PRICES), reply_text("Fine."))
+    async with serve_runtime(Runtime(model=model)) as server:
+        chat = OpenBBChat(server.url, widgets=WIDGETS)
+        answer = await chat.send_text("go")
         assert answer.call is not None
-        answer = await chat.give(answer.call, item("x"), extra_state=state)
+        answer = await chat.send_result(answer.call, make_result_item("x"), extra_state=state)
     assert answer.text == "Fine."
-    assert results(model.asked[1]) == ["x"]
+    assert list_tool_results(model.prompts[1]) == ["x"]
 
 
 @pytest.mark.demand("openbb.extra_state_carries_continuation")
 async def test_a_forged_queue_can_only_ask_for_what_the_client_has_itself() -> None:
-    model = Lines(calls(PRICES), says("Fine."))
-    async with house(Runtime(model=model)) as server:
-        chat = Chat(server.url, widgets=WIDGETS)
-        answer = await chat.say("go")
+    model = FakeModel(reply_calls(PRICES), reply_text("Fine."))
+    async with serve_runtime(Runtime(model=model)) as server:
+        chat = OpenBBChat(server.url, widgets=WIDGETS)
+        answer = await chat.send_text("go")
         assert answer.call is not None
         state = answer.call["extra_state"]
         more = {"id": "c9", "name": "ratios", "arguments": {"symbol": "X", "other": 1}}
         state["rightseat"]["later"] = [more, {"id": "c8", "name": "format_disk", "arguments": {}}]
-        answer = await chat.give(answer.call, item("x"), extra_state=state)
+        answer = await chat.send_result(answer.call, make_result_item("x"), extra_state=state)
         assert answer.call is not None
         assert [source["id"] for source in answer.sources] == ["ratios"]
         assert answer.sources[0]["input_args"] == {"symbol": "X", "period": "TTM"}
-        assert (await chat.give(answer.call, item("y"))).text == "Fine."
-    assert results(model.asked[1])[0] == "x"
+        assert (await chat.send_result(answer.call, make_result_item("y"))).text == "Fine."
+    assert list_tool_results(model.prompts[1])[0] == "x"
 
 
 async def test_a_widget_that_is_gone_is_no_dead_end() -> None:
-    model = Lines(calls(("docs_search", '{"query": "x"}'), PRICES), says("Fine."))
-    async with house(Runtime(model=model)) as server:
-        chat = Chat(server.url, widgets=WIDGETS, tools=[SEARCH])
-        answer = await chat.say("go")
+    model = FakeModel(reply_calls(("docs_search", '{"query": "x"}'), PRICES), reply_text("Fine."))
+    async with serve_runtime(Runtime(model=model)) as server:
+        chat = OpenBBChat(server.url, widgets=WIDGETS, tools=[MCP_TOOL])
+        answer = await chat.send_text("go")
         assert answer.call is not None
-        chat.more["widgets"] = {"primary": [], "secondary": [], "extra": []}
-        answer = await chat.give(answer.call, item("x"))
+        chat.fields["widgets"] = {"primary": [], "secondary": [], "extra": []}
+        answer = await chat.send_result(answer.call, make_result_item("x"))
     assert answer.text == "Fine."
-    assert results(model.asked[1])[0] == "x"
+    assert list_tool_results(model.prompts[1])[0] == "x"
 
 
 async def test_a_parameters_options_and_a_skill_are_asked_for_in_the_clients_form() -> None:
     skills = [{"slug": "notes", "description": "How to write notes", "updatedAt": "2026-03-22T12:00:00Z"}]
-    asked = calls(("get_parameter_options", '{"parameter": "ratios.period"}'))
-    model = Lines(asked, calls(("get_skill_content", '{"slug": "notes"}')), says("Fine."))
-    async with house(Runtime(model=model)) as server:
-        chat = Chat(server.url, widgets=WIDGETS, skills_catalog=skills)
-        answer = await chat.say("go")
+    asked = reply_calls(("get_parameter_options", '{"parameter": "ratios.period"}'))
+    model = FakeModel(asked, reply_calls(("get_skill_content", '{"slug": "notes"}')), reply_text("Fine."))
+    async with serve_runtime(Runtime(model=model)) as server:
+        chat = OpenBBChat(server.url, widgets=WIDGETS, skills_catalog=skills)
+        answer = await chat.send_text("go")
         assert answer.call is not None
         query = {"origin": "OpenBB API", "id": "ratios", "param": "period"}
         query["options_endpoint_input_args"] = {"ticker": "AAPL"}  # type: ignore[assignment]
         assert answer.call["input_arguments"] == {"param_options_queries": [query]}
-        answer = await chat.give(answer.call, item({"param_options": [{"param": "period", "options": []}]}))
+        answer = await chat.send_result(
+            answer.call, make_result_item({"param_options": [{"param": "period", "options": []}]})
+        )
         assert answer.call is not None
         assert answer.call["input_arguments"] == {"slug": "notes"}
         content = {"skill": {"slug": "notes", "contentMarkdown": "# Notes"}}
-        answer = await chat.give(answer.call, {"status": "success", "data": content})
+        answer = await chat.send_result(answer.call, {"status": "success", "data": content})
     assert answer.text == "Fine."
-    assert results(model.asked[2])[1] == "# Notes"
+    assert list_tool_results(model.prompts[2])[1] == "# Notes"
 
 
 @pytest.mark.demand("openbb.loop_guard_ends_turn")
 async def test_a_turn_cannot_go_to_the_client_for_ever() -> None:
-    trips = [calls(("price", json.dumps({"symbol": f"S{number}"}))) for number in range(16)]
-    model = Lines(*trips[:16], says("Enough."))
-    async with house(Runtime(model=model)) as server:
+    trips = [reply_calls(("price", json.dumps({"symbol": f"S{number}"}))) for number in range(16)]
+    model = FakeModel(*trips[:16], reply_text("Enough."))
+    async with serve_runtime(Runtime(model=model)) as server:
         messages: list[dict[str, Any]] = [{"role": "human", "content": "go"}]
         while True:
-            answer = await post(server.url, {"messages": messages, "widgets": WIDGETS})
+            answer = await post_query(server.url, {"messages": messages, "widgets": WIDGETS})
             if answer.call is None:
                 break
             told = {name: answer.call[name] for name in ("function", "input_arguments")}
-            messages += [{"role": "ai", "content": json.dumps(told)}, {"role": "tool", **told, "data": [item("x")]}]
+            messages += [
+                {"role": "ai", "content": json.dumps(told)},
+                {"role": "tool", **told, "data": [make_result_item("x")]},
+            ]
     assert answer.call is None
-    assert [bool(prompt.tools) for prompt in model.asked[:17]] == [True] * 16 + [False]
+    assert [bool(prompt.tools) for prompt in model.prompts[:17]] == [True] * 16 + [False]
 
 
 @pytest.mark.parametrize("headers", [{}, {"X-Trace-Id": "chat-1"}])
@@ -366,12 +373,12 @@ async def test_a_question_of_a_tool_is_answered_by_the_next_thing_said(headers: 
         """Book."""
         return f"booked for {ctx.ask('On which day?')}"
 
-    model = Lines(calls(("book", "{}")), calls(PRICES), says("Done."))
-    async with house(Runtime(model=model, tools=[book])) as server:
-        chat = Chat(server.url, widgets=WIDGETS, headers=headers)
-        assert (await chat.say("book")).text == "On which day?"
-        answer = await chat.say("Monday")
+    model = FakeModel(reply_calls(("book", "{}")), reply_calls(PRICES), reply_text("Done."))
+    async with serve_runtime(Runtime(model=model, tools=[book])) as server:
+        chat = OpenBBChat(server.url, widgets=WIDGETS, headers=headers)
+        assert (await chat.send_text("book")).text == "On which day?"
+        answer = await chat.send_text("Monday")
         assert answer.call is not None
-        answer = await chat.give(answer.call, item("prices"))
+        answer = await chat.send_result(answer.call, make_result_item("prices"))
     assert answer.text == "Done."
-    assert results(model.asked[2]) == ["booked for Monday", "prices"]
+    assert list_tool_results(model.prompts[2]) == ["booked for Monday", "prices"]

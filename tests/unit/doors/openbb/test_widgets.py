@@ -7,7 +7,7 @@ import pytest
 from rightseat.doors.openbb.wire import OpenBBQuery
 from rightseat.doors.openbb.workspace_tools import collect_tools, make_parameter_schema, slugify
 from rightseat.types.schema import get_validator
-from tests.unit.doors.openbb.client import LISTED, PRICE, SEARCH, WIDGETS
+from tests.unit.doors.openbb.client import LEGACY_WIDGETS, MCP_TOOL, PRICE_UUID, WIDGETS
 
 PARAMS: list[tuple[dict[str, Any], Any, dict[str, Any]]] = [
     ({"type": "ticker", "description": "d"}, "A", {"type": "string", "description": "d", "default": "A"}),
@@ -56,13 +56,16 @@ def test_a_parameter_as_json_schema(param: dict[str, Any], value: Any, schema: d
 
 @pytest.mark.demand("openbb.widgets_become_client_tools")
 def test_a_tool_says_what_the_widget_shows() -> None:
-    found = collect_tools(OpenBBQuery(messages=[], widgets=WIDGETS, tools=[SEARCH]))
+    found = collect_tools(OpenBBQuery(messages=[], widgets=WIDGETS, tools=[MCP_TOOL]))
     assert list(found) == ["price", "ratios", "news", "docs_search", "get_parameter_options"]
     about = found["price"].spec.description
     for fact in ("Price", "Prices of a share", "FMP", "date, close"):
         assert fact in about
     assert "1763160000000" not in about, "what changes with every look spoils a prompt that is kept"
-    assert "AAPL" in collect_tools(OpenBBQuery(messages=[], widgets=LISTED))["historical_stock_price"].spec.description
+    assert (
+        "AAPL"
+        in collect_tools(OpenBBQuery(messages=[], widgets=LEGACY_WIDGETS))["historical_stock_price"].spec.description
+    )
 
 
 @pytest.mark.demand("openbb.widgets_become_client_tools")
@@ -93,7 +96,7 @@ def test_names_that_models_can_write(name: str, made: str) -> None:
 
 
 def test_names_are_never_the_same_and_never_empty() -> None:
-    twice = [{"uuid": f"{PRICE[:-1]}{n}", "name": name} for n, name in enumerate(["A", "a", "汉字", "汉字"])]
+    twice = [{"uuid": f"{PRICE_UUID[:-1]}{n}", "name": name} for n, name in enumerate(["A", "a", "汉字", "汉字"])]
     names = list(collect_tools(OpenBBQuery(messages=[], widgets=twice), taken={"a"}))
     assert names[:2] == ["a_2", "a_3"]
     assert len(set(names)) == 4

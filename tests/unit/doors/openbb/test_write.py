@@ -32,8 +32,8 @@ from rightseat.types.events import (
 )
 from rightseat.types.model import Prompt
 from rightseat.types.turn import Turn
-from tests.kit.house import Lines, calls, house, says
-from tests.unit.doors.openbb.client import LISTED, WIDGETS, Answer, Chat, item
+from tests.kit.app_server import FakeModel, reply_calls, reply_text, serve_runtime
+from tests.unit.doors.openbb.client import LEGACY_WIDGETS, WIDGETS, OpenBBChat, QueryAnswer, make_result_item
 
 pytestmark = pytest.mark.io
 
@@ -41,19 +41,21 @@ TODAY: dict[str, Any] = {"timezone": "UTC"}
 DONE = RunFinished("stop")
 
 
-def spoken(*texts: str) -> list[Event]:
+def make_text_events(*texts: str) -> list[Event]:
     return [TextStart("m"), *(TextDelta("m", text) for text in texts), TextEnd("m")]
 
 
-async def told(*events: Event, old: bool = False) -> Answer:
+async def ask_for_events(*events: Event, legacy: bool = False) -> QueryAnswer:
     """What the client gets when a run is exactly this."""
 
     async def agent(turn: Turn) -> AsyncIterator[Event]:
         for event in events:
             yield event
 
-    async with house(Runtime(agents={"agent": agent})) as server:
-        return await Chat(server.url, old=old, **({"widgets": LISTED} if old else TODAY)).say("hi")
+    async with serve_runtime(Runtime(agents={"agent": agent})) as server:
+        return await OpenBBChat(
+            server.url, legacy=legacy, **({"widgets": LEGACY_WIDGETS} if legacy else TODAY)
+        ).send_text("hi")
 
 
 @pytest.mark.demand("openbb.v1_query_streams_sse", "openbb.bad_input_recorded_case")
@@ -62,18 +64,18 @@ async def told(*events: Event, old: bool = False) -> Answer:
     "text", ["data: x\n\nevent: y", "\r\n", "\u2028\u0085", '"quoted" \\', "汉字 🙂", "</script>", "\x00"]
 )
 async def test_any_text_arrives_as_it_is(text: str, old: bool) -> None:
-    answer = await told(*spoken("a", text, "", "b"), DONE, old=old)
+    answer = await ask_for_events(*make_text_events("a", text, "", "b"), DONE, legacy=old)
     assert answer.text == f"a{text}b"
     assert len(answer.frames) == 3
 
 
 async def test_letters_are_not_escaped_and_the_events_name_comes_first() -> None:
-    answer = await told(*spoken("é汉"), DONE)
+    answer = await ask_for_events(*make_text_events("é汉"), DONE)
     assert answer.body == 'event: copilotMessageChunk\ndata: {"delta":"é汉"}\n\n'
 
 
 async def test_a_second_text_begins_a_paragraph() -> None:
-    assert (await told(*spoken("one"), *spoken("two"), DONE)).text == "one\n\ntwo"
+    assert (await ask_for_events(*make_text_events("one"), *make_text_events("two"), DONE)).text == "one\n\ntwo"
 
 
 @tool
@@ -97,17 +99,17 @@ async def test_server_tools_steps_and_thoughts_are_status_updates() -> None:
         ReasoningEnd("r"),
     ]
     steps: list[Event] = [StepStart("Fetch"), StepEnd("Fetch"), StateSnapshot({"a": 1})]
-    answer = await told(*thinks, *steps, *spoken("ok"), DONE)
+    answer = await ask_for_events(*thinks, *steps, *make_text_events("ok"), DONE)
     assert answer.statuses == [("INFO", "Thinking"), ("INFO", "Fetch")]
-    assert answer.of("copilotStatusUpdate")[0]["details"] == ["Hm, yes."]
-    model = Lines(calls(("add", '{"a": 1, "b": 2}'), ("fails", "{}"), ("nobody", "{}")), says("3"))
-    async with house(Runtime(model=model, tools=[add, fails])) as server:
-        answer = await Chat(server.url, **TODAY).say("1 + 2?")
+    assert answer.list_events("copilotStatusUpdate")[0]["details"] == ["Hm, yes."]
+    model = FakeModel(reply_calls(("add", '{"a": 1, "b": 2}'), ("fails", "{}"), ("nobody", "{}")), reply_text("3"))
+    async with serve_runtime(Runtime(model=model, tools=[add, fails])) as server:
+        answer = await OpenBBChat(server.url, **TODAY).send_text("1 + 2?")
     assert answer.text == "3"
     assert ("INFO", "Running add") in answer.statuses
     assert ("INFO", "add is done") in answer.statuses
     assert ("WARNING", "fails failed") in answer.statuses
-    [begun] = [one for one in answer.of("copilotStatusUpdate") if one["message"] == "Running add"]
+    [begun] = [one for one in answer.list_events("copilotStatusUpdate") if one["message"] == "Running add"]
     assert begun["details"] == [{"a": 1, "b": 2}]
 
 
@@ -125,7 +127,7 @@ async def test_a_client_of_2024_gets_text_and_calls_only() -> None:
         CallArgs("c", "{}"),
         CallEnd("c"),
     ]
-    answer = await told(*things, *spoken("ok"), DONE, old=True)
+    answer = await ask_for_events(*things, *make_text_events("ok"), DONE, legacy=True)
     assert answer.frames == [("copilotMessageChunk", {"delta": "ok"})]
 
 
@@ -136,23 +138,23 @@ async def test_a_failure_is_a_sentence_in_a_stream(old: bool) -> None:
         yield TextChunk("Half")
         raise UpstreamRefused("The model's server went away.")
 
-    async with house(Runtime(model=Lines(breaks))) as server:
-        answer = await Chat(server.url, old=old, **({} if old else TODAY)).say("hi")
+    async with serve_runtime(Runtime(model=FakeModel(breaks))) as server:
+        answer = await OpenBBChat(server.url, legacy=old, **({} if old else TODAY)).send_text("hi")
     assert answer.text == "Half\n\nThe model's server went away. (upstream_unreachable)"
     assert answer.statuses == ([] if old else [("WARNING", "The answer failed")])
 
 
 @pytest.mark.demand("openbb.failures_arrive_200_stream")
 async def test_only_data_that_was_too_long_is_an_error_for_the_client_forgets_it_then() -> None:
-    assistant = Assistant("default", Lines(calls(("price", "{}"))), context=600)
-    async with house(Runtime(assistants=[assistant])) as server:
-        chat = Chat(server.url, widgets=WIDGETS)
-        answer = await chat.say("hi")
+    assistant = Assistant("default", FakeModel(reply_calls(("price", "{}"))), context=600)
+    async with serve_runtime(Runtime(assistants=[assistant])) as server:
+        chat = OpenBBChat(server.url, widgets=WIDGETS)
+        answer = await chat.send_text("hi")
         assert answer.call is not None
         assistant_text = "word " * 2000
         chat.messages[0]["content"] = assistant_text
-        answer = await chat.give(answer.call, item("x"))
-        first = await Chat(server.url, **TODAY).say(assistant_text)
+        answer = await chat.send_result(answer.call, make_result_item("x"))
+        first = await OpenBBChat(server.url, **TODAY).send_text(assistant_text)
     assert answer.statuses == [("ERROR", "The answer failed")]
     assert first.statuses == [("WARNING", "The answer failed")]
     assert answer.text.endswith("(context_too_long)")
@@ -160,33 +162,33 @@ async def test_only_data_that_was_too_long_is_an_error_for_the_client_forgets_it
 
 @pytest.mark.parametrize(("reason", "word"), [("length", "cut off"), ("content_filter", "provider")])
 async def test_an_answer_that_was_cut_says_so(reason: Any, word: str) -> None:
-    answer = await told(*spoken("Half"), RunFinished(reason))
+    answer = await ask_for_events(*make_text_events("Half"), RunFinished(reason))
     assert answer.text.startswith("Half\n\n")
     assert word in answer.text
 
 
 async def test_a_call_that_was_cut_is_no_call() -> None:
     cut: list[Event] = [CallStart("c", "price", "m", client=True), CallArgs("c", '{"sym')]
-    answer = await told(*cut, RunFinished("length"))
+    answer = await ask_for_events(*cut, RunFinished("length"))
     assert answer.call is None
     assert "cut off" in answer.text
 
 
 async def test_an_empty_answer_is_said_to_be_one() -> None:
-    assert "no answer" in (await told(DONE)).text
-    assert (await told(Suggestions(("more?",)), DONE)).text == ""
+    assert "no answer" in (await ask_for_events(DONE)).text
+    assert (await ask_for_events(Suggestions(("more?",)), DONE)).text == ""
 
 
 async def test_a_call_for_something_that_nobody_offers() -> None:
     made: list[Event] = [CallStart("c", "ghost", "m", client=True), CallArgs("c", "{}"), CallEnd("c")]
-    answer = await told(*made, RunFinished("calls", pending=("c",)))
+    answer = await ask_for_events(*made, RunFinished("calls", pending=("c",)))
     assert answer.call is None
     assert "not there any more" in answer.text
 
 
 async def test_a_question_of_an_agent_is_text() -> None:
     asks = Interrupt("ask_1", "ask", "Which one?", {"type": "string"})
-    assert (await told(asks, RunFinished("interrupt"))).text == "Which one?"
+    assert (await ask_for_events(asks, RunFinished("interrupt"))).text == "Which one?"
 
 
 @pytest.mark.demand("openbb.text_status_updates_server")
@@ -197,9 +199,9 @@ async def test_suggestions_and_foreign_citations() -> None:
         {"id": "not a uuid", "source_info": info, "details": [{"p": 1}]},
         {},
     ]
-    answer = await told(*spoken("ok"), Citations(cited), Suggestions(("more?", "less?")), DONE)
-    assert answer.of("copilotPromptSuggestions") == [{"suggestions": ["more?", "less?"]}]
-    [page, widget, other] = answer.of("copilotCitationCollection")[0]["citations"]
+    answer = await ask_for_events(*make_text_events("ok"), Citations(cited), Suggestions(("more?", "less?")), DONE)
+    assert answer.list_events("copilotPromptSuggestions") == [{"suggestions": ["more?", "less?"]}]
+    [page, widget, other] = answer.list_events("copilotCitationCollection")[0]["citations"]
     assert page["source_info"]["type"] == "web"
     assert page["source_info"]["name"] == "A page"
     assert (widget["source_info"]["type"], widget["details"]) == ("widget", [{"p": 1}])
@@ -213,11 +215,11 @@ async def test_nothing_comes_before_the_first_event_and_keep_alives_after_it() -
         await asyncio.sleep(0.3)
         yield TextChunk("one")
         await asyncio.sleep(0.3)
-        for fragment in says(" two"):
+        for fragment in reply_text(" two"):
             yield fragment
 
-    async with house(Runtime(model=Lines(slow)), ServerSettings(port=0, keep_alive=0.05)) as server:
-        answer = await Chat(server.url, **TODAY).say("hi")
+    async with serve_runtime(Runtime(model=FakeModel(slow)), ServerSettings(port=0, keep_alive=0.05)) as server:
+        answer = await OpenBBChat(server.url, **TODAY).send_text("hi")
     # The reader refuses a stream that begins with anything but an event.
     assert answer.text == "one two"
     assert answer.body.index(": keep-alive") > answer.body.index('"one"')

@@ -9,7 +9,7 @@ import pytest
 
 from rightseat.errors import AddressRefused, RightseatError, UpstreamGarbled, UpstreamTooLarge
 from rightseat.http.fetch import AddressRules, OutboundClient
-from tests.unit.http.fetch.served import Served, answer, redirect
+from tests.unit.http.fetch.canned_server import CannedServer, format_redirect, format_response
 
 pytestmark = pytest.mark.io
 
@@ -20,17 +20,17 @@ RULES = AddressRules(allow=[f"{OUTSIDE}/32"])
 @pytest.mark.parametrize(
     "made",
     [
-        answer(b"x" * 2000),
+        format_response(b"x" * 2000),
         b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + b"x" * 2000,
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7d0\r\n" + b"x" * 2000 + b"\r\n0\r\n\r\n",
-        answer(gzip.compress(b"x" * 2000), "Content-Encoding: gzip"),
-        answer(zlib.compress(b"x" * 2000), "Content-Encoding: deflate"),
-        answer(gzip.compress(b"x" * 500) * 4, "Content-Encoding: gzip"),
+        format_response(gzip.compress(b"x" * 2000), "Content-Encoding: gzip"),
+        format_response(zlib.compress(b"x" * 2000), "Content-Encoding: deflate"),
+        format_response(gzip.compress(b"x" * 500) * 4, "Content-Encoding: gzip"),
     ],
     ids=["declared", "until the end", "chunked", "gzip", "deflate", "gzip in parts"],
 )
 async def test_what_is_too_large_is_refused(made: bytes) -> None:
-    async with Served(OUTSIDE, {"/": made}) as served:
+    async with CannedServer(OUTSIDE, {"/": made}) as served:
         async with OutboundClient(RULES, max_bytes=1999) as outbound:
             with pytest.raises(UpstreamTooLarge, match="larger than 1999 bytes"):
                 await outbound.fetch(served.url)
@@ -41,7 +41,7 @@ async def test_what_is_too_large_is_refused(made: bytes) -> None:
 async def test_a_gzip_bomb_takes_no_memory() -> None:
     bomb = gzip.compress(bytes(100 << 20), 5)
     async with (
-        Served(OUTSIDE, {"/": answer(bomb, "Content-Encoding: gzip")}) as served,
+        CannedServer(OUTSIDE, {"/": format_response(bomb, "Content-Encoding: gzip")}) as served,
         OutboundClient(RULES, max_bytes=1 << 20) as outbound,
     ):
         tracemalloc.start()
@@ -56,19 +56,19 @@ async def test_a_gzip_bomb_takes_no_memory() -> None:
 @pytest.mark.parametrize(
     ("made", "error"),
     [
-        (answer(b"x", "Content-Encoding: br"), UpstreamGarbled),
-        (answer(b"x", "Content-Encoding: gzip, gzip"), UpstreamGarbled),
-        (answer(b"not gzip", "Content-Encoding: gzip"), UpstreamGarbled),
-        (answer(gzip.compress(os.urandom(999))[:500], "Content-Encoding: gzip"), UpstreamGarbled),
+        (format_response(b"x", "Content-Encoding: br"), UpstreamGarbled),
+        (format_response(b"x", "Content-Encoding: gzip, gzip"), UpstreamGarbled),
+        (format_response(b"not gzip", "Content-Encoding: gzip"), UpstreamGarbled),
+        (format_response(gzip.compress(os.urandom(999))[:500], "Content-Encoding: gzip"), UpstreamGarbled),
         (b"rubbish\r\n\r\n", UpstreamGarbled),
         (b"", UpstreamGarbled),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort", UpstreamGarbled),
-        (redirect("http://[/"), AddressRefused),
-        (redirect("http://host/a b\xe9"), AddressRefused),
+        (format_redirect("http://[/"), AddressRefused),
+        (format_redirect("http://host/a b\xe9"), AddressRefused),
     ],
 )
 async def test_a_broken_answer_is_an_error_of_ours(made: bytes, error: type[RightseatError]) -> None:
-    async with Served(OUTSIDE, {"/": made}) as served, OutboundClient(RULES) as outbound:
+    async with CannedServer(OUTSIDE, {"/": made}) as served, OutboundClient(RULES) as outbound:
         with pytest.raises(error) as caught:
             await outbound.fetch(served.url)
         assert caught.value.message.endswith(".")
@@ -78,7 +78,7 @@ async def test_raw_deflate_is_read_too() -> None:
     machine = zlib.compressobj(wbits=-15)
     raw = machine.compress(b"hello") + machine.flush()
     async with (
-        Served(OUTSIDE, {"/": answer(raw, "Content-Encoding: deflate")}) as served,
+        CannedServer(OUTSIDE, {"/": format_response(raw, "Content-Encoding: deflate")}) as served,
         OutboundClient(RULES) as outbound,
     ):
         assert (await outbound.fetch(served.url)).data == b"hello"

@@ -18,9 +18,9 @@ from rightseat.errors import AddressRefused, CallerError, UpstreamGarbled, Upstr
 from rightseat.http.fetch import AddressRules, OutboundClient
 from rightseat.http.fetch.exchange import FetchSession
 from rightseat.http.fetch.target import Target, parse_target
-from tests.kit.patience import STUCK
-from tests.kit.sinks import Sink
-from tests.unit.http.fetch.served import Served, answer, redirect
+from tests.kit.sinks import SinkServer
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.unit.http.fetch.canned_server import CannedServer, format_redirect, format_response
 
 pytestmark = pytest.mark.io
 
@@ -31,20 +31,22 @@ DAY = timedelta(days=1)
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 
-def names(*answers: list[str]) -> tuple[Resolve, list[str]]:
+def make_resolver(*addresses: list[str]) -> tuple[Resolve, list[str]]:
     """A resolver that gives these answers in turn, the last one for ever, and the names it was asked for."""
-    asked: list[str] = []
+    hosts: list[str] = []
 
     async def resolve(host: str, port: int) -> list[str]:
-        asked.append(host)
-        return answers[min(len(asked), len(answers)) - 1]
+        hosts.append(host)
+        return addresses[min(len(hosts), len(addresses)) - 1]
 
-    return resolve, asked
+    return resolve, hosts
 
 
 async def test_an_answer_comes_with_its_type_and_name() -> None:
-    made = answer(b"a,b", "Content-Type: text/csv; charset=utf-8", 'Content-Disposition: x; filename="r/t.csv"')
-    async with Served(OUTSIDE, {"/x?q=%2B": made}) as served, OutboundClient(RULES) as outbound:
+    made = format_response(
+        b"a,b", "Content-Type: text/csv; charset=utf-8", 'Content-Disposition: x; filename="r/t.csv"'
+    )
+    async with CannedServer(OUTSIDE, {"/x?q=%2B": made}) as served, OutboundClient(RULES) as outbound:
         found = await outbound.fetch(f"{served.url}/x?q=%2B", headers={"X-Api-Key": "k"})
         assert (found.status, found.data, found.content_type) == (200, b"a,b", "text/csv; charset=utf-8")
         assert found.name == "t.csv"
@@ -58,7 +60,7 @@ async def test_an_answer_comes_with_its_type_and_name() -> None:
 
 async def test_a_status_is_the_callers_to_judge() -> None:
     async with (
-        Served(OUTSIDE, {"/": answer(b"no", status="404 Not Found")}) as served,
+        CannedServer(OUTSIDE, {"/": format_response(b"no", status="404 Not Found")}) as served,
         OutboundClient(RULES) as outbound,
     ):
         found = await outbound.fetch(served.url)
@@ -92,19 +94,19 @@ async def test_a_status_is_the_callers_to_judge() -> None:
     ],
 )
 async def test_no_spelling_of_this_machine_is_called(host: str) -> None:
-    async with Sink() as sink, OutboundClient() as outbound:
+    async with SinkServer() as sink, OutboundClient() as outbound:
         port = sink.url.rpartition(":")[2]
         # The part behind a # is no host: without a name for the rest nothing can be reached either.
         with pytest.raises((AddressRefused, UpstreamRefused)):
             await outbound.fetch(f"http://{host}:{port}/")
-        sink.assert_untouched()
+        sink.assert_unreached()
 
 
 async def test_the_sink_can_be_reached_when_it_is_allowed() -> None:
-    async with Sink() as sink, OutboundClient(AddressRules(allow=["127.0.0.0/8"])) as outbound:
+    async with SinkServer() as sink, OutboundClient(AddressRules(allow=["127.0.0.0/8"])) as outbound:
         assert (await outbound.fetch(sink.url)).data == b"{}"
-        assert len(sink.touches) == 1
-    async with Sink() as sink, OutboundClient(AddressRules(allow=["localhost"])) as outbound:
+        assert len(sink.connections) == 1
+    async with SinkServer() as sink, OutboundClient(AddressRules(allow=["localhost"])) as outbound:
         port = sink.url.rpartition(":")[2]
         assert (await outbound.fetch(f"http://localhost:{port}/")).status == 200
         with pytest.raises(AddressRefused):
@@ -112,20 +114,20 @@ async def test_the_sink_can_be_reached_when_it_is_allowed() -> None:
 
 
 async def test_a_name_that_leads_inside_is_refused() -> None:
-    async with Sink() as sink:
+    async with SinkServer() as sink:
         port = sink.url.rpartition(":")[2]
         for found in (["127.0.0.1"], ["8.8.8.8", "127.0.0.1"], ["::ffff:127.0.0.1"], ["fe80::1%lo"], ["rubbish"]):
-            resolve, asked = names(found)
+            resolve, asked = make_resolver(found)
             async with OutboundClient(resolve=resolve) as outbound:
                 with pytest.raises(AddressRefused, match="does not lead to a public address"):
                     await outbound.fetch(f"http://evil.example:{port}/")
             assert asked == ["evil.example"]
-        sink.assert_untouched()
+        sink.assert_unreached()
 
 
 async def test_dns_is_asked_once_and_its_answer_is_the_one_that_is_called() -> None:
-    async with Served(OUTSIDE) as served, Served("127.0.0.1") as inside:
-        resolve, asked = names([OUTSIDE], ["127.0.0.1"])
+    async with CannedServer(OUTSIDE) as served, CannedServer("127.0.0.1") as inside:
+        resolve, asked = make_resolver([OUTSIDE], ["127.0.0.1"])
         async with OutboundClient(RULES, resolve=resolve) as outbound:
             assert (await outbound.fetch(f"http://flips.example:{served.port}/")).data == b"ok"
             assert asked == ["flips.example"]
@@ -137,46 +139,46 @@ async def test_dns_is_asked_once_and_its_answer_is_the_one_that_is_called() -> N
 
 
 async def test_a_redirect_asks_dns_again_and_checks_again() -> None:
-    async with Served(OUTSIDE) as served, Sink() as sink:
-        resolve, asked = names([OUTSIDE], ["127.0.0.1"])
+    async with CannedServer(OUTSIDE) as served, SinkServer() as sink:
+        resolve, asked = make_resolver([OUTSIDE], ["127.0.0.1"])
         port = sink.url.rpartition(":")[2]
-        served.answers["/"] = redirect(f"http://flips.example:{port}/")
+        served.responses["/"] = format_redirect(f"http://flips.example:{port}/")
         async with OutboundClient(RULES, resolve=resolve) as outbound:
             with pytest.raises(AddressRefused):
                 await outbound.fetch(f"http://flips.example:{served.port}/")
         assert len(asked) == 2
-        sink.assert_untouched()
+        sink.assert_unreached()
 
 
 async def test_no_socket_is_made_for_a_refused_address_whatever_led_there() -> None:
-    async with Sink() as sink:
+    async with SinkServer() as sink:
         found = parse_target(sink.url)
-        line = FetchSession(RULES, names([])[0])
+        line = FetchSession(RULES, make_resolver([])[0])
         try:
             with pytest.raises(AddressRefused):
                 await line.send(Target("http", found.host, found.port, found.url), "GET", {}, None, 100)
         finally:
             await line.close()
-        sink.assert_untouched()
+        sink.assert_unreached()
 
 
 @pytest.mark.parametrize("where", ["http://127.0.0.1:{port}/", "//127.0.0.1:{port}/", "http://localhost:{port}/x"])
 @pytest.mark.parametrize("status", ["301 x", "302 x", "303 x", "307 x", "308 x"])
 async def test_a_redirect_inside_is_not_followed(where: str, status: str) -> None:
-    async with Served(OUTSIDE) as served, Sink() as sink, OutboundClient(RULES) as outbound:
-        served.answers["/"] = redirect(where.format(port=sink.url.rpartition(":")[2]), status)
+    async with CannedServer(OUTSIDE) as served, SinkServer() as sink, OutboundClient(RULES) as outbound:
+        served.responses["/"] = format_redirect(where.format(port=sink.url.rpartition(":")[2]), status)
         with pytest.raises(AddressRefused):
             await outbound.fetch(served.url, headers={"Authorization": "secret"})
-        sink.assert_untouched()
+        sink.assert_unreached()
         assert len(served.requests) == 1
 
 
 async def test_another_origin_gets_no_credentials() -> None:
     headers = {"Authorization": "canary", "Cookie": "canary=1", "X-Api-Key": "canary", "Accept": "text/csv"}
-    async with Served(OUTSIDE) as first, Served(OUTSIDE) as second, OutboundClient(RULES) as outbound:
-        first.answers["/"] = redirect("/again")
-        first.answers["/again"] = redirect(f"{second.url}/there")
-        second.answers["/there"] = redirect(f"{first.url}/back")
+    async with CannedServer(OUTSIDE) as first, CannedServer(OUTSIDE) as second, OutboundClient(RULES) as outbound:
+        first.responses["/"] = format_redirect("/again")
+        first.responses["/again"] = format_redirect(f"{second.url}/there")
+        second.responses["/there"] = format_redirect(f"{first.url}/back")
         found = await outbound.fetch(first.url, headers=headers)
         assert found.url == f"{first.url}/back"
         start, again, back = first.requests
@@ -190,8 +192,8 @@ async def test_another_origin_gets_no_credentials() -> None:
 
 @pytest.mark.parametrize(("status", "method"), [("303 x", "GET"), ("302 x", "GET"), ("307 x", "POST")])
 async def test_a_body_follows_as_the_status_says_but_never_to_strangers(status: str, method: str) -> None:
-    async with Served(OUTSIDE) as first, Served(OUTSIDE) as second, OutboundClient(RULES) as outbound:
-        first.answers |= {"/": redirect("/next", status), "/away": redirect(second.url, status)}
+    async with CannedServer(OUTSIDE) as first, CannedServer(OUTSIDE) as second, OutboundClient(RULES) as outbound:
+        first.responses |= {"/": format_redirect("/next", status), "/away": format_redirect(second.url, status)}
         await outbound.fetch(first.url, method="POST", body=b"canary", headers={"Content-Type": "text/plain"})
         assert first.requests[1].startswith(f"{method} /next")
         assert ("canary" in first.requests[1]) == ("text/plain" in first.requests[1]) == (method == "POST")
@@ -202,19 +204,19 @@ async def test_a_body_follows_as_the_status_says_but_never_to_strangers(status: 
 
 
 async def test_redirects_end() -> None:
-    async with Served(OUTSIDE, {"/": redirect("/")}) as served, OutboundClient(RULES) as outbound:
+    async with CannedServer(OUTSIDE, {"/": format_redirect("/")}) as served, OutboundClient(RULES) as outbound:
         with pytest.raises(UpstreamGarbled, match="more than 5 times"):
             await outbound.fetch(served.url)
         assert len(served.requests) == 6
 
 
 async def test_a_host_that_is_not_listed_is_not_even_looked_up() -> None:
-    resolve, asked = names([OUTSIDE])
+    resolve, asked = make_resolver([OUTSIDE])
     async with (
-        Served(OUTSIDE) as served,
+        CannedServer(OUTSIDE) as served,
         OutboundClient(AddressRules(["good.example"], [f"{OUTSIDE}/32"]), resolve=resolve) as outbound,
     ):
-        served.answers["/"] = redirect(f"http://bad.example:{served.port}/x")
+        served.responses["/"] = format_redirect(f"http://bad.example:{served.port}/x")
         with pytest.raises(AddressRefused, match="not on the list"):
             await outbound.fetch(f"http://good.example:{served.port}/")
         assert asked == ["good.example"]
@@ -222,8 +224,8 @@ async def test_a_host_that_is_not_listed_is_not_even_looked_up() -> None:
 
 async def test_an_answer_that_never_ends_is_given_up() -> None:
     slow = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort"
-    async with Served(OUTSIDE, {"/hangs": slow}) as served, OutboundClient(RULES, seconds=0.2) as outbound:
-        async with asyncio.timeout(STUCK):
+    async with CannedServer(OUTSIDE, {"/hangs": slow}) as served, OutboundClient(RULES, seconds=0.2) as outbound:
+        async with asyncio.timeout(HANG_TIMEOUT):
             with pytest.raises(UpstreamTimeout, match=r"within 0\.2 s"):
                 await outbound.fetch(f"{served.url}/hangs")
 
@@ -232,7 +234,7 @@ async def test_who_is_not_there_is_said() -> None:
     async def nobody(host: str, port: int) -> list[str]:
         raise OSError("no such name")
 
-    async with Served(OUTSIDE) as served:
+    async with CannedServer(OUTSIDE) as served:
         closed = served.url
     async with OutboundClient(RULES, resolve=nobody) as outbound:
         for url in (closed, "http://nohost.example/"):
@@ -241,15 +243,18 @@ async def test_who_is_not_there_is_said() -> None:
 
 
 async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with Served(OUTSIDE) as served, Sink() as proxy, OutboundClient(RULES) as outbound:
+    async with CannedServer(OUTSIDE) as served, SinkServer() as proxy, OutboundClient(RULES) as outbound:
         for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY", "https_proxy"):
             monkeypatch.setenv(name, proxy.url)
         assert (await outbound.fetch(served.url)).data == b"ok"
-        proxy.assert_untouched()
+        proxy.assert_unreached()
 
 
 async def test_cookies_are_not_kept() -> None:
-    async with Served(OUTSIDE, {"/": answer(b"", "Set-Cookie: a=b; Path=/")}) as served, OutboundClient(RULES) as out:
+    async with (
+        CannedServer(OUTSIDE, {"/": format_response(b"", "Set-Cookie: a=b; Path=/")}) as served,
+        OutboundClient(RULES) as out,
+    ):
         await out.fetch(served.url)
         await out.fetch(served.url)
         assert "a=b" not in served.requests[1]
@@ -271,7 +276,7 @@ async def test_cookies_are_not_kept() -> None:
     ],
 )
 async def test_a_header_that_would_change_the_request_is_refused(headers: dict[str, str]) -> None:
-    async with Served(OUTSIDE) as served, OutboundClient(RULES) as outbound:
+    async with CannedServer(OUTSIDE) as served, OutboundClient(RULES) as outbound:
         with pytest.raises(CallerError):
             await outbound.fetch(served.url, headers=headers)
         with pytest.raises(CallerError):
@@ -280,7 +285,7 @@ async def test_a_header_that_would_change_the_request_is_refused(headers: dict[s
 
 
 @pytest.fixture
-def unsigned(tmp_path: Path) -> ssl.SSLContext:
+def self_signed_tls(tmp_path: Path) -> ssl.SSLContext:
     """A server's side of TLS with a certificate for OUTSIDE that only it has signed."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, OUTSIDE)])
@@ -299,8 +304,8 @@ def unsigned(tmp_path: Path) -> ssl.SSLContext:
     return context
 
 
-async def test_a_certificate_that_nobody_signed_is_refused(unsigned: ssl.SSLContext) -> None:
-    async with Served(OUTSIDE, tls=unsigned) as served, OutboundClient(RULES) as outbound:
+async def test_a_certificate_that_nobody_signed_is_refused(self_signed_tls: ssl.SSLContext) -> None:
+    async with CannedServer(OUTSIDE, tls=self_signed_tls) as served, OutboundClient(RULES) as outbound:
         with pytest.raises(UpstreamRefused, match="certificate"):
             await outbound.fetch(served.url, headers={"Authorization": "canary"})
         assert served.requests == []

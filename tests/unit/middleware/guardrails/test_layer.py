@@ -34,15 +34,15 @@ from rightseat.types.events import (
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import Prompt, RawPrompt, ToolSpec
 from rightseat.types.turn import ClientTopics, InterruptAnswer, Turn
-from tests.kit.house import Lines, calls, says
-from tests.unit.middleware.guardrails.asking import failed, place, run, text
+from tests.kit.app_server import FakeModel, reply_calls, reply_text
+from tests.unit.middleware.guardrails.guarded_runtime import get_failure, join_text, open_guarded_runtime, run_turn
 
 DENY = TextRules(deny=WordList(["gun"]))
 REFUSED = "guardrails_validation_failed"
 
 
-def seen(model: Lines, number: int = -1) -> list[str]:
-    return [message.text for message in model.asked[number].messages]
+def list_prompt_texts(model: FakeModel, number: int = -1) -> list[str]:
+    return [message.text for message in model.prompts[number].messages]
 
 
 @pytest.mark.demand("models.allow_deny_lists_topics")
@@ -61,10 +61,10 @@ async def test_each_kind_of_rule_refuses_and_says_which_it_was(
     rules: TextRules, asked: str, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    async with place(guard=GuardrailPolicy(input=rules)) as (runtime, model):
-        events = await run(runtime, asked)
-    assert failed(events) == (REFUSED, format_refusal("input", kind))
-    assert model.asked == []
+    async with open_guarded_runtime(guard=GuardrailPolicy(input=rules)) as (runtime, model):
+        events = await run_turn(runtime, asked)
+    assert get_failure(events) == (REFUSED, format_refusal("input", kind))
+    assert model.prompts == []
     # Neither the person nor the log gets the words again.
     assert asked not in caplog.text
 
@@ -72,59 +72,66 @@ async def test_each_kind_of_rule_refuses_and_says_which_it_was(
 @pytest.mark.demand("models.allow_deny_lists_topics")
 @pytest.mark.parametrize("kept", ["an invoice please", "INVOICE"])
 async def test_what_is_allowed_is_answered(kept: str) -> None:
-    async with place(says("Yes."), guard=GuardrailPolicy(input=TextRules(allow=WordList(["invoice"])))) as (runtime, _):
-        assert text(await run(runtime, kept)) == "Yes."
+    async with open_guarded_runtime(
+        reply_text("Yes."), guard=GuardrailPolicy(input=TextRules(allow=WordList(["invoice"])))
+    ) as (runtime, _):
+        assert join_text(await run_turn(runtime, kept)) == "Yes."
 
 
 async def test_the_refusal_may_be_the_operators_own() -> None:
-    async with place(guard=GuardrailPolicy(input=DENY, refusal="Ask the desk.")) as (runtime, _):
-        assert failed(await run(runtime, "gun")) == (REFUSED, "Ask the desk.")
+    async with open_guarded_runtime(guard=GuardrailPolicy(input=DENY, refusal="Ask the desk.")) as (runtime, _):
+        assert get_failure(await run_turn(runtime, "gun")) == (REFUSED, "Ask the desk.")
 
 
 async def test_what_was_refused_before_is_not_shown_and_refuses_nothing() -> None:
-    async with place(says("Yes."), guard=GuardrailPolicy(input=DENY)) as (runtime, model):
-        events = await run(runtime, "a gun", text_message("assistant", "No."), "another gun", "hello")
-    assert text(events) == "Yes."
-    assert seen(model) == [REMOVED, "No.", REMOVED, "hello"]
+    async with open_guarded_runtime(reply_text("Yes."), guard=GuardrailPolicy(input=DENY)) as (runtime, model):
+        events = await run_turn(runtime, "a gun", text_message("assistant", "No."), "another gun", "hello")
+    assert join_text(events) == "Yes."
+    assert list_prompt_texts(model) == [REMOVED, "No.", REMOVED, "hello"]
 
 
 async def test_a_result_of_the_page_is_no_new_question() -> None:
     made = Message("assistant", calls=(ToolCall("c1", "show", "{}"),))
-    async with place(says("Yes."), guard=GuardrailPolicy(input=TextRules(allow=WordList(["invoice"])))) as (runtime, _):
-        events = await run(runtime, "my invoice", made, text_message("tool", "shown", call_id="c1"))
-    assert failed(events) is None
+    async with open_guarded_runtime(
+        reply_text("Yes."), guard=GuardrailPolicy(input=TextRules(allow=WordList(["invoice"])))
+    ) as (runtime, _):
+        events = await run_turn(runtime, "my invoice", made, text_message("tool", "shown", call_id="c1"))
+    assert get_failure(events) is None
 
 
 async def test_an_answer_in_words_is_checked_too() -> None:
-    async with place(guard=GuardrailPolicy(input=DENY)) as (runtime, _):
-        events = await run(runtime, answers=(InterruptAnswer("i", text="a gun"),))
-    assert failed(events) == (REFUSED, format_refusal("input", "words"))
+    async with open_guarded_runtime(guard=GuardrailPolicy(input=DENY)) as (runtime, _):
+        events = await run_turn(runtime, answers=(InterruptAnswer("i", text="a gun"),))
+    assert get_failure(events) == (REFUSED, format_refusal("input", "words"))
 
 
 async def test_a_raw_text_is_checked_and_redacted_and_tokens_are_refused() -> None:
     guard = GuardrailPolicy(input=TextRules(deny=WordList(["gun"]), redacted=("email",)))
-    async with place(says("Yes."), guard=guard) as (runtime, model):
-        assert failed(await run(runtime, raw=RawPrompt("a gun"))) is not None
-        assert failed(await run(runtime, raw=RawPrompt((1, 2)))) == (REFUSED, format_refusal("input", "unchecked"))
-        await run(runtime, raw=RawPrompt("to a@b.cn"))
-    assert [prompt.raw and prompt.raw.text for prompt in model.asked] == ["to [email]"]
+    async with open_guarded_runtime(reply_text("Yes."), guard=guard) as (runtime, model):
+        assert get_failure(await run_turn(runtime, raw=RawPrompt("a gun"))) is not None
+        assert get_failure(await run_turn(runtime, raw=RawPrompt((1, 2)))) == (
+            REFUSED,
+            format_refusal("input", "unchecked"),
+        )
+        await run_turn(runtime, raw=RawPrompt("to a@b.cn"))
+    assert [prompt.raw and prompt.raw.text for prompt in model.prompts] == ["to [email]"]
 
 
 @pytest.mark.demand("models.allow_deny_lists_topics")
 async def test_a_client_only_makes_rules_stricter() -> None:
-    async with place(says("Yes."), guard=GuardrailPolicy(input=DENY)) as (runtime, model):
+    async with open_guarded_runtime(reply_text("Yes."), guard=GuardrailPolicy(input=DENY)) as (runtime, model):
         for topics in (ClientTopics(deny=("poker",)), ClientTopics(allow=("cooking",))):
-            assert failed(await run(runtime, "poker tonight?", topics=topics)) is not None
+            assert get_failure(await run_turn(runtime, "poker tonight?", topics=topics)) is not None
         # It allows what the operator denies: that changes nothing.
-        assert failed(await run(runtime, "a gun", topics=ClientTopics(allow=("gun",)))) is not None
+        assert get_failure(await run_turn(runtime, "a gun", topics=ClientTopics(allow=("gun",)))) is not None
         both = ClientTopics(("cooking",), ("poker",))
-        assert text(await run(runtime, "Poker", "Cooking eggs", topics=both)) == "Yes."
-    assert seen(model) == [REMOVED, "Cooking eggs"]
+        assert join_text(await run_turn(runtime, "Poker", "Cooking eggs", topics=both)) == "Yes."
+    assert list_prompt_texts(model) == [REMOVED, "Cooking eggs"]
 
 
 @pytest.mark.demand("models.length_token_limits_pii")
 async def test_tokens_are_counted_by_the_model_where_it_tells() -> None:
-    class Counting(Lines):
+    class Counting(FakeModel):
         async def tokenize(self, text: str, *, add: bool, special: bool, pieces: bool) -> list[int]:
             return [0] * len(text.split())
 
@@ -132,31 +139,34 @@ async def test_tokens_are_counted_by_the_model_where_it_tells() -> None:
             return ""
 
     guards = GuardrailPolicies(GuardrailPolicy(input=TextRules(max_tokens=3)))
-    runtime = Runtime(model=Counting(says("Yes.")), guards=guards)
-    assert failed(await run(runtime, "one two three four")) == (REFUSED, format_refusal("input", "tokens"))
-    assert text(await run(runtime, "incomprehensibilities notwithstanding")) == "Yes."
-    estimated = Runtime(model=Lines(says("Yes.")), guards=guards)
-    assert failed(await run(estimated, "incomprehensibilities notwithstanding")) is not None
-    assert text(await run(estimated, "a short one")) == "Yes."
+    runtime = Runtime(model=Counting(reply_text("Yes.")), guards=guards)
+    assert get_failure(await run_turn(runtime, "one two three four")) == (REFUSED, format_refusal("input", "tokens"))
+    assert join_text(await run_turn(runtime, "incomprehensibilities notwithstanding")) == "Yes."
+    estimated = Runtime(model=FakeModel(reply_text("Yes.")), guards=guards)
+    assert get_failure(await run_turn(estimated, "incomprehensibilities notwithstanding")) is not None
+    assert join_text(await run_turn(estimated, "a short one")) == "Yes."
     await runtime.close()
     await estimated.close()
 
 
 async def test_thoughts_and_every_message_are_read_from_their_beginning() -> None:
     thinking: list[ModelChunk] = [ReasoningChunk("a g"), ReasoningChunk("un"), TextChunk("Hello"), FinishChunk("stop")]
-    async with place(thinking, says("a g", "un"), guard=GuardrailPolicy(output=DENY)) as (runtime, _):
-        thought = await run(runtime, "hi")
-        spoken = await run(runtime, "hi")
-    assert failed(thought) == failed(spoken) == ("output_guarded", format_refusal("output", "words"))
+    async with open_guarded_runtime(thinking, reply_text("a g", "un"), guard=GuardrailPolicy(output=DENY)) as (
+        runtime,
+        _,
+    ):
+        thought = await run_turn(runtime, "hi")
+        spoken = await run_turn(runtime, "hi")
+    assert get_failure(thought) == get_failure(spoken) == ("output_guarded", format_refusal("output", "words"))
     assert "".join(one.text for one in thought if isinstance(one, ReasoningDelta)) == ""
-    assert text(spoken) == "a "
+    assert join_text(spoken) == "a "
 
 
 async def test_what_is_open_is_closed_when_an_answer_is_stopped() -> None:
     for replacement in ("", "Sorry."):
         guard = GuardrailPolicy(output=DENY, replacement=replacement)
-        async with place(says("my gun"), guard=guard) as (runtime, _):
-            events = await run(runtime, "hi")
+        async with open_guarded_runtime(reply_text("my gun"), guard=guard) as (runtime, _):
+            events = await run_turn(runtime, "hi")
         kinds = [type(event) for event in events[1:-1]]
         assert kinds == [TextStart, *[TextDelta] * (2 if replacement else 1), TextEnd]
         assert isinstance(events[-1], RunFinished) is bool(replacement)
@@ -173,35 +183,35 @@ async def test_the_upstream_is_not_read_on_when_an_answer_is_stopped() -> None:
         finally:
             read.append("closed")
 
-    async with place(line, guard=GuardrailPolicy(output=DENY)) as (runtime, _):
-        await run(runtime, "hi")
+    async with open_guarded_runtime(line, guard=GuardrailPolicy(output=DENY)) as (runtime, _):
+        await run_turn(runtime, "hi")
     assert read == ["a ", "gun ", "closed"]
 
 
 async def test_a_call_that_is_cut_is_still_seen_to_be_cut() -> None:
     cut: list[ModelChunk] = [ToolCallStart(0, "show", True), ToolCallArgs(0, '{"title": "a'), FinishChunk("length")]
     offered = ToolSpec("show", "Shows.", {"type": "object"})
-    async with place(cut, guard=GuardrailPolicy(output=DENY)) as (runtime, _):
-        events = await run(runtime, "hi", tools=(offered,))
+    async with open_guarded_runtime(cut, guard=GuardrailPolicy(output=DENY)) as (runtime, _):
+        events = await run_turn(runtime, "hi", tools=(offered,))
     assert [type(event).__name__ for event in events] == ["RunStarted", "CallStart", "RunFinished"]
 
 
 @pytest.mark.demand("models.length_token_limits_pii")
 async def test_a_form_for_answers_where_the_client_asks_none() -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-    lines = says("no"), says('{"n": 1}'), says('"mine"')
-    async with place(*lines, guard=GuardrailPolicy(schema=schema)) as (runtime, _):
-        assert text(await run(runtime, "hi")) == '{"n": 1}'
-        assert text(await run(runtime, "hi", output_schema={"type": "string"})) == '"mine"'
+    lines = reply_text("no"), reply_text('{"n": 1}'), reply_text('"mine"')
+    async with open_guarded_runtime(*lines, guard=GuardrailPolicy(schema=schema)) as (runtime, _):
+        assert join_text(await run_turn(runtime, "hi")) == '{"n": 1}'
+        assert join_text(await run_turn(runtime, "hi", output_schema={"type": "string"})) == '"mine"'
 
 
 async def test_rules_belong_to_assistants() -> None:
     guards = GuardrailPolicies(GuardrailPolicy(input=DENY), {"free": GuardrailPolicy()})
-    assistants = [Assistant("strict", Lines()), Assistant("free", Lines(says("Yes.")))]
+    assistants = [Assistant("strict", FakeModel()), Assistant("free", FakeModel(reply_text("Yes.")))]
     runtime = Runtime(assistants=assistants, guards=guards)
-    assert failed(await run(runtime, "gun", assistant="strict")) is not None
-    assert failed(await run(runtime, "gun")) is not None
-    assert text(await run(runtime, "gun", assistant="free")) == "Yes."
+    assert get_failure(await run_turn(runtime, "gun", assistant="strict")) is not None
+    assert get_failure(await run_turn(runtime, "gun")) is not None
+    assert join_text(await run_turn(runtime, "gun", assistant="free")) == "Yes."
     await runtime.close()
 
 
@@ -213,16 +223,18 @@ async def test_results_of_tools_without_personal_data() -> None:
         return "write to joe@example.com"
 
     guard = GuardrailPolicy(untrusted=UntrustedResultRules(redacted=("email",)))
-    model_calls = calls(("show", "{}"))
+    model_calls = reply_calls(("show", "{}"))
     made = Message("assistant", calls=(ToolCall("c1", "show", "{}"),))
-    async with place(calls(("look", "{}")), says("Ok."), model_calls, guard=guard, tools=[look]) as (runtime, model):
-        events = await run(runtime, "hi")
+    async with open_guarded_runtime(
+        reply_calls(("look", "{}")), reply_text("Ok."), model_calls, guard=guard, tools=[look]
+    ) as (runtime, model):
+        events = await run_turn(runtime, "hi")
         shown = [event.content for event in events if isinstance(event, CallResult)]
         assert shown == ["write to [email]"]
-        await run(runtime, "hi", made, text_message("tool", "a@b.cn", call_id="c1"))
+        await run_turn(runtime, "hi", made, text_message("tool", "a@b.cn", call_id="c1"))
     # The operator's own tool is trusted: its model sees what it said.
-    assert seen(model, 1)[-1] == "write to joe@example.com"
-    assert seen(model, 2)[-1] == "[email]"
+    assert list_prompt_texts(model, 1)[-1] == "write to joe@example.com"
+    assert list_prompt_texts(model, 2)[-1] == "[email]"
 
 
 async def test_runs_inside_a_run_are_read_too() -> None:
@@ -232,10 +244,10 @@ async def test_runs_inside_a_run_are_read_too() -> None:
         yield RunFinished("stop")
 
     runtime = Runtime(agents={"default": inner}, guards=GuardrailPolicies(GuardrailPolicy(output=DENY)))
-    events = await run(runtime, "hi")
-    assert failed(events) is not None
+    events = await run_turn(runtime, "hi")
+    assert get_failure(events) is not None
     nested = [event.event for event in events if isinstance(event, SubRunEvent)]
-    assert text(nested) == ""
+    assert join_text(nested) == ""
     await runtime.close()
 
 
@@ -247,7 +259,7 @@ async def test_what_could_be_asked_next_is_read_too() -> None:
         yield RunFinished("stop")
 
     runtime = Runtime(agents={"default": inner}, guards=GuardrailPolicies(GuardrailPolicy(output=DENY)))
-    events = await run(runtime, "hi")
+    events = await run_turn(runtime, "hi")
     assert [one for one in events if isinstance(one, Suggestions)] == [Suggestions(("Where is the sun?",))]
     await runtime.close()
 
@@ -260,7 +272,7 @@ async def test_an_agent_that_leaves_its_text_open_or_never_begins_it_loses_nothi
         yield RunFinished("stop")
 
     runtime = Runtime(agents={"default": careless}, guards=GuardrailPolicies(GuardrailPolicy(output=DENY)))
-    events = await run(runtime, "hi")
+    events = await run_turn(runtime, "hi")
     assert "".join(one.text for one in events if isinstance(one, TextDelta) and one.id == "m") == "a g"
     assert isinstance(events[-1], RunFinished)
     await runtime.close()
@@ -295,10 +307,14 @@ async def test_a_question_in_words_is_found_again_after_redaction() -> None:
         """Send."""
         return "sent" if ctx.confirm("Really?") else "not sent"
 
-    lines = calls(("send", "{}"), text="To joe@example.com."), says("Done.")
+    lines = reply_calls(("send", "{}"), text="To joe@example.com."), reply_text("Done.")
     guard = GuardrailPolicy(output=TextRules(redacted=("email",)))
-    async with place(*lines, guard=guard, tools=[send], store=MemoryStore()) as (runtime, _):
-        asked: list[Event] = await run(runtime, "send", shows_interrupts=False)
-        assert text(asked).startswith("To [email].")
-        history = (text_message("user", "send"), text_message("assistant", text(asked)), text_message("user", "yes"))
-        assert text(await run(runtime, *history, shows_interrupts=False)) == "Done."
+    async with open_guarded_runtime(*lines, guard=guard, tools=[send], store=MemoryStore()) as (runtime, _):
+        asked: list[Event] = await run_turn(runtime, "send", shows_interrupts=False)
+        assert join_text(asked).startswith("To [email].")
+        history = (
+            text_message("user", "send"),
+            text_message("assistant", join_text(asked)),
+            text_message("user", "yes"),
+        )
+        assert join_text(await run_turn(runtime, *history, shows_interrupts=False)) == "Done."

@@ -14,10 +14,10 @@ from rightseat.types.model import ModelInfo
 from rightseat.types.turn import Turn
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.middleware import make_guards
-from tests.kit.house import Lines
-from tests.unit.middleware.guardrails.asking import failed, run, text
+from tests.kit.app_server import FakeModel
+from tests.unit.middleware.guardrails.guarded_runtime import get_failure, join_text, run_turn
 
-WHOLE = """
+FULL_CONFIG = """
 [models.small]
 spec = "scripted:demo"
 
@@ -75,17 +75,19 @@ def validate(text: str, direction: str, turn: Turn) -> None:
     """Allows everything."""
 
 
-def rules(folder: Path, toml: str) -> GuardrailPolicy:
+def load_policy(folder: Path, toml: str) -> GuardrailPolicy:
     path = folder / "rightseat.toml"
     path.write_text(toml, "utf-8")
     config = load_config(path)
-    return make_guards(config, lambda name: FallbackMember(name, Lines(), ModelInfo("kit", name))).for_assistant(None)
+    return make_guards(config, lambda name: FallbackMember(name, FakeModel(), ModelInfo("kit", name))).for_assistant(
+        None
+    )
 
 
 @pytest.mark.demand("models.allow_deny_lists_topics")
 def test_every_key_arrives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GUARD_KEY", "s3cret")
-    guard = rules(tmp_path, WHOLE)
+    guard = load_policy(tmp_path, FULL_CONFIG)
     assert guard.input.find_problem("a GUN") == "words"
     assert guard.input.find_problem("some 赌博") == guard.input.find_problem("Gambling!") == "topic"
     assert guard.input.find_problem("TICKET-9") == "pattern"
@@ -111,7 +113,7 @@ def test_every_key_arrives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_no_table_is_no_rule(tmp_path: Path) -> None:
-    guard = rules(tmp_path, "")
+    guard = load_policy(tmp_path, "")
     assert not guard.input
     assert not guard.output
     assert guard.checks == ()
@@ -132,11 +134,11 @@ deny = ["gun"]
     path = tmp_path / "rightseat.toml"
     path.write_text(toml, "utf-8")
     built = build_runtime(load_config(path), env={})
-    assert failed(await run(built, "gun", assistant="desk")) is not None
-    assert failed(await run(built, "gun", assistant="small")) is not None
-    assert text(await run(built, "gun", assistant="lab"))
+    assert get_failure(await run_turn(built, "gun", assistant="desk")) is not None
+    assert get_failure(await run_turn(built, "gun", assistant="small")) is not None
+    assert join_text(await run_turn(built, "gun", assistant="lab"))
     # The first assistant answers to `default` too, and takes its rules with it.
-    assert text(await run(built, "gun"))
+    assert join_text(await run_turn(built, "gun"))
     await built.close()
 
 
@@ -181,5 +183,5 @@ deny = ["gun"]
 )
 def test_a_mistake_is_told_with_its_place(tmp_path: Path, toml: str, complaint: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        rules(tmp_path, toml)
+        load_policy(tmp_path, toml)
     assert complaint in caught.value.message

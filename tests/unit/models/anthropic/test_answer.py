@@ -23,10 +23,10 @@ from tests.kit.chunks import Json
 from tests.kit.vendors import anthropic as wire
 
 DONE = [UsageChunk(Usage(7, 3)), FinishChunk("stop")]
-THOUGHT = {"type": "thinking", "thinking": "first think", "signature": wire.SIGNATURE}
+THOUGHT = {"type": "thinking", "thinking": "first think", "signature": wire.THINKING_SIGNATURE}
 
 
-def read(data: bytes, size: int | None = None) -> list[ModelChunk]:
+def parse_bytes(data: bytes, size: int | None = None) -> list[ModelChunk]:
     """The fragments of a whole stream, given in pieces of `size` bytes."""
     answer, reader = MessageStreamParser("claude-kit", {}), SseParser()
     out: list[ModelChunk] = []
@@ -39,17 +39,17 @@ def read(data: bytes, size: int | None = None) -> list[ModelChunk]:
     return out + answer.finish()
 
 
-def told(*blocks: list[bytes], reason: str = "end_turn") -> list[ModelChunk]:
-    return read(b"".join(wire.answer(*blocks, reason=reason).events))
+def parse_blocks(*blocks: list[bytes], reason: str = "end_turn") -> list[ModelChunk]:
+    return parse_bytes(b"".join(wire.answer_blocks(*blocks, reason=reason).events))
 
 
 def test_thoughts_are_signed_and_kept_in_their_place() -> None:
-    found = told(
-        wire.thinking(0, "first ", "think"),
-        wire.text(1, "Let me see."),
-        wire.redacted(2, "ciphertext"),
-        wire.tool_use(3, "add", '{"a"', ": 2}"),
-        wire.tool_use(4, "now"),
+    found = parse_blocks(
+        wire.encode_thinking(0, "first ", "think"),
+        wire.encode_text(1, "Let me see."),
+        wire.encode_redacted_thinking(2, "ciphertext"),
+        wire.encode_tool_use(3, "add", '{"a"', ": 2}"),
+        wire.encode_tool_use(4, "now"),
         reason="tool_use",
     )
     steps = [
@@ -75,8 +75,8 @@ def test_thoughts_are_signed_and_kept_in_their_place() -> None:
 
 
 def test_thoughts_that_are_not_shown_are_kept_all_the_same() -> None:
-    found = told(wire.thinking(0), wire.text(1, "Yes."))
-    hidden = {"type": "thinking", "thinking": "", "signature": wire.SIGNATURE}
+    found = parse_blocks(wire.encode_thinking(0), wire.encode_text(1, "Yes."))
+    hidden = {"type": "thinking", "thinking": "", "signature": wire.THINKING_SIGNATURE}
     assert found[:2] == [
         TextChunk("Yes."),
         ProviderDataChunk("anthropic", {"model": "claude-kit", "steps": [{"block": hidden}, {"text": 4}]}),
@@ -84,15 +84,15 @@ def test_thoughts_that_are_not_shown_are_kept_all_the_same() -> None:
 
 
 def test_what_nobody_signed_cannot_be_given_back() -> None:
-    assert told(wire.thinking(0, "hm", signature="")) == [ReasoningChunk("hm"), *DONE]
+    assert parse_blocks(wire.encode_thinking(0, "hm", signature="")) == [ReasoningChunk("hm"), *DONE]
 
 
 @pytest.mark.demand("models.anthropic_name_official_sdk")
 def test_blocks_at_the_same_time() -> None:
     """By index, however they mix."""
-    first, second = wire.tool_use(0, "add", "[1", "]"), wire.tool_use(1, "sub", "[2", "]")
+    first, second = wire.encode_tool_use(0, "add", "[1", "]"), wire.encode_tool_use(1, "sub", "[2", "]")
     mixed = [event for pair in zip(first, second, strict=True) for event in pair]
-    found = told(mixed, reason="tool_use")
+    found = parse_blocks(mixed, reason="tool_use")
     assert found[:-2] == [
         ToolCallStart(0, "add"), ToolCallStart(1, "sub"), ToolCallArgs(0, "[1"), ToolCallArgs(1, "[2"),
         ToolCallArgs(0, "]"),
@@ -101,25 +101,28 @@ def test_blocks_at_the_same_time() -> None:
 
 
 def test_what_is_not_known_is_skipped() -> None:
-    search = wire.block(
+    search = wire.encode_block(
         0,
         {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}},
         {"type": "input_json_delta", "partial_json": '{"query": "x"}'},
     )
-    result = wire.block(1, {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []})
-    cited = wire.block(
+    result = wire.encode_block(1, {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []})
+    cited = wire.encode_block(
         2,
         {"type": "text", "text": "He", "citations": []},
         {"type": "citations_delta", "citation": {"type": "page_location"}},
         {"type": "text_delta", "text": "llo"},
     )
-    odd = [wire.event("weather_report", sky="blue"), wire.PING]
-    assert told(search, result, cited, odd) == [TextChunk("He"), TextChunk("llo"), *DONE]
+    odd = [wire.encode_event("weather_report", sky="blue"), wire.PING]
+    assert parse_blocks(search, result, cited, odd) == [TextChunk("He"), TextChunk("llo"), *DONE]
 
 
 def test_arguments_that_come_whole() -> None:
     begun: Json = {"type": "tool_use", "id": "t", "name": "add", "input": {"a": 1.0}}
-    assert told(wire.block(0, begun), reason="tool_use")[:2] == [ToolCallStart(0, "add"), ToolCallArgs(0, '{"a":1.0}')]
+    assert parse_blocks(wire.encode_block(0, begun), reason="tool_use")[:2] == [
+        ToolCallStart(0, "add"),
+        ToolCallArgs(0, '{"a":1.0}'),
+    ]
 
 
 @pytest.mark.demand("models.anthropic_stop_reasons_default")
@@ -137,44 +140,48 @@ def test_arguments_that_come_whole() -> None:
     ],
 )
 def test_a_stop_reason(reason: str, finish: FinishReason) -> None:
-    assert told(wire.text(0, "x"), reason=reason)[-1] == FinishChunk(finish)
+    assert parse_blocks(wire.encode_text(0, "x"), reason=reason)[-1] == FinishChunk(finish)
 
 
 def test_calls_decide_whatever_the_reason_says() -> None:
-    assert told(wire.tool_use(0, "add"), reason="end_turn")[-1] == FinishChunk("calls")
-    assert told(wire.tool_use(0, "add"), reason="max_tokens")[-1] == FinishChunk("length")
+    assert parse_blocks(wire.encode_tool_use(0, "add"), reason="end_turn")[-1] == FinishChunk("calls")
+    assert parse_blocks(wire.encode_tool_use(0, "add"), reason="max_tokens")[-1] == FinishChunk("length")
 
 
 @pytest.mark.demand("models.anthropic_thinking_signatures_kept")
 def test_what_was_in_the_cache_is_part_of_the_input() -> None:
-    opening = wire.opening(input_tokens=10, cache_read_input_tokens=100, cache_creation_input_tokens=1000)
-    assert read(opening + b"".join(wire.ending("end_turn", input_tokens=11, output_tokens=5)))[0] == UsageChunk(
-        Usage(1111, 5, 100)
-    )
+    opening = wire.encode_message_start(input_tokens=10, cache_read_input_tokens=100, cache_creation_input_tokens=1000)
+    assert parse_bytes(opening + b"".join(wire.encode_message_end("end_turn", input_tokens=11, output_tokens=5)))[
+        0
+    ] == UsageChunk(Usage(1111, 5, 100))
 
 
-BLOCKS = (wire.thinking(0, "é世"), wire.text(1, "a\u2028b", "🙂\n\n"), wire.tool_use(2, "add", "{", "}"))
-WHOLE = b"".join(wire.answer(*BLOCKS).events)
+BLOCKS = (
+    wire.encode_thinking(0, "é世"),
+    wire.encode_text(1, "a\u2028b", "🙂\n\n"),
+    wire.encode_tool_use(2, "add", "{", "}"),
+)
+WHOLE_STREAM = b"".join(wire.answer_blocks(*BLOCKS).events)
 
 
 @pytest.mark.demand("models.model_contract_suite_passes")
 def test_any_split_gives_the_same() -> None:
-    whole = read(WHOLE)
+    whole = parse_bytes(WHOLE_STREAM)
     assert len(whole) == 9
     for size in range(1, 40):
-        assert read(WHOLE, size) == whole
+        assert parse_bytes(WHOLE_STREAM, size) == whole
     for end in (b"\r\n", b"\r"):
         for size in (1, 2, 3, 7):
-            assert read(WHOLE.replace(b"\n", end), size) == whole
+            assert parse_bytes(WHOLE_STREAM.replace(b"\n", end), size) == whole
 
 
 def test_any_cut_is_incomplete() -> None:
     # Only the blank line behind the last event may be missing.
-    last = WHOLE.index(b"event: message_stop")
-    for at in itertools.chain(range(0, last, 7), range(last, len(WHOLE) - 3)):
+    last = WHOLE_STREAM.index(b"event: message_stop")
+    for at in itertools.chain(range(0, last, 7), range(last, len(WHOLE_STREAM) - 3)):
         with pytest.raises(Incomplete):
-            read(WHOLE[:at])
-    assert read(WHOLE[:-2]) == read(WHOLE)
+            parse_bytes(WHOLE_STREAM[:at])
+    assert parse_bytes(WHOLE_STREAM[:-2]) == parse_bytes(WHOLE_STREAM)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +195,7 @@ def test_any_cut_is_incomplete() -> None:
         (b'{"type": "x", "index": "one"}', UpstreamGarbled),
         (b'{"type": "x\xff"}', UpstreamGarbled),
         (b'{"type": "x", "error": ' + b"[" * 100_000, UpstreamGarbled),
-        (json.dumps(wire.failed(529)).encode(), UpstreamOverloaded),
+        (json.dumps(wire.make_error_body(529)).encode(), UpstreamOverloaded),
     ],
 )
 def test_a_payload_that_is_none(payload: bytes, error: type[RightseatError]) -> None:
@@ -198,4 +205,4 @@ def test_a_payload_that_is_none(payload: bytes, error: type[RightseatError]) -> 
 
 def test_an_end_without_a_reason_is_none() -> None:
     with pytest.raises(Incomplete):
-        read(wire.opening() + wire.event("message_stop"))
+        parse_bytes(wire.encode_message_start() + wire.encode_event("message_stop"))

@@ -9,12 +9,12 @@ from rightseat import errors
 from rightseat.errors import RightseatError
 from rightseat.http.retry import parse_retry_after
 from rightseat.types.chunks import FinishChunk
-from tests.kit import breaks, faults, framing
-from tests.kit.answers import SSE, Reply
-from tests.kit.connection import Connection, Received
-from tests.kit.patience import STUCK
+from tests.kit import connection_faults, faults, framing
+from tests.kit.answers import SSE_HEADERS, UpstreamReply
+from tests.kit.connection import Connection, ReceivedRequest
+from tests.kit.timeouts import HANG_TIMEOUT
 from tests.kit.vendors import anthropic as wire
-from tests.unit.models.anthropic.asking import WORDS, asked, connected, spoken
+from tests.unit.models.anthropic.model_calls import TEXT_BLOCK, collect_chunks, connect_model, join_text
 
 pytestmark = pytest.mark.io
 
@@ -42,9 +42,9 @@ STATUSES: list[tuple[int, str, type[RightseatError], int]] = [
 @pytest.mark.demand("models.anthropic_stop_reasons_default", "models.vendor_errors_map_same")
 @pytest.mark.parametrize(("status", "message", "error", "tries"), STATUSES)
 async def test_a_status(status: int, message: str, error: type[RightseatError], tries: int) -> None:
-    async with connected(tries=min(tries, 2)) as (upstream, model):
-        upstream.reply = wire.refused(status, message)
-        came, failure = await asked(model)
+    async with connect_model(tries=min(tries, 2)) as (upstream, model):
+        upstream.reply = wire.fail_with_status(status, message)
+        came, failure = await collect_chunks(model)
         assert len(upstream.requests) == min(tries, 2)
     assert type(failure) is error
     assert came == []
@@ -52,31 +52,35 @@ async def test_a_status(status: int, message: str, error: type[RightseatError], 
 
 
 async def test_an_unknown_model_is_called_one() -> None:
-    async with connected() as (upstream, model):
-        upstream.reply = wire.refused(404)
-        _, failure = await asked(model)
+    async with connect_model() as (upstream, model):
+        upstream.reply = wire.fail_with_status(404)
+        _, failure = await collect_chunks(model)
     assert failure is not None
     assert "does not know this model" in failure.message
 
 
 @pytest.mark.demand("models.anthropic_stop_reasons_default")
 async def test_a_wait_that_the_vendor_asks_for() -> None:
-    async with connected() as (upstream, model):
+    async with connect_model() as (upstream, model):
         for status in (429, 529):
-            upstream.reply = wire.refused(status, retry_after=7)
-            _, failure = await asked(model)
+            upstream.reply = wire.fail_with_status(status, retry_after=7)
+            _, failure = await collect_chunks(model)
             assert failure is not None
             assert failure.retry_after == 7
         assert len(upstream.requests) == 2, "longer than anybody waits: given up at once"
 
 
 async def test_trying_again_helps() -> None:
-    async with connected() as (upstream, model):
-        upstream.queue(wire.refused(529, retry_after=0.01), wire.failing(status=529), wire.answer(WORDS))
-        came, failure = await asked(model)
+    async with connect_model() as (upstream, model):
+        upstream.queue_replies(
+            wire.fail_with_status(529, retry_after=0.01),
+            wire.fail_after_blocks(status=529),
+            wire.answer_blocks(TEXT_BLOCK),
+        )
+        came, failure = await collect_chunks(model)
         assert len(upstream.requests) == 3
     assert failure is None
-    assert spoken(came) == "w0 w1 w2"
+    assert join_text(came) == "w0 w1 w2"
 
 
 @pytest.mark.demand("models.anthropic_stop_reasons_default", "models.vendor_errors_map_same")
@@ -95,33 +99,33 @@ async def test_trying_again_helps() -> None:
     ],
 )
 async def test_an_error_in_the_stream(status: int, error: type[RightseatError]) -> None:
-    async with connected() as (upstream, model):
-        upstream.reply = wire.failing(WORDS, status=status)
-        came, failure = await asked(model)
+    async with connect_model() as (upstream, model):
+        upstream.reply = wire.fail_after_blocks(TEXT_BLOCK, status=status)
+        came, failure = await collect_chunks(model)
         assert len(upstream.requests) == 1, "never again after the first token"
     assert type(failure) is error
-    assert spoken(came) == "w0 w1 w2"
+    assert join_text(came) == "w0 w1 w2"
     assert faults.CANARY not in failure.message
 
 
 async def test_a_prompt_that_turns_out_too_long_in_the_stream() -> None:
-    async with connected() as (upstream, model):
-        upstream.reply = wire.failing(status=400, message=TOO_LONG)
-        _, failure = await asked(model)
+    async with connect_model() as (upstream, model):
+        upstream.reply = wire.fail_after_blocks(status=400, message=TOO_LONG)
+        _, failure = await collect_chunks(model)
     assert type(failure) is errors.ContextTooLong
 
 
-BEGUN = [wire.opening(), *WORDS]
+FIRST_EVENTS = [wire.encode_message_start(), *TEXT_BLOCK]
 
 
-def broken(*pieces: bytes) -> Reply:
-    return framing.raw([*BEGUN, *pieces])
+def reply_raw(*pieces: bytes) -> UpstreamReply:
+    return framing.send_raw([*FIRST_EVENTS, *pieces])
 
 
-async def reset(connection: Connection, _request: Received) -> None:
-    await connection.head(200, SSE)
-    for piece in BEGUN:
-        await connection.chunk(piece)
+async def reply_and_reset(connection: Connection, _request: ReceivedRequest) -> None:
+    await connection.write_head(200, SSE_HEADERS)
+    for piece in FIRST_EVENTS:
+        await connection.write_chunk(piece)
     await connection.reset()
 
 
@@ -129,65 +133,73 @@ async def reset(connection: Connection, _request: Received) -> None:
 @pytest.mark.parametrize(
     ("reply", "error", "kept"),
     [
-        (broken(), errors.Incomplete, True),
-        (broken(wire.ending("end_turn")[0]), errors.Incomplete, True),
-        (broken(wire.ending("end_turn")[0], b'event: message_stop\ndata: {"type'), errors.Incomplete, True),
-        (framing.raw(BEGUN, end=False), errors.Incomplete, True),
-        (reset, errors.Incomplete, True),
-        (broken(b'event: x\ndata: {"type": \n\n', *wire.ending("end_turn")), errors.UpstreamGarbled, True),
-        (broken(b"data: [7]\n\n", *wire.ending("end_turn")), errors.UpstreamGarbled, True),
-        (broken(b"data: " + b"x" * (2 << 20)), errors.UpstreamGarbled, True),
-        (breaks.close_at_once(), errors.UpstreamRefused, False),
-        (breaks.reset_at_once(), errors.UpstreamRefused, False),
-        (breaks.garbage(), errors.UpstreamGarbled, False),
-        (faults.html(), errors.UpstreamGarbled, False),
-        (faults.body(b'{"type": "message"}'), errors.UpstreamGarbled, False),
-        (faults.gzip_bomb(), errors.UpstreamGarbled, False),
-        (faults.redirect(), errors.UpstreamRejected, False),
-        (faults.redirect(code=302), errors.UpstreamRejected, False),
+        (reply_raw(), errors.Incomplete, True),
+        (reply_raw(wire.encode_message_end("end_turn")[0]), errors.Incomplete, True),
+        (
+            reply_raw(wire.encode_message_end("end_turn")[0], b'event: message_stop\ndata: {"type'),
+            errors.Incomplete,
+            True,
+        ),
+        (framing.send_raw(FIRST_EVENTS, end=False), errors.Incomplete, True),
+        (reply_and_reset, errors.Incomplete, True),
+        (
+            reply_raw(b'event: x\ndata: {"type": \n\n', *wire.encode_message_end("end_turn")),
+            errors.UpstreamGarbled,
+            True,
+        ),
+        (reply_raw(b"data: [7]\n\n", *wire.encode_message_end("end_turn")), errors.UpstreamGarbled, True),
+        (reply_raw(b"data: " + b"x" * (2 << 20)), errors.UpstreamGarbled, True),
+        (connection_faults.close_at_once(), errors.UpstreamRefused, False),
+        (connection_faults.reset_at_once(), errors.UpstreamRefused, False),
+        (connection_faults.send_garbage(), errors.UpstreamGarbled, False),
+        (faults.send_html(), errors.UpstreamGarbled, False),
+        (faults.answer_body(b'{"type": "message"}'), errors.UpstreamGarbled, False),
+        (faults.send_gzip_bomb(), errors.UpstreamGarbled, False),
+        (faults.send_redirect(), errors.UpstreamRejected, False),
+        (faults.send_redirect(code=302), errors.UpstreamRejected, False),
     ],
 )
-async def test_a_broken_answer(reply: Reply, error: type[RightseatError], kept: bool) -> None:
-    async with connected(tries=2) as (upstream, model):
+async def test_a_broken_answer(reply: UpstreamReply, error: type[RightseatError], kept: bool) -> None:
+    async with connect_model(tries=2) as (upstream, model):
         upstream.reply = reply
-        came, failure = await asked(model)
+        came, failure = await collect_chunks(model)
         assert len(upstream.requests) == (2 if error is errors.UpstreamRefused else 1)
     assert type(failure) is error
-    assert spoken(came) == ("w0 w1 w2" if kept else "")
+    assert join_text(came) == ("w0 w1 w2" if kept else "")
     assert not any(isinstance(fragment, FinishChunk) for fragment in came)
     assert faults.CANARY not in failure.message
 
 
 async def test_byte_by_byte_and_all_at_once_are_the_same_answer() -> None:
-    whole = b"".join(wire.answer(WORDS).events)
+    whole = b"".join(wire.answer_blocks(TEXT_BLOCK).events)
     for pieces in ([whole], [bytes([byte]) for byte in whole]):
-        async with connected() as (upstream, model):
-            upstream.reply = framing.raw(pieces)
-            came, failure = await asked(model)
+        async with connect_model() as (upstream, model):
+            upstream.reply = framing.send_raw(pieces)
+            came, failure = await collect_chunks(model)
         assert failure is None
-        assert spoken(came) == "w0 w1 w2"
+        assert join_text(came) == "w0 w1 w2"
         assert came[-1] == FinishChunk("stop")
 
 
 async def test_an_error_body_that_never_ends_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rightseat.http.upstream.ERROR_BODY_SECONDS", 0.1)
 
-    async def reply(connection: Connection, request: Received) -> None:
-        await connection.head(400, {"Content-Length": "1000"})
-        await breaks.mute()(connection, request)
+    async def reply(connection: Connection, request: ReceivedRequest) -> None:
+        await connection.write_head(400, {"Content-Length": "1000"})
+        await connection_faults.send_nothing()(connection, request)
 
-    async with connected() as (upstream, model):
+    async with connect_model() as (upstream, model):
         upstream.reply = reply
-        _, failure = await asked(model)
-        await upstream.all_closed(1)
+        _, failure = await collect_chunks(model)
+        await upstream.wait_closed(1)
     assert type(failure) is errors.UpstreamRejected
 
 
 async def test_nobody_there() -> None:
-    async with connected() as (upstream, model):
+    async with connect_model() as (upstream, model):
         gone = type(model)("claude-opus-5-5", base_url=upstream.origin, tries=1)
     # The upstream is gone, and its port with it.
-    _, failure = await asked(gone)
+    _, failure = await collect_chunks(gone)
     await gone.close()
     assert type(failure) is errors.UpstreamRefused
 
@@ -202,5 +214,5 @@ def test_how_long_to_wait(value: str, seconds: float | None) -> None:
 def test_a_date_to_wait_for() -> None:
     found = parse_retry_after({"retry-after": formatdate(time.time() + 3600, usegmt=True)})
     assert found is not None
-    assert 3600 - STUCK < found <= 3600
+    assert 3600 - HANG_TIMEOUT < found <= 3600
     assert parse_retry_after({"retry-after": formatdate(0, usegmt=True)}) == 0

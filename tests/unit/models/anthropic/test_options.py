@@ -7,7 +7,7 @@ from rightseat.doctor.setup import list_required_extras
 from rightseat.errors import ConfigError
 from rightseat.models.anthropic import AnthropicModel, model
 from rightseat.wiring.registry import make_model
-from tests.unit.models.anthropic.asking import asked, connected
+from tests.unit.models.anthropic.model_calls import collect_chunks, connect_model
 
 
 @pytest.fixture(autouse=True)
@@ -36,12 +36,12 @@ def test_the_registry_knows_it() -> None:
 
 @pytest.mark.io
 async def test_the_environment_gives_what_the_options_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with connected() as (upstream, _):
+    async with connect_model() as (upstream, _):
         monkeypatch.setenv("ANTHROPIC_BASE_URL", upstream.origin)
         monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-env")
         for options, key in (({}, "sk-env"), ({"api_key": "sk-own"}, "sk-own")):
             made = model("claude-opus-5-5", options)
-            await asked(made)
+            await collect_chunks(made)
             await made.close()
             assert upstream.requests[-1].headers["authorization"] == f"Bearer {key}"
 
@@ -49,8 +49,8 @@ async def test_the_environment_gives_what_the_options_do_not(monkeypatch: pytest
 @pytest.mark.io
 async def test_the_environments_key_is_not_shown_to_another_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-env")
-    async with connected() as (upstream, made):
-        await asked(made)
+    async with connect_model() as (upstream, made):
+        await collect_chunks(made)
         assert "authorization" not in upstream.requests[0].headers
 
 

@@ -11,31 +11,31 @@ from rightseat.types.chunks import ModelChunk, ProviderDataChunk, ReasoningChunk
 from rightseat.types.messages import Message, ProviderData, ToolCall, text_message
 from rightseat.types.model import Prompt
 from tests.kit.vendors import anthropic as wire
-from tests.unit.engine.asking import run
-from tests.unit.models.anthropic.asking import asked, connected
+from tests.unit.engine.turns import run_turn
+from tests.unit.models.anthropic.model_calls import collect_chunks, connect_model
 from tests.unit.models.anthropic.test_request import TOOL
 
 pytestmark = pytest.mark.io
 
-THOUGHT = {"type": "thinking", "thinking": "I must add.", "signature": wire.SIGNATURE}
+THOUGHT = {"type": "thinking", "thinking": "I must add.", "signature": wire.THINKING_SIGNATURE}
 HIDDEN = {"type": "redacted_thinking", "data": "ciphertext"}
-CALLING = wire.answer(
-    wire.thinking(0, "I must", " add."),
-    wire.text(1, "Let me see."),
-    wire.redacted(2, "ciphertext"),
-    wire.tool_use(3, "add", '{"a": 2, ', '"b": 3}'),
+CALLING_ANSWER = wire.answer_blocks(
+    wire.encode_thinking(0, "I must", " add."),
+    wire.encode_text(1, "Let me see."),
+    wire.encode_redacted_thinking(2, "ciphertext"),
+    wire.encode_tool_use(3, "add", '{"a": 2, ', '"b": 3}'),
     reason="tool_use",
 )
-SPOKEN = wire.answer(wire.thinking(0, "Five."), wire.text(1, "It is 5."))
+SPOKEN_ANSWER = wire.answer_blocks(wire.encode_thinking(0, "Five."), wire.encode_text(1, "It is 5."))
 
 
-def content(body: dict[str, Any], at: int) -> list[dict[str, Any]]:
+def get_content_without_ids(body: dict[str, Any], at: int) -> list[dict[str, Any]]:
     """Without the ids, which the engine makes."""
     found: list[dict[str, Any]] = body["messages"][at]["content"]
     return [{key: value for key, value in block.items() if key not in ("id", "tool_use_id")} for block in found]
 
 
-def kept(came: list[ModelChunk]) -> tuple[ProviderData, ...]:
+def to_provider_data(came: list[ModelChunk]) -> tuple[ProviderData, ...]:
     """As the engine keeps it."""
     return tuple(ProviderData(found.provider, found.blob) for found in came if isinstance(found, ProviderDataChunk))
 
@@ -55,16 +55,16 @@ async def test_within_a_turn_they_stand_where_they_stood() -> None:
         """Adds."""
         return a + b
 
-    async with connected() as (upstream, model):
-        upstream.queue(CALLING, SPOKEN)
-        events = await run(Runtime(model=model, tools=[add]))
+    async with connect_model() as (upstream, model):
+        upstream.queue_replies(CALLING_ANSWER, SPOKEN_ANSWER)
+        events = await run_turn(Runtime(model=model, tools=[add]))
         body = upstream.requests[1].json
     assert "It is 5." in str(events)
-    assert content(body, 1) == CALLED
-    assert [block["type"] for block in content(body, 2)] == ["tool_result"]
+    assert get_content_without_ids(body, 1) == CALLED
+    assert [block["type"] for block in get_content_without_ids(body, 2)] == ["tool_result"]
 
 
-def posted(conversation: str | None = "thread-1", question: str = "2 and 3?") -> Prompt:
+def make_posted_prompt(conversation: str | None = "thread-1", question: str = "2 and 3?") -> Prompt:
     """The conversation as a client posts it: words, calls and results, no thoughts."""
     messages = (
         text_message("user", question),
@@ -76,15 +76,15 @@ def posted(conversation: str | None = "thread-1", question: str = "2 and 3?") ->
     return Prompt(messages=messages, tools=(TOOL,), conversation=conversation)
 
 
-async def talked(second: Prompt, first: Prompt | None = None) -> dict[str, Any]:
+async def capture_second_body(second: Prompt, first: Prompt | None = None) -> dict[str, Any]:
     """What is sent for a second turn, after a first one of two answers."""
-    begun = first or posted()
-    async with connected() as (upstream, model):
-        for reply, count in ((CALLING, 1), (SPOKEN, 3)):
+    begun = first or make_posted_prompt()
+    async with connect_model() as (upstream, model):
+        for reply, count in ((CALLING_ANSWER, 1), (SPOKEN_ANSWER, 3)):
             upstream.reply = reply
-            _, failure = await asked(model, replace(begun, messages=begun.messages[:count]))
+            _, failure = await collect_chunks(model, replace(begun, messages=begun.messages[:count]))
             assert failure is None
-        _, failure = await asked(model, second)
+        _, failure = await collect_chunks(model, second)
         assert failure is None
         found: dict[str, Any] = upstream.requests[2].json
         return found
@@ -92,50 +92,50 @@ async def talked(second: Prompt, first: Prompt | None = None) -> dict[str, Any]:
 
 @pytest.mark.demand("models.anthropic_thinking_signatures_kept")
 async def test_across_turns_they_are_found_again() -> None:
-    body = await talked(posted())
-    assert content(body, 1) == CALLED
-    five = {"type": "thinking", "thinking": "Five.", "signature": wire.SIGNATURE}
-    assert content(body, 3) == [five, {"type": "text", "text": "It is 5."}]
+    body = await capture_second_body(make_posted_prompt())
+    assert get_content_without_ids(body, 1) == CALLED
+    five = {"type": "thinking", "thinking": "Five.", "signature": wire.THINKING_SIGNATURE}
+    assert get_content_without_ids(body, 3) == [five, {"type": "text", "text": "It is 5."}]
 
 
 @pytest.mark.demand("models.anthropic_thinking_signatures_kept")
 @pytest.mark.parametrize(
     "other",
-    [posted("thread-2"), posted(None), posted(question="3 and 3?")],
+    [make_posted_prompt("thread-2"), make_posted_prompt(None), make_posted_prompt(question="3 and 3?")],
     ids=["another conversation", "none", "another question"],
 )
 async def test_but_only_in_their_own_conversation(other: Prompt) -> None:
-    body = await talked(other)
+    body = await capture_second_body(other)
     assert "thinking" not in str(body["messages"])
 
 
 async def test_and_not_where_there_is_no_conversation() -> None:
-    nameless = posted(None)
-    assert "thinking" not in str((await talked(nameless, nameless))["messages"])
+    nameless = make_posted_prompt(None)
+    assert "thinking" not in str((await capture_second_body(nameless, nameless))["messages"])
 
 
 async def test_an_answer_that_was_shortened_still_begins_with_its_thoughts() -> None:
     """The engine leaves out a call that is no JSON."""
-    async with connected() as (upstream, model):
-        upstream.reply = CALLING
-        came, _ = await asked(model)
-        message = Message("assistant", text_message("assistant", "Let me").parts, opaque=kept(came))
-        upstream.reply = SPOKEN
-        _, failure = await asked(
+    async with connect_model() as (upstream, model):
+        upstream.reply = CALLING_ANSWER
+        came, _ = await collect_chunks(model)
+        message = Message("assistant", text_message("assistant", "Let me").parts, opaque=to_provider_data(came))
+        upstream.reply = SPOKEN_ANSWER
+        _, failure = await collect_chunks(
             model, Prompt(messages=(text_message("user", "a"), message, text_message("user", "b")))
         )
         body = upstream.requests[1].json
     assert failure is None
-    assert content(body, 1) == [THOUGHT, HIDDEN, {"type": "text", "text": "Let me"}]
+    assert get_content_without_ids(body, 1) == [THOUGHT, HIDDEN, {"type": "text", "text": "Let me"}]
 
 
 async def test_thoughts_alone_are_no_message() -> None:
-    async with connected() as (upstream, model):
-        upstream.reply = wire.answer(wire.thinking(0, "hm"), reason="max_tokens")
-        came, _ = await asked(model)
-        upstream.reply = SPOKEN
-        message = Message("assistant", opaque=kept(came))
-        _, failure = await asked(
+    async with connect_model() as (upstream, model):
+        upstream.reply = wire.answer_blocks(wire.encode_thinking(0, "hm"), reason="max_tokens")
+        came, _ = await collect_chunks(model)
+        upstream.reply = SPOKEN_ANSWER
+        message = Message("assistant", opaque=to_provider_data(came))
+        _, failure = await collect_chunks(
             model, Prompt(messages=(text_message("user", "a"), message, text_message("user", "b")))
         )
         assert failure is None
@@ -143,12 +143,12 @@ async def test_thoughts_alone_are_no_message() -> None:
 
 
 async def test_a_model_that_does_not_think_now_is_not_shown_what_it_thought() -> None:
-    async with connected("claude-opus-4-8", thinking=True) as (upstream, model):
-        upstream.reply = CALLING
-        came, _ = await asked(model)
-    message = Message("assistant", text_message("assistant", "Let me see.").parts, opaque=kept(came))
-    async with connected("claude-opus-4-8", thinking=False) as (upstream, model):
-        await asked(model, Prompt(messages=(text_message("user", "a"), message, text_message("user", "b"))))
+    async with connect_model("claude-opus-4-8", thinking=True) as (upstream, model):
+        upstream.reply = CALLING_ANSWER
+        came, _ = await collect_chunks(model)
+    message = Message("assistant", text_message("assistant", "Let me see.").parts, opaque=to_provider_data(came))
+    async with connect_model("claude-opus-4-8", thinking=False) as (upstream, model):
+        await collect_chunks(model, Prompt(messages=(text_message("user", "a"), message, text_message("user", "b"))))
         assert "thinking" not in str(upstream.requests[0].json)
 
 

@@ -17,13 +17,13 @@ from rightseat.types.chunks import (
 )
 from rightseat.types.events import Usage
 from tests.kit.chunks import Json
-from tests.kit.vendors.google import Streamed, call, chunk, part, say
-from tests.unit.models.google.asking import asked, connected
+from tests.kit.vendors.google import GoogleReply, answer_text, make_call_part, make_chunk, make_part
+from tests.unit.models.google.model_calls import collect_chunks, connect_model
 
 pytestmark = pytest.mark.io
 
 
-def answered(*chunks: Json) -> list[ModelChunk]:
+def parse_chunks(*chunks: Json) -> list[ModelChunk]:
     answer = GeminiStreamParser()
     parsed = [types.GenerateContentResponse.model_validate(one) for one in chunks]
     return [fragment for one in parsed for fragment in answer.feed(one)] + answer.finish()
@@ -37,25 +37,24 @@ def test_thoughts_are_reasoning_and_paid_for_as_output() -> None:
         "candidatesTokenCount": 3,
         "thoughtsTokenCount": 20,
     }
-    assert answered(chunk(part("hm", thought=True)), chunk(part("yes")), chunk(finish="STOP", usage=usage)) == [
-        ReasoningChunk("hm"),
-        TextChunk("yes"),
-        UsageChunk(Usage(12, 23, 4)),
-        FinishChunk("stop"),
-    ]
+    assert parse_chunks(
+        make_chunk(make_part("hm", thought=True)), make_chunk(make_part("yes")), make_chunk(finish="STOP", usage=usage)
+    ) == [ReasoningChunk("hm"), TextChunk("yes"), UsageChunk(Usage(12, 23, 4)), FinishChunk("stop")]
 
 
 def test_the_last_count_is_the_answers() -> None:
     first, last = ({"promptTokenCount": 7, "candidatesTokenCount": n} for n in (1, 5))
-    found = answered(chunk(part("a"), usage=first), chunk(part("b"), finish="STOP", usage=last))
+    found = parse_chunks(make_chunk(make_part("a"), usage=first), make_chunk(make_part("b"), finish="STOP", usage=last))
     assert UsageChunk(Usage(7, 5)) in found
-    assert answered(chunk(part("a"), finish="STOP", usage=None)) == [TextChunk("a"), FinishChunk("stop")]
+    assert parse_chunks(make_chunk(make_part("a"), finish="STOP", usage=None)) == [TextChunk("a"), FinishChunk("stop")]
 
 
 @pytest.mark.demand("models.google_name_google_genai")
 def test_several_calls_in_one_chunk_and_in_several() -> None:
-    found = answered(
-        chunk(call("add", {"a": 2}), call("add", {"b": "é"})), chunk(call("look", {})), chunk(finish="STOP")
+    found = parse_chunks(
+        make_chunk(make_call_part("add", {"a": 2}), make_call_part("add", {"b": "é"})),
+        make_chunk(make_call_part("look", {})),
+        make_chunk(finish="STOP"),
     )
     assert found[:6] == [
         ToolCallStart(0, "add"),
@@ -69,8 +68,11 @@ def test_several_calls_in_one_chunk_and_in_several() -> None:
 
 
 def test_signatures_and_ids_are_kept_with_their_places() -> None:
-    found = answered(
-        chunk(part("ab")), chunk(part("", signature=b"\xff")), chunk(call("add", {}, id="up_1")), chunk(finish="STOP")
+    found = parse_chunks(
+        make_chunk(make_part("ab")),
+        make_chunk(make_part("", signature=b"\xff")),
+        make_chunk(make_call_part("add", {}, id="up_1")),
+        make_chunk(finish="STOP"),
     )
     assert [one for one in found if isinstance(one, ProviderDataChunk)] == [
         ProviderDataChunk("google", {"signature": "/w==", "start": 2, "end": 2}),
@@ -90,32 +92,34 @@ def test_signatures_and_ids_are_kept_with_their_places() -> None:
 )
 async def test_an_end_that_is_none(finish: str, error: type[RightseatError]) -> None:
     """What came before it is still given out."""
-    async with connected(say("so far", finish=finish)) as (_, model):
-        fragments, found = await asked(model)
+    async with connect_model(answer_text("so far", finish=finish)) as (_, model):
+        fragments, found = await collect_chunks(model)
     assert fragments == [TextChunk("so far")]
     assert type(found) is error
 
 
 @pytest.mark.parametrize("finish", ["MAX_TOKENS", "CONTINUATION"])
 def test_a_cut_answer_is_no_call(finish: str) -> None:
-    assert answered(chunk(call("add", {})), chunk(finish=finish, usage=None))[-1] == FinishChunk("length")
+    assert parse_chunks(make_chunk(make_call_part("add", {})), make_chunk(finish=finish, usage=None))[
+        -1
+    ] == FinishChunk("length")
 
 
 @pytest.mark.demand("models.google_thought_signatures_safety")
 @pytest.mark.parametrize("reason", ["SAFETY", "BLOCKLIST", "OTHER", "SOMETHING_NEW"])
 async def test_a_question_that_is_blocked(reason: str) -> None:
-    reply = Streamed([{"promptFeedback": {"blockReason": reason}, "usageMetadata": {"promptTokenCount": 7}}])
-    async with connected(reply) as (_, model):
-        fragments, error = await asked(model)
+    reply = GoogleReply([{"promptFeedback": {"blockReason": reason}, "usageMetadata": {"promptTokenCount": 7}}])
+    async with connect_model(reply) as (_, model):
+        fragments, error = await collect_chunks(model)
     assert not fragments
     assert isinstance(error, ContentRefused)
     assert reason not in error.message
 
 
 def test_a_second_candidate_is_not_heard() -> None:
-    second = chunk(part("b"))
+    second = make_chunk(make_part("b"))
     second["candidates"][0]["index"] = 1
-    assert answered(chunk(part("a")), second, chunk(finish="STOP", usage=None)) == [
+    assert parse_chunks(make_chunk(make_part("a")), second, make_chunk(finish="STOP", usage=None)) == [
         TextChunk("a"),
         UsageChunk(Usage(7, 3)),
         FinishChunk("stop"),
@@ -124,18 +128,18 @@ def test_a_second_candidate_is_not_heard() -> None:
 
 async def test_parts_that_are_neither_text_nor_call_are_passed_over() -> None:
     odd = [
-        part(executableCode={"language": "PYTHON", "code": "1"}),
-        part(inlineData={"mimeType": "image/png", "data": "AA=="}),
+        make_part(executableCode={"language": "PYTHON", "code": "1"}),
+        make_part(inlineData={"mimeType": "image/png", "data": "AA=="}),
         {},
-        part("told"),
+        make_part("told"),
     ]
-    async with connected(Streamed([chunk(*odd, finish="STOP")])) as (_, model):
-        fragments, error = await asked(model)
+    async with connect_model(GoogleReply([make_chunk(*odd, finish="STOP")])) as (_, model):
+        fragments, error = await collect_chunks(model)
     assert error is None
     assert [one for one in fragments if isinstance(one, TextChunk)] == [TextChunk("told")]
 
 
-@pytest.mark.parametrize("odd", [part("\ud800"), call("add", {"a": "\udfff"}), call("", {})])
+@pytest.mark.parametrize("odd", [make_part("\ud800"), make_call_part("add", {"a": "\udfff"}), make_call_part("", {})])
 def test_what_no_door_could_write_is_refused(odd: Json) -> None:
     with pytest.raises(UpstreamGarbled):
-        answered(chunk(odd, finish="STOP"))
+        parse_chunks(make_chunk(odd, finish="STOP"))

@@ -4,18 +4,23 @@ import pytest
 
 from rightseat import Runtime, tool
 from rightseat.types.events import RunFinished
-from tests.kit.vendors.google import Streamed, call, chunk, say
-from tests.unit.engine.asking import results, run
-from tests.unit.models.google.asking import connected, wire
+from tests.kit.vendors.google import GoogleReply, answer_text, make_call_part, make_chunk
+from tests.unit.engine.turns import list_call_results, run_turn
+from tests.unit.models.google.model_calls import connect_model, to_google_spelling
 
 pytestmark = pytest.mark.io
 
 # An integer by the schema; nothing keeps the model from a text.
-WRONG = Streamed([chunk(call("double", {"n": "two"}, id="up_1", signature=b"first")), chunk(finish="STOP")])
-RIGHT = Streamed(
+WRONG = GoogleReply(
+    [make_chunk(make_call_part("double", {"n": "two"}, id="up_1", signature=b"first")), make_chunk(finish="STOP")]
+)
+RIGHT = GoogleReply(
     [
-        chunk(call("double", {"n": 2}, id="up_2", signature=b"second"), call("double", {"n": 3}, id="up_3")),
-        chunk(finish="STOP"),
+        make_chunk(
+            make_call_part("double", {"n": 2}, id="up_2", signature=b"second"),
+            make_call_part("double", {"n": 3}, id="up_3"),
+        ),
+        make_chunk(finish="STOP"),
     ]
 )
 
@@ -29,13 +34,13 @@ async def test_a_call_that_does_not_fit_is_not_run_and_the_model_is_told() -> No
         given.append(n)
         return 2 * n
 
-    async with connected(say("Done."), "gemini-3-pro") as (upstream, model):
-        upstream.queue(WRONG, RIGHT)
-        events = await run(Runtime(model=model, tools=[double]))
+    async with connect_model(answer_text("Done."), "gemini-3-pro") as (upstream, model):
+        upstream.queue_replies(WRONG, RIGHT)
+        events = await run_turn(Runtime(model=model, tools=[double]))
         assert isinstance(events[-1], RunFinished)
-        last = wire(upstream.requests[-1].json)["contents"]
+        last = to_google_spelling(upstream.requests[-1].json)["contents"]
     assert given == [2, 3]
-    assert results(events)[-2:] == ["4", "6"]
+    assert list_call_results(events)[-2:] == ["4", "6"]
     # The user, and twice what was called and what came of it.
     _, *rounds = last
     assert [[name for part in one["parts"] for name in part if name.startswith("function")] for one in rounds] == [

@@ -26,44 +26,43 @@ from rightseat.types.chunks import (
     UsageChunk,
 )
 from rightseat.types.events import Usage
-from tests.contract.models.cases import heard
-from tests.kit.vendors.langchain import Said, Whole, chunk, piece
-from tests.unit.models.langchain.asking import asked
+from tests.contract.models.cases import collect_answer
+from tests.kit.vendors.langchain import FakeChatModel, NonStreamingChatModel, make_call_chunk, make_message_chunk
+from tests.unit.models.langchain.model_calls import collect_chunks
 
 CALL = AIMessage("", tool_calls=[{"name": "add", "args": {"a": "é"}, "id": "up_1"}])
 
 
-def answered(*values: Any) -> list[ModelChunk]:
+def parse_values(*values: Any) -> list[ModelChunk]:
     answer = LangChainStreamParser("kit")
     return [fragment for value in values for fragment in answer.feed(value)] + answer.finish()
 
 
-def calls(*pieces: Any) -> tuple[tuple[str, str], ...]:
-    return heard(answered(*(chunk("", one) for one in pieces))).calls
+def parse_calls(*pieces: Any) -> tuple[tuple[str, str], ...]:
+    return collect_answer(parse_values(*(make_message_chunk("", one) for one in pieces))).calls
 
 
 @pytest.mark.demand("models.langchain_module_attr_basechatmodel")
 def test_pieces_are_told_apart_by_index() -> None:
-    found = answered(
-        chunk("", piece(0, "up_1", "add", ""), piece(1, "up_2", "look", None)),
-        chunk("", piece(1, args='{"x"'), piece(0, args='{"a": 2')),
-        chunk("", piece(0, args="}")),
-        chunk("", piece(1, args=": 1}")),
+    found = parse_values(
+        make_message_chunk("", make_call_chunk(0, "up_1", "add", ""), make_call_chunk(1, "up_2", "look", None)),
+        make_message_chunk("", make_call_chunk(1, args='{"x"'), make_call_chunk(0, args='{"a": 2')),
+        make_message_chunk("", make_call_chunk(0, args="}")),
+        make_message_chunk("", make_call_chunk(1, args=": 1}")),
     )
-    assert heard(found).calls == (("add", '{"a": 2}'), ("look", '{"x": 1}'))
+    assert collect_answer(found).calls == (("add", '{"a": 2}'), ("look", '{"x": 1}'))
     assert found[-1] == FinishChunk("calls")
 
 
 def test_indexes_need_not_begin_at_0() -> None:
     """Anthropic's count the text before them."""
-    assert calls(piece(2, "a", "add", "{}"), piece(5, "b", "look", "{"), piece(5, args="}")) == (
-        ("add", "{}"),
-        ("look", "{}"),
-    )
+    assert parse_calls(
+        make_call_chunk(2, "a", "add", "{}"), make_call_chunk(5, "b", "look", "{"), make_call_chunk(5, args="}")
+    ) == (("add", "{}"), ("look", "{}"))
 
 
 def test_one_index_for_all_is_told_apart_by_id() -> None:
-    assert calls(piece(0, "a", "add", '{"a": 1}'), piece(0, "b", "add", '{"a": 2}')) == (
+    assert parse_calls(make_call_chunk(0, "a", "add", '{"a": 1}'), make_call_chunk(0, "b", "add", '{"a": 2}')) == (
         ("add", '{"a": 1}'),
         ("add", '{"a": 2}'),
     )
@@ -71,59 +70,70 @@ def test_one_index_for_all_is_told_apart_by_id() -> None:
 
 @pytest.mark.demand("models.langchain_module_attr_basechatmodel")
 def test_without_index_by_id() -> None:
-    first, second = piece(None, "a", "add", "{"), piece(None, "b", "add", "{")
-    assert calls(first, second, piece(None, "a", None, "}"), piece(None, "b", None, "}")) == (
+    first, second = make_call_chunk(None, "a", "add", "{"), make_call_chunk(None, "b", "add", "{")
+    assert parse_calls(first, second, make_call_chunk(None, "a", None, "}"), make_call_chunk(None, "b", None, "}")) == (
         ("add", "{}"),
         ("add", "{}"),
     )
 
 
 def test_without_both_by_order() -> None:
-    assert calls(
-        piece(name="add", args='{"a"'), piece(args=": 1}"), piece(name="add", args="{}"), piece(name="look")
+    assert parse_calls(
+        make_call_chunk(name="add", args='{"a"'),
+        make_call_chunk(args=": 1}"),
+        make_call_chunk(name="add", args="{}"),
+        make_call_chunk(name="look"),
     ) == (("add", '{"a": 1}'), ("add", "{}"), ("look", ""))
 
 
 def test_a_call_that_is_said_again_at_the_end_is_one() -> None:
-    assert calls(piece(0, "a", "add", '{"a": 1}'), piece(None, "a", "add", '{"a": 1}')) == (("add", '{"a": 1}'),)
+    assert parse_calls(make_call_chunk(0, "a", "add", '{"a": 1}'), make_call_chunk(None, "a", "add", '{"a": 1}')) == (
+        ("add", '{"a": 1}'),
+    )
 
 
 def test_arguments_before_the_name() -> None:
-    assert calls(piece(0, "a", None, '{"a": '), piece(0, None, "add", None), piece(0, args="1}")) == (
-        ("add", '{"a": 1}'),
-    )
+    assert parse_calls(
+        make_call_chunk(0, "a", None, '{"a": '), make_call_chunk(0, None, "add", None), make_call_chunk(0, args="1}")
+    ) == (("add", '{"a": 1}'),)
 
 
 def test_whole_calls() -> None:
     streamed = AIMessageChunk(content="", tool_calls=CALL.tool_calls * 2)
     wrong = AIMessage("", invalid_tool_calls=[{"name": "add", "args": "{", "id": "x", "error": None}])
-    assert answered(CALL) == [ToolCallStart(0, "add"), ToolCallArgs(0, '{"a": "é"}'), FinishChunk("calls")]
-    assert heard(answered(AIMessageChunk(content="", tool_calls=CALL.tool_calls))).calls[0][0] == "add"
-    assert heard(answered(streamed)).calls[0][0] == "add"
-    assert heard(answered(wrong)).calls == (("add", "{"),)
+    assert parse_values(CALL) == [ToolCallStart(0, "add"), ToolCallArgs(0, '{"a": "é"}'), FinishChunk("calls")]
+    assert collect_answer(parse_values(AIMessageChunk(content="", tool_calls=CALL.tool_calls))).calls[0][0] == "add"
+    assert collect_answer(parse_values(streamed)).calls[0][0] == "add"
+    assert collect_answer(parse_values(wrong)).calls == (("add", "{"),)
 
 
 def test_a_call_without_a_name_is_garbled() -> None:
     with pytest.raises(UpstreamGarbled):
-        answered(chunk("", piece(0, "a", None, "{}")))
+        parse_values(make_message_chunk("", make_call_chunk(0, "a", None, "{}")))
 
 
 @pytest.mark.demand("models.langchain_module_attr_basechatmodel")
 @pytest.mark.parametrize(
     ("value", "found"),
     [
-        (chunk("a"), [TextChunk("a")]),
-        (chunk(["a", {"type": "text", "text": "b"}]), [TextChunk("a"), TextChunk("b")]),
-        (chunk([{"type": "thinking", "thinking": "hm", "index": 0}]), [ReasoningChunk("hm")]),
-        (chunk([{"type": "reasoning", "reasoning": "hm"}]), [ReasoningChunk("hm")]),
-        (chunk([{"type": "reasoning", "summary": [{"text": "h"}, {"text": "m"}]}]), [ReasoningChunk("hm")]),
-        (chunk(additional_kwargs={"reasoning_content": "hm"}), [ReasoningChunk("hm")]),
-        (chunk([{"type": "image_url", "image_url": {"url": "x"}}, {"type": "tool_use", "id": "a"}, {}]), []),
-        (chunk([{"type": "input_json_delta", "partial_json": "{"}]), []),
-        (chunk([{"type": "refusal", "refusal": "no"}]), [RefusalChunk("no")]),
-        (chunk(additional_kwargs={"refusal": "no"}), [RefusalChunk("no")]),
+        (make_message_chunk("a"), [TextChunk("a")]),
+        (make_message_chunk(["a", {"type": "text", "text": "b"}]), [TextChunk("a"), TextChunk("b")]),
+        (make_message_chunk([{"type": "thinking", "thinking": "hm", "index": 0}]), [ReasoningChunk("hm")]),
+        (make_message_chunk([{"type": "reasoning", "reasoning": "hm"}]), [ReasoningChunk("hm")]),
+        (
+            make_message_chunk([{"type": "reasoning", "summary": [{"text": "h"}, {"text": "m"}]}]),
+            [ReasoningChunk("hm")],
+        ),
+        (make_message_chunk(additional_kwargs={"reasoning_content": "hm"}), [ReasoningChunk("hm")]),
+        (
+            make_message_chunk([{"type": "image_url", "image_url": {"url": "x"}}, {"type": "tool_use", "id": "a"}, {}]),
+            [],
+        ),
+        (make_message_chunk([{"type": "input_json_delta", "partial_json": "{"}]), []),
+        (make_message_chunk([{"type": "refusal", "refusal": "no"}]), [RefusalChunk("no")]),
+        (make_message_chunk(additional_kwargs={"refusal": "no"}), [RefusalChunk("no")]),
         (AIMessage("a"), [TextChunk("a")]),
-        (ChatGenerationChunk(message=chunk("a")), [TextChunk("a")]),
+        (ChatGenerationChunk(message=make_message_chunk("a")), [TextChunk("a")]),
         ("a", [TextChunk("a")]),
         ("", []),
         (None, []),
@@ -136,23 +146,23 @@ def test_a_call_without_a_name_is_garbled() -> None:
         ([], []),
         (HumanMessage("q"), []),
         (ToolMessage("r", tool_call_id="x"), []),
-        (chunk("", id="another", chunk_position="last"), []),
+        (make_message_chunk("", id="another", chunk_position="last"), []),
     ],
 )
 def test_a_value(value: Any, found: list[ModelChunk]) -> None:
-    assert answered(value) == [*found, FinishChunk("stop")]
+    assert parse_values(value) == [*found, FinishChunk("stop")]
 
 
 @pytest.mark.parametrize("value", [7, object()])
 def test_what_is_no_answer_is_said_to_be_none(value: object) -> None:
     with pytest.raises(Misused, match=type(value).__name__):
-        answered(value)
+        parse_values(value)
 
 
 def test_counts_add_up_as_langchain_adds_them() -> None:
     first = {"input_tokens": 9, "output_tokens": 0, "total_tokens": 9, "input_token_details": {"cache_read": 4}}
     last = {"input_tokens": 0, "output_tokens": 5, "total_tokens": 5}
-    found = answered(chunk("a", usage_metadata=first), chunk(usage_metadata=last))
+    found = parse_values(make_message_chunk("a", usage_metadata=first), make_message_chunk(usage_metadata=last))
     assert found == [TextChunk("a"), UsageChunk(Usage(9, 5, 4)), FinishChunk("stop")]
 
 
@@ -174,7 +184,9 @@ def test_counts_add_up_as_langchain_adds_them() -> None:
     ],
 )
 def test_why_it_stopped(metadata: dict[str, Any], reason: Any) -> None:
-    assert answered(chunk(response_metadata=metadata), chunk(chunk_position="last"))[-1] == FinishChunk(reason)
+    assert parse_values(make_message_chunk(response_metadata=metadata), make_message_chunk(chunk_position="last"))[
+        -1
+    ] == FinishChunk(reason)
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
@@ -182,18 +194,20 @@ def test_a_vendor_that_always_says_why_and_does_not_was_cut(provider: str) -> No
     """Their packages take a stream that ends too early for one that is over."""
     who = {"model_provider": provider}
     with pytest.raises(Incomplete):
-        answered(chunk("a", response_metadata=who), chunk(chunk_position="last"))
+        parse_values(make_message_chunk("a", response_metadata=who), make_message_chunk(chunk_position="last"))
     for told in ({"finish_reason": "stop"}, {"stop_reason": "end_turn"}, {"status": "completed"}):
-        assert answered(chunk("a", response_metadata=who), chunk(response_metadata=told))[-1] == FinishChunk("stop")
+        assert parse_values(make_message_chunk("a", response_metadata=who), make_message_chunk(response_metadata=told))[
+            -1
+        ] == FinishChunk("stop")
 
 
 def test_signed_thoughts_are_kept_whole() -> None:
-    found = answered(
-        chunk([{"type": "thinking", "thinking": "I ", "index": 0}]),
-        chunk([{"type": "thinking", "thinking": "see", "index": 0}]),
-        chunk([{"type": "thinking", "signature": "sig", "index": 0}]),
-        chunk([{"type": "redacted_thinking", "data": "xyz", "index": 1}]),
-        chunk([{"type": "text", "text": "yes", "index": 2}]),
+    found = parse_values(
+        make_message_chunk([{"type": "thinking", "thinking": "I ", "index": 0}]),
+        make_message_chunk([{"type": "thinking", "thinking": "see", "index": 0}]),
+        make_message_chunk([{"type": "thinking", "signature": "sig", "index": 0}]),
+        make_message_chunk([{"type": "redacted_thinking", "data": "xyz", "index": 1}]),
+        make_message_chunk([{"type": "text", "text": "yes", "index": 2}]),
     )
     assert found[:3] == [ReasoningChunk("I "), ReasoningChunk("see"), TextChunk("yes")]
     assert found[3] == ProviderDataChunk(
@@ -208,23 +222,23 @@ def test_signed_thoughts_are_kept_whole() -> None:
     )
 
 
-@pytest.mark.parametrize("value", [chunk("\ud800"), "\udfff"])
+@pytest.mark.parametrize("value", [make_message_chunk("\ud800"), "\udfff"])
 def test_half_a_character_is_refused(value: Any) -> None:
     with pytest.raises(UpstreamGarbled):
-        answered(value)
+        parse_values(value)
 
 
-async def words() -> AsyncIterator[str]:
+async def stream_words() -> AsyncIterator[str]:
     for word in ("a", "b"):
         yield word
 
 
-def sync_words() -> Iterator[str]:
+def iterate_words() -> Iterator[str]:
     yield from ("a", "b")
 
 
-async def said_by(_: Any) -> AsyncIterator[str]:
-    async for word in words():
+async def stream_words_of(_: Any) -> AsyncIterator[str]:
+    async for word in stream_words():
         yield word
 
 
@@ -232,27 +246,27 @@ async def said_by(_: Any) -> AsyncIterator[str]:
 @pytest.mark.parametrize(
     "thing",
     [
-        Said(chunks=[chunk("a"), chunk("b")]),
-        Said(chunks=[chunk("a"), chunk("b")]).with_config(tags=["x"]),
-        Whole(message=AIMessage("ab")),
+        FakeChatModel(chunks=[make_message_chunk("a"), make_message_chunk("b")]),
+        FakeChatModel(chunks=[make_message_chunk("a"), make_message_chunk("b")]).with_config(tags=["x"]),
+        NonStreamingChatModel(message=AIMessage("ab")),
         RunnableLambda(lambda _: "ab"),
         RunnableLambda(lambda _: AIMessage("ab")),
         RunnableLambda(lambda _: {"messages": [AIMessage("ab")]}),
         RunnableLambda(lambda _: iter(["a", AIMessage("b")])),
-        RunnableLambda(lambda _: words()),
-        RunnableLambda(lambda _: iter([words()])),
-        RunnableGenerator(said_by),
-        RunnableLambda(lambda _: "go") | Said(chunks=[chunk("a"), chunk("b")]),
-        lambda: Said(chunks=[chunk("a"), chunk("b")]),
+        RunnableLambda(lambda _: stream_words()),
+        RunnableLambda(lambda _: iter([stream_words()])),
+        RunnableGenerator(stream_words_of),
+        RunnableLambda(lambda _: "go") | FakeChatModel(chunks=[make_message_chunk("a"), make_message_chunk("b")]),
+        lambda: FakeChatModel(chunks=[make_message_chunk("a"), make_message_chunk("b")]),
         lambda _messages: "ab",
-        lambda _messages: sync_words(),
-        said_by,
+        lambda _messages: iterate_words(),
+        stream_words_of,
     ],
 )
 async def test_everything_that_answers(thing: Any) -> None:
-    fragments, error = await asked(thing)
+    fragments, error = await collect_chunks(thing)
     assert error is None
-    assert heard(fragments).text == "ab"
+    assert collect_answer(fragments).text == "ab"
     assert fragments[-1] == FinishChunk("stop")
 
 
@@ -261,12 +275,17 @@ async def test_everything_that_answers(thing: Any) -> None:
 def test_arguments_split_anywhere_and_interleaved_stay_apart(first: list[int], second: list[int]) -> None:
     whole = ['{"a": "é\\u2028 🙂", "b": [1, 2]}', '{"x": {"y": null}}']
     cuts = [_split(text, places) for text, places in zip(whole, (first, second), strict=True)]
-    pieces = [chunk("", piece(0, "a", "add")), chunk("", piece(1, "b", "look"))]
+    pieces = [
+        make_message_chunk("", make_call_chunk(0, "a", "add")),
+        make_message_chunk("", make_call_chunk(1, "b", "look")),
+    ]
     for n in range(max(map(len, cuts))):
-        pieces += [chunk("", piece(i, args=cut[n])) for i, cut in enumerate(cuts) if n < len(cut)]
-    fragments, error = asyncio.run(asked(Said(chunks=pieces)))
+        pieces += [
+            make_message_chunk("", make_call_chunk(i, args=cut[n])) for i, cut in enumerate(cuts) if n < len(cut)
+        ]
+    fragments, error = asyncio.run(collect_chunks(FakeChatModel(chunks=pieces)))
     assert error is None
-    assert heard(fragments).calls == (("add", whole[0]), ("look", whole[1]))
+    assert collect_answer(fragments).calls == (("add", whole[0]), ("look", whole[1]))
 
 
 def _split(text: str, places: list[int]) -> list[str]:

@@ -7,16 +7,16 @@ import pytest
 
 from rightseat.models.langchain import timed_reader
 from rightseat.models.langchain.timed_reader import AsyncGeneratorTracker
-from tests.kit.patience import STUCK
+from tests.kit.timeouts import HANG_TIMEOUT
 
 
-class Counted:
+class TrackedStreams:
     """Numbers, by generators that tell when they end."""
 
     def __init__(self) -> None:
         self.ended: list[str] = []
 
-    async def numbers(self, name: str, stays: asyncio.Event | None = None) -> AsyncIterator[int]:
+    async def stream_numbers(self, name: str, stays: asyncio.Event | None = None) -> AsyncIterator[int]:
         try:
             yield 1
             yield 2
@@ -27,11 +27,11 @@ class Counted:
 
 
 async def test_the_innermost_first_and_only_those_that_were_begun_within() -> None:
-    counted, noted = Counted(), AsyncGeneratorTracker()
-    outside = counted.numbers("outside")
+    counted, noted = TrackedStreams(), AsyncGeneratorTracker()
+    outside = counted.stream_numbers("outside")
     await anext(outside)
     with noted.track():
-        outer, inner = counted.numbers("outer"), counted.numbers("inner")
+        outer, inner = counted.stream_numbers("outer"), counted.stream_numbers("inner")
         await anext(outer)
         # Also in a task of its own.
         await asyncio.create_task(_next(inner))
@@ -50,21 +50,21 @@ async def _rest(stream: AsyncIterator[int]) -> None:
 
 
 async def test_those_that_have_ended_are_not_kept() -> None:
-    counted, noted = Counted(), AsyncGeneratorTracker()
+    counted, noted = TrackedStreams(), AsyncGeneratorTracker()
     with noted.track():
         for number in range(500):
-            await _rest(counted.numbers(str(number)))
+            await _rest(counted.stream_numbers(str(number)))
     assert len(noted._open) <= 64
     await noted.close()
 
 
 async def test_one_that_does_not_end_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timed_reader, "_PATIENCE", 0.05)
-    counted, noted, stays = Counted(), AsyncGeneratorTracker(), asyncio.Event()
+    counted, noted, stays = TrackedStreams(), AsyncGeneratorTracker(), asyncio.Event()
     with noted.track():
-        await anext(counted.numbers("outer"))
-        await anext(counted.numbers("stubborn", stays))
-    async with asyncio.timeout(STUCK):
+        await anext(counted.stream_numbers("outer"))
+        await anext(counted.stream_numbers("stubborn", stays))
+    async with asyncio.timeout(HANG_TIMEOUT):
         await noted.close()
     assert counted.ended == ["outer"]
     stays.set()

@@ -12,20 +12,20 @@ from rightseat import errors
 from rightseat.errors import RightseatError
 from rightseat.types.chunks import TextChunk
 from tests.kit.faults import CANARY
-from tests.kit.vendors.langchain import Said, chunk
-from tests.unit.models.langchain.asking import asked
+from tests.kit.vendors.langchain import FakeChatModel, make_message_chunk
+from tests.unit.models.langchain.model_calls import collect_chunks
 
 
-class Response:
+class FakeResponse:
     def __init__(self, status_code: int, headers: dict[str, str]) -> None:
         self.status_code = status_code
         self.headers = headers
 
 
-def named(name: str, *above: str, **fields: Any) -> Exception:
+def make_exception(name: str, *base_names: str, **fields: Any) -> Exception:
     """An exception of a class of that name, with the given fields."""
     kind: type[Exception] = Exception
-    for one in (*reversed(above), name):
+    for one in (*reversed(base_names), name):
         kind = type(one, (kind,), {})
     error = kind(CANARY)
     for key, value in fields.items():
@@ -37,24 +37,27 @@ def named(name: str, *above: str, **fields: Any) -> Exception:
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        (named("AuthenticationError", "APIStatusError", status_code=401), errors.UpstreamDenied),
-        (named("PermissionDeniedError", status_code=403), errors.UpstreamDenied),
-        (named("RateLimitError", status_code=429, response=Response(429, {"retry-after": "7"})), errors.UpstreamBusy),
-        (named("InternalServerError", status_code=500), errors.UpstreamError),
-        (named("APIStatusError", status_code=529), errors.UpstreamOverloaded),
-        (named("BadRequestError", status_code=400), errors.UpstreamRejected),
-        (named("BadRequestError", status_code=400, code="context_length_exceeded"), errors.ContextTooLong),
-        (named("BadRequestError", status_code=400, code="content_filter"), errors.ContentRefused),
-        (named("NotFoundError", status_code=404), errors.UpstreamRejected),
-        (named("APITimeoutError", "APIConnectionError", "APIError"), errors.UpstreamTimeout),
-        (named("APIConnectionError", "APIError"), errors.UpstreamRefused),
-        (named("ConnectError", "NetworkError", "TransportError"), errors.UpstreamRefused),
-        (named("ReadTimeout", "TimeoutException", "TransportError"), errors.UpstreamTimeout),
-        (named("ResourceExhausted", code=429), errors.UpstreamBusy),
-        (named("ClientError", response={"ResponseMetadata": {"HTTPStatusCode": 403}}), errors.UpstreamDenied),
-        (named("ThrottlingException"), errors.UpstreamBusy),
-        (named("HTTPStatusError", response=Response(503, {})), errors.UpstreamOverloaded),
-        (named("APIError"), errors.UpstreamError),
+        (make_exception("AuthenticationError", "APIStatusError", status_code=401), errors.UpstreamDenied),
+        (make_exception("PermissionDeniedError", status_code=403), errors.UpstreamDenied),
+        (
+            make_exception("RateLimitError", status_code=429, response=FakeResponse(429, {"retry-after": "7"})),
+            errors.UpstreamBusy,
+        ),
+        (make_exception("InternalServerError", status_code=500), errors.UpstreamError),
+        (make_exception("APIStatusError", status_code=529), errors.UpstreamOverloaded),
+        (make_exception("BadRequestError", status_code=400), errors.UpstreamRejected),
+        (make_exception("BadRequestError", status_code=400, code="context_length_exceeded"), errors.ContextTooLong),
+        (make_exception("BadRequestError", status_code=400, code="content_filter"), errors.ContentRefused),
+        (make_exception("NotFoundError", status_code=404), errors.UpstreamRejected),
+        (make_exception("APITimeoutError", "APIConnectionError", "APIError"), errors.UpstreamTimeout),
+        (make_exception("APIConnectionError", "APIError"), errors.UpstreamRefused),
+        (make_exception("ConnectError", "NetworkError", "TransportError"), errors.UpstreamRefused),
+        (make_exception("ReadTimeout", "TimeoutException", "TransportError"), errors.UpstreamTimeout),
+        (make_exception("ResourceExhausted", code=429), errors.UpstreamBusy),
+        (make_exception("ClientError", response={"ResponseMetadata": {"HTTPStatusCode": 403}}), errors.UpstreamDenied),
+        (make_exception("ThrottlingException"), errors.UpstreamBusy),
+        (make_exception("HTTPStatusError", response=FakeResponse(503, {})), errors.UpstreamOverloaded),
+        (make_exception("APIError"), errors.UpstreamError),
         (ConnectionRefusedError(CANARY), errors.UpstreamRefused),
         (TimeoutError(CANARY), errors.UpstreamTimeout),
         (core.ModelAuthenticationError(CANARY), errors.UpstreamDenied),
@@ -74,7 +77,7 @@ def named(name: str, *above: str, **fields: Any) -> Exception:
 )
 async def test_an_error(error: Exception, kind: type[RightseatError], caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    fragments, found = await asked(Said(chunks=[error]))
+    fragments, found = await collect_chunks(FakeChatModel(chunks=[error]))
     assert not fragments
     assert type(found) is kind
     assert CANARY not in found.message
@@ -83,16 +86,18 @@ async def test_an_error(error: Exception, kind: type[RightseatError], caplog: py
     assert (CANARY in caplog.text) is (CANARY in str(error))
 
 
-@pytest.mark.parametrize("error", [named("RemoteProtocolError", "ProtocolError"), ConnectionResetError(CANARY)])
+@pytest.mark.parametrize(
+    "error", [make_exception("RemoteProtocolError", "ProtocolError"), ConnectionResetError(CANARY)]
+)
 async def test_a_connection_that_breaks_within_the_answer(error: Exception) -> None:
-    fragments, found = await asked(Said(chunks=[chunk("so far"), error]))
+    fragments, found = await collect_chunks(FakeChatModel(chunks=[make_message_chunk("so far"), error]))
     assert fragments == [TextChunk("so far")]
     assert type(found) is errors.Incomplete
 
 
 async def test_a_cancelled_vendor_is_a_cancellation() -> None:
     with pytest.raises(asyncio.CancelledError):
-        await asked(_cancelled)
+        await collect_chunks(_cancelled)
 
 
 async def _cancelled(_: Any) -> str:

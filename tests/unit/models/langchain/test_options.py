@@ -12,14 +12,14 @@ from rightseat.models.langchain import model
 
 FILE = """
 from langchain_core.language_models import GenericFakeChatModel
-from tests.kit.vendors.langchain import Said
-class Named(Said):
+from tests.kit.vendors.langchain import FakeChatModel
+class Named(FakeChatModel):
     model_name: str = "gpt-4o"
 class place:
     chat = Named()
 deaf = GenericFakeChatModel(messages=iter([]))
 def make():
-    return Said()
+    return FakeChatModel()
 number = 7
 """
 

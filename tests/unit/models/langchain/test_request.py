@@ -20,8 +20,8 @@ from rightseat.types.messages import (
     text_message,
 )
 from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
-from tests.kit.vendors.langchain import Said, chunk
-from tests.unit.models.langchain.asking import HELLO, asked
+from tests.kit.vendors.langchain import FakeChatModel, make_message_chunk
+from tests.unit.models.langchain.model_calls import HELLO, collect_chunks
 
 ADD = ToolSpec("add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}}})
 LOOK = ToolSpec("look", "", {"type": "object"}, strict=True)
@@ -93,11 +93,11 @@ def test_signed_thoughts_go_back_to_whom_they_are_of(blob: Any, content: bool) -
 
 
 async def test_an_output_schema_is_told_in_words() -> None:
-    model = Said(chunks=[chunk("{}")])
+    model = FakeChatModel(chunks=[make_message_chunk("{}")])
     schema = {"type": "object"}
     for first in ((), (text_message("system", "Be brief."),)):
-        await asked(model, Prompt(messages=(*first, text_message("user", "x")), output_schema=schema))
-    alone, beside = (heard[0][0] for heard in model.heard)
+        await collect_chunks(model, Prompt(messages=(*first, text_message("user", "x")), output_schema=schema))
+    alone, beside = (heard[0][0] for heard in model.requests)
     assert alone.text.endswith('{"type":"object"}')
     assert beside.text.startswith("Be brief.\n\n")
     assert beside.text.endswith(alone.text)
@@ -114,33 +114,33 @@ async def test_an_output_schema_is_told_in_words() -> None:
     ],
 )
 async def test_tools_are_bound(choice: ToolChoice, tools: int, wanted: str | None) -> None:
-    model = Said(chunks=[chunk("ok")])
+    model = FakeChatModel(chunks=[make_message_chunk("ok")])
     prompt = Prompt(messages=HELLO.messages, tools=(ADD, LOOK), tool_choice=choice)
     for thing in (model, model.bind(user="ann"), model.with_config(tags=["x"])):
-        assert (await asked(thing, prompt))[1] is None
-    for _, given in model.heard:
+        assert (await collect_chunks(thing, prompt))[1] is None
+    for _, given in model.requests:
         assert len(given.get("tools", ())) == tools
         assert given.get("tool_choice") == wanted
-    assert model.heard[1][1]["user"] == "ann"
+    assert model.requests[1][1]["user"] == "ann"
     if tools:
-        assert model.heard[0][1]["tools"][1] == {
+        assert model.requests[0][1]["tools"][1] == {
             "type": "function",
             "function": {"name": "look", "description": "", "parameters": {"type": "object"}, "strict": True},
         }
 
 
 async def test_settings_go_where_the_model_has_a_field_for_them() -> None:
-    model = Said(chunks=[chunk("ok")])
+    model = FakeChatModel(chunks=[make_message_chunk("ok")])
     settings = SamplingSettings(temperature=0.0, top_p=0.5, max_tokens=9, stop=("END",), seed=3, extra={"wild": 1})
-    await asked(model, Prompt(messages=HELLO.messages, settings=settings))
-    await asked(model)
-    assert model.heard[0][1] == {"temperature": 0.0, "max_output_tokens": 9, "stop": ["END"]}
-    assert model.heard[1][1] == {"stop": None}
+    await collect_chunks(model, Prompt(messages=HELLO.messages, settings=settings))
+    await collect_chunks(model)
+    assert model.requests[0][1] == {"temperature": 0.0, "max_output_tokens": 9, "stop": ["END"]}
+    assert model.requests[1][1] == {"stop": None}
 
 
 async def test_a_model_without_tools_says_so() -> None:
     prompt = Prompt(messages=HELLO.messages, tools=(ADD,))
-    _, error = await asked(GenericFakeChatModel(messages=iter(["x"])), prompt)
+    _, error = await collect_chunks(GenericFakeChatModel(messages=iter(["x"])), prompt)
     assert isinstance(error, Misused)
     assert "GenericFakeChatModel takes no tools" in error.message
 
@@ -148,14 +148,14 @@ async def test_a_model_without_tools_says_so() -> None:
 async def test_a_chain_goes_its_own_way_unless_it_is_forced() -> None:
     chain: Any = RunnableLambda(lambda _: "own")
     prompt = Prompt(messages=HELLO.messages, tools=(ADD,))
-    assert (await asked(chain, prompt))[0][0] == TextChunk("own")
+    assert (await collect_chunks(chain, prompt))[0][0] == TextChunk("own")
     forced = Prompt(messages=HELLO.messages, tools=(ADD,), tool_choice=ToolChoice("required"))
-    assert isinstance((await asked(chain, forced))[1], Misused)
+    assert isinstance((await collect_chunks(chain, forced))[1], Misused)
 
 
 async def test_a_chain_may_want_its_messages_by_name() -> None:
     chain: Any = RunnableLambda(lambda given: given["messages"][0].text)
-    assert (await asked(chain, input_key="messages"))[0][0] == TextChunk("hello")
+    assert (await collect_chunks(chain, input_key="messages"))[0][0] == TextChunk("hello")
 
 
 async def test_a_function_is_given_the_tools_if_it_asks_for_them() -> None:
@@ -163,14 +163,14 @@ async def test_a_function_is_given_the_tools_if_it_asks_for_them() -> None:
         return f"{given[0].text} {tools[0]['function']['name']}"
 
     prompt = Prompt(messages=HELLO.messages, tools=(ADD,))
-    assert (await asked(answer, prompt))[0][0] == TextChunk("hello add")
+    assert (await collect_chunks(answer, prompt))[0][0] == TextChunk("hello add")
 
 
 @pytest.mark.demand("models.message_content_foreign_serialisation")
 async def test_foreign_serialisation_keys_stay_plain_data(monkeypatch: pytest.MonkeyPatch) -> None:
     """`{"lc": 1, …}` in a text, arguments or a result is what somebody wrote, and never made an object."""
     monkeypatch.setenv("KIT_SECRET", "leaked-canary")
-    model = Said(chunks=[chunk(SECRET)])
+    model = FakeChatModel(chunks=[make_message_chunk(SECRET)])
     prompt = Prompt(
         messages=(
             text_message("user", SECRET),
@@ -178,11 +178,11 @@ async def test_foreign_serialisation_keys_stay_plain_data(monkeypatch: pytest.Mo
             text_message("tool", SECRET, call_id="c1"),
         )
     )
-    fragments, error = await asked(model, prompt)
+    fragments, error = await collect_chunks(model, prompt)
     assert error is None
     assert fragments[0] == TextChunk(SECRET)
-    user, assistant, tool = model.heard[0][0]
+    user, assistant, tool = model.requests[0][0]
     assert (user.content, tool.content) == (SECRET, SECRET)
     assert isinstance(assistant, AIMessage)
     assert assistant.tool_calls[0]["args"] == {"lc": 1, "type": "secret", "id": ["KIT_SECRET"]}
-    assert "leaked-canary" not in str(model.heard)
+    assert "leaked-canary" not in str(model.requests)

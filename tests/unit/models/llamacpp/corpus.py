@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.models.llamacpp.documents import DOCUMENTS
+from tests.unit.models.llamacpp.client_schemas import DOCUMENTS
 from tests.unit.models.llamacpp.structures import STRUCTURES
 
 Schema = dict[str, Any]
 
 
-def bounded(kind: str, low: Any, high: Any, above: bool = False, below: bool = False) -> Schema:
+def make_bounded_schema(kind: str, low: Any, high: Any, above: bool = False, below: bool = False) -> Schema:
     schema: Schema = {"type": kind}
     if low is not None:
         schema["exclusiveMinimum" if above else "minimum"] = low
@@ -173,7 +173,7 @@ PATTERNS = [
     r"^x{0}y$",
     r"^[^\"\\]*$",
 ]
-UNSAYABLE = [r"^(?=a)a$", r"^(?!b)\w+$", r"\bword\b", r"^(a)\1$", r"^\p{L}+$", r"a^b", r"^a$b"]
+UNSUPPORTED_PATTERNS = [r"^(?=a)a$", r"^(?!b)\w+$", r"\bword\b", r"^(a)\1$", r"^\p{L}+$", r"a^b", r"^a$b"]
 FORMATS = ["date", "time", "date-time", "uuid", "email", "ipv4", "ipv6", "uri", "hostname", "duration", "unknown"]
 ENUMS: list[list[Any]] = [
     ["a"],
@@ -195,16 +195,16 @@ ENUMS: list[list[Any]] = [
 ]
 
 
-def numbers() -> dict[str, Schema]:
+def make_number_schemas() -> dict[str, Schema]:
     found: dict[str, Schema] = {}
     for low, high in INTEGERS:
-        found[f"integer {low}..{high}"] = bounded("integer", low, high)
+        found[f"integer {low}..{high}"] = make_bounded_schema("integer", low, high)
         if low is None or high is None or high - low > 2:
-            found[f"integer {low}..{high} open"] = bounded("integer", low, high, True, True)
+            found[f"integer {low}..{high} open"] = make_bounded_schema("integer", low, high, True, True)
     for low, high in NUMBERS:
-        found[f"number {low}..{high}"] = bounded("number", low, high)
+        found[f"number {low}..{high}"] = make_bounded_schema("number", low, high)
         if low is None or high is None or high > low:
-            found[f"number {low}..{high} open"] = bounded("number", low, high, True, True)
+            found[f"number {low}..{high} open"] = make_bounded_schema("number", low, high, True, True)
     for step in (1, 10, 100, 0.1, 0.01):
         found[f"multiple of {step}"] = {"type": "number", "multipleOf": step, "minimum": 0, "maximum": 100}
         found[f"free multiple of {step}"] = {"type": "number", "multipleOf": step}
@@ -212,7 +212,7 @@ def numbers() -> dict[str, Schema]:
     return found
 
 
-def strings() -> dict[str, Schema]:
+def make_string_schemas() -> dict[str, Schema]:
     found: dict[str, Schema] = {}
     for low, high in LENGTHS:
         found[f"length {low}..{high}"] = {"type": "string", "minLength": low} | (
@@ -222,7 +222,7 @@ def strings() -> dict[str, Schema]:
         found[f"pattern {pattern}"] = {"type": "string", "pattern": pattern}
     for pattern in (r"^[a-z]+$", r"^[a-z]+\d*$", r"^(a|bb|ccc)+$", r"^\d{3}$", r"^x.*$", r"^[a-z]{2,9}-[0-9]{1,9}$"):
         found[f"pattern {pattern} within"] = {"type": "string", "pattern": pattern, "minLength": 3, "maxLength": 8}
-    for pattern in UNSAYABLE:
+    for pattern in UNSUPPORTED_PATTERNS:
         found[f"unsayable {pattern}"] = {"type": "string", "pattern": pattern}
     for name in FORMATS:
         found[f"format {name}"] = {"type": "string", "format": name}
@@ -233,4 +233,4 @@ def strings() -> dict[str, Schema]:
     return found
 
 
-CORPUS: dict[str, Schema] = numbers() | strings() | STRUCTURES | DOCUMENTS
+CORPUS: dict[str, Schema] = make_number_schemas() | make_string_schemas() | STRUCTURES | DOCUMENTS

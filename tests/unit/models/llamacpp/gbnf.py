@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Union
 
-Node = Union["Text", "Class", "Sequence", "Choice", "Repeat", "Name"]
-ENDLESS = 1 << 30
+Node = Union["Literal", "CharClass", "Sequence", "Choice", "Repeat", "RuleRef"]
+UNBOUNDED = 1 << 30
 
 
 @dataclass(eq=False)
-class Text:
+class Literal:
     text: str
 
 
 @dataclass(eq=False)
-class Class:
+class CharClass:
     ranges: list[tuple[int, int]]
     negated: bool
 
@@ -41,11 +41,11 @@ class Repeat:
 
 
 @dataclass(eq=False)
-class Name:
+class RuleRef:
     name: str
 
 
-class Broken(Exception):
+class InvalidGrammar(Exception):
     """Not GBNF, or beyond what llama.cpp takes."""
 
 
@@ -55,114 +55,114 @@ _SPACE = re.compile(r"[ \t]*")
 _ESCAPES = {"x": 2, "u": 4, "U": 8}
 
 
-class Reader:
+class RuleParser:
     def __init__(self, line: str) -> None:
-        self.line, self.at = line, 0
+        self.line, self.position = line, 0
 
-    def space(self) -> None:
-        found = _SPACE.match(self.line, self.at)
-        self.at = found.end() if found else self.at
+    def skip_space(self) -> None:
+        found = _SPACE.match(self.line, self.position)
+        self.position = found.end() if found else self.position
 
     def peek(self) -> str:
-        return self.line[self.at : self.at + 1]
+        return self.line[self.position : self.position + 1]
 
-    def char(self) -> int:
+    def read_char(self) -> int:
         if self.peek() == "":
-            raise Broken("ends too early")
+            raise InvalidGrammar("ends too early")
         if self.peek() != "\\":
-            self.at += 1
-            return ord(self.line[self.at - 1])
-        kind = self.line[self.at + 1]
-        self.at += 2
+            self.position += 1
+            return ord(self.line[self.position - 1])
+        kind = self.line[self.position + 1]
+        self.position += 2
         if kind in _ESCAPES:
-            digits = self.line[self.at : self.at + _ESCAPES[kind]]
-            self.at += _ESCAPES[kind]
+            digits = self.line[self.position : self.position + _ESCAPES[kind]]
+            self.position += _ESCAPES[kind]
             return int(digits, 16)
         simple = {"t": "\t", "r": "\r", "n": "\n", "\\": "\\", '"': '"', "[": "[", "]": "]"}
         if kind not in simple:
-            raise Broken(f"unknown escape \\{kind}")
+            raise InvalidGrammar(f"unknown escape \\{kind}")
         return ord(simple[kind])
 
-    def choice(self) -> Node:
-        options = [self.sequence()]
+    def parse_choice(self) -> Node:
+        options = [self.parse_sequence()]
         while self.peek() == "|":
-            self.at += 1
-            self.space()
-            options.append(self.sequence())
+            self.position += 1
+            self.skip_space()
+            options.append(self.parse_sequence())
         return options[0] if len(options) == 1 else Choice(options)
 
-    def sequence(self) -> Node:
+    def parse_sequence(self) -> Node:
         parts: list[Node] = []
         while self.peek() not in ("", "|", ")"):
             if self.peek() in "*+?{":
                 if not parts:
-                    raise Broken("a repetition of nothing")
-                parts.append(self.repeat(parts.pop()))
+                    raise InvalidGrammar("a repetition of nothing")
+                parts.append(self.parse_repeat(parts.pop()))
             else:
-                parts.append(self.atom())
-            self.space()
+                parts.append(self.parse_atom())
+            self.skip_space()
         return Sequence(parts)
 
-    def repeat(self, body: Node) -> Node:
+    def parse_repeat(self, body: Node) -> Node:
         sign = self.peek()
         if sign in "*+?":
-            self.at += 1
-            return Repeat(body, sign == "+", 1 if sign == "?" else ENDLESS)
-        found = _BRACES.match(self.line, self.at)
+            self.position += 1
+            return Repeat(body, sign == "+", 1 if sign == "?" else UNBOUNDED)
+        found = _BRACES.match(self.line, self.position)
         if not found:
-            raise Broken("a brace that is no repetition")
-        self.at = found.end()
+            raise InvalidGrammar("a brace that is no repetition")
+        self.position = found.end()
         low = int(found[1])
-        high = low if found[2] is None else int(found[3]) if found[3] else ENDLESS
-        if max(low, high) >= 2000 and high != ENDLESS:
-            raise Broken("llama.cpp takes fewer than 2000 repetitions")
-        if not isinstance(body, Name | Class):
-            raise Broken("llama.cpp multiplies what stands in a repeated group")
+        high = low if found[2] is None else int(found[3]) if found[3] else UNBOUNDED
+        if max(low, high) >= 2000 and high != UNBOUNDED:
+            raise InvalidGrammar("llama.cpp takes fewer than 2000 repetitions")
+        if not isinstance(body, RuleRef | CharClass):
+            raise InvalidGrammar("llama.cpp multiplies what stands in a repeated group")
         return Repeat(body, low, high)
 
-    def atom(self) -> Node:
+    def parse_atom(self) -> Node:
         sign = self.peek()
         if sign == '"':
-            return self.text()
+            return self.parse_literal()
         if sign == "[":
-            return self.bracket()
+            return self.parse_char_class()
         if sign == "(":
-            self.at += 1
-            self.space()
-            inside = self.choice()
+            self.position += 1
+            self.skip_space()
+            inside = self.parse_choice()
             if self.peek() != ")":
-                raise Broken("a group without an end")
-            self.at += 1
+                raise InvalidGrammar("a group without an end")
+            self.position += 1
             return inside
-        found = _NAME.match(self.line, self.at)
+        found = _NAME.match(self.line, self.position)
         if not found:
-            raise Broken(f"unexpected {sign!r} at {self.at}")
-        self.at = found.end()
-        return Name(found[0])
+            raise InvalidGrammar(f"unexpected {sign!r} at {self.position}")
+        self.position = found.end()
+        return RuleRef(found[0])
 
-    def text(self) -> Node:
-        self.at += 1
+    def parse_literal(self) -> Node:
+        self.position += 1
         chars = []
         while self.peek() != '"':
-            chars.append(chr(self.char()))
-        self.at += 1
-        return Text("".join(chars))
+            chars.append(chr(self.read_char()))
+        self.position += 1
+        return Literal("".join(chars))
 
-    def bracket(self) -> Node:
-        self.at += 1
+    def parse_char_class(self) -> Node:
+        self.position += 1
         negated = self.peek() == "^"
-        self.at += negated
+        self.position += negated
         ranges = []
         while self.peek() != "]":
-            low = high = self.char()
-            if self.peek() == "-" and self.line[self.at + 1] != "]":
-                self.at += 1
-                high = self.char()
+            low = high = self.read_char()
+            if self.peek() == "-" and self.line[self.position + 1] != "]":
+                self.position += 1
+                high = self.read_char()
             if high < low:
-                raise Broken("a range that runs backwards")
+                raise InvalidGrammar("a range that runs backwards")
             ranges.append((low, high))
-        self.at += 1
-        return Class(ranges, negated)
+        self.position += 1
+        return CharClass(ranges, negated)
 
 
 @dataclass
@@ -171,117 +171,117 @@ class Grammar:
     depths: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, text: str) -> Grammar:
+    def parse(cls, text: str) -> Grammar:
         rules: dict[str, Node] = {}
         for line in text.rstrip("\n").split("\n"):
             name, mark, body = line.partition(" ::= ")
             if not mark or not _NAME.fullmatch(name) or name in rules:
-                raise Broken(f"no rule, or one twice: {line[:80]}")
-            reader = Reader(body)
-            rules[name] = reader.choice()
+                raise InvalidGrammar(f"no rule, or one twice: {line[:80]}")
+            reader = RuleParser(body)
+            rules[name] = reader.parse_choice()
             if reader.peek():
-                raise Broken(f"{reader.peek()!r} too many in {line[:80]}")
+                raise InvalidGrammar(f"{reader.peek()!r} too many in {line[:80]}")
         made = cls(rules)
-        missing = {n.name for body in rules.values() for n in walk(body) if isinstance(n, Name)} - set(rules)
+        missing = {n.name for body in rules.values() for n in walk_nodes(body) if isinstance(n, RuleRef)} - set(rules)
         if missing:
-            raise Broken(f"rules that do not exist: {missing}")
-        made.measure()
+            raise InvalidGrammar(f"rules that do not exist: {missing}")
+        made.compute_depths()
         return made
 
     def accepts(self, text: str, root: str = "root") -> bool:
-        return any(end == len(text) for end in Recogniser(self).ends(text, root))
+        return any(end == len(text) for end in Recogniser(self).list_match_lengths(text, root))
 
-    def ends(self, text: str, root: str = "root") -> list[int]:
+    def list_match_lengths(self, text: str, root: str = "root") -> list[int]:
         """The lengths of all beginnings of the text that are accepted."""
-        return list(Recogniser(self).ends(text, root))
+        return list(Recogniser(self).list_match_lengths(text, root))
 
-    def measure(self) -> None:
+    def compute_depths(self) -> None:
         """How deep each rule must go at least, to steer random texts to an end."""
         changed = True
         while changed:
             changed = False
             for name, body in self.rules.items():
-                depth = self.depth(body) + 1
-                if depth < self.depths.get(name, ENDLESS):
+                depth = self.get_min_depth(body) + 1
+                if depth < self.depths.get(name, UNBOUNDED):
                     self.depths[name], changed = depth, True
         endless = set(self.rules) - set(self.depths)
         if endless:
-            raise Broken(f"rules that never end: {endless}")
+            raise InvalidGrammar(f"rules that never end: {endless}")
 
-    def depth(self, node: Node) -> int:
+    def get_min_depth(self, node: Node) -> int:
         match node:
-            case Name(name):
-                return self.depths.get(name, ENDLESS)
+            case RuleRef(name):
+                return self.depths.get(name, UNBOUNDED)
             case Sequence(parts):
-                return max(map(self.depth, parts), default=0)
+                return max(map(self.get_min_depth, parts), default=0)
             case Choice(options):
-                return min(map(self.depth, options))
+                return min(map(self.get_min_depth, options))
             case Repeat(body, low):
-                return self.depth(body) if low else 0
+                return self.get_min_depth(body) if low else 0
             case _:
                 return 0
 
-    def make(self, rng: random.Random, root: str = "root", size: int = 400) -> str:
+    def generate(self, rng: random.Random, root: str = "root", size: int = 400) -> str:
         """A random text; after so many pieces it takes the shortest way to an end."""
         found: list[str] = []
         todo: list[Node] = [self.rules[root]]
         while todo:
             node = todo.pop()
-            if isinstance(node, Text | Class):
-                found.append(node.text if isinstance(node, Text) else pick(node, rng))
+            if isinstance(node, Literal | CharClass):
+                found.append(node.text if isinstance(node, Literal) else pick_char(node, rng))
             else:
-                todo += reversed(self.opened(node, rng, len(found) > size))
+                todo += reversed(self.expand(node, rng, len(found) > size))
         return "".join(found)
 
-    def opened(self, node: Node, rng: random.Random, hurry: bool) -> list[Node]:
+    def expand(self, node: Node, rng: random.Random, shortest: bool) -> list[Node]:
         match node:
-            case Name(name):
+            case RuleRef(name):
                 return [self.rules[name]]
             case Sequence(parts):
                 return parts
             case Choice(options):
-                return [min(options, key=self.depth) if hurry else rng.choice(options)]
+                return [min(options, key=self.get_min_depth) if shortest else rng.choice(options)]
             case Repeat(body, low, high):
-                return [body] * (low if hurry else times(low, high, rng))
+                return [body] * (low if shortest else pick_repeat_count(low, high, rng))
             case _:
                 return []
 
 
-def times(low: int, high: int, rng: random.Random) -> int:
+def pick_repeat_count(low: int, high: int, rng: random.Random) -> int:
     if rng.random() < 0.15 and high - low < 40:
         return high
     return min(high, low + int(rng.expovariate(0.4)))
 
 
-def pick(node: Class, rng: random.Random) -> str:
+def pick_char(node: CharClass, rng: random.Random) -> str:
     if node.negated:
-        raise Broken("negated classes reject the first bytes of some characters")
+        raise InvalidGrammar("negated classes reject the first bytes of some characters")
     low, high = rng.choice(node.ranges)
     if rng.random() < 0.3:
         return chr(rng.choice((low, high)))
     return chr(rng.randint(low, min(high, 0x7E) if low < 0x7E and rng.random() < 0.8 else high))
 
 
-def walk(node: Node) -> Iterator[Node]:
+def walk_nodes(node: Node) -> Iterator[Node]:
     yield node
     match node:
         case Sequence(parts):
             for part in parts:
-                yield from walk(part)
+                yield from walk_nodes(part)
         case Choice(options):
             for option in options:
-                yield from walk(option)
+                yield from walk_nodes(option)
         case Repeat(body):
-            yield from walk(body)
+            yield from walk_nodes(body)
 
 
-class Frame:
+class MatchState:
     """What is still to be read: a node, from some point in it, and what comes after."""
 
-    __slots__ = ("at", "high", "low", "node", "then")
+    __slots__ = ("high", "low", "next_state", "node", "position")
 
-    def __init__(self, node: Node, at: int, low: int, high: int, then: Frame | None) -> None:
-        self.node, self.at, self.low, self.high, self.then = node, at, low, high, then
+    def __init__(self, node: Node, at: int, low: int, high: int, then: MatchState | None) -> None:
+        self.node, self.position, self.low, self.high, self.next_state = node, at, low, high, then
 
 
 class Recogniser:
@@ -289,39 +289,39 @@ class Recogniser:
 
     def __init__(self, grammar: Grammar) -> None:
         self.grammar = grammar
-        self.frames: dict[tuple[int, int, int, int, int], Frame] = {}
+        self.states: dict[tuple[int, int, int, int, int], MatchState] = {}
 
-    def frame(self, node: Node, then: Frame | None, at: int = 0, low: int = 0, high: int = 0) -> Frame:
+    def get_state(self, node: Node, then: MatchState | None, at: int = 0, low: int = 0, high: int = 0) -> MatchState:
         key = (id(node), at, low, high, id(then))
-        if key not in self.frames:
-            self.frames[key] = Frame(node, at, low, high, then)
-        return self.frames[key]
+        if key not in self.states:
+            self.states[key] = MatchState(node, at, low, high, then)
+        return self.states[key]
 
-    def ends(self, text: str, root: str) -> Iterator[int]:
+    def list_match_lengths(self, text: str, root: str) -> Iterator[int]:
         """After how many characters the text may end."""
-        states, done = self.opened([self.frame(self.grammar.rules[root], None)])
+        states, done = self.expand_states([self.get_state(self.grammar.rules[root], None)])
         if done:
             yield 0
         for count, char in enumerate(text, 1):
-            moved = [after for state in states for after in self.read(state, char)]
-            states, done = self.opened([m for m in moved if m is not None])
+            moved = [after for state in states for after in self.read_char(state, char)]
+            states, done = self.expand_states([m for m in moved if m is not None])
             if done or None in moved:
                 yield count
             if not states:
                 return
 
-    def read(self, state: Frame, char: str) -> list[Frame | None]:
+    def read_char(self, state: MatchState, char: str) -> list[MatchState | None]:
         node = state.node
-        if isinstance(node, Text):
-            if node.text[state.at] != char:
+        if isinstance(node, Literal):
+            if node.text[state.position] != char:
                 return []
-            last = state.at + 1 == len(node.text)
-            return [state.then if last else self.frame(node, state.then, state.at + 1)]
-        assert isinstance(node, Class)
+            last = state.position + 1 == len(node.text)
+            return [state.next_state if last else self.get_state(node, state.next_state, state.position + 1)]
+        assert isinstance(node, CharClass)
         inside = any(low <= ord(char) <= high for low, high in node.ranges)
-        return [state.then] if inside is not node.negated else []
+        return [state.next_state] if inside is not node.negated else []
 
-    def opened(self, todo: list[Frame]) -> tuple[list[Frame], bool]:
+    def expand_states(self, todo: list[MatchState]) -> tuple[list[MatchState], bool]:
         """Up to the next character; and whether the text may end here."""
         found, seen, done = [], set(), False
         while todo:
@@ -329,37 +329,39 @@ class Recogniser:
             if id(state) in seen:
                 continue
             seen.add(id(state))
-            if isinstance(state.node, Class) or (isinstance(state.node, Text) and state.node.text):
+            if isinstance(state.node, CharClass) or (isinstance(state.node, Literal) and state.node.text):
                 found.append(state)
                 continue
-            for after in self.step(state):
+            for after in self.expand_state(state):
                 if after is None:
                     done = True
                 else:
                     todo.append(after)
         return found, done
 
-    def step(self, state: Frame) -> list[Frame | None]:
-        node, then = state.node, state.then
+    def expand_state(self, state: MatchState) -> list[MatchState | None]:
+        node, then = state.node, state.next_state
         match node:
-            case Name(name):
-                return [self.frame(self.grammar.rules[name], then)]
+            case RuleRef(name):
+                return [self.get_state(self.grammar.rules[name], then)]
             case Choice(options):
-                return [self.frame(option, then) for option in options]
+                return [self.get_state(option, then) for option in options]
             case Sequence(parts):
-                for part in reversed(parts[state.at :]):
-                    then = self.frame(part, then)
+                for part in reversed(parts[state.position :]):
+                    then = self.get_state(part, then)
                 return [then]
             case Repeat(body, low, high):
-                return self.again(state, body, low, high)
+                return self.expand_repeat(state, body, low, high)
             case _:
                 return [then]
 
-    def again(self, state: Frame, body: Node, low: int, high: int) -> list[Frame | None]:
-        count = state.at
-        ways: list[Frame | None] = [state.then] if count >= low else []
+    def expand_repeat(self, state: MatchState, body: Node, low: int, high: int) -> list[MatchState | None]:
+        count = state.position
+        ways: list[MatchState | None] = [state.next_state] if count >= low else []
         if count < high:
             # Past an open end counting no longer matters.
-            after = self.frame(state.node, state.then, min(count + 1, low) if high == ENDLESS else count + 1)
-            ways.append(self.frame(body, after))
+            after = self.get_state(
+                state.node, state.next_state, min(count + 1, low) if high == UNBOUNDED else count + 1
+            )
+            ways.append(self.get_state(body, after))
         return ways

@@ -12,8 +12,18 @@ from rightseat.models.llamacpp.grammar import GrammarLimits
 Schema = dict[str, Any]
 LIMITS = GrammarLimits()
 # Keywords that need more than one look at the schema.
-BEYOND = {"allOf", "if", "not", "patternProperties", "propertyNames", "contains", "dependentRequired", "$id", "$anchor"}
-FORMATTED = {
+UNSUPPORTED_KEYWORDS = {
+    "allOf",
+    "if",
+    "not",
+    "patternProperties",
+    "propertyNames",
+    "contains",
+    "dependentRequired",
+    "$id",
+    "$anchor",
+}
+FORMAT_EXAMPLES = {
     "date": ["2024-02-29", "2000-02-29", "1999-12-31", "2023-04-30"],
     "time": ["12:30:45Z", "23:59:59.123+05:30"],
     "date-time": ["2024-02-29T12:30:45Z", "1985-04-12T23:20:50.52-08:00"],
@@ -30,45 +40,45 @@ FORMATTED = {
     "hostname": ["localhost", "www.example-site.com"],
     "duration": ["P1Y2M3DT4H5M6S", "PT1H", "P2W", "P1D"],
 }
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-KEY = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
-NUMBER = st.integers(-(10**6), 10**6) | st.decimals(-1000, 1000, places=3).map(float)
-SCALAR = st.none() | st.booleans() | NUMBER | TEXT
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+KEYS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+NUMBERS = st.integers(-(10**6), 10**6) | st.decimals(-1000, 1000, places=3).map(float)
+SCALARS = st.none() | st.booleans() | NUMBERS | TEXTS
 ANYTHING = st.recursive(
-    SCALAR, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEY, inner, max_size=3), max_leaves=4
-).filter(lambda value: deep(value) <= LIMITS.depth)
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3), max_leaves=4
+).filter(lambda value: get_depth(value) <= LIMITS.depth)
 
 
-def deep(value: Any) -> int:
+def get_depth(value: Any) -> int:
     if isinstance(value, dict | list):
         children = value.values() if isinstance(value, dict) else value
-        return 1 + max(map(deep, children), default=0)
+        return 1 + max(map(get_depth, children), default=0)
     return 0
 
 
-def plain(value: Any) -> Any:
+def normalise_numbers(value: Any) -> Any:
     """Whole numbers without a point: that is how they are spelled."""
     if isinstance(value, dict):
-        return {name: plain(child) for name, child in value.items()}
+        return {name: normalise_numbers(child) for name, child in value.items()}
     if isinstance(value, list):
-        return [plain(child) for child in value]
+        return [normalise_numbers(child) for child in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def simple(schema: Any) -> bool:
+def is_simple(schema: Any) -> bool:
     """Whether the strategies below know all of it."""
     if isinstance(schema, dict):
-        return not BEYOND & schema.keys() and all(map(simple, schema.values()))
-    return all(map(simple, schema)) if isinstance(schema, list) else True
+        return not UNSUPPORTED_KEYWORDS & schema.keys() and all(map(is_simple, schema.values()))
+    return all(map(is_simple, schema)) if isinstance(schema, list) else True
 
 
-def instances(schema: Any, root: Schema, fuel: int = 5) -> st.SearchStrategy[Any]:
+def generate_instances(schema: Any, root: Schema, depth: int = 5) -> st.SearchStrategy[Any]:
     if schema is True or schema == {}:
         return ANYTHING
-    if schema is False or fuel < 0:
+    if schema is False or depth < 0:
         return st.nothing()
     if "$ref" in schema:
-        return st.deferred(lambda: instances(target(schema["$ref"], root), root, fuel - 1))
+        return st.deferred(lambda: generate_instances(resolve_reference(schema["$ref"], root), root, depth - 1))
     if "const" in schema:
         return st.just(schema["const"])
     if "enum" in schema:
@@ -77,25 +87,27 @@ def instances(schema: Any, root: Schema, fuel: int = 5) -> st.SearchStrategy[Any
         if key in schema:
             rest = {name: value for name, value in schema.items() if name != key}
             ways = [branch if "properties" in branch else {**rest, **branch} for branch in schema[key]]
-            return st.one_of([instances(way, root, fuel) for way in ways])
-    kinds = schema.get("type", guess(schema))
-    return st.one_of([by_type(kind, schema, root, fuel) for kind in ([kinds] if isinstance(kinds, str) else kinds)])
+            return st.one_of([generate_instances(way, root, depth) for way in ways])
+    kinds = schema.get("type", guess_types(schema))
+    return st.one_of(
+        [generate_by_type(kind, schema, root, depth) for kind in ([kinds] if isinstance(kinds, str) else kinds)]
+    )
 
 
-def guess(schema: Schema) -> list[str]:
+def guess_types(schema: Schema) -> list[str]:
     if {"properties", "required"} & schema.keys():
         return ["object"]
     return ["array"] if "items" in schema else ["null", "boolean", "integer", "string"]
 
 
-def target(reference: str, root: Schema) -> Any:
+def resolve_reference(reference: str, root: Schema) -> Any:
     value: Any = root
     for step in reference.split("/")[1:]:
         value = value[step.replace("%25", "%").replace("~1", "/").replace("~0", "~")]
     return value
 
 
-def by_type(kind: str, schema: Schema, root: Schema, fuel: int) -> st.SearchStrategy[Any]:
+def generate_by_type(kind: str, schema: Schema, root: Schema, depth: int) -> st.SearchStrategy[Any]:
     match kind:
         case "null":
             return st.none()
@@ -105,16 +117,16 @@ def by_type(kind: str, schema: Schema, root: Schema, fuel: int) -> st.SearchStra
             low, high = schema.get("minimum", -(10**6)), schema.get("maximum", 10**6)
             return st.integers(int(min(low, high)), int(max(low, high)))
         case "number":
-            return numbers(schema)
+            return generate_numbers(schema)
         case "string":
-            return strings(schema)
+            return generate_strings(schema)
         case "array":
-            return arrays(schema, root, fuel)
+            return generate_arrays(schema, root, depth)
         case _:
-            return objects(schema, root, fuel)
+            return generate_objects(schema, root, depth)
 
 
-def numbers(schema: Schema) -> st.SearchStrategy[Any]:
+def generate_numbers(schema: Schema) -> st.SearchStrategy[Any]:
     low: Any = schema.get("minimum", schema.get("exclusiveMinimum", -1000))
     high: Any = schema.get("maximum", schema.get("exclusiveMaximum", low + 1000))
     low = min(low, high) if "minimum" in schema or "exclusiveMinimum" in schema else high - 1000
@@ -122,28 +134,28 @@ def numbers(schema: Schema) -> st.SearchStrategy[Any]:
     return wide | st.decimals(str(low), str(high), places=3).map(float) if high - low >= 0.01 else wide
 
 
-def strings(schema: Schema) -> st.SearchStrategy[Any]:
+def generate_strings(schema: Schema) -> st.SearchStrategy[Any]:
     if "pattern" in schema:
         return st.from_regex(re.compile(schema["pattern"].replace("?<", "?P<"), re.ASCII)).filter(
             lambda text: len(text) < 30
         )
-    if schema.get("format") in FORMATTED:
-        return st.sampled_from(FORMATTED[schema["format"]])
+    if schema.get("format") in FORMAT_EXAMPLES:
+        return st.sampled_from(FORMAT_EXAMPLES[schema["format"]])
     low = schema.get("minLength", 0)
     high = min(schema.get("maxLength", low + 12), low + 12)
     return st.text(st.characters(exclude_categories=["Cs"]), min_size=low, max_size=high)
 
 
-def arrays(schema: Schema, root: Schema, fuel: int) -> st.SearchStrategy[Any]:
+def generate_arrays(schema: Schema, root: Schema, depth: int) -> st.SearchStrategy[Any]:
     prefix = schema.get("prefixItems", [])
     low = schema.get("minItems", 0)
     items = schema.get("items", not prefix)
     free = items is True
-    further = SCALAR if free else instances(items, root, fuel - 1)
+    further = SCALARS if free else generate_instances(items, root, depth - 1)
     most = min(schema.get("maxItems", max(low, LIMITS.items)), low + 3)
 
     def build(size: int) -> st.SearchStrategy[Any]:
-        known = [instances(item, root, fuel - 1) for item in prefix[:size]]
+        known = [generate_instances(item, root, depth - 1) for item in prefix[:size]]
         rest = max(0, size - len(prefix))
         if further.is_empty and rest:
             return st.nothing()
@@ -153,13 +165,15 @@ def arrays(schema: Schema, root: Schema, fuel: int) -> st.SearchStrategy[Any]:
     return st.integers(min(low, most), max(low, most)).flatmap(build)
 
 
-def objects(schema: Schema, root: Schema, fuel: int) -> st.SearchStrategy[Any]:
-    properties = {name: instances(value, root, fuel - 1) for name, value in schema.get("properties", {}).items()}
+def generate_objects(schema: Schema, root: Schema, depth: int) -> st.SearchStrategy[Any]:
+    properties = {
+        name: generate_instances(value, root, depth - 1) for name, value in schema.get("properties", {}).items()
+    }
     required = schema.get("required", [])
     extra = schema.get("additionalProperties", "properties" not in schema and not required)
-    others = SCALAR if extra is True else instances(extra, root, fuel - 1)
+    others = SCALARS if extra is True else generate_instances(extra, root, depth - 1)
     for name in required:
-        properties.setdefault(name, SCALAR if extra in (True, False) else others)
+        properties.setdefault(name, SCALARS if extra in (True, False) else others)
 
     @st.composite
     def build(draw: st.DrawFn) -> dict[str, Any]:
@@ -169,7 +183,7 @@ def objects(schema: Schema, root: Schema, fuel: int) -> st.SearchStrategy[Any]:
             if name in required or (not value.is_empty and draw(st.integers(0, len(properties))) < 8)
         }
         if extra is not False:
-            more = draw(st.dictionaries(KEY, others, max_size=2))
+            more = draw(st.dictionaries(KEYS, others, max_size=2))
             picked |= {name: value for name, value in more.items() if name not in properties}
         return picked
 

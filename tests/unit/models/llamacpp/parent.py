@@ -6,14 +6,14 @@ from pathlib import Path
 
 from rightseat.models.llamacpp.process import LaunchOptions
 from rightseat.models.llamacpp.servers import ManagedServer
-from tests.kit.process import tree
+from tests.kit.process import list_tree
 
 
 async def main(model: str, binary: str | None) -> None:
     engine = ManagedServer(LaunchOptions(Path(model), binary=Path(binary) if binary else None))
     await engine.start()
     assert engine.pid is not None
-    print(*tree(engine.pid), flush=True)
+    print(*list_tree(engine.pid), flush=True)
     await asyncio.Event().wait()
 
 

@@ -18,14 +18,14 @@ from rightseat.types.events import Usage
 from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt, SamplingSettings
 from tests.contract.formats.cases import TOOLS
-from tests.contract.models.cases import heard
+from tests.contract.models.cases import collect_answer
 
 LIKELY = {"logprobs": True, "top_logprobs": 2}
 USED = Usage(7, 3)
 WORDS = json.dumps({"thought_about_next_step_only": "Hm, END.", "next_step": {"result": "One, two. END. More."}})
 
 
-def plan(format: Any = GenericFormat, tools: Any = TOOLS, thinks: bool = False) -> PromptPlan:
+def make_plan(format: Any = GenericFormat, tools: Any = TOOLS, thinks: bool = False) -> PromptPlan:
     prompt = Prompt(messages=(text_message("user", "Hello"),), tools=tools)
     made: PromptPlan = format().make_plan(
         FormatContext(
@@ -35,17 +35,19 @@ def plan(format: Any = GenericFormat, tools: Any = TOOLS, thinks: bool = False) 
     return made
 
 
-def piece(text: str, **more: Any) -> CompletionChunk:
+def make_chunk(text: str, **more: Any) -> CompletionChunk:
     top = [{"token": text, "logprob": -0.5, "bytes": [1]}, {"token": "x", "logprob": None, "bytes": [2]}]
-    told = {"id": 1, "token": text, "logprob": -0.5, "bytes": [1], "top_logprobs": [*top, top[0]]}
-    return CompletionChunk(text, completion_probabilities=[told], tokens_evaluated=7, tokens_predicted=3, **more)
+    probability = {"id": 1, "token": text, "logprob": -0.5, "bytes": [1], "top_logprobs": [*top, top[0]]}
+    return CompletionChunk(text, completion_probabilities=[probability], tokens_evaluated=7, tokens_predicted=3, **more)
 
 
-def read(planned: PromptPlan, settings: SamplingSettings, *texts: str, stop: str = "eos") -> list[ModelChunk]:
+def read_completion(
+    planned: PromptPlan, settings: SamplingSettings, *texts: str, stop: str = "eos"
+) -> list[ModelChunk]:
     answer = CompletionReader(planned, settings)
     out: list[ModelChunk] = []
     for part in [
-        *map(piece, texts),
+        *map(make_chunk, texts),
         CompletionChunk(stop=True, stop_type=stop, tokens_evaluated=7, tokens_predicted=3),
     ]:
         out += answer.read_chunk(part)
@@ -55,7 +57,7 @@ def read(planned: PromptPlan, settings: SamplingSettings, *texts: str, stop: str
 
 
 def test_probabilities_as_openai_tells_them() -> None:
-    found = read(plan(tools=()), SamplingSettings(extra=LIKELY), "One", " two")
+    found = read_completion(make_plan(tools=()), SamplingSettings(extra=LIKELY), "One", " two")
     first = found[0]
     assert isinstance(first, TextChunk)
     assert first.logprobs == {
@@ -72,28 +74,31 @@ def test_probabilities_as_openai_tells_them() -> None:
         ]
     }
     assert found[-2:] == [UsageChunk(USED), FinishChunk("stop")]
-    assert build_request_body(plan(tools=()), "x", SamplingSettings(extra=LIKELY), default_max_tokens=9)["n_probs"] == 2
+    assert (
+        build_request_body(make_plan(tools=()), "x", SamplingSettings(extra=LIKELY), default_max_tokens=9)["n_probs"]
+        == 2
+    )
 
 
 def test_only_where_asked_for() -> None:
-    assert read(plan(tools=()), SamplingSettings(), "One")[0] == TextChunk("One")
-    alone = read(plan(tools=()), SamplingSettings(extra={"logprobs": True}), "One")[0]
+    assert read_completion(make_plan(tools=()), SamplingSettings(), "One")[0] == TextChunk("One")
+    alone = read_completion(make_plan(tools=()), SamplingSettings(extra={"logprobs": True}), "One")[0]
     assert isinstance(alone, TextChunk)
     assert alone.logprobs["content"][0]["top_logprobs"] == []
     assert (
-        build_request_body(plan(tools=()), "x", SamplingSettings(extra={"logprobs": True}), default_max_tokens=9)[
+        build_request_body(make_plan(tools=()), "x", SamplingSettings(extra={"logprobs": True}), default_max_tokens=9)[
             "n_probs"
         ]
         == 1
     )
     assert "n_probs" not in build_request_body(
-        plan(tools=()), "x", SamplingSettings(extra={"top_logprobs": 2}), default_max_tokens=9
+        make_plan(tools=()), "x", SamplingSettings(extra={"top_logprobs": 2}), default_max_tokens=9
     )
 
 
 def test_those_of_a_thought_are_nobodys() -> None:
-    planned = plan(HermesFormat, tools=(), thinks=True)
-    found = read(planned, SamplingSettings(extra=LIKELY), "<think>", "Hm", "</think>", "One")
+    planned = make_plan(HermesFormat, tools=(), thinks=True)
+    found = read_completion(planned, SamplingSettings(extra=LIKELY), "<think>", "Hm", "</think>", "One")
     assert ReasoningChunk("Hm") in found
     texts = [fragment for fragment in found if isinstance(fragment, TextChunk)]
     tokens = [token["token"] for text in texts for token in text.logprobs["content"]]
@@ -104,11 +109,11 @@ def test_those_of_a_thought_are_nobodys() -> None:
 @pytest.mark.parametrize("top", [21, -1, "many"])
 def test_too_many_probabilities(top: Any) -> None:
     with pytest.raises(CallerError, match="top_logprobs"):
-        CompletionReader(plan(tools=()), SamplingSettings(extra={"logprobs": True, "top_logprobs": top}))
+        CompletionReader(make_plan(tools=()), SamplingSettings(extra={"logprobs": True, "top_logprobs": top}))
 
 
 def test_an_envelope_has_no_probabilities() -> None:
-    found = read(plan(), SamplingSettings(extra=LIKELY), WORDS)
+    found = read_completion(make_plan(), SamplingSettings(extra=LIKELY), WORDS)
     assert all(fragment.logprobs is None for fragment in found if isinstance(fragment, TextChunk))
 
 
@@ -117,20 +122,20 @@ def test_an_envelope_has_no_probabilities() -> None:
 def test_stop_words_inside_an_envelope(size: int) -> None:
     texts = [WORDS[at : at + size] for at in range(0, len(WORDS), size)]
     for stops, text in ((("two.",), "Hm, END.\n\nOne, "), (("END",), "Hm, "), (("thought",), None)):
-        found = heard(read(plan(), SamplingSettings(stop=stops), *texts))
+        found = collect_answer(read_completion(make_plan(), SamplingSettings(stop=stops), *texts))
         assert found.text == ("Hm, END.\n\nOne, two. END. More." if text is None else text)
         assert (found.finish, found.usage) == ("stop", USED)
 
 
 def test_where_stop_words_go() -> None:
     settings = SamplingSettings(stop=("END",))
-    assert "stop" not in build_request_body(plan(), "x", settings, default_max_tokens=9)
-    assert build_request_body(plan(tools=()), "x", settings, default_max_tokens=9)["stop"] == ["END"]
+    assert "stop" not in build_request_body(make_plan(), "x", settings, default_max_tokens=9)
+    assert build_request_body(make_plan(tools=()), "x", settings, default_max_tokens=9)["stop"] == ["END"]
 
 
 def test_broken_format() -> None:
     with pytest.raises(UpstreamGarbled, match="tool format"):
-        read(plan(), SamplingSettings(), "Five.")
+        read_completion(make_plan(), SamplingSettings(), "Five.")
 
 
 @pytest.mark.parametrize(
@@ -144,11 +149,13 @@ def test_broken_format() -> None:
     ],
 )
 def test_settings(settings: SamplingSettings, sent: dict[str, Any]) -> None:
-    asked = build_request_body(plan(tools=()), "x", settings, default_max_tokens=9, temperature=0.2)
+    asked = build_request_body(make_plan(tools=()), "x", settings, default_max_tokens=9, temperature=0.2)
     assert asked.items() >= sent.items()
     assert "user" not in asked
 
 
 def test_a_wrong_bias() -> None:
     with pytest.raises(CallerError, match="logit_bias"):
-        build_request_body(plan(tools=()), "x", SamplingSettings(extra={"logit_bias": {"a": 1}}), default_max_tokens=9)
+        build_request_body(
+            make_plan(tools=()), "x", SamplingSettings(extra={"logit_bias": {"a": 1}}), default_max_tokens=9
+        )

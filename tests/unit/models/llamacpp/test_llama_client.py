@@ -13,13 +13,13 @@ from rightseat.config.secret import Secret
 from rightseat.errors import RightseatError
 from rightseat.models.llamacpp.client import CompletionChunk, LlamaServerClient, TokenPiece
 from rightseat.types.streams import closing
-from tests.kit import breaks
-from tests.kit.answers import SSE, Reply, write_json
-from tests.kit.connection import Connection, Received
-from tests.kit.framing import raw
-from tests.kit.patience import STUCK
-from tests.kit.upstream import Upstream
-from tests.kit.waiting import read
+from tests.kit import connection_faults
+from tests.kit.answers import SSE_HEADERS, UpstreamReply, write_json
+from tests.kit.connection import Connection, ReceivedRequest
+from tests.kit.framing import send_raw
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.kit.upstream import FakeUpstream
+from tests.kit.waiting import read_into
 
 pytestmark = pytest.mark.io
 
@@ -35,17 +35,17 @@ FINAL = {
 }
 
 
-def event(value: object) -> bytes:
+def format_event(value: object) -> bytes:
     return b"data: " + json.dumps(value, ensure_ascii=False).encode() + b"\n\n"
 
 
-ANSWER = [event({"content": text, "tokens": [number], "stop": False}) for number, text in enumerate(TEXTS)]
-WHOLE = b"".join([*ANSWER, event(FINAL)])
+ANSWER = [format_event({"content": text, "tokens": [number], "stop": False}) for number, text in enumerate(TEXTS)]
+WHOLE = b"".join([*ANSWER, format_event(FINAL)])
 
 
 @asynccontextmanager
-async def connected(reply: Reply, **options: Any) -> AsyncIterator[tuple[Upstream, LlamaServerClient]]:
-    async with Upstream() as upstream:
+async def connect_client(reply: UpstreamReply, **options: Any) -> AsyncIterator[tuple[FakeUpstream, LlamaServerClient]]:
+    async with FakeUpstream() as upstream:
         upstream.reply = reply
         client = LlamaServerClient(upstream.origin, **options)
         try:
@@ -54,25 +54,27 @@ async def connected(reply: Reply, **options: Any) -> AsyncIterator[tuple[Upstrea
             await client.close()
 
 
-async def completed(client: LlamaServerClient, **request: Any) -> tuple[list[CompletionChunk], RightseatError | None]:
+async def collect_completion(
+    client: LlamaServerClient, **request: Any
+) -> tuple[list[CompletionChunk], RightseatError | None]:
     pieces: list[CompletionChunk] = []
     try:
-        await read(client.stream_completion({"prompt": "hi", **request}), pieces)
+        await read_into(client.stream_completion({"prompt": "hi", **request}), pieces)
     except RightseatError as error:
         return pieces, error
     return pieces, None
 
 
-def replying(status: int, value: object) -> Reply:
-    async def reply(connection: Connection, _request: Received) -> None:
+def make_json_reply(status: int, value: object) -> UpstreamReply:
+    async def reply(connection: Connection, _request: ReceivedRequest) -> None:
         await write_json(connection, status, value)
 
     return reply
 
 
 async def test_a_completion_streams() -> None:
-    async with connected(raw([WHOLE]), key=Secret("secret-key")) as (upstream, client):
-        pieces, failure = await completed(client, n_predict=3)
+    async with connect_client(send_raw([WHOLE]), key=Secret("secret-key")) as (upstream, client):
+        pieces, failure = await collect_completion(client, n_predict=3)
         request = upstream.requests[0]
     assert failure is None
     assert [piece.content for piece in pieces] == [*TEXTS, ""]
@@ -88,41 +90,44 @@ async def test_a_completion_streams() -> None:
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 50])
 async def test_every_chunking_gives_the_same_pieces(size: int) -> None:
     cuts = [WHOLE[start : start + size] for start in range(0, len(WHOLE), size)]
-    async with connected(raw(cuts)) as (_, client):
-        pieces, failure = await completed(client)
+    async with connect_client(send_raw(cuts)) as (_, client):
+        pieces, failure = await collect_completion(client)
     assert failure is None
     assert [piece.content for piece in pieces] == [*TEXTS, ""]
 
 
 async def test_two_answers_to_one_prompt() -> None:
-    second = [event({"content": "B", "index": 1}), event({**FINAL, "index": 1})]
-    async with connected(raw([ANSWER[0], second[0], event(FINAL), ANSWER[1], second[1]])) as (_, client):
-        pieces, failure = await completed(client, n_cmpl=2)
+    second = [format_event({"content": "B", "index": 1}), format_event({**FINAL, "index": 1})]
+    async with connect_client(send_raw([ANSWER[0], second[0], format_event(FINAL), ANSWER[1], second[1]])) as (
+        _,
+        client,
+    ):
+        pieces, failure = await collect_completion(client, n_cmpl=2)
     assert failure is None
     assert [(piece.index, piece.stop) for piece in pieces] == [(0, False), (1, False), (0, True), (0, False), (1, True)]
 
 
 async def test_leaving_closes_the_connection() -> None:
-    async def endless(connection: Connection, _request: Received) -> None:
-        await connection.head(200, SSE)
+    async def endless(connection: Connection, _request: ReceivedRequest) -> None:
+        await connection.write_head(200, SSE_HEADERS)
         while True:
-            await connection.chunk(ANSWER[0])
+            await connection.write_chunk(ANSWER[0])
             await asyncio.sleep(0.01)
 
-    async with connected(endless) as (upstream, client):
+    async with connect_client(endless) as (upstream, client):
         async with closing(client.stream_completion({"prompt": "hi"})) as stream:
             await anext(stream)
-        await upstream.all_closed(1)
+        await upstream.wait_closed(1)
 
 
 async def test_cancelling_before_the_first_token_closes_the_connection() -> None:
-    async with connected(breaks.mute()) as (upstream, client):
-        asking = asyncio.create_task(completed(client))
-        await upstream.received(1)
+    async with connect_client(connection_faults.send_nothing()) as (upstream, client):
+        asking = asyncio.create_task(collect_completion(client))
+        await upstream.wait_requests(1)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        await upstream.all_closed(1)
+        await upstream.wait_closed(1)
 
 
 CONTEXT = {"code": 400, "message": "no", "type": "exceed_context_size_error", "n_prompt_tokens": 90, "n_ctx": 64}
@@ -145,8 +150,8 @@ CONTEXT = {"code": 400, "message": "no", "type": "exceed_context_size_error", "n
     ],
 )
 async def test_refusals_have_our_words(status: int, error: object, kind: type[RightseatError], words: str) -> None:
-    async with connected(replying(status, {"error": error})) as (_, client):
-        pieces, failure = await completed(client)
+    async with connect_client(make_json_reply(status, {"error": error})) as (_, client):
+        pieces, failure = await collect_completion(client)
     assert pieces == []
     assert type(failure) is kind
     with pytest.raises(kind, match=words):
@@ -157,71 +162,71 @@ async def test_refusals_have_our_words(status: int, error: object, kind: type[Ri
 @pytest.mark.parametrize(
     ("reply", "kind", "count"),
     [
-        (raw(ANSWER), errors.Incomplete, 3),
-        (raw(ANSWER, end=False), errors.Incomplete, 3),
-        (raw([ANSWER[0], b"data: {nonsense}\n\n"]), errors.UpstreamGarbled, 1),
-        (raw([ANSWER[0], b'data: {"content": "\xff"}\n\n']), errors.UpstreamGarbled, 1),
-        (raw([ANSWER[0], b"data: " + b"[" * 100_000 + b"\n\n"]), errors.UpstreamGarbled, 1),
-        (raw([ANSWER[0], event({"error": CONTEXT})]), errors.ContextTooLong, 1),
-        (breaks.reset_at_once(), errors.UpstreamError, 0),
-        (breaks.close_at_once(), errors.Incomplete, 0),
-        (breaks.garbage(), errors.UpstreamGarbled, 0),
+        (send_raw(ANSWER), errors.Incomplete, 3),
+        (send_raw(ANSWER, end=False), errors.Incomplete, 3),
+        (send_raw([ANSWER[0], b"data: {nonsense}\n\n"]), errors.UpstreamGarbled, 1),
+        (send_raw([ANSWER[0], b'data: {"content": "\xff"}\n\n']), errors.UpstreamGarbled, 1),
+        (send_raw([ANSWER[0], b"data: " + b"[" * 100_000 + b"\n\n"]), errors.UpstreamGarbled, 1),
+        (send_raw([ANSWER[0], format_event({"error": CONTEXT})]), errors.ContextTooLong, 1),
+        (connection_faults.reset_at_once(), errors.UpstreamError, 0),
+        (connection_faults.close_at_once(), errors.Incomplete, 0),
+        (connection_faults.send_garbage(), errors.UpstreamGarbled, 0),
     ],
     ids=["end", "cut", "no json", "no utf-8", "deep", "in-band", "reset", "closed", "no http"],
 )
-async def test_broken_answers(reply: Reply, kind: type[RightseatError], count: int) -> None:
-    async with connected(reply) as (_, client):
-        pieces, failure = await completed(client)
+async def test_broken_answers(reply: UpstreamReply, kind: type[RightseatError], count: int) -> None:
+    async with connect_client(reply) as (_, client):
+        pieces, failure = await collect_completion(client)
     assert isinstance(failure, kind)
     assert len(pieces) == count
 
 
 @pytest.mark.parametrize(("sent", "words"), [(1, "fell silent"), (0, "did not begin")])
 async def test_silence_ends(sent: int, words: str) -> None:
-    async def stalled(connection: Connection, _request: Received) -> None:
-        await connection.head(200, SSE)
+    async def stalled(connection: Connection, _request: ReceivedRequest) -> None:
+        await connection.write_head(200, SSE_HEADERS)
         for piece in ANSWER[:sent]:
-            await connection.chunk(piece)
+            await connection.write_chunk(piece)
         await asyncio.Event().wait()
 
-    first = STUCK if sent else 0.3
-    async with connected(stalled, first_token_timeout=first, idle_timeout=0.2) as (upstream, client):
-        _, failure = await completed(client)
-        await upstream.all_closed(1)
+    first = HANG_TIMEOUT if sent else 0.3
+    async with connect_client(stalled, first_token_timeout=first, idle_timeout=0.2) as (upstream, client):
+        _, failure = await collect_completion(client)
+        await upstream.wait_closed(1)
     with pytest.raises(errors.UpstreamTimeout, match=words):
         raise failure or AssertionError("no failure")
 
 
 async def test_nobody_there() -> None:
-    async with Upstream() as upstream:
+    async with FakeUpstream() as upstream:
         origin = upstream.origin
     client = LlamaServerClient(origin)
-    _, failure = await completed(client)
+    _, failure = await collect_completion(client)
     assert isinstance(failure, errors.UpstreamRefused)
     assert not await client.is_healthy()
     await client.close()
-    _, failure = await completed(client)
+    _, failure = await collect_completion(client)
     assert isinstance(failure, errors.UpstreamRefused)
 
 
 @pytest.mark.parametrize("grammar", ["%llguidance {}\nstart: 'a'", "  \n%llguidance {}"])
 async def test_a_grammar_that_could_end_a_server_is_not_passed_on(grammar: str) -> None:
-    async with connected(raw([WHOLE])) as (upstream, client):
-        _, failure = await completed(client, grammar=grammar)
+    async with connect_client(send_raw([WHOLE])) as (upstream, client):
+        _, failure = await collect_completion(client, grammar=grammar)
         assert isinstance(failure, errors.CallerError)
         assert failure.param == "grammar"
         assert upstream.requests == []
-        _, failure = await completed(client, grammar='root ::= "%llguidance"')
+        _, failure = await collect_completion(client, grammar='root ::= "%llguidance"')
         assert failure is None
-    async with connected(raw([WHOLE]), own_server=True) as (upstream, client):
-        _, failure = await completed(client, grammar=grammar)
+    async with connect_client(send_raw([WHOLE]), own_server=True) as (upstream, client):
+        _, failure = await collect_completion(client, grammar=grammar)
         assert failure is None
         assert upstream.requests[0].json["grammar"] == grammar
 
 
 async def test_half_a_character_is_the_callers_fault() -> None:
-    async with connected(raw([WHOLE])) as (upstream, client):
-        _, failure = await completed(client, prompt="\ud800")
+    async with connect_client(send_raw([WHOLE])) as (upstream, client):
+        _, failure = await collect_completion(client, prompt="\ud800")
         assert type(failure) is errors.CallerError
         assert upstream.requests == []
 
@@ -237,10 +242,10 @@ async def test_the_endpoints_around_it() -> None:
         "/health": {"status": "ok"},
     }
 
-    async def reply(connection: Connection, request: Received) -> None:
+    async def reply(connection: Connection, request: ReceivedRequest) -> None:
         await write_json(connection, 200, replies[request.target])
 
-    async with connected(reply) as (upstream, client):
+    async with connect_client(reply) as (upstream, client):
         assert await client.tokenize("a", special=False, add=True) == [1, 2]
         assert upstream.requests[0].json == {"content": "a", "add_special": True, "parse_special": False}
         assert await client.detokenize([1, 2]) == "hé"
@@ -256,7 +261,7 @@ async def test_the_endpoints_around_it() -> None:
 
 @pytest.mark.parametrize("value", [{}, [], {"tokens": "x"}, {"tokens": [1.5]}])
 async def test_an_unexpected_reply(value: object) -> None:
-    async with connected(replying(200, value)) as (_, client):
+    async with connect_client(make_json_reply(200, value)) as (_, client):
         with pytest.raises(errors.UpstreamGarbled, match="/tokenize"):
             await client.tokenize("a")
         with pytest.raises(errors.UpstreamGarbled):
@@ -264,14 +269,14 @@ async def test_an_unexpected_reply(value: object) -> None:
 
 
 async def test_health_while_loading() -> None:
-    async with connected(replying(503, {"error": {"message": "Loading model"}})) as (_, client):
+    async with connect_client(make_json_reply(503, {"error": {"message": "Loading model"}})) as (_, client):
         assert not await client.is_healthy()
 
 
 @pytest.mark.long
 async def test_many_at_a_time() -> None:
-    async with connected(raw([WHOLE])) as (_, client):
-        done = await asyncio.gather(*(completed(client) for _ in range(150)))
+    async with connect_client(send_raw([WHOLE])) as (_, client):
+        done = await asyncio.gather(*(collect_completion(client) for _ in range(150)))
     assert all(failure is None and len(pieces) == 4 for pieces, failure in done)
 
 
@@ -279,8 +284,8 @@ async def test_many_at_a_time() -> None:
     ("url", "target"), [("{}/", "/props"), ("{}/v1", "/props"), ("{}/a/b/", "/a/b/props"), ("{}/a/v1/", "/a/props")]
 )
 async def test_addresses(url: str, target: str) -> None:
-    async with Upstream() as upstream:
-        upstream.reply = replying(200, {})
+    async with FakeUpstream() as upstream:
+        upstream.reply = make_json_reply(200, {})
         client = LlamaServerClient(url.format(upstream.origin))
         await client.get_props()
         await client.close()

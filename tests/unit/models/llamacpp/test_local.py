@@ -16,31 +16,31 @@ from rightseat.models.llamacpp.template import TemplateSources, load_chatml
 from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
 from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt, RawPrompt, SamplingSettings
-from tests.kit.waiting import read
-from tests.unit.models.llamacpp.standin import StandIn
+from tests.kit.waiting import read_into
+from tests.unit.models.llamacpp.in_process_server import InProcessServer
 
 FEW = SamplingSettings(max_tokens=8, temperature=0)
 END = CompletionChunk(stop=True, stop_type="eos", tokens_evaluated=5, tokens_predicted=2)
 
 
-def of(server: Any, **more: Any) -> LlamaCppModel:
-    async def known(server: Any, /) -> ModelDescription:
+def make_model(server: Any, **more: Any) -> LlamaCppModel:
+    async def describe_model(server: Any, /) -> ModelDescription:
         return ModelDescription(TemplateSources(load_chatml()))
 
-    return LlamaCppModel("tiny", server, known, options=PromptOptions(), **more)
+    return LlamaCppModel("tiny", server, describe_model, options=PromptOptions(), **more)
 
 
 @pytest.mark.io
 async def test_a_raw_text_starts_it_and_is_answered() -> None:
-    server = StandIn(CompletionChunk(content="is"), END)
-    model = of(server)
+    server = InProcessServer(CompletionChunk(content="is"), END)
+    model = make_model(server)
     server.ready = False
     assert model.ready, "nobody has wanted it yet"
     found: list[ModelChunk] = []
-    await read(model.stream(Prompt(messages=(), raw=RawPrompt("Paris"))), found)
+    await read_into(model.stream(Prompt(messages=(), raw=RawPrompt("Paris"))), found)
     assert found[0] == TextChunk("is")
     assert found[-1] == FinishChunk("stop")
-    assert server.asked[0]["prompt"] == "Paris"
+    assert server.requests[0]["prompt"] == "Paris"
     assert server.started == 1
     assert not model.ready, "now it is wanted, and down"
     await model.close()
@@ -50,7 +50,7 @@ async def test_a_raw_text_starts_it_and_is_answered() -> None:
 @pytest.mark.demand("llamacpp.tokenize_detokenize")
 @pytest.mark.io
 async def test_tokens_as_numbers_and_with_their_texts() -> None:
-    model = of(StandIn())
+    model = make_model(InProcessServer())
     assert await model.tokenize("ab") == [97, 98]
     assert await model.tokenize("a", add=True) == [1, 97]
     assert await model.tokenize("a", add=True, pieces=True) == [{"id": 1, "piece": "\x01"}, {"id": 97, "piece": "a"}]
@@ -62,31 +62,31 @@ async def test_tokens_as_numbers_and_with_their_texts() -> None:
     ("fails", "raised"), [(UpstreamError("x"), CallerError), (UpstreamRefused("x"), UpstreamRefused)]
 )
 async def test_numbers_that_are_no_tokens(fails: Exception, raised: type[Exception]) -> None:
-    class Failing(StandIn):
+    class Failing(InProcessServer):
         async def detokenize(self, tokens: list[int]) -> str:
             raise fails
 
     with pytest.raises(raised):
-        await of(Failing()).detokenize([1 << 30])
+        await make_model(Failing()).detokenize([1 << 30])
 
 
 @pytest.mark.demand("llamacpp.v1_embeddings_served_second")
 @pytest.mark.io
 async def test_vectors_come_from_the_second_engine_started_with_the_first_text() -> None:
-    second = StandIn()
-    model = of(StandIn(), embedder=Embedder(second))
+    second = InProcessServer()
+    model = make_model(InProcessServer(), embedder=Embedder(second))
     await model.start()
     assert second.started == 0
     found = await model.embed({"input": ["a"], "user": "u", "encoding_format": "base64"})
     assert found["usage"] == {"prompt_tokens": 2}
-    assert second.asked == [{"input": ["a"], "encoding_format": "base64"}]
+    assert second.requests == [{"input": ["a"], "encoding_format": "base64"}]
     assert second.started == 1
     await model.close()
     assert second.closed == 1
 
 
 async def test_an_attached_server_is_not_closed_by_its_vectors() -> None:
-    server = StandIn()
+    server = InProcessServer()
     embedder = Embedder(server, owns_server=False)
     await embedder.embed({"input": "a"})
     await embedder.close()
@@ -95,7 +95,7 @@ async def test_an_attached_server_is_not_closed_by_its_vectors() -> None:
 
 async def test_without_one_it_says_how_to_get_one() -> None:
     with pytest.raises(NotConfigured, match=r"embedding = PATH\.gguf"):
-        await of(StandIn()).embed({"input": "a"})
+        await make_model(InProcessServer()).embed({"input": "a"})
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ async def test_without_one_it_says_how_to_get_one() -> None:
 )
 async def test_what_has_no_vector(body: dict[str, Any], param: str) -> None:
     with pytest.raises(CallerError) as caught:
-        await Embedder(StandIn()).embed(body)
+        await Embedder(InProcessServer()).embed(body)
     assert caught.value.param == param
 
 
@@ -128,14 +128,14 @@ async def test_a_llama_server_that_runs_already_is_spoken_to_the_same_way() -> N
         await model.start()
         assert model.ready
         told: list[ModelChunk] = []
-        await read(model.stream(Prompt(messages=(text_message("user", "Say hello."),), settings=FEW)), told)
+        await read_into(model.stream(Prompt(messages=(text_message("user", "Say hello."),), settings=FEW)), told)
         assert any(isinstance(one, TextChunk) and one.text for one in told)
         raw: list[ModelChunk] = []
-        await read(model.stream(Prompt(messages=(), raw=RawPrompt("The capital of France is"), settings=FEW)), raw)
+        await read_into(model.stream(Prompt(messages=(), raw=RawPrompt("The capital of France is"), settings=FEW)), raw)
         assert "Paris" in "".join(one.text for one in raw if isinstance(one, TextChunk))
         assert await model.detokenize(await model.tokenize("Hello <|im_end|>")) == "Hello <|im_end|>"
         with pytest.raises(CallerError, match="Send GBNF"):
-            await read(model.stream(Prompt(messages=(), raw=RawPrompt("x", "%llguidance {}"))), raw)
+            await read_into(model.stream(Prompt(messages=(), raw=RawPrompt("x", "%llguidance {}"))), raw)
         # One that does not give vectors says so, and stays.
         with pytest.raises(UpstreamError):
             await model.embed({"input": "a"})

@@ -17,7 +17,7 @@ from rightseat.models.llamacpp.servers import SharedServer
 from rightseat.types.model import CompletesText, find_protocol
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.registry import make_model
-from tests.unit.models.llamacpp.ggufs import gguf, number, string, usual
+from tests.unit.models.llamacpp.gguf_files import make_gguf, make_number_entry, make_string_entry, make_usual_entries
 
 CHATML = "{% for m in messages %}<|im_start|>{{ m.content }}<|im_end|>{% endfor %}"
 ADDRESS = "llama-server:http://127.0.0.1:8080"
@@ -34,15 +34,15 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
     path = tmp_path / "tiny.gguf"
-    named = string("tokenizer.chat_template.tool_use", "{{ messages }} with tools")
-    path.write_bytes(gguf(*usual(named, template=CHATML)))
+    named = make_string_entry("tokenizer.chat_template.tool_use", "{{ messages }} with tools")
+    path.write_bytes(make_gguf(*make_usual_entries(named, template=CHATML)))
     return path
 
 
-def launch(made: object) -> LaunchOptions:
-    assert isinstance(made, LlamaCppModel)
-    assert isinstance(made._server, SharedServer)
-    return made._server.launch
+def get_launch(local_model: object) -> LaunchOptions:
+    assert isinstance(local_model, LlamaCppModel)
+    assert isinstance(local_model._server, SharedServer)
+    return local_model._server.launch
 
 
 @pytest.mark.demand("llamacpp.local_path_model_gguf")
@@ -52,9 +52,9 @@ def test_a_path_with_and_without_its_kind(model: Path) -> None:
             model.rename(spec)
         made = make_model(spec)
         assert isinstance(made, LlamaCppModel)
-        assert launch(made).model == Path(spec.removeprefix("local:"))
+        assert get_launch(made).model == Path(spec.removeprefix("local:"))
         assert made.name == "tiny"
-        assert made.weights == launch(made).model
+        assert made.weights == get_launch(made).model
         assert made.ready, "it is not down, it was not asked for yet"
 
 
@@ -65,7 +65,7 @@ def test_the_embedded_model_needs_its_weights(cache: Path) -> None:
     place.parent.mkdir(parents=True)
     with place.open("wb") as file:
         file.truncate(weights.EMBEDDED.size)
-    assert launch(make_model("local")).model == place
+    assert get_launch(make_model("local")).model == place
 
 
 @pytest.mark.demand("llamacpp.local_path_model_gguf")
@@ -100,7 +100,7 @@ def test_every_option_arrives(model: Path, tmp_path: Path) -> None:
         binary=server,
         slot_save_path=tmp_path / "prompts",
     )
-    assert launch(made) == expected
+    assert get_launch(made) == expected
     assert isinstance(made._server, SharedServer)
     assert (made._server._policy.start_timeout, made._server._policy.idle_timeout) == (5, 7)
     manner = made._options
@@ -246,7 +246,7 @@ def test_how_vectors_are_made(model: Path, tmp_path: Path) -> None:
     assert (alone.model, alone.embedding, alone.pooling) == (model, True, "last")
     # What the model says of itself is left to it; one that says nothing is averaged.
     other = tmp_path / "bert.gguf"
-    other.write_bytes(gguf(*usual(number("llama.pooling_type", 2))))
+    other.write_bytes(make_gguf(*make_usual_entries(make_number_entry("llama.pooling_type", 2))))
     silent = second(embedding=str(model))
     telling = second(embedding=str(other))
     assert silent is not None

@@ -11,12 +11,12 @@ import pytest
 from rightseat.models.llamacpp import servers
 from rightseat.models.llamacpp.process import LaunchOptions, LocalModelNotStarted, SupervisionPolicy
 from rightseat.models.llamacpp.servers import SharedServer
-from tests.kit.patience import STUCK
-from tests.kit.process import alive, tree
-from tests.kit.waiting import read, until
+from tests.kit.process import is_alive, list_tree
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.kit.waiting import read_into, wait_until
 
 FAKE = Path(__file__).with_name("fake_server.py")
-QUICK = SupervisionPolicy(start_timeout=STUCK, poll_interval=0.1, health_timeout=STUCK, backoff=0.01)
+QUICK = SupervisionPolicy(start_timeout=HANG_TIMEOUT, poll_interval=0.1, health_timeout=HANG_TIMEOUT, backoff=0.01)
 
 pytestmark = [pytest.mark.io, pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")]
 
@@ -31,22 +31,22 @@ def launch(tmp_path: Path) -> LaunchOptions:
     return LaunchOptions(model, binary=binary)
 
 
-EARLIER: set[int] = set()
+EARLIER_PIDS: set[int] = set()
 
 
 @pytest.fixture(autouse=True)
-def earlier() -> None:
+def record_earlier_processes() -> None:
     """Servers of other tests may live as long as the session: their processes are not counted."""
-    EARLIER.clear()
-    EARLIER.update(tree(os.getpid()))
+    EARLIER_PIDS.clear()
+    EARLIER_PIDS.update(list_tree(os.getpid()))
 
 
-def children() -> list[int]:
-    return [pid for pid in tree(os.getpid()) if pid not in EARLIER]
+def list_started_pids() -> list[int]:
+    return [pid for pid in list_tree(os.getpid()) if pid not in EARLIER_PIDS]
 
 
-async def nobody() -> None:
-    await until(lambda: not children())
+async def wait_until_no_process() -> None:
+    await wait_until(lambda: not list_started_pids())
     assert not servers._shared_servers
 
 
@@ -63,11 +63,11 @@ async def test_a_reload_keeps_the_child(launch: LaunchOptions) -> None:
     assert new.ready
     assert new.pid == pid
     pieces: list[object] = []
-    await read(new.stream_completion({"prompt": "hi"}), pieces)
+    await read_into(new.stream_completion({"prompt": "hi"}), pieces)
     assert len(pieces) == 4
     await new.close()
-    assert not alive(pid)
-    await nobody()
+    assert not is_alive(pid)
+    await wait_until_no_process()
 
 
 async def test_started_and_closed_twice_is_once(launch: LaunchOptions) -> None:
@@ -79,7 +79,7 @@ async def test_started_and_closed_twice_is_once(launch: LaunchOptions) -> None:
     await shared.close()
     assert other.ready
     await other.close()
-    await nobody()
+    await wait_until_no_process()
     with pytest.raises(LocalModelNotStarted, match="not started, or was closed"):
         await shared.client()
 
@@ -90,7 +90,7 @@ async def test_two_that_start_at_the_same_time_start_one(launch: LaunchOptions) 
     assert both[0].pid == both[1].pid
     for shared in both:
         await shared.close()
-    await nobody()
+    await wait_until_no_process()
 
 
 async def test_another_launch_or_other_weights_are_another_child(launch: LaunchOptions) -> None:
@@ -104,7 +104,7 @@ async def test_another_launch_or_other_weights_are_another_child(launch: LaunchO
     assert len({first.pid, second.pid, third.pid}) == 3
     for shared in (first, second, third):
         await shared.close()
-    await nobody()
+    await wait_until_no_process()
 
 
 async def test_one_that_cannot_start_leaves_nothing(launch: LaunchOptions) -> None:
@@ -113,7 +113,7 @@ async def test_one_that_cannot_start_leaves_nothing(launch: LaunchOptions) -> No
     with pytest.raises(LocalModelNotStarted):
         await shared.start()
     assert not shared.ready
-    await nobody()
+    await wait_until_no_process()
     launch.model.unlink()
     with pytest.raises(LocalModelNotStarted, match="cannot be read"):
         await SharedServer(launch, QUICK).start()
@@ -124,8 +124,8 @@ async def test_leaving_while_it_starts_leaves_nothing(launch: LaunchOptions) -> 
     launch.model.write_text('{"mute": true}')
     shared = SharedServer(launch, QUICK)
     starting = asyncio.create_task(shared.start())
-    await until(lambda: len(children()) >= 1)
+    await wait_until(lambda: len(list_started_pids()) >= 1)
     starting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await starting
-    await nobody()
+    await wait_until_no_process()

@@ -16,7 +16,7 @@ from rightseat.models.llamacpp.process import LaunchOptions
 from rightseat.models.llamacpp.servers import SharedServer
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.models import make_configured_model
-from tests.unit.models.llamacpp.ggufs import gguf, usual
+from tests.unit.models.llamacpp.gguf_files import make_gguf, make_usual_entries
 
 
 @pytest.fixture(autouse=True)
@@ -28,14 +28,14 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def weights(tmp_path: Path) -> Path:
     path = tmp_path / "tiny.gguf"
-    path.write_bytes(gguf(*usual()))
+    path.write_bytes(make_gguf(*make_usual_entries()))
     return path
 
 
-def launch(made: object) -> LaunchOptions:
-    assert isinstance(made, LlamaCppModel)
-    assert isinstance(made._server, SharedServer)
-    return made._server.launch
+def get_launch(local_model: object) -> LaunchOptions:
+    assert isinstance(local_model, LlamaCppModel)
+    assert isinstance(local_model._server, SharedServer)
+    return local_model._server.launch
 
 
 def test_files_lie_beside_the_file_that_names_them(weights: Path, tmp_path: Path, cache: Path) -> None:
@@ -49,14 +49,14 @@ def test_files_lie_beside_the_file_that_names_them(weights: Path, tmp_path: Path
     assert isinstance(made, LlamaCppModel)
     # Word for word, as an assistant's system_file.
     assert made._options.precached_prompts == ("Be kind.\n",)
-    assert launch(made).slot_save_path == cache / "prompts"
+    assert get_launch(made).slot_save_path == cache / "prompts"
     # A reload finds the same engine.
-    assert launch(make_configured_model(config.models["m"], config)) == launch(made)
+    assert get_launch(make_configured_model(config.models["m"], config)) == get_launch(made)
 
 
 def test_a_folder_of_ones_own(weights: Path, tmp_path: Path) -> None:
     made = make_local_model(str(weights), {"prompt_cache": str(tmp_path / "own")})
-    assert launch(made).slot_save_path == tmp_path / "own"
+    assert get_launch(made).slot_save_path == tmp_path / "own"
     assert (tmp_path / "own").is_dir()
 
 
@@ -83,7 +83,7 @@ def test_what_can_be_wrong(options: dict[str, Any], message: str, weights: Path,
 def test_without_the_folder_and_without_files_it_runs(weights: Path, tmp_path: Path) -> None:
     (tmp_path / "text").touch()
     assert (
-        launch(make_local_model(str(weights), {"prompt_cache": str(tmp_path / "text" / "folder")})).slot_save_path
+        get_launch(make_local_model(str(weights), {"prompt_cache": str(tmp_path / "text" / "folder")})).slot_save_path
         is None
     )
 

@@ -10,49 +10,49 @@ from rightseat.errors import ConfigError
 from rightseat.models.llamacpp.prefix_cache import CachedPrefix, prefix_key, prepare_folder
 from rightseat.models.llamacpp.process import LaunchOptions
 from rightseat.models.llamacpp.slot_scheduler import precache_prefix
-from tests.unit.models.llamacpp.slots import Server
+from tests.unit.models.llamacpp.fake_slots import FakeSlotServer
 
 SYSTEM = "You sit in the right seat. " * 40
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Server:
-    return Server(2, tmp_path)
+def server(tmp_path: Path) -> FakeSlotServer:
+    return FakeSlotServer(2, tmp_path)
 
 
-def on_file(server: Server) -> list[Path]:
+def list_saved_files(server: FakeSlotServer) -> list[Path]:
     assert server.launch.slot_save_path is not None
     return sorted(server.launch.slot_save_path.iterdir())
 
 
 @pytest.mark.demand("llamacpp.long_system_prompts_pre")
-async def test_it_is_read_once_and_copied_for_every_conversation(server: Server) -> None:
+async def test_it_is_read_once_and_copied_for_every_conversation(server: FakeSlotServer) -> None:
     await precache_prefix(server, SYSTEM)
     await precache_prefix(server, SYSTEM)
-    assert server.slots.done == ["read", "save"]
+    assert server.slots.actions == ["read", "save"]
     for name in "ABCDEF":
-        assert (await server.ask(f"{SYSTEM}{name * 2000}")).cached_tokens >= len(SYSTEM)
-    assert len(on_file(server)) == 1
+        assert (await server.complete(f"{SYSTEM}{name * 2000}")).cached_tokens >= len(SYSTEM)
+    assert len(list_saved_files(server)) == 1
 
 
 @pytest.mark.demand("llamacpp.long_system_prompts_pre")
-async def test_the_next_process_finds_it(server: Server, tmp_path: Path) -> None:
+async def test_the_next_process_finds_it(server: FakeSlotServer, tmp_path: Path) -> None:
     await precache_prefix(server, SYSTEM)
-    (file,) = on_file(server)
+    (file,) = list_saved_files(server)
     found = CachedPrefix.find(server.launch, SYSTEM)
     assert found == CachedPrefix(SYSTEM, file.name, file.stat().st_size)
     assert CachedPrefix.find(server.launch, SYSTEM + "!") is None
     # The process died: the new one's slots hold nothing, and the file is loaded into one.
-    server.slots = Server(2, tmp_path).slots
-    assert (await server.ask(SYSTEM + "A")).cached_tokens == len(SYSTEM)
-    assert server.slots.done == ["restore"]
+    server.slots = FakeSlotServer(2, tmp_path).slots
+    assert (await server.complete(SYSTEM + "A")).cached_tokens == len(SYSTEM)
+    assert server.slots.actions == ["restore"]
 
 
 @pytest.mark.demand("llamacpp.long_system_prompts_pre")
 @pytest.mark.parametrize("damage", ["cut", "changed", "gone"])
-async def test_a_damaged_file_never_reaches_the_engine(server: Server, damage: str) -> None:
+async def test_a_damaged_file_never_reaches_the_engine(server: FakeSlotServer, damage: str) -> None:
     await precache_prefix(server, SYSTEM)
-    (file,) = on_file(server)
+    (file,) = list_saved_files(server)
     data = file.read_bytes()
     if damage == "gone":
         file.unlink()
@@ -60,30 +60,30 @@ async def test_a_damaged_file_never_reaches_the_engine(server: Server, damage: s
         file.write_bytes(data[:100] if damage == "cut" else b"?" + data[1:])
     # While it runs, a change of its length is seen; at the next start, any change.
     if damage != "changed":
-        server.slots = Server(2, server.launch.slot_save_path).slots
-        assert (await server.ask(SYSTEM + "A")).cached_tokens == 0
-        assert server.slots.done == []
+        server.slots = FakeSlotServer(2, server.launch.slot_save_path).slots
+        assert (await server.complete(SYSTEM + "A")).cached_tokens == 0
+        assert server.slots.actions == []
     assert CachedPrefix.find(server.launch, SYSTEM) is None
-    assert on_file(server) == []
+    assert list_saved_files(server) == []
 
 
-async def test_what_cannot_be_saved_is_told(server: Server) -> None:
-    server.slots.broken = True
+async def test_what_cannot_be_saved_is_told(server: FakeSlotServer) -> None:
+    server.slots.actions_fail = True
     with pytest.raises(ConfigError, match="was not saved in"):
         await precache_prefix(server, SYSTEM)
-    assert on_file(server) == []
+    assert list_saved_files(server) == []
 
 
-async def test_what_does_not_fit_is_told(server: Server) -> None:
+async def test_what_does_not_fit_is_told(server: FakeSlotServer) -> None:
     with pytest.raises(ConfigError, match="precache: has 100001, room for 100000"):
         await precache_prefix(server, "x" * 100_001)
-    assert on_file(server) == []
+    assert list_saved_files(server) == []
 
 
 async def test_without_a_folder_nothing_is_read() -> None:
-    server = Server(2, None)
+    server = FakeSlotServer(2, None)
     await precache_prefix(server, SYSTEM)
-    assert server.slots.done == []
+    assert server.slots.actions == []
 
 
 def test_other_weights_have_other_files(tmp_path: Path) -> None:

@@ -25,23 +25,23 @@ from rightseat.types.messages import Message, ToolCall, text_message
 pytestmark = pytest.mark.io
 
 NOTHING = ControlTokens(())
-SHOWN = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+PLAIN_TEMPLATE = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
 TOOL = {"type": "function", "function": {"name": "add", "description": "Adds.", "parameters": {"a": 1}}}
 CALLING = Message("assistant", calls=(ToolCall("call_1", "add", '{"a": "é<"}'),))
 RESULT = text_message("tool", "3", call_id="call_1", name="add")
 
 
-def clock() -> datetime.datetime:
+def read_fixed_clock() -> datetime.datetime:
     return datetime.datetime(2026, 2, 3, 4, 5, 6)
 
 
-def made(source: str) -> ChatTemplate:
+def make_template(source: str) -> ChatTemplate:
     """Not proven: these sources are the test's own."""
-    return ChatTemplate(source, TemplateCapabilities(system=True), bos="<s>", eos="</s>", clock=clock)
+    return ChatTemplate(source, TemplateCapabilities(system=True), bos="<s>", eos="</s>", clock=read_fixed_clock)
 
 
-def rendered(source: str, *messages: Message) -> str:
-    return made(source).render(messages or [text_message("user", "hi")], control_tokens=NOTHING)
+def render_source(source: str, *messages: Message) -> str:
+    return make_template(source).render(messages or [text_message("user", "hi")], control_tokens=NOTHING)
 
 
 @pytest.mark.demand("llamacpp.templates_model_own_chat")
@@ -66,15 +66,15 @@ def rendered(source: str, *messages: Message) -> str:
     ],
 )
 def test_templates_find_what_they_expect(source: str, expected: str) -> None:
-    assert rendered(source) == expected
+    assert render_source(source) == expected
 
 
 def test_a_users_text_is_not_a_template() -> None:
-    assert "{{ 7*7 }}" in rendered(SHOWN, text_message("user", "{{ 7*7 }}"))
+    assert "{{ 7*7 }}" in render_source(PLAIN_TEMPLATE, text_message("user", "{{ 7*7 }}"))
 
 
 def test_tools_and_names_of_ones_own() -> None:
-    found = made("{{ tools[0].function.name }}{{ mood }}{{ add_generation_prompt }}").render(
+    found = make_template("{{ tools[0].function.name }}{{ mood }}{{ add_generation_prompt }}").render(
         [text_message("user", "hi")], control_tokens=NOTHING, tools=[TOOL], add_generation_prompt=False, mood="calm"
     )
     assert found == "addcalmFalse"
@@ -82,7 +82,7 @@ def test_tools_and_names_of_ones_own() -> None:
 
 def test_a_template_that_refuses_a_conversation() -> None:
     with pytest.raises(CallerError, match="does not take this conversation") as caught:
-        rendered("{{ raise_exception('my own words') }}")
+        render_source("{{ raise_exception('my own words') }}")
     assert "own words" not in str(caught.value)
 
 
@@ -95,7 +95,7 @@ STRICT = """{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 
 TEXT_CALLS = """{% for m in messages %}{{ m.content }}{% for c in m.tool_calls or [] %}
 {{ c.function.name }}{{ c.function.arguments }}{{ c.id }}{% endfor %}{{ m.tool_call_id }}{% endfor %}"""
 PARTS = "{% for m in messages %}{% for p in m.content %}{{ p.text }}{% endfor %}{% endfor %}"
-FOR_TOOLS_ONLY = "{% for t in tools %}{{ t.function.name }}{% endfor %}" + SHOWN
+FOR_TOOLS_ONLY = "{% for t in tools %}{{ t.function.name }}{% endfor %}" + PLAIN_TEMPLATE
 
 
 @pytest.mark.parametrize(
@@ -154,13 +154,13 @@ def test_the_template_for_tools_is_preferred_with_tools() -> None:
         assert (sources.bos, sources.eos) == ("<s>", "</s>")
 
 
-GROWS = "{% set n = namespace(s='aaaa') %}{% for i in range(40) %}{% set n.s = n.s ? n.s %}{% endfor %}"
-HOSTILE = {
+GROWING_TEMPLATE = "{% set n = namespace(s='aaaa') %}{% for i in range(40) %}{% set n.s = n.s ? n.s %}{% endfor %}"
+HOSTILE_TEMPLATES = {
     "loops for ever": "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
     "loops in filters": "{% for a in range(99999) %}{{ range(99999) | sum }}{% endfor %}",
     "two gigabytes": "{{ 'a' * 2000000000 }}",
-    "doubles": GROWS.replace("?", "~"),
-    "doubles by plus": GROWS.replace("?", "+"),
+    "doubles": GROWING_TEMPLATE.replace("?", "~"),
+    "doubles by plus": GROWING_TEMPLATE.replace("?", "+"),
     "pads": "{{ 'x'.ljust(2000000000) }}",
     "formats": "{{ '%2000000000d' % 1 }}",
     "formats otherwise": "{{ '{:2000000000}'.format(1) }}",
@@ -183,12 +183,12 @@ HOSTILE = {
 
 
 @pytest.mark.demand("llamacpp.template_loops_ever_builds")
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", HOSTILE_TEMPLATES)
 async def test_hostile_templates_are_refused(name: str) -> None:
     """Row 6: refused at load, with little time and memory."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with pytest.raises(TemplateRefused, match="--chat-template"):
-        await template.load_template("" if name == "empty" else SHOWN + HOSTILE[name])
+        await template.load_template("" if name == "empty" else PLAIN_TEMPLATE + HOSTILE_TEMPLATES[name])
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     # The processor's time, not the clock's: other tests run beside this one.
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 10
@@ -201,14 +201,14 @@ async def test_hostile_templates_are_refused(name: str) -> None:
 @pytest.mark.demand("llamacpp.template_loops_ever_builds")
 @pytest.mark.parametrize("name", ["loops for ever", "two gigabytes", "doubles", "formats otherwise", "pads"])
 def test_a_template_that_turns_hostile_later_is_stopped(name: str) -> None:
-    source = "{% if messages | length > 50 %}" + HOSTILE[name] + "{% endif %}" + SHOWN
-    assert "hi" in rendered(source)
+    source = "{% if messages | length > 50 %}" + HOSTILE_TEMPLATES[name] + "{% endif %}" + PLAIN_TEMPLATE
+    assert "hi" in render_source(source)
     with pytest.raises(TemplateRefused):
-        rendered(source, *[text_message("user", "hi")] * 51)
+        render_source(source, *[text_message("user", "hi")] * 51)
 
 
 async def test_loading_does_not_block_the_loop() -> None:
-    loading = asyncio.create_task(template.load_template(SHOWN))
+    loading = asyncio.create_task(template.load_template(PLAIN_TEMPLATE))
     ticks = 0
     while not loading.done():
         await asyncio.sleep(0.001)

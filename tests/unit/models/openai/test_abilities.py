@@ -10,8 +10,8 @@ from rightseat.models.openai.request import Dialect, build_chat_body
 from rightseat.models.openai.vendor import OpenAIVendor
 from rightseat.types.model import Prompt, SamplingSettings, ToolSpec
 from tests.kit import answers
-from tests.kit.upstream import Upstream
-from tests.unit.models.asking import HELLO, asked
+from tests.kit.upstream import FakeUpstream
+from tests.unit.models.model_calls import HELLO, collect_chunks
 
 ADD = ToolSpec("add", "Adds.", {"type": "object"})
 TUNED = SamplingSettings(
@@ -19,7 +19,7 @@ TUNED = SamplingSettings(
 )
 
 
-def made(name: str, **options: Any) -> OpenAIModel:
+def make_openai_model(name: str, **options: Any) -> OpenAIModel:
     return model(name, {"base_url": "https://api.openai.com/v1", "api_key": "k", **options})
 
 
@@ -29,7 +29,7 @@ def made(name: str, **options: Any) -> OpenAIModel:
     [("gpt-4o", {"temperature", "top_p", "stop", "seed", "logit_bias"}), ("gpt-5-mini", {"seed", "reasoning_effort"})],
 )
 def test_tuning_that_openai_would_refuse_is_left_out(name: str, sent: set[str]) -> None:
-    able = made(name).capabilities
+    able = make_openai_model(name).capabilities
     api = OpenAIVendor(kind="openai").make_api(able, developer_role=None, strict_tools=False, usage=True)
     found = api.build_body(name, Prompt(messages=HELLO.messages, settings=TUNED))
     assert set(found) - {"model", "messages", "stream", "stream_options"} == sent
@@ -42,7 +42,7 @@ def test_where_one_call_is_all_there_is_nothing_is_said_of_more() -> None:
     settings = SamplingSettings(parallel_calls=False)
     prompt = Prompt(messages=HELLO.messages, tools=(ADD,), settings=settings)
     for name, said in (("gpt-4o", True), ("gpt-5", True), ("o3-mini", False)):
-        able = made(name).capabilities
+        able = make_openai_model(name).capabilities
         api = OpenAIVendor(kind="openai").make_api(able, developer_role=None, strict_tools=False, usage=True)
         assert ("parallel_tool_calls" in api.build_body(name, prompt)) is said
 
@@ -63,7 +63,7 @@ def test_where_one_call_is_all_there_is_nothing_is_said_of_more() -> None:
 def test_a_known_model_without_tools_calls_them_all_the_same(
     name: str, options: dict[str, Any], kind: type[OpenAIModel], tools: bool
 ) -> None:
-    found = made(name, **options)
+    found = make_openai_model(name, **options)
     assert type(found) is kind
     assert found.capabilities.tools is tools
 
@@ -75,8 +75,8 @@ def test_a_schema_is_said_in_words_where_the_server_takes_none() -> None:
     assert "response_format" not in found
     assert [message["role"] for message in found["messages"]] == ["system", "user"]
     assert '{"type":"integer"}' in found["messages"][0]["content"]
-    assert not made("gpt-4", strict_tools=True).capabilities.enforces_schema
-    assert made("gpt-4o", strict_tools=True).capabilities.enforces_schema
+    assert not make_openai_model("gpt-4", strict_tools=True).capabilities.enforces_schema
+    assert make_openai_model("gpt-4o", strict_tools=True).capabilities.enforces_schema
 
 
 @pytest.mark.io
@@ -91,10 +91,10 @@ def test_a_schema_is_said_in_words_where_the_server_takes_none() -> None:
     ],
 )
 async def test_pictures_at_a_server_of_one_s_own(name: str, options: dict[str, Any], sees: bool, takes: bool) -> None:
-    async with Upstream() as upstream:
-        upstream.reply = answers.text()
-        found = model(name, {"base_url": upstream.url, **options})
-        _, error = await asked(found)
+    async with FakeUpstream() as upstream:
+        upstream.reply = answers.answer_text()
+        found = model(name, {"base_url": upstream.base_url, **options})
+        _, error = await collect_chunks(found)
         await found.close()
     assert error is None
     assert (found.capabilities.supports_images, found.capabilities.images) == (sees, takes)

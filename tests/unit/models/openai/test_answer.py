@@ -13,32 +13,37 @@ from rightseat.types.chunks import (
     UsageChunk,
 )
 from rightseat.types.events import Usage
-from tests.kit.chunks import dump, error, usage_chunk, whole
-from tests.unit.models.payloads import answered, calls, delta
+from tests.kit.chunks import encode_json, make_completion, make_error_body, make_usage_chunk
+from tests.unit.models.payloads import make_delta_payload, make_tool_calls_payload, parse_payloads
 
-STOP = delta("stop")
-CALLS = delta("tool_calls")
+STOP = make_delta_payload("stop")
+CALLS = make_delta_payload("tool_calls")
 
 
 def test_text() -> None:
-    said = answered(delta(role="assistant", content=""), delta(content="a"), delta(content="b"), STOP)
+    said = parse_payloads(
+        make_delta_payload(role="assistant", content=""),
+        make_delta_payload(content="a"),
+        make_delta_payload(content="b"),
+        STOP,
+    )
     assert said == [TextChunk("a"), TextChunk("b"), FinishChunk("stop")]
 
 
 @pytest.mark.parametrize(
     ("payload", "fragment"),
     [
-        (delta(reasoning_content="hm"), ReasoningChunk("hm")),
-        (delta(reasoning="hm"), ReasoningChunk("hm")),
-        (delta(reasoning="hm", reasoning_content="hm"), ReasoningChunk("hm")),
-        (delta(refusal="no"), RefusalChunk("no")),
-        (delta(content=[{"type": "text", "text": "a"}, {"type": "x"}, 7, {"text": "b"}]), TextChunk("ab")),
+        (make_delta_payload(reasoning_content="hm"), ReasoningChunk("hm")),
+        (make_delta_payload(reasoning="hm"), ReasoningChunk("hm")),
+        (make_delta_payload(reasoning="hm", reasoning_content="hm"), ReasoningChunk("hm")),
+        (make_delta_payload(refusal="no"), RefusalChunk("no")),
+        (make_delta_payload(content=[{"type": "text", "text": "a"}, {"type": "x"}, 7, {"text": "b"}]), TextChunk("ab")),
         (b'{"choices":[{"delta":{"content":"a"},"logprobs":{"content":[1]}}]}', TextChunk("a", {"content": [1]})),
         (b'{"choices":[{"delta":{"content":""},"logprobs":{"content":[1]}}]}', TextChunk("", {"content": [1]})),
     ],
 )
 def test_kinds_of_fragment(payload: bytes, fragment: ModelChunk) -> None:
-    assert answered(payload, STOP) == [fragment, FinishChunk("stop")]
+    assert parse_payloads(payload, STOP) == [fragment, FinishChunk("stop")]
 
 
 @pytest.mark.parametrize(
@@ -59,12 +64,12 @@ def test_kinds_of_fragment(payload: bytes, fragment: ModelChunk) -> None:
     ],
 )
 def test_payloads_that_say_nothing(payload: bytes) -> None:
-    assert answered(payload, delta(content="a"), STOP) == [TextChunk("a"), FinishChunk("stop")]
+    assert parse_payloads(payload, make_delta_payload(content="a"), STOP) == [TextChunk("a"), FinishChunk("stop")]
 
 
 def test_usage_comes_once_and_before_the_finish() -> None:
-    counting = dump({"choices": [{"delta": {"content": "a"}}], "usage": {"prompt_tokens": 7}})
-    said = answered(counting, STOP, dump(usage_chunk()), b"[DONE]")
+    counting = encode_json({"choices": [{"delta": {"content": "a"}}], "usage": {"prompt_tokens": 7}})
+    said = parse_payloads(counting, STOP, encode_json(make_usage_chunk()), b"[DONE]")
     assert said == [TextChunk("a"), UsageChunk(Usage(7, 3)), FinishChunk("stop")]
 
 
@@ -80,25 +85,26 @@ def test_usage_comes_once_and_before_the_finish() -> None:
     ],
 )
 def test_finish_reasons_before_done(reason: str | None, finish: FinishReason) -> None:
-    assert answered(delta(reason), b"[DONE]") == [FinishChunk(finish)]
+    assert parse_payloads(make_delta_payload(reason), b"[DONE]") == [FinishChunk(finish)]
 
 
 @pytest.mark.demand("engine.retries_backoff_retry_after")
-@pytest.mark.parametrize("payloads", [(), (delta(),), (delta("eos"),), (delta("error"), b"[DONE]")])
+@pytest.mark.parametrize(
+    "payloads", [(), (make_delta_payload(),), (make_delta_payload("eos"),), (make_delta_payload("error"), b"[DONE]")]
+)
 def test_an_end_that_says_nothing_is_no_end(payloads: tuple[bytes, ...]) -> None:
     with pytest.raises(errors.Incomplete):
-        answered(delta(content="a"), *payloads)
+        parse_payloads(make_delta_payload(content="a"), *payloads)
 
 
 def test_a_finish_reason_without_done_is_an_end() -> None:
-    assert answered(STOP) == [FinishChunk("stop")]
+    assert parse_payloads(STOP) == [FinishChunk("stop")]
 
 
 def test_nothing_after_done_counts() -> None:
-    assert answered(delta(content="a"), STOP, b"[DONE]", delta(content="b"), b"junk") == [
-        TextChunk("a"),
-        FinishChunk("stop"),
-    ]
+    assert parse_payloads(
+        make_delta_payload(content="a"), STOP, b"[DONE]", make_delta_payload(content="b"), b"junk"
+    ) == [TextChunk("a"), FinishChunk("stop")]
 
 
 ONE = [ToolCallStart(0, "add"), ToolCallArgs(0, '{"a":'), ToolCallArgs(0, "1}"), FinishChunk("calls")]
@@ -111,51 +117,90 @@ TWO = [
 ]
 
 
-def piece(name: str | None = None, arguments: object = None, **more: object) -> dict[str, object]:
+def make_call_delta(name: str | None = None, arguments: object = None, **more: object) -> dict[str, object]:
     function = {k: v for k, v in (("name", name), ("arguments", arguments)) if v is not None}
     return {**more, "function": function}
 
 
-REST = calls(piece(None, "1}", index=0))
-LEGACY_REST = delta(function_call={"arguments": "1}"})
+REST = make_tool_calls_payload(make_call_delta(None, "1}", index=0))
+LEGACY_REST = make_delta_payload(function_call={"arguments": "1}"})
 
 
 @pytest.mark.parametrize(
     "payloads",
     [
-        (calls(piece("add", "", index=0, id="x")), calls(piece(None, '{"a":', index=0)), REST),
-        (calls(piece("add", '{"a":', index=0, id="x")), calls(piece("add", "1}", index=0, id="x"))),
-        (calls(piece("add", '{"a":', index=0, id="x")), calls(piece("add", "1}", index=0, id="y"))),
-        (calls(piece("add", '{"a":', index=3, id="x")), calls(piece("", "1}", index=3, id=""))),
-        (calls(piece("add", '{"a":', id="x")), calls(piece(None, "1}", id="x"))),
-        (calls(piece("add", '{"a":', id="x")), calls(piece(None, "1}"))),
-        (calls(piece("add", '{"a":')), calls(piece(None, "1}"))),
-        (calls(piece("add", '{"a":')), calls(piece("add", "1}"))),
-        (delta(function_call={"name": "add", "arguments": '{"a":'}), LEGACY_REST),
-        (calls(piece(None, '{"a":', index=0)), calls(piece("add", None, index=0)), REST),
+        (
+            make_tool_calls_payload(make_call_delta("add", "", index=0, id="x")),
+            make_tool_calls_payload(make_call_delta(None, '{"a":', index=0)),
+            REST,
+        ),
+        (
+            make_tool_calls_payload(make_call_delta("add", '{"a":', index=0, id="x")),
+            make_tool_calls_payload(make_call_delta("add", "1}", index=0, id="x")),
+        ),
+        (
+            make_tool_calls_payload(make_call_delta("add", '{"a":', index=0, id="x")),
+            make_tool_calls_payload(make_call_delta("add", "1}", index=0, id="y")),
+        ),
+        (
+            make_tool_calls_payload(make_call_delta("add", '{"a":', index=3, id="x")),
+            make_tool_calls_payload(make_call_delta("", "1}", index=3, id="")),
+        ),
+        (
+            make_tool_calls_payload(make_call_delta("add", '{"a":', id="x")),
+            make_tool_calls_payload(make_call_delta(None, "1}", id="x")),
+        ),
+        (
+            make_tool_calls_payload(make_call_delta("add", '{"a":', id="x")),
+            make_tool_calls_payload(make_call_delta(None, "1}")),
+        ),
+        (
+            make_tool_calls_payload(make_call_delta("add", '{"a":')),
+            make_tool_calls_payload(make_call_delta(None, "1}")),
+        ),
+        (
+            make_tool_calls_payload(make_call_delta("add", '{"a":')),
+            make_tool_calls_payload(make_call_delta("add", "1}")),
+        ),
+        (make_delta_payload(function_call={"name": "add", "arguments": '{"a":'}), LEGACY_REST),
+        (
+            make_tool_calls_payload(make_call_delta(None, '{"a":', index=0)),
+            make_tool_calls_payload(make_call_delta("add", None, index=0)),
+            REST,
+        ),
     ],
 )
-@pytest.mark.parametrize("end", [STOP, CALLS, delta("function_call")])
+@pytest.mark.parametrize("end", [STOP, CALLS, make_delta_payload("function_call")])
 def test_one_call(payloads: tuple[bytes, ...], end: bytes) -> None:
-    assert answered(*payloads, end) == ONE
+    assert parse_payloads(*payloads, end) == ONE
 
 
 @pytest.mark.parametrize(
     "payloads",
     [
-        (calls(piece("add", "{}", index=0, id="x"), piece("sub", "[]", index=1, id="y")),),
-        (calls(piece("add", "{}", id="x")), calls(piece("sub", "[]", id="y"))),
-        (calls(piece("add", "{}"), piece("sub", "[]")),),
-        (calls(piece("add", {}), piece("sub", [])),),
-        (calls(piece("add", "{}", index=0, id="x")), calls(piece("sub", "[]", index=0, id="y"))),
+        (
+            make_tool_calls_payload(
+                make_call_delta("add", "{}", index=0, id="x"), make_call_delta("sub", "[]", index=1, id="y")
+            ),
+        ),
+        (
+            make_tool_calls_payload(make_call_delta("add", "{}", id="x")),
+            make_tool_calls_payload(make_call_delta("sub", "[]", id="y")),
+        ),
+        (make_tool_calls_payload(make_call_delta("add", "{}"), make_call_delta("sub", "[]")),),
+        (make_tool_calls_payload(make_call_delta("add", {}), make_call_delta("sub", [])),),
+        (
+            make_tool_calls_payload(make_call_delta("add", "{}", index=0, id="x")),
+            make_tool_calls_payload(make_call_delta("sub", "[]", index=0, id="y")),
+        ),
     ],
 )
 def test_two_calls(payloads: tuple[bytes, ...]) -> None:
-    assert answered(*payloads, CALLS) == TWO
+    assert parse_payloads(*payloads, CALLS) == TWO
 
 
 def test_the_same_tool_twice_without_index_or_id() -> None:
-    said = answered(calls(piece("add", "{}"), piece("add", "{}")), CALLS)
+    said = parse_payloads(make_tool_calls_payload(make_call_delta("add", "{}"), make_call_delta("add", "{}")), CALLS)
     assert said == [
         ToolCallStart(0, "add"),
         ToolCallArgs(0, "{}"),
@@ -166,10 +211,12 @@ def test_the_same_tool_twice_without_index_or_id() -> None:
 
 
 def test_interleaved_calls() -> None:
-    said = answered(
-        calls(piece("add", None, index=0, id="x"), piece("sub", None, index=1, id="y")),
-        calls(piece(None, "[", index=1), piece(None, "{", index=0)),
-        calls(piece(None, "}", index=0), piece(None, "]", index=1)),
+    said = parse_payloads(
+        make_tool_calls_payload(
+            make_call_delta("add", None, index=0, id="x"), make_call_delta("sub", None, index=1, id="y")
+        ),
+        make_tool_calls_payload(make_call_delta(None, "[", index=1), make_call_delta(None, "{", index=0)),
+        make_tool_calls_payload(make_call_delta(None, "}", index=0), make_call_delta(None, "]", index=1)),
         CALLS,
     )
     assert [f for f in said if isinstance(f, ToolCallArgs)] == [
@@ -180,18 +227,24 @@ def test_interleaved_calls() -> None:
 def test_arguments_as_an_object_keep_their_numbers() -> None:
     function = b'{"name":"add","arguments":{"a":1.0,"b":12345678901234567890123}}'
     payload = b'{"choices":[{"delta":{"tool_calls":[{"function":' + function + b"}]}}]}"
-    assert answered(payload, CALLS)[1] == ToolCallArgs(0, '{"a":1.0,"b":12345678901234567890123}')
+    assert parse_payloads(payload, CALLS)[1] == ToolCallArgs(0, '{"a":1.0,"b":12345678901234567890123}')
 
 
 def test_strict_tools_are_enforced_and_others_are_not() -> None:
-    said = answered(calls(piece("add", "{}", index=0), piece("sub", "{}", index=1)), CALLS, strict=("add",))
+    said = parse_payloads(
+        make_tool_calls_payload(make_call_delta("add", "{}", index=0), make_call_delta("sub", "{}", index=1)),
+        CALLS,
+        strict=("add",),
+    )
     assert [f.enforced for f in said if isinstance(f, ToolCallStart)] == [True, False]
 
 
 def test_a_call_without_a_name_is_garbage_unless_it_was_cut() -> None:
     with pytest.raises(errors.UpstreamGarbled):
-        answered(calls(piece(None, "{}", index=0)), CALLS)
-    assert answered(calls(piece(None, "{", index=0)), delta("length")) == [FinishChunk("length")]
+        parse_payloads(make_tool_calls_payload(make_call_delta(None, "{}", index=0)), CALLS)
+    assert parse_payloads(
+        make_tool_calls_payload(make_call_delta(None, "{", index=0)), make_delta_payload("length")
+    ) == [FinishChunk("length")]
 
 
 def test_a_whole_completion() -> None:
@@ -200,7 +253,7 @@ def test_a_whole_completion() -> None:
         "reasoning_content": "hm",
         "tool_calls": [{"id": "x", "type": "function", "function": {"name": "add", "arguments": "{}"}}],
     }
-    said = answered(dump(whole(message, "tool_calls")))
+    said = parse_payloads(encode_json(make_completion(message, "tool_calls")))
     assert said == [
         ReasoningChunk("hm"), TextChunk("a"), ToolCallStart(0, "add"), ToolCallArgs(0, "{}"), UsageChunk(Usage(7, 3)),
         FinishChunk("calls")
@@ -222,7 +275,7 @@ def test_a_whole_completion() -> None:
 )
 def test_what_cannot_be_read(payload: bytes) -> None:
     with pytest.raises(errors.UpstreamGarbled) as raised:
-        answered(payload)
+        parse_payloads(payload)
     assert "junk" not in raised.value.message
 
 
@@ -235,13 +288,13 @@ def test_half_an_event_at_the_end_is_a_cut() -> None:
 @pytest.mark.parametrize(
     ("fault", "kind"),
     [
-        (error("canary", "rate_limit_exceeded"), errors.UpstreamBusy),
-        (error("canary", "overloaded"), errors.UpstreamOverloaded),
-        (error("canary", "invalid_api_key"), errors.UpstreamDenied),
-        (error("canary", "context_length_exceeded"), errors.ContextTooLong),
-        (error("canary", "x", "exceed_context_size_error"), errors.ContextTooLong),
-        (error("canary", "x", "invalid_request_error"), errors.UpstreamRejected),
-        (error("canary", "x"), errors.UpstreamError),
+        (make_error_body("canary", "rate_limit_exceeded"), errors.UpstreamBusy),
+        (make_error_body("canary", "overloaded"), errors.UpstreamOverloaded),
+        (make_error_body("canary", "invalid_api_key"), errors.UpstreamDenied),
+        (make_error_body("canary", "context_length_exceeded"), errors.ContextTooLong),
+        (make_error_body("canary", "x", "exceed_context_size_error"), errors.ContextTooLong),
+        (make_error_body("canary", "x", "invalid_request_error"), errors.UpstreamRejected),
+        (make_error_body("canary", "x"), errors.UpstreamError),
         ({"error": {"message": "canary", "code": 429}}, errors.UpstreamBusy),
         ({"error": {"message": "canary", "code": "504"}}, errors.UpstreamTimeout),
         ({"error": {"message": "canary", "code": [1], "type": {}}}, errors.UpstreamError),
@@ -252,6 +305,6 @@ def test_half_an_event_at_the_end_is_a_cut() -> None:
 )
 def test_an_error_in_the_stream(fault: object, kind: type[errors.RightseatError]) -> None:
     with pytest.raises(errors.RightseatError) as raised:
-        answered(delta(content="a"), dump(fault))
+        parse_payloads(make_delta_payload(content="a"), encode_json(fault))
     assert type(raised.value) is kind
     assert "canary" not in raised.value.message

@@ -16,12 +16,12 @@ from rightseat.models.openai.vendor import build_base_url
 from rightseat.types.chunks import FinishChunk, TextChunk
 from rightseat.types.model import Prompt, SamplingSettings
 from tests.kit import answers, faults
-from tests.kit.answers import Answer, write_json
-from tests.kit.chunks import chunk
-from tests.kit.connection import Connection, Received
-from tests.kit.patience import STUCK
-from tests.kit.upstream import Upstream
-from tests.unit.models.asking import HELLO, asked, spoken
+from tests.kit.answers import ChatReply, write_json
+from tests.kit.chunks import make_chunk
+from tests.kit.connection import Connection, ReceivedRequest
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.kit.upstream import FakeUpstream
+from tests.unit.models.model_calls import HELLO, collect_chunks, join_text
 
 pytestmark = pytest.mark.io
 
@@ -46,8 +46,8 @@ def empty_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def azure(name: str = "gpt-4o", **options: Any) -> AsyncIterator[tuple[Upstream, OpenAIModel]]:
-    async with Upstream() as upstream:
+async def connect_azure(name: str = "gpt-4o", **options: Any) -> AsyncIterator[tuple[FakeUpstream, OpenAIModel]]:
+    async with FakeUpstream() as upstream:
         made = model(name, {"azure_endpoint": upstream.origin, "api_key": "k", **options})
         try:
             yield upstream, made
@@ -69,10 +69,10 @@ async def azure(name: str = "gpt-4o", **options: Any) -> AsyncIterator[tuple[Ups
     ],
 )  # fmt: skip
 async def test_a_deployment_is_asked_where_it_stands(options: dict[str, Any], target: str, sent: str) -> None:
-    async with azure(**options) as (upstream, made):
-        fragments, error = await asked(made)
+    async with connect_azure(**options) as (upstream, made):
+        fragments, error = await collect_chunks(made)
     assert error is None
-    assert spoken(fragments) == "w0 w1 w2"
+    assert join_text(fragments) == "w0 w1 w2"
     [request] = upstream.requests
     assert (request.target, request.json["model"]) == (target, sent)
     assert request.headers["api-key"] == "k"
@@ -98,16 +98,16 @@ def test_what_is_missing_or_wrong_is_said() -> None:
 
 @pytest.mark.demand("models.openai_gains_azure")
 async def test_the_environment_alone_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with Upstream() as upstream:
+    async with FakeUpstream() as upstream:
         monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", upstream.origin)
         monkeypatch.setenv("AZURE_OPENAI_API_KEY", "sk-env")
         monkeypatch.setenv("OPENAI_API_VERSION", "2024-10-21")
         made = model("dep", {})
-        await asked(made)
+        await collect_chunks(made)
         await made.close()
         # Another's server is not shown the key.
-        other = model("dep", {"base_url": upstream.url})
-        await asked(other)
+        other = model("dep", {"base_url": upstream.base_url})
+        await collect_chunks(other)
         await other.close()
     first, second = upstream.requests
     assert first.target == "/openai/deployments/dep/chat/completions?api-version=2024-10-21"
@@ -130,20 +130,20 @@ async def test_a_token_of_entra_is_asked_for_each_time(coroutine: bool, monkeypa
 
     vars(module)["token"] = later if coroutine else plain
     monkeypatch.setitem(sys.modules, "entra_kit", module)
-    async with azure(api_key=None, token_provider="entra_kit:token") as (upstream, made):
-        await asked(made)
-        await asked(made)
+    async with connect_azure(api_key=None, token_provider="entra_kit:token") as (upstream, made):
+        await collect_chunks(made)
+        await collect_chunks(made)
     assert [r.headers["authorization"] for r in upstream.requests] == ["Bearer one", "Bearer two"]
 
 
 @pytest.mark.demand("models.openai_gains_azure")
 async def test_its_content_filter_is_an_error_of_its_own() -> None:
-    async def filtered(connection: Connection, _request: Received) -> None:
+    async def filtered(connection: Connection, _request: ReceivedRequest) -> None:
         await write_json(connection, 400, FILTERED)
 
-    async with azure() as (upstream, made):
+    async with connect_azure() as (upstream, made):
         upstream.reply = filtered
-        fragments, error = await asked(made)
+        fragments, error = await collect_chunks(made)
     assert fragments == []
     assert isinstance(error, ContentRefused)
     assert "content filter" in error.message
@@ -160,12 +160,12 @@ async def test_what_it_says_of_its_filters_in_the_stream_is_no_answer() -> None:
         "choices": [],
         "prompt_filter_results": [{"prompt_index": 0, "content_filter_results": results}],
     }
-    word = chunk({"content": "hi"})
+    word = make_chunk({"content": "hi"})
     word["choices"][0]["content_filter_results"] = results
-    offsets = {**chunk({}), "choices": [{"index": 0, "content_filter_offsets": {}, "finish_reason": None}]}
-    async with azure() as (upstream, made):
-        upstream.reply = Answer([first, word, offsets], {"content": "hi"}, "content_filter")
-        fragments, error = await asked(made)
+    offsets = {**make_chunk({}), "choices": [{"index": 0, "content_filter_offsets": {}, "finish_reason": None}]}
+    async with connect_azure() as (upstream, made):
+        upstream.reply = ChatReply([first, word, offsets], {"content": "hi"}, "content_filter")
+        fragments, error = await collect_chunks(made)
     assert error is None
     assert [f for f in fragments if isinstance(f, TextChunk)] == [TextChunk("hi")]
     assert fragments[-1] == FinishChunk("content_filter")
@@ -181,9 +181,9 @@ async def test_what_it_says_of_its_filters_in_the_stream_is_no_answer() -> None:
 )
 async def test_tuning_that_a_model_does_not_know_is_left_out(name: str, sent: dict[str, Any]) -> None:
     settings = SamplingSettings(temperature=0.2, max_tokens=5, extra={"reasoning_effort": "low"})
-    async with azure(name) as (upstream, made):
-        upstream.reply = answers.text()
-        await asked(made, Prompt(messages=HELLO.messages, settings=settings))
+    async with connect_azure(name) as (upstream, made):
+        upstream.reply = answers.answer_text()
+        await collect_chunks(made, Prompt(messages=HELLO.messages, settings=settings))
     body = upstream.requests[0].json
     assert {key: body[key] for key in body if key not in ("model", "messages", "stream", "stream_options")} == sent
 
@@ -200,9 +200,9 @@ async def test_a_refused_key_is_named_as_it_is_set(
     options: dict[str, Any], word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "entra_kit", types.SimpleNamespace(token=lambda: "one"))
-    async with azure(**options) as (upstream, made):
-        upstream.reply = faults.status(401)
-        _, failure = await asked(made)
+    async with connect_azure(**options) as (upstream, made):
+        upstream.reply = faults.fail_with_status(401)
+        _, failure = await collect_chunks(made)
     assert isinstance(failure, UpstreamDenied)
     assert word in failure.message
 
@@ -216,12 +216,12 @@ async def test_a_provider_that_fails_or_hangs_is_a_key_that_is_missing(monkeypat
     def fails() -> str:
         raise OSError("secret words")
 
-    cases = (fails, "failed (OSError)", STUCK), (hangs, "took longer than 0.05 s", 0.05)
+    cases = (fails, "failed (OSError)", HANG_TIMEOUT), (hangs, "took longer than 0.05 s", 0.05)
     for provider, words, seconds in cases:
         monkeypatch.setitem(sys.modules, "entra_kit", types.SimpleNamespace(token=provider))
         options: dict[str, Any] = {"token_provider": "entra_kit:token", "first_token_timeout": seconds}
-        async with azure(api_key=None, **options) as (upstream, made):
-            _, failure = await asked(made)
+        async with connect_azure(api_key=None, **options) as (upstream, made):
+            _, failure = await collect_chunks(made)
         assert isinstance(failure, UpstreamDenied)
         assert words in failure.message
         assert "secret" not in failure.message

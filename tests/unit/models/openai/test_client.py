@@ -9,12 +9,12 @@ from rightseat.types.chunks import FinishChunk
 from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt, SamplingSettings
 from rightseat.types.streams import closing
-from tests.kit import answers, breaks, faults
-from tests.kit.answers import SSE, write_json
-from tests.kit.chunks import error
-from tests.kit.connection import Connection, Received
-from tests.kit.patience import STUCK
-from tests.unit.models.asking import HELLO, asked, connected, spoken
+from tests.kit import answers, connection_faults, faults
+from tests.kit.answers import SSE_HEADERS, write_json
+from tests.kit.chunks import make_error_body
+from tests.kit.connection import Connection, ReceivedRequest
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.unit.models.model_calls import HELLO, collect_chunks, connect_model, join_text
 
 pytestmark = pytest.mark.io
 
@@ -22,9 +22,9 @@ KEY = "sk-canary-0123456789"
 
 
 async def test_what_goes_over_the_wire() -> None:
-    async with connected(api_key=KEY, headers={"X-Team": "blue"}) as (upstream, model):
+    async with connect_model(api_key=KEY, headers={"X-Team": "blue"}) as (upstream, model):
         prompt = Prompt(messages=(text_message("user", "hi"),), settings=SamplingSettings(temperature=0, seed=0))
-        await asked(model, prompt)
+        await collect_chunks(model, prompt)
         request = upstream.requests[0]
     assert (request.method, request.target) == ("POST", "/v1/chat/completions")
     assert request.headers["authorization"] == f"Bearer {KEY}"
@@ -37,76 +37,78 @@ async def test_what_goes_over_the_wire() -> None:
 
 
 async def test_without_a_key_none_is_sent() -> None:
-    async with connected() as (upstream, model):
-        await asked(model)
+    async with connect_model() as (upstream, model):
+        await collect_chunks(model)
         assert "authorization" not in upstream.requests[0].headers
 
 
 async def test_a_query_in_the_base_url_is_kept() -> None:
-    async with connected() as (upstream, _):
+    async with connect_model() as (upstream, _):
         model = OpenAIModel("m", base_url=f"{upstream.origin}/deep/?api-version=1")
-        await asked(model)
+        await collect_chunks(model)
         await model.close()
         assert upstream.requests[0].target == "/deep/chat/completions?api-version=1"
 
 
 async def test_a_connection_serves_again() -> None:
-    async with connected() as (upstream, model):
+    async with connect_model() as (upstream, model):
         for _ in range(3):
-            _, failure = await asked(model)
+            _, failure = await collect_chunks(model)
             assert failure is None
         assert len(upstream.connections) == 1
 
 
 async def test_cookies_are_not_kept() -> None:
-    async def reply(connection: Connection, request: Received) -> None:
-        await connection.head(200, {**SSE, "Set-Cookie": "a=b; Path=/"})
-        for frame in answers.text().frames(request):
-            await connection.chunk(frame)
-        await connection.chunk(b"")
+    async def reply(connection: Connection, request: ReceivedRequest) -> None:
+        await connection.write_head(200, {**SSE_HEADERS, "Set-Cookie": "a=b; Path=/"})
+        for frame in answers.answer_text().encode_frames(request):
+            await connection.write_chunk(frame)
+        await connection.write_chunk(b"")
 
-    async with connected() as (upstream, model):
+    async with connect_model() as (upstream, model):
         upstream.reply = reply
-        await asked(model)
-        await asked(model)
+        await collect_chunks(model)
+        await collect_chunks(model)
         assert "cookie" not in upstream.requests[1].headers
 
 
 async def test_done_is_the_end_even_when_the_body_goes_on() -> None:
-    async def reply(connection: Connection, request: Received) -> None:
-        await connection.head(200, SSE)
-        for frame in answers.text().frames(request):
-            await connection.chunk(frame)
-        await breaks.mute()(connection, request)
+    async def reply(connection: Connection, request: ReceivedRequest) -> None:
+        await connection.write_head(200, SSE_HEADERS)
+        for frame in answers.answer_text().encode_frames(request):
+            await connection.write_chunk(frame)
+        await connection_faults.send_nothing()(connection, request)
 
-    async with connected() as (upstream, model):
+    async with connect_model() as (upstream, model):
         upstream.reply = reply
-        async with asyncio.timeout(STUCK):
-            came, failure = await asked(model)
-            await upstream.all_closed(1)
+        async with asyncio.timeout(HANG_TIMEOUT):
+            came, failure = await collect_chunks(model)
+            await upstream.wait_closed(1)
     assert failure is None
     assert came[-1] == FinishChunk("stop")
 
 
 async def test_leaving_closes_the_connection_at_once() -> None:
-    async with connected() as (upstream, model):
-        upstream.reply = answers.text(1000, rate=10)
+    async with connect_model() as (upstream, model):
+        upstream.reply = answers.answer_text(1000, rate=10)
         async with closing(model.stream(HELLO)) as stream:
             await anext(stream)
-            assert upstream.closed == 0
-        await upstream.all_closed(1)
+            assert upstream.closed_count == 0
+        await upstream.wait_closed(1)
 
 
-@pytest.mark.parametrize("reply", [breaks.mute(), breaks.silent(), breaks.stall()])
-async def test_cancelling_closes_the_connection_at_once(reply: answers.Reply) -> None:
-    async with connected() as (upstream, model):
+@pytest.mark.parametrize(
+    "reply", [connection_faults.send_nothing(), connection_faults.send_head_only(), connection_faults.stall_stream()]
+)
+async def test_cancelling_closes_the_connection_at_once(reply: answers.UpstreamReply) -> None:
+    async with connect_model() as (upstream, model):
         upstream.reply = reply
-        task = asyncio.create_task(asked(model))
-        await upstream.received(1)
+        task = asyncio.create_task(collect_chunks(model))
+        await upstream.wait_requests(1)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await upstream.all_closed(1)
+        await upstream.wait_closed(1)
 
 
 async def test_a_client_that_reads_slowly_is_not_a_silent_upstream() -> None:
@@ -114,24 +116,24 @@ async def test_a_client_that_reads_slowly_is_not_a_silent_upstream() -> None:
         # Longer than idle_timeout: this is what is tested.
         await asyncio.sleep(0.25)
 
-    async with connected(first_token_timeout=STUCK, idle_timeout=0.2) as (upstream, model):
-        upstream.reply = answers.text(5)
-        came, failure = await asked(model, pause=pause)
+    async with connect_model(first_token_timeout=HANG_TIMEOUT, idle_timeout=0.2) as (upstream, model):
+        upstream.reply = answers.answer_text(5)
+        came, failure = await collect_chunks(model, pause=pause)
     assert failure is None
-    assert spoken(came) == "w0 w1 w2 w3 w4"
+    assert join_text(came) == "w0 w1 w2 w3 w4"
 
 
 async def test_tokens_that_arrived_with_the_cut_are_kept() -> None:
     """The reader is held up while tokens and the end arrive together: aiohttp then has both to tell."""
     begun, cut = asyncio.Event(), asyncio.Event()
 
-    async def reply(connection: Connection, request: Received) -> None:
-        frames = answers.text(50).frames(request)
-        await connection.head(200, SSE)
-        await connection.chunk(frames[1])
+    async def reply(connection: Connection, request: ReceivedRequest) -> None:
+        frames = answers.answer_text(50).encode_frames(request)
+        await connection.write_head(200, SSE_HEADERS)
+        await connection.write_chunk(frames[1])
         await begun.wait()
         for frame in frames[2:20]:
-            await connection.chunk(frame)
+            await connection.write_chunk(frame)
         await connection.fin()
         cut.set()
 
@@ -141,21 +143,21 @@ async def test_tokens_that_arrived_with_the_cut_are_kept() -> None:
         for _ in range(20):
             await asyncio.sleep(0.001)
 
-    async with connected() as (upstream, model):
+    async with connect_model() as (upstream, model):
         upstream.reply = reply
-        came, failure = await asked(model, pause=pause)
+        came, failure = await collect_chunks(model, pause=pause)
     assert type(failure) is Incomplete
-    assert len(spoken(came).split()) == 19
+    assert len(join_text(came).split()) == 19
 
 
 async def test_the_log_has_the_servers_words_but_no_key(caplog: pytest.LogCaptureFixture) -> None:
-    async def reply(connection: Connection, _request: Received) -> None:
-        await write_json(connection, 401, error(f"{faults.CANARY} {KEY} secret-header {'x' * 1000}", "x"))
+    async def reply(connection: Connection, _request: ReceivedRequest) -> None:
+        await write_json(connection, 401, make_error_body(f"{faults.CANARY} {KEY} secret-header {'x' * 1000}", "x"))
 
     with caplog.at_level(logging.DEBUG):
-        async with connected(api_key=KEY, headers={"X-Key": "secret-header"}) as (upstream, model):
+        async with connect_model(api_key=KEY, headers={"X-Key": "secret-header"}) as (upstream, model):
             upstream.reply = reply
-            _, failure = await asked(model)
+            _, failure = await collect_chunks(model)
     assert faults.CANARY in caplog.text
     assert KEY not in caplog.text
     assert "secret-header" not in caplog.text
@@ -165,15 +167,15 @@ async def test_the_log_has_the_servers_words_but_no_key(caplog: pytest.LogCaptur
 
 async def test_an_error_in_the_stream_is_logged_too(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
-        async with connected() as (upstream, model):
-            upstream.reply = faults.error_midway()
-            await asked(model)
+        async with connect_model() as (upstream, model):
+            upstream.reply = faults.fail_midway()
+            await collect_chunks(model)
     assert faults.CANARY in caplog.text
 
 
 async def test_half_a_character_is_the_callers_fault() -> None:
-    async with connected() as (upstream, model):
-        _, failure = await asked(model, Prompt(messages=(text_message("user", "\ud800"),)))
+    async with connect_model() as (upstream, model):
+        _, failure = await collect_chunks(model, Prompt(messages=(text_message("user", "\ud800"),)))
         assert upstream.requests == []
     assert type(failure) is CallerError
 
@@ -194,10 +196,10 @@ def test_a_key_that_is_no_header(key: str) -> None:
 
 
 async def test_closing_twice_and_asking_after() -> None:
-    async with connected() as (_, model):
+    async with connect_model() as (_, model):
         await model.close()
-        await asked(model)
+        await collect_chunks(model)
         await model.close()
         await model.close()
-        _, failure = await asked(model)
+        _, failure = await collect_chunks(model)
         assert failure is None

@@ -10,16 +10,16 @@ from rightseat.http.retry import parse_retry_after
 from rightseat.types.chunks import FinishChunk
 from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt
-from tests.kit import breaks, catalogue, faults, framing
-from tests.kit.answers import Reply, text, write_json
-from tests.kit.chunks import error, whole
-from tests.kit.connection import Connection, Received
-from tests.kit.patience import STUCK
-from tests.unit.models.asking import asked, connected, spoken
+from tests.kit import catalogue, connection_faults, faults, framing
+from tests.kit.answers import UpstreamReply, answer_text, write_json
+from tests.kit.chunks import make_completion, make_error_body
+from tests.kit.connection import Connection, ReceivedRequest
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.unit.models.model_calls import collect_chunks, connect_model, join_text
 
 pytestmark = pytest.mark.io
 
-ENDS = {
+EXPECTED_ERRORS = {
     "400": errors.UpstreamRejected,
     "401": errors.UpstreamDenied,
     "404": errors.UpstreamRejected,
@@ -48,109 +48,109 @@ EITHER = {"bad-chunk-size", "length-too-short"}
 # [DONE] came: that the body's length was a lie can no longer spoil the answer.
 HARMLESS = {"length-too-long"}
 KEEPS_TOKENS = {"error-midway", "eof", "reset", "cut", "cut-between", "bad-json"}
-TRIED_AGAIN = {"500", "503", "reset-at-once", "close-at-once"}
+RETRIED_FAULTS = {"500", "503", "reset-at-once", "close-at-once"}
 
 
 def test_every_fault_of_the_kit_is_in_the_matrix() -> None:
-    assert ENDS.keys() | HARMLESS == catalogue.FAULTS.keys() | catalogue.STATUSES.keys() | {"huge"}
+    assert EXPECTED_ERRORS.keys() | HARMLESS == catalogue.FAULTS.keys() | catalogue.STATUSES.keys() | {"huge"}
 
 
-@pytest.mark.parametrize("name", ENDS)
+@pytest.mark.parametrize("name", EXPECTED_ERRORS)
 async def test_a_fault(name: str) -> None:
-    async with connected() as (upstream, model):
-        came, failure = await asked(model, Prompt(messages=(text_message("user", f"fault-{name}"),)))
+    async with connect_model() as (upstream, model):
+        came, failure = await collect_chunks(model, Prompt(messages=(text_message("user", f"fault-{name}"),)))
         tries = len(upstream.requests)
-    assert type(failure) in {ENDS[name], errors.Incomplete if name in EITHER else ENDS[name]}
+    assert type(failure) in {EXPECTED_ERRORS[name], errors.Incomplete if name in EITHER else EXPECTED_ERRORS[name]}
     assert not any(isinstance(fragment, FinishChunk) for fragment in came)
     assert faults.CANARY not in str(failure)
     if name not in EITHER:
-        assert spoken(came) == ("w0 w1 w2" if name in KEEPS_TOKENS else "")
-    assert tries == (3 if name in TRIED_AGAIN else 1)
+        assert join_text(came) == ("w0 w1 w2" if name in KEEPS_TOKENS else "")
+    assert tries == (3 if name in RETRIED_FAULTS else 1)
 
 
 async def test_a_length_that_lies_after_done() -> None:
-    async with connected() as (upstream, model):
-        upstream.reply = faults.length_too_long()
-        came, failure = await asked(model)
+    async with connect_model() as (upstream, model):
+        upstream.reply = faults.overstate_length()
+        came, failure = await collect_chunks(model)
     assert failure is None
-    assert spoken(came) == "w0 w1 w2"
+    assert join_text(came) == "w0 w1 w2"
 
 
 @pytest.mark.parametrize("name", catalogue.FRAMINGS)
 async def test_a_framing(name: str) -> None:
-    async with connected() as (_, model):
-        came, failure = await asked(model, Prompt(messages=(text_message("user", f"fault-{name}"),)))
+    async with connect_model() as (_, model):
+        came, failure = await collect_chunks(model, Prompt(messages=(text_message("user", f"fault-{name}"),)))
     assert failure is None
-    assert spoken(came) == framing.SPOKEN
+    assert join_text(came) == framing.TEXT
     assert came[-1] == FinishChunk("stop")
 
 
 @pytest.mark.parametrize(("name", "message"), [("silent", "0.2 s"), ("mute", "0.2 s"), ("pings", "0.2 s")])
 async def test_no_first_token(name: str, message: str) -> None:
-    async with connected(first_token_timeout=0.2, idle_timeout=0.1) as (upstream, model):
+    async with connect_model(first_token_timeout=0.2, idle_timeout=0.1) as (upstream, model):
         began = time.monotonic()
-        came, failure = await asked(model, Prompt(messages=(text_message("user", f"fault-{name}"),)))
+        came, failure = await collect_chunks(model, Prompt(messages=(text_message("user", f"fault-{name}"),)))
         took = time.monotonic() - began
-        await upstream.all_closed(1)
+        await upstream.wait_closed(1)
         assert len(upstream.requests) == 1
     assert type(failure) is errors.UpstreamTimeout
     assert "first_token_timeout" in failure.message
-    assert 0.19 <= took < STUCK
+    assert 0.19 <= took < HANG_TIMEOUT
     assert came == []
 
 
 @pytest.mark.demand("engine.retries_backoff_retry_after")
 async def test_a_stall_ends_after_the_idle_timeout() -> None:
-    async with connected(first_token_timeout=STUCK, idle_timeout=0.2) as (upstream, model):
-        upstream.reply = breaks.stall()
+    async with connect_model(first_token_timeout=HANG_TIMEOUT, idle_timeout=0.2) as (upstream, model):
+        upstream.reply = connection_faults.stall_stream()
         began = time.monotonic()
-        came, failure = await asked(model)
+        came, failure = await collect_chunks(model)
         took = time.monotonic() - began
-        await upstream.all_closed(1)
+        await upstream.wait_closed(1)
     assert type(failure) is errors.UpstreamTimeout
     assert "idle_timeout" in failure.message
-    assert spoken(came) == "w0 w1 w2"
-    assert 0.19 <= took < STUCK
+    assert join_text(came) == "w0 w1 w2"
+    assert 0.19 <= took < HANG_TIMEOUT
 
 
 @pytest.mark.long
 async def test_a_slow_but_steady_answer_is_not_idle() -> None:
     # All of it takes longer than the limit, and no word takes a tenth of that.
-    async with connected(first_token_timeout=1, idle_timeout=1) as (upstream, model):
-        upstream.reply = text(30, rate=20)
-        came, failure = await asked(model)
+    async with connect_model(first_token_timeout=1, idle_timeout=1) as (upstream, model):
+        upstream.reply = answer_text(30, rate=20)
+        came, failure = await collect_chunks(model)
     assert failure is None
-    assert len(spoken(came).split()) == 30
+    assert len(join_text(came).split()) == 30
 
 
 async def test_an_error_body_that_never_ends_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rightseat.http.upstream.ERROR_BODY_SECONDS", 0.1)
 
-    async def reply(connection: Connection, _request: Received) -> None:
-        await connection.head(400, {"Content-Length": "1000"})
-        await breaks.mute()(connection, _request)
+    async def reply(connection: Connection, _request: ReceivedRequest) -> None:
+        await connection.write_head(400, {"Content-Length": "1000"})
+        await connection_faults.send_nothing()(connection, _request)
 
-    async with connected() as (upstream, model):
+    async with connect_model() as (upstream, model):
         upstream.reply = reply
-        _, failure = await asked(model)
-        await upstream.all_closed(1)
+        _, failure = await collect_chunks(model)
+        await upstream.wait_closed(1)
     assert type(failure) is errors.UpstreamRejected
 
 
 async def test_nobody_there() -> None:
-    async with connected() as (upstream, model):
-        url = upstream.url
+    async with connect_model() as (upstream, model):
+        url = upstream.base_url
     # The upstream is gone, and its port with it.
-    async with connected() as (_, model):
+    async with connect_model() as (_, model):
         model = type(model)("kit-model", base_url=url, tries=2)
-        _, failure = await asked(model)
+        _, failure = await collect_chunks(model)
         await model.close()
     assert type(failure) is errors.UpstreamRefused
 
 
-def rejecting(status: int, code: str, message: str = "canary") -> Reply:
-    async def reply(connection: Connection, _request: Received) -> None:
-        await write_json(connection, status, error(message, code))
+def make_error_reply(status: int, code: str, message: str = "canary") -> UpstreamReply:
+    async def reply(connection: Connection, _request: ReceivedRequest) -> None:
+        await write_json(connection, status, make_error_body(message, code))
 
     return reply
 
@@ -158,19 +158,19 @@ def rejecting(status: int, code: str, message: str = "canary") -> Reply:
 @pytest.mark.parametrize(
     ("reply", "kind"),
     [
-        (rejecting(400, "context_length_exceeded"), errors.ContextTooLong),
-        (rejecting(400, "x", "This model's maximum context length is 5"), errors.ContextTooLong),
-        (rejecting(422, "x"), errors.UpstreamRejected),
-        (rejecting(403, "x"), errors.UpstreamDenied),
-        (rejecting(408, "x"), errors.UpstreamTimeout),
-        (rejecting(504, "x"), errors.UpstreamTimeout),
-        (faults.redirect(code=302), errors.UpstreamRejected),
+        (make_error_reply(400, "context_length_exceeded"), errors.ContextTooLong),
+        (make_error_reply(400, "x", "This model's maximum context length is 5"), errors.ContextTooLong),
+        (make_error_reply(422, "x"), errors.UpstreamRejected),
+        (make_error_reply(403, "x"), errors.UpstreamDenied),
+        (make_error_reply(408, "x"), errors.UpstreamTimeout),
+        (make_error_reply(504, "x"), errors.UpstreamTimeout),
+        (faults.send_redirect(code=302), errors.UpstreamRejected),
     ],
 )
-async def test_statuses(reply: Reply, kind: type[errors.RightseatError]) -> None:
-    async with connected() as (upstream, model):
+async def test_statuses(reply: UpstreamReply, kind: type[errors.RightseatError]) -> None:
+    async with connect_model() as (upstream, model):
         upstream.reply = reply
-        _, failure = await asked(model)
+        _, failure = await collect_chunks(model)
         assert len(upstream.requests) == 1
     assert type(failure) is kind
     assert "canary" not in str(failure)
@@ -178,9 +178,9 @@ async def test_statuses(reply: Reply, kind: type[errors.RightseatError]) -> None
 
 @pytest.mark.demand("engine.retries_backoff_retry_after")
 async def test_a_long_retry_after_is_told_at_once() -> None:
-    async with connected() as (upstream, model):
-        upstream.reply = faults.status(503, 30)
-        _, failure = await asked(model)
+    async with connect_model() as (upstream, model):
+        upstream.reply = faults.fail_with_status(503, 30)
+        _, failure = await collect_chunks(model)
         assert len(upstream.requests) == 1
     assert type(failure) is errors.UpstreamOverloaded
     assert failure.retry_after == 30
@@ -188,12 +188,12 @@ async def test_a_long_retry_after_is_told_at_once() -> None:
 
 @pytest.mark.demand("engine.retries_backoff_retry_after")
 async def test_a_second_try_may_succeed() -> None:
-    async with connected() as (upstream, model):
-        upstream.queue(faults.status(500), breaks.close_at_once())
-        came, failure = await asked(model)
+    async with connect_model() as (upstream, model):
+        upstream.queue_replies(faults.fail_with_status(500), connection_faults.close_at_once())
+        came, failure = await collect_chunks(model)
         assert len(upstream.requests) == 3
     assert failure is None
-    assert spoken(came) == "w0 w1 w2"
+    assert join_text(came) == "w0 w1 w2"
 
 
 @pytest.mark.parametrize(
@@ -218,42 +218,42 @@ def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
 def test_retry_after_as_a_date() -> None:
     wait = parse_retry_after({"retry-after": formatdate(time.time() + 3600, usegmt=True)})
     assert wait is not None
-    assert 3600 - STUCK < wait <= 3600
+    assert 3600 - HANG_TIMEOUT < wait <= 3600
 
 
 async def test_a_server_that_does_not_stream() -> None:
-    async def reply(connection: Connection, _request: Received) -> None:
-        await write_json(connection, 200, whole({"content": "all at once"}))
+    async def reply(connection: Connection, _request: ReceivedRequest) -> None:
+        await write_json(connection, 200, make_completion({"content": "all at once"}))
 
-    async with connected() as (upstream, model):
+    async with connect_model() as (upstream, model):
         upstream.reply = reply
-        came, failure = await asked(model)
+        came, failure = await collect_chunks(model)
     assert failure is None
-    assert spoken(came) == "all at once"
+    assert join_text(came) == "all at once"
     assert came[-1] == FinishChunk("stop")
 
 
 async def test_an_event_stream_that_is_called_json() -> None:
-    async def reply(connection: Connection, request: Received) -> None:
-        body = b"".join(text().frames(request))
-        await connection.head(200, {"Content-Type": "application/json", "Content-Length": str(len(body))})
+    async def reply(connection: Connection, request: ReceivedRequest) -> None:
+        body = b"".join(answer_text().encode_frames(request))
+        await connection.write_head(200, {"Content-Type": "application/json", "Content-Length": str(len(body))})
         await connection.write(body)
 
-    async with connected() as (upstream, model):
+    async with connect_model() as (upstream, model):
         upstream.reply = reply
-        came, failure = await asked(model)
+        came, failure = await collect_chunks(model)
     assert failure is None
-    assert spoken(came) == "w0 w1 w2"
+    assert join_text(came) == "w0 w1 w2"
 
 
 async def test_a_whole_answer_without_end_is_refused() -> None:
-    async def reply(connection: Connection, _request: Received) -> None:
-        await connection.head(200, {"Content-Type": "application/json", "Transfer-Encoding": "chunked"})
+    async def reply(connection: Connection, _request: ReceivedRequest) -> None:
+        await connection.write_head(200, {"Content-Type": "application/json", "Transfer-Encoding": "chunked"})
         while True:
-            await connection.chunk(b" " * (1 << 16))
+            await connection.write_chunk(b" " * (1 << 16))
 
-    async with connected() as (upstream, model):
+    async with connect_model() as (upstream, model):
         upstream.reply = reply
-        _, failure = await asked(model)
-        await upstream.all_closed(1)
+        _, failure = await collect_chunks(model)
+        await upstream.wait_closed(1)
     assert type(failure) is errors.UpstreamGarbled

@@ -5,8 +5,8 @@ import pytest
 from rightseat.errors import ConfigError
 from rightseat.models.openai import OpenAIModel, model
 from rightseat.models.openai.options import OpenAIOptions
-from tests.kit.upstream import Upstream
-from tests.unit.models.asking import asked
+from tests.kit.upstream import FakeUpstream
+from tests.unit.models.model_calls import collect_chunks
 
 
 @pytest.fixture(autouse=True)
@@ -28,12 +28,12 @@ def test_another_server_needs_none() -> None:
 
 @pytest.mark.io
 async def test_the_environment_gives_what_the_options_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with Upstream() as upstream:
-        monkeypatch.setenv("OPENAI_BASE_URL", upstream.url)
+    async with FakeUpstream() as upstream:
+        monkeypatch.setenv("OPENAI_BASE_URL", upstream.base_url)
         monkeypatch.setenv("OPENAI_API_KEY", "sk-env")
         for options, key in (({}, "sk-env"), ({"api_key": "sk-own"}, "sk-own")):
             made = model("m", options)
-            await asked(made)
+            await collect_chunks(made)
             await made.close()
             assert upstream.requests[-1].headers["authorization"] == f"Bearer {key}"
 

@@ -12,22 +12,22 @@ ADD = ToolSpec("add", "Adds.", {"type": "object"})
 HELLO = text_message("user", "hello")
 
 
-def made(dialect: Dialect = PLAIN, /, *messages: Message, **fields: Any) -> dict[str, Any]:
+def build_body(dialect: Dialect = PLAIN, /, *messages: Message, **fields: Any) -> dict[str, Any]:
     return build_chat_body("m", Prompt(messages=messages or (HELLO,), **fields), dialect)
 
 
-def message(message: Message, dialect: Dialect = PLAIN) -> Any:
-    return made(dialect, message)["messages"][0]
+def build_message(message: Message, dialect: Dialect = PLAIN) -> Any:
+    return build_body(dialect, message)["messages"][0]
 
 
 def test_a_plain_prompt_sends_nothing_that_was_not_given() -> None:
-    assert made() == {
+    assert build_body() == {
         "model": "m",
         "messages": [{"role": "user", "content": "hello"}],
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    assert "stream_options" not in made(VENDOR)
+    assert "stream_options" not in build_body(VENDOR)
 
 
 @pytest.mark.parametrize(
@@ -51,11 +51,11 @@ def test_a_plain_prompt_sends_nothing_that_was_not_given() -> None:
     ],
 )
 def test_roles(given: Message, sent: dict[str, Any]) -> None:
-    assert message(given) == sent
+    assert build_message(given) == sent
 
 
 def test_the_developer_stays_one_where_that_is_known() -> None:
-    assert message(text_message("developer", "d"), VENDOR)["role"] == "developer"
+    assert build_message(text_message("developer", "d"), VENDOR)["role"] == "developer"
 
 
 def test_parts() -> None:
@@ -68,7 +68,7 @@ def test_parts() -> None:
         FileMessagePart(data="AA=="),
         FileMessagePart(file_id="f1"),
     )
-    assert message(Message("user", parts))["content"] == [
+    assert build_message(Message("user", parts))["content"] == [
         {"type": "text", "text": "see"},
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}},
         {"type": "image_url", "image_url": {"url": "https://x.test/a.png", "detail": "low"}},
@@ -82,24 +82,24 @@ def test_parts() -> None:
 @pytest.mark.demand("copilotkit.peer_bugs_listed_notes")
 def test_zero_and_false_are_given() -> None:
     settings = SamplingSettings(temperature=0, top_p=0, max_tokens=0, seed=0, stop=("x",), parallel_calls=False)
-    sent = made(tools=(ADD,), settings=settings)
+    sent = build_body(tools=(ADD,), settings=settings)
     assert (sent["temperature"], sent["top_p"], sent["max_tokens"], sent["seed"]) == (0, 0, 0, 0)
     assert sent["parallel_tool_calls"] is False
     assert sent["stop"] == ["x"]
 
 
 def test_the_limit_has_the_name_the_server_knows() -> None:
-    sent = made(VENDOR, settings=SamplingSettings(max_tokens=5))
+    sent = build_body(VENDOR, settings=SamplingSettings(max_tokens=5))
     assert sent["max_completion_tokens"] == 5
     assert "max_tokens" not in sent
 
 
 def test_tools() -> None:
     function = {"name": "add", "description": "Adds.", "parameters": {"type": "object"}}
-    sent = made(tools=(ADD,))
+    sent = build_body(tools=(ADD,))
     assert sent["tools"] == [{"type": "function", "function": function}]
     assert "tool_choice" not in sent
-    assert made(VENDOR, tools=(ADD,))["tools"] == [{"type": "function", "function": {**function, "strict": True}}]
+    assert build_body(VENDOR, tools=(ADD,))["tools"] == [{"type": "function", "function": {**function, "strict": True}}]
 
 
 @pytest.mark.parametrize(
@@ -111,24 +111,24 @@ def test_tools() -> None:
     ],
 )
 def test_tool_choice(choice: ToolChoice, sent: object) -> None:
-    assert made(tools=(ADD,), tool_choice=choice)["tool_choice"] == sent
+    assert build_body(tools=(ADD,), tool_choice=choice)["tool_choice"] == sent
 
 
 def test_without_tools_nothing_is_said_about_them() -> None:
-    sent = made(tool_choice=ToolChoice("required"), settings=SamplingSettings(parallel_calls=True))
+    sent = build_body(tool_choice=ToolChoice("required"), settings=SamplingSettings(parallel_calls=True))
     assert not {"tools", "tool_choice", "parallel_tool_calls"} & sent.keys()
 
 
 def test_an_output_schema() -> None:
     schema = {"type": "object"}
     format_ = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
-    assert made(output_schema=schema)["response_format"] == format_
-    assert made(VENDOR, output_schema=schema)["response_format"]["json_schema"]["strict"] is True
+    assert build_body(output_schema=schema)["response_format"] == format_
+    assert build_body(VENDOR, output_schema=schema)["response_format"]["json_schema"]["strict"] is True
 
 
 def test_extra_is_passed_on_but_does_not_take_over() -> None:
     extra = {"min_p": 0, "logprobs": False, "temperature": 1, **dict.fromkeys(RESERVED_KEYS, "evil")}
-    sent = made(settings=SamplingSettings(temperature=0, extra=extra))
+    sent = build_body(settings=SamplingSettings(temperature=0, extra=extra))
     assert (sent["min_p"], sent["logprobs"], sent["temperature"]) == (0, False, 1)
     assert "evil" not in sent.values()
     assert sent["stream"] is True

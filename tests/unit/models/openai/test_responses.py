@@ -36,16 +36,16 @@ from rightseat.types.messages import (
 )
 from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
 from tests.kit import faults
-from tests.kit.upstream import Upstream
+from tests.kit.upstream import FakeUpstream
 from tests.kit.vendors import responses as wire
-from tests.unit.models.asking import asked
+from tests.unit.models.model_calls import collect_chunks
 
 DIALECT = Dialect(developer_role=True, max_completion_tokens=True, strict_tools=False, usage=True)
 ADD = ToolSpec("add", "Adds.", {"type": "object"})
-THOUGHT = {"type": "reasoning", "id": "rs_0", "summary": [], "encrypted_content": wire.CIPHER}
+THOUGHT = {"type": "reasoning", "id": "rs_0", "summary": [], "encrypted_content": wire.ENCRYPTED_REASONING}
 
 
-def sent(*messages: Message, dialect: Dialect = DIALECT, reasons: bool = False, **fields: Any) -> dict[str, Any]:
+def build_body(*messages: Message, dialect: Dialect = DIALECT, reasons: bool = False, **fields: Any) -> dict[str, Any]:
     prompt = Prompt(messages=messages, **fields)
     return build_responses_body("m", prompt, dialect, supports_reasoning=reasons, summary="auto" if reasons else None)
 
@@ -63,7 +63,9 @@ def test_a_conversation_as_items() -> None:
         "user",
         (TextMessagePart("And this?"), ImageMessagePart("data:x"), FileMessagePart("a.pdf", "application/pdf", "AA==")),
     )
-    found = sent(text_message("system", "Be brief."), called, text_message("tool", "5", call_id="c1"), foreign, picture)
+    found = build_body(
+        text_message("system", "Be brief."), called, text_message("tool", "5", call_id="c1"), foreign, picture
+    )
     assert found["input"] == [
         {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "Be brief."}]},
         THOUGHT,
@@ -84,31 +86,31 @@ def test_a_conversation_as_items() -> None:
 
 
 def test_every_thought_goes_back_to_its_place() -> None:
-    fragments, error = told(
-        *wire.reasoning(0, "a", cipher="one"),
-        *wire.text(1, "Hi"),
-        *wire.reasoning(2, "b", cipher="two"),
-        *wire.call(3, "add", "{}"),
-        *wire.reasoning(4, "c", cipher="three"),
-        *wire.call(5, "add", "{}"),
-        *wire.reasoning(6, "d", cipher="four"),
-        wire.ending(),
+    fragments, error = parse_events(
+        *wire.make_reasoning_events(0, "a", cipher="one"),
+        *wire.make_text_events(1, "Hi"),
+        *wire.make_reasoning_events(2, "b", cipher="two"),
+        *wire.make_call_events(3, "add", "{}"),
+        *wire.make_reasoning_events(4, "c", cipher="three"),
+        *wire.make_call_events(5, "add", "{}"),
+        *wire.make_reasoning_events(6, "d", cipher="four"),
+        wire.make_end_event(),
     )
     assert error is None
     opaque = tuple(ProviderData(f.provider, f.blob) for f in fragments if isinstance(f, ProviderDataChunk))
     calls = (ToolCall("c1", "add", "{}"), ToolCall("c2", "add", "{}"))
-    whole = sent(Message("assistant", (TextMessagePart("Hi"),), calls, opaque=opaque))["input"]
+    whole = build_body(Message("assistant", (TextMessagePart("Hi"),), calls, opaque=opaque))["input"]
     # Of the fourth nothing came; of a message that was left empty, nothing at all.
     assert [item.get("encrypted_content", item["type"]) for item in whole] == [
         "one", "message", "two", "function_call", "three", "function_call",
     ]  # fmt: skip
-    assert sent(Message("assistant", (), opaque=opaque))["input"] == []
+    assert build_body(Message("assistant", (), opaque=opaque))["input"] == []
 
 
 @pytest.mark.demand("models.openai_gains_responses_upstream")
 def test_tools_forms_and_tuning_in_its_own_words() -> None:
     extra = {"reasoning_effort": "low", "verbosity": "low", "user": "u", "seed": 1, "logit_bias": {}}
-    found = sent(
+    found = build_body(
         tools=(ADD,),
         tool_choice=ToolChoice("named", "add"),
         output_schema={"type": "object"},
@@ -143,7 +145,7 @@ def test_tools_forms_and_tuning_in_its_own_words() -> None:
     }
 
 
-def read(*pieces: bytes) -> tuple[list[ModelChunk], type[RightseatError] | None]:
+def parse_bytes(*pieces: bytes) -> tuple[list[ModelChunk], type[RightseatError] | None]:
     reader, answer = SseParser(), ResponsesStreamParser(frozenset({"sure"}))
     out: list[ModelChunk] = []
     try:
@@ -158,15 +160,17 @@ def read(*pieces: bytes) -> tuple[list[ModelChunk], type[RightseatError] | None]
     return out, None
 
 
-def told(*events: dict[str, Any]) -> tuple[list[ModelChunk], type[RightseatError] | None]:
-    return read(*wire.Streamed(events).frames())
+def parse_events(*events: dict[str, Any]) -> tuple[list[ModelChunk], type[RightseatError] | None]:
+    return parse_bytes(*wire.ResponsesReply(events).encode_frames())
 
 
 @pytest.mark.demand("models.openai_gains_responses_upstream")
 def test_reasoning_is_told_by_paragraphs_and_kept_to_be_given_back() -> None:
     parts = ("First.", "Second.")
     summary = [{"type": "summary_text", "text": part} for part in parts]
-    fragments, error = told(*wire.reasoning(0, *parts), *wire.text(1, "Hi"), wire.ending())
+    fragments, error = parse_events(
+        *wire.make_reasoning_events(0, *parts), *wire.make_text_events(1, "Hi"), wire.make_end_event()
+    )
     assert error is None
     assert fragments == [
         ReasoningChunk("First."),
@@ -182,7 +186,7 @@ def test_reasoning_is_told_by_paragraphs_and_kept_to_be_given_back() -> None:
 
 
 def test_a_server_that_tells_only_whole_items_is_understood() -> None:
-    events = [*wire.text(0, "Hi"), *wire.call(1, "sure", '{"a":1}'), wire.ending()]
+    events = [*wire.make_text_events(0, "Hi"), *wire.make_call_events(1, "sure", '{"a":1}'), wire.make_end_event()]
     whole = [event for event in events if not event["type"].endswith(".delta")]
     expected = [
         TextChunk("Hi"),
@@ -191,13 +195,13 @@ def test_a_server_that_tells_only_whole_items_is_understood() -> None:
         UsageChunk(Usage(7, 3)),
         FinishChunk("calls"),
     ]
-    assert told(*whole) == (expected, None)
+    assert parse_events(*whole) == (expected, None)
     done = [event for event in whole if event["type"] in ("response.output_item.done", "response.completed")]
-    assert told(*done) == (expected, None)
+    assert parse_events(*done) == (expected, None)
 
 
 def test_an_answer_in_one_piece() -> None:
-    items = [event["item"] for event in wire.text(0, "Hi") if event["type"] == "response.output_item.done"]
+    items = [event["item"] for event in wire.make_text_events(0, "Hi") if event["type"] == "response.output_item.done"]
     reply = {"object": "response", "status": "completed", "output": items, "usage": wire.USAGE}
     answer = ResponsesStreamParser()
     assert answer.feed(json.dumps(reply).encode()) + answer.finish() == [
@@ -211,9 +215,9 @@ def test_an_answer_in_one_piece() -> None:
 @pytest.mark.parametrize(
     ("event", "kind"),
     [
-        (wire.failed("server_error"), errors.UpstreamError),
-        (wire.failed("rate_limit_exceeded"), errors.UpstreamBusy),
-        (wire.failed("invalid_prompt"), errors.ContentRefused),
+        (wire.make_failed_event("server_error"), errors.UpstreamError),
+        (wire.make_failed_event("rate_limit_exceeded"), errors.UpstreamBusy),
+        (wire.make_failed_event("invalid_prompt"), errors.ContentRefused),
         ({"type": "error", "code": "context_length_exceeded", "message": "x"}, errors.ContextTooLong),
         ({"type": "error", "error": {"type": "invalid_request_error"}}, errors.UpstreamRejected),
         ({"type": "response.output_item.added", "output_index": 0, "item": {"type": "function_call"}},
@@ -223,18 +227,18 @@ def test_an_answer_in_one_piece() -> None:
     ],
 )  # fmt: skip
 def test_every_way_to_fail(event: dict[str, Any], kind: type[RightseatError]) -> None:
-    assert told(*wire.text(0, "half"), event) == ([TextChunk("half")], kind)
+    assert parse_events(*wire.make_text_events(0, "half"), event) == ([TextChunk("half")], kind)
 
 
 @pytest.mark.io
 @pytest.mark.parametrize("status", [400, 401, 404, 429, 500])
 async def test_a_status_means_what_it_means_to_a_chat(status: int) -> None:
-    async with Upstream() as upstream:
+    async with FakeUpstream() as upstream:
         kinds = []
         for api in ("chat", "responses"):
-            upstream.reply = faults.status(status)
-            made = model("m", {"base_url": upstream.url, "api": api, "tries": 1})
-            kinds.append(type((await asked(made))[1]))
+            upstream.reply = faults.fail_with_status(status)
+            made = model("m", {"base_url": upstream.base_url, "api": api, "tries": 1})
+            kinds.append(type((await collect_chunks(made))[1]))
             await made.close()
     assert kinds[0] is kinds[1] is not type(None)
 
@@ -242,19 +246,21 @@ async def test_a_status_means_what_it_means_to_a_chat(status: int) -> None:
 @pytest.mark.demand("models.openai_gains_responses_upstream")
 @pytest.mark.io
 async def test_thoughts_travel_back_with_the_result_of_a_call() -> None:
-    async with Upstream() as upstream:
-        upstream.queue(
-            wire.Streamed([*wire.reasoning(0, "Sum."), *wire.call(1, "add", "{}"), wire.ending()]),
-            wire.Streamed([*wire.text(0, "5"), wire.ending()]),
+    async with FakeUpstream() as upstream:
+        upstream.queue_replies(
+            wire.ResponsesReply(
+                [*wire.make_reasoning_events(0, "Sum."), *wire.make_call_events(1, "add", "{}"), wire.make_end_event()]
+            ),
+            wire.ResponsesReply([*wire.make_text_events(0, "5"), wire.make_end_event()]),
         )
-        made = model("o3", {"base_url": upstream.url, "api": "responses", "reasoning": True})
-        first, _ = await asked(made)
+        made = model("o3", {"base_url": upstream.base_url, "api": "responses", "reasoning": True})
+        first, _ = await collect_chunks(made)
         kept = tuple(ProviderData(f.provider, f.blob) for f in first if isinstance(f, ProviderDataChunk))
         called = Message("assistant", (), (ToolCall("call_1", "add", "{}"),), opaque=kept)
         talk = Prompt(
             messages=(text_message("user", "2+3?"), called, text_message("tool", "5", call_id="call_1")), tools=(ADD,)
         )
-        second, error = await asked(made, talk)
+        second, error = await collect_chunks(made, talk)
         await made.close()
     assert error is None
     assert TextChunk("5") in second
@@ -266,15 +272,19 @@ async def test_thoughts_travel_back_with_the_result_of_a_call() -> None:
 
 PIECES = st.lists(
     st.one_of(
-        st.builds(lambda t: wire.text(0, t, "世界🙂"), st.text(st.characters(codec="utf-8"), max_size=5)),
-        st.just(wire.text(0, "no", kind="refusal")),
-        st.just(wire.reasoning(0, "a\u2028b", "second")),
-        st.just(wire.call(0, "add", '{"a": "é"}')),
-        st.sampled_from([[wire.failed("server_error")], [{"type": "error", "code": "x"}], [{"type": "new"}]]),
+        st.builds(lambda t: wire.make_text_events(0, t, "世界🙂"), st.text(st.characters(codec="utf-8"), max_size=5)),
+        st.just(wire.make_text_events(0, "no", kind="refusal")),
+        st.just(wire.make_reasoning_events(0, "a\u2028b", "second")),
+        st.just(wire.make_call_events(0, "add", '{"a": "é"}')),
+        st.sampled_from(
+            [[wire.make_failed_event("server_error")], [{"type": "error", "code": "x"}], [{"type": "new"}]]
+        ),
     ),
     max_size=4,
 )
-ENDS = st.sampled_from([[wire.ending()], [wire.ending("length")], [wire.ending("content_filter")], []])
+ENDS = st.sampled_from(
+    [[wire.make_end_event()], [wire.make_end_event("length")], [wire.make_end_event("content_filter")], []]
+)
 
 
 @pytest.mark.demand("models.openai_gains_responses_upstream", "models.model_contract_suite_passes")
@@ -283,8 +293,8 @@ def test_any_split_gives_the_same_fragments(
     pieces: list[list[dict[str, Any]]], end: list[dict[str, Any]], cuts: list[float], tail: bytes
 ) -> None:
     moved = [{**event, "output_index": n} for n, piece in enumerate(pieces) for event in piece]
-    stream = b"".join(wire.Streamed([*moved, *end]).frames()) + tail
-    whole = read(stream)
-    assert read(*(stream[i : i + 1] for i in range(len(stream)))) == whole
+    stream = b"".join(wire.ResponsesReply([*moved, *end]).encode_frames()) + tail
+    whole = parse_bytes(stream)
+    assert parse_bytes(*(stream[i : i + 1] for i in range(len(stream)))) == whole
     places = [0, *sorted(round(cut * len(stream)) for cut in cuts), len(stream)]
-    assert read(*(stream[a:b] for a, b in itertools.pairwise(places))) == whole
+    assert parse_bytes(*(stream[a:b] for a, b in itertools.pairwise(places))) == whole

@@ -11,15 +11,15 @@ from rightseat.errors import RightseatError
 from rightseat.http.sse import SseParser
 from rightseat.models.openai.chat_parser import ChatStreamParser
 from rightseat.types.chunks import ModelChunk
-from tests.kit.chunks import DONE, call_delta, chunk, usage_chunk
+from tests.kit.chunks import DONE, make_call_delta, make_chunk, make_usage_chunk
 
-Read = tuple[list[ModelChunk], type[RightseatError] | None]
+ParseOutcome = tuple[list[ModelChunk], type[RightseatError] | None]
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=6) | st.sampled_from(
     ["世界", "🙂", "a\u2028b\u0085c", "\r\n\r\n", "data: x\n\n", ": c", "é"]
 )
 PIECES = st.builds(
-    call_delta,
+    make_call_delta,
     st.integers(0, 2),
     id=st.none() | st.sampled_from(["x", "y"]),
     name=st.none() | st.sampled_from(["add", "sub"]),
@@ -34,10 +34,10 @@ DELTAS = st.one_of(
     st.fixed_dictionaries({"function_call": st.just({"name": "add", "arguments": "{}"})}),
 )
 PAYLOADS = st.one_of(
-    st.builds(chunk, DELTAS),
-    st.builds(chunk, DELTAS),
-    st.builds(chunk, st.just({}), st.sampled_from(["stop", "length", "tool_calls", "odd"])),
-    st.just(usage_chunk()),
+    st.builds(make_chunk, DELTAS),
+    st.builds(make_chunk, DELTAS),
+    st.builds(make_chunk, st.just({}), st.sampled_from(["stop", "length", "tool_calls", "odd"])),
+    st.just(make_usage_chunk()),
     st.just({"error": {"message": "x", "code": 429}}),
     st.just({"choices": 7}),
 )
@@ -62,7 +62,7 @@ def streams(draw: st.DrawFn) -> bytes:
     return opening + b"".join(draw(st.lists(frames(), max_size=6))) + ending
 
 
-def read(chunks: list[bytes]) -> Read:
+def parse_pieces(chunks: list[bytes]) -> ParseOutcome:
     reader, answer = SseParser(), ChatStreamParser()
     out: list[ModelChunk] = []
     try:
@@ -80,7 +80,7 @@ def read(chunks: list[bytes]) -> Read:
 @pytest.mark.demand("engine.openai_name_survives_real", "models.model_contract_suite_passes")
 @given(streams(), st.lists(st.floats(0, 1), max_size=12))
 def test_any_split_gives_the_same_fragments(stream: bytes, cuts: list[float]) -> None:
-    whole = read([stream])
-    assert read([stream[i : i + 1] for i in range(len(stream))]) == whole
+    whole = parse_pieces([stream])
+    assert parse_pieces([stream[i : i + 1] for i in range(len(stream))]) == whole
     places = [0, *sorted(round(cut * len(stream)) for cut in cuts), len(stream)]
-    assert read([stream[a:b] for a, b in itertools.pairwise(places)]) == whole
+    assert parse_pieces([stream[a:b] for a, b in itertools.pairwise(places)]) == whole

@@ -14,69 +14,72 @@ class Sample(NamedTuple):
     question: str = ""
 
 
-def rows(*names: str, cells: list[tuple[Any, ...]]) -> list[dict[str, Any]]:
+def make_rows(*names: str, cells: list[tuple[Any, ...]]) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in cells]
 
 
-LONG = rows(
+LONG_TABLE = make_rows(
     "month", "region", "sales", cells=[(m, r, 10 * n + k) for n, m in enumerate(MONTHS) for k, r in enumerate(REGIONS)]
 )
 SAMPLES: dict[str, Sample] = {
     "names and numbers": Sample(
-        rows("region", "sales", cells=[("north", 3), ("south", 5)]), ChartSpec(kind="bar", x="region", y=("sales",))
+        make_rows("region", "sales", cells=[("north", 3), ("south", 5)]),
+        ChartSpec(kind="bar", x="region", y=("sales",)),
     ),
     "several numbers": Sample(
-        rows("region", "sales", "cost", cells=[("north", 3, 1), ("south", 5, 2)]),
+        make_rows("region", "sales", "cost", cells=[("north", 3, 1), ("south", 5, 2)]),
         ChartSpec(kind="bar", x="region", y=("sales", "cost")),
     ),
     "an id is no measure": Sample(
-        rows("id", "name", "total", cells=[(7, "a", 1.5), (8, "b", 2.5)]), ChartSpec(kind="bar", x="name", y=("total",))
+        make_rows("id", "name", "total", cells=[(7, "a", 1.5), (8, "b", 2.5)]),
+        ChartSpec(kind="bar", x="name", y=("total",)),
     ),
     "a share": Sample(
-        rows("region", "sales", cells=[("north", 3), ("south", 5)]),
+        make_rows("region", "sales", cells=[("north", 3), ("south", 5)]),
         ChartSpec(kind="pie", x="region", y=("sales",)),
         "What share has each region?",
     ),
     "占比": Sample(
-        rows("地区", "销售额", cells=[("北", 3), ("南", 5)]),
+        make_rows("地区", "销售额", cells=[("北", 3), ("南", 5)]),
         ChartSpec(kind="pie", x="地区", y=("销售额",)),
         "各地区占比",
     ),
     "a ring was asked for": Sample(
-        rows("region", "sales", cells=[("north", 3), ("south", 5)]),
+        make_rows("region", "sales", cells=[("north", 3), ("south", 5)]),
         ChartSpec(kind="ring", x="region", y=("sales",)),
         "Draw a donut of sales",
     ),
     "months": Sample(
-        rows("month", "sales", cells=[(m, n) for n, m in enumerate(MONTHS)]),
+        make_rows("month", "sales", cells=[(m, n) for n, m in enumerate(MONTHS)]),
         ChartSpec(kind="line", x="month", y=("sales",)),
     ),
-    "months by region": Sample(LONG, ChartSpec(kind="line", x="month", y=("sales",), series="region")),
+    "months by region": Sample(LONG_TABLE, ChartSpec(kind="line", x="month", y=("sales",), series="region")),
     "months by region, area": Sample(
-        LONG, ChartSpec(kind="area", x="month", y=("sales",), series="region"), "as an area chart"
+        LONG_TABLE, ChartSpec(kind="area", x="month", y=("sales",), series="region"), "as an area chart"
     ),
     "months by region, heat": Sample(
-        LONG, ChartSpec(kind="heatmap", x="month", y=("sales",), series="region"), "a heat map, please"
+        LONG_TABLE, ChartSpec(kind="heatmap", x="month", y=("sales",), series="region"), "a heat map, please"
     ),
     "years are no numbers": Sample(
-        rows("year", "sales", cells=[(2024, 5), (2023, 4), (2025, 6)]), ChartSpec(kind="line", x="year", y=("sales",))
+        make_rows("year", "sales", cells=[(2024, 5), (2023, 4), (2025, 6)]),
+        ChartSpec(kind="line", x="year", y=("sales",)),
     ),
     "days and hours": Sample(
-        rows("at", "load", cells=[("2026-01-01T00:00:00", 0.5), ("2026-01-01 01:00", None), ("2026-01-02", 0.7)]),
+        make_rows("at", "load", cells=[("2026-01-01T00:00:00", 0.5), ("2026-01-01 01:00", None), ("2026-01-02", 0.7)]),
         ChartSpec(kind="line", x="at", y=("load",)),
     ),
     "two texts and a number": Sample(
-        rows("shop", "kind", "n", cells=[(s, k, 2) for s in ("a", "b") for k in ("x", "y", "z")]),
+        make_rows("shop", "kind", "n", cells=[(s, k, 2) for s in ("a", "b") for k in ("x", "y", "z")]),
         ChartSpec(kind="stacked", x="shop", y=("n",), series="kind"),
     ),
     "two numbers": Sample(
-        rows("height", "weight", cells=[(150 + n, 50 + n * 0.9) for n in range(20)]),
+        make_rows("height", "weight", cells=[(150 + n, 50 + n * 0.9) for n in range(20)]),
         ChartSpec(kind="scatter", x="height", y=("weight",)),
     ),
     "one column of words": Sample(
-        rows("status", cells=[("open",), ("open",), ("shut",)]), ChartSpec(kind="bar", x="status")
+        make_rows("status", cells=[("open",), ("open",), ("shut",)]), ChartSpec(kind="bar", x="status")
     ),
-    "one column of numbers": Sample(rows("n", cells=[(1,), (2,), (3,)]), ChartSpec(kind="bar", y=("n",))),
+    "one column of numbers": Sample(make_rows("n", cells=[(1,), (2,), (3,)]), ChartSpec(kind="bar", y=("n",))),
     "one number": Sample([{"count": 42}], ChartSpec(kind="bar", y=("count",))),
     "one row of numbers": Sample([{"min": 1, "max": 9, "avg": 4.5}], ChartSpec(kind="bar", y=("min", "max", "avg"))),
     "numbers by name": Sample({"cpu": 0.5, "memory": 0.7}, ChartSpec(kind="bar", x="name", y=("value",))),
@@ -92,7 +95,7 @@ SAMPLES: dict[str, Sample] = {
         ChartSpec(kind="bar", x="name", y=("n",)),
     ),
     "numbers as texts": Sample(
-        rows("name", "price", cells=[("a", "1.50"), ("b", "-2e3")]), ChartSpec(kind="bar", x="name", y=("price",))
+        make_rows("name", "price", cells=[("a", "1.50"), ("b", "-2e3")]), ChartSpec(kind="bar", x="name", y=("price",))
     ),
     "objects in rows": Sample(
         [{"host": {"name": "a", "ip": "10.0.0.1"}, "load": 1}, {"host": {"name": "b", "ip": "10.0.0.2"}, "load": 2}],
@@ -103,17 +106,17 @@ SAMPLES: dict[str, Sample] = {
         ChartSpec(kind="bar", x="name", y=("n",)),
     ),
     "nothing above zero": Sample(
-        rows("name", "n", cells=[("a", -1), ("b", 0)]), ChartSpec(kind="pie", x="name", y=("n",)), "pie"
+        make_rows("name", "n", cells=[("a", -1), ("b", 0)]), ChartSpec(kind="pie", x="name", y=("n",)), "pie"
     ),
-    "booleans": Sample(rows("up", cells=[(True,), (False,), (True,)]), ChartSpec(kind="bar", x="up")),
+    "booleans": Sample(make_rows("up", cells=[(True,), (False,), (True,)]), ChartSpec(kind="bar", x="up")),
     "many names": Sample(
-        rows("name", "n", cells=[(f"host {n}", n) for n in range(300)]), ChartSpec(kind="bar", x="name", y=("n",))
+        make_rows("name", "n", cells=[(f"host {n}", n) for n in range(300)]), ChartSpec(kind="bar", x="name", y=("n",))
     ),
     "hostile names": Sample(
-        rows("name", "n", cells=[("<img src=x onerror=alert(1)>", 1), ("{b}\n]]>&\x00\ud7ff", 2)]),
+        make_rows("name", "n", cells=[("<img src=x onerror=alert(1)>", 1), ("{b}\n]]>&\x00\ud7ff", 2)]),
         ChartSpec(kind="bar", x="name", y=("n",)),
     ),
     "far apart": Sample(
-        rows("name", "n", cells=[("a", 1e-9), ("b", 1e12), ("c", -5)]), ChartSpec(kind="bar", x="name", y=("n",))
+        make_rows("name", "n", cells=[("a", 1e-9), ("b", 1e12), ("c", -5)]), ChartSpec(kind="bar", x="name", y=("n",))
     ),
 }

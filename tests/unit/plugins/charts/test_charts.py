@@ -22,10 +22,10 @@ from rightseat.plugins.charts.chart import (
 )
 from rightseat.plugins.charts.table import NoTableFound, parse_table
 from rightseat.types.schema import get_validator
-from tests.unit.plugins.charts.tables import LONG, SAMPLES, Sample
+from tests.unit.plugins.charts.tables import LONG_TABLE, SAMPLES, Sample
 
 
-def drawn(value: Any, chart: ChartSpec) -> Plot:
+def build_chart(value: Any, chart: ChartSpec) -> Plot:
     found = parse_table(value)
     return build_plot(fit_to_table(chart, found), found)
 
@@ -41,18 +41,20 @@ def test_default(sample: Sample) -> None:
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
 def test_every_table_can_be_drawn_as_anything(sample: Sample, kind: ChartKind) -> None:
     found = parse_table(sample.value)
-    made = drawn(sample.value, ChartSpec(kind=kind, x=sample.chart.x, y=sample.chart.y, series=sample.chart.series))
+    made = build_chart(
+        sample.value, ChartSpec(kind=kind, x=sample.chart.x, y=sample.chart.y, series=sample.chart.series)
+    )
     json.dumps(build_option(made), allow_nan=False)
     assert count_numbers(list_rows(made)) >= sum(value is not None for one in made.series for value in one.values)
     assert (
         get_validator(build_chart_schema(found)).find_problem(
-            {**plain(sample.chart), "kind": kind, "y": [first(found)]}
+            {**list_chart_fields(sample.chart), "kind": kind, "y": [get_first_column(found)]}
         )
         is None
     )
 
 
-def plain(chart: ChartSpec) -> dict[str, Any]:
+def list_chart_fields(chart: ChartSpec) -> dict[str, Any]:
     names = {"x": chart.x, "series": chart.series, "title": "", "log": False}
     return {name: value for name, value in names.items() if name != "x" or value} | (
         {} if chart.x else {"x": chart.y[0]}
@@ -63,13 +65,13 @@ def count_numbers(rows: list[dict[str, Any]]) -> int:
     return sum(isinstance(cell, int | float) for row in rows for cell in row.values())
 
 
-def first(found: Any) -> str:
+def get_first_column(found: Any) -> str:
     return str((found.list_columns("number") or list(found.columns))[0].name)
 
 
 def test_option_of_bars_is_what_echarts_and_the_doors_read() -> None:
     assert build_option(
-        drawn(LONG, ChartSpec(kind="stacked", x="month", y=("sales",), series="region", title="T"))
+        build_chart(LONG_TABLE, ChartSpec(kind="stacked", x="month", y=("sales",), series="region", title="T"))
     ) == {
         "tooltip": {"trigger": "axis", "renderMode": "richText", "confine": True},
         "title": {"text": "T", "left": "center"},
@@ -91,19 +93,19 @@ def test_option_of_bars_is_what_echarts_and_the_doors_read() -> None:
 
 
 def test_rows_of_the_same_name_are_added_up() -> None:
-    made = drawn(
+    made = build_chart(
         [{"a": "x", "n": 0.1}, {"a": "x", "n": 0.2}, {"a": "y", "n": None}], ChartSpec(kind="bar", x="a", y=("n",))
     )
     assert (made.categories, made.series[0].values) == (("x", "y"), (0.3, None))
 
 
 def test_rows_are_counted_where_there_are_no_numbers() -> None:
-    made = drawn([{"a": "x"}, {"a": "x"}, {"a": "y"}], ChartSpec(kind="bar", x="a"))
+    made = build_chart([{"a": "x"}, {"a": "x"}, {"a": "y"}], ChartSpec(kind="bar", x="a"))
     assert (made.series[0].name, made.series[0].values, made.y) == ("count", (2, 1), "count")
 
 
 def test_times_are_in_order() -> None:
-    made = drawn(
+    made = build_chart(
         [{"day": "2026-02-01", "n": 2}, {"day": "2026-01-01", "n": 1}], ChartSpec(kind="line", x="day", y=("n",))
     )
     assert (made.categories, made.series[0].values) == (("2026-01-01", "2026-02-01"), (1, 2))
@@ -111,7 +113,7 @@ def test_times_are_in_order() -> None:
 
 def test_slices_are_positive_and_the_smallest_are_one() -> None:
     many = [{"a": f"n{n}", "v": n} for n in range(-2, 40)]
-    made = drawn(many, ChartSpec(kind="pie", x="a", y=("v",)))
+    made = build_chart(many, ChartSpec(kind="pie", x="a", y=("v",)))
     assert len(made.categories) == 20
     assert made.categories[-1] == "…"
     assert sum(value or 0 for value in made.series[0].values) == sum(range(40))
@@ -119,9 +121,9 @@ def test_slices_are_positive_and_the_smallest_are_one() -> None:
 
 def test_log_only_where_it_can_be() -> None:
     rows = [{"a": "x", "n": 1}, {"a": "y", "n": 1000}]
-    assert build_option(drawn(rows, ChartSpec(kind="bar", x="a", y=("n",), log=True)))["yAxis"]["type"] == "log"
+    assert build_option(build_chart(rows, ChartSpec(kind="bar", x="a", y=("n",), log=True)))["yAxis"]["type"] == "log"
     rows.append({"a": "z", "n": 0})
-    assert build_option(drawn(rows, ChartSpec(kind="bar", x="a", y=("n",), log=True)))["yAxis"]["type"] == "value"
+    assert build_option(build_chart(rows, ChartSpec(kind="bar", x="a", y=("n",), log=True)))["yAxis"]["type"] == "value"
 
 
 @pytest.mark.parametrize(
@@ -139,25 +141,25 @@ def test_log_only_where_it_can_be() -> None:
     ],
 )
 def test_what_the_table_cannot_give_is_left_out(wanted: ChartSpec, made: tuple[Any, ...]) -> None:
-    found = fit_to_table(wanted, parse_table(LONG))
+    found = fit_to_table(wanted, parse_table(LONG_TABLE))
     assert (found.kind, found.x, found.y, found.series) == made
 
 
 @pytest.mark.demand("flows.render_validated_real_echarts")
 def test_rows_have_every_number() -> None:
-    stacked = drawn(LONG, ChartSpec(kind="stacked", x="month", y=("sales",), series="region"))
+    stacked = build_chart(LONG_TABLE, ChartSpec(kind="stacked", x="month", y=("sales",), series="region"))
     rows = list_rows(stacked)
     assert [list(row) for row in rows] == [["month", "north", "south", "east"]] * 4
     assert [row["north"] for row in rows] == list(stacked.series[0].values)
     points = [{"a": n, "b": n * n} for n in range(3)]
-    scatter = drawn(points, ChartSpec(kind="scatter", x="a", y=("b",)))
+    scatter = build_chart(points, ChartSpec(kind="scatter", x="a", y=("b",)))
     assert list_rows(scatter) == points
-    grouped = drawn(
+    grouped = build_chart(
         [{**point, "c": "x"} for point in points] + [{"a": 9, "b": 9, "c": "y"}],
         ChartSpec(kind="scatter", x="a", y=("b",), series="c"),
     )
     assert list_rows(grouped)[-1] == {"series": "y", "a": 9, "b": 9}
-    same = drawn([{"n": 2}, {"n": 2}], ChartSpec(kind="bar", x="n", y=("n",)))
+    same = build_chart([{"n": 2}, {"n": 2}], ChartSpec(kind="bar", x="n", y=("n",)))
     assert list_rows(same) == [{"n": "2", "n (y)": 4}]
 
 
@@ -168,16 +170,18 @@ def test_csv_has_no_formulas() -> None:
 
 
 def test_names_out_of_the_data_are_only_text() -> None:
-    made = drawn(SAMPLES["hostile names"].value, ChartSpec(kind="bar", x="name", y=("n",), title="<script>x</script>"))
+    made = build_chart(
+        SAMPLES["hostile names"].value, ChartSpec(kind="bar", x="name", y=("n",), title="<script>x</script>")
+    )
     given = build_option(made)
     assert given["tooltip"]["renderMode"] == "richText"
-    assert not [key for key in keys(given) if key in ("formatter", "renderItem", "link", "sublink", "rich")]
+    assert not [key for key in list_keys(given) if key in ("formatter", "renderItem", "link", "sublink", "rich")]
 
 
-def keys(value: Any) -> list[str]:
+def list_keys(value: Any) -> list[str]:
     if isinstance(value, dict):
-        return [*value, *(key for inner in value.values() for key in keys(inner))]
-    return [key for inner in value for key in keys(inner)] if isinstance(value, list) else []
+        return [*value, *(key for inner in value.values() for key in list_keys(inner))]
+    return [key for inner in value for key in list_keys(inner)] if isinstance(value, list) else []
 
 
 @pytest.mark.parametrize(

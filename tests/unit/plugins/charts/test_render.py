@@ -13,26 +13,34 @@ from rightseat.plugins.flows.flow import Step
 from rightseat.types.events import Artifact
 from rightseat.types.messages import text_message
 from rightseat.types.turn import Turn
-from tests.kit.house import says
-from tests.unit.plugins.charts.tables import LONG
-from tests.unit.plugins.flows.staged import asked, gave, kit, problems, run, stage, told
+from tests.kit.app_server import reply_text
+from tests.unit.plugins.charts.tables import LONG_TABLE
+from tests.unit.plugins.flows.step_runs import (
+    check_step,
+    get_prompt_text,
+    list_prompts,
+    make_context,
+    make_services,
+    run_step,
+    run_step_to_output,
+)
 
 CHOICE = {"kind": "area", "x": "month", "y": ["sales"], "series": "region", "title": "Sales", "log": False}
-TEXT = Turn(messages=(text_message("user", "x"),))
+TEXT_TURN = Turn(messages=(text_message("user", "x"),))
 
 
-def step(**params: Any) -> Step:
+def make_step(**params: Any) -> Step:
     return Step(name="draw", kind="render", params=params)
 
 
-def answer(**given: Any) -> Any:
-    return says(json.encode({**CHOICE, **given}).decode())
+def make_model_answer(**given: Any) -> Any:
+    return reply_text(json.encode({**CHOICE, **given}).decode())
 
 
 @pytest.mark.demand("flows.outputs_extract_sql_render", "flows.render_table_echarts_option")
 async def test_model_chooses_among_what_is_there() -> None:
-    used = kit(answer())
-    [shown, output] = await run(stage(step(), used, before=LONG, question="How did sales go?"))
+    used = make_services(make_model_answer())
+    [shown, output] = await run_step(make_context(make_step(), used, before=LONG_TABLE, question="How did sales go?"))
     assert isinstance(output, StepOutput)
     option = output.data
     assert [one["name"] for one in option["series"]] == ["north", "south", "east"]
@@ -41,24 +49,26 @@ async def test_model_chooses_among_what_is_there() -> None:
     assert output.message == "Drew a chart: area."
     assert isinstance(shown, Artifact)
     assert (shown.kind, shown.name, shown.content) == ("chart", "Sales", option)
-    [prompt] = asked(used)
+    [prompt] = list_prompts(used)
     assert prompt.output_schema is not None
     assert prompt.output_schema["properties"]["x"]["enum"] == ["month", "region", "sales"]
     assert prompt.output_schema["properties"]["y"]["items"]["enum"] == ["sales"]
-    assert "region (text, 3 different values)" in told(used)
-    assert "How did sales go?" in told(used)
+    assert "region (text, 3 different values)" in get_prompt_text(used)
+    assert "How did sales go?" in get_prompt_text(used)
 
 
 @pytest.mark.demand("flows.render_table_echarts_option")
 async def test_without_a_sane_answer_something_is_drawn() -> None:
-    used = kit(says("a bar chart!"), says("[]"))
-    output = await gave(stage(step(), used, before=LONG))
+    used = make_services(reply_text("a bar chart!"), reply_text("[]"))
+    output = await run_step_to_output(make_context(make_step(), used, before=LONG_TABLE))
     assert output.message == "Drew a chart: line."
-    assert len(asked(used)) == 2
+    assert len(list_prompts(used)) == 2
 
 
 async def test_what_the_model_wants_and_the_table_cannot_is_mended() -> None:
-    output = await gave(stage(step(), kit(answer(kind="scatter", series="month")), before=LONG))
+    output = await run_step_to_output(
+        make_context(make_step(), make_services(make_model_answer(kind="scatter", series="month")), before=LONG_TABLE)
+    )
     assert output.message == "Drew a chart: bar."
 
 
@@ -67,9 +77,9 @@ async def test_what_the_model_wants_and_the_table_cannot_is_mended() -> None:
     "params", [{"choose": False}, {"kind": "line"}, {"kind": "pie", "x": "region", "y": "sales"}, {"x": "region"}]
 )
 async def test_what_the_file_says_needs_no_model(params: dict[str, Any]) -> None:
-    used = kit()
-    output = await gave(stage(step(**params), used, before=LONG))
-    assert asked(used) == []
+    used = make_services()
+    output = await run_step_to_output(make_context(make_step(**params), used, before=LONG_TABLE))
+    assert list_prompts(used) == []
     kinds = {one["type"] for one in output.data["series"]}
     assert kinds == {{"pie": "pie"}.get(str(params.get("kind")), "line")}
     if params.get("x"):
@@ -78,28 +88,35 @@ async def test_what_the_file_says_needs_no_model(params: dict[str, Any]) -> None
 
 @pytest.mark.demand("flows.render_table_echarts_option")
 async def test_any_step_can_be_drawn() -> None:
-    given = step(choose=False, **{"from": "start"}, title="{question} in {start.unit}")
+    given = make_step(choose=False, **{"from": "start"}, title="{question} in {start.unit}")
     outputs = {"start": {"unit": "MB", "hosts": [{"name": "a", "n": 1}, {"name": "b", "n": 2}]}, "other": "words"}
-    output = await gave(stage(given, kit(), outputs=outputs, question="Memory"))
+    output = await run_step_to_output(make_context(given, make_services(), outputs=outputs, question="Memory"))
     assert output.data["xAxis"]["data"] == ["a", "b"]
     assert output.data["title"]["text"] == "Memory in MB"
-    text = await gave(stage(step(choose=False), kit(), before='[{"name": "a", "n": 1}]'))
+    text = await run_step_to_output(
+        make_context(make_step(choose=False), make_services(), before='[{"name": "a", "n": 1}]')
+    )
     assert text.data["series"][0]["data"] == [1]
 
 
 async def test_nothing_to_draw_is_said() -> None:
     with pytest.raises(StepError, match="no table in it"):
-        await run(stage(step(), kit(), before="only words"))
+        await run_step(make_context(make_step(), make_services(), before="only words"))
     with pytest.raises(StepError, match="no table in it"):
-        await run(stage(step(), kit(), before=[]))
+        await run_step(make_context(make_step(), make_services(), before=[]))
     with pytest.raises(StepError, match="'later' has given nothing"):
-        await run(stage(step(**{"from": "later"}), kit(), before=LONG))
+        await run_step(make_context(make_step(**{"from": "later"}), make_services(), before=LONG_TABLE))
 
 
 @pytest.mark.demand("flows.render_validated_real_echarts")
 async def test_where_nothing_draws_charts_there_are_a_table_and_a_file() -> None:
-    given = stage(step(kind="pie", x="region"), kit(), before=LONG, turn=replace(TEXT, shows_artifacts=False))
-    [table, file, output] = await run(given)
+    given = make_context(
+        make_step(kind="pie", x="region"),
+        make_services(),
+        before=LONG_TABLE,
+        turn=replace(TEXT_TURN, shows_artifacts=False),
+    )
+    [table, file, output] = await run_step(given)
     assert isinstance(table, Artifact)
     assert isinstance(file, Artifact)
     assert (table.kind, table.name) == ("table", "draw")
@@ -117,7 +134,9 @@ async def test_where_nothing_draws_charts_there_are_a_table_and_a_file() -> None
     [("bar", "bar"), ("stacked", "bar"), ("line", "line"), ("area", "line"), ("pie", "pie"), ("ring", "donut")],
 )
 async def test_openbb_draws_it_as_its_own(kind: str, drawn: str) -> None:
-    [shown, _] = await run(stage(step(kind=kind, x="month", y="sales"), kit(), before=LONG))
+    [shown, _] = await run_step(
+        make_context(make_step(kind=kind, x="month", y="sales"), make_services(), before=LONG_TABLE)
+    )
     assert isinstance(shown, Artifact)
     made = format_artifact(shown, set())
     assert made["type"] == "chart"
@@ -137,10 +156,10 @@ async def test_openbb_draws_it_as_its_own(kind: str, drawn: str) -> None:
     ],
 )
 def test_check_finds(params: dict[str, Any], key: str) -> None:
-    [problem] = problems(step(**params))
+    [problem] = check_step(make_step(**params))
     assert problem.key == f"steps.draw.{key}"
 
 
 def test_check_finds_nothing() -> None:
-    assert problems(step()) == []
-    assert problems(step(kind="ring", x="a", y=["b"], series="c", title="{question}", log=True)) == []
+    assert check_step(make_step()) == []
+    assert check_step(make_step(kind="ring", x="a", y=["b"], series="c", title="{question}", log=True)) == []

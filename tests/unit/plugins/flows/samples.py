@@ -11,16 +11,16 @@ from rightseat.types.chunks import FinishChunk, ModelChunk, TextChunk
 from rightseat.types.model import Model, Prompt
 from rightseat.types.schema import get_validator
 
-DEEPEST = 6
+MAX_DEPTH = 6
 
 
-def sample(schema: Any, root: Any = None, level: int = 0) -> Any:
+def make_sample(schema: Any, root: Any = None, level: int = 0) -> Any:
     """One value; everything that is described is in it."""
     root = root or schema
-    if not isinstance(schema, dict) or level > DEEPEST:
+    if not isinstance(schema, dict) or level > MAX_DEPTH:
         return "x"
     if "$ref" in schema:
-        return sample(root.get("$defs", {}).get(schema["$ref"].rpartition("/")[2], {}), root, level + 1)
+        return make_sample(root.get("$defs", {}).get(schema["$ref"].rpartition("/")[2], {}), root, level + 1)
     for key in ("const", "default"):
         if key in schema:
             return schema[key]
@@ -30,17 +30,17 @@ def sample(schema: Any, root: Any = None, level: int = 0) -> Any:
             return one
     for key in ("anyOf", "oneOf", "allOf"):
         if schema.get(key):
-            return sample(schema[key][0], root, level + 1)
-    return of_type(schema, root, level)
+            return make_sample(schema[key][0], root, level + 1)
+    return make_sample_of_type(schema, root, level)
 
 
-def of_type(schema: dict[str, Any], root: Any, level: int) -> Any:
+def make_sample_of_type(schema: dict[str, Any], root: Any, level: int) -> Any:
     kind = schema.get("type") or ("object" if "properties" in schema else "string")
     match kind[0] if isinstance(kind, list) else kind:
         case "object":
-            return {name: sample(inner, root, level + 1) for name, inner in schema.get("properties", {}).items()}
+            return {name: make_sample(inner, root, level + 1) for name, inner in schema.get("properties", {}).items()}
         case "array":
-            return [sample(schema.get("items", {}), root, level + 1)]
+            return [make_sample(schema.get("items", {}), root, level + 1)]
         case "integer" | "number":
             return schema.get("minimum", 1)
         case "boolean":
@@ -53,14 +53,14 @@ def of_type(schema: dict[str, Any], root: Any, level: int) -> Any:
             return "x" * max(schema.get("minLength", 1), 1)
 
 
-class Agreeable(Model):
+class SampleModel(Model):
     """Says a value that fits where one is asked for, else a sentence."""
 
     def __init__(self) -> None:
-        self.asked: list[Prompt] = []
+        self.prompts: list[Prompt] = []
 
     async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
-        self.asked.append(prompt)
+        self.prompts.append(prompt)
         schema = prompt.output_schema
-        yield TextChunk("Here it is." if schema is None else json.dumps(sample(schema)))
+        yield TextChunk("Here it is." if schema is None else json.dumps(make_sample(schema)))
         yield FinishChunk("stop")

@@ -10,8 +10,8 @@ import pytest
 
 from rightseat.stores.memory import MemoryStore
 from rightseat.stores.sqlite import SQLiteStore
-from tests.kit.house import Lines, says
-from tests.unit.plugins.flows.acting import Scene, flow, kit
+from tests.kit.app_server import FakeModel, reply_text
+from tests.unit.plugins.flows.conversations import FlowConversation, make_flow, make_services
 
 pytestmark = pytest.mark.io
 
@@ -30,7 +30,7 @@ steps:
 """
 
 
-def chain() -> str:
+def write_chain_flow() -> str:
     names = ["start", *(f"s{number}" for number in range(1, STEPS + 1))]
     steps = [f"  - {{name: {name}, call_type: none, next: {after}}}" for name, after in pairwise(names)]
     last = f"  - {{name: {names[-1]}, call_type: llm}}"
@@ -40,11 +40,13 @@ def chain() -> str:
 @pytest.mark.demand("flows.bench_engine_overhead_per")
 async def test_a_deterministic_step_costs_little_with_its_journal(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path)
-    play = Scene(flow(chain()), kit(Lines(*[says("ok") for _ in range(RUNS)])), store=store)
+    play = FlowConversation(
+        make_flow(write_chain_flow()), make_services(FakeModel(*[reply_text("ok") for _ in range(RUNS)])), store=store
+    )
     best = 1.0
     for number in range(RUNS):
         before = time.process_time()
-        await play.ask(f"question {number}")
+        await play.send(f"question {number}")
         best = min(best, (time.process_time() - before) / STEPS)
         assert play.text == "ok"
     await store.close()
@@ -55,13 +57,13 @@ async def test_a_deterministic_step_costs_little_with_its_journal(tmp_path: Path
 @pytest.mark.demand("flows.bench_engine_overhead_per")
 @pytest.mark.long
 async def test_flows_that_wait_take_little_room() -> None:
-    store, made, tools = MemoryStore(), flow(WAITING), kit(Lines())
-    await Scene(made, tools, store=store, thread="warm").ask()
+    store, made, tools = MemoryStore(), make_flow(WAITING), make_services(FakeModel())
+    await FlowConversation(made, tools, store=store, thread="warm").send()
     gc.collect()
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()
     for number in range(FLOWS):
-        await Scene(made, tools, store=store, thread=f"t{number}").ask()
+        await FlowConversation(made, tools, store=store, thread=f"t{number}").send()
     gc.collect()
     after, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.kit.patience import STUCK
-from tests.kit.rounds import rounds
+from tests.kit.rounds import limit_rounds
+from tests.kit.timeouts import HANG_TIMEOUT
 
 ROOT = Path(__file__).parents[4]
 ORDER, MAIL = "POST /orders", "POST /mails"
@@ -21,14 +21,14 @@ ORDERS, MAILS = 4, 3
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """One for each point at which the process was killed; the first is of a run that was not."""
     home = tmp_path_factory.mktemp("crash")
-    command = [sys.executable, "-m", "tests.unit.plugins.flows.crashing", str(home)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=10 * STUCK, check=False)
+    command = [sys.executable, "-m", "tests.unit.plugins.flows.crash_program", str(home)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=10 * HANG_TIMEOUT, check=False)
     assert done.returncode == 0, done.stderr
     files = sorted(home.glob("*.json"), key=lambda file: int(file.stem))
     return [json.loads(file.read_text(encoding="utf-8")) for file in files]
 
 
-def keys(outcome: dict[str, Any], name: str) -> list[str]:
+def list_idempotency_keys(outcome: dict[str, Any], name: str) -> list[str]:
     return [key for called, key in outcome["effects"] if called == name]
 
 
@@ -38,10 +38,10 @@ def keys(outcome: dict[str, Any], name: str) -> list[str]:
 def test_killed_at_every_point_the_outputs_are_those_of_a_run_without_harm(outcomes: list[dict[str, Any]]) -> None:
     whole, *others = outcomes
     assert whole["killed"] == 0
-    assert len(keys(whole, ORDER)) == ORDERS
-    assert len(keys(whole, MAIL)) == MAILS
+    assert len(list_idempotency_keys(whole, ORDER)) == ORDERS
+    assert len(list_idempotency_keys(whole, MAIL)) == MAILS
     assert len(whole["points"]) > 60
-    assert len(others) >= rounds(60)
+    assert len(others) >= limit_rounds(60)
     for one in others:
         assert one["killed"] == 9, one
         assert one["again"] == 0, one
@@ -55,7 +55,7 @@ def test_killed_at_every_point_the_outputs_are_those_of_a_run_without_harm(outco
 def test_a_peer_that_knows_our_key_sees_one_effect_for_each(outcomes: list[dict[str, Any]]) -> None:
     repeated = 0
     for one in outcomes:
-        found = keys(one, ORDER)
+        found = list_idempotency_keys(one, ORDER)
         assert len(set(found)) == ORDERS, one
         repeated += len(found) > ORDERS
     assert repeated, "some were killed after the order, and sent it again under the same key"
@@ -69,7 +69,7 @@ def test_what_may_have_run_is_asked_about_and_never_repeated_unasked(outcomes: l
     for one in outcomes:
         questions = [text for text in one["questions"] if "it may have run" in text]
         assert len(questions) <= 1, one
-        sent = keys(one, MAIL)
+        sent = list_idempotency_keys(one, MAIL)
         assert len(set(sent)) == MAILS, one
         assert len(sent) <= MAILS + len(questions), one
         asked += len(questions)

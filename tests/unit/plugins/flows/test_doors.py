@@ -9,9 +9,9 @@ import pytest
 from rightseat import Runtime
 from rightseat.plugins.flows.responder import FlowResponder
 from rightseat.stores.sqlite import SQLiteStore
-from tests.contract.doors.agui import AgUi, KeptThread
-from tests.kit.house import House, Lines, house, says
-from tests.unit.plugins.flows.acting import Acts, flow, kit
+from tests.contract.doors.agui import AguiClient, CopilotKitAguiClient
+from tests.kit.app_server import AppServer, FakeModel, reply_text, serve_runtime
+from tests.unit.plugins.flows.conversations import RecordingTools, make_flow, make_services
 
 pytestmark = pytest.mark.io
 
@@ -26,31 +26,33 @@ steps:
 """
 
 
-def kept(url: str) -> AgUi:
-    return KeptThread(url, single=True)
+def open_kept_thread(url: str) -> AguiClient:
+    return CopilotKitAguiClient(url, single=True)
 
 
 @asynccontextmanager
-async def serving(folder: Path, acts: Acts) -> AsyncIterator[House]:
+async def serve_flow(folder: Path, recording: RecordingTools) -> AsyncIterator[AppServer]:
     store = SQLiteStore(folder)
-    tools = kit(Lines(says("It is ordered.")), acts)
-    responder = FlowResponder("default", flow(FLOW), lambda flow, turn: tools, store)
-    async with house(Runtime(agents={"default": responder}, store=store)) as home:
+    tools = make_services(FakeModel(reply_text("It is ordered.")), recording)
+    responder = FlowResponder("default", make_flow(FLOW), lambda flow, turn: tools, store)
+    async with serve_runtime(Runtime(agents={"default": responder}, store=store)) as home:
         yield home
     await store.close()
 
 
 @pytest.mark.demand("flows.answer_resumes_minutes_restart")
-@pytest.mark.parametrize(("first", "second"), [(AgUi, kept), (kept, AgUi)], ids=["agui", "copilotkit"])
+@pytest.mark.parametrize(
+    ("first", "second"), [(AguiClient, open_kept_thread), (open_kept_thread, AguiClient)], ids=["agui", "copilotkit"]
+)
 async def test_an_answer_at_another_door_after_a_restart(
-    first: Callable[[str], AgUi], second: Callable[[str], AgUi], tmp_path: Path
+    first: Callable[[str], AguiClient], second: Callable[[str], AguiClient], tmp_path: Path
 ) -> None:
-    acts = Acts({"find": lambda args: 2, "order": lambda args: f"{args['x']} is ordered"})
-    async with serving(tmp_path, acts) as home:
+    acts = RecordingTools({"find": lambda args: 2, "order": lambda args: f"{args['x']} is ordered"})
+    async with serve_flow(tmp_path, acts) as home:
         here = first(home.url)
-        assert len((await here.say("order one")).asks) == 1
-    async with serving(tmp_path, acts) as home:
+        assert len((await here.send_message("order one")).questions) == 1
+    async with serve_flow(tmp_path, acts) as home:
         there = second(home.url)
         there.history, there.open = here.history, here.open
-        assert (await there.answer("red")).text == "It is ordered."
+        assert (await there.answer_question("red")).text == "It is ordered."
     assert acts.calls == [("find", {}), ("order", {"x": "red"})]

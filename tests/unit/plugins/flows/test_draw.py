@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from rightseat.plugins.flows.diagram import DiagramEdge, build_diagram, render_mermaid
 from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.svg import compute_layout, render_flow_svg
-from tests.kit.rounds import rounds
-from tests.unit.plugins.flows.staged import flow
+from tests.kit.rounds import limit_rounds
+from tests.unit.plugins.flows.step_runs import make_flow
 
 NAME = "{http://www.w3.org/2000/svg}"
-GUIDE = flow(
+GUIDE = make_flow(
     Step(name="start", kind="api", params={"endpoint": "GET /api/test"}, next="flow_choice", retry=2),
     Step(
         name="flow_choice",
@@ -66,7 +66,7 @@ def test_every_step_and_every_way_is_there() -> None:
 
 
 def test_an_end_that_is_only_named_is_drawn() -> None:
-    drawn = build_diagram(flow(Step(name="start", kind="llm", next="end")))
+    drawn = build_diagram(make_flow(Step(name="start", kind="llm", next="end")))
     assert [box.name for box in drawn.nodes] == ["start", "end"]
 
 
@@ -80,7 +80,7 @@ def test_an_end_that_is_only_named_is_drawn() -> None:
     ],
 )
 def test_what_a_step_does_is_said(kind: str, params: dict[str, object], detail: str) -> None:
-    [box] = build_diagram(flow(Step(name="start", kind=kind, params=params))).nodes
+    [box] = build_diagram(make_flow(Step(name="start", kind=kind, params=params))).nodes
     assert box.detail == detail
 
 
@@ -97,7 +97,7 @@ def test_mermaid() -> None:
 
 def test_no_words_of_a_flow_are_read_as_the_pictures() -> None:
     evil = '"]; click s0 "javascript:alert(1)" <script>&amp;{x}|\x00\u202e'
-    made = flow(Step(name="start", kind="llm", params={"instruction": evil}), name=evil)
+    made = make_flow(Step(name="start", kind="llm", params={"instruction": evil}), name=evil)
     [line] = [one for one in render_mermaid(made).splitlines() if "s0" in one]
     inner = line[line.index('["') + 2 : -2]
     assert not set(inner.replace("<br/>", "")) & set('"<>[]{}|')
@@ -124,7 +124,7 @@ def test_the_same_flow_is_the_same_picture() -> None:
 
 
 @st.composite
-def flows(draw: st.DrawFn) -> Flow:
+def random_flows(draw: st.DrawFn) -> Flow:
     names = ["start", *draw(st.lists(st.text(min_size=1, max_size=30), max_size=12, unique=True))]
     targets = st.sampled_from([*dict.fromkeys(names), "end"])
     steps = []
@@ -133,12 +133,12 @@ def flows(draw: st.DrawFn) -> Flow:
         params = {"choices": [{"step": one, "description": draw(st.text(max_size=40))} for one in ways]}
         after = draw(st.none() | targets)
         steps.append(Step(name=name, kind="choice" if ways else "llm", params=params, next=after))
-    return flow(*steps)
+    return make_flow(*steps)
 
 
 @pytest.mark.demand("flows.rightseat_flows_draw_docs")
-@given(flows())
-@settings(max_examples=rounds(60), deadline=None)
+@given(random_flows())
+@settings(max_examples=limit_rounds(60), deadline=None)
 def test_any_flow_has_a_picture_without_overlaps(made: Flow) -> None:
     ET.fromstring(render_flow_svg(made))
     drawn = compute_layout(build_diagram(made))

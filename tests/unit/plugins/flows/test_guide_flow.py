@@ -7,10 +7,15 @@ import pytest
 
 from rightseat.plugins.flows.context import FlowServices
 from rightseat.types.events import StepStart, TextDelta
-from tests.kit.house import Lines, says
-from tests.unit.plugins.flows.acting import Scene, flow
-from tests.unit.plugins.http.plugged import operation, plugin, tools
-from tests.unit.plugins.http.target import Target, said, sent, target
+from tests.kit.app_server import FakeModel, reply_text
+from tests.unit.plugins.flows.conversations import FlowConversation, make_flow
+from tests.unit.plugins.http.plugin_values import make_operation, make_plugin, open_tools
+from tests.unit.plugins.http.recording_api import (
+    RecordingApi,
+    make_json_response,
+    make_raw_response,
+    serve_recording_api,
+)
 
 pytestmark = pytest.mark.io
 
@@ -67,33 +72,33 @@ next_flow:
 
 
 @pytest.fixture
-async def api() -> AsyncIterator[Target]:
-    async with target() as made:
+async def api() -> AsyncIterator[RecordingApi]:
+    async with serve_recording_api() as made:
         yield made
 
 
-async def played(api: Target, *lines: Any) -> tuple[Scene, list[str]]:
+async def run_guide(api: RecordingApi, *lines: Any) -> tuple[FlowConversation, list[str]]:
     """The flow's end, and what the model was asked."""
-    one = operation("GET", "/api/test", url=api.url)
-    async with tools(plugin(one)) as (tool,):
-        model = Lines(*lines)
+    one = make_operation("GET", "/api/test", url=api.url)
+    async with open_tools(make_plugin(one)) as (tool,):
+        model = FakeModel(*lines)
         kit = FlowServices(model=model, operations={one.id: tool}, scripts={}, flows={}, databases={})
-        scene = Scene(flow(GUIDE), kit)
-        assert await scene.ask("系统慢吗？") == []
-    assert scene.failed is None
-    assert model.lines == []
-    return scene, ["\n".join(message.text for message in prompt.messages) for prompt in model.asked]
+        scene = FlowConversation(make_flow(GUIDE), kit)
+        assert await scene.send("系统慢吗？") == []
+    assert scene.failure is None
+    assert model.replies == []
+    return scene, ["\n".join(message.text for message in prompt.messages) for prompt in model.prompts]
 
 
-def steps(scene: Scene) -> list[str]:
+def list_steps(scene: FlowConversation) -> list[str]:
     return [event.name for event in scene.events if isinstance(event, StepStart)]
 
 
 @pytest.mark.demand("flows.llm_streams_user_last", "flows.seed_yaml_verbatim_runs")
-async def test_the_report_is_written_from_what_the_api_gave(api: Target) -> None:
-    api.replies = [said({"cpu": 97})]
-    scene, asked = await played(api, says('{"step": "report_gen"}'), says("# 报告\n", "CPU过高"))
-    assert steps(scene) == ["start", "flow_choice", "report_gen"]
+async def test_the_report_is_written_from_what_the_api_gave(api: RecordingApi) -> None:
+    api.replies = [make_json_response({"cpu": 97})]
+    scene, asked = await run_guide(api, reply_text('{"step": "report_gen"}'), reply_text("# 报告\n", "CPU过高"))
+    assert list_steps(scene) == ["start", "flow_choice", "report_gen"]
     assert "返回值是否为Markdown报告？" in asked[0]
     # What the choice said is not what the report is about.
     assert '工具的输出信息：\n{"cpu":97}\n' in asked[1]
@@ -103,19 +108,19 @@ async def test_the_report_is_written_from_what_the_api_gave(api: Target) -> None
 
 
 @pytest.mark.demand("flows.last_step_llm_model", "flows.seed_yaml_verbatim_runs")
-async def test_at_the_end_the_model_answers_from_what_there_is(api: Target) -> None:
-    api.replies = [sent(b"# Report", content_type="text/markdown")]
-    scene, asked = await played(api, says('{"step": "end"}'), says("这是报告。"))
-    assert steps(scene) == ["start", "flow_choice"]
+async def test_at_the_end_the_model_answers_from_what_there_is(api: RecordingApi) -> None:
+    api.replies = [make_raw_response(b"# Report", content_type="text/markdown")]
+    scene, asked = await run_guide(api, reply_text('{"step": "end"}'), reply_text("这是报告。"))
+    assert list_steps(scene) == ["start", "flow_choice"]
     for part in ("# Report", "这里是样例描述。", "系统慢吗？"):
         assert part in asked[1]
     assert scene.text == "这是报告。"
 
 
 @pytest.mark.demand("flows.api_2xx_success_other", "flows.seed_yaml_verbatim_runs")
-async def test_an_error_is_told_with_its_real_words(api: Target) -> None:
-    api.replies = [said({"detail": "磁盘已满"}, 507)]
-    scene, asked = await played(api, says("磁盘满了，请清理。"))
+async def test_an_error_is_told_with_its_real_words(api: RecordingApi) -> None:
+    api.replies = [make_json_response({"detail": "磁盘已满"}, 507)]
+    scene, asked = await run_guide(api, reply_text("磁盘满了，请清理。"))
     assert "原始错误信息为：GET /api/test answered 507" in asked[0]
     assert "磁盘已满" in asked[0]
     assert scene.text == "磁盘满了，请清理。"

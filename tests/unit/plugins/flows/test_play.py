@@ -14,9 +14,15 @@ from rightseat.types.chunks import FinishChunk, TextChunk, UsageChunk
 from rightseat.types.events import Custom, RunFinished, StepEnd, StepStart, Suggestions, TextDelta, Usage
 from rightseat.types.tools import Result
 from rightseat.types.turn import Turn
-from tests.kit.house import Lines, says
-from tests.kit.patience import STUCK
-from tests.unit.plugins.flows.acting import Acts, Scene, flow, kit, scene
+from tests.kit.app_server import FakeModel, reply_text
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.unit.plugins.flows.conversations import (
+    FlowConversation,
+    RecordingTools,
+    make_flow,
+    make_services,
+    open_conversation,
+)
 
 TWO = """
 name: two
@@ -33,15 +39,15 @@ steps:
 
 @pytest.mark.demand("flows.tool_lib_tool_name")
 async def test_steps_run_in_their_order_and_the_last_one_speaks() -> None:
-    acts = Acts({"find": lambda args: {"hosts": ["a", "b"]}})
-    play = scene(TWO, acts, says("Two ", "hosts."))
-    assert await play.ask("How many?") == []
+    acts = RecordingTools({"find": lambda args: {"hosts": ["a", "b"]}})
+    play = open_conversation(TWO, acts, reply_text("Two ", "hosts."))
+    assert await play.send("How many?") == []
     assert play.text == "Two hosts."
-    assert acts.names == ["find"]
+    assert acts.called_names == ["find"]
     assert [event.text for event in play.events if isinstance(event, TextDelta)] == ["Two ", "hosts."]
-    model = play.kit.model
-    assert isinstance(model, Lines)
-    asked = model.asked[0].messages[-1].text
+    model = play.services.model
+    assert isinstance(model, FakeModel)
+    asked = model.prompts[0].messages[-1].text
     assert asked.startswith("How many? about")
     assert '["a","b"]' in asked.replace(" ", "")
     assert isinstance(play.events[-1], RunFinished)
@@ -51,8 +57,8 @@ async def test_steps_run_in_their_order_and_the_last_one_speaks() -> None:
 @pytest.mark.demand("flows.step_events_start_input")
 async def test_each_step_is_told_with_input_output_progress_and_tokens() -> None:
     line = [TextChunk("Two"), UsageChunk(Usage(7, 3)), FinishChunk("stop")]
-    play = scene(TWO, Acts({"find": lambda args: {"hosts": [1]}}), line)
-    await play.ask()
+    play = open_conversation(TWO, RecordingTools({"find": lambda args: {"hosts": [1]}}), line)
+    await play.send()
     names = [event.name for event in play.events if isinstance(event, StepStart | StepEnd)]
     assert names == ["start", "start", "tell", "tell"]
     told = [event.value for event in play.events if isinstance(event, Custom) and event.name == "flow_step"]
@@ -72,12 +78,14 @@ steps:
   - {name: start, call_type: find, next: end}
   - {name: end, call_type: none}
 """
-    play = scene(text, Acts({"find": lambda args: {"offline": ["web7"]}}), says("web7 is offline."))
-    await play.ask("Who?")
+    play = open_conversation(
+        text, RecordingTools({"find": lambda args: {"offline": ["web7"]}}), reply_text("web7 is offline.")
+    )
+    await play.send("Who?")
     assert play.text == "web7 is offline."
-    model = play.kit.model
-    assert isinstance(model, Lines)
-    prompt = model.asked[0].messages[-1].text
+    model = play.services.model
+    assert isinstance(model, FakeModel)
+    prompt = model.prompts[0].messages[-1].text
     assert "Who?" in prompt
     assert "web7" in prompt
     assert "Lists what is offline." in prompt
@@ -95,20 +103,20 @@ steps:
 """
 
 
-def burn(args: dict[str, Any]) -> Any:
+def raise_os_error(args: dict[str, Any]) -> Any:
     raise OSError("no fuel at 42")
 
 
 @pytest.mark.demand("flows.flow_error_gets_real")
 async def test_on_error_gets_the_real_error() -> None:
-    acts = Acts({"burn": burn, "find": lambda args: 1})
-    play = scene(FAILING, acts, says("Sorry: no fuel."))
-    await play.ask()
+    acts = RecordingTools({"burn": raise_os_error, "find": lambda args: 1})
+    play = open_conversation(FAILING, acts, reply_text("Sorry: no fuel."))
+    await play.send()
     assert play.text == "Sorry: no fuel."
-    model = play.kit.model
-    assert isinstance(model, Lines)
-    assert model.asked[0].messages[-1].text == "It broke: OSError: no fuel at 42"
-    assert acts.names == ["burn"]
+    model = play.services.model
+    assert isinstance(model, FakeModel)
+    assert model.prompts[0].messages[-1].text == "It broke: OSError: no fuel at 42"
+    assert acts.called_names == ["burn"]
 
 
 @pytest.mark.demand("flows.flow_error_gets_real")
@@ -119,22 +127,22 @@ async def test_an_on_error_that_fails_too_ends_the_flow_with_both_errors() -> No
     def worse(args: dict[str, Any]) -> Any:
         raise ValueError("and no water")
 
-    play = scene(text, Acts({"burn": burn, "worse": worse, "find": lambda args: 1}))
-    await play.ask()
-    assert play.failed is not None
-    assert play.failed.code == "flow_failed"
-    assert "'start'" in play.failed.message
-    assert "no fuel at 42" in play.failed.message
-    assert "and no water" in play.failed.message
+    play = open_conversation(text, RecordingTools({"burn": raise_os_error, "worse": worse, "find": lambda args: 1}))
+    await play.send()
+    assert play.failure is not None
+    assert play.failure.code == "flow_failed"
+    assert "'start'" in play.failure.message
+    assert "no fuel at 42" in play.failure.message
+    assert "and no water" in play.failure.message
 
 
 @pytest.mark.demand("flows.flow_error_gets_real")
 async def test_without_on_error_the_flow_fails_and_names_the_step() -> None:
     text = "name: f\ndescription: d\nsteps: [{name: start, call_type: burn}]"
-    play = scene(text, Acts({"burn": burn}))
-    await play.ask()
-    assert play.failed is not None
-    assert play.failed.message == "The flow p/f failed at step 'start': OSError: no fuel at 42"
+    play = open_conversation(text, RecordingTools({"burn": raise_os_error}))
+    await play.send()
+    assert play.failure is not None
+    assert play.failure.message == "The flow p/f failed at step 'start': OSError: no fuel at 42"
 
 
 @pytest.mark.demand("flows.step_retry_timeout_error")
@@ -151,9 +159,9 @@ steps:
   - {name: skipped, call_type: never, next: last}
   - {name: last, call_type: keep, params: {x: "{data}"}}
 """
-    acts = Acts({"burn": burn, "spare": lambda args: "spare fuel", "keep": lambda args: args["x"]})
-    play = scene(text, acts, says("ok"))
-    await play.ask()
+    acts = RecordingTools({"burn": raise_os_error, "spare": lambda args: "spare fuel", "keep": lambda args: args["x"]})
+    play = open_conversation(text, acts, reply_text("ok"))
+    await play.send()
     assert acts.calls == [("burn", {}), ("spare", {}), ("keep", {"x": "spare fuel"})]
 
 
@@ -169,12 +177,12 @@ async def test_a_step_is_tried_again_as_often_as_it_says() -> None:
         return "there"
 
     text = "name: f\ndescription: d\nsteps: [{name: start, call_type: flaky, retry: 2}]"
-    acts = Acts({"flaky": flaky})
-    play = scene(text, acts, says("ok"))
-    await play.ask()
-    assert play.failed is None
+    acts = RecordingTools({"flaky": flaky})
+    play = open_conversation(text, acts, reply_text("ok"))
+    await play.send()
+    assert play.failure is None
     assert len(tries) == 3
-    assert len(set(acts.keys)) == 1, "a peer must know the tries as one"
+    assert len(set(acts.idempotency_keys)) == 1, "a peer must know the tries as one"
 
 
 @pytest.mark.demand("flows.step_retry_timeout_error")
@@ -184,7 +192,7 @@ name: f
 description: d
 steps: [{name: start, call_type: parallel, timeout: 0.05, params: {branches: {a: {call_type: slow}}}}]
 """
-    made = flow(text)
+    made = make_flow(text)
     gone: list[str] = []
 
     async def call(args: dict[str, Any], ctx: Any) -> Any:
@@ -194,12 +202,12 @@ steps: [{name: start, call_type: parallel, timeout: 0.05, params: {branches: {a:
             gone.append("cancelled")
         yield None
 
-    tool = Acts({"slow": lambda args: 1}).tool("slow")
-    stuck = kit(Lines())
-    play = Scene(made, replace(stuck, scripts={"slow": replace(tool, call=call)}))
-    await play.ask()
-    assert play.failed is not None
-    assert "longer than 0.05 s" in play.failed.message
+    tool = RecordingTools({"slow": lambda args: 1}).make_tool("slow")
+    stuck = make_services(FakeModel())
+    play = FlowConversation(made, replace(stuck, scripts={"slow": replace(tool, call=call)}))
+    await play.send()
+    assert play.failure is not None
+    assert "longer than 0.05 s" in play.failure.message
     assert gone == ["cancelled"]
 
 
@@ -215,31 +223,31 @@ steps:
     call_type: choice
     params: {choices: [{step: start, when: {path: start, equals: 1}}, {step: end}]}
 """
-    acts = Acts({"find": lambda args: 1})
-    play = scene(around, acts)
-    await play.ask()
-    assert play.failed is not None
-    assert "after 5 steps" in play.failed.message
+    acts = RecordingTools({"find": lambda args: 1})
+    play = open_conversation(around, acts)
+    await play.send()
+    assert play.failure is not None
+    assert "after 5 steps" in play.failure.message
     assert len(acts.calls) == 3
 
-    made = flow("name: f\ndescription: d\ntimeout: 0.05\nsteps: [{name: start, call_type: slow}]")
+    made = make_flow("name: f\ndescription: d\ntimeout: 0.05\nsteps: [{name: start, call_type: slow}]")
 
     async def call(args: dict[str, Any], ctx: Any) -> Any:
         await asyncio.Event().wait()
         yield None
 
-    tool = replace(Acts({"slow": lambda args: 1}).tool("slow"), call=call)
-    stuck = Scene(made, replace(kit(Lines()), scripts={"slow": tool}))
-    await stuck.ask()
-    assert stuck.failed is not None
-    assert "took longer than 0.05 s" in stuck.failed.message
-    assert "'start'" in stuck.failed.message
+    tool = replace(RecordingTools({"slow": lambda args: 1}).make_tool("slow"), call=call)
+    stuck = FlowConversation(made, replace(make_services(FakeModel()), scripts={"slow": tool}))
+    await stuck.send()
+    assert stuck.failure is not None
+    assert "took longer than 0.05 s" in stuck.failure.message
+    assert "'start'" in stuck.failure.message
 
 
 @pytest.mark.demand("flows.flow_sub_flow_parallel")
 async def test_a_sub_flow_gives_its_last_output_and_may_speak() -> None:
-    inner = flow(TWO)
-    outer = flow(
+    inner = make_flow(TWO)
+    outer = make_flow(
         """
 name: outer
 description: d
@@ -248,13 +256,13 @@ steps:
   - {name: end, call_type: none}
 """
     )
-    acts = Acts({"find": lambda args: {"hosts": []}})
-    play = Scene(outer, kit(Lines(says("none")), acts, (inner, outer)))
-    await play.ask("who?")
+    acts = RecordingTools({"find": lambda args: {"hosts": []}})
+    play = FlowConversation(outer, make_services(FakeModel(reply_text("none")), acts, (inner, outer)))
+    await play.send("who?")
     assert play.text == "none"
-    model = play.kit.model
-    assert isinstance(model, Lines)
-    assert model.asked[0].messages[-1].text.startswith("Really who? about")
+    model = play.services.model
+    assert isinstance(model, FakeModel)
+    assert model.prompts[0].messages[-1].text.startswith("Really who? about")
 
 
 @pytest.mark.demand("flows.flow_sub_flow_parallel")
@@ -274,19 +282,19 @@ steps:
     next: last
   - {name: last, call_type: keep, params: {x: "{start.left}", hosts: "{start.right}"}}
 """
-    made = flow(text)
+    made = make_flow(text)
     both = asyncio.Barrier(2)
 
     async def meet(args: dict[str, Any], ctx: Any) -> Any:
-        await asyncio.wait_for(both.wait(), STUCK)
+        await asyncio.wait_for(both.wait(), HANG_TIMEOUT)
         yield Result(args["x"] * 10)
 
-    acts = Acts({"add": lambda args: args["x"] + 1, "keep": lambda args: args, "meet": lambda args: 0})
-    tools = kit(Lines(says("ok")), acts)
-    scripts = {**tools.scripts, "meet": replace(acts.tool("meet"), call=meet)}
-    play = Scene(made, replace(tools, scripts=scripts))
-    await play.ask()
-    assert play.failed is None
+    acts = RecordingTools({"add": lambda args: args["x"] + 1, "keep": lambda args: args, "meet": lambda args: 0})
+    tools = make_services(FakeModel(reply_text("ok")), acts)
+    scripts = {**tools.scripts, "meet": replace(acts.make_tool("meet"), call=meet)}
+    play = FlowConversation(made, replace(tools, scripts=scripts))
+    await play.send()
+    assert play.failure is None
     assert acts.calls == [("add", {"x": 20}), ("keep", {"x": 10, "hosts": 21})]
 
 
@@ -306,18 +314,20 @@ steps:
     next: last
   - {name: last, call_type: keep, params: {x: "{each}"}}
 """
-    acts = Acts(
+    acts = RecordingTools(
         {"find": lambda args: {"hosts": ["a", "b"]}, "ping": lambda args: f"{args['x']} is up", "keep": lambda args: 0}
     )
-    play = scene(text, acts, says("ok"))
-    await play.ask()
+    play = open_conversation(text, acts, reply_text("ok"))
+    await play.send()
     assert acts.calls[1:3] == [("ping", {"x": "a", "hosts": 1}), ("ping", {"x": "b", "hosts": 2})]
     assert acts.calls[3] == ("keep", {"x": ["a is up", "b is up"]})
 
-    many = scene(text, Acts({"find": lambda args: {"hosts": list("abcd")}, "ping": lambda args: 1}))
-    await many.ask()
-    assert many.failed is not None
-    assert "at most 3 rounds" in many.failed.message
+    many = open_conversation(
+        text, RecordingTools({"find": lambda args: {"hosts": list("abcd")}, "ping": lambda args: 1})
+    )
+    await many.send()
+    assert many.failure is not None
+    assert "at most 3 rounds" in many.failure.message
 
 
 @pytest.mark.demand("flows.flow_sub_flow_parallel")
@@ -331,43 +341,43 @@ steps:
     call_type: loop
     params: {max: 9, until: {path: data, above: 2}, steps: {call_type: count}}
 """
-    acts = Acts({"count": lambda args: next(numbers)})
-    play = scene(text, acts, says("ok"))
-    await play.ask()
-    assert acts.names == ["count"] * 4
+    acts = RecordingTools({"count": lambda args: next(numbers)})
+    play = open_conversation(text, acts, reply_text("ok"))
+    await play.send()
+    assert acts.called_names == ["count"] * 4
 
 
 @pytest.mark.parametrize("jump", ["end", "missing"])
 async def test_a_jump_leads_only_to_steps_that_exist(jump: str) -> None:
-    made = flow(TWO)
+    made = make_flow(TWO)
 
     async def note(progress: Any) -> None: ...
 
-    play = FlowRun(made, kit(Lines()), Turn(messages=()), start_progress(made, "q"), note, {}, None, True)
+    play = FlowRun(made, make_services(FakeModel()), Turn(messages=()), start_progress(made, "q"), note, {}, None, True)
     found = play.validate_jump(StepOutput(jump=jump))
     assert isinstance(found, StepFailure) == (jump == "missing")
 
 
 async def test_what_could_be_asked_next_is_suggested_after_the_answer() -> None:
     text = TWO + 'next_flow: [{flow: two, question: "And now?"}, {flow: gone, question: "Never"}]\n'
-    play = scene(text, Acts({"find": lambda args: {"hosts": []}}), says("None."))
-    await play.ask()
+    play = open_conversation(text, RecordingTools({"find": lambda args: {"hosts": []}}), reply_text("None."))
+    await play.send()
     assert play.events[-2:] == [Suggestions(("And now?",)), RunFinished("stop")]
 
 
 @pytest.mark.parametrize("odd", ["\ud800", {"deep": ["\udfff"]}])
 async def test_what_cannot_be_journalled_is_the_steps_failure(odd: Any) -> None:
     text = "name: f\ndescription: d\nsteps: [{name: start, call_type: odd}]"
-    play = scene(text, Acts({"odd": lambda args: odd}))
-    await play.ask()
-    assert play.failed is not None
-    assert "'start'" in play.failed.message
+    play = open_conversation(text, RecordingTools({"odd": lambda args: odd}))
+    await play.send()
+    assert play.failure is not None
+    assert "'start'" in play.failure.message
 
 
 async def test_values_without_a_form_in_json_go_on_as_text() -> None:
     text = "name: f\ndescription: d\nsteps: [{name: start, call_type: odd, next: b}, {name: b, call_type: keep}]"
     when = datetime(2026, 1, 2, tzinfo=UTC)
-    acts = Acts({"odd": lambda args: {"x": when, "hosts": {1}}, "keep": lambda args: args})
-    play = scene(text, acts, says("ok"))
-    await play.ask()
+    acts = RecordingTools({"odd": lambda args: {"x": when, "hosts": {1}}, "keep": lambda args: args})
+    play = open_conversation(text, acts, reply_text("ok"))
+    await play.send()
     assert acts.calls[1] == ("keep", {"x": "2026-01-02T00:00:00Z", "hosts": [1]})

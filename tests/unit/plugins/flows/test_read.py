@@ -13,8 +13,8 @@ from rightseat.plugins.flows.flow import NextFlow
 from rightseat.plugins.flows.load import FlowFileReader, check_flow
 from rightseat.plugins.load import read_plugin
 from rightseat.plugins.plugin import Problem
-from tests.kit.rounds import rounds
-from tests.unit.plugins.flows.acting import flow, folder, written
+from tests.kit.rounds import limit_rounds
+from tests.unit.plugins.flows.conversations import make_flow, parse_flow, write_plugin_folder
 
 GUIDE = """
 name: example_id
@@ -84,19 +84,19 @@ NAMED = FlowReferences(flows=["f"], scripts=["mine"])
 KNOWN = FlowReferences(endpoints=["GET /api/test"], flows=["example_id", "example_2", "example_3"], scripts=["mine"])
 
 
-def faults(text: str, known: FlowReferences = KNOWN) -> list[Problem]:
-    made, problems = written(text)
+def find_problems(text: str, known: FlowReferences = KNOWN) -> list[Problem]:
+    made, problems = parse_flow(text)
     return [*problems, *(check_flow(made, known) if made else ())]
 
 
-def told(text: str) -> str:
-    return "\n".join(f"{one.gravity} {one.key}: {one.what} {one.fix}" for one in faults(text))
+def format_problems(text: str) -> str:
+    return "\n".join(f"{one.gravity} {one.key}: {one.what} {one.fix}" for one in find_problems(text))
 
 
 @pytest.mark.demand("flows.flows_yaml_exactly_seed")
 def test_the_guides_flow_is_read_whole_and_nothing_is_wrong_with_it() -> None:
-    assert faults(GUIDE) == []
-    made = flow(GUIDE)
+    assert find_problems(GUIDE) == []
+    made = make_flow(GUIDE)
     assert made.id == "p/example_id"
     assert list(made.steps) == ["start", "flow_choice", "report_gen", "end"]
     assert made.steps["start"].params == {"endpoint": "GET /api/test"}
@@ -118,7 +118,7 @@ next_flow:
   - {plugin: other, flow: b, question: "And then?"}
   - other/c
 """
-    made = flow(text)
+    made = make_flow(text)
     assert (made.name, list(made.steps)) == ("later", ["start", "end"])
     assert made.next_flow == (
         NextFlow(flow="b", plugin="other", question="And then?", line=8),
@@ -129,7 +129,7 @@ next_flow:
 START = "name: f\ndescription: d\nsteps:\n"
 
 
-def only(*steps: str) -> str:
+def write_steps(*steps: str) -> str:
     return START + "".join(f"  - {step}\n" for step in steps)
 
 
@@ -139,52 +139,52 @@ def only(*steps: str) -> str:
     [
         ("[]", "It is no flow"),
         ("name: f\ndescription: d\nsteps: []", "It has no steps"),
-        (only("{name: first, call_type: none}"), "No step is called 'start'"),
-        (only("{name: start, call_type: mine, next: gone}"), "goes on with 'gone'"),
+        (write_steps("{name: first, call_type: none}"), "No step is called 'start'"),
+        (write_steps("{name: start, call_type: mine, next: gone}"), "goes on with 'gone'"),
         (
-            only("{name: start, call_type: mine, next: strat}", "{name: start2, call_type: none}"),
+            write_steps("{name: start, call_type: mine, next: strat}", "{name: start2, call_type: none}"),
             "Did you mean 'start'",
         ),
         (
-            only("{name: start, call_type: mine}", "{name: lost, call_type: mine}"),
+            write_steps("{name: start, call_type: mine}", "{name: lost, call_type: mine}"),
             "warning steps.lost: Nothing leads to this step",
         ),
         (
-            only("{name: start, call_type: mine, next: b}", "{name: b, call_type: mine, next: start}"),
+            write_steps("{name: start, call_type: mine, next: b}", "{name: b, call_type: mine, next: start}"),
             "These steps go round for ever: start, b",
         ),
-        (only("{name: start, call_type: mien}"), "There is no call_type 'mien'"),
-        (only("{name: start, call_type: mien}"), "Did you mean 'mine'"),
-        (only("{name: start, call_type: api, params: {endpoint: GET /api/tests}}"), "GET /api/test"),
-        (only("{name: start, call_type: flow, params: {flow: f2}}"), "There is no flow 'f2'"),
-        (only("{name: start, call_type: flow, params: {flow: f}}"), "cannot run itself"),
-        (only("{name: start, call_type: tool, params: {tool: his}}"), "There is no tool 'his'"),
-        (only("{name: start, call_type: mine}", "{name: start, call_type: none}"), "two steps called 'start'"),
-        (only("{call_type: mine}"), "The step has no name"),
-        (only("{name: start}"), "It has no call_type"),
-        (only("{name: start, call_type: mine, params: 3}"), "params are not a mapping"),
-        (only("{name: start, call_type: mine, retry: lots}"), "is not a number"),
-        (only("{name: start, call_type: mine, retry: 99}"), "not between 0 and 10"),
-        (only("{name: start, call_type: mine, nxt: b}"), "Did you mean 'next'"),
-        (only("{name: start, call_type: ask}"), "It asks nothing"),
-        (only("{name: start, call_type: parallel}"), "There are none"),
+        (write_steps("{name: start, call_type: mien}"), "There is no call_type 'mien'"),
+        (write_steps("{name: start, call_type: mien}"), "Did you mean 'mine'"),
+        (write_steps("{name: start, call_type: api, params: {endpoint: GET /api/tests}}"), "GET /api/test"),
+        (write_steps("{name: start, call_type: flow, params: {flow: f2}}"), "There is no flow 'f2'"),
+        (write_steps("{name: start, call_type: flow, params: {flow: f}}"), "cannot run itself"),
+        (write_steps("{name: start, call_type: tool, params: {tool: his}}"), "There is no tool 'his'"),
+        (write_steps("{name: start, call_type: mine}", "{name: start, call_type: none}"), "two steps called 'start'"),
+        (write_steps("{call_type: mine}"), "The step has no name"),
+        (write_steps("{name: start}"), "It has no call_type"),
+        (write_steps("{name: start, call_type: mine, params: 3}"), "params are not a mapping"),
+        (write_steps("{name: start, call_type: mine, retry: lots}"), "is not a number"),
+        (write_steps("{name: start, call_type: mine, retry: 99}"), "not between 0 and 10"),
+        (write_steps("{name: start, call_type: mine, nxt: b}"), "Did you mean 'next'"),
+        (write_steps("{name: start, call_type: ask}"), "It asks nothing"),
+        (write_steps("{name: start, call_type: parallel}"), "There are none"),
         (
-            only("{name: start, call_type: parallel, params: {branches: {a: {call_type: no}}}}"),
+            write_steps("{name: start, call_type: parallel, params: {branches: {a: {call_type: no}}}}"),
             "start/a: There is no call_type 'no'",
         ),
-        (only("{name: start, call_type: loop}"), "There are none"),
-        (only("{name: start, call_type: loop, params: {max: 0, steps: []}}"), "from 1 to 1000"),
+        (write_steps("{name: start, call_type: loop}"), "There are none"),
+        (write_steps("{name: start, call_type: loop, params: {max: 0, steps: []}}"), "from 1 to 1000"),
         (
-            only("{name: start, call_type: mine, on_error: {call_type: mine, on_error: {call_type: a}}}"),
+            write_steps("{name: start, call_type: mine, on_error: {call_type: mine, on_error: {call_type: a}}}"),
             "must not have an on_error",
         ),
-        (only("{name: start, call_type: mine}") + "next_flow: [example_4]", "no flow 'example_4'"),
-        (only("{name: start, call_type: mine}") + "timeout: -1", "not between 0 and"),
+        (write_steps("{name: start, call_type: mine}") + "next_flow: [example_4]", "no flow 'example_4'"),
+        (write_steps("{name: start, call_type: mine}") + "timeout: -1", "not between 0 and"),
         ("steps:\n  - {name: start, call_type: mine}", "is called 'f'"),
     ],
 )
 def test_what_is_wrong_is_said(text: str, said: str) -> None:
-    assert said in told(text)
+    assert said in format_problems(text)
 
 
 @pytest.mark.demand("flows.checked_load_missing_start")
@@ -204,36 +204,36 @@ def test_steps_within_steps_may_name_those_around_them() -> None:
           - {call_type: mine}
 """
     )
-    assert told(text) == ""
+    assert format_problems(text) == ""
 
 
 @pytest.mark.demand("flows.checked_load_missing_start")
 def test_problems_know_their_line() -> None:
-    (problem,) = faults(f"{START}  - name: start\n    call_type: mine\n    next: gone\n")
+    (problem,) = find_problems(f"{START}  - name: start\n    call_type: mine\n    next: gone\n")
     assert (problem.file, problem.line) == ("flows/f.yaml", 4)
-    (problem,) = faults(f"{START}  - name: first\n    call_type: mine\n")
+    (problem,) = find_problems(f"{START}  - name: first\n    call_type: mine\n")
     assert problem.line == 4
-    (problem,) = faults(f"{START}  - name: start\n    call_type: mine\nnext_flow:\n  - f\n  - gone\n", NAMED)
+    (problem,) = find_problems(f"{START}  - name: start\n    call_type: mine\nnext_flow:\n  - f\n  - gone\n", NAMED)
     assert (problem.line, problem.gravity) == (8, "warning")
 
 
 def test_a_flow_that_only_moves_in_its_file_stays_the_same() -> None:
     text = f"{START}  - {{name: start, call_type: mine}}\nnext_flow: [example_2]\n"
-    assert flow(text).digest == flow(f"# a comment\n{text}").digest
-    assert flow(text).digest != flow(text.replace("example_2", "example_3")).digest
+    assert make_flow(text).digest == make_flow(f"# a comment\n{text}").digest
+    assert make_flow(text).digest != make_flow(text.replace("example_2", "example_3")).digest
 
 
 @pytest.mark.demand("flows.checked_load_missing_start")
 def test_a_step_that_cannot_be_read_is_all_that_is_said() -> None:
     bad = "{name: start, call_type: mine, retry: lots, next: b}"
-    (problem,) = faults(only(bad, "{name: b, call_type: mine, next: end}"))
+    (problem,) = find_problems(write_steps(bad, "{name: b, call_type: mine, next: end}"))
     assert problem.what == "Its retry: 'lots' is not a number."
 
 
 @pytest.mark.demand("flows.checked_load_missing_start")
 def test_a_broken_flow_costs_itself_alone(tmp_path: Path) -> None:
     good = f"{START}  - {{name: start, call_type: api, params: {{endpoint: GET /api/test}}}}"
-    home = folder(
+    home = write_plugin_folder(
         tmp_path / "p",
         openapi=API,
         flows__a=good,
@@ -250,7 +250,7 @@ def test_a_broken_flow_costs_itself_alone(tmp_path: Path) -> None:
 
 @pytest.mark.demand("flows.automatic_flow_true_operation")
 def test_automatic_flow_makes_a_flow_of_each_operation_beside_the_files(tmp_path: Path) -> None:
-    home = folder(
+    home = write_plugin_folder(
         tmp_path / "p",
         **{"plugin.json": '{"name": "n", "description": "d", "automatic_flow": true}'},
         openapi=API,
@@ -283,7 +283,7 @@ VALUES = st.recursive(
 
 
 @pytest.mark.demand("flows.checked_load_missing_start")
-@settings(max_examples=rounds(150), suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=limit_rounds(150), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(VALUES, st.sampled_from(KINDS))
 def test_no_file_makes_reading_raise(value: object, kind: str) -> None:
     step = {"name": "start", "call_type": kind, "params": value if isinstance(value, dict) else {}}

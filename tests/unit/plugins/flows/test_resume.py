@@ -21,9 +21,17 @@ from rightseat.types.messages import text_message
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
 from rightseat.types.turn import InterruptAnswer, Turn
-from tests.kit.house import Lines, calls, says
-from tests.unit.plugins.flows.acting import ANY, Acts, Scene, flow, folder, kit, scene
-from tests.unit.plugins.runtime.written import answering
+from tests.kit.app_server import FakeModel, reply_calls, reply_text
+from tests.unit.plugins.flows.conversations import (
+    ANY_ARGUMENTS,
+    FlowConversation,
+    RecordingTools,
+    make_flow,
+    make_services,
+    open_conversation,
+    write_plugin_folder,
+)
+from tests.unit.plugins.runtime.api_plugins import serve_json_api
 
 THREE = """
 name: f
@@ -36,30 +44,30 @@ steps:
 NAMES = ("one", "two", "three")
 
 
-def acts() -> Acts:
-    return Acts({name: lambda args: args.get("x", "x") for name in NAMES})
+def make_tools() -> RecordingTools:
+    return RecordingTools({name: lambda args: args.get("x", "x") for name in NAMES})
 
 
 @dataclass
-class Hanging:
+class HangingTool:
     """A tool that is stuck the first time it is called, until somebody gives up."""
 
-    done: Acts
+    recording: RecordingTools
     name: str = "two"
     stuck: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def call(self, args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
-        self.done.calls.append((self.name, args))
+        self.recording.calls.append((self.name, args))
         if not self.stuck.is_set():
             self.stuck.set()
             await asyncio.Event().wait()
         yield Result("x")
 
-    def kit(self, *lines: Any) -> FlowServices:
-        made = kit(Lines(*lines), self.done)
-        return replace(made, scripts={**made.scripts, self.name: Tool(self.name, "", ANY, self.call)})
+    def make_services(self, *lines: Any) -> FlowServices:
+        made = make_services(FakeModel(*lines), self.recording)
+        return replace(made, scripts={**made.scripts, self.name: Tool(self.name, "", ANY_ARGUMENTS, self.call)})
 
-    async def leave(self, run: Coroutine[Any, Any, Any]) -> None:
+    async def cancel_when_stuck(self, run: Coroutine[Any, Any, Any]) -> None:
         """Run until it is stuck, and go."""
         task = asyncio.create_task(run)
         await self.stuck.wait()
@@ -72,13 +80,13 @@ SAFE = THREE.replace("call_type: two,", "call_type: two, repeatable: true,")
 
 @pytest.mark.demand("flows.state_journalled_per_step")
 async def test_who_leaves_and_asks_again_goes_on_there() -> None:
-    hanging = Hanging(acts())
-    play = Scene(flow(SAFE), hanging.kit(says("ok")))
-    await hanging.leave(play.ask())
-    assert hanging.done.names == ["one", "two"]
-    assert await play.ask() == []
-    assert (hanging.done.names, play.text) == (["one", "two", "two", "three"], "ok")
-    assert hanging.done.calls[-1] == ("three", {"x": "x x"})
+    hanging = HangingTool(make_tools())
+    play = FlowConversation(make_flow(SAFE), hanging.make_services(reply_text("ok")))
+    await hanging.cancel_when_stuck(play.send())
+    assert hanging.recording.called_names == ["one", "two"]
+    assert await play.send() == []
+    assert (hanging.recording.called_names, play.text) == (["one", "two", "two", "three"], "ok")
+    assert hanging.recording.calls[-1] == ("three", {"x": "x x"})
 
 
 AGREED = SAFE.replace("name: two, ", "name: two, confirm: true, ")
@@ -86,45 +94,45 @@ AGREED = SAFE.replace("name: two, ", "name: two, confirm: true, ")
 
 @pytest.mark.demand("flows.state_journalled_per_step")
 async def test_an_answer_brought_again_after_the_end_in_the_middle_goes_on_there() -> None:
-    hanging = Hanging(acts())
-    play = Scene(flow(AGREED), hanging.kit(says("ok")))
-    [question] = await play.ask()
+    hanging = HangingTool(make_tools())
+    play = FlowConversation(make_flow(AGREED), hanging.make_services(reply_text("ok")))
+    [question] = await play.send()
     yes = InterruptAnswer(question.id, payload={"approved": True})
-    await hanging.leave(play.ask("why", yes))
-    assert await play.ask("why", yes) == []
-    assert (hanging.done.names, play.text) == (["one", "two", "two", "three"], "ok")
+    await hanging.cancel_when_stuck(play.send("why", yes))
+    assert await play.send("why", yes) == []
+    assert (hanging.recording.called_names, play.text) == (["one", "two", "two", "three"], "ok")
     # Done is done: the same answer has nothing to go on with any more.
-    await play.ask("why", yes)
-    assert play.failed is not None
-    assert play.failed.code == "already_answered"
+    await play.send("why", yes)
+    assert play.failure is not None
+    assert play.failure.code == "already_answered"
 
 
 @pytest.mark.demand("flows.state_journalled_per_step")
 async def test_a_yes_in_words_brought_again_goes_on_there_and_elsewhere_is_a_question() -> None:
     for before, names in (("", ["one", "two", "two", "three"]), ("x", ["one", "two", "one"])):
-        hanging = Hanging(acts())
-        play = Scene(flow(AGREED), hanging.kit(says("ok")))
-        [question] = await play.ask()
-        await hanging.leave(play.ask("why", InterruptAnswer(question.id, payload={"approved": True})))
+        hanging = HangingTool(make_tools())
+        play = FlowConversation(make_flow(AGREED), hanging.make_services(reply_text("ok")))
+        [question] = await play.send()
+        await hanging.cancel_when_stuck(play.send("why", InterruptAnswer(question.id, payload={"approved": True})))
         told = text_message("assistant", before or f"{question.message}\n\nReply yes or no.")
-        await play.ask("yes", before=(text_message("user", "why"), told))
-        assert hanging.done.names == names
+        await play.send("yes", before=(text_message("user", "why"), told))
+        assert hanging.recording.called_names == names
 
 
 async def test_another_question_begins_anew() -> None:
-    hanging = Hanging(acts())
-    play = Scene(flow(SAFE), hanging.kit(says("ok")))
-    await hanging.leave(play.ask())
-    await play.ask("something else")
-    assert hanging.done.names == ["one", "two", "one", "two", "three"]
+    hanging = HangingTool(make_tools())
+    play = FlowConversation(make_flow(SAFE), hanging.make_services(reply_text("ok")))
+    await hanging.cancel_when_stuck(play.send())
+    await play.send("something else")
+    assert hanging.recording.called_names == ["one", "two", "one", "two", "three"]
 
 
 async def test_a_flow_that_is_done_begins_anew() -> None:
-    done = acts()
-    play = scene(THREE, done, says("ok"), says("ok again"))
-    await play.ask()
-    await play.ask()
-    assert (done.names, play.text) == ([*NAMES, *NAMES], "ok again")
+    done = make_tools()
+    play = open_conversation(THREE, done, reply_text("ok"), reply_text("ok again"))
+    await play.send()
+    await play.send()
+    assert (done.called_names, play.text) == ([*NAMES, *NAMES], "ok again")
 
 
 async def test_a_flow_that_failed_begins_anew() -> None:
@@ -135,12 +143,12 @@ async def test_a_flow_that_failed_begins_anew() -> None:
             raise OSError("not now")
         return 2
 
-    done = Acts({"one": lambda args: 1, "two": two, "three": lambda args: 3})
-    play = scene(THREE, done, says("ok"))
-    await play.ask()
-    assert play.failed is not None
-    await play.ask()
-    assert done.names == ["one", "two", "one", "two", "three"]
+    done = RecordingTools({"one": lambda args: 1, "two": two, "three": lambda args: 3})
+    play = open_conversation(THREE, done, reply_text("ok"))
+    await play.send()
+    assert play.failure is not None
+    await play.send()
+    assert done.called_names == ["one", "two", "one", "two", "three"]
 
 
 @pytest.mark.demand("flows.params_never_shared_between")
@@ -157,12 +165,12 @@ async def test_asked_twice_at_once_it_runs_twice_and_nothing_is_mixed() -> None:
         await gates[number].wait()
         yield Result(number)
 
-    done = acts()
-    tools = kit(Lines(says("ok"), says("ok")), done)
-    tools = replace(tools, scripts={**tools.scripts, "one": Tool("one", "", ANY, slow)})
+    done = make_tools()
+    tools = make_services(FakeModel(reply_text("ok"), reply_text("ok")), done)
+    tools = replace(tools, scripts={**tools.scripts, "one": Tool("one", "", ANY_ARGUMENTS, slow)})
     store = MemoryStore()
-    plays = [Scene(flow(THREE), tools, store=store) for _ in range(2)]
-    first, second = (asyncio.create_task(play.ask()) for play in plays)
+    plays = [FlowConversation(make_flow(THREE), tools, store=store) for _ in range(2)]
+    first, second = (asyncio.create_task(play.send()) for play in plays)
     await both.wait()
     gates[1].set()
     await second
@@ -181,24 +189,24 @@ async def test_asked_twice_at_once_it_runs_twice_and_nothing_is_mixed() -> None:
     ],
 )
 async def test_what_may_have_run_is_asked_about(word: str, ran: list[str], told: str) -> None:
-    hanging = Hanging(acts())
-    play = Scene(flow(THREE), hanging.kit(says("ok")))
-    await hanging.leave(play.ask())
-    (question,) = await play.ask()
+    hanging = HangingTool(make_tools())
+    play = FlowConversation(make_flow(THREE), hanging.make_services(reply_text("ok")))
+    await hanging.cancel_when_stuck(play.send())
+    (question,) = await play.send()
     assert "'two' (two) of p/f: it may have run" in question.message
     assert question.schema["properties"]["then"]["enum"] == ["retry", "skip", "stop"]
-    assert await play.ask("why", InterruptAnswer(question.id, text=word)) == []
-    assert (hanging.done.names, play.text) == (ran, told)
+    assert await play.send("why", InterruptAnswer(question.id, text=word)) == []
+    assert (hanging.recording.called_names, play.text) == (ran, told)
 
 
 @pytest.mark.demand("flows.flow_tool_model_picks")
 async def test_a_models_tool_goes_on_too() -> None:
     """The run was cut inside the flow that the model had called; asked again, it calls it again."""
-    store, hanging = MemoryStore(), Hanging(acts())
-    line = calls(("f", '{"request": "go"}'))
-    model = Lines(line, line, says("All done."))
-    tools = hanging.kit()
-    tool = make_flow_tool("f", flow(SAFE), lambda flow, turn: tools, lambda: store)
+    store, hanging = MemoryStore(), HangingTool(make_tools())
+    line = reply_calls(("f", '{"request": "go"}'))
+    model = FakeModel(line, line, reply_text("All done."))
+    tools = hanging.make_services()
+    tool = make_flow_tool("f", make_flow(SAFE), lambda flow, turn: tools, lambda: store)
     runtime = Runtime(assistants=[Assistant("default", model, tools=(tool,))], store=store)
 
     async def ask() -> list[Event]:
@@ -206,10 +214,10 @@ async def test_a_models_tool_goes_on_too() -> None:
         async with closing(runtime.run(turn)) as events:
             return [event async for event in events]
 
-    await hanging.leave(ask())
+    await hanging.cancel_when_stuck(ask())
     events = await ask()
     assert isinstance(events[-1], RunFinished)
-    assert hanging.done.names == ["one", "two", "two", "three"]
+    assert hanging.recording.called_names == ["one", "two", "two", "three"]
     (result,) = [event.content for event in events if isinstance(event, CallResult)]
     assert '"three":"x x"' in result, "what its steps gave, for the model to tell"
 
@@ -238,8 +246,8 @@ steps:
   - {name: again, call_type: api, params: {endpoint: POST /orders}, next: last}
   - {name: last, call_type: stop}
 """
-    async with answering(b'{"n": 1}') as api:
-        plugin = read_plugin(folder(tmp_path / "p", openapi=API.replace("URL", api.url)))
+    async with serve_json_api(b'{"n": 1}') as api:
+        plugin = read_plugin(write_plugin_folder(tmp_path / "p", openapi=API.replace("URL", api.url)))
         tools = make_operation_tools(plugin, PluginPolicy(allow=("127.0.0.1",)))
         operations = {one.id: tool for one, tool in zip(plugin.operations, tools, strict=True)}
         cut = asyncio.Event()
@@ -257,17 +265,17 @@ steps:
                 await super().save_checkpoint(owner, key, body, seconds)
 
         kept = FlowServices(
-            model=Lines(says("ok")),
+            model=FakeModel(reply_text("ok")),
             operations=operations,
-            scripts={"stop": Tool("stop", "", ANY, stop)},
+            scripts={"stop": Tool("stop", "", ANY_ARGUMENTS, stop)},
             flows={},
             databases={},
             repeatable=list(operations),
         )
-        play = Scene(flow(text), kept, store=Cutting())
-        first = asyncio.create_task(play.ask())
+        play = FlowConversation(make_flow(text), kept, store=Cutting())
+        first = asyncio.create_task(play.send())
         await asyncio.wait([first])
-        assert await play.ask() == []
+        assert await play.send() == []
         assert play.text == "ok"
         for tool in tools:
             if tool.close:

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from tests.contract.doors.agui import AgUi
-from tests.kit.house import serving
-from tests.kit.patience import STUCK
-from tests.kit.server import Server
+from tests.contract.doors.agui import AguiClient
+from tests.kit.app_server import serve_app
+from tests.kit.server import RightseatProcess
+from tests.kit.timeouts import HANG_TIMEOUT
 
 pytestmark = pytest.mark.io
 DOCUMENT = """
@@ -39,38 +39,38 @@ steps:
 
 
 @dataclass
-class Api:
+class HangingApi:
     """Answers with the number of the request; the first order is not answered."""
 
     url: str = ""
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
     stuck: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        self.asked.append(f"{scope['method']} {scope['path']}")
+        self.requests.append(f"{scope['method']} {scope['path']}")
         if scope["method"] == "POST" and not self.stuck.is_set():
             self.stuck.set()
             while (await receive())["type"] != "http.disconnect":
                 pass
             return
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
-        await send({"type": "http.response.body", "body": json.dumps({"n": len(self.asked)}).encode()})
+        await send({"type": "http.response.body", "body": json.dumps({"n": len(self.requests)}).encode()})
 
 
 @asynccontextmanager
-async def api() -> AsyncIterator[Api]:
-    made = Api()
-    async with serving(made) as url:
+async def serve_api() -> AsyncIterator[HangingApi]:
+    made = HangingApi()
+    async with serve_app(made) as url:
         made.url = url
         yield made
 
 
-class Asking(AgUi):
-    def body(self) -> tuple[str, dict[str, Any]]:
-        return "/agui/p.order", super().body()[1]
+class FlowClient(AguiClient):
+    def build_request(self) -> tuple[str, dict[str, Any]]:
+        return "/agui/p.order", super().build_request()[1]
 
 
-def plugin(home: Path, url: str) -> None:
+def write_plugin(home: Path, url: str) -> None:
     folder = home / "plugins" / "p"
     (folder / "flows").mkdir(parents=True)
     (folder / "openapi.yaml").write_text(DOCUMENT.replace("URL", url), "utf-8")
@@ -79,7 +79,7 @@ def plugin(home: Path, url: str) -> None:
     (home / "turns.json").write_text(json.dumps({"turns": turns}), "utf-8")
 
 
-def server(home: Path) -> Server:
+def make_server(home: Path) -> RightseatProcess:
     config = f"""
 [models.m]
 spec = "scripted:{home / "turns.json"}"
@@ -90,26 +90,26 @@ retries = 0
 [store]
 path = "{home / "data"}"
 """
-    return Server(config=config)
+    return RightseatProcess(config=config)
 
 
 @pytest.mark.demand("flows.state_journalled_per_step", "flows.killed_inside_step_read")
 @pytest.mark.long
 async def test_a_killed_server_goes_on_when_it_is_asked_again(tmp_path: Path) -> None:
-    async with api() as called:
-        plugin(tmp_path, called.url)
-        async with server(tmp_path) as first:
-            asking = asyncio.create_task(Asking(first.url).say("go"))
-            await asyncio.wait_for(called.stuck.wait(), STUCK)
+    async with serve_api() as called:
+        write_plugin(tmp_path, called.url)
+        async with make_server(tmp_path) as first:
+            asking = asyncio.create_task(FlowClient(first.url).send_message("go"))
+            await asyncio.wait_for(called.stuck.wait(), HANG_TIMEOUT)
             os.kill(first.pid, signal.SIGKILL)
             await asyncio.wait([asking])
             asking.exception()
-        async with server(tmp_path) as second:
-            person = Asking(second.url)
-            seen = await person.say("go")
-            (question,) = seen.asks
+        async with make_server(tmp_path) as second:
+            person = FlowClient(second.url)
+            seen = await person.send_message("go")
+            (question,) = seen.questions
             assert "'order' (api POST /orders) of p/order: it may have run" in question["message"]
-            assert called.asked == ["GET /hosts", "POST /orders"], "nothing is called before the answer"
-            seen = await person.answer({"then": "retry"})
+            assert called.requests == ["GET /hosts", "POST /orders"], "nothing is called before the answer"
+            seen = await person.answer_question({"then": "retry"})
             assert seen.text == "Done: Tell 1 and 3"
-    assert called.asked == ["GET /hosts", "POST /orders", "POST /orders"]
+    assert called.requests == ["GET /hosts", "POST /orders", "POST /orders"]

@@ -8,7 +8,14 @@ from rightseat.plugins.flows.context import StepOutput
 from rightseat.plugins.flows.flow import Step
 from rightseat.plugins.flows.paths import PathNotFound
 from rightseat.types.events import Artifact
-from tests.unit.plugins.flows.staged import asked, gave, kit, problems, run, stage
+from tests.unit.plugins.flows.step_runs import (
+    check_step,
+    list_prompts,
+    make_context,
+    make_services,
+    run_step,
+    run_step_to_output,
+)
 
 DATA: dict[str, Any] = {
     "code": 0,
@@ -27,7 +34,7 @@ DATA: dict[str, Any] = {
 }
 
 
-def extract(keys: Any, **params: Any) -> Step:
+def make_extract_step(keys: Any, **params: Any) -> Step:
     return Step(name="keys", kind="extract", params={"keys": keys, **params})
 
 
@@ -51,7 +58,9 @@ def extract(keys: Any, **params: Any) -> Step:
     ],
 )
 async def test_keys(keys: Any, expected: Any) -> None:
-    assert (await gave(stage(extract(keys), kit(), before=DATA))).data == expected
+    assert (
+        await run_step_to_output(make_context(make_extract_step(keys), make_services(), before=DATA))
+    ).data == expected
 
 
 @pytest.mark.demand("flows.extract_keys_seed_plus")
@@ -70,26 +79,32 @@ async def test_keys(keys: Any, expected: Any) -> None:
 )
 async def test_what_is_missing_is_an_error_that_names_what_was_there(key: str, words: str) -> None:
     with pytest.raises(PathNotFound, match=words):
-        await gave(stage(extract([key]), kit(), before=DATA))
+        await run_step_to_output(make_context(make_extract_step([key]), make_services(), before=DATA))
 
 
 async def test_a_text_with_json_in_it_is_read() -> None:
-    assert (await gave(stage(extract(["a"]), kit(), before='```json\n{"a": 1}\n```'))).data == {"a": 1}
+    assert (
+        await run_step_to_output(
+            make_context(make_extract_step(["a"]), make_services(), before='```json\n{"a": 1}\n```')
+        )
+    ).data == {"a": 1}
     with pytest.raises(PathNotFound, match="there is the text 'plain'"):
-        await gave(stage(extract(["a"]), kit(), before="plain"))
+        await run_step_to_output(make_context(make_extract_step(["a"]), make_services(), before="plain"))
     with pytest.raises(PathNotFound, match="there is nothing"):
-        await gave(stage(extract(["a"]), kit()))
+        await run_step_to_output(make_context(make_extract_step(["a"]), make_services()))
 
 
 @pytest.mark.demand("flows.extract_keys_seed_plus", "flows.deterministic_steps_model_call")
 async def test_it_takes_from_any_step() -> None:
     outputs = {"start": {"a": 1}, "other": {"a": 2}, "pick": StepOutput("keys", jump="keys")}
-    used = kit()
-    assert (await gave(stage(extract(["a"], **{"from": "start"}), used, outputs=outputs))).data == {"a": 1}
-    assert (await gave(stage(extract(["a"]), used, outputs=outputs))).data == {"a": 2}
-    assert asked(used) == []
+    used = make_services()
+    assert (
+        await run_step_to_output(make_context(make_extract_step(["a"], **{"from": "start"}), used, outputs=outputs))
+    ).data == {"a": 1}
+    assert (await run_step_to_output(make_context(make_extract_step(["a"]), used, outputs=outputs))).data == {"a": 2}
+    assert list_prompts(used) == []
     with pytest.raises(PathNotFound, match="'lost' has not run"):
-        await gave(stage(extract(["a"], **{"from": "lost"}), used, outputs=outputs))
+        await run_step_to_output(make_context(make_extract_step(["a"], **{"from": "lost"}), used, outputs=outputs))
 
 
 @pytest.mark.demand("flows.outputs_extract_sql_render")
@@ -104,15 +119,15 @@ async def test_it_takes_from_any_step() -> None:
     ],
 )
 async def test_it_is_shown_as_a_table(keys: Any, rows: Any) -> None:
-    shown, _ = await run(stage(extract(keys), kit(), before=DATA))
+    shown, _ = await run_step(make_context(make_extract_step(keys), make_services(), before=DATA))
     assert isinstance(shown, Artifact)
     assert (shown.kind, shown.name, shown.content) == ("table", "keys", rows)
 
 
 def test_params_are_checked() -> None:
-    assert problems(extract(["a.b[0]", "$.a[*].b"])) == []
-    assert problems(extract({"x": "a"})) == []
-    assert problems(extract("a.b")) == []
+    assert check_step(make_extract_step(["a.b[0]", "$.a[*].b"])) == []
+    assert check_step(make_extract_step({"x": "a"})) == []
+    assert check_step(make_extract_step("a.b")) == []
     for keys, what in (
         (None, "not what to take"),
         ([], "not what to take"),
@@ -120,8 +135,8 @@ def test_params_are_checked() -> None:
         (["$.a["], "is no JSONPath"),
         (["$.a | $.b"], "joins several"),
     ):
-        [found] = problems(extract(keys))
+        [found] = check_step(make_extract_step(keys))
         assert found.gravity == "error"
         assert what in found.what
-    [found] = problems(extract(["a"], **{"from": "lost"}))
+    [found] = check_step(make_extract_step(["a"], **{"from": "lost"}))
     assert found.key == "steps.keys.params.from"

@@ -19,77 +19,83 @@ from rightseat.plugins.flows.templates import (
 )
 from rightseat.types.messages import text_message
 from rightseat.types.turn import AppContext, ForwardedProps, Turn
-from tests.unit.plugins.flows.staged import AT, kit, stage
+from tests.unit.plugins.flows.step_runs import NOW, make_context, make_services
 
 HOSTS = {"hosts": [{"name": "web-1", "cpu": 0.5}, {"name": "db-1", "cpu": 0.9}], "a.b": 1}
 STEP = Step(name="report", kind="llm")
 
 
-def names(**more: Any) -> StepVariables:
-    return StepVariables(stage(STEP, kit(), outputs={"start": HOSTS}, **more))
+def make_variables(**more: Any) -> StepVariables:
+    return StepVariables(make_context(STEP, make_services(), outputs={"start": HOSTS}, **more))
 
 
 @pytest.mark.demand("flows.llm_system_prompt_user")
 def test_the_four_names_and_every_step() -> None:
     text = "{question}|{data}|{start.hosts[0].name}|{time}|{{ question }}"
     assert (
-        fill_template(text, names(before="text")) == "What is there?|text|web-1|2026-11-15 10:00:00 UTC|What is there?"
+        fill_template(text, make_variables(before="text"))
+        == "What is there?|text|web-1|2026-11-15 10:00:00 UTC|What is there?"
     )
 
 
 @pytest.mark.demand("flows.llm_system_prompt_user")
 def test_other_braces_are_text() -> None:
     text = '{"a": {"b": 1}} {output} {} { question } {question {unknown.path} {{x}} {%s} {0}'
-    assert fill_template(text, names()) == text
+    assert fill_template(text, make_variables()) == text
 
 
 @pytest.mark.demand("flows.llm_system_prompt_user")
 def test_what_a_value_brings_is_not_filled_in_again() -> None:
-    assert fill_template("{data} {question}", names(before="{question}", question="{data}")) == "{question} {data}"
+    assert (
+        fill_template("{data} {question}", make_variables(before="{question}", question="{data}"))
+        == "{question} {data}"
+    )
 
 
 @pytest.mark.demand("flows.llm_system_prompt_user")
 @given(st.text(), st.text())
 def test_any_text_stays_what_it_is(text: str, value: str) -> None:
     """Only known names change, and only into their values."""
-    made = fill_template(text, lambda name: value if name == "data" else _unknown(name))
+    made = fill_template(text, lambda name: value if name == "data" else _raise_unknown(name))
     if "data" not in text:
         assert made == text
     else:
         assert made.count(value) >= text.count("{data}") - text.count("{{")
 
 
-def _unknown(name: str) -> Any:
+def _raise_unknown(name: str) -> Any:
     raise UnknownVariable(name)
 
 
 def test_a_name_alone_keeps_its_type() -> None:
     assert fill_value(
-        {"n": "{start.hosts[1].cpu}", "t": "{start.hosts[1].cpu} %", "l": ["{start.hosts.name}"]}, names()
+        {"n": "{start.hosts[1].cpu}", "t": "{start.hosts[1].cpu} %", "l": ["{start.hosts.name}"]}, make_variables()
     ) == {"n": 0.9, "t": "0.9 %", "l": [["web-1", "db-1"]]}
 
 
 @pytest.mark.demand("flows.llm_system_prompt_user")
 def test_a_path_that_leads_nowhere_says_what_was_there() -> None:
     with pytest.raises(PathNotFound, match=r"no 'disk' in start.hosts\[0\]: there is an object with 'name', 'cpu'"):
-        fill_template("{start.hosts[0].disk}", names())
+        fill_template("{start.hosts[0].disk}", make_variables())
     with pytest.raises(PathNotFound, match="there is a list of 2"):
-        fill_template("{start.hosts[2]}", names())
+        fill_template("{start.hosts[2]}", make_variables())
 
 
 def test_a_step_that_has_not_run_is_empty() -> None:
-    made = StepVariables(stage(STEP, kit(), among=(Step(name="other", kind="api"),)))
+    made = StepVariables(make_context(STEP, make_services(), other_steps=(Step(name="other", kind="api"),)))
     assert fill_template("<{other}>", made) == "<>"
 
 
 def test_a_choice_passes_on_what_was_before_it() -> None:
-    passed = StepVariables(stage(STEP, kit(), outputs={"start": HOSTS, "pick": StepOutput("report", jump="report")}))
+    passed = StepVariables(
+        make_context(STEP, make_services(), outputs={"start": HOSTS, "pick": StepOutput("report", jump="report")})
+    )
     assert passed("data") == HOSTS
     assert passed("pick") == "report"
 
 
 def test_in_on_error_data_is_the_failure() -> None:
-    assert names(before="fine", failure="GET /x answered 500.")("data") == "GET /x answered 500."
+    assert make_variables(before="fine", failure="GET /x answered 500.")("data") == "GET /x answered 500."
 
 
 @pytest.mark.demand("flows.llm_context_conversation_finished")
@@ -100,7 +106,7 @@ def test_the_context_is_the_conversation_and_the_steps() -> None:
         text_message("user", "What is there?"),
     )
     turn = Turn(messages=told, context=(AppContext("Page", "inventory"),))
-    context = names(turn=turn)("context")
+    context = make_variables(turn=turn)("context")
     for part in ("user: Hello", "assistant: Hi there", "Page: inventory", 'start: {"hosts"'):
         assert part in context
     assert "What is there?" not in context
@@ -108,7 +114,9 @@ def test_the_context_is_the_conversation_and_the_steps() -> None:
 
 def test_names_with_dots_are_found_whole() -> None:
     step = Step(name="GET /a.b", kind="api")
-    made = StepVariables(stage(STEP, kit(), outputs={"GET /a.b": {"x": 1}, "GET /a": 2}, among=(step,)))
+    made = StepVariables(
+        make_context(STEP, make_services(), outputs={"GET /a.b": {"x": 1}, "GET /a": 2}, other_steps=(step,))
+    )
     assert made("GET /a.b.x") == 1
 
 
@@ -167,4 +175,4 @@ def test_what_is_no_zone_is_the_servers(zone: str) -> None:
 
 
 def test_the_time_has_its_zone_in_words() -> None:
-    assert StepVariables(stage(STEP, kit(now=lambda turn: AT)))("time") == "2026-11-15 10:00:00 UTC"
+    assert StepVariables(make_context(STEP, make_services(now=lambda turn: NOW)))("time") == "2026-11-15 10:00:00 UTC"

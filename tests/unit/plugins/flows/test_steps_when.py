@@ -29,12 +29,12 @@ DATA: dict[str, Any] = {
 }
 
 
-def find(path: str) -> Any:
+def resolve(path: str) -> Any:
     return resolve_path(DATA, parse_path(path))
 
 
-def said(condition: Any) -> bool:
-    return evaluate_condition(parse_condition(condition), find)
+def evaluate(condition: Any) -> bool:
+    return evaluate_condition(parse_condition(condition), resolve)
 
 
 @pytest.mark.demand("flows.choice_model_picks_among")
@@ -79,11 +79,11 @@ def said(condition: Any) -> bool:
     ],
 )
 def test_every_operator(test: Any, expected: bool) -> None:
-    assert said(test) is expected
+    assert evaluate(test) is expected
 
 
 def test_a_value_may_be_another_step() -> None:
-    assert evaluate_condition(parse_condition({"path": "count", "equals": "{count}"}), find)
+    assert evaluate_condition(parse_condition({"path": "count", "equals": "{count}"}), resolve)
 
 
 @pytest.mark.demand("flows.choice_model_picks_among")
@@ -100,11 +100,11 @@ def test_a_value_may_be_another_step() -> None:
 )
 def test_what_cannot_be_compared_is_an_error_and_no_no(test: Any) -> None:
     with pytest.raises(StepError, match="cannot be decided"):
-        said(test)
+        evaluate(test)
 
 
 def test_what_comes_first_guards_what_follows() -> None:
-    assert not said({"all": [{"path": "name", "is": "number"}, {"path": "name", "above": 3}]})
+    assert not evaluate({"all": [{"path": "name", "is": "number"}, {"path": "name", "above": 3}]})
 
 
 @pytest.mark.demand("flows.choice_model_picks_among")

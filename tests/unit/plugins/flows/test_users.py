@@ -21,8 +21,8 @@ from rightseat.types.model import Model, Prompt
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
 from rightseat.types.turn import InterruptAnswer, Owner, Turn
-from tests.kit.rounds import rounds
-from tests.unit.plugins.flows.acting import flow
+from tests.kit.rounds import limit_rounds
+from tests.unit.plugins.flows.conversations import make_flow
 
 FLOW = """
 name: f
@@ -46,7 +46,7 @@ USERS = ("anna", "bert")
 TOKEN = re.compile(r"token-(anna|bert)-")
 
 
-async def mine(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
+async def run_careless_tool(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
     """A careless tool: it writes into what it was given. If that were shared, the next would see it."""
     found = {"seen": f"token-{ctx.turn.owner.name}-seen", "got": [*args["list"], dict(args["note"])]}
     args["list"].append(f"token-{ctx.turn.owner.name}-list")
@@ -55,7 +55,7 @@ async def mine(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | 
     yield Result(found)
 
 
-class Echo(Model):
+class EchoModel(Model):
     async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
         for word in prompt.messages[-1].text.split(" "):
             await asyncio.sleep(0)
@@ -68,16 +68,16 @@ class Users(RuleBasedStateMachine):
         super().__init__()
         self.loop = asyncio.new_event_loop()
         self.store = MemoryStore()
-        self.flow = flow(FLOW)
+        self.flow = make_flow(FLOW)
         schema = {"type": "object", "properties": {"list": {}, "note": {}}}
-        tools = {"mine": Tool("mine", "", schema, mine)}
-        self.kit = FlowServices(model=Echo(), operations={}, scripts=tools, flows={}, databases={})
-        self.runtime = self.made()
+        tools = {"mine": Tool("mine", "", schema, run_careless_tool)}
+        self.services = FlowServices(model=EchoModel(), operations={}, scripts=tools, flows={}, databases={})
+        self.runtime = self.make_runtime()
         self.open: dict[str, list[Interrupt]] = {user: [] for user in USERS}
         self.seen: dict[str, list[str]] = {user: [] for user in USERS}
 
-    def made(self) -> Runtime:
-        responder = FlowResponder("p.f", self.flow, lambda flow, turn: self.kit, self.store)
+    def make_runtime(self) -> Runtime:
+        responder = FlowResponder("p.f", self.flow, lambda flow, turn: self.services, self.store)
         return Runtime(agents={"p.f": responder}, store=self.store)
 
     async def turn(self, user: str, question: str, answers: tuple[InterruptAnswer, ...]) -> None:
@@ -95,7 +95,7 @@ class Users(RuleBasedStateMachine):
                 if isinstance(event, Interrupt):
                     self.open[user].append(event)
 
-    def replies(self, user: str, yes: bool) -> tuple[InterruptAnswer, ...]:
+    def list_answers(self, user: str, yes: bool) -> tuple[InterruptAnswer, ...]:
         def payload(one: Interrupt) -> Any:
             return {"approved": yes} if one.kind == "confirm" else f"token-{user}-answer"
 
@@ -116,7 +116,7 @@ class Users(RuleBasedStateMachine):
     @rule(users=st.permutations(USERS), yes=st.booleans())
     def answer_at_once(self, users: list[str], yes: bool) -> None:
         async def both() -> None:
-            replies = {user: self.replies(user, yes) for user in users}
+            replies = {user: self.list_answers(user, yes) for user in users}
             await asyncio.gather(*(self.turn(user, "same question", replies[user]) for user in users))
 
         self.loop.run_until_complete(both())
@@ -131,7 +131,7 @@ class Users(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        self.runtime = self.made()
+        self.runtime = self.make_runtime()
 
     @invariant()
     def nobody_sees_the_other(self) -> None:
@@ -150,6 +150,9 @@ def test_two_people_in_one_flow_never_see_each_others_data() -> None:
     run_state_machine_as_test(
         Users,
         settings=settings(
-            max_examples=rounds(25), stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=limit_rounds(25),
+            stateful_step_count=15,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
         ),
     )

@@ -17,11 +17,11 @@ from rightseat.types.streams import closing
 from rightseat.types.turn import Turn
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.runtime import Runtime
-from tests.kit.client import Client, request
-from tests.kit.house import house
-from tests.kit.patience import STUCK
-from tests.kit.server import executable
-from tests.unit.plugins.runtime.written import answering, written
+from tests.kit.app_server import serve_runtime
+from tests.kit.client import RawHttpClient, build_raw_request
+from tests.kit.server import find_executable
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.unit.plugins.runtime.api_plugins import serve_json_api, write_api_plugin
 
 pytestmark = pytest.mark.io
 
@@ -40,16 +40,16 @@ TURNS = {
         {"when": {"user": "What its steps gave:\\n.*web-01"}, "say": "The only one is web-01."},
     ]
 }
-Make = Callable[..., Runtime]
+RuntimeFactory = Callable[..., Runtime]
 
 
 @pytest.fixture
-def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
+def make_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RuntimeFactory:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "turns.json").write_text(json.dumps(TURNS), "utf-8")
 
     def made(url: str = "http://127.0.0.1:9", rules: str = "", **manifest: Any) -> Runtime:
-        home = written(tmp_path / "plugins" / "hosts", url, **manifest)
+        home = write_api_plugin(tmp_path / "plugins" / "hosts", url, **manifest)
         (home / "flows").mkdir(exist_ok=True)
         (home / "flows" / "report.yaml").write_text(FLOW, "utf-8")
         table = f'[models.m]\nspec = "scripted:turns.json"\n[[plugins]]\npath = "plugins"\n{rules}\n'
@@ -59,36 +59,36 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
     return made
 
 
-async def asked(runtime: Runtime, name: str, question: str = "all") -> list[Event]:
+async def run_turn(runtime: Runtime, name: str, question: str = "all") -> list[Event]:
     turn = Turn(messages=(text_message("user", question),), assistant=name)
     async with closing(runtime.run(turn)) as events:
         return [event async for event in events]
 
 
-def text(events: list[Event]) -> str:
+def join_text(events: list[Event]) -> str:
     return "".join(event.text for event in events if isinstance(event, TextDelta))
 
 
 @pytest.mark.demand("flows.flow_responder_behind_door")
-async def test_a_flow_of_a_folder_calls_the_real_api_and_answers(make: Make) -> None:
-    async with answering() as api:
-        runtime = make(api.url)
-        events = await asked(runtime, "hosts.report", "all of them")
+async def test_a_flow_of_a_folder_calls_the_real_api_and_answers(make_runtime: RuntimeFactory) -> None:
+    async with serve_json_api() as api:
+        runtime = make_runtime(api.url)
+        events = await run_turn(runtime, "hosts.report", "all of them")
         await runtime.close()
-    assert text(events) == "There is web-01."
-    assert api.asked == ["GET /hosts?q=all%20of%20them"]
+    assert join_text(events) == "There is web-01."
+    assert api.requests == ["GET /hosts?q=all%20of%20them"]
     told = [event.value["progress"] for event in events if isinstance(event, Custom)]
     assert told == ["1/2", "1/2", "2/2", "2/2"]
 
 
 @pytest.mark.demand("flows.automatic_flow_true_operation")
-async def test_an_operation_is_a_flow_where_the_plugin_says_so(make: Make) -> None:
-    async with answering() as api:
-        runtime = make(api.url, automatic_flow=True)
-        events = await asked(runtime, "hosts.GET /hosts")
+async def test_an_operation_is_a_flow_where_the_plugin_says_so(make_runtime: RuntimeFactory) -> None:
+    async with serve_json_api() as api:
+        runtime = make_runtime(api.url, automatic_flow=True)
+        events = await run_turn(runtime, "hosts.GET /hosts")
         await runtime.close()
-    assert api.asked == ["GET /hosts?q=web"]
-    assert text(events) == "The only one is web-01."
+    assert api.requests == ["GET /hosts?q=web"]
+    assert join_text(events) == "The only one is web-01."
 
 
 LIB = """
@@ -109,12 +109,12 @@ exported = [Greet]
 
 @pytest.mark.demand("flows.tool_lib_tool_name")
 @pytest.mark.io
-async def test_a_tool_of_lib_is_a_step_by_its_name(make: Make, tmp_path: Path) -> None:
+async def test_a_tool_of_lib_is_a_step_by_its_name(make_runtime: RuntimeFactory, tmp_path: Path) -> None:
     """A class of the original's SDK, in a process of its own."""
     home = tmp_path / "plugins" / "hosts"
     (home / "lib").mkdir(parents=True)
     (home / "lib" / "__init__.py").write_text(LIB, "utf-8")
-    await make().close()
+    await make_runtime().close()
     text = """
 name: greeting
 description: Greets.
@@ -122,15 +122,15 @@ steps: [{name: start, call_type: greet, params: {who: "{question}"}}]
 """
     (home / "flows" / "greeting.yaml").write_text(text, "utf-8")
     runtime = build_runtime(load_config(env={}), env={})
-    events = await asked(runtime, "hosts.greeting", "web-01")
+    events = await run_turn(runtime, "hosts.greeting", "web-01")
     await runtime.close()
     (told,) = [event.value for event in events if isinstance(event, Custom) and "output" in event.value]
     assert (told["output"], told["message"]) == ("Hello web-01", "Greeted.")
 
 
 @pytest.mark.demand("flows.flow_tool_model_picks")
-async def test_flows_are_tools_that_models_choose_from(make: Make) -> None:
-    runtime = make(automatic_flow=True)
+async def test_flows_are_tools_that_models_choose_from(make_runtime: RuntimeFactory) -> None:
+    runtime = make_runtime(automatic_flow=True)
     source = runtime.assistants["default"].toolset
     assert isinstance(source, ToolSelection)
     names = list(source.catalog.by_name)
@@ -142,31 +142,33 @@ async def test_flows_are_tools_that_models_choose_from(make: Make) -> None:
 
 @pytest.mark.demand("flows.flow_responder_behind_door")
 @pytest.mark.parametrize("appears", [False, True])
-async def test_flows_are_found_by_name_and_listed_where_the_plugin_appears(make: Make, appears: bool) -> None:
-    runtime = make(rules="appears = true" if appears else "")
+async def test_flows_are_found_by_name_and_listed_where_the_plugin_appears(
+    make_runtime: RuntimeFactory, appears: bool
+) -> None:
+    runtime = make_runtime(rules="appears = true" if appears else "")
     assert "hosts.report" in runtime.responders
     assert ("hosts.report" in list(runtime.responders)) == appears
     assert runtime.resolve_responder("anything") is None, "a server with one model answers to any name"
     assert runtime.resolve_responder("hosts.report") == "hosts.report"
-    async with house(runtime) as home:
+    async with serve_runtime(runtime) as home:
         for target in ("/v1/models", "/agents.json", "/copilotkit/info"):
-            async with Client(home.url) as client:
-                await client.send(request("GET", target, b"", {}))
-                await client.head()
-                body = (await client.body()).decode()
+            async with RawHttpClient(home.url) as client:
+                await client.send(build_raw_request("GET", target, b"", {}))
+                await client.read_head()
+                body = (await client.read_body()).decode()
                 assert ("report" in body) == appears, target
                 if appears and target != "/v1/models":
                     assert "Reports on the hosts." in body
 
 
 @pytest.mark.demand("flows.continuation_whose_flow_changed")
-async def test_a_changed_flow_changes_the_tools_digest(make: Make, tmp_path: Path) -> None:
+async def test_a_changed_flow_changes_the_tools_digest(make_runtime: RuntimeFactory, tmp_path: Path) -> None:
     def digest(runtime: Runtime) -> str:
         source = runtime.assistants["default"].toolset
         assert isinstance(source, ToolSelection)
         return source.fingerprint(["hosts_report"])
 
-    first = make()
+    first = make_runtime()
     flow = tmp_path / "plugins" / "hosts" / "flows" / "report.yaml"
     flow.write_text(FLOW.replace("Tell of", "Speak of"), "utf-8")
     second = build_runtime(load_config(env={}), env={}, before=first)
@@ -175,9 +177,9 @@ async def test_a_changed_flow_changes_the_tools_digest(make: Make, tmp_path: Pat
     await second.close()
 
 
-async def command(folder: Path, *args: str, said: str = "") -> tuple[int | None, str, str]:
+async def run_cli(folder: Path, *args: str, stdin: str = "") -> tuple[int | None, str, str]:
     process = await asyncio.create_subprocess_exec(
-        executable(),
+        find_executable(),
         *args,
         cwd=folder,
         env={"PATH": os.environ["PATH"], "HOME": str(folder)},
@@ -185,21 +187,21 @@ async def command(folder: Path, *args: str, said: str = "") -> tuple[int | None,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    out, err = await asyncio.wait_for(process.communicate(said.encode()), STUCK)
+    out, err = await asyncio.wait_for(process.communicate(stdin.encode()), HANG_TIMEOUT)
     return process.returncode, out.decode(), err.decode()
 
 
 @pytest.mark.demand("flows.rightseat_flows_run_plugin")
 @pytest.mark.long
 @pytest.mark.io
-async def test_a_flow_runs_in_the_terminal_with_its_steps(make: Make, tmp_path: Path) -> None:
-    async with answering() as api:
-        await make(api.url).close()
-        code, out, err = await command(tmp_path, "flows", "run", "hosts/report", "all")
+async def test_a_flow_runs_in_the_terminal_with_its_steps(make_runtime: RuntimeFactory, tmp_path: Path) -> None:
+    async with serve_json_api() as api:
+        await make_runtime(api.url).close()
+        code, out, err = await run_cli(tmp_path, "flows", "run", "hosts/report", "all")
         assert (code, out) == (0, "There is web-01.\n")
         assert "[1/2] start (api)" in err
         assert "[2/2] tell (llm)" in err
-        code, out, err = await command(tmp_path, "flows", "run", "hosts/repot", "all")
+        code, out, err = await run_cli(tmp_path, "flows", "run", "hosts/repot", "all")
         assert (code, "Did you mean 'hosts/report'?" in err) == (1, True)
-        code, out, _ = await command(tmp_path, "flows", "list")
+        code, out, _ = await run_cli(tmp_path, "flows", "list")
         assert (code, out) == (0, "hosts/report\n    Reports on the hosts.\n")

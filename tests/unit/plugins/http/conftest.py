@@ -2,10 +2,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.unit.plugins.http.target import Target, target
+from tests.unit.plugins.http.recording_api import RecordingApi, serve_recording_api
 
 
 @pytest.fixture
-async def api() -> AsyncIterator[Target]:
-    async with target() as made:
+async def api() -> AsyncIterator[RecordingApi]:
+    async with serve_recording_api() as made:
         yield made

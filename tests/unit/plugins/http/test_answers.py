@@ -18,11 +18,18 @@ from rightseat.plugins.http.response import Redactor, format_body
 from rightseat.plugins.http.tools import OperationTool, make_operation_tools
 from rightseat.types.text import estimate_tokens
 from rightseat.types.turn import Turn
-from tests.kit.house import Lines, calls, says
-from tests.kit.patience import STUCK
-from tests.unit.engine.asking import results, run
-from tests.unit.plugins.http.plugged import LOCAL, answers, call, operation, plugin, tools
-from tests.unit.plugins.http.target import Target, said, sent
+from tests.kit.app_server import FakeModel, reply_calls, reply_text
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.unit.engine.turns import list_call_results, run_turn
+from tests.unit.plugins.http.plugin_values import (
+    LOCAL_POLICY,
+    call_tool,
+    make_operation,
+    make_plugin,
+    make_response,
+    open_tools,
+)
+from tests.unit.plugins.http.recording_api import RecordingApi, make_json_response, make_raw_response
 
 pytestmark = pytest.mark.io
 
@@ -38,31 +45,31 @@ HOSTS = {
 }
 
 
-async def asked(api: Target, *responses: Any, method: str = "GET", budget: int | None = None) -> Any:
-    made = operation(method, "/x", url=api.url, responses=responses, name="list_hosts")
-    async with tools(plugin(made)) as (tool,):
-        return await call(tool, budget=budget)
+async def call_operation(api: RecordingApi, *responses: Any, method: str = "GET", budget: int | None = None) -> Any:
+    made = make_operation(method, "/x", url=api.url, responses=responses, name="list_hosts")
+    async with open_tools(make_plugin(made)) as (tool,):
+        return await call_tool(tool, budget=budget)
 
 
 @pytest.mark.demand("plugins.2xx_204_typed_errors", "plugins.bug_original_loader_calling")
 @pytest.mark.parametrize("status", [200, 201, 202, 203, 206, 226])
-async def test_any_2xx_is_a_success(api: Target, status: int) -> None:
-    api.replies = [said({"a": 1}, status)]
-    assert (await asked(api)).text == '{"a":1}'
+async def test_any_2xx_is_a_success(api: RecordingApi, status: int) -> None:
+    api.replies = [make_json_response({"a": 1}, status)]
+    assert (await call_operation(api)).text == '{"a":1}'
 
 
 @pytest.mark.demand("plugins.2xx_204_typed_errors")
 @pytest.mark.parametrize(("status", "words"), [(204, "204 No Content"), (200, "200 OK"), (205, "205")])
-async def test_an_answer_without_content_is_a_sentence(api: Target, status: int, words: str) -> None:
-    api.replies = [sent(status=status)]
-    text = (await asked(api, method="DELETE")).text
+async def test_an_answer_without_content_is_a_sentence(api: RecordingApi, status: int, words: str) -> None:
+    api.replies = [make_raw_response(status=status)]
+    text = (await call_operation(api, method="DELETE")).text
     assert "DELETE /x succeeded" in text
     assert words in text
 
 
-async def test_where_something_was_made_is_said(api: Target) -> None:
-    api.replies = [sent(status=201, location="/x/7")]
-    assert "location: /x/7" in (await asked(api, method="POST")).text
+async def test_where_something_was_made_is_said(api: RecordingApi) -> None:
+    api.replies = [make_raw_response(status=201, location="/x/7")]
+    assert "location: /x/7" in (await call_operation(api, method="POST")).text
 
 
 @pytest.mark.demand("plugins.bug_original_loader_calling")
@@ -78,10 +85,10 @@ async def test_where_something_was_made_is_said(api: Target) -> None:
         (b'[1, NaN, {"big": 123456789012345678901234567890}]', "application/json"),
     ],
 )
-async def test_text_of_any_kind_as_it_is(api: Target, body: bytes, media: str) -> None:
+async def test_text_of_any_kind_as_it_is(api: RecordingApi, body: bytes, media: str) -> None:
     """The original took everything for JSON, and failed on all else."""
-    api.replies = [sent(body, media)]
-    assert (await asked(api)).text == body.decode()
+    api.replies = [make_raw_response(body, media)]
+    assert (await call_operation(api)).text == body.decode()
 
 
 @pytest.mark.demand("plugins.charsets_answers_handled")
@@ -97,14 +104,14 @@ async def test_text_of_any_kind_as_it_is(api: Target, body: bytes, media: str) -
         ("主机榮".encode("big5"), 'text/plain; charset="Big5"'),
     ],
 )
-async def test_charsets(api: Target, data: bytes, media: str) -> None:
-    api.replies = [sent(data, media)]
-    assert (await asked(api)).text == "主机榮"
+async def test_charsets(api: RecordingApi, data: bytes, media: str) -> None:
+    api.replies = [make_raw_response(data, media)]
+    assert (await call_operation(api)).text == "主机榮"
 
 
-async def test_a_page_is_read_as_a_person_would(api: Target) -> None:
-    api.replies = [sent("<html><script>x()</script><h1>Hello</h1><p>you</p></html>", "text/html")]
-    text = (await asked(api)).text
+async def test_a_page_is_read_as_a_person_would(api: RecordingApi) -> None:
+    api.replies = [make_raw_response("<html><script>x()</script><h1>Hello</h1><p>you</p></html>", "text/html")]
+    text = (await call_operation(api)).text
     assert "Hello" in text
     assert "<p>" not in text
     assert "x()" not in text
@@ -121,11 +128,11 @@ async def test_a_page_is_read_as_a_person_would(api: Target) -> None:
     ],
 )
 async def test_a_binary_answer_is_a_file_for_the_user(
-    api: Target, headers: dict[str, str], media: str, name: str | None
+    api: RecordingApi, headers: dict[str, str], media: str, name: str | None
 ) -> None:
     data = b"\x00\x01\xff%PDF" * 10
-    api.replies = [sent(data, media, 200, **headers)]
-    found = await asked(api)
+    api.replies = [make_raw_response(data, media, 200, **headers)]
+    found = await call_operation(api)
     artifact = found.artifact
     assert artifact.kind == "file"
     assert base64.b64decode(artifact.content["data"]) == data
@@ -138,51 +145,55 @@ async def test_a_binary_answer_is_a_file_for_the_user(
 
 
 @pytest.mark.demand("plugins.binary_answer_becomes_downloadable")
-async def test_what_the_document_calls_a_file_is_one_and_what_is_an_attachment_is_both(api: Target) -> None:
+async def test_what_the_document_calls_a_file_is_one_and_what_is_an_attachment_is_both(api: RecordingApi) -> None:
     schema = {"type": "string", "format": "binary"}
     api.replies = [
-        sent("a,b", "text/csv"),
-        said({"detail": "not ready"}),
-        sent("a,b", "text/csv", content_disposition="attachment; filename=t.csv"),
-        sent(b'{"a":1}', "application/octet-stream"),
+        make_raw_response("a,b", "text/csv"),
+        make_json_response({"detail": "not ready"}),
+        make_raw_response("a,b", "text/csv", content_disposition="attachment; filename=t.csv"),
+        make_raw_response(b'{"a":1}', "application/octet-stream"),
     ]
-    assert (await asked(api, answers(schema, media="text/csv"))).artifact.name == "list_hosts.csv"
-    assert "not ready" in (await asked(api, answers(schema, media="text/csv"))).text
-    both = await asked(api)
+    assert (await call_operation(api, make_response(schema, media="text/csv"))).artifact.name == "list_hosts.csv"
+    assert "not ready" in (await call_operation(api, make_response(schema, media="text/csv"))).text
+    both = await call_operation(api)
     assert (both.text, both.artifact.name) == ("a,b", "t.csv")
-    assert (await asked(api, answers({}))).text == '{"a":1}'
+    assert (await call_operation(api, make_response({}))).text == '{"a":1}'
 
 
 @pytest.mark.demand("plugins.2xx_204_typed_errors", "plugins.real_http_server_tests")
 @pytest.mark.parametrize("status", [400, 404, 409, 418, 422, 500, 501, 599])
-async def test_errors_are_failures_with_what_the_server_says(api: Target, status: int) -> None:
-    api.replies = [said({"detail": "no such host"}, status)]
-    error = (await asked(api, method="POST")).error
+async def test_errors_are_failures_with_what_the_server_says(api: RecordingApi, status: int) -> None:
+    api.replies = [make_json_response({"detail": "no such host"}, status)]
+    error = (await call_operation(api, method="POST")).error
     assert error["code"] == f"http_{status}"
     assert f"POST /x answered {status}" in error["message"]
     assert "no such host" in error["message"]
 
 
 @pytest.mark.demand("plugins.2xx_204_typed_errors")
-async def test_a_typed_error_is_told_by_the_document(api: Target) -> None:
+async def test_a_typed_error_is_told_by_the_document(api: RecordingApi) -> None:
     schema = {"type": "object", "properties": {"reason": {"type": "string"}}}
-    api.replies = [said({"reason": "taken", "trace": "x" * 4000}, 409), sent(status=404), said({}, 402)]
+    api.replies = [
+        make_json_response({"reason": "taken", "trace": "x" * 4000}, 409),
+        make_raw_response(status=404),
+        make_json_response({}, 402),
+    ]
     responses = (
-        answers(schema, "409", description="The name is taken."),
-        answers(None, "4XX", description="A mistake of yours."),
+        make_response(schema, "409", description="The name is taken."),
+        make_response(None, "4XX", description="A mistake of yours."),
     )
-    first = (await asked(api, *responses)).error["message"]
+    first = (await call_operation(api, *responses)).error["message"]
     assert "The name is taken." in first
     assert '{"reason":"taken"}' in first
     assert "xxxx" not in first
-    assert "A mistake of yours." in (await asked(api, *responses)).error["message"]
-    assert "A mistake of yours." in (await asked(api, *responses)).error["message"]
+    assert "A mistake of yours." in (await call_operation(api, *responses)).error["message"]
+    assert "A mistake of yours." in (await call_operation(api, *responses)).error["message"]
 
 
-async def test_an_error_page_is_shortened(api: Target) -> None:
+async def test_an_error_page_is_shortened(api: RecordingApi) -> None:
     page = "<!doctype html><html><head><style>.a{}</style></head><body>Gateway broke " + "x " * 20_000
-    api.replies = [sent(page, "text/html", 400)]
-    message = (await asked(api)).error["message"]
+    api.replies = [make_raw_response(page, "text/html", 400)]
+    message = (await call_operation(api)).error["message"]
     assert "Gateway broke" in message
     assert "<html" not in message
     assert len(message) < 4000
@@ -192,10 +203,10 @@ async def test_an_error_page_is_shortened(api: Target) -> None:
 
 
 @pytest.mark.demand("plugins.descriptions_operation_body_response", "plugins.response_size_limit_schema")
-async def test_a_long_answer_keeps_what_the_document_names(api: Target) -> None:
+async def test_a_long_answer_keeps_what_the_document_names(api: RecordingApi) -> None:
     rows = [{"id": f"h-{n:03}", "name": f"web {n}", "junk": "j" * 300} for n in range(40)]
-    api.replies = [said({"total": 40, "hosts": rows, "debug": "d" * 3000})]
-    text = (await asked(api, answers(HOSTS), budget=1000)).text
+    api.replies = [make_json_response({"total": 40, "hosts": rows, "debug": "d" * 3000})]
+    text = (await call_operation(api, make_response(HOSTS), budget=1000)).text
     assert "junk" not in text.splitlines()[0]
     assert json.loads(text.splitlines()[0])["hosts"][39] == {"id": "h-039", "name": "web 39"}
     assert "debug" in text
@@ -205,50 +216,50 @@ async def test_a_long_answer_keeps_what_the_document_names(api: Target) -> None:
 
 @pytest.mark.demand("plugins.response_size_limit_schema")
 @pytest.mark.parametrize("budget", [200, 500, 2000, 6000])
-async def test_a_very_long_answer_says_how_much_of_it_is_shown(api: Target, budget: int) -> None:
+async def test_a_very_long_answer_says_how_much_of_it_is_shown(api: RecordingApi, budget: int) -> None:
     rows = [{"id": f"h-{n:04}", "name": f"主机 {n}"} for n in range(5000)]
-    api.replies = [said({"total": 5000, "hosts": rows})]
-    text = (await asked(api, answers(HOSTS), budget=budget)).text
+    api.replies = [make_json_response({"total": 5000, "hosts": rows})]
+    text = (await call_operation(api, make_response(HOSTS), budget=budget)).text
     assert estimate_tokens(text) <= budget
     assert "of 5000" in text
     assert "h-0000" in text
 
 
-async def test_the_envelope_and_long_texts_survive(api: Target) -> None:
-    api.replies = [said({"code": 0, "data": {"log": "line\n" * 50_000, "status": "fine"}, "zz": 1})]
-    text = (await asked(api, budget=400)).text
+async def test_the_envelope_and_long_texts_survive(api: RecordingApi) -> None:
+    api.replies = [make_json_response({"code": 0, "data": {"log": "line\n" * 50_000, "status": "fine"}, "zz": 1})]
+    text = (await call_operation(api, budget=400)).text
     assert '"status":"fine"' in text
     assert '"code":0' in text
     assert estimate_tokens(text) <= 400
 
 
-async def test_an_answer_that_is_not_what_the_document_says_is_kept(api: Target) -> None:
-    api.replies = [said({"other": ["x" * 50] * 200})]
-    text = (await asked(api, answers(HOSTS), budget=500)).text
+async def test_an_answer_that_is_not_what_the_document_says_is_kept(api: RecordingApi) -> None:
+    api.replies = [make_json_response({"other": ["x" * 50] * 200})]
+    text = (await call_operation(api, make_response(HOSTS), budget=500)).text
     assert "other" in text
     assert "xxxx" in text
 
 
 @pytest.mark.demand("plugins.response_size_limit_schema")
-async def test_the_budget_is_computed_from_the_models_context(api: Target) -> None:
+async def test_the_budget_is_computed_from_the_models_context(api: RecordingApi) -> None:
     """The seed's rule: what a tool takes and gives stays within 80 % of the context."""
     rows = [{"id": f"h-{n:04}", "name": f"web {n}"} for n in range(5000)]
-    api.replies = [said({"total": 5000, "hosts": rows}) for _ in range(3)]
-    made = plugin(operation("GET", "/x", url=api.url, responses=(answers(HOSTS),)))
+    api.replies = [make_json_response({"total": 5000, "hosts": rows}) for _ in range(3)]
+    made = make_plugin(make_operation("GET", "/x", url=api.url, responses=(make_response(HOSTS),)))
     sizes = {}
     for context in (2048, 8192):
-        model = Lines(calls(("shop_act", "{}")), says("many"))
-        found = make_operation_tools(made, LOCAL)
+        model = FakeModel(reply_calls(("shop_act", "{}")), reply_text("many"))
+        found = make_operation_tools(made, LOCAL_POLICY)
         runtime = Runtime(assistants=[Assistant("a", model, tools=found, context=context)])
-        [text] = results(await run(runtime))
+        [text] = list_call_results(await run_turn(runtime))
         sizes[context] = estimate_tokens(text)
         await runtime.close()
     assert 0.5 * 2048 < sizes[2048] < 0.8 * 2048
     assert 0.6 * 8192 < sizes[8192] < 0.8 * 8192
-    model = Lines(calls(("shop_act", "{}"), ("shop_act", "{}")), says("many"))
-    api.replies = [said({"total": 5000, "hosts": rows}) for _ in range(2)]
-    runtime = Runtime(assistants=[Assistant("a", model, tools=make_operation_tools(made, LOCAL), context=8192)])
-    assert sum(map(estimate_tokens, results(await run(runtime)))) < 0.8 * 8192
+    model = FakeModel(reply_calls(("shop_act", "{}"), ("shop_act", "{}")), reply_text("many"))
+    api.replies = [make_json_response({"total": 5000, "hosts": rows}) for _ in range(2)]
+    runtime = Runtime(assistants=[Assistant("a", model, tools=make_operation_tools(made, LOCAL_POLICY), context=8192)])
+    assert sum(map(estimate_tokens, list_call_results(await run_turn(runtime)))) < 0.8 * 8192
     await runtime.close()
 
 
@@ -256,22 +267,22 @@ async def test_the_budget_is_computed_from_the_models_context(api: Target) -> No
 
 
 @pytest.mark.demand("plugins.gzip_bombs_answers_refused")
-async def test_a_gzip_bomb_is_stopped_at_the_limit(api: Target) -> None:
+async def test_a_gzip_bomb_is_stopped_at_the_limit(api: RecordingApi) -> None:
     bomb = gzip.compress(b"\0" * (100 << 20))
-    api.replies = [sent(bomb, "application/json", content_encoding="gzip")]
+    api.replies = [make_raw_response(bomb, "application/json", content_encoding="gzip")]
     begun = time.monotonic()
-    error = (await asked(api)).error
+    error = (await call_operation(api)).error
     assert error["code"] == "upstream_too_large"
-    assert time.monotonic() - begun < STUCK
+    assert time.monotonic() - begun < HANG_TIMEOUT
 
 
 @pytest.mark.demand("plugins.response_size_limit_schema")
-async def test_a_large_answer_and_one_that_says_so(api: Target) -> None:
+async def test_a_large_answer_and_one_that_says_so(api: RecordingApi) -> None:
     gate = PluginPolicy(allow=("127.0.0.1",), max_bytes=1000)
-    api.replies = [sent(b"x" * 1001, "text/plain"), sent(b"x" * 1000, "text/plain")]
-    async with tools(plugin(operation("GET", "/x", url=api.url)), gate) as (tool,):
-        assert (await call(tool)).error["code"] == "upstream_too_large"
-        assert len((await call(tool)).text) == 1000
+    api.replies = [make_raw_response(b"x" * 1001, "text/plain"), make_raw_response(b"x" * 1000, "text/plain")]
+    async with open_tools(make_plugin(make_operation("GET", "/x", url=api.url)), gate) as (tool,):
+        assert (await call_tool(tool)).error["code"] == "upstream_too_large"
+        assert len((await call_tool(tool)).text) == 1000
 
 
 @pytest.mark.parametrize(
@@ -285,25 +296,25 @@ async def test_a_large_answer_and_one_that_says_so(api: Target) -> None:
         b"\xff\xfe\x00",
     ],
 )
-async def test_json_that_would_break_a_reader(api: Target, body: bytes) -> None:
-    api.replies = [sent(body, "application/json"), sent(body, "application/json", 400)]
-    assert estimate_tokens((await asked(api, answers(HOSTS), budget=300)).text) <= 300
-    assert (await asked(api)).error["code"] == "http_400"
+async def test_json_that_would_break_a_reader(api: RecordingApi, body: bytes) -> None:
+    api.replies = [make_raw_response(body, "application/json"), make_raw_response(body, "application/json", 400)]
+    assert estimate_tokens((await call_operation(api, make_response(HOSTS), budget=300)).text) <= 300
+    assert (await call_operation(api)).error["code"] == "http_400"
 
 
 # For programs
 
 
-async def test_the_whole_answer_as_data(api: Target) -> None:
+async def test_the_whole_answer_as_data(api: RecordingApi) -> None:
     rows = [{"id": f"h-{n:04}", "name": "x" * 200} for n in range(12_000)]
     api.replies = [
-        said({"hosts": rows}),
-        sent("a,b", "text/csv", content_disposition="attachment; filename=t.csv"),
-        sent(b"\0\1", "image/png"),
-        sent("{not json", "application/json"),
-        said({"error": "no"}, 400),
+        make_json_response({"hosts": rows}),
+        make_raw_response("a,b", "text/csv", content_disposition="attachment; filename=t.csv"),
+        make_raw_response(b"\0\1", "image/png"),
+        make_raw_response("{not json", "application/json"),
+        make_json_response({"error": "no"}, 400),
     ]
-    made = ApiClient(plugin(operation("GET", "/x", url=api.url, name="x")), LOCAL)
+    made = ApiClient(make_plugin(make_operation("GET", "/x", url=api.url, name="x")), LOCAL_POLICY)
     caller = OperationTool(made, made.plugin.operations[0])
     found = [await caller.execute({}, {}, Turn(messages=())) for _ in range(5)]
     await made.close()
@@ -315,9 +326,9 @@ async def test_the_whole_answer_as_data(api: Target) -> None:
     assert (found[4].value, found[4].result.failed) == ({"error": "no"}, True)
 
 
-async def test_a_very_large_answer_holds_up_nobody(api: Target) -> None:
+async def test_a_very_large_answer_holds_up_nobody(api: RecordingApi) -> None:
     rows = [{"id": f"h-{n:04}", "name": "主机" * 40} for n in range(15_000)]
-    api.replies = [said({"total": 15_000, "hosts": rows})]
+    api.replies = [make_json_response({"total": 15_000, "hosts": rows})]
     beats = 0
 
     async def beat() -> None:
@@ -326,8 +337,8 @@ async def test_a_very_large_answer_holds_up_nobody(api: Target) -> None:
             await asyncio.sleep(0.005)
             beats += 1
 
-    made = operation("GET", "/x", url=api.url, responses=(answers(HOSTS),))
-    caller = ApiClient(plugin(made), LOCAL)
+    made = make_operation("GET", "/x", url=api.url, responses=(make_response(HOSTS),))
+    caller = ApiClient(make_plugin(made), LOCAL_POLICY)
     fetched, _ = await caller.send(made, UnsignedRequest(method="GET", path="/x"), Turn(messages=()))
     await caller.close()
     heart = asyncio.create_task(beat())

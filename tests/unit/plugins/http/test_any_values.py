@@ -12,7 +12,7 @@ from rightseat.plugins.http.arguments import OperationArguments
 from rightseat.plugins.http.request import build_request
 from rightseat.plugins.plugin import Encoding, Operation, RequestBody
 from rightseat.types.schema import get_validator
-from tests.unit.plugins.http.plugged import operation, parameter
+from tests.unit.plugins.http.plugin_values import make_operation, make_parameter
 
 SERVER = "https://api.example/v1"
 TEXTS = st.text(max_size=12) | st.sampled_from(["..", "../x", "%2e%2e", "a\r\nb", "//e", "?x=1", "#", "&a=b"])
@@ -46,8 +46,8 @@ MEDIAS = [
 @given(VALUES, st.sampled_from(PLACES), st.booleans(), st.booleans(), st.sampled_from(["", "application/json"]))
 def test_any_value_anywhere(value: Any, place: tuple[Any, str], explode: bool, reserved: bool, media: str) -> None:
     where, style = place
-    one = parameter("p", where, style=style, explode=explode, reserved=reserved, media=media)
-    asked = operation("GET", "/a/{p}/z" if where == "path" else "/a/z", one)
+    one = make_parameter("p", where, style=style, explode=explode, reserved=reserved, media=media)
+    asked = make_operation("GET", "/a/{p}/z" if where == "path" else "/a/z", one)
     try:
         made = build_request(asked, {"p": value}, {}, limit=1000)
         url = made.build_url(SERVER)
@@ -74,7 +74,7 @@ def test_any_value_in_any_body(value: Any, other: Any, media: str, whole: bool) 
         fields={} if whole else {"a": "a", "b": "b"},
         encodings={"b": Encoding(style="deepObject")},
     )
-    asked = operation("POST", "/x", body=body)
+    asked = make_operation("POST", "/x", body=body)
     arguments = {"body": value} if whole else {"a": value, "b": other}
     made = build_request(asked, arguments, {}, limit=1000)
     check_headers(made.headers)

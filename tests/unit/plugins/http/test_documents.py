@@ -15,13 +15,13 @@ from rightseat.plugins.load import read_plugin, read_plugins
 from rightseat.plugins.plugin import Operation, Plugin
 from rightseat.types.messages import FileMessagePart, Message, TextMessagePart
 from rightseat.types.schema import get_validator
-from tests.unit.plugins.http.plugged import call
-from tests.unit.plugins.http.samples import sample
-from tests.unit.plugins.http.target import Got, Target, said, sent
+from tests.unit.plugins.http.plugin_values import call_tool
+from tests.unit.plugins.http.recording_api import RecordedRequest, RecordingApi, make_json_response, make_raw_response
+from tests.unit.plugins.http.samples import make_sample
 
 pytestmark = pytest.mark.io
 
-REAL = Path(__file__).resolve().parents[5] / "shared" / "plugins"
+REAL_PLUGINS = Path(__file__).resolve().parents[5] / "shared" / "plugins"
 ATTACHED = (Message("user", (TextMessagePart("here"), FileMessagePart("data.bin", "application/x-data", "AAEC"))),)
 PETS = """
 openapi: 3.0.0
@@ -97,27 +97,27 @@ components:
 """
 
 
-def folder(path: Path, document: str) -> Plugin:
+def write_plugin(path: Path, document: str) -> Plugin:
     path.mkdir()
     (path / "plugin.json").write_text('{"id":"pets","name":"Pets","description":"All about pets."}')
     (path / "openapi.yaml").write_text(document)
     return read_plugin(path)
 
 
-async def called(plugin: Plugin, api: Target) -> int:
+async def call_all_operations(plugin: Plugin, api: RecordingApi) -> int:
     """Every operation, against a server that answers in the shape of the document."""
     gate = PluginPolicy(allow=("127.0.0.1",), server=f"{api.url}/base", confirm="never", retries=0)
     # Who signs in is not asked here.
     found = make_operation_tools(replace(plugin, auth=tuple(one for one in plugin.auth if one.kind != "oidc")), gate)
     try:
         for operation, tool in zip(plugin.operations, found, strict=True):
-            arguments = sample(tool.parameters, tool.parameters)
-            api.replies = [answer_of(operation)]
-            before = len(api.got)
-            result = await call(tool, arguments, messages=ATTACHED)
+            arguments = make_sample(tool.parameters, tool.parameters)
+            api.replies = [make_sample_response(operation)]
+            before = len(api.requests)
+            result = await call_tool(tool, arguments, messages=ATTACHED)
             assert not result.result.failed, (operation.id, arguments, result.last)
-            [got] = api.got[before:]
-            check(operation, arguments, got)
+            [got] = api.requests[before:]
+            check_request(operation, arguments, got)
     finally:
         for tool in found:
             assert tool.close is not None
@@ -125,54 +125,54 @@ async def called(plugin: Plugin, api: Target) -> int:
     return len(found)
 
 
-def answer_of(operation: Operation) -> Any:
+def make_sample_response(operation: Operation) -> Any:
     good = next((one for one in operation.responses if one.status.startswith("2")), None)
     if good is None or good.schema is None or "json" not in good.media:
-        return sent(b"\x00\x01", "application/octet-stream")
-    return said(sample(good.schema, good.schema))
+        return make_raw_response(b"\x00\x01", "application/octet-stream")
+    return make_json_response(make_sample(good.schema, good.schema))
 
 
-def check(operation: Operation, arguments: dict[str, Any], got: Got) -> None:
-    assert got.method == operation.method.upper()
+def check_request(operation: Operation, arguments: dict[str, Any], received: RecordedRequest) -> None:
+    assert received.method == operation.method.upper()
     template = operation.path.partition("?")[0]
     pattern = "[^/]+".join(map(re.escape, re.split(r"\{[^{}]+\}", template)))
-    assert re.fullmatch("/base" + pattern, got.line.partition("?")[0]), (operation.id, got.line)
-    names = {name for name, _ in got.query}
+    assert re.fullmatch("/base" + pattern, received.raw_target.partition("?")[0]), (operation.id, received.raw_target)
+    names = {name for name, _ in received.query}
     for one in operation.parameters:
         if one.required and one.place == "query" and isinstance(arguments[one.argument], str | int | float):
             assert one.name in names, (operation.id, one.name)
         if one.required and one.place == "header" and one.argument not in operation.secured:
-            assert one.name.lower() in got.headers, (operation.id, one.name)
+            assert one.name.lower() in received.headers, (operation.id, one.name)
     body = operation.body
     if body is None or not body.required:
         return
-    assert got.headers["content-type"].startswith(body.media.partition(";")[0])
+    assert received.headers["content-type"].startswith(body.media.partition(";")[0])
     if "json" in body.media:
-        assert get_validator(body.schema).find_problem(json.loads(got.body)) is None, (operation.id, got.body)
+        assert get_validator(body.schema).find_problem(json.loads(received.body)) is None, (operation.id, received.body)
     elif body.media.startswith("multipart/"):
         for name in body.schema.get("required") or ():
-            assert f'name="{name}"'.encode() in got.body
+            assert f'name="{name}"'.encode() in received.body
 
 
 @pytest.mark.demand("plugins.petstore_like_document_500")
-async def test_every_operation_of_a_document_like_petstore(api: Target, tmp_path: Path) -> None:
-    plugin = folder(tmp_path / "pets", PETS)
+async def test_every_operation_of_a_document_like_petstore(api: RecordingApi, tmp_path: Path) -> None:
+    plugin = write_plugin(tmp_path / "pets", PETS)
     assert [one for one in plugin.problems if one.gravity == "error"] == []
-    assert await called(plugin, api) == 9
+    assert await call_all_operations(plugin, api) == 9
 
 
 @pytest.mark.demand("plugins.petstore_like_document_500")
-async def test_the_arguments_arrive_as_the_document_says(api: Target, tmp_path: Path) -> None:
-    plugin = folder(tmp_path / "pets", PETS)
+async def test_the_arguments_arrive_as_the_document_says(api: RecordingApi, tmp_path: Path) -> None:
+    plugin = write_plugin(tmp_path / "pets", PETS)
     found = {
         tool.name: tool for tool in make_operation_tools(plugin, PluginPolicy(allow=("127.0.0.1",), server=api.url))
     }
-    await call(found["pets_listPets"], {"limit": 5, "tags": ["a", "b c"], "filter": {"age": 3}})
-    assert api.last.line == "/pets?limit=5&tags=a,b%20c&filter%5Bage%5D=3"
+    await call_tool(found["pets_listPets"], {"limit": 5, "tags": ["a", "b c"], "filter": {"age": 3}})
+    assert api.last_request.raw_target == "/pets?limit=5&tags=a,b%20c&filter%5Bage%5D=3"
     upload = next(tool for tool in found.values() if "Upload" in tool.description)
-    await call(upload, {"petId": 7, "note": "n"}, messages=ATTACHED)
-    assert api.last.line == "/pets/7/photo"
-    assert sorted(api.parsed[0]) == [("file", "data.bin", "application/x-data", b"\0\1\2"), ("note", "n")]
+    await call_tool(upload, {"petId": 7, "note": "n"}, messages=ATTACHED)
+    assert api.last_request.raw_target == "/pets/7/photo"
+    assert sorted(api.parsed_forms[0]) == [("file", "data.bin", "application/x-data", b"\0\1\2"), ("note", "n")]
     for tool in found.values():
         assert tool.close is not None
         await tool.close()
@@ -180,7 +180,7 @@ async def test_the_arguments_arrive_as_the_document_says(api: Target, tmp_path: 
 
 @pytest.mark.demand("plugins.petstore_like_document_500")
 @pytest.mark.long
-async def test_a_document_of_500_operations(api: Target, tmp_path: Path) -> None:
+async def test_a_document_of_500_operations(api: RecordingApi, tmp_path: Path) -> None:
     paths = {
         f"/things{number}/{{id}}": {
             "get": {
@@ -216,20 +216,20 @@ async def test_a_document_of_500_operations(api: Target, tmp_path: Path) -> None
         "servers": [{"url": "https://many.example"}],
         "paths": paths,
     }
-    plugin = folder(tmp_path / "many", json.dumps(document))
+    plugin = write_plugin(tmp_path / "many", json.dumps(document))
     begun = time.process_time()
     names = {tool.name for tool in make_operation_tools(plugin, PluginPolicy())}
     assert time.process_time() - begun < 15
     assert len(names) == 500
-    assert await called(plugin, api) == 500
+    assert await call_all_operations(plugin, api) == 500
 
 
 @pytest.mark.demand("plugins.real_plugins_present_all")
-@pytest.mark.skipif(not REAL.is_dir(), reason="no real plugins here")
-async def test_every_operation_of_real_plugins(api: Target, capsys: pytest.CaptureFixture[str]) -> None:
-    counts = {plugin.id: await called(plugin, api) for plugin in read_plugins([REAL])}
+@pytest.mark.skipif(not REAL_PLUGINS.is_dir(), reason="no real plugins here")
+async def test_every_operation_of_real_plugins(api: RecordingApi, capsys: pytest.CaptureFixture[str]) -> None:
+    counts = {plugin.id: await call_all_operations(plugin, api) for plugin in read_plugins([REAL_PLUGINS])}
     with capsys.disabled():
         print(f"\nreal plugins: {sum(counts.values())} operations called: {counts}")
     assert counts["aops-apollo"] == 43
     assert counts["cmdb_ops"] == 3
-    assert sum(counts.values()) == len(api.got)
+    assert sum(counts.values()) == len(api.requests)

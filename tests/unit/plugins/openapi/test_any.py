@@ -120,7 +120,7 @@ OBJECTS = st.dictionaries(KEYS, VALUES, max_size=6)
 QUIET = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
-def taken(folder: Path, manifest: Any, document: Any) -> None:
+def read_any_plugin(folder: Path, manifest: Any, document: Any) -> None:
     folder.mkdir(exist_ok=True)
     (folder / "plugin.json").write_text(json.dumps(manifest), "utf-8")
     (folder / "openapi.yaml").write_text(json.dumps(document, ensure_ascii=False), "utf-8")
@@ -138,7 +138,7 @@ def taken(folder: Path, manifest: Any, document: Any) -> None:
 @QUIET
 @given(OBJECTS, OBJECTS)
 def test_any_objects(tmp_path: Path, manifest: Any, document: Any) -> None:
-    taken(tmp_path / "plugin", manifest, document)
+    read_any_plugin(tmp_path / "plugin", manifest, document)
 
 
 @pytest.mark.demand("plugins.yaml_bombs_50_mb")
@@ -154,7 +154,7 @@ def test_any_parts_of_a_document(tmp_path: Path, parts: list[Any]) -> None:
     }
     document = {"openapi": "3.0.0", "paths": {"/a/{id}": {"post": operation, "get": parameters}}}
     components = {"schemas": {"A": schema, "B": responses}}
-    taken(tmp_path / "plugin", {"name": "a", "auth": parameters}, {**document, "components": components})
+    read_any_plugin(tmp_path / "plugin", {"name": "a", "auth": parameters}, {**document, "components": components})
 
 
 @pytest.mark.demand("plugins.yaml_bombs_50_mb")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rightseat.types.schema import get_validator
-from tests.unit.plugins.folders import api, only, plugin, problem
+from tests.unit.plugins.folders import find_problem, load_operation, load_plugin, make_api_document
 
 MINIMAL = r"""openapi: 3.0.0
 info:
@@ -120,7 +120,7 @@ DOTS = """paths:
 
 @pytest.mark.demand("plugins.guide_own_sample_d")
 def test_the_smallest_document(tmp_path: Path) -> None:
-    found = plugin(tmp_path, MINIMAL)
+    found = load_plugin(tmp_path, MINIMAL)
     [operation] = found.operations
     assert (operation.id, operation.name, operation.method) == ("POST /url", "post_url", "POST")
     assert operation.description.splitlines() == [
@@ -134,15 +134,15 @@ def test_the_smallest_document(tmp_path: Path) -> None:
     assert get_validator(operation.arguments).find_problem({"data": "0.1"}) is None
     for wrong in ("0.1.2", "a.b", ""):
         assert get_validator(operation.arguments).find_problem({"data": wrong})
-    assert problem(found, "backslash").line == 26
-    told = problem(found, "no valid host and port")
+    assert find_problem(found, "backslash").line == 26
+    told = find_problem(found, "no valid host and port")
     assert (told.key, told.line, told.gravity) == ("servers[0].url", 7, "error")
 
 
 @pytest.mark.demand("plugins.schema_item_list_dangerous")
 def test_a_schema_that_is_a_list_of_one(tmp_path: Path) -> None:
     text = AROUND % "application/json" + "".join(f"            {line}\n" for line in SCHEMA.splitlines())
-    found = plugin(tmp_path, text)
+    found = load_plugin(tmp_path, text)
     [operation] = found.operations
     check = get_validator(operation.arguments)
     sample = {"id": 2, "name": "abc123", "gender": "female", "posts": [10, 15, 2, 3]}
@@ -150,36 +150,36 @@ def test_a_schema_that_is_a_list_of_one(tmp_path: Path) -> None:
     assert check.find_problem({**sample, "id": 3}), "the pattern of a number holds"
     assert check.find_problem({**sample, "name": "A"})
     assert check.find_problem({"id": 2}), "name is required"
-    assert problem(found, "A schema is no list").gravity == "warning"
+    assert find_problem(found, "A schema is no list").gravity == "warning"
 
 
 @pytest.mark.demand("plugins.without_strict_tolerant_guide")
 @pytest.mark.parametrize("media", ["application/json", "x-www-form-urlencoded", "multipart/form-data"])
 def test_the_three_bodies(tmp_path: Path, media: str) -> None:
     text = AROUND % media + "            schema: {type: object, properties: {id: {type: integer}}}\n"
-    body = only(tmp_path, text).body
+    body = load_operation(tmp_path, text).body
     assert body is not None
     full = {"x-www-form-urlencoded": "application/x-www-form-urlencoded"}.get(media, media)
     assert (body.media, body.fields) == (full, {"id": "id"})
 
 
 def test_a_path_without_a_method_is_a_post(tmp_path: Path) -> None:
-    found = plugin(tmp_path, NO_METHOD)
+    found = load_plugin(tmp_path, NO_METHOD)
     [operation] = found.operations
     assert operation.id == "POST /txt2img"
     assert operation.description == "使用Stable Diffusion模型，生成符合用户要求的图片。"
     assert list(operation.arguments["properties"]) == ["prompt"]
-    told = problem(found, "POST is assumed")
+    told = find_problem(found, "POST is assumed")
     assert (told.line, told.gravity) == (4, "warning")
 
 
 def test_the_sample_with_dots_is_told(tmp_path: Path) -> None:
-    [told] = [one for one in plugin(tmp_path, DOTS).problems if one.gravity == "error"]
+    [told] = [one for one in load_plugin(tmp_path, DOTS).problems if one.gravity == "error"]
     assert (told.file, told.line) == ("openapi.yaml", 6)
 
 
 @pytest.mark.demand("plugins.schema_item_list_dangerous")
 def test_dangerous_with_and_without_x(tmp_path: Path) -> None:
     for number, word in enumerate(("dangerous", "x-dangerous")):
-        assert only(tmp_path / str(number), api({word: True})).dangerous
-    assert not only(tmp_path / "other", api({"dangerous": False})).dangerous
+        assert load_operation(tmp_path / str(number), make_api_document({word: True})).dangerous
+    assert not load_operation(tmp_path / "other", make_api_document({"dangerous": False})).dangerous

@@ -7,23 +7,23 @@ import pytest
 
 from rightseat.plugins.openapi.describe import name_from_path
 from rightseat.plugins.plugin import Encoding, Operation
-from tests.unit.plugins.folders import MANIFEST, api, only, plugin, problem
+from tests.unit.plugins.folders import MANIFEST, find_problem, load_operation, load_plugin, make_api_document
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 
 
-def one(where: Path, given: dict[str, Any], path: str = "/hosts") -> Operation:
-    return only(where, api({"parameters": [given]}, path=path))
+def load_with_parameter(where: Path, parameter: dict[str, Any], path: str = "/hosts") -> Operation:
+    return load_operation(where, make_api_document({"parameters": [parameter]}, path=path))
 
 
-def body(content: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return api({"requestBody": {"content": content, **more}}, method="post")
+def make_document_with_body(content: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return make_api_document({"requestBody": {"content": content, **more}}, method="post")
 
 
 @pytest.mark.demand("plugins.operation_becomes_tool_all")
 def test_every_method(tmp_path: Path) -> None:
     item = {method: {"description": "Does it.", "responses": {}} for method in METHODS}
-    found = plugin(tmp_path, {**api(), "paths": {"/a": item, "/b": {"GET": item["get"]}}})
+    found = load_plugin(tmp_path, {**make_api_document(), "paths": {"/a": item, "/b": {"GET": item["get"]}}})
     assert {operation.id for operation in found.operations} == {*(f"{m.upper()} /a" for m in METHODS), "GET /b"}
 
 
@@ -55,8 +55,10 @@ def test_names_are_for_models_and_stable(tmp_path: Path) -> None:
     }
     item = {"description": "Does it.", "responses": {}}
     paths = {path: {"get": {**item, "operationId": name}} for path, name in given.items()}
-    names = [operation.name for operation in plugin(tmp_path, {**api(), "paths": paths}).operations]
-    again = plugin(tmp_path, {**api(), "paths": dict(reversed(paths.items()))}, name="other").operations
+    names = [operation.name for operation in load_plugin(tmp_path, {**make_api_document(), "paths": paths}).operations]
+    again = load_plugin(
+        tmp_path, {**make_api_document(), "paths": dict(reversed(paths.items()))}, name="other"
+    ).operations
     assert names[:3] == ["listHosts", "list_hosts_v2", "get_c"]
     assert len(set(names)) == len(names)
     assert all(len(name) <= 48 and name.isascii() and name.replace("_", "a").isalnum() for name in names)
@@ -66,7 +68,7 @@ def test_names_are_for_models_and_stable(tmp_path: Path) -> None:
 
 
 def test_a_query_in_the_path_is_sent_with_each_call(tmp_path: Path) -> None:
-    found = only(tmp_path, api(path="/hosts?kind=a&beta=true#Action=List"))
+    found = load_operation(tmp_path, make_api_document(path="/hosts?kind=a&beta=true#Action=List"))
     assert (found.id, found.path) == ("GET /hosts?kind=a&beta=true#Action=List", "/hosts")
     assert [(one.name, one.place, one.schema["default"]) for one in found.parameters] == [
         ("kind", "query", "a"),
@@ -85,7 +87,9 @@ def test_what_the_model_reads(tmp_path: Path) -> None:
         "404": {"description": "None"},
         "200": {"description": "What was\n found", "content": {"application/json": {"schema": answer}}},
     }
-    found = only(tmp_path, api({"description": "Lists hosts.\nBy name.", "responses": responses}))
+    found = load_operation(
+        tmp_path, make_api_document({"description": "Lists hosts.\nBy name.", "responses": responses})
+    )
     assert found.description == (
         "Lists hosts.\nBy name.\nReturns: What was found: hosts[] (All), hosts[].id (Its id), hosts[].ip, total"
     )
@@ -95,13 +99,13 @@ def test_what_the_model_reads(tmp_path: Path) -> None:
 def test_descriptions_are_cut(tmp_path: Path) -> None:
     answer = {"type": "object", "properties": {f"field_{n}": {"description": "y" * 200} for n in range(200)}}
     responses = {"200": {"description": "z" * 900, "content": {"application/json": {"schema": answer}}}}
-    found = only(tmp_path, api({"description": "x" * 5000, "responses": responses}))
+    found = load_operation(tmp_path, make_api_document({"description": "x" * 5000, "responses": responses}))
     assert len(found.description) < 1500
 
 
 def test_a_summary_stands_in_for_a_description(tmp_path: Path) -> None:
-    document = api({"description": "", "summary": "Lists them.", "deprecated": True})
-    assert only(tmp_path, document).description.startswith("Lists them.\nDeprecated.")
+    document = make_api_document({"description": "", "summary": "Lists them.", "deprecated": True})
+    assert load_operation(tmp_path, document).description.startswith("Lists them.\nDeprecated.")
 
 
 @pytest.mark.demand("plugins.operation_becomes_tool_all")
@@ -119,13 +123,15 @@ def test_a_summary_stands_in_for_a_description(tmp_path: Path) -> None:
     ],
 )
 def test_styles_by_place(tmp_path: Path, given: dict[str, Any], style: str, explode: bool) -> None:
-    [found] = one(tmp_path, {"name": "a", "schema": {"type": "array", "items": {}}, **given}).parameters
+    [found] = load_with_parameter(tmp_path, {"name": "a", "schema": {"type": "array", "items": {}}, **given}).parameters
     assert (found.style, found.explode, found.required) == (style, explode, False)
 
 
 @pytest.mark.parametrize("style", ["simple", "label", "matrix"])
 def test_path_parameters_are_always_required(tmp_path: Path, style: str) -> None:
-    found = one(tmp_path, {"name": "id", "in": "path", "schema": {"type": "string"}, "style": style}, "/hosts/{id}")
+    found = load_with_parameter(
+        tmp_path, {"name": "id", "in": "path", "schema": {"type": "string"}, "style": style}, "/hosts/{id}"
+    )
     [parameter] = found.parameters
     assert (parameter.style, parameter.explode, parameter.required) == (style, False, True)
     assert found.arguments["required"] == ["id"]
@@ -133,23 +139,29 @@ def test_path_parameters_are_always_required(tmp_path: Path, style: str) -> None
 
 def test_optional_parameters_stay(tmp_path: Path) -> None:
     given = [{"name": "a", "in": "query"}, {"name": "b", "in": "query", "required": "true"}]
-    found = only(tmp_path, api({"parameters": given}))
+    found = load_operation(tmp_path, make_api_document({"parameters": given}))
     assert list(found.arguments["properties"]) == ["a", "b"]
     assert found.arguments["required"] == ["b"]
 
 
 def test_a_parameter_with_content_or_without_a_schema(tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
-    found = one(tmp_path / "a", {"name": "filter", "in": "query", "content": {"application/json": {"schema": schema}}})
+    found = load_with_parameter(
+        tmp_path / "a", {"name": "filter", "in": "query", "content": {"application/json": {"schema": schema}}}
+    )
     assert found.parameters[0].media == "application/json"
     assert found.arguments["properties"]["filter"] == schema
-    bare = one(tmp_path / "b", {"name": "n", "in": "query", "type": "integer", "maximum": 5, "example": 3})
+    bare = load_with_parameter(
+        tmp_path / "b", {"name": "n", "in": "query", "type": "integer", "maximum": 5, "example": 3}
+    )
     assert bare.arguments["properties"]["n"] == {"type": "integer", "maximum": 5, "examples": [3]}
 
 
 def test_the_words_of_a_parameter_are_those_of_its_value(tmp_path: Path) -> None:
     schema = {"type": "string", "description": "inner", "default": "x"}
-    found = one(tmp_path, {"name": "a", "in": "query", "description": "outer", "example": "e", "schema": schema})
+    found = load_with_parameter(
+        tmp_path, {"name": "a", "in": "query", "description": "outer", "example": "e", "schema": schema}
+    )
     assert found.arguments["properties"]["a"] == {
         "type": "string",
         "description": "outer",
@@ -159,27 +171,29 @@ def test_the_words_of_a_parameter_are_those_of_its_value(tmp_path: Path) -> None
 
 
 def test_parameters_of_the_path_hold_for_its_methods(tmp_path: Path) -> None:
-    document = api({"parameters": [{"name": "b", "in": "query", "schema": {"type": "integer"}}]}, path="/a/{id}")
+    document = make_api_document(
+        {"parameters": [{"name": "b", "in": "query", "schema": {"type": "integer"}}]}, path="/a/{id}"
+    )
     document["paths"]["/a/{id}"]["parameters"] = [
         {"$ref": "#/components/parameters/Id"},
         {"name": "b", "in": "query", "schema": {"type": "string"}},
     ]
     document["components"] = {"parameters": {"Id": {"name": "id", "in": "path", "schema": {"type": "integer"}}}}
-    found = only(tmp_path, document)
+    found = load_operation(tmp_path, document)
     assert found.arguments["properties"] == {"id": {"type": "integer"}, "b": {"type": "integer"}}
 
 
 def test_a_path_and_its_parameters_agree(tmp_path: Path) -> None:
     given = [{"name": "other", "in": "path", "schema": {"type": "string"}}]
-    found = plugin(tmp_path, api({"parameters": given}, path="/hosts/{id}"))
+    found = load_plugin(tmp_path, make_api_document({"parameters": given}, path="/hosts/{id}"))
     assert [one.name for one in found.operations[0].parameters] == ["id"]
-    assert problem(found, "has no {other}").gravity == "warning"
-    assert problem(found, "{id} of the path is not described").line == 1
+    assert find_problem(found, "has no {other}").gravity == "warning"
+    assert find_problem(found, "{id} of the path is not described").line == 1
 
 
 @pytest.mark.parametrize("given", [{"in": "query"}, {"name": "a", "in": "somewhere"}, {"name": "a"}, "a", 7])
 def test_parameters_that_cannot_be_used_are_told(tmp_path: Path, given: Any) -> None:
-    found = plugin(tmp_path, api({"parameters": [given, {"name": "b", "in": "query"}]}))
+    found = load_plugin(tmp_path, make_api_document({"parameters": [given, {"name": "b", "in": "query"}]}))
     [told] = [one for one in found.problems if one.gravity == "error"]
     assert told.key == "paths./hosts.get.parameters[0]"
     assert list(found.operations[0].arguments["properties"]) == ["b"]
@@ -189,7 +203,7 @@ def test_a_name_in_two_places_has_two_keys(tmp_path: Path) -> None:
     given = [{"name": "id", "in": place} for place in ("path", "query", "header")]
     schema = {"type": "object", "properties": {"id": {"type": "integer"}, "name": {"type": "string"}}}
     operation = {"parameters": given, "requestBody": {"content": {"application/json": {"schema": schema}}}}
-    found = only(tmp_path, api(operation, path="/a/{id}", method="post"))
+    found = load_operation(tmp_path, make_api_document(operation, path="/a/{id}", method="post"))
     assert list(found.arguments["properties"]) == ["path_id", "query_id", "header_id", "body_id", "name"]
     assert found.body is not None
     assert found.body.fields == {"id": "body_id", "name": "name"}
@@ -202,12 +216,12 @@ def test_a_name_in_two_places_has_two_keys(tmp_path: Path) -> None:
 
 def test_keys_have_no_odd_characters(tmp_path: Path) -> None:
     given = [{"name": name, "in": "query"} for name in ("filter[name]", "$top", "X Y", "主机名", "a.b-c")]
-    found = only(tmp_path, api({"parameters": given}))
+    found = load_operation(tmp_path, make_api_document({"parameters": given}))
     assert list(found.arguments["properties"]) == ["filter_name", "top", "X_Y", "主机名", "a.b-c"]
 
 
 def test_unknown_arguments_are_refused(tmp_path: Path) -> None:
-    assert only(tmp_path, api()).arguments["additionalProperties"] is False
+    assert load_operation(tmp_path, make_api_document()).arguments["additionalProperties"] is False
 
 
 @pytest.mark.demand("plugins.without_strict_tolerant_guide")
@@ -224,14 +238,19 @@ def test_unknown_arguments_are_refused(tmp_path: Path) -> None:
     ],
 )
 def test_which_body_is_sent(tmp_path: Path, content: list[str], media: str) -> None:
-    found = only(tmp_path, body({name: {"schema": {"type": "string"}} for name in content})).body
+    found = load_operation(
+        tmp_path, make_document_with_body({name: {"schema": {"type": "string"}} for name in content})
+    ).body
     assert found is not None
     assert found.media == media
 
 
 def test_a_body_that_is_no_object_is_one_argument(tmp_path: Path) -> None:
     schema = {"type": "array", "items": {"type": "string"}}
-    found = only(tmp_path, body({"application/json": {"schema": schema}}, description="The ids", required=True))
+    found = load_operation(
+        tmp_path,
+        make_document_with_body({"application/json": {"schema": schema}}, description="The ids", required=True),
+    )
     assert found.arguments["properties"] == {"body": {**schema, "description": "The ids"}}
     assert found.arguments["required"] == ["body"]
     assert found.body is not None
@@ -240,9 +259,9 @@ def test_a_body_that_is_no_object_is_one_argument(tmp_path: Path) -> None:
 
 @pytest.mark.demand("plugins.json_form_multipart_files")
 def test_text_and_binary_bodies(tmp_path: Path) -> None:
-    text = only(tmp_path / "a", body({"text/csv": {}}))
+    text = load_operation(tmp_path / "a", make_document_with_body({"text/csv": {}}))
     assert text.arguments["properties"]["body"] == {"type": "string"}
-    binary = only(tmp_path / "b", body({"image/png": {}}))
+    binary = load_operation(tmp_path / "b", make_document_with_body({"image/png": {}}))
     assert binary.arguments["properties"]["body"] == {"type": "string", "format": "binary"}
 
 
@@ -256,7 +275,7 @@ def test_files_in_a_form(tmp_path: Path) -> None:
     }
     encoding = {"report": {"contentType": "text/csv, text/plain", "headers": {"X-A": {"schema": {"default": "b"}}}}}
     media = {"schema": {"type": "object", "properties": properties, "required": ["report"]}, "encoding": encoding}
-    found = only(tmp_path, body({"multipart/form-data": media}))
+    found = load_operation(tmp_path, make_document_with_body({"multipart/form-data": media}))
     shown = found.arguments["properties"]
     assert [shown[name].get("format") for name in ("report", "photo", "title")] == ["binary", "binary", None]
     assert shown["more"]["items"] == {"type": "string", "format": "binary"}
@@ -268,19 +287,19 @@ def test_files_in_a_form(tmp_path: Path) -> None:
 def test_what_is_required_of_a_body(tmp_path: Path, required: bool | None, names: list[str] | None) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
     more = {} if required is None else {"required": required}
-    found = only(tmp_path, body({"application/json": {"schema": schema}}, **more))
+    found = load_operation(tmp_path, make_document_with_body({"application/json": {"schema": schema}}, **more))
     assert found.arguments.get("required") == names
 
 
 def test_sloppy_bodies(tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string"}}}
-    bare = plugin(tmp_path / "a", api({"requestBody": {"schema": schema}}, method="post"))
+    bare = load_plugin(tmp_path / "a", make_api_document({"requestBody": {"schema": schema}}, method="post"))
     assert list(bare.operations[0].arguments["properties"]) == ["a"]
-    assert problem(bare, "JSON is sent").gravity == "warning"
-    empty = plugin(tmp_path / "b", api({"requestBody": {"content": {}}}, method="post"))
+    assert find_problem(bare, "JSON is sent").gravity == "warning"
+    empty = load_plugin(tmp_path / "b", make_api_document({"requestBody": {"content": {}}}, method="post"))
     assert empty.operations[0].body is None
-    assert problem(empty, "nothing of what is sent").gravity == "warning"
-    wrong = plugin(tmp_path / "c", api({"requestBody": [1]}, method="post"))
+    assert find_problem(empty, "nothing of what is sent").gravity == "warning"
+    wrong = load_plugin(tmp_path / "c", make_api_document({"requestBody": [1]}, method="post"))
     assert wrong.operations[0].body is None
 
 
@@ -295,7 +314,9 @@ def test_answers_of_every_kind(tmp_path: Path) -> None:
         "422": None,
         "x-note": {"description": "none"},
     }
-    found = only(tmp_path, api({"responses": responses}, components={"responses": {"Empty": {"description": "E"}}}))
+    found = load_operation(
+        tmp_path, make_api_document({"responses": responses}, components={"responses": {"Empty": {"description": "E"}}})
+    )
     assert [(one.status, one.description, one.media, one.schema) for one in found.responses] == [
         ("200", "Good", "application/json", {"type": "array", "items": {"type": "string"}}),
         ("2XX", "E", "", None),
@@ -305,7 +326,7 @@ def test_answers_of_every_kind(tmp_path: Path) -> None:
 
 
 def test_nothing_but_a_path_is_an_operation(tmp_path: Path) -> None:
-    found = plugin(tmp_path, {"paths": {"/hosts": {"get": {}}}})
+    found = load_plugin(tmp_path, {"paths": {"/hosts": {"get": {}}}})
     [operation] = found.operations
     assert (operation.description, operation.responses, operation.body) == ("GET /hosts", (), None)
 
@@ -321,7 +342,9 @@ def test_parameters_that_carry_a_credential_are_not_shown(tmp_path: Path) -> Non
     ]
     components = {"securitySchemes": {"key": {"type": "apiKey", "in": "query", "name": "api_key"}}}
     auth = [{"type": "header", "args": {"x-tenant": "env:T"}}, {"type": "cookie", "args": {"session": "env:S"}}]
-    found = only(tmp_path, api({"parameters": given}, components=components), {**MANIFEST, "auth": auth})
+    found = load_operation(
+        tmp_path, make_api_document({"parameters": given}, components=components), {**MANIFEST, "auth": auth}
+    )
     assert list(found.arguments["properties"]) == ["name"]
     assert "required" not in found.arguments
     assert found.secured == ("authorization", "X-Tenant", "api_key", "session")
@@ -330,5 +353,5 @@ def test_parameters_that_carry_a_credential_are_not_shown(tmp_path: Path) -> Non
 
 def test_a_credential_that_nobody_gives_is_told(tmp_path: Path) -> None:
     components = {"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}}
-    found = plugin(tmp_path, api(components=components, security=[{"key": []}]))
-    assert "auth" in problem(found, "asks for a credential (key)").fix
+    found = load_plugin(tmp_path, make_api_document(components=components, security=[{"key": []}]))
+    assert "auth" in find_problem(found, "asks for a credential (key)").fix

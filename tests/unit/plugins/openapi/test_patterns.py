@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rightseat.plugins.number_patterns import NUMBER_PATTERN, check_number_patterns, strip_anchors
 from rightseat.plugins.openapi.patterns import number_keywords
 from rightseat.types.schema import get_validator
-from tests.unit.plugins.folders import schema_of
+from tests.unit.plugins.folders import load_schema
 
 KEYWORDS = [
     ("2", {"const": 2}),
@@ -52,13 +52,13 @@ def test_whatever_the_keywords_they_take_the_same_numbers(pattern: str) -> None:
 
 
 def test_a_number_of_digits_only_is_an_integer(tmp_path: Path) -> None:
-    made = schema_of(tmp_path, {"type": "number", "pattern": r"\d{2}"})
+    made = load_schema(tmp_path, {"type": "number", "pattern": r"\d{2}"})
     assert made == {"type": "integer", "minimum": 10, "maximum": 99}
 
 
 @pytest.mark.demand("plugins.arguments_honour_schema_exactly")
 def test_other_patterns_of_numbers_are_checked_in_code(tmp_path: Path) -> None:
-    made = schema_of(tmp_path, {"type": "number", "pattern": r"\d+\.\d{2}"})
+    made = load_schema(tmp_path, {"type": "number", "pattern": r"\d+\.\d{2}"})
     assert made == {"type": "number", NUMBER_PATTERN: r"\d+\.\d{2}"}
     schema = {
         "type": "object",
@@ -75,7 +75,7 @@ def test_other_patterns_of_numbers_are_checked_in_code(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", r"(\d{1,9}){1,9}", r"((\d*)*)*", "x{2}", r"\d{1,99}" * 60])
 def test_a_pattern_that_could_take_long_is_not_tried_on_numbers(tmp_path: Path, pattern: str) -> None:
-    assert NUMBER_PATTERN not in schema_of(tmp_path, {"type": "integer", "pattern": pattern})
+    assert NUMBER_PATTERN not in load_schema(tmp_path, {"type": "integer", "pattern": pattern})
 
 
 @pytest.mark.demand("plugins.arguments_honour_schema_exactly")
@@ -91,7 +91,7 @@ def test_a_pattern_that_could_take_long_is_not_tried_on_numbers(tmp_path: Path, 
     ],
 )
 def test_a_pattern_of_a_text_binds_all_of_it(tmp_path: Path, schema: dict[str, Any], pattern: str) -> None:
-    assert schema_of(tmp_path, {"type": "string", **schema})["pattern"] == pattern
+    assert load_schema(tmp_path, {"type": "string", **schema})["pattern"] == pattern
 
 
 @pytest.mark.parametrize(
@@ -104,4 +104,4 @@ def test_a_pattern_of_a_text_binds_all_of_it(tmp_path: Path, schema: dict[str, A
     ],
 )
 def test_a_pattern_that_cannot_be_used_is_passed_over(tmp_path: Path, schema: dict[str, Any]) -> None:
-    assert schema_of(tmp_path, schema) == {"type": schema["type"]}
+    assert load_schema(tmp_path, schema) == {"type": schema["type"]}

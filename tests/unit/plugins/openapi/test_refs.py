@@ -7,15 +7,17 @@ from typing import Any
 import pytest
 
 from rightseat.plugins.load import read_plugin
-from tests.unit.plugins.folders import api, folder, plugin, problem
+from tests.unit.plugins.folders import find_problem, load_plugin, make_api_document, write_plugin
 
 
-def body(ref: str) -> dict[str, Any]:
+def make_body_reference(ref: str) -> dict[str, Any]:
     return {"requestBody": {"content": {"application/json": {"schema": {"$ref": ref}}}}}
 
 
-def keys(where: Path, ref: str, files: dict[str, str], **more: Any) -> list[str]:
-    [operation] = plugin(where, api(body(ref), method="post", **more), files=files).operations
+def list_argument_keys(where: Path, ref: str, files: dict[str, str], **more: Any) -> list[str]:
+    [operation] = load_plugin(
+        where, make_api_document(make_body_reference(ref), method="post", **more), files=files
+    ).operations
     return list(operation.arguments["properties"])
 
 
@@ -41,14 +43,14 @@ FILES = {
     ],
 )
 def test_files_of_the_folder(tmp_path: Path, ref: str, found: list[str]) -> None:
-    assert keys(tmp_path, ref, FILES) == found
+    assert list_argument_keys(tmp_path, ref, FILES) == found
 
 
 @pytest.mark.demand("plugins.local_file_ref_s")
 def test_paths_and_operations_in_other_files(tmp_path: Path) -> None:
-    document = {**api(), "paths": {"/hosts": {"$ref": "paths.yaml#/hosts"}}}
+    document = {**make_api_document(), "paths": {"/hosts": {"$ref": "paths.yaml#/hosts"}}}
     text = "hosts:\n  parameters: [{$ref: '#/n'}]\n  get: {description: Lists hosts.}\nn: {name: n, in: query}\n"
-    [operation] = plugin(tmp_path, document, files={"paths.yaml": text}).operations
+    [operation] = load_plugin(tmp_path, document, files={"paths.yaml": text}).operations
     assert (operation.id, list(operation.arguments["properties"])) == ("GET /hosts", ["n"])
 
 
@@ -56,16 +58,16 @@ def test_paths_and_operations_in_other_files(tmp_path: Path) -> None:
 def test_escaped_pointers(tmp_path: Path) -> None:
     schemas = {"a/b": {"type": "object", "properties": {"x": {}}}, "c~d e": {"type": "object", "properties": {"y": {}}}}
     more = {"components": {"schemas": schemas}}
-    assert keys(tmp_path / "a", "#/components/schemas/a~1b", {}, **more) == ["x"]
-    assert keys(tmp_path / "b", "#/components/schemas/c~0d%20e", {}, **more) == ["y"]
+    assert list_argument_keys(tmp_path / "a", "#/components/schemas/a~1b", {}, **more) == ["x"]
+    assert list_argument_keys(tmp_path / "b", "#/components/schemas/c~0d%20e", {}, **more) == ["y"]
 
 
 @pytest.mark.parametrize("ref", ["#/definitions/Host", "#/components/Host", "#Host"])
 def test_a_reference_to_the_wrong_place_is_mended(tmp_path: Path, ref: str) -> None:
     components = {"schemas": {"Host": {"type": "object", "properties": {"id": {}}}}}
-    found = plugin(tmp_path, api(body(ref), method="post", components=components))
+    found = load_plugin(tmp_path, make_api_document(make_body_reference(ref), method="post", components=components))
     assert list(found.operations[0].arguments["properties"]) == ["id"]
-    told = problem(found, "leads nowhere")
+    told = find_problem(found, "leads nowhere")
     assert (told.gravity, told.fix) == ("warning", "Write it as '#/components/schemas/Host'.")
 
 
@@ -92,11 +94,13 @@ def test_a_reference_to_the_wrong_place_is_mended(tmp_path: Path, ref: str) -> N
 )
 def test_references_that_lead_nowhere_or_out_are_told(tmp_path: Path, ref: str, words: str) -> None:
     (tmp_path / "secret.yaml").write_text("password: {type: object, properties: {canary: {type: string}}}")
-    made = folder(tmp_path, api(body(ref), method="post"), files={"lib/x.py": "", **FILES})
+    made = write_plugin(
+        tmp_path, make_api_document(make_body_reference(ref), method="post"), files={"lib/x.py": "", **FILES}
+    )
     (made / "link.yaml").symlink_to(tmp_path / "secret.yaml")
     (made / "linked").symlink_to(tmp_path)
     found = read_plugin(made)
-    told = problem(found, words)
+    told = find_problem(found, words)
     assert (told.gravity, told.line) == ("error", 1)
     assert told.key.endswith("schema.$ref")
     assert "canary" not in str(found.operations)
@@ -115,7 +119,7 @@ def test_a_schema_of_nothing_but_itself_is_any_value(tmp_path: Path, schema: dic
     inner = {"type": "object", "properties": {"v": {"$ref": "#/components/schemas/A"}}}
     operation = {"requestBody": {"content": {"application/json": {"schema": inner}}}}
     schemas = {"A": schema, "B": {"$ref": "#/components/schemas/A"}}
-    found = plugin(tmp_path, api(operation, method="post", components={"schemas": schemas}))
+    found = load_plugin(tmp_path, make_api_document(operation, method="post", components={"schemas": schemas}))
     assert found.operations[0].arguments["properties"] == {"v": {}}
     told = [one for one in found.problems if "made of itself" in one.what]
     assert {one.gravity for one in told} == {"error"}
@@ -123,39 +127,44 @@ def test_a_schema_of_nothing_but_itself_is_any_value(tmp_path: Path, schema: dic
 
 def test_references_in_a_circle_of_nothing(tmp_path: Path) -> None:
     schemas = {"A": {"$ref": "#/components/schemas/B"}, "B": {"$ref": "#/components/schemas/A"}}
-    found = plugin(tmp_path, api(body("#/components/schemas/A"), method="post", components={"schemas": schemas}))
+    found = load_plugin(
+        tmp_path,
+        make_api_document(
+            make_body_reference("#/components/schemas/A"), method="post", components={"schemas": schemas}
+        ),
+    )
     assert len(found.operations) <= 1
     parameters = {"P": {"$ref": "#/components/parameters/P"}}
     operation = {"parameters": [{"$ref": "#/components/parameters/P"}]}
-    other = plugin(tmp_path, api(operation, components={"parameters": parameters}), name="other")
-    assert problem(other, "circle").gravity == "error"
+    other = load_plugin(tmp_path, make_api_document(operation, components={"parameters": parameters}), name="other")
+    assert find_problem(other, "circle").gravity == "error"
     assert [one.parameters for one in other.operations] == [()]
 
 
 def test_files_that_lead_to_each_other(tmp_path: Path) -> None:
     one = "type: object\nproperties: {b: {$ref: b.yaml}}\n"
     two = "type: object\nproperties: {a: {$ref: a.yaml}}\n"
-    assert keys(tmp_path, "a.yaml", {"a.yaml": one, "b.yaml": two}) == ["b"]
+    assert list_argument_keys(tmp_path, "a.yaml", {"a.yaml": one, "b.yaml": two}) == ["b"]
 
 
 def test_a_document_that_leads_to_itself_by_name(tmp_path: Path) -> None:
     components = {"schemas": {"Host": {"type": "object", "properties": {"id": {}}}}}
-    assert keys(tmp_path, "openapi.yaml#/components/schemas/Host", {}, components=components) == ["id"]
+    assert list_argument_keys(tmp_path, "openapi.yaml#/components/schemas/Host", {}, components=components) == ["id"]
 
 
 @pytest.mark.demand("plugins.rightseat_plugins_check_dir")
 def test_problems_name_the_file_they_are_in(tmp_path: Path) -> None:
-    found = plugin(
+    found = load_plugin(
         tmp_path,
-        api(body("parts/bad.yaml"), method="post"),
+        make_api_document(make_body_reference("parts/bad.yaml"), method="post"),
         files={"parts/bad.yaml": "type: object\nproperties:\n  a:\n    type: nonsense\n"},
     )
-    told = problem(found, "no type 'nonsense'")
+    told = find_problem(found, "no type 'nonsense'")
     assert (told.file, told.line, told.key) == ("parts/bad.yaml", 4, "properties.a.type")
 
 
 def test_not_more_files_than_a_person_writes(tmp_path: Path) -> None:
     files = {f"f{n}.yaml": f"{{$ref: f{n + 1}.yaml}}" for n in range(150)}
-    found = plugin(tmp_path, api(body("f0.yaml"), method="post"), files=files)
+    found = load_plugin(tmp_path, make_api_document(make_body_reference("f0.yaml"), method="post"), files=files)
     assert len(found.files) < 120
     assert any(one.gravity == "error" for one in found.problems)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rightseat.types.schema import get_validator
-from tests.unit.plugins.folders import api, only, plugin, problem, schema_of
+from tests.unit.plugins.folders import find_problem, load_operation, load_plugin, load_schema, make_api_document
 
 STRING = {"type": "string"}
 
@@ -63,18 +63,18 @@ STRING = {"type": "string"}
     ],
 )  # fmt: skip
 def test_one_schema(tmp_path: Path, written: Any, meant: dict[str, Any]) -> None:
-    assert schema_of(tmp_path, written) == meant
+    assert load_schema(tmp_path, written) == meant
 
 
 def test_required_inside_a_property(tmp_path: Path) -> None:
     inner = {"type": "object", "properties": {"a": {"type": "string", "required": True}, "b": {"type": "string"}}}
-    assert schema_of(tmp_path, inner)["required"] == ["a"]
+    assert load_schema(tmp_path, inner)["required"] == ["a"]
 
 
 @pytest.mark.parametrize("given", ["a", ["a"], ["a", "a", 7]])
 def test_required_as_a_word_or_a_list(tmp_path: Path, given: Any) -> None:
     inner = {"type": "object", "properties": {"a": {"type": "string"}}, "required": given}
-    assert schema_of(tmp_path, inner)["required"] == ["a"]
+    assert load_schema(tmp_path, inner)["required"] == ["a"]
 
 
 def test_read_only_leaves_the_request_and_write_only_the_answer(tmp_path: Path) -> None:
@@ -89,7 +89,9 @@ def test_read_only_leaves_the_request_and_write_only_the_answer(tmp_path: Path) 
     }
     content = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Host"}}}}
     operation = {"requestBody": content, "responses": {"200": {"description": "", **content}}}
-    found = only(tmp_path, api(operation, method="post", components={"schemas": {"Host": schema}}))
+    found = load_operation(
+        tmp_path, make_api_document(operation, method="post", components={"schemas": {"Host": schema}})
+    )
     assert list(found.arguments["properties"]) == ["name", "secret"]
     assert found.arguments["required"] == ["name", "secret"]
     answer = found.responses[0].schema
@@ -100,7 +102,7 @@ def test_read_only_leaves_the_request_and_write_only_the_answer(tmp_path: Path) 
 def test_all_of_objects_is_one_object(tmp_path: Path) -> None:
     base = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
     more = {"properties": {"name": {"type": "string"}}, "description": "A host"}
-    made = schema_of(tmp_path, {"allOf": [{"$ref": "#/components/schemas/Base"}, more]}, Base=base)
+    made = load_schema(tmp_path, {"allOf": [{"$ref": "#/components/schemas/Base"}, more]}, Base=base)
     assert made == {
         "type": "object",
         "properties": {"id": {"type": "string"}, "name": {"type": "string"}},
@@ -111,7 +113,7 @@ def test_all_of_objects_is_one_object(tmp_path: Path) -> None:
 
 def test_all_of_what_disagrees_stays(tmp_path: Path) -> None:
     parts = [{"properties": {"a": {"type": "string"}}}, {"properties": {"a": {"type": "integer"}}}]
-    assert len(schema_of(tmp_path, {"allOf": parts})["allOf"]) == 2
+    assert len(load_schema(tmp_path, {"allOf": parts})["allOf"]) == 2
 
 
 @pytest.mark.demand("plugins.schema_item_list_dangerous")
@@ -123,7 +125,7 @@ def test_a_schema_that_holds_itself(tmp_path: Path) -> None:
             "children": {"type": "array", "items": {"$ref": "#/components/schemas/Host"}},
         },
     }
-    made = schema_of(tmp_path, {"$ref": "#/components/schemas/Host"}, Host=host)
+    made = load_schema(tmp_path, {"$ref": "#/components/schemas/Host"}, Host=host)
     check = get_validator(
         {"type": "object", "properties": {"v": {k: v for k, v in made.items() if k != "$defs"}}, "$defs": made["$defs"]}
     )
@@ -136,7 +138,7 @@ def test_two_schemas_that_hold_each_other(tmp_path: Path) -> None:
     ref = "#/components/schemas/"
     one = {"type": "object", "properties": {"b": {"$ref": f"{ref}B"}}}
     two = {"type": "object", "properties": {"a": {"$ref": f"{ref}A"}, "n": {"type": "integer"}}}
-    made = schema_of(tmp_path, {"type": "array", "items": {"$ref": f"{ref}A"}}, A=one, B=two)
+    made = load_schema(tmp_path, {"type": "array", "items": {"$ref": f"{ref}A"}}, A=one, B=two)
     assert set(made["$defs"]) == {"A", "B"}
 
 
@@ -145,7 +147,7 @@ def test_small_references_are_put_in_place_and_large_ones_written_once(tmp_path:
     large = {"type": "object", "properties": {f"p{n}": {"type": "string", "maxLength": n} for n in range(60)}}
     refs = {name: {"$ref": f"#/components/schemas/{name}"} for name in ("Small", "Large")}
     inner = {"type": "object", "properties": {"a": refs["Small"], "b": refs["Large"], "c": refs["Large"]}}
-    made = schema_of(tmp_path, inner, Small=small, Large=large)
+    made = load_schema(tmp_path, inner, Small=small, Large=large)
     assert made["properties"]["a"] == small
     assert made["properties"]["b"] == made["properties"]["c"] == {"$ref": "#/$defs/Large"}
     assert list(made["$defs"]) == ["Large"]
@@ -153,7 +155,7 @@ def test_small_references_are_put_in_place_and_large_ones_written_once(tmp_path:
 
 def test_a_description_beside_a_reference_counts(tmp_path: Path) -> None:
     ref = {"$ref": "#/components/schemas/Id", "description": "Of the host", "nullable": True}
-    made = schema_of(tmp_path, ref, Id={"type": "string", "description": "An id"})
+    made = load_schema(tmp_path, ref, Id={"type": "string", "description": "An id"})
     assert made == {
         "anyOf": [{"type": "string", "description": "An id"}, {"type": "null"}],
         "description": "Of the host",
@@ -167,14 +169,14 @@ def test_a_web_of_references_does_not_explode(tmp_path: Path) -> None:
         f"S{n}": {"type": "object", "properties": {f"{side}{n}": {"$ref": f"{ref}{n + 1}"} for side in "abcdefgh"}}
         for n in range(40)
     }
-    made = schema_of(tmp_path, {"$ref": f"{ref}0"}, **schemas, S40={"type": "string"})
+    made = load_schema(tmp_path, {"$ref": f"{ref}0"}, **schemas, S40={"type": "string"})
     assert len(str(made)) < 60_000
 
 
 def test_a_long_chain_of_references(tmp_path: Path) -> None:
     ref = "#/components/schemas/S"
     schemas = {f"S{n}": {"type": "object", "properties": {"next": {"$ref": f"{ref}{n + 1}"}}} for n in range(1500)}
-    made = schema_of(tmp_path, {"$ref": f"{ref}0"}, **schemas, S1500={"type": "string"})
+    made = load_schema(tmp_path, {"$ref": f"{ref}0"}, **schemas, S1500={"type": "string"})
     assert "$ref" in str(made)
 
 
@@ -187,8 +189,10 @@ def test_deep_schemas_behind_references(tmp_path: Path) -> None:
     ref = "#/components/schemas/S"
     schemas = {f"S{n}": nested({"$ref": f"{ref}{n + 1}"}) for n in range(30)}
     body = {"content": {"application/json": {"schema": {"$ref": f"{ref}0"}}}}
-    document = api({"requestBody": body}, method="post", components={"schemas": {**schemas, "S30": {"type": "string"}}})
-    assert len(plugin(tmp_path, document).operations) <= 1
+    document = make_api_document(
+        {"requestBody": body}, method="post", components={"schemas": {**schemas, "S30": {"type": "string"}}}
+    )
+    assert len(load_plugin(tmp_path, document).operations) <= 1
 
 
 def test_what_no_model_could_read_is_described_in_part(tmp_path: Path) -> None:
@@ -198,10 +202,12 @@ def test_what_no_model_could_read_is_described_in_part(tmp_path: Path) -> None:
 
     schemas = {f"L{n}": layer(n) for n in range(20)} | {"L20": {"type": "object"}}
     body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/L0"}}}}
-    found = plugin(tmp_path, api({"requestBody": body}, method="post", components={"schemas": schemas}))
+    found = load_plugin(
+        tmp_path, make_api_document({"requestBody": body}, method="post", components={"schemas": schemas})
+    )
     [operation] = found.operations
     assert 20_000 < len(str(operation.arguments)) < 70_000
-    assert problem(found, "too large").gravity == "warning"
+    assert find_problem(found, "too large").gravity == "warning"
     check = get_validator(operation.arguments)
     assert check.find_problem({"f1": "a", "next": {"f2": "b", "next": {"next": {"next": {"next": {}}}}}}) is None
     assert check.find_problem({"next": {"f2": 7}})
@@ -210,7 +216,7 @@ def test_what_no_model_could_read_is_described_in_part(tmp_path: Path) -> None:
 def test_long_descriptions_of_many_fields_are_shortened(tmp_path: Path) -> None:
     wide = {"type": "object", "properties": {f"p{n}": {"description": "x" * 2000} for n in range(200)}}
     body = {"content": {"application/json": {"schema": wide}}}
-    [operation] = plugin(tmp_path, api({"requestBody": body}, method="post")).operations
+    [operation] = load_plugin(tmp_path, make_api_document({"requestBody": body}, method="post")).operations
     assert len(operation.arguments["properties"]) == 200
     assert len(str(operation.arguments)) < 70_000
 
@@ -219,11 +225,11 @@ def test_long_descriptions_of_many_fields_are_shortened(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_schema_that_no_validator_takes_costs_its_operation(tmp_path: Path) -> None:
     huge = {"type": "object", "properties": {f"p{n}": {"description": "x" * 200} for n in range(5000)}}
-    document = api({"requestBody": {"content": {"application/json": {"schema": huge}}}}, method="post")
+    document = make_api_document({"requestBody": {"content": {"application/json": {"schema": huge}}}}, method="post")
     document["paths"]["/other"] = {"get": {"description": "Another one.", "responses": {"200": {"description": ""}}}}
-    found = plugin(tmp_path, document)
+    found = load_plugin(tmp_path, document)
     assert [one.id for one in found.operations] == ["GET /other"]
-    assert problem(found, "left out").gravity == "error"
+    assert find_problem(found, "left out").gravity == "error"
 
 
 @pytest.mark.demand("plugins.hostile_descriptions_injected_text")
@@ -234,7 +240,7 @@ def test_hostile_descriptions_stay_text(tmp_path: Path) -> None:
         "dangerous": True,
         "parameters": [{"name": "a", "in": "query", "description": words}],
     }
-    found = only(tmp_path, api(operation))
+    found = load_operation(tmp_path, make_api_document(operation))
     assert found.dangerous
     assert [one.url for one in found.servers] == ["https://api.example.com"]
     assert found.arguments["properties"]["a"]["description"] == words

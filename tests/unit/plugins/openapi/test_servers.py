@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from rightseat.plugins.plugin import Operation
-from tests.unit.plugins.folders import api, only, plugin, problem
+from tests.unit.plugins.folders import find_problem, load_operation, load_plugin, make_api_document
 
 
-def urls(operation: Operation) -> list[str]:
+def list_urls(operation: Operation) -> list[str]:
     return [server.url for server in operation.servers]
 
 
@@ -27,19 +27,19 @@ def test_several_servers_with_variables(tmp_path: Path) -> None:
         },
         {"url": "http://other.example.com"},
     ]
-    found = only(tmp_path, api(servers=servers))
-    assert urls(found) == ["https://eu.example.com:8443/v1", "http://other.example.com"]
+    found = load_operation(tmp_path, make_api_document(servers=servers))
+    assert list_urls(found) == ["https://eu.example.com:8443/v1", "http://other.example.com"]
     assert found.servers[0].description == "Main"
 
 
 @pytest.mark.demand("plugins.several_servers_variables")
 def test_the_nearest_servers_count(tmp_path: Path) -> None:
-    document = api()
+    document = make_api_document()
     item = document["paths"]["/hosts"]
     item["servers"] = [{"url": "https://path.example.com"}]
     item["post"] = {"description": "Writes.", "servers": [{"url": "https://operation.example.com"}]}
     document["paths"]["/other"] = {"get": {"description": "Another."}}
-    found = {one.id: urls(one) for one in plugin(tmp_path, document).operations}
+    found = {one.id: list_urls(one) for one in load_plugin(tmp_path, document).operations}
     assert found == {
         "GET /hosts": ["https://path.example.com"],
         "POST /hosts": ["https://operation.example.com"],
@@ -49,9 +49,9 @@ def test_the_nearest_servers_count(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("servers", ["https://one.example.com", {"url": "https://one.example.com"}])
 def test_one_that_is_no_list(tmp_path: Path, servers: Any) -> None:
-    found = plugin(tmp_path, api(servers=servers))
-    assert urls(found.operations[0]) == ["https://one.example.com"]
-    assert problem(found, "no list").gravity == "warning"
+    found = load_plugin(tmp_path, make_api_document(servers=servers))
+    assert list_urls(found.operations[0]) == ["https://one.example.com"]
+    assert find_problem(found, "no list").gravity == "warning"
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_one_that_is_no_list(tmp_path: Path, servers: Any) -> None:
     ],
 )
 def test_an_address_that_leads_nowhere_is_told(tmp_path: Path, url: str, words: str) -> None:
-    found = plugin(tmp_path, api(servers=[{"url": url}, {"url": "https://good.example.com"}]))
-    assert urls(found.operations[0]) == ["https://good.example.com"]
+    found = load_plugin(tmp_path, make_api_document(servers=[{"url": url}, {"url": "https://good.example.com"}]))
+    assert list_urls(found.operations[0]) == ["https://good.example.com"]
     told = [one for one in found.problems if words in one.what]
     assert [one.gravity for one in told] == ["error"]
     assert told[0].key.startswith("servers[0]")
@@ -83,8 +83,8 @@ def test_an_address_that_leads_nowhere_is_told(tmp_path: Path, url: str, words: 
 
 @pytest.mark.parametrize("servers", [None, [], 7])
 def test_no_server_at_all_is_told_once(tmp_path: Path, servers: Any) -> None:
-    document = api(servers=servers)
+    document = make_api_document(servers=servers)
     document["paths"]["/other"] = {"get": {"description": "Another one."}}
-    found = plugin(tmp_path, document)
+    found = load_plugin(tmp_path, document)
     assert [operation.servers for operation in found.operations] == [(), ()]
-    assert "server" in problem(found, "names no server").fix
+    assert "server" in find_problem(found, "names no server").fix

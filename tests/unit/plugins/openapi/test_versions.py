@@ -7,7 +7,7 @@ import pytest
 
 from rightseat.plugins.load import read_plugin
 from rightseat.plugins.plugin import Operation, Plugin
-from tests.unit.plugins.folders import api, folder, plugin, problem
+from tests.unit.plugins.folders import find_problem, load_plugin, make_api_document, write_plugin
 
 SWAGGER: dict[str, Any] = {
     "swagger": "2.0",
@@ -79,23 +79,23 @@ SWAGGER: dict[str, Any] = {
 
 
 @pytest.fixture
-def swagger(tmp_path: Path) -> dict[str, Operation]:
-    found = plugin(tmp_path, SWAGGER)
+def swagger_operations(tmp_path: Path) -> dict[str, Operation]:
+    found = load_plugin(tmp_path, SWAGGER)
     assert [one for one in found.problems if one.gravity != "style"] == []
     return {one.id: one for one in found.operations}
 
 
 @pytest.mark.demand("plugins.openapi_3_0_3")
-def test_version_2_has_every_operation(swagger: dict[str, Operation]) -> None:
-    assert list(swagger) == ["GET /hosts", "POST /hosts", "POST /upload", "PUT /upload"]
-    for operation in swagger.values():
+def test_version_2_has_every_operation(swagger_operations: dict[str, Operation]) -> None:
+    assert list(swagger_operations) == ["GET /hosts", "POST /hosts", "POST /upload", "PUT /upload"]
+    for operation in swagger_operations.values():
         urls = [server.url for server in operation.servers]
         assert urls == ["https://api.example.com:8443/v1", "http://api.example.com:8443/v1"]
 
 
 @pytest.mark.demand("plugins.openapi_3_0_3")
-def test_parameters_of_version_2(swagger: dict[str, Operation]) -> None:
-    operation = swagger["GET /hosts"]
+def test_parameters_of_version_2(swagger_operations: dict[str, Operation]) -> None:
+    operation = swagger_operations["GET /hosts"]
     assert operation.name == "listHosts"
     written = {one.name: (one.style, one.explode) for one in operation.parameters}
     assert written == {
@@ -112,8 +112,8 @@ def test_parameters_of_version_2(swagger: dict[str, Operation]) -> None:
 
 
 @pytest.mark.demand("plugins.openapi_3_0_3")
-def test_bodies_of_version_2(swagger: dict[str, Operation]) -> None:
-    post, upload, form = (swagger[name] for name in ("POST /hosts", "POST /upload", "PUT /upload"))
+def test_bodies_of_version_2(swagger_operations: dict[str, Operation]) -> None:
+    post, upload, form = (swagger_operations[name] for name in ("POST /hosts", "POST /upload", "PUT /upload"))
     assert post.body is not None
     assert (post.body.media, post.arguments["required"]) == ("application/json", ["name"])
     assert post.arguments["properties"]["note"] == {"type": ["string", "null"]}
@@ -126,20 +126,20 @@ def test_bodies_of_version_2(swagger: dict[str, Operation]) -> None:
 
 
 def test_version_2_without_a_host(tmp_path: Path) -> None:
-    found = plugin(tmp_path, {key: value for key, value in SWAGGER.items() if key != "host"})
-    assert problem(found, "names no host").key == "host"
+    found = load_plugin(tmp_path, {key: value for key, value in SWAGGER.items() if key != "host"})
+    assert find_problem(found, "names no host").key == "host"
 
 
 @pytest.mark.demand("plugins.openapi_3_0_3")
 @pytest.mark.parametrize("version", ["3.0.0", "3.0.3", "3.1.0", "3.1", 3.0, 3.1, "3.2.0"])
 def test_versions_3(tmp_path: Path, version: Any) -> None:
-    found = plugin(tmp_path, api(openapi=version))
+    found = load_plugin(tmp_path, make_api_document(openapi=version))
     assert (len(found.operations), found.problems) == (1, ())
 
 
 @pytest.mark.parametrize("version", ["4.0", "1.2", "", None])
 def test_other_versions_are_told_and_tried(tmp_path: Path, version: Any) -> None:
-    found = plugin(tmp_path, api(openapi=version))
+    found = load_plugin(tmp_path, make_api_document(openapi=version))
     assert len(found.operations) == 1
     assert [one.key for one in found.problems] == ["openapi"]
 
@@ -157,8 +157,8 @@ def test_a_schema_in_the_words_of_3_1(tmp_path: Path) -> None:
     }
     body = {"content": {"application/json": {"schema": schema}}}
     components = {"schemas": {"D": {"type": "string"}}}
-    document = api({"requestBody": body}, method="post", openapi="3.1.0", components=components)
-    [operation] = plugin(tmp_path, document).operations
+    document = make_api_document({"requestBody": body}, method="post", openapi="3.1.0", components=components)
+    [operation] = load_plugin(tmp_path, document).operations
     assert operation.arguments["properties"]["body"] == {
         "type": ["object", "null"],
         "properties": {
@@ -172,6 +172,6 @@ def test_a_schema_in_the_words_of_3_1(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "[]", "just words", "7", "null", "a: 1"])
 def test_what_is_no_api_document_is_told(tmp_path: Path, text: str) -> None:
-    found: Plugin = read_plugin(folder(tmp_path, text))
+    found: Plugin = read_plugin(write_plugin(tmp_path, text))
     assert found.operations == ()
     assert any(one.gravity == "error" and one.file == "openapi.yaml" for one in found.problems)

@@ -10,9 +10,9 @@ import pytest
 from rightseat.plugins.load import read_plugin, read_plugins
 from rightseat.plugins.plugin import Operation
 from rightseat.types.schema import get_validator
-from tests.unit.plugins.folders import folder, plugin
+from tests.unit.plugins.folders import load_plugin, write_plugin
 
-WILD = Path(__file__).parents[5] / "shared" / "plugins"
+REAL_PLUGINS = Path(__file__).parents[5] / "shared" / "plugins"
 
 SHOP = """
 openapi: 3.0.3
@@ -72,7 +72,7 @@ components:
 """
 
 
-def sound(operation: Operation) -> list[str]:
+def find_faults(operation: Operation) -> list[str]:
     """What is wrong with an operation that is about to be a tool."""
     schema, faults = operation.arguments, []
     keys = {one.argument for one in operation.parameters} - set(operation.secured)
@@ -97,7 +97,7 @@ def sound(operation: Operation) -> list[str]:
 
 @pytest.mark.demand("plugins.petstore_like_document_500")
 def test_a_shop_of_pets(tmp_path: Path) -> None:
-    found = plugin(tmp_path, SHOP)
+    found = load_plugin(tmp_path, SHOP)
     assert [one for one in found.problems if one.gravity != "style"] == []
     operations = {one.id: one for one in found.operations}
     assert list(operations) == [
@@ -107,7 +107,7 @@ def test_a_shop_of_pets(tmp_path: Path) -> None:
         "DELETE /pets/{petId}",
         "POST /pets/{petId}/photo",
     ]
-    assert [fault for one in operations.values() for fault in sound(one)] == []
+    assert [fault for one in operations.values() for fault in find_faults(one)] == []
     assert [one.dangerous for one in operations.values()] == [False, False, False, True, False]
     add = get_validator(operations["POST /pets"].arguments)
     assert add.find_problem({"X-Tenant": "a", "name": "Rex", "parents": [{"name": "Kim", "parents": []}]}) is None
@@ -138,22 +138,22 @@ def test_five_hundred_operations(tmp_path: Path) -> None:
         for n in range(50)
     }
     document = {"openapi": "3.1.0", "servers": [{"url": "https://x.example.com"}], "paths": paths}
-    made = folder(tmp_path, {**document, "components": {"schemas": schemas}})
+    made = write_plugin(tmp_path, {**document, "components": {"schemas": schemas}})
     begun = time.process_time()
     found = read_plugin(made)
     assert time.process_time() - begun < 30
     assert len(found.operations) == 500
     assert len({one.name for one in found.operations}) == 500
-    assert [fault for one in found.operations for fault in sound(one)] == []
+    assert [fault for one in found.operations for fault in find_faults(one)] == []
 
 
 @pytest.mark.demand("plugins.real_plugins_present_all")
-@pytest.mark.skipif(not WILD.is_dir(), reason="no plugins of others here")
+@pytest.mark.skipif(not REAL_PLUGINS.is_dir(), reason="no plugins of others here")
 def test_the_plugins_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    found = {one.id: one for one in read_plugins([WILD], strict=True)}
+    found = {one.id: one for one in read_plugins([REAL_PLUGINS], strict=True)}
     operations = [operation for one in found.values() for operation in one.operations]
-    assert [fault for one in operations for fault in sound(one)] == []
-    for home in WILD.iterdir():
+    assert [fault for one in operations for fault in find_faults(one)] == []
+    for home in REAL_PLUGINS.iterdir():
         if (home / "openapi.yaml").is_file():
             words = [line.strip() for line in (home / "openapi.yaml").read_text("utf-8").splitlines()]
             methods = sum(word in ("get:", "post:", "put:", "delete:", "patch:") for word in words)

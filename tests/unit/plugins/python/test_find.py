@@ -6,7 +6,7 @@ import pytest
 
 from rightseat.plugins.plugin import PluginScript, Problem
 from rightseat.plugins.python.find import find_scripts
-from tests.unit.plugins.python.written import written
+from tests.unit.plugins.python.script_plugins import write_scripts
 
 SDK = """
 class Rank:
@@ -22,14 +22,14 @@ class Rank:
 """
 
 
-def only(folder: Path) -> PluginScript:
+def find_only_script(folder: Path) -> PluginScript:
     found, problems = find_scripts(folder)
     assert problems == ()
     assert len(found) == 1
     return found[0]
 
 
-def problem(folder: Path) -> Problem:
+def find_only_problem(folder: Path) -> Problem:
     _, problems = find_scripts(folder)
     assert len(problems) == 1, problems
     return problems[0]
@@ -49,7 +49,7 @@ def problem(folder: Path) -> Problem:
     ],
 )
 def test_a_class_of_the_sdk_is_found_however_it_is_exported(tmp_path: Path, init: str) -> None:
-    found = only(written(tmp_path, __init__=init, rank=SDK))
+    found = find_only_script(write_scripts(tmp_path, __init__=init, rank=SDK))
     assert (found.name, found.attribute, found.kind) == ("rank", "Rank", "class")
     assert found.file == tmp_path / "lib" / "rank.py"
     assert found.description == "把漏洞按等级排序"
@@ -74,7 +74,7 @@ def test_functions_with_the_decorator_are_found_in_any_file(tmp_path: Path) -> N
 
     def helper(x): ...
     '''
-    found = {one.name: one for one in find_scripts(written(tmp_path, sub__slash__things=text))[0]}
+    found = {one.name: one for one in find_scripts(write_scripts(tmp_path, sub__slash__things=text))[0]}
     assert set(found) == {"plain", "other"}
     assert found["plain"].description == "Does it."
     assert found["plain"].exact
@@ -92,17 +92,21 @@ def test_functions_with_the_decorator_are_found_in_any_file(tmp_path: Path) -> N
 
 
 def test_a_function_may_be_exported_without_a_mark(tmp_path: Path) -> None:
-    found = only(written(tmp_path, __init__='def hello(name: str):\n    """Greets."""\nexported = [hello]'))
+    found = find_only_script(
+        write_scripts(tmp_path, __init__='def hello(name: str):\n    """Greets."""\nexported = [hello]')
+    )
     assert (found.name, found.kind, found.file.name) == ("hello", "function", "__init__.py")
 
 
 def test_types_that_only_running_tells_are_marked(tmp_path: Path) -> None:
-    found = only(written(tmp_path, a='from x import Thing, tool\n@tool\ndef f(a: Thing):\n    """Does."""'))
+    found = find_only_script(
+        write_scripts(tmp_path, a='from x import Thing, tool\n@tool\ndef f(a: Thing):\n    """Does."""')
+    )
     assert not found.exact
 
 
 def test_a_context_is_no_argument(tmp_path: Path) -> None:
-    found = only(written(tmp_path, a='@tool\ndef f(a: int, ctx: ToolContext):\n    """Does."""'))
+    found = find_only_script(write_scripts(tmp_path, a='@tool\ndef f(a: int, ctx: ToolContext):\n    """Does."""'))
     assert list(found.arguments["properties"]) == ["a"]
     assert found.arguments["required"] == ["a"]
 
@@ -123,7 +127,7 @@ def test_nothing_is_run(tmp_path: Path) -> None:
 
     exported = [f]
     """
-    found, _ = find_scripts(written(tmp_path, __init__=text))
+    found, _ = find_scripts(write_scripts(tmp_path, __init__=text))
     assert [one.name for one in found] == ["f"]
     assert not canary.exists()
 
@@ -133,7 +137,7 @@ def test_a_folder_without_lib_has_no_tools(tmp_path: Path) -> None:
 
 
 def test_what_is_broken_is_said_with_its_line_and_the_rest_is_found(tmp_path: Path) -> None:
-    folder = written(tmp_path, bad="def (:\n", good='@tool\ndef f():\n    """Does."""')
+    folder = write_scripts(tmp_path, bad="def (:\n", good='@tool\ndef f():\n    """Does."""')
     found, problems = find_scripts(folder)
     assert [one.name for one in found] == ["f"]
     assert [(one.file, one.line, one.gravity) for one in problems] == [("lib/bad.py", 1, "error")]
@@ -154,13 +158,13 @@ def test_what_is_broken_is_said_with_its_line_and_the_rest_is_found(tmp_path: Pa
     ],
 )
 def test_problems(tmp_path: Path, files: dict[str, str], said: str) -> None:
-    assert said in str(problem(written(tmp_path, **files)))
+    assert said in str(find_only_problem(write_scripts(tmp_path, **files)))
 
 
 def test_a_link_out_of_the_folder_is_not_read(tmp_path: Path) -> None:
     outside = tmp_path / "secret.py"
     outside.write_text('@tool\ndef stolen():\n    """x"""', "utf-8")
-    folder = written(tmp_path / "plugin", a='@tool\ndef f():\n    """x"""')
+    folder = write_scripts(tmp_path / "plugin", a='@tool\ndef f():\n    """x"""')
     (folder / "lib" / "link.py").symlink_to(outside)
     found, problems = find_scripts(folder)
     assert [one.name for one in found] == ["f"]
@@ -168,10 +172,10 @@ def test_a_link_out_of_the_folder_is_not_read(tmp_path: Path) -> None:
 
 
 def test_imports_in_a_circle_end(tmp_path: Path) -> None:
-    folder = written(
+    folder = write_scripts(
         tmp_path,
         __init__="from .a import Thing\nexported = [Thing]",
         a="from .b import Thing",
         b="from .a import Thing",
     )
-    assert "'Thing' is not defined" in problem(folder).what
+    assert "'Thing' is not defined" in find_only_problem(folder).what

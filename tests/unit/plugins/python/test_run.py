@@ -29,22 +29,24 @@ from rightseat.types.tools import Result, Tool, ToolContext
 from rightseat.types.turn import InterruptAnswer, Turn
 from rightseat.wiring.runtime import RuntimeParts
 from tests.kit import process
-from tests.kit.house import Lines, calls, says
-from tests.kit.patience import STUCK
-from tests.kit.waiting import until
-from tests.unit.plugins.python.written import plugin
+from tests.kit.app_server import FakeModel, reply_calls, reply_text
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.kit.waiting import wait_until
+from tests.unit.plugins.python.script_plugins import load_script_plugin
 
 pytestmark = pytest.mark.io
 
 
-def tool_of(folder: Path, text: str, rules: PythonPolicy | None = None) -> Tool:
-    tools, problems = make_script_tools(plugin(folder / "kit", things=dedent(text)), rules or PythonPolicy())
+def load_tool(folder: Path, text: str, rules: PythonPolicy | None = None) -> Tool:
+    tools, problems = make_script_tools(
+        load_script_plugin(folder / "kit", things=dedent(text)), rules or PythonPolicy()
+    )
     assert problems == []
     assert len(tools) == 1
     return tools[0]
 
 
-async def called(tool: Tool, args: dict[str, Any], *messages: Message) -> Result:
+async def call_once(tool: Tool, args: dict[str, Any], *messages: Message) -> Result:
     assert tool.call is not None
     assert tool.close is not None
     context = ToolContext(
@@ -61,7 +63,7 @@ async def called(tool: Tool, args: dict[str, Any], *messages: Message) -> Result
 
 @pytest.mark.demand("plugins.python_tools_plain_tool")
 async def test_arguments_are_typed_and_a_value_comes_back(tmp_path: Path) -> None:
-    tool = tool_of(
+    tool = load_tool(
         tmp_path,
         '''
         from rightseat import tool
@@ -73,7 +75,7 @@ async def test_arguments_are_typed_and_a_value_comes_back(tmp_path: Path) -> Non
         ''',
     )
     assert tool.name == "kit_add"
-    assert await called(tool, {"a": 2}) == Result({"sum": 2.5, "types": ["int", "float"]})
+    assert await call_once(tool, {"a": 2}) == Result({"sum": 2.5, "types": ["int", "float"]})
 
 
 @pytest.mark.demand("plugins.missing_required_values_question")
@@ -90,8 +92,8 @@ async def test_what_is_missing_is_asked_for_and_not_invented(tmp_path: Path) -> 
         """
         return f"{seat} {nights} {breakfast}"
     '''
-    tool = tool_of(tmp_path, text)
-    runtime = Runtime(model=Lines(calls(("kit_book", '{"nights":2}')), says("done")), tools=[tool])
+    tool = load_tool(tmp_path, text)
+    runtime = Runtime(model=FakeModel(reply_calls(("kit_book", '{"nights":2}')), reply_text("done")), tools=[tool])
     turn = Turn(messages=(text_message("user", "Book two nights"),))
     try:
         async with closing(runtime.run(turn)) as events:
@@ -113,7 +115,7 @@ async def test_what_is_missing_is_asked_for_and_not_invented(tmp_path: Path) -> 
 @pytest.mark.demand("plugins.python_tools_guide_sdk")
 async def test_a_class_of_the_sdk_gets_what_a_flow_would_give_it(tmp_path: Path) -> None:
     folder = tmp_path / "kit"
-    made = plugin(
+    made = load_script_plugin(
         folder,
         __init__="from .rank import Rank\n_exported = [Rank]",
         rank="""
@@ -131,7 +133,7 @@ async def test_a_class_of_the_sdk_gets_what_a_flow_would_give_it(tmp_path: Path)
     )
     (tool,), _ = make_script_tools(made, PythonPolicy())
     asked = Message("user", (TextMessagePart("which?"), FileMessagePart("a.txt", "text/plain", "aGk=")))
-    result = await called(tool, {"top": 3}, asked)
+    result = await call_once(tool, {"top": 3}, asked)
     told = result.content["output"]
     assert result.content["message"] == "done"
     assert told["top"] == 3
@@ -153,7 +155,7 @@ async def test_the_environment_of_the_server_is_not_there(tmp_path: Path, monkey
         """Shows."""
         return dict(os.environ)
     '''
-    result = await called(tool_of(tmp_path, text, PythonPolicy(environment={"MODE": "fast"})), {})
+    result = await call_once(load_tool(tmp_path, text, PythonPolicy(environment={"MODE": "fast"})), {})
     assert result.content["MODE"] == "fast"
     assert "canary-secret" not in result.text
 
@@ -174,13 +176,13 @@ async def test_what_it_prints_goes_to_the_log_and_not_into_the_answer(
         print("and no end", end="")
         return "truth"
     '''
-    tool = tool_of(tmp_path, text)
+    tool = load_tool(tmp_path, text)
     assert tool.call is not None
     assert tool.close is not None
     async with closing(tool.call({}, ToolContext(Turn(messages=())))) as items:
         assert [item async for item in items] == [Result("truth")]
     # Told by the line, in however many pieces it was written.
-    await until(lambda: "chatty: one line 1" in caplog.text)
+    await wait_until(lambda: "chatty: one line 1" in caplog.text)
     assert "a lie" in caplog.text
     await tool.close()
 
@@ -195,7 +197,7 @@ async def test_too_much_memory_is_a_failed_call(tmp_path: Path) -> None:
         """Eats."""
         return len(bytearray(2 << 30))
     '''
-    result = await called(tool_of(tmp_path, text, PythonPolicy(memory=512 << 20)), {})
+    result = await call_once(load_tool(tmp_path, text, PythonPolicy(memory=512 << 20)), {})
     assert result.failed
     assert result.text.endswith('"message":"MemoryError"}}'), result.text
 
@@ -214,14 +216,14 @@ async def test_too_much_memory_is_a_failed_call(tmp_path: Path) -> None:
     ],
 )
 async def test_a_crash_or_an_endless_loop_harms_one_call_only(tmp_path: Path, body: str, said: str) -> None:
-    made = plugin(
+    made = load_script_plugin(
         tmp_path / "kit",
         a=f'from rightseat import tool\n@tool\ndef bad() -> str:\n    """Bad."""\n    {body}',
         b='from rightseat import tool\n@tool\ndef good() -> str:\n    """Good."""\n    return "fine"',
     )
-    tools, _ = make_script_tools(made, PythonPolicy(seconds=STUCK if said != "timeout" else 8.0))
+    tools, _ = make_script_tools(made, PythonPolicy(seconds=HANG_TIMEOUT if said != "timeout" else 8.0))
     shelf = PluginCatalog([LoadedPlugin(made, tools)])
-    model = Lines(calls(("kit_bad", "{}"), ("kit_good", "{}")), says("done"))
+    model = FakeModel(reply_calls(("kit_bad", "{}"), ("kit_good", "{}")), reply_text("done"))
     runtime = Runtime(
         assistants=[Assistant("default", model, toolset=ToolSelection(shelf))], parts=RuntimeParts(plugins=shelf)
     )
@@ -230,7 +232,7 @@ async def test_a_crash_or_an_endless_loop_harms_one_call_only(tmp_path: Path, bo
             _ = [event async for event in events]
     finally:
         await runtime.close()
-    first, second = [message.text for message in model.asked[1].messages if message.role == "tool"]
+    first, second = [message.text for message in model.prompts[1].messages if message.role == "tool"]
     assert said in first
     assert second == "fine"
 
@@ -247,7 +249,7 @@ async def test_a_call_that_nobody_stops_ends_by_its_limit(tmp_path: Path) -> Non
         return sum(range(10**13))
     '''
     with pytest.raises(ChildDied):
-        await called(tool_of(tmp_path, text, PythonPolicy(seconds=1)), {})
+        await call_once(load_tool(tmp_path, text, PythonPolicy(seconds=1)), {})
 
 
 @pytest.mark.long
@@ -262,14 +264,14 @@ async def test_a_process_without_work_ends(tmp_path: Path, monkeypatch: pytest.M
         """Tells."""
         return os.getpid()
     '''
-    tool = tool_of(tmp_path, text)
+    tool = load_tool(tmp_path, text)
     assert tool.call is not None
     assert tool.close is not None
     async with closing(tool.call({}, ToolContext(Turn(messages=())))) as items:
         (result,) = [item async for item in items]
     assert isinstance(result, Result)
-    assert process.alive(result.content)
-    await until(lambda: not process.alive(result.content))
+    assert process.is_alive(result.content)
+    await wait_until(lambda: not process.is_alive(result.content))
     await tool.close()
 
 
@@ -285,7 +287,7 @@ async def test_the_loop_is_free_while_it_loads(tmp_path: Path) -> None:
         """Slow."""
         return "there"
     '''
-    tool = tool_of(tmp_path, text)
+    tool = load_tool(tmp_path, text)
     turns = 0
 
     async def ticks() -> None:
@@ -295,7 +297,7 @@ async def test_the_loop_is_free_while_it_loads(tmp_path: Path) -> None:
             turns += 1
 
     ticking = asyncio.create_task(ticks())
-    assert (await called(tool, {})).content == "there"
+    assert (await call_once(tool, {})).content == "there"
     ticking.cancel()
     await asyncio.gather(ticking, return_exceptions=True)
     # Most of a hundred while it sleeps, and none in a loop that waits for it.
@@ -322,7 +324,7 @@ def test_types_of_its_own_are_told_by_its_process(tmp_path: Path) -> None:
         """Opens."""
         return ticket.title
     '''
-    tool = tool_of(tmp_path, text)
+    tool = load_tool(tmp_path, text)
     assert tool.parameters["$defs"]["Level"]["enum"] == ["low", "high"]
 
 
@@ -331,7 +333,7 @@ def test_types_of_its_own_are_told_by_its_process(tmp_path: Path) -> None:
 )
 def test_one_that_cannot_be_loaded_is_a_problem_and_no_tool(tmp_path: Path, top: str, said: str) -> None:
     text = f'{top}\nfrom x import Odd, tool\n@tool\ndef f(a: Odd) -> str:\n    """Does."""'
-    tools, problems = make_script_tools(plugin(tmp_path / "kit", a=text), PythonPolicy())
+    tools, problems = make_script_tools(load_script_plugin(tmp_path / "kit", a=text), PythonPolicy())
     assert tools == ()
     assert said in str(problems[0])
 
@@ -345,7 +347,7 @@ async def test_a_long_answer_is_cut_to_what_fits(tmp_path: Path) -> None:
         """Long."""
         return "begin " + "x" * 1_000_000 + " end"
     '''
-    result = await called(tool_of(tmp_path, text), {})
+    result = await call_once(load_tool(tmp_path, text), {})
     assert len(result.text) < 100_000
     assert result.text.startswith("begin")
     assert result.text.endswith("end")
@@ -366,7 +368,7 @@ def test_what_is_no_schema_is_a_problem_and_no_tool(tmp_path: Path) -> None:
 
     exported = [Odd, Binary]
     """
-    tools, problems = make_script_tools(plugin(tmp_path / "kit", __init__=text), PythonPolicy())
+    tools, problems = make_script_tools(load_script_plugin(tmp_path / "kit", __init__=text), PythonPolicy())
     assert [tool.name for tool in tools] == ["kit_Binary"]
     assert tools[0].parameters == {"type": "object", "properties": {}}
     assert "lib/__init__.py:2: Odd: What it takes is no JSON Schema" in str(problems[0])
@@ -374,7 +376,7 @@ def test_what_is_no_schema_is_a_problem_and_no_tool(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_one_that_never_loads_is_given_up(tmp_path: Path) -> None:
-    made = plugin(tmp_path / "kit", a='import time\ntime.sleep(600)\n@tool\ndef f():\n    """Does."""')
+    made = load_script_plugin(tmp_path / "kit", a='import time\ntime.sleep(600)\n@tool\ndef f():\n    """Does."""')
     rules = make_confinement(made, PythonPolicy())
     with pytest.raises(ScriptLoadError, match="took longer than 1 s"):
         describe_in_process(ToolProcesses("lib.a", "f", rules), seconds=1)
@@ -390,6 +392,6 @@ def test_two_of_one_name_in_other_letters_stay_two(tmp_path: Path) -> None:
     def b():
         """Two."""
     '''
-    tools, _ = make_script_tools(plugin(tmp_path / "kit", a=text), PythonPolicy(confirm=True))
+    tools, _ = make_script_tools(load_script_plugin(tmp_path / "kit", a=text), PythonPolicy(confirm=True))
     assert len({tool.name for tool in tools}) == 2
     assert all(tool.confirm for tool in tools)

@@ -15,11 +15,11 @@ from rightseat.errors import NotFound
 from rightseat.plugins.catalog import PluginCatalog
 from rightseat.plugins.selection import ToolSelection
 from rightseat.wiring.runtime import RuntimeParts
-from tests.kit.house import Lines, says
-from tests.kit.patience import STUCK
-from tests.kit.server import executable
-from tests.unit.plugins.runtime.written import answering
-from tests.unit.plugins.shelves import plugin
+from tests.kit.app_server import FakeModel, reply_text
+from tests.kit.server import find_executable
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.unit.plugins.catalogs import make_plugin
+from tests.unit.plugins.runtime.api_plugins import serve_json_api
 
 pytestmark = pytest.mark.io
 
@@ -41,7 +41,7 @@ paths:
 
 @pytest.mark.demand("plugins.user_attaches_door_openai")
 async def test_an_attached_file_is_sent_to_the_api(tmp_path: Path) -> None:
-    async with answering(b'{"place": "shelf 3"}') as api:
+    async with serve_json_api(b'{"place": "shelf 3"}') as api:
         folder = tmp_path / "plugins" / "convert"
         folder.mkdir(parents=True)
         about = {"name": "Convert", "description": "Converts.", "predefined_question": "Convert my file."}
@@ -59,17 +59,17 @@ async def test_an_attached_file_is_sent_to_the_api(tmp_path: Path) -> None:
         (tmp_path / "turns.json").write_text(json.dumps({"turns": turns}), "utf-8")
         (tmp_path / "prices.csv").write_bytes(b"day,price\n1,233.85\n")
         process = await asyncio.create_subprocess_exec(
-            executable(),
+            find_executable(),
             *("chat", " ", "--file", "prices.csv"),
             cwd=tmp_path,
             env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
-        out, err = await asyncio.wait_for(process.communicate(), STUCK)
+        out, err = await asyncio.wait_for(process.communicate(), HANG_TIMEOUT)
     assert process.returncode == 0, err.decode()
     assert "shelf 3" in out.decode()
-    assert api.asked == ["POST /convert"]
+    assert api.requests == ["POST /convert"]
     assert b'filename="prices.csv"' in api.bodies[0]
     assert b"1,233.85" in api.bodies[0]
 
@@ -82,8 +82,8 @@ def test_an_empty_line_asks_what_the_plugin_suggests() -> None:
             raise EOFError
         return lines.pop(0)
 
-    model = Lines(says("web-01"), says("Bye."))
-    shelf = PluginCatalog([plugin("hosts", "Hosts", {"list": "Lists."}, question="Which hosts?")])
+    model = FakeModel(reply_text("web-01"), reply_text("Bye."))
+    shelf = PluginCatalog([make_plugin("hosts", "Hosts", {"list": "Lists."}, question="Which hosts?")])
     runtime = Runtime(
         assistants=[Assistant("default", model, toolset=ToolSelection(shelf))], parts=RuntimeParts(plugins=shelf)
     )
@@ -92,7 +92,7 @@ def test_an_empty_line_asks_what_the_plugin_suggests() -> None:
         talk.run_loop()
         runner.run(runtime.close())
     assert talk.suggestions == ("Which hosts?",)
-    assert [prompt.messages[-1].text for prompt in model.asked] == ["Which hosts?", "thanks"]
+    assert [prompt.messages[-1].text for prompt in model.prompts] == ["Which hosts?", "thanks"]
 
 
 def test_a_file_that_is_not_there_is_said() -> None:

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from rightseat.cli.doctor import run_checks
-from tests.unit.plugins.runtime.written import written
+from tests.unit.plugins.runtime.api_plugins import write_api_plugin
 
 pytestmark = pytest.mark.io
 
 
 async def test_doctor_names_every_plugin(tmp_path: Path) -> None:
-    written(tmp_path / "plugins" / "hosts")
+    write_api_plugin(tmp_path / "plugins" / "hosts")
     (tmp_path / "plugins" / "bad").mkdir()
     (tmp_path / "plugins" / "bad" / "plugin.json").write_text("{", "utf-8")
     text = '[server]\nport = 0\n[models.m]\nspec = "scripted:demo"\n[[plugins]]\npath = "plugins"\n'

@@ -14,18 +14,18 @@ from rightseat.plugins.selection import ToolSelection
 from rightseat.wiring.from_config import build_runtime
 from rightseat.wiring.plugins import all_watched_paths, has_changed, make_policy
 from rightseat.wiring.runtime import Runtime
-from tests.unit.plugins.runtime.written import written
+from tests.unit.plugins.runtime.api_plugins import write_api_plugin
 
-Make = Callable[..., Runtime]
+RuntimeFactory = Callable[..., Runtime]
 ONE = '[models.m]\nspec = "scripted:demo"\n'
 
 
 @pytest.fixture
-def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
+def make_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RuntimeFactory:
     """A Runtime of a configuration file beside the folder `plugins`, which has hosts and books."""
     monkeypatch.chdir(tmp_path)
-    written(tmp_path / "plugins" / "hosts", question="", predefined_question="Which hosts?")
-    written(tmp_path / "plugins" / "books", paths={"/books": "All books.", "/loans": "All loans."}, id="Lib")
+    write_api_plugin(tmp_path / "plugins" / "hosts", question="", predefined_question="Which hosts?")
+    write_api_plugin(tmp_path / "plugins" / "books", paths={"/books": "All books.", "/loans": "All loans."}, id="Lib")
 
     def made(text: str = "", *folders: str, before: Runtime | None = None) -> Runtime:
         (tmp_path / "rightseat.toml").write_text(ONE + text, "utf-8")
@@ -35,12 +35,12 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
     return made
 
 
-def tools(assistant: Assistant) -> list[str]:
+def list_tools(assistant: Assistant) -> list[str]:
     assert isinstance(assistant.toolset, ToolSelection)
     return list(assistant.toolset.catalog.by_name)
 
 
-ALL = ["books_get_books", "books_get_loans", "hosts_get_hosts"]
+ALL_TOOLS = ["books_get_books", "books_get_loans", "hosts_get_hosts"]
 
 
 @pytest.mark.demand("plugins.plugins_dir_repeatable_plugins")
@@ -53,49 +53,54 @@ ALL = ["books_get_books", "books_get_loans", "hosts_get_hosts"]
         ("", ("plugins/books", "plugins/hosts")),
     ],
 )
-def test_every_assistant_has_all_plugins(make: Make, text: str, folders: tuple[str, ...]) -> None:
-    runtime = make(text, *folders)
-    assert {name: sorted(tools(one)) for name, one in runtime.assistants.items()} == {"default": ALL, "m": ALL}
+def test_every_assistant_has_all_plugins(make_runtime: RuntimeFactory, text: str, folders: tuple[str, ...]) -> None:
+    runtime = make_runtime(text, *folders)
+    assert {name: sorted(list_tools(one)) for name, one in runtime.assistants.items()} == {
+        "default": ALL_TOOLS,
+        "m": ALL_TOOLS,
+    }
     assert runtime.assistants["default"].suggestions == ("Which hosts?",)
     assert not runtime.is_plain_model("default")
 
 
 @pytest.mark.demand("plugins.plugins_dir_repeatable_plugins")
-def test_an_assistant_may_name_its_plugins(make: Make) -> None:
-    runtime = make(
+def test_an_assistant_may_name_its_plugins(make_runtime: RuntimeFactory) -> None:
+    runtime = make_runtime(
         '[[plugins]]\npath = "plugins"\n[assistants.a]\nplugins = ["Lib"]\n[assistants.b]\nplugins = []\n[assistants.c]'
     )
-    assert tools(runtime.assistants["a"]) == ALL[:2]
+    assert list_tools(runtime.assistants["a"]) == ALL_TOOLS[:2]
     assert runtime.assistants["b"].toolset is None
-    assert sorted(tools(runtime.assistants["c"])) == ALL
+    assert sorted(list_tools(runtime.assistants["c"])) == ALL_TOOLS
     # The first one answers who asks for none by name.
-    assert tools(runtime.assistants["default"]) == ALL[:2]
+    assert list_tools(runtime.assistants["default"]) == ALL_TOOLS[:2]
     assert runtime.assistants["m"].toolset is None, "a model that is asked by its name is nothing but that"
     with pytest.raises(ConfigError, match=r"\[assistants.a\].*no plugin 'book'. Did you mean 'books'"):
-        make('[[plugins]]\npath = "plugins"\n[assistants.a]\nplugins = ["book"]')
+        make_runtime('[[plugins]]\npath = "plugins"\n[assistants.a]\nplugins = ["book"]')
 
 
 @pytest.mark.demand("plugins.plugins_dir_repeatable_plugins")
-def test_a_table_for_one_counts_before_that_for_all(make: Make) -> None:
+def test_a_table_for_one_counts_before_that_for_all(make_runtime: RuntimeFactory) -> None:
     text = '[[plugins]]\npath = "plugins"\n[[plugins]]\npath = "plugins/hosts"\n{}'
-    assert sorted(tools(make(text.format("enabled = false")).assistants["default"])) == ALL[:2]
+    assert sorted(list_tools(make_runtime(text.format("enabled = false")).assistants["default"])) == ALL_TOOLS[:2]
     config = load_config(env={})
     assert len(config.plugins) == 2
-    runtime = make(text.format('confirm = "all"\nallow = ["10.0.0.0/8"]'))
+    runtime = make_runtime(text.format('confirm = "all"\nallow = ["10.0.0.0/8"]'))
     assert make_policy(load_config(env={}).plugins[1]).allow == ("10.0.0.0/8",)
     assert runtime.plugins is not None
     assert runtime.plugins.loaded["hosts"].fingerprint != runtime.plugins.loaded["books"].fingerprint
 
 
-def test_a_plugin_may_appear_as_an_assistant_of_its_own(make: Make) -> None:
-    runtime = make('[[plugins]]\npath = "plugins/books"\nappears = true\n[[plugins]]\npath = "plugins/hosts"')
+def test_a_plugin_may_appear_as_an_assistant_of_its_own(make_runtime: RuntimeFactory) -> None:
+    runtime = make_runtime('[[plugins]]\npath = "plugins/books"\nappears = true\n[[plugins]]\npath = "plugins/hosts"')
     assert set(runtime.assistants) == {"default", "m", "books"}
-    assert tools(runtime.assistants["books"]) == ALL[:2]
+    assert list_tools(runtime.assistants["books"]) == ALL_TOOLS[:2]
     assert (runtime.assistants["books"].title, runtime.assistants["books"].description) == ("Books", "About books.")
 
 
 @pytest.mark.demand("plugins.broken_plugin_never_stops")
-def test_a_broken_plugin_stops_nobody(make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_broken_plugin_stops_nobody(
+    make_runtime: RuntimeFactory, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     for name, text in {"bad": "{", "odd": '{"name": 3}', "empty": ""}.items():
         (tmp_path / "plugins" / name).mkdir()
         (tmp_path / "plugins" / name / "plugin.json").write_text(text, "utf-8")
@@ -103,26 +108,30 @@ def test_a_broken_plugin_stops_nobody(make: Make, tmp_path: Path, caplog: pytest
     (tmp_path / "plugins" / "lib" / "lib").mkdir(parents=True)
     (tmp_path / "plugins" / "lib" / "plugin.json").write_text('{"name": "a", "description": "b"}')
     (tmp_path / "plugins" / "lib" / "lib" / "x.py").write_text("raise SystemExit(1)\ndef (")
-    runtime = make("", "plugins")
-    assert sorted(tools(runtime.assistants["default"])) == ALL
+    runtime = make_runtime("", "plugins")
+    assert sorted(list_tools(runtime.assistants["default"])) == ALL_TOOLS
     assert runtime.ready
     said = [record.message for record in caplog.records if record.levelno >= logging.ERROR]
     assert any("Plugin bad: plugin.json" in line for line in said)
     assert any("Plugin lib: lib/x.py:2" in line for line in said)
 
 
-def test_a_link_out_of_the_folder_is_not_followed(make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    elsewhere = written(tmp_path / "elsewhere" / "secret")
+def test_a_link_out_of_the_folder_is_not_followed(
+    make_runtime: RuntimeFactory, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    elsewhere = write_api_plugin(tmp_path / "elsewhere" / "secret")
     (tmp_path / "plugins" / "link").symlink_to(elsewhere)
-    assert sorted(tools(make("", "plugins").assistants["default"])) == ALL
+    assert sorted(list_tools(make_runtime("", "plugins").assistants["default"])) == ALL_TOOLS
     assert "link" in caplog.text
 
 
 @pytest.mark.demand("plugins.broken_plugin_never_stops")
-def test_two_of_one_name_are_one(make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    written(tmp_path / "others" / "hosts", paths={"/other": "x"})
-    runtime = make("", "plugins", "others")
-    assert sorted(tools(runtime.assistants["default"])) == ALL
+def test_two_of_one_name_are_one(
+    make_runtime: RuntimeFactory, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_api_plugin(tmp_path / "others" / "hosts", paths={"/other": "x"})
+    runtime = make_runtime("", "plugins", "others")
+    assert sorted(list_tools(runtime.assistants["default"])) == ALL_TOOLS
     assert "is left out" in caplog.text
 
 
@@ -140,20 +149,22 @@ def test_two_of_one_name_are_one(make: Make, tmp_path: Path, caplog: pytest.LogC
         ("[tools]\nshown = 0", "toml:4: tools.shown"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(make: Make, text: str, said: str) -> None:
+def test_what_is_wrong_is_said_with_its_line(make_runtime: RuntimeFactory, text: str, said: str) -> None:
     with pytest.raises(ConfigError) as error:
-        make(text)
+        make_runtime(text)
     assert said in error.value.message
 
 
-def test_a_folder_of_the_command_line_must_be_there(make: Make) -> None:
+def test_a_folder_of_the_command_line_must_be_there(make_runtime: RuntimeFactory) -> None:
     with pytest.raises(ConfigError, match="--plugins nowhere: this folder does not exist"):
-        make("", "nowhere")
+        make_runtime("", "nowhere")
 
 
-def test_secrets_are_resolved_and_kept_from_sight(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_are_resolved_and_kept_from_sight(
+    make_runtime: RuntimeFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOSTS_KEY", "canary-credential")
-    make('[[plugins]]\npath = "plugins"\nauth = {Authorization = "env:HOSTS_KEY"}\nuser_headers = {T = "X-T"}')
+    make_runtime('[[plugins]]\npath = "plugins"\nauth = {Authorization = "env:HOSTS_KEY"}\nuser_headers = {T = "X-T"}')
     settings = load_config(env={}).plugins[0]
     made = make_policy(settings)
     assert made.credentials["Authorization"].reveal() == "canary-credential"
@@ -163,29 +174,29 @@ def test_secrets_are_resolved_and_kept_from_sight(make: Make, monkeypatch: pytes
 
 @pytest.mark.demand("plugins.broken_plugin_never_stops")
 def test_a_credential_that_a_plugin_does_not_use_costs_its_operations_alone(
-    make: Make, caplog: pytest.LogCaptureFixture
+    make_runtime: RuntimeFactory, caplog: pytest.LogCaptureFixture
 ) -> None:
     table = '[[plugins]]\npath = "plugins/books"\nuser_headers = {Nobody = "X-T"}\n'
-    runtime = make(f'{table}[[plugins]]\npath = "plugins/hosts"')
-    assert tools(runtime.assistants["default"]) == ["hosts_get_hosts"]
+    runtime = make_runtime(f'{table}[[plugins]]\npath = "plugins/hosts"')
+    assert list_tools(runtime.assistants["default"]) == ["hosts_get_hosts"]
     assert "uses no credential 'Nobody'" in caplog.text
 
 
 @pytest.mark.demand("plugins.plugins_reloaded_files_change")
-def test_a_reload_reads_only_what_has_changed(make: Make, tmp_path: Path) -> None:
-    first = make("", "plugins")
-    written(tmp_path / "plugins" / "books", paths={"/shelves": "All shelves."})
-    second = make("", "plugins", before=first)
+def test_a_reload_reads_only_what_has_changed(make_runtime: RuntimeFactory, tmp_path: Path) -> None:
+    first = make_runtime("", "plugins")
+    write_api_plugin(tmp_path / "plugins" / "books", paths={"/shelves": "All shelves."})
+    second = make_runtime("", "plugins", before=first)
     assert first.plugins is not None
     assert second.plugins is not None
     assert second.plugins.loaded["hosts"].plugin is first.plugins.loaded["hosts"].plugin
-    assert sorted(tools(second.assistants["default"])) == ["books_get_shelves", "hosts_get_hosts"]
-    assert sorted(tools(first.assistants["default"])) == ALL, "running turns keep theirs"
+    assert sorted(list_tools(second.assistants["default"])) == ["books_get_shelves", "hosts_get_hosts"]
+    assert sorted(list_tools(first.assistants["default"])) == ALL_TOOLS, "running turns keep theirs"
 
 
 @pytest.mark.demand("plugins.plugins_reloaded_files_change")
-def test_every_change_can_be_seen(make: Make, tmp_path: Path) -> None:
-    runtime = make("", "plugins")
+def test_every_change_can_be_seen(make_runtime: RuntimeFactory, tmp_path: Path) -> None:
+    runtime = make_runtime("", "plugins")
     config = load_config(plugins=[Path("plugins")], env={})
     seen = all_watched_paths(config, runtime.plugins)
     hosts = tmp_path / "plugins" / "hosts"

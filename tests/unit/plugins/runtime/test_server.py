@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.kit.client import Client
-from tests.kit.patience import STUCK
-from tests.kit.server import Server
-from tests.unit.plugins.runtime.written import answering, written
+from tests.kit.client import RawHttpClient
+from tests.kit.server import RightseatProcess
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.unit.plugins.runtime.api_plugins import serve_json_api, write_api_plugin
 
 pytestmark = pytest.mark.io
 LIB = """
@@ -25,7 +25,7 @@ def rank(a: int) -> int:
 """
 
 
-def script(folder: Path) -> str:
+def write_script(folder: Path) -> str:
     turns = [
         {"when": {"user": "^hosts"}, "calls": [{"name": "hosts_get_hosts", "arguments": {"q": "web"}}]},
         {"when": {"user": "^racks"}, "calls": [{"name": "hosts_get_racks", "arguments": {}}]},
@@ -39,16 +39,16 @@ def script(folder: Path) -> str:
     return f"scripted:{file}"
 
 
-async def said(server: Server, text: str) -> str:
-    async with Client(server.url) as client:
-        await client.post("/v1/chat/completions", {"messages": [{"role": "user", "content": text}]})
-        await client.head()
-        body = await client.json()
+async def ask(server: RightseatProcess, text: str) -> str:
+    async with RawHttpClient(server.url) as client:
+        await client.post_json("/v1/chat/completions", {"messages": [{"role": "user", "content": text}]})
+        await client.read_head()
+        body = await client.read_json()
     answer: str = body["choices"][0]["message"]["content"]
     return answer
 
 
-async def until(check: Callable[[], Any], within: float = STUCK) -> Any:
+async def wait_for(check: Callable[[], Any], within: float = HANG_TIMEOUT) -> Any:
     limit = time.monotonic() + within
     while not (found := await check()):
         assert time.monotonic() < limit, "it did not happen"
@@ -64,54 +64,54 @@ async def until(check: Callable[[], Any], within: float = STUCK) -> Any:
 @pytest.mark.long
 async def test_plugins_are_served_watched_and_confined(tmp_path: Path) -> None:
     plugins = tmp_path / "plugins"
-    async with answering() as api:
-        hosts = written(plugins / "hosts", api.url)
+    async with serve_json_api() as api:
+        hosts = write_api_plugin(plugins / "hosts", api.url)
         (hosts / "lib").mkdir()
         (hosts / "lib" / "rank.py").write_text(LIB.format(2), "utf-8")
         (plugins / "broken").mkdir()
         (plugins / "broken" / "plugin.json").write_text("{", "utf-8")
         config = f'[[plugins]]\npath = "{plugins}"\nallow = ["127.0.0.1"]\n'
-        async with Server(model=script(tmp_path), config=config) as server:
-            assert "web-01" in await said(server, "hosts please")
-            assert api.asked == ["GET /hosts?q=web"]
-            assert await said(server, "rank it") == "6"
+        async with RightseatProcess(model=write_script(tmp_path), config=config) as server:
+            assert "web-01" in await ask(server, "hosts please")
+            assert api.requests == ["GET /hosts?q=web"]
+            assert await ask(server, "rank it") == "6"
             assert "plugins    2, with 2 tools" in server.stdout
             assert f"broken has errors: rightseat plugins check {plugins / 'broken'}" in server.stdout
             assert "Plugin broken: plugin.json" in server.stderr
-            assert "no tool 'hosts_get_racks'" in await said(server, "racks please")
+            assert "no tool 'hosts_get_racks'" in await ask(server, "racks please")
             assert not (hosts / "lib" / "__pycache__").exists(), "a call changes the plugin's folder"
 
-            slow = asyncio.create_task(said(server, "slow"))
-            written(hosts, api.url, paths={"/hosts": "All hosts.", "/racks": "All racks."})
+            slow = asyncio.create_task(ask(server, "slow"))
+            write_api_plugin(hosts, api.url, paths={"/hosts": "All hosts.", "/racks": "All racks."})
             (hosts / "lib" / "rank.py").write_text(LIB.format(5), "utf-8")
 
             async def racks() -> bool:
-                return "web-01" in await said(server, "racks please")
+                return "web-01" in await ask(server, "racks please")
 
-            await until(racks)
-            assert await said(server, "rank it") == "15", "the new code runs"
+            await wait_for(racks)
+            assert await ask(server, "rank it") == "15", "the new code runs"
             assert (await slow).endswith("ten"), "the running turn was dropped"
 
-            written(plugins / "later", api.url, paths={"/x": "X."})
+            write_api_plugin(plugins / "later", api.url, paths={"/x": "X."})
 
             async def counted() -> bool:
-                return "later" in (await shown(server))
+                return "later" in (await get_pin_error(server))
 
-            await until(counted)
+            await wait_for(counted)
             (hosts / "openapi.yaml").write_text("paths: [", "utf-8")
 
             async def gone() -> bool:
-                return "no tool 'hosts_get_hosts'" in await said(server, "hosts please")
+                return "no tool 'hosts_get_hosts'" in await ask(server, "hosts please")
 
-            await until(gone)
-            assert await said(server, "rank it") == "15", "what is not broken stays"
+            await wait_for(gone)
+            assert await ask(server, "rank it") == "15", "what is not broken stays"
 
 
-async def shown(server: Server) -> str:
+async def get_pin_error(server: RightseatProcess) -> str:
     """What a turn that pins a plugin is told: those that exist, if it does not."""
-    async with Client(server.url) as client:
+    async with RawHttpClient(server.url) as client:
         body = {"messages": [{"role": "user", "content": "x"}], "plugins": ["zzzzzz"]}
-        await client.post("/v1/chat/completions", body)
-        assert (await client.head()).status == 400
-        error: str = (await client.json())["error"]["message"]
+        await client.post_json("/v1/chat/completions", body)
+        assert (await client.read_head()).status == 400
+        error: str = (await client.read_json())["error"]["message"]
     return error

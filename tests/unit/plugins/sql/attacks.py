@@ -1,7 +1,7 @@
 """SQL that must not run: refused by the guard, and by the database itself where the guard is left out."""
 
 # Tables: customers, orders.
-EVERYWHERE = (
+ANY_DIALECT = (
     "DELETE FROM orders",
     "UPDATE orders SET total = 0",
     "INSERT INTO orders VALUES (9, 1, 1, '2026-01-01')",
@@ -182,7 +182,7 @@ POSTGRES = (
     'SELECT "AGE"(day) FROM orders',
 )
 # Only the guard stands before these: to PostgreSQL they are reading. They end with the session at the latest.
-POSTGRES_ALONE = (
+POSTGRES_GUARD_ONLY = (
     "SELECT lo_create(0)",
     "SELECT lo_from_bytea(0, 'x')",
     "SELECT pg_logical_emit_message(false, 'a', 'b')",
@@ -204,7 +204,7 @@ POSTGRES_ALONE = (
     "SELECT U&'\\0041'",
     "SELECT 1 OPERATOR(pg_catalog.+) 1",
 )
-SQLITE_ALONE = (
+SQLITE_GUARD_ONLY = (
     "SELECT printf('%1000000000d', 1)",
     "SELECT replace(printf('%10000000d', 1), ' ', 'xxxxxxxxxxxxxxxxxxxx')",
     "SELECT 1 /* unfinished",
@@ -213,7 +213,7 @@ SQLITE_ALONE = (
     "SELECT * FROM json_each('[1]')",
     "SELECT x'41'",
 )
-DUCKDB_ALONE = (
+DUCKDB_GUARD_ONLY = (
     "SELECT write_log('x')",
     "SUMMARIZE orders",
     "DESCRIBE orders",

@@ -9,17 +9,17 @@ from sqlglot import exp
 from rightseat.plugins.sql.guard import QueryRefused, QueryRules, guard_query
 from rightseat.plugins.sql.query import SqlQuery
 
-ODD = st.text(st.sampled_from("ab'\"\\`;%:$-/*# \n\t[]{}?@&éU0xE"), min_size=1, max_size=12)
+ODD_TEXTS = st.text(st.sampled_from("ab'\"\\`;%:$-/*# \n\t[]{}?@&éU0xE"), min_size=1, max_size=12)
 
 
 @st.composite
-def queries(draw: st.DrawFn) -> str:
+def quoted_queries(draw: st.DrawFn) -> str:
     """One or two columns, each a text or a number under a name, with anything between the quotes."""
     quote = draw(st.sampled_from(["'{}'", "'{}' AS a", '1 AS "{}"', "1 AS `{}`", "E'{}'", "$${}$$", "/*{}*/ 1"]))
-    return "SELECT " + ", ".join(quote.format(draw(ODD)) for _ in range(draw(st.integers(1, 2))))
+    return "SELECT " + ", ".join(quote.format(draw(ODD_TEXTS)) for _ in range(draw(st.integers(1, 2))))
 
 
-def passed(sql: str, dialect: str) -> tuple[SqlQuery, list[Any]] | None:
+def guard_literals(sql: str, dialect: str) -> tuple[SqlQuery, list[Any]] | None:
     """What is sent, and what the guard takes its columns for; None when it is refused, or no plain list."""
     try:
         query = guard_query(sql, QueryRules(dialect=dialect, tables=()))

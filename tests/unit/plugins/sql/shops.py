@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rightseat.plugins.sql.database import Database, open_database
 from rightseat.plugins.sql.query import QueryLimits
-from tests.kit.patience import STUCK
+from tests.kit.timeouts import HANG_TIMEOUT
 
 TABLES = (
     "CREATE TABLE customers (id INTEGER PRIMARY KEY, name VARCHAR(40) NOT NULL, region VARCHAR(20))",
@@ -19,17 +19,17 @@ ROWS = (
        (3, 2, 5.25, '2026-02-07'), (4, 3, 100.00, '2026-03-08')""",
 )
 SCRIPT = (*TABLES, *ROWS)
-LIMITS = QueryLimits(rows=100, seconds=STUCK)
+LIMITS = QueryLimits(rows=100, seconds=HANG_TIMEOUT)
 
 
-def sqlite_shop(folder: Path) -> Path:
+def create_sqlite_shop(folder: Path) -> Path:
     file = folder / "shop.db"
     with closing(sqlite3.connect(file)) as connection:
         connection.executescript(";".join(SCRIPT))
     return file
 
 
-def duckdb_shop(folder: Path) -> Path:
+def create_duckdb_shop(folder: Path) -> Path:
     import duckdb
 
     file = folder / "shop.duckdb"
@@ -39,6 +39,6 @@ def duckdb_shop(folder: Path) -> Path:
     return file
 
 
-def shop(kind: str, folder: Path, limits: QueryLimits = LIMITS) -> Database:
-    file = sqlite_shop(folder) if kind == "sqlite" else duckdb_shop(folder)
+def open_shop(kind: str, folder: Path, limits: QueryLimits = LIMITS) -> Database:
+    file = create_sqlite_shop(folder) if kind == "sqlite" else create_duckdb_shop(folder)
     return open_database("shop", f"{kind}:///{file.name}", folder, limits=limits)

@@ -14,8 +14,8 @@ from rightseat.doctor import setup
 from rightseat.errors import ConfigError
 from rightseat.wiring.databases import open_databases
 from rightseat.wiring.plugins import load_catalog
-from tests.kit.server import Server
-from tests.unit.plugins.sql.shops import sqlite_shop
+from tests.kit.server import RightseatProcess
+from tests.unit.plugins.sql.shops import create_sqlite_shop
 
 PLUGIN = {"id": "shop", "name": "Shop", "description": "What was sold."}
 FLOW = """
@@ -39,8 +39,8 @@ steps:
 """
 
 
-def written(folder: Path, more: str = "") -> Path:
-    sqlite_shop(folder)
+def write_config(folder: Path, more: str = "") -> Path:
+    create_sqlite_shop(folder)
     flows = folder / "shop" / "flows"
     flows.mkdir(parents=True)
     (folder / "shop" / "plugin.json").write_bytes(json.encode(PLUGIN))
@@ -58,7 +58,7 @@ url = "sqlite:///shop.db"
     return file
 
 
-def loaded(folder: Path, text: str) -> Config:
+def load_text(folder: Path, text: str) -> Config:
     file = folder / "rightseat.toml"
     file.write_text(text)
     return load_config(file)
@@ -73,7 +73,7 @@ def shop_url(monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_settings_reach_the_database(tmp_path: Path) -> None:
     config = load_config(
-        written(tmp_path, 'tables = ["customers"]\nmax_rows = 7\nmax_mb = 2\ntimeout = 3\nplugins = ["shop"]')
+        write_config(tmp_path, 'tables = ["customers"]\nmax_rows = 7\nmax_mb = 2\ntimeout = 3\nplugins = ["shop"]')
     )
     found = open_databases(config)["shop"]
     assert (found.limits.rows, found.limits.bytes, found.limits.seconds) == (7, 2 << 20, 3)
@@ -87,7 +87,7 @@ def test_settings_reach_the_database(tmp_path: Path) -> None:
 
 def test_broken_database_costs_only_itself(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     more = '[databases.gone]\nurl = "sqlite:///gone.db"\n[databases.odd]\nurl = "oracle://x/y"'
-    config = load_config(written(tmp_path, more))
+    config = load_config(write_config(tmp_path, more))
     with caplog.at_level(logging.ERROR):
         assert list(open_databases(config)) == ["shop"]
     assert "Database gone is left out: there is no file" in caplog.text
@@ -101,24 +101,24 @@ def test_broken_database_costs_only_itself(tmp_path: Path, caplog: pytest.LogCap
 def test_wrong_keys_are_named(tmp_path: Path, missing: str) -> None:
     text = "[databases.shop]\n" + ("max_rows = 7" if missing == "url" else 'url = "sqlite:///a.db"\nunknown = 1')
     with pytest.raises(ConfigError, match=missing):
-        loaded(tmp_path, text)
+        load_text(tmp_path, text)
 
 
 def test_password_in_the_file_is_warned_about_and_hidden(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, shop_url: str
 ) -> None:
-    plain = loaded(
+    plain = load_text(
         tmp_path, '[databases.a]\nurl = "postgresql://u:hunter22@h/d"\n[databases.b]\nurl = "sqlite:///b.db"'
     )
     assert "databases.a.url holds its secret in plain text" in caplog.text
     assert "databases.b" not in caplog.text
     assert "hunter22" not in caplog.text + repr(plain)
-    referred = loaded(tmp_path, '[databases.a]\nurl = "env:SHOP_URL"')
+    referred = load_text(tmp_path, '[databases.a]\nurl = "env:SHOP_URL"')
     assert referred.databases["a"].url.reveal() == shop_url
 
 
 def test_needed_extras_are_named(tmp_path: Path, shop_url: str) -> None:
-    config = loaded(tmp_path, '[databases.a]\nurl = "env:SHOP_URL"\n[databases.b]\nurl = "mysql+pymysql://h/d"')
+    config = load_text(tmp_path, '[databases.a]\nurl = "env:SHOP_URL"\n[databases.b]\nurl = "mysql+pymysql://h/d"')
     assert set(setup.list_required_extras(config)) == {"sql", "postgres", "mysql"}
 
 
@@ -126,9 +126,9 @@ def test_needed_extras_are_named(tmp_path: Path, shop_url: str) -> None:
 @pytest.mark.long
 @pytest.mark.io
 async def test_flow_answers_at_real_doors(tmp_path: Path) -> None:
-    given = ("--config", str(written(tmp_path)))
+    given = ("--config", str(write_config(tmp_path)))
     script = f"scripted:{tmp_path / 'script.json'}"
-    async with Server(model=script, args=given) as server, aiohttp.ClientSession() as client:
+    async with RightseatProcess(model=script, args=given) as server, aiohttp.ClientSession() as client:
         asked: dict[str, Any] = {"model": "shop.regions", "messages": [{"role": "user", "content": "Bo"}]}
         async with client.post(f"{server.url}/v1/chat/completions", json=asked) as answer:
             said = (await answer.json())["choices"][0]["message"]["content"]

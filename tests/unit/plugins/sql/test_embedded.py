@@ -13,13 +13,13 @@ from rightseat.plugins.sql import database, drivers
 from rightseat.plugins.sql.database import Database, open_database
 from rightseat.plugins.sql.guard import QueryRefused
 from rightseat.plugins.sql.query import QueryFailed, QueryLimits, SqlQuery
-from tests.kit.patience import STUCK
-from tests.kit.waiting import until
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.kit.waiting import wait_until
 from tests.unit.plugins.sql import attacks
-from tests.unit.plugins.sql.shops import shop
+from tests.unit.plugins.sql.shops import open_shop
 
 KINDS = ("sqlite", "duckdb")
-OWN = {"sqlite": attacks.SQLITE, "duckdb": attacks.DUCKDB}
+DIALECT_ATTACKS = {"sqlite": attacks.SQLITE, "duckdb": attacks.DUCKDB}
 ENDLESS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT max(n) FROM c"
 
 
@@ -31,34 +31,34 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def found(kind: str, tmp_path: Path) -> Database:
-    return shop(kind, tmp_path)
+def shop_database(kind: str, tmp_path: Path) -> Database:
+    return open_shop(kind, tmp_path)
 
 
-def seen(folder: Path) -> dict[str, str]:
+def hash_files(folder: Path) -> dict[str, str]:
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.iterdir()}
 
 
 @pytest.mark.demand("flows.real_postgresql_sqlite_sql")
 @pytest.mark.slow
-async def test_database_refuses_every_attack_itself(found: Database, kind: str, tmp_path: Path) -> None:
-    before = seen(tmp_path)
+async def test_database_refuses_every_attack_itself(shop_database: Database, kind: str, tmp_path: Path) -> None:
+    before = hash_files(tmp_path)
     passed = []
-    for sql in (*attacks.EVERYWHERE, *OWN[kind]):
+    for sql in (*attacks.ANY_DIALECT, *DIALECT_ATTACKS[kind]):
         try:
-            await found.query(SqlQuery(sql.replace("{folder}", str(tmp_path))))
+            await shop_database.query(SqlQuery(sql.replace("{folder}", str(tmp_path))))
         except QueryFailed:
             continue
         passed.append(sql)
     assert passed == []
-    assert seen(tmp_path) == before
+    assert hash_files(tmp_path) == before
 
 
 @pytest.mark.demand("flows.sql_real_databases_sqlalchemy")
-async def test_question_is_answered(found: Database) -> None:
+async def test_question_is_answered(shop_database: Database) -> None:
     sql = """SELECT c.name, sum(o.total) AS total, max(o.day) AS last FROM orders o
              JOIN customers c ON c.id = o.customer_id WHERE c.region = :region GROUP BY c.name ORDER BY 2"""
-    answer = await database.run_query(found, sql, {"region": "north"})
+    answer = await database.run_query(shop_database, sql, {"region": "north"})
     assert answer.rows.to_dicts() == [
         {"name": "Ada", "total": 30.5, "last": "2026-02-06"},
         {"name": "Chen", "total": 100, "last": "2026-03-08"},
@@ -66,20 +66,22 @@ async def test_question_is_answered(found: Database) -> None:
     assert not answer.rows.truncated
 
 
-async def test_value_is_never_part_of_the_query(found: Database) -> None:
+async def test_value_is_never_part_of_the_query(shop_database: Database) -> None:
     sql = "SELECT name FROM customers WHERE name = :name"
-    answer = await database.run_query(found, sql, {"name": "x' OR '1'='1"})
+    answer = await database.run_query(shop_database, sql, {"name": "x' OR '1'='1"})
     assert answer.rows.rows == ()
 
 
-async def test_columns_of_the_same_name_are_told_apart(found: Database) -> None:
-    answer = await database.run_query(found, "SELECT * FROM orders o JOIN customers c ON c.id = o.customer_id LIMIT 1")
+async def test_columns_of_the_same_name_are_told_apart(shop_database: Database) -> None:
+    answer = await database.run_query(
+        shop_database, "SELECT * FROM orders o JOIN customers c ON c.id = o.customer_id LIMIT 1"
+    )
     assert answer.rows.columns == ("id", "customer_id", "total", "day", "id_2", "name", "region")
 
 
 @pytest.mark.demand("flows.sql_statement_kinds_functions")
 async def test_rows_and_bytes_are_limited(kind: str, tmp_path: Path) -> None:
-    few = shop(kind, tmp_path, QueryLimits(rows=2))
+    few = open_shop(kind, tmp_path, QueryLimits(rows=2))
     answer = await database.run_query(few, "SELECT id FROM orders ORDER BY id")
     assert (answer.rows.rows, answer.rows.truncated) == (((1,), (2,)), True)
     exact = await database.run_query(few, "SELECT id FROM orders ORDER BY id LIMIT 2")
@@ -91,31 +93,31 @@ async def test_rows_and_bytes_are_limited(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.demand("flows.sql_statement_kinds_functions")
 async def test_endless_query_is_ended(kind: str, tmp_path: Path) -> None:
-    found = shop(kind, tmp_path, QueryLimits(seconds=0.2))
+    found = open_shop(kind, tmp_path, QueryLimits(seconds=0.2))
     started = time.monotonic()
     with pytest.raises(QueryFailed, match=r"longer than 0\.2 s"):
         await database.run_query(found, ENDLESS)
-    assert time.monotonic() - started < STUCK
+    assert time.monotonic() - started < HANG_TIMEOUT
 
 
 async def test_leaving_ends_the_query(kind: str, tmp_path: Path) -> None:
-    found = shop(kind, tmp_path, QueryLimits(seconds=10 * STUCK))
+    found = open_shop(kind, tmp_path, QueryLimits(seconds=10 * HANG_TIMEOUT))
     task = asyncio.create_task(found.query(SqlQuery(ENDLESS)))
     await asyncio.sleep(0)
     # Wherever it is by now: opening its session, or in the midst of the query.
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await until(lambda: found.threads.abandoned == 0)
+    await wait_until(lambda: found.threads.abandoned == 0)
 
 
-async def test_unknown_column_is_the_databases_word(found: Database) -> None:
+async def test_unknown_column_is_the_databases_word(shop_database: Database) -> None:
     with pytest.raises(QueryFailed, match="colour"):
-        await database.run_query(found, "SELECT colour FROM orders")
+        await database.run_query(shop_database, "SELECT colour FROM orders")
 
 
 async def test_only_the_tables_that_the_operator_lists(kind: str, tmp_path: Path) -> None:
-    shop(kind, tmp_path)
+    open_shop(kind, tmp_path)
     name = "shop.db" if kind == "sqlite" else "shop.duckdb"
     narrow = open_database("shop", f"{kind}:///{name}", tmp_path, tables=("customers",))
     assert "orders" not in (await narrow.schema()).describe("orders", 1000)

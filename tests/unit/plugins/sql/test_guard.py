@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from rightseat.plugins.sql.guard import QueryRefused, QueryRules, guard_query
 from tests.unit.plugins.sql import attacks
-from tests.unit.plugins.sql.quoting import passed, queries
+from tests.unit.plugins.sql.quoting import guard_literals, quoted_queries
 
 TABLES = frozenset({"customers", "orders"})
 CORPUS = {
-    "sqlite": (*attacks.EVERYWHERE, *attacks.SQLITE, *attacks.SQLITE_ALONE),
-    "duckdb": (*attacks.EVERYWHERE, *attacks.DUCKDB, *attacks.DUCKDB_ALONE),
-    "postgres": (*attacks.EVERYWHERE, *attacks.POSTGRES, *attacks.POSTGRES_ALONE),
-    "mysql": (*attacks.EVERYWHERE, *attacks.MYSQL),
+    "sqlite": (*attacks.ANY_DIALECT, *attacks.SQLITE, *attacks.SQLITE_GUARD_ONLY),
+    "duckdb": (*attacks.ANY_DIALECT, *attacks.DUCKDB, *attacks.DUCKDB_GUARD_ONLY),
+    "postgres": (*attacks.ANY_DIALECT, *attacks.POSTGRES, *attacks.POSTGRES_GUARD_ONLY),
+    "mysql": (*attacks.ANY_DIALECT, *attacks.MYSQL),
 }
 ORDINARY = (
     "SELECT * FROM orders",
@@ -39,7 +39,7 @@ ORDINARY = (
     "SELECT 1 /* a word */ -- and another",
     "(SELECT id FROM orders) UNION (SELECT id FROM customers)",
 )
-OWN = {
+DIALECT_QUERIES = {
     "sqlite": (
         "SELECT strftime('%Y-%m', day) AS month, total(total) FROM orders GROUP BY 1",
         "SELECT date('now', '-1 day'), julianday(day), ifnull(total, 0), group_concat(id) FROM orders",
@@ -65,7 +65,7 @@ OWN = {
 }
 
 
-def rules(dialect: str, **given: Any) -> QueryRules:
+def make_rules(dialect: str, **given: Any) -> QueryRules:
     return QueryRules(dialect=dialect, tables=TABLES, **given)
 
 
@@ -73,14 +73,16 @@ def rules(dialect: str, **given: Any) -> QueryRules:
 @pytest.mark.parametrize(("dialect", "sql"), [(name, sql) for name, all_ in CORPUS.items() for sql in all_])
 def test_attack_is_refused(dialect: str, sql: str) -> None:
     with pytest.raises(QueryRefused):
-        guard_query(sql, rules(dialect))
+        guard_query(sql, make_rules(dialect))
 
 
 @pytest.mark.demand("flows.sql_statement_kinds_functions")
-@pytest.mark.parametrize(("dialect", "sql"), [(name, sql) for name, own in OWN.items() for sql in (*ORDINARY, *own)])
+@pytest.mark.parametrize(
+    ("dialect", "sql"), [(name, sql) for name, own in DIALECT_QUERIES.items() for sql in (*ORDINARY, *own)]
+)
 def test_ordinary_question_passes_and_comes_out_the_same(dialect: str, sql: str) -> None:
-    made = guard_query(sql, rules(dialect))
-    assert guard_query(made.text, rules(dialect)).text == made.text
+    made = guard_query(sql, make_rules(dialect))
+    assert guard_query(made.text, make_rules(dialect)).text == made.text
     assert "--" not in made.text
     assert "/*" not in made.text
 
@@ -103,20 +105,20 @@ def test_corpus_is_large() -> None:
     ],
 )
 def test_no_more_rows_are_asked_for_than_fit(sql: str, limit: str) -> None:
-    assert guard_query(sql, rules("postgres", rows=10)).text.endswith(limit)
+    assert guard_query(sql, make_rules("postgres", rows=10)).text.endswith(limit)
 
 
 @pytest.mark.parametrize("sql", ["SELECT 1 LIMIT 1 + 1", "SELECT 1 LIMIT ALL", "SELECT 1 LIMIT -1"])
 def test_limit_that_is_no_number_is_refused(sql: str) -> None:
     with pytest.raises(QueryRefused):
-        guard_query(sql, rules("postgres"))
+        guard_query(sql, make_rules("postgres"))
 
 
 @pytest.mark.parametrize("dialect", CORPUS)
 def test_names_become_values_but_not_in_texts(dialect: str) -> None:
     sql = "SELECT id FROM orders WHERE id = :id AND day IN (:days) AND 'a :id' <> :other_thing LIMIT :most"
     values = {"id": 7, "days": ["a", "b"], "other_thing": "x'; --", "most": 2}
-    made = guard_query(sql, rules(dialect), values)
+    made = guard_query(sql, make_rules(dialect), values)
     assert list(made.values.values()) == [7, "a", "b", "x'; --"]
     shown = made.with_placeholders("<{}>")
     for name in made.values:
@@ -126,25 +128,25 @@ def test_names_become_values_but_not_in_texts(dialect: str) -> None:
 
 
 def test_empty_list_matches_nothing() -> None:
-    made = guard_query("SELECT id FROM orders WHERE id IN (:ids)", rules("sqlite"), {"ids": []})
+    made = guard_query("SELECT id FROM orders WHERE id IN (:ids)", make_rules("sqlite"), {"ids": []})
     assert "IN (NULL)" in made.text
 
 
 def test_percent_signs_survive_a_driver_that_reads_them() -> None:
-    made = guard_query("SELECT id FROM orders WHERE day LIKE '%x' AND id = :id", rules("postgres"), {"id": 1})
+    made = guard_query("SELECT id FROM orders WHERE day LIKE '%x' AND id = :id", make_rules("postgres"), {"id": 1})
     assert "'%%x'" in made.with_placeholders("%({})s", percent=True)
-    alone = guard_query("SELECT id FROM orders WHERE day LIKE '%x'", rules("postgres"))
+    alone = guard_query("SELECT id FROM orders WHERE day LIKE '%x'", make_rules("postgres"))
     assert "'%x'" in alone.with_placeholders("%({})s", percent=True)
 
 
 def test_operator_may_allow_a_function() -> None:
     sql = "SELECT generate_series(1, 3)"
     with pytest.raises(QueryRefused, match="generate_series"):
-        guard_query(sql, rules("postgres"))
-    assert guard_query(sql, rules("postgres", functions={"generate_series"})).text
+        guard_query(sql, make_rules("postgres"))
+    assert guard_query(sql, make_rules("postgres", functions={"generate_series"})).text
     with pytest.raises(QueryRefused, match="mine"):
-        guard_query("SELECT mine(1)", rules("postgres"))
-    assert guard_query("SELECT mine(1)", rules("postgres", functions={"mine"})).text
+        guard_query("SELECT mine(1)", make_rules("postgres"))
+    assert guard_query("SELECT mine(1)", make_rules("postgres", functions={"mine"})).text
 
 
 @pytest.mark.parametrize(
@@ -158,12 +160,12 @@ def test_operator_may_allow_a_function() -> None:
 )
 def test_huge_and_deep_queries_are_refused(sql: str) -> None:
     with pytest.raises(QueryRefused):
-        guard_query(sql, rules("postgres"))
+        guard_query(sql, make_rules("postgres"))
 
 
 def test_strangers_statements_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, logger="rightseat"), pytest.raises(QueryRefused):
-        guard_query("EXPLAIN ANALYZE DELETE FROM orders", rules("postgres"))
+        guard_query("EXPLAIN ANALYZE DELETE FROM orders", make_rules("postgres"))
     assert caplog.records == []
 
 
@@ -174,25 +176,25 @@ def test_any_text_is_read_or_refused(dialect: str, noise: str, data: st.DataObje
     sql = data.draw(st.sampled_from(ORDINARY))
     place = data.draw(st.integers(0, len(sql)))
     try:
-        made = guard_query(sql[:place] + noise + sql[place:], rules(dialect))
+        made = guard_query(sql[:place] + noise + sql[place:], make_rules(dialect))
     except QueryRefused:
         return
     assert made.text.startswith(("SELECT", "WITH", "("))
 
 
-@given(queries())
+@given(quoted_queries())
 def test_quotes_mean_the_same_to_the_guard_and_to_sqlite(sql: str) -> None:
-    if (found := passed(sql, "sqlite")) is None:
+    if (found := guard_literals(sql, "sqlite")) is None:
         return
     query, columns = found
     with closing(sqlite3.connect(":memory:")) as connection:
         assert connection.execute(query.text).fetchall() == [tuple(columns)]
 
 
-@given(queries())
+@given(quoted_queries())
 def test_quotes_mean_the_same_to_the_guard_and_to_duckdb(sql: str) -> None:
     duckdb = pytest.importorskip("duckdb")
-    if (found := passed(sql, "duckdb")) is None:
+    if (found := guard_literals(sql, "duckdb")) is None:
         return
     query, columns = found
     with closing(duckdb.connect()) as connection:

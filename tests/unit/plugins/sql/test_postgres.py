@@ -13,11 +13,11 @@ from rightseat.plugins.sql import database
 from rightseat.plugins.sql.database import Database, open_database
 from rightseat.plugins.sql.guard import QueryRefused
 from rightseat.plugins.sql.query import QueryFailed, QueryLimits, SqlQuery
-from tests.kit.patience import STUCK
-from tests.kit.waiting import until
+from tests.kit.timeouts import HANG_TIMEOUT
+from tests.kit.waiting import wait_until
 from tests.unit.plugins.sql import attacks
-from tests.unit.plugins.sql.quoting import passed, queries
-from tests.unit.plugins.sql.server import postgres
+from tests.unit.plugins.sql.postgres_server import run_postgres
+from tests.unit.plugins.sql.quoting import guard_literals, quoted_queries
 
 pytestmark = pytest.mark.peers
 STATE = """SELECT (SELECT count(*) FROM orders), (SELECT sum(total) FROM orders),
@@ -30,22 +30,22 @@ LONG = "SELECT count(*) FROM generate_series(1, 100000000000)"
 
 
 @pytest.fixture(scope="module")
-def url(driven: Callable[[str, str], None]) -> Iterator[str]:
-    with postgres() as found:
-        [version] = owner(found, "SHOW server_version")
-        driven("postgresql", str(version).partition(" ")[0])
+def url(record_driven: Callable[[str, str], None]) -> Iterator[str]:
+    with run_postgres() as found:
+        [version] = query_as_owner(found, "SHOW server_version")
+        record_driven("postgresql", str(version).partition(" ")[0])
         yield found
 
 
-def owner(url: str, sql: str) -> tuple[Any, ...]:
+def query_as_owner(url: str, sql: str) -> tuple[Any, ...]:
     with psycopg.connect(url.replace("reader@", "postgres@")) as connection:
         row = connection.execute(sql.encode()).fetchone()
         assert row is not None
         return tuple(row)
 
 
-def opened(url: str, **limits: Any) -> Database:
-    return open_database("shop", url, Path(), limits=QueryLimits(**{"seconds": STUCK, **limits}))
+def open_shop_database(url: str, **limits: Any) -> Database:
+    return open_database("shop", url, Path(), limits=QueryLimits(**{"seconds": HANG_TIMEOUT, **limits}))
 
 
 @pytest.mark.demand("flows.sql_real_databases_sqlalchemy")
@@ -53,56 +53,56 @@ async def test_question_is_answered(url: str) -> None:
     sql = """SELECT c.name, sum(o.total) AS total, max(o.day) AS last FROM orders o
         JOIN customers c ON c.id = o.customer_id WHERE c.region = :region AND c.name LIKE '%a%'
         AND c.id IN (:ids) GROUP BY 1"""
-    answer = await database.run_query(opened(url), sql, {"region": "north", "ids": [1, 3]})
+    answer = await database.run_query(open_shop_database(url), sql, {"region": "north", "ids": [1, 3]})
     assert answer.rows.to_dicts() == [{"name": "Ada", "total": 30.5, "last": "2026-02-06"}]
 
 
 @pytest.mark.demand("flows.sql_real_databases_sqlalchemy")
 async def test_schema_has_comments_keys_and_quotes(url: str) -> None:
-    told = (await opened(url).schema()).describe("orders", 1000)
+    told = (await open_shop_database(url).schema()).describe("orders", 1000)
     assert "orders -- what people bought" in told
     assert "customer_id INTEGER → customers.id" in told
     assert "total NUMERIC(10, 2) -- in euros" in told
     assert 'stock."Items"' in told
-    answer = await database.run_query(opened(url), 'SELECT "Unit price" FROM stock."Items"')
+    answer = await database.run_query(open_shop_database(url), 'SELECT "Unit price" FROM stock."Items"')
     assert answer.rows.rows == ((2.5,),)
     with pytest.raises(QueryRefused):
-        await database.run_query(opened(url), "SELECT * FROM stock.Items")
+        await database.run_query(open_shop_database(url), "SELECT * FROM stock.Items")
 
 
 @pytest.mark.demand("flows.sql_statement_kinds_functions", "flows.real_postgresql_sqlite_sql")
 async def test_database_refuses_every_attack_itself(url: str) -> None:
     """The role may write and own tables here: it is the session that keeps it from that."""
-    before = owner(url, STATE)
-    found = opened(url, seconds=0.3)
+    before = query_as_owner(url, STATE)
+    found = open_shop_database(url, seconds=0.3)
     passed = []
-    for sql in (*attacks.EVERYWHERE, *attacks.POSTGRES):
+    for sql in (*attacks.ANY_DIALECT, *attacks.POSTGRES):
         try:
             await found.query(SqlQuery(sql))
         except QueryFailed:
             continue
         passed.append(sql)
     assert passed == []
-    assert owner(url, STATE) == before
+    assert query_as_owner(url, STATE) == before
 
 
 @pytest.mark.demand("flows.real_postgresql_sqlite_sql")
 async def test_what_only_the_guard_refuses_leaves_nothing_behind(url: str) -> None:
-    before = owner(url, STATE)
-    found = opened(url, seconds=0.3)
-    for sql in attacks.POSTGRES_ALONE:
+    before = query_as_owner(url, STATE)
+    found = open_shop_database(url, seconds=0.3)
+    for sql in attacks.POSTGRES_GUARD_ONLY:
         try:
             await found.query(SqlQuery(sql))
         except QueryFailed:
             continue
-    assert owner(url, STATE) == before
+    assert query_as_owner(url, STATE) == before
 
 
 @pytest.mark.demand("flows.sql_statement_kinds_functions")
 async def test_rows_and_bytes_are_limited(url: str) -> None:
-    answer = await database.run_query(opened(url, rows=2), "SELECT id FROM orders ORDER BY id")
+    answer = await database.run_query(open_shop_database(url, rows=2), "SELECT id FROM orders ORDER BY id")
     assert (answer.rows.rows, answer.rows.truncated) == (((1,), (2,)), True)
-    found = opened(url, rows=100_000, bytes=1000)
+    found = open_shop_database(url, rows=100_000, bytes=1000)
     many = await found.query(SqlQuery("SELECT g FROM generate_series(1, 100000) g"))
     assert many.truncated
     assert len(many.rows) == 125
@@ -111,18 +111,18 @@ async def test_rows_and_bytes_are_limited(url: str) -> None:
 @pytest.mark.demand("flows.sql_statement_kinds_functions")
 async def test_long_query_is_ended(url: str) -> None:
     with pytest.raises(QueryFailed, match=r"longer than 0\.2 s"):
-        await opened(url, seconds=0.2).query(SqlQuery(LONG))
+        await open_shop_database(url, seconds=0.2).query(SqlQuery(LONG))
 
 
 async def test_leaving_ends_the_query_in_the_database(url: str) -> None:
-    found = opened(url, seconds=50.0)
+    found = open_shop_database(url, seconds=50.0)
     task = asyncio.create_task(found.query(SqlQuery(LONG)))
-    await until(lambda: owner(url, BUSY) == (1,))
+    await wait_until(lambda: query_as_owner(url, BUSY) == (1,))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await until(lambda: owner(url, BUSY) == (0,))
-    await until(lambda: found.threads.abandoned == 0)
+    await wait_until(lambda: query_as_owner(url, BUSY) == (0,))
+    await wait_until(lambda: found.threads.abandoned == 0)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ async def test_leaving_ends_the_query_in_the_database(url: str) -> None:
     ],
 )
 async def test_cells_are_plain(url: str, sql: str, value: Any) -> None:
-    assert (await opened(url).query(SqlQuery(sql))).rows == ((value,),)
+    assert (await open_shop_database(url).query(SqlQuery(sql))).rows == ((value,),)
 
 
 async def test_nobody_there_is_said(tmp_path: Path) -> None:
@@ -152,9 +152,9 @@ async def test_nobody_there_is_said(tmp_path: Path) -> None:
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(queries())
+@given(quoted_queries())
 async def test_quotes_mean_the_same_to_the_guard_and_to_the_database(url: str, sql: str) -> None:
-    if (found := passed(sql, "postgres")) is None:
+    if (found := guard_literals(sql, "postgres")) is None:
         return
     query, columns = found
-    assert (await opened(url).query(query)).rows == (tuple(columns),)
+    assert (await open_shop_database(url).query(query)).rows == (tuple(columns),)

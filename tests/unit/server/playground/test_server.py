@@ -17,8 +17,8 @@ from rightseat.http.auth import Authenticator
 from rightseat.http.fetch.fetch import record_request, record_requests
 from rightseat.server.playground import overview, responses
 from rightseat.wiring.from_config import build_runtime
-from tests.kit.client import Client
-from tests.kit.house import Lines, house, says
+from tests.kit.app_server import FakeModel, reply_text, serve_runtime
+from tests.kit.client import RawHttpClient
 
 pytestmark = pytest.mark.io
 
@@ -46,39 +46,39 @@ def clear(year: int) -> str:
 """
 
 
-async def get(url: str, path: str, headers: dict[str, str] | None = None) -> tuple[int, dict[str, str], bytes]:
-    async with Client(url) as client:
+async def get_response(url: str, path: str, headers: dict[str, str] | None = None) -> tuple[int, dict[str, str], bytes]:
+    async with RawHttpClient(url) as client:
         await client.get(path, headers)
-        head = await client.head()
-        return head.status, dict(head.headers), await client.body()
+        head = await client.read_head()
+        return head.status, dict(head.headers), await client.read_body()
 
 
-async def told(url: str, path: str) -> Any:
-    async with Client(url) as client:
+async def get_json(url: str, path: str) -> Any:
+    async with RawHttpClient(url) as client:
         await client.get(path)
-        assert (await client.head()).status == 200
-        return await client.json()
+        assert (await client.read_head()).status == 200
+        return await client.read_json()
 
 
-def demo() -> Runtime:
+def make_demo_runtime() -> Runtime:
     return build_runtime(load_config(env={"RIGHTSEAT_MODEL": "scripted:demo"}))
 
 
 async def test_a_browser_gets_the_page_and_a_program_gets_words() -> None:
-    async with house(Runtime(model=Lines())) as server:
-        status, headers, body = await get(server.url, "/", HTML)
+    async with serve_runtime(Runtime(model=FakeModel())) as server:
+        status, headers, body = await get_response(server.url, "/", HTML)
         assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8")
         assert b'<script type="module" src="playground/main.js">' in body
-        status, headers, body = await get(server.url, "/", {"accept": "*/*"})
+        status, headers, body = await get_response(server.url, "/", {"accept": "*/*"})
         assert (status, headers["content-type"]) == (200, "text/plain; charset=utf-8")
         assert b"OPENAI_BASE_URL" in body
 
 
 @pytest.mark.demand("playground.strict_content_security_policy")
 async def test_every_file_is_served_under_a_policy_that_lets_nothing_in() -> None:
-    async with house(Runtime(model=Lines())) as server:
+    async with serve_runtime(Runtime(model=FakeModel())) as server:
         for path in [*PAGE.iterdir(), PAGE / "index.html"]:
-            status, headers, body = await get(server.url, f"/playground/{path.name}")
+            status, headers, body = await get_response(server.url, f"/playground/{path.name}")
             assert (status, body) == (200, path.read_bytes())
             policy = headers["content-security-policy"]
             assert "default-src 'none'" in policy
@@ -88,22 +88,22 @@ async def test_every_file_is_served_under_a_policy_that_lets_nothing_in() -> Non
 
 
 async def test_a_file_is_packed_and_not_sent_twice() -> None:
-    async with house(Runtime(model=Lines())) as server:
-        _, headers, body = await get(server.url, "/playground/main.js", {"accept-encoding": "gzip, br"})
+    async with serve_runtime(Runtime(model=FakeModel())) as server:
+        _, headers, body = await get_response(server.url, "/playground/main.js", {"accept-encoding": "gzip, br"})
         assert headers["content-encoding"] == "gzip"
         assert gzip.decompress(body) == (PAGE / "main.js").read_bytes()
-        async with Client(server.url) as client:
+        async with RawHttpClient(server.url) as client:
             await client.get("/playground/main.js", {"if-none-match": headers["etag"]})
-            assert (await client.head()).status == 304
+            assert (await client.read_head()).status == 304
             # Without a body: what follows on this connection is the next answer.
             await client.get("/playground/nothing.js")
-            assert (await client.head()).status == 404
+            assert (await client.read_head()).status == 404
 
 
 @pytest.mark.parametrize("name", ["nothing.js", "../__init__.py", "%2e%2e/answers.py", "vendor/../files.py"])
 async def test_no_other_file_is_reached(name: str) -> None:
-    async with house(Runtime(model=Lines())) as server:
-        status, _, body = await get(server.url, f"/playground/{name}")
+    async with serve_runtime(Runtime(model=FakeModel())) as server:
+        status, _, body = await get_response(server.url, f"/playground/{name}")
         assert status == 404
         assert b"import" not in body
 
@@ -117,10 +117,10 @@ async def test_no_other_file_is_reached(name: str) -> None:
     ],
 )
 async def test_ranges_and_odd_types_cost_nothing(headers: dict[str, str]) -> None:
-    async with house(Runtime(model=Lines())) as server:
-        await get(server.url, "/playground/main.js")
+    async with serve_runtime(Runtime(model=FakeModel())) as server:
+        await get_response(server.url, "/playground/main.js")
         began = time.process_time()
-        status, _, body = await get(server.url, "/playground/main.js", headers)
+        status, _, body = await get_response(server.url, "/playground/main.js", headers)
         # The whole file, or a refusal: never ten thousand parts.
         assert (status, len(body)) in ((200, len((PAGE / "main.js").read_bytes())), (431, len(body)))
         assert time.process_time() - began < 0.5
@@ -160,8 +160,8 @@ def test_both_languages_say_the_same() -> None:
 
 @pytest.mark.demand("playground.opens_three_example_chips")
 async def test_a_newcomer_finds_three_examples() -> None:
-    async with house(demo()) as server:
-        found = await told(server.url, "/playground/about")
+    async with serve_runtime(make_demo_runtime()) as server:
+        found = await get_json(server.url, "/playground/about")
         assert found["tiny"]
         assert [one["title"]["en"] for one in found["examples"]] == [
             "A tool call",
@@ -174,39 +174,39 @@ async def test_a_newcomer_finds_three_examples() -> None:
 
 
 async def test_an_own_model_is_not_called_tiny_and_offers_no_demo() -> None:
-    async with house(Runtime(model=Lines())) as server:
-        found = await told(server.url, "/playground/about")
+    async with serve_runtime(Runtime(model=FakeModel())) as server:
+        found = await get_json(server.url, "/playground/about")
     assert (found["tiny"], found["examples"]) == (False, [])
 
 
 @pytest.mark.demand("playground.flows_list_per_plugin")
 async def test_flows_and_plugins_are_told_of() -> None:
-    async with house(demo()) as server:
-        [plugin] = await told(server.url, "/playground/flows")
+    async with serve_runtime(make_demo_runtime()) as server:
+        [plugin] = await get_json(server.url, "/playground/flows")
         [flow] = plugin["flows"]
         assert (flow["id"], flow["agent"]) == ("demo/sales", "demo.sales")
         assert [box["name"] for box in flow["boxes"]] == ["start", "chart", "end"]
         assert [(line["source"], line["target"]) for line in flow["lines"]] == [("start", "chart"), ("chart", "end")]
-        [plugin] = await told(server.url, "/playground/plugins")
+        [plugin] = await get_json(server.url, "/playground/plugins")
         assert plugin["problems"] == []
         assert "demo_sales" in [tool["name"] for tool in plugin["tools"]]
 
 
 async def test_an_operation_is_called_by_hand() -> None:
-    async with house(demo()) as server, Client(server.url) as client:
-        await client.post("/playground/try", {"tool": "demo_sales", "arguments": {}})
-        assert (await client.head()).status == 200
-        answer = await client.json()
+    async with serve_runtime(make_demo_runtime()) as server, RawHttpClient(server.url) as client:
+        await client.post_json("/playground/try", {"tool": "demo_sales", "arguments": {}})
+        assert (await client.read_head()).status == 200
+        answer = await client.read_json()
         assert answer["failed"] is False
         assert '"month":"Jan"' in answer["result"]
         for body, status in (({"tool": "none"}, 404), ({}, 400), ({"tool": "demo_sales", "arguments": 1}, 400)):
-            await client.post("/playground/try", body)
-            assert (await client.head()).status == status
-            assert (await client.json())["error"]["message"]
+            await client.post_json("/playground/try", body)
+            assert (await client.read_head()).status == status
+            assert (await client.read_json())["error"]["message"]
 
 
 @pytest.fixture
-def broken(tmp_path: Path) -> Runtime:
+def broken_runtime(tmp_path: Path) -> Runtime:
     """A plugin that fails, asks and hangs."""
     folder = tmp_path / "odd"
     (folder / "lib").mkdir(parents=True)
@@ -219,45 +219,45 @@ def broken(tmp_path: Path) -> Runtime:
     return build_runtime(load_config(tmp_path / "rightseat.toml", env={}))
 
 
-async def attempt(client: Client, **body: Any) -> Any:
-    await client.post("/playground/try", body)
-    assert (await client.head()).status == 200
-    return await client.json()
+async def post_try(client: RawHttpClient, **body: Any) -> Any:
+    await client.post_json("/playground/try", body)
+    assert (await client.read_head()).status == 200
+    return await client.read_json()
 
 
 @pytest.mark.demand("playground.plugins_loaded_wrong_try")
-async def test_whatever_a_tool_does_is_a_result(broken: Runtime) -> None:
-    async with house(broken) as server, Client(server.url) as client:
-        answer = await attempt(client, tool="odd_fail")
+async def test_whatever_a_tool_does_is_a_result(broken_runtime: Runtime) -> None:
+    async with serve_runtime(broken_runtime) as server, RawHttpClient(server.url) as client:
+        answer = await post_try(client, tool="odd_fail")
         assert answer["failed"]
         assert "no luck" in answer["result"]
-        answer = await attempt(client, tool="odd_add", arguments={"a": "x"})
+        answer = await post_try(client, tool="odd_add", arguments={"a": "x"})
         assert answer["failed"]
         assert "invalid_arguments" in answer["result"]
 
 
 @pytest.mark.demand("playground.plugins_loaded_wrong_try")
-async def test_a_call_that_needs_a_yes_is_asked_about_and_answered_once(broken: Runtime) -> None:
-    async with house(broken) as server, Client(server.url) as client:
-        [ask] = (await attempt(client, tool="odd_clear", arguments={"year": 2020}))["asks"]
+async def test_a_call_that_needs_a_yes_is_asked_about_and_answered_once(broken_runtime: Runtime) -> None:
+    async with serve_runtime(broken_runtime) as server, RawHttpClient(server.url) as client:
+        [ask] = (await post_try(client, tool="odd_clear", arguments={"year": 2020}))["asks"]
         assert "2020" in ask["message"]
         yes = [{"id": ask["id"], "payload": {"approved": True}}]
         # The yes is for these arguments: others that come with it do not count.
-        answer = await attempt(client, tool="odd_clear", arguments={"year": 1999}, answers=yes)
+        answer = await post_try(client, tool="odd_clear", arguments={"year": 1999}, answers=yes)
         assert (answer["result"], answer["failed"]) == ("2020 is gone", False)
-        again = await attempt(client, tool="odd_clear", answers=yes)
+        again = await post_try(client, tool="odd_clear", answers=yes)
         assert again["failed"]
         assert "answered before" in again["result"]
 
 
 @pytest.mark.demand("playground.inspector_wire_view_same")
 async def test_a_line_for_a_shell_asks_who_was_asked() -> None:
-    async with house(demo()) as server, Client(server.url) as client:
+    async with serve_runtime(make_demo_runtime()) as server, RawHttpClient(server.url) as client:
         body = {"threadId": "t", "runId": "r", "messages": [{"id": "1", "role": "user", "content": "Draw"}]}
-        await client.post("/copilotkit/agent/demo.sales/run", body | {"tools": [], "context": []})
-        await client.head()
-        await client.body()
-        doors = {door["name"]: door for door in (await told(server.url, "/playground/wire/t"))["doors"]}
+        await client.post_json("/copilotkit/agent/demo.sales/run", body | {"tools": [], "context": []})
+        await client.read_head()
+        await client.read_body()
+        doors = {door["name"]: door for door in (await get_json(server.url, "/playground/wire/t"))["doors"]}
     assert '"model":"demo.sales"' in doors["openai"]["curl"]
     assert "/agui/demo.sales " in doors["agui"]["curl"]
     assert all("best month" in doors[name]["bytes"] for name in ("openai", "agui", "openbb", "copilotkit"))
@@ -265,14 +265,14 @@ async def test_a_line_for_a_shell_asks_who_was_asked() -> None:
 
 @pytest.mark.demand("playground.inspector_wire_view_same")
 async def test_a_line_for_a_shell_names_the_key_and_does_not_tell_it() -> None:
-    async with house(Runtime(model=Lines(says("Hi."))), authenticate=KEYED) as server:
+    async with serve_runtime(Runtime(model=FakeModel(reply_text("Hi."))), authenticate=KEYED) as server:
         key = {"authorization": "Bearer sesame-7"}
-        async with Client(server.url) as client:
+        async with RawHttpClient(server.url) as client:
             body = {"threadId": "t", "runId": "r", "messages": [{"id": "1", "role": "user", "content": "Hi"}]}
-            await client.post("/copilotkit/agent/default/run", body | {"tools": [], "context": []}, key)
-            await client.head()
-            await client.body()
-        status, _, found = await get(server.url, "/playground/wire/t", key)
+            await client.post_json("/copilotkit/agent/default/run", body | {"tools": [], "context": []}, key)
+            await client.read_head()
+            await client.read_body()
+        status, _, found = await get_response(server.url, "/playground/wire/t", key)
         assert status == 200
         assert found.count(b"Bearer $RIGHTSEAT_KEY") == 5
         assert b"sesame" not in found
@@ -286,31 +286,34 @@ async def test_without_what_others_made_the_page_is_served_and_says_so(
     (tmp_path / "page").symlink_to(PAGE)
     for module in (responses, overview, overview):
         monkeypatch.setattr(module, "PLAYGROUND_DIR", tmp_path)
-    async with house(demo()) as server:
-        assert (await get(server.url, "/", HTML))[0] == 200
-        assert (await get(server.url, "/playground/vendor/echarts.js"))[0] == 404
-        assert (await told(server.url, "/playground/about"))["charts"] is False
-        lines = (await told(server.url, "/playground/setup"))["lines"]
+    async with serve_runtime(make_demo_runtime()) as server:
+        assert (await get_response(server.url, "/", HTML))[0] == 200
+        assert (await get_response(server.url, "/playground/vendor/echarts.js"))[0] == 404
+        assert (await get_json(server.url, "/playground/about"))["charts"] is False
+        lines = (await get_json(server.url, "/playground/setup"))["lines"]
         [charts] = [line for line in lines if line["what"] == "charts"]
         assert (charts["state"], charts["fix"]) == ("skipped", "make assets")
 
 
 @pytest.mark.demand("playground.empty_loading_error_states")
 async def test_what_it_shows_needs_the_key_and_its_files_do_not() -> None:
-    async with house(demo(), authenticate=KEYED) as server:
+    async with serve_runtime(make_demo_runtime(), authenticate=KEYED) as server:
         for path in ("about", "flows", "plugins", "setup", "prompts/r", "wire/t"):
-            status, _, _ = await get(server.url, f"/playground/{path}")
+            status, _, _ = await get_response(server.url, f"/playground/{path}")
             assert status == 401, path
-        assert (await get(server.url, "/playground/main.js"))[0] == 200
+        assert (await get_response(server.url, "/playground/main.js"))[0] == 200
         # With keys there are several people here: nobody sees what a model was asked for another.
         key = {"authorization": "Bearer sesame-7"}
-        assert (await get(server.url, "/playground/prompts/r", key))[0] == 404
-        assert (await get(server.url, "/playground/about", key))[0] == 200
+        assert (await get_response(server.url, "/playground/prompts/r", key))[0] == 404
+        assert (await get_response(server.url, "/playground/about", key))[0] == 200
 
 
 @pytest.mark.demand("playground.inspector_wire_view_same")
 async def test_a_run_is_written_as_each_door_writes_it() -> None:
-    async with house(Runtime(model=Lines(says("Good day.")))) as server, Client(server.url) as client:
+    async with (
+        serve_runtime(Runtime(model=FakeModel(reply_text("Good day.")))) as server,
+        RawHttpClient(server.url) as client,
+    ):
         body = {
             "threadId": "t",
             "runId": "r",
@@ -318,10 +321,10 @@ async def test_a_run_is_written_as_each_door_writes_it() -> None:
             "tools": [],
             "context": [],
         }
-        await client.post("/copilotkit/agent/default/run", body)
-        await client.head()
-        await client.body()
-        found = await told(server.url, "/playground/wire/t")
+        await client.post_json("/copilotkit/agent/default/run", body)
+        await client.read_head()
+        await client.read_body()
+        found = await get_json(server.url, "/playground/wire/t")
         assert found["question"] == 'Say "hi"'
         doors = {door["name"]: door for door in found["doors"]}
         marks = {
@@ -335,7 +338,7 @@ async def test_a_run_is_written_as_each_door_writes_it() -> None:
             assert mark in doors[name]["bytes"], name
             assert "Good" in doors[name]["bytes"], name
             assert doors[name]["curl"].startswith("curl -N http://127.0.0.1")
-        status, _, _ = await get(server.url, "/playground/wire/nobody")
+        status, _, _ = await get_response(server.url, "/playground/wire/nobody")
         assert status == 404
 
 

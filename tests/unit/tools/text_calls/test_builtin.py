@@ -14,7 +14,7 @@ from rightseat.types.schema import get_validator
 ODD: dict[str, Any] = {"type": "object", "properties": {"code": {"type": "query"}}, "required": ["query"]}
 
 
-def named(name: str, **more: Any) -> ToolSpec:
+def make_tool(name: str, **more: Any) -> ToolSpec:
     return ToolSpec(name, "", more)
 
 
@@ -39,15 +39,15 @@ def test_any_other_tool_with_such_a_schema_is_refused() -> None:
     with pytest.raises(CallerError, match=r"tools\[0\]\.parameters") as caught:
         make_tool_spec("search", "Searches.", ODD, "tools[0]")
     assert caught.value.param == "tools[0].parameters"
-    assert not is_builtin(named("search", **(builtin_schema("ipython") or {})))
+    assert not is_builtin(make_tool("search", **(builtin_schema("ipython") or {})))
 
 
 def test_a_good_schema_is_the_clients_own() -> None:
-    own = named("brave_search", type="object", properties={"query": {"type": "string", "maxLength": 9}})
+    own = make_tool("brave_search", type="object", properties={"query": {"type": "string", "maxLength": 9}})
     assert with_builtin_schema(own) is own
     assert is_builtin(own)
     assert not takes_any_text(own)
-    described = named("ipython", properties={"code": {"type": "string", "description": "Python."}})
+    described = make_tool("ipython", properties={"code": {"type": "string", "description": "Python."}})
     assert is_builtin(described)
     assert takes_any_text(described)
 
@@ -63,4 +63,4 @@ def test_a_good_schema_is_the_clients_own() -> None:
     ids=str,
 )
 def test_a_tool_that_takes_something_else_only_has_the_name(schema: dict[str, Any]) -> None:
-    assert not is_builtin(named("brave_search", **schema))
+    assert not is_builtin(make_tool("brave_search", **schema))

@@ -10,8 +10,8 @@ from rightseat.tools.text_calls.reader import ModelTextReader, TextFormatError
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
 from rightseat.types.schema import get_validator
-from tests.contract.formats.cases import FIND, RING, TOOLS
-from tests.contract.models.cases import Heard, heard
+from tests.contract.formats.cases import FIND_TOOL, RING_TOOL, TOOLS
+from tests.contract.models.cases import CollectedAnswer, collect_answer
 
 TREE = ToolSpec(
     "tree",
@@ -26,20 +26,20 @@ OUTPUT = {"type": "object", "properties": {"ok": {"$ref": "#/$defs/b"}}, "$defs"
 CALL = {"name": "ring", "arguments": {}}
 
 
-def answer(thought: str = "Hm.", **step: Any) -> dict[str, Any]:
+def make_answer(thought: str = "Hm.", **step: Any) -> dict[str, Any]:
     return {"thought_about_next_step_only": thought, "next_step": step}
 
 
-def read(text: str, **more: Any) -> Heard:
+def parse_text(text: str, **more: Any) -> CollectedAnswer:
     reader = ModelTextReader(JsonCallEnvelope(tools=TOOLS, **more).parse)
-    return heard([*reader.feed(text), *reader.close()])
+    return collect_answer([*reader.feed(text), *reader.close()])
 
 
 # ---- told
 
 
 def test_the_prompt_is_the_seeds() -> None:
-    assert JsonCallEnvelope(tools=(RING,), output_schema={"type": "number"}).instructions() == (
+    assert JsonCallEnvelope(tools=(RING_TOOL,), output_schema={"type": "number"}).instructions() == (
         "You are a function calling AI model.\nHere are the tools available:\n"
         "// Rings a bell.\ntype ring = () => any;\n\n"
         "Please respond in JSON format with the following schema:\n\n"
@@ -61,7 +61,7 @@ def test_the_prompt_offers_only_what_is_allowed() -> None:
 
 def test_tools_as_json_schema() -> None:
     told = JsonCallEnvelope(tools=TOOLS).instructions("json")
-    assert json.dumps({"name": "ring", "description": "Rings a bell.", "parameters": RING.parameters}) in told
+    assert json.dumps({"name": "ring", "description": "Rings a bell.", "parameters": RING_TOOL.parameters}) in told
 
 
 def test_what_others_wrote_is_marked() -> None:
@@ -74,7 +74,7 @@ def test_of_a_prompt() -> None:
     prompt = Prompt(messages=(), tools=TOOLS, tool_choice=ToolChoice("named", "ring"))
     envelope = JsonCallEnvelope.from_prompt(prompt)
     assert (envelope.tools, envelope.requires_call, envelope.allows_parallel, envelope.thought_channel) == (
-        (RING,),
+        (RING_TOOL,),
         True,
         True,
         "content",
@@ -89,17 +89,22 @@ def test_of_a_prompt() -> None:
 
 # ---- allowed
 
-VALID = [answer(tool_calls=[CALL]), answer(tool_calls=[CALL, CALL]), answer(result="Five."), answer("", result="")]
+VALID = [
+    make_answer(tool_calls=[CALL]),
+    make_answer(tool_calls=[CALL, CALL]),
+    make_answer(result="Five."),
+    make_answer("", result=""),
+]
 WRONG = [
-    answer(),
-    answer(tool_calls=[]),
-    answer(tool_calls=[CALL] * 9),
-    answer(tool_calls=[{"name": "ring"}]),
-    answer(tool_calls=[{"name": "other", "arguments": {}}]),
-    answer(tool_calls=[{"name": "ring", "arguments": {"loud": 1}}]),
-    answer(tool_calls=[CALL], result="x"),
-    answer(result=5),
-    answer("x" * 2001, result="x"),
+    make_answer(),
+    make_answer(tool_calls=[]),
+    make_answer(tool_calls=[CALL] * 9),
+    make_answer(tool_calls=[{"name": "ring"}]),
+    make_answer(tool_calls=[{"name": "other", "arguments": {}}]),
+    make_answer(tool_calls=[{"name": "ring", "arguments": {"loud": 1}}]),
+    make_answer(tool_calls=[CALL], result="x"),
+    make_answer(result=5),
+    make_answer("x" * 2001, result="x"),
     {"next_step": {"result": "x"}},
 ]
 
@@ -120,14 +125,14 @@ def test_the_schema_of_less() -> None:
 
 
 def test_references_of_tools_and_output_stay_their_own() -> None:
-    check = get_validator(JsonCallEnvelope(tools=(FIND, TREE), output_schema=OUTPUT).schema())
-    assert check.find_problem(answer(tool_calls=[{"name": "tree", "arguments": {"node": [[], None]}}])) is None
-    assert check.find_problem(answer(tool_calls=[{"name": "tree", "arguments": {"node": [1]}}]))
+    check = get_validator(JsonCallEnvelope(tools=(FIND_TOOL, TREE), output_schema=OUTPUT).schema())
+    assert check.find_problem(make_answer(tool_calls=[{"name": "tree", "arguments": {"node": [[], None]}}])) is None
+    assert check.find_problem(make_answer(tool_calls=[{"name": "tree", "arguments": {"node": [1]}}]))
     word = {"node": [], "word": {"$ref": "#/x"}}
-    assert check.find_problem(answer(tool_calls=[{"name": "tree", "arguments": word}])) is None
-    assert check.find_problem(answer(tool_calls=[{"name": "tree", "arguments": []}]))
-    assert check.find_problem(answer(result={"ok": True})) is None
-    assert check.find_problem(answer(result={"ok": 1}))
+    assert check.find_problem(make_answer(tool_calls=[{"name": "tree", "arguments": word}])) is None
+    assert check.find_problem(make_answer(tool_calls=[{"name": "tree", "arguments": []}]))
+    assert check.find_problem(make_answer(result={"ok": True})) is None
+    assert check.find_problem(make_answer(result={"ok": 1}))
 
 
 # ---- read
@@ -135,18 +140,20 @@ def test_references_of_tools_and_output_stay_their_own() -> None:
 
 @pytest.mark.demand("llamacpp.generic_other_model_thought")
 def test_a_thought_is_content_or_reasoning() -> None:
-    text = json.dumps(answer("Hm \u00e9.", result="Fünf.\n"))
-    assert read(text) == Heard("Hm é.\n\nFünf.\n")
-    assert read(text, thought_channel="reasoning") == Heard("Fünf.\n", "Hm é.")
-    assert read(json.dumps(answer("", result="Five."))) == Heard("Five.")
-    assert read(json.dumps(answer("Hm.", tool_calls=[CALL]))) == Heard("Hm.", calls=(("ring", "{}"),))
+    text = json.dumps(make_answer("Hm \u00e9.", result="Fünf.\n"))
+    assert parse_text(text) == CollectedAnswer("Hm é.\n\nFünf.\n")
+    assert parse_text(text, thought_channel="reasoning") == CollectedAnswer("Fünf.\n", "Hm é.")
+    assert parse_text(json.dumps(make_answer("", result="Five."))) == CollectedAnswer("Five.")
+    assert parse_text(json.dumps(make_answer("Hm.", tool_calls=[CALL]))) == CollectedAnswer(
+        "Hm.", calls=(("ring", "{}"),)
+    )
 
 
 @pytest.mark.demand("llamacpp.generic_other_model_thought")
 def test_a_result_with_a_schema_is_its_json() -> None:
     for result in ('{"ok": true}', '"a\\n"', "5", "[1, 2]"):
         text = f'{{"thought_about_next_step_only": "Hm.", "next_step": {{"result": {result}}}}}'
-        assert read(text, output_schema={}, thought_channel="reasoning") == Heard(result, "Hm.")
+        assert parse_text(text, output_schema={}, thought_channel="reasoning") == CollectedAnswer(result, "Hm.")
 
 
 def test_what_a_model_adds_or_leaves_out() -> None:
@@ -154,18 +161,18 @@ def test_what_a_model_adds_or_leaves_out() -> None:
         '{"next_step": {"tool_calls": [{"name": "ring", "arguments": {}}]}}',
         ' {\n "next_step" : { "tool_calls" : { "name": "ring", "arguments": {} } , "why": [1] } , "x": "}" }',
     ):
-        assert read(text) == Heard(calls=(("ring", "{}"),))
-    assert read('{"next_step": {"result": 5}}') == Heard("5")
+        assert parse_text(text) == CollectedAnswer(calls=(("ring", "{}"),))
+    assert parse_text('{"next_step": {"result": 5}}') == CollectedAnswer("5")
 
 
 @pytest.mark.parametrize("text", ["Five.", "[]", '{"next_step": "x"}', '{"next_step": {"tool_calls": [1]}}'])
 def test_what_is_not_the_form(text: str) -> None:
     with pytest.raises(TextFormatError):
-        read(text)
+        parse_text(text)
 
 
 def test_a_cut_text_is_known() -> None:
-    text = json.dumps(answer(tool_calls=[CALL]))
+    text = json.dumps(make_answer(tool_calls=[CALL]))
     for end in range(len(text)):
         reader = ModelTextReader(JsonCallEnvelope(tools=TOOLS).parse)
         reader.feed(text[:end])
@@ -182,7 +189,7 @@ def test_a_cut_text_is_known() -> None:
 
 def test_earlier_calls_are_shown_as_they_are_read() -> None:
     call = Message("assistant", text_message("assistant", "Hm.").parts, (ToolCall("c", "find_word", '{"word": "é"}'),))
-    assert read(format_calls(call)) == Heard("Hm.", calls=(("find_word", '{"word": "é"}'),))
+    assert parse_text(format_calls(call)) == CollectedAnswer("Hm.", calls=(("find_word", '{"word": "é"}'),))
 
 
 def test_results_are_told_with_the_tools_name() -> None:

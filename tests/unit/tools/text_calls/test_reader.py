@@ -16,12 +16,12 @@ words = st.lists(st.text(alphabet="ab<", min_size=1, max_size=4), min_size=1, ma
 cuts = st.lists(st.integers(0, 24), max_size=8)
 
 
-def pieces(text: str, places: list[int]) -> list[str]:
+def split_at(text: str, places: list[int]) -> list[str]:
     ends = sorted({min(place, len(text)) for place in places} | {len(text)})
     return [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
-def outcome(read: Callable[[ModelTextReader, Outcome], ParseSteps[None]], parts: list[str]) -> Outcome:
+def record_outcome(read: Callable[[ModelTextReader, Outcome], ParseSteps[None]], parts: list[str]) -> Outcome:
     """What a reading notes, and whether it failed."""
     notes: Outcome = []
     try:
@@ -34,7 +34,7 @@ def outcome(read: Callable[[ModelTextReader, Outcome], ParseSteps[None]], parts:
     return notes
 
 
-def passages(reader: ModelTextReader, notes: Outcome, *markers: str) -> ParseSteps[None]:
+def record_passages(reader: ModelTextReader, notes: Outcome, *markers: str) -> ParseSteps[None]:
     """All text and markers; neighbouring text is one note."""
     said: list[str] = []
     while True:
@@ -45,7 +45,7 @@ def passages(reader: ModelTextReader, notes: Outcome, *markers: str) -> ParseSte
             return
 
 
-def reference(text: str, markers: list[str]) -> Outcome:
+def find_passages(text: str, markers: list[str]) -> Outcome:
     """The leftmost marker, the longest of those that begin there; no space before it."""
     pattern = re.compile("|".join(map(re.escape, sorted(markers, key=len, reverse=True))))
     notes: Outcome = []
@@ -58,14 +58,14 @@ def reference(text: str, markers: list[str]) -> Outcome:
 
 @given(letters, words, cuts)
 def test_text_up_to_markers(text: str, markers: list[str], places: list[int]) -> None:
-    found = outcome(lambda reader, notes: passages(reader, notes, *markers), pieces(text, places))
-    assert found == reference(text, markers)
+    found = record_outcome(lambda reader, notes: record_passages(reader, notes, *markers), split_at(text, places))
+    assert found == find_passages(text, markers)
 
 
 def test_markers_that_begin_within_each_other() -> None:
     for text in ("abcd", "abcx", "xbc"):
-        whole = outcome(lambda r, n: passages(r, n, "abcd", "bc", "b"), [text])
-        assert whole == outcome(lambda r, n: passages(r, n, "abcd", "bc", "b"), list(text))
+        whole = record_outcome(lambda r, n: record_passages(r, n, "abcd", "bc", "b"), [text])
+        assert whole == record_outcome(lambda r, n: record_passages(r, n, "abcd", "bc", "b"), list(text))
 
 
 @given(letters, st.lists(st.text(alphabet="ab<", max_size=4), min_size=1, max_size=3), cuts)
@@ -74,7 +74,7 @@ def test_peeking_waits_only_as_long_as_it_must(text: str, options: list[str], pl
         notes.append((yield from reader.peek(*options)))
 
     expected = next((option for option in options if text.startswith(option)), None)
-    assert outcome(peek, pieces(text, places)) == [expected]
+    assert record_outcome(peek, split_at(text, places)) == [expected]
 
 
 @given(letters, st.text(alphabet="ab<", min_size=1, max_size=3), cuts)
@@ -84,7 +84,7 @@ def test_everything_up_to_an_end(text: str, end: str, places: list[int]) -> None
         notes.append((yield from reader.read_chars(0)))
 
     before, found, _ = text.partition(end)
-    assert outcome(upto, pieces(text, places)) == ([before, ""] if found else [])
+    assert record_outcome(upto, split_at(text, places)) == ([before, ""] if found else [])
 
 
 @given(letters, st.text(alphabet="ab<", min_size=1, max_size=3), cuts)
@@ -96,10 +96,10 @@ def test_literals(text: str, expected: str, places: list[int]) -> None:
 
     rest = text.lstrip(SPACE)
     want = ["found"] if rest.startswith(expected) else [] if expected.startswith(rest) else ["unreadable"]
-    assert outcome(literal, pieces(text, places)) == want
+    assert record_outcome(literal, split_at(text, places)) == want
 
 
-def greeting(reader: ModelTextReader) -> ParseSteps[None]:
+def parse_greeting(reader: ModelTextReader) -> ParseSteps[None]:
     yield from reader.text_until("<call>")
     emit = reader.begin_call("ring")
     emit("{")
@@ -109,7 +109,7 @@ def greeting(reader: ModelTextReader) -> ParseSteps[None]:
 
 
 def test_what_is_certain_comes_out_at_once() -> None:
-    reader = ModelTextReader(greeting, enforced=frozenset({"ring"}))
+    reader = ModelTextReader(parse_greeting, enforced=frozenset({"ring"}))
     assert reader.feed("Hello") == [TextChunk("Hello")]
     assert reader.feed(" <ca") == []
     assert reader.feed("t> ") == [TextChunk(" <cat>")]
@@ -121,20 +121,20 @@ def test_what_is_certain_comes_out_at_once() -> None:
 
 
 def test_an_end_within_a_call_is_seen() -> None:
-    reader = ModelTextReader(greeting)
+    reader = ModelTextReader(parse_greeting)
     reader.feed("<call>")
     assert reader.close() == []
     assert reader.inside_call
 
 
 def test_text_that_breaks_the_format() -> None:
-    reader = ModelTextReader(greeting)
+    reader = ModelTextReader(parse_greeting)
     with pytest.raises(TextFormatError, match="expected"):
         reader.feed("<call>]")
 
 
 def test_after_its_end_nothing_is_read() -> None:
-    reader = ModelTextReader(greeting)
+    reader = ModelTextReader(parse_greeting)
     reader.feed("<call>}")
     assert reader.feed("more") == []
     assert reader.close() == []

@@ -9,7 +9,7 @@ from rightseat.types.chunks import ModelChunk, ReasoningChunk, TextChunk, ToolCa
 WORDS = st.lists(st.text(alphabet="ab.", min_size=1, max_size=3), min_size=1, max_size=3)
 
 
-def shown(stops: StopSequenceFilter, pieces: list[str]) -> str:
+def filter_pieces(stops: StopSequenceFilter, pieces: list[str]) -> str:
     found = [fragment for piece in pieces for fragment in stops.filter([TextChunk(piece)])]
     return "".join(f.text for f in [*found, *stops.filter([], last=True)] if isinstance(f, TextChunk))
 
@@ -19,7 +19,7 @@ def test_the_text_ends_before_the_first_stop_word(words: list[str], pieces: list
     text = "".join(pieces)
     places = [text.find(word) for word in words if word in text]
     stops = StopSequenceFilter(tuple(words))
-    found = shown(stops, pieces)
+    found = filter_pieces(stops, pieces)
     assert stops.stopped == bool(places)
     # Found in pieces, a stop word counts once it is whole: one that begins earlier may be whole later.
     assert text.startswith(found)

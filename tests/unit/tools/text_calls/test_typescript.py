@@ -38,17 +38,17 @@ HOSTILE = (
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
-def tool(schema: dict[str, Any], name: str = "find", description: str = "") -> ToolSpec:
+def make_tool(schema: dict[str, Any], name: str = "find", description: str = "") -> ToolSpec:
     return ToolSpec(name, description, schema)
 
 
-def of(**properties: Any) -> str:
+def render_properties(**properties: Any) -> str:
     """The properties of a tool as they are shown."""
-    text = render_signatures([tool({"type": "object", "properties": properties, "required": list(properties)})])
+    text = render_signatures([make_tool({"type": "object", "properties": properties, "required": list(properties)})])
     return text.removeprefix("type find = (_: {\n").removesuffix("\n}) => any;")
 
 
-def bones(text: str) -> str:
+def strip_comments_and_strings(text: str) -> str:
     """The text without its comments, which have lines of their own, and its strings."""
     lines = [line for line in text.splitlines() if not line.lstrip().startswith("//")]
     return "\n".join(_STRING.sub("S", line) for line in lines)
@@ -57,12 +57,12 @@ def bones(text: str) -> str:
 @pytest.mark.demand("llamacpp.chosen_probing_template_overridable")
 def test_as_functionary_and_the_seed_show_it() -> None:
     city = {"type": "string", "description": "The city and state, e.g. San Francisco, CA"}
-    weather = tool(
+    weather = make_tool(
         {"type": "object", "properties": {"location": city}, "required": ["location"]},
         "get_current_weather",
         "Get the current weather",
     )
-    assert render_namespace([weather, tool({"type": "object", "properties": {}}, "now")]) == (
+    assert render_namespace([weather, make_tool({"type": "object", "properties": {}}, "now")]) == (
         "// Supported function definitions that should be called when necessary.\n"
         "namespace functions {\n\n"
         "// Get the current weather\n"
@@ -119,24 +119,24 @@ def test_as_functionary_and_the_seed_show_it() -> None:
     ids=str,
 )
 def test_types(schema: Any, expected: str) -> None:
-    assert of(x=schema) == f"x: {expected},"
+    assert render_properties(x=schema) == f"x: {expected},"
 
 
 def test_nested_objects_are_indented_and_optional_ones_marked() -> None:
     inner = {"type": "object", "properties": {"b": {"type": "string", "description": "Deep."}}, "required": ["b"]}
     row = {"type": "array", "items": {"type": "object", "properties": {"c": {"const": 1}}}}
-    assert of(a=inner, rows=row) == ("a: {\n    // Deep.\n    b: string,\n},\nrows: {\n    c?: 1,\n}[],")
-    assert of(a={"type": "object", "properties": {"b": inner}}) == (
+    assert render_properties(a=inner, rows=row) == ("a: {\n    // Deep.\n    b: string,\n},\nrows: {\n    c?: 1,\n}[],")
+    assert render_properties(a={"type": "object", "properties": {"b": inner}}) == (
         "a: {\n    b?: {\n        // Deep.\n        b: string,\n    },\n},"
     )
 
 
 def test_notes_stand_behind_the_description() -> None:
-    assert of(a={"type": "string", "description": "A city", "default": "Rome", "maxLength": 9}) == (
+    assert render_properties(a={"type": "string", "description": "A city", "default": "Rome", "maxLength": 9}) == (
         '// A city. Default="Rome" Maximum length=9\na: string,'
     )
-    assert of(a={"type": "integer", "minimum": 1}) == "// Minimum=1\na: number,"
-    assert of(a={"type": "string", "description": "One\n\n  two  \r\nthree"}) == (
+    assert render_properties(a={"type": "integer", "minimum": 1}) == "// Minimum=1\na: number,"
+    assert render_properties(a={"type": "string", "description": "One\n\n  two  \r\nthree"}) == (
         "// One\n// two\n// three\na: string,"
     )
 
@@ -147,7 +147,7 @@ def test_what_is_used_once_stands_where_it_is_used() -> None:
         "properties": {"unit": {"$ref": "#/$defs/Unit"}},
         "$defs": {"Unit": {"enum": ["c", "f"], "description": "The unit."}},
     }
-    assert render_signatures([tool(schema)]) == 'type find = (_: {\n// The unit.\nunit?: "c" | "f",\n}) => any;'
+    assert render_signatures([make_tool(schema)]) == 'type find = (_: {\n// The unit.\nunit?: "c" | "f",\n}) => any;'
 
 
 def test_what_is_used_again_or_in_itself_has_a_name() -> None:
@@ -155,7 +155,7 @@ def test_what_is_used_again_or_in_itself_has_a_name() -> None:
     schema = {"type": "object", "properties": {"first": {"$ref": "#/$defs/no~1de"}}, "$defs": {"no/de": node}}
     one = "type no_1de = {\nnext?: no_1de | null,\n};\n"
     other = one.replace("no_1de", "no_1de2")
-    assert render_signatures([tool(schema), tool(schema, "again")]) == (
+    assert render_signatures([make_tool(schema), make_tool(schema, "again")]) == (
         f"{one}type find = (_: {{\nfirst?: no_1de,\n}}) => any;\n\n"
         f"{other}type again = (_: {{\nfirst?: no_1de2,\n}}) => any;"
     )
@@ -163,7 +163,7 @@ def test_what_is_used_again_or_in_itself_has_a_name() -> None:
 
 def test_arguments_that_hold_themselves() -> None:
     schema = {"type": "object", "properties": {"parts": {"type": "array", "items": {"$ref": "#"}}}}
-    assert render_signatures([tool(schema)]) == (
+    assert render_signatures([make_tool(schema)]) == (
         "type find_arguments = {\nparts?: find_arguments[],\n};\ntype find = (_: find_arguments) => any;"
     )
 
@@ -171,23 +171,26 @@ def test_arguments_that_hold_themselves() -> None:
 def test_a_type_never_has_a_tools_name() -> None:
     schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/find"}, "b": {"$ref": "#/$defs/find"}}}
     schema["$defs"] = {"find": {"const": 1}}
-    assert render_signatures([tool(schema)]) == "type find2 = 1;\ntype find = (_: {\na?: find2,\nb?: find2,\n}) => any;"
+    assert (
+        render_signatures([make_tool(schema)])
+        == "type find2 = 1;\ntype find = (_: {\na?: find2,\nb?: find2,\n}) => any;"
+    )
 
 
 # ---- bounds
 
 
 def test_long_texts_are_cut() -> None:
-    text = render_signatures([tool({}, description="x" * 9_000)])
+    text = render_signatures([make_tool({}, description="x" * 9_000)])
     assert text.startswith(f"// {'x' * MAX_COMMENT_CHARS} …\n")
-    assert of(a={"const": "x" * 9_000}, b={"const": [1] * 9_000}) == "a: string,\nb: any,"
-    assert of(**{"x" * 9_000 + " ": {"type": "string"}}) == "[key: string]: string,"
+    assert render_properties(a={"const": "x" * 9_000}, b={"const": [1] * 9_000}) == "a: string,\nb: any,"
+    assert render_properties(**{"x" * 9_000 + " ": {"type": "string"}}) == "[key: string]: string,"
 
 
 @pytest.mark.demand("llamacpp.invalid_schema_unsupported_keyword")
 def test_a_huge_enum_ends_in_its_type() -> None:
-    assert of(a={"enum": [f"v{n}" for n in range(5_000)]}).endswith(f'"v{MAX_OPTIONS - 1}" | string,')
-    assert of(a={"enum": [*range(5_000)]}) == "a: any,"
+    assert render_properties(a={"enum": [f"v{n}" for n in range(5_000)]}).endswith(f'"v{MAX_OPTIONS - 1}" | string,')
+    assert render_properties(a={"enum": [*range(5_000)]}) == "a: any,"
 
 
 @pytest.mark.parametrize(
@@ -205,7 +208,7 @@ def test_a_huge_enum_ends_in_its_type() -> None:
     ids=["properties", "options", "items", "literals", "references"],
 )
 def test_no_tool_is_longer_than_its_share(schema: dict[str, Any]) -> None:
-    text = of(a=schema) if "$defs" not in schema else render_signatures([tool(schema)])
+    text = render_properties(a=schema) if "$defs" not in schema else render_signatures([make_tool(schema)])
     assert len(text) < 4 * MAX_TOOL_CHARS
     assert "any" in text or "more" in text or len(text) < MAX_TOOL_CHARS
 
@@ -215,7 +218,7 @@ def test_a_deep_schema_ends() -> None:
         schema: dict[str, Any] = {"type": "string"}
         for _ in range(5_000):
             schema = {keyword: [schema] if wrap else schema, "type": ["array", "object"]}
-        assert len(of(a=schema)) < MAX_TOOL_CHARS
+        assert len(render_properties(a=schema)) < MAX_TOOL_CHARS
 
 
 # ---- what others call things
@@ -235,7 +238,7 @@ def test_nothing_leaves_its_place(text: str) -> None:
         "$defs": {text: {"type": "object", "properties": {text: {}}}},
         "required": [text],
     }
-    check(render_namespace([tool(schema, text, text), tool(schema, "other", text)]), tools=2)
+    check_namespace(render_namespace([make_tool(schema, text, text), make_tool(schema, "other", text)]), tools=2)
 
 
 names = st.text(max_size=12) | st.sampled_from(HOSTILE)
@@ -258,12 +261,12 @@ schemas = st.recursive(
 @given(st.dictionaries(names, schemas, max_size=4), names, names)
 def test_nothing_ever_leaves_its_place(properties: dict[str, Any], name: str, description: str) -> None:
     schema = {"type": "object", "properties": properties}
-    check(render_namespace([tool(schema, name, description)]), tools=1)
+    check_namespace(render_namespace([make_tool(schema, name, description)]), tools=1)
 
 
-def check(text: str, tools: int) -> None:
+def check_namespace(text: str, tools: int) -> None:
     text.encode()
-    found = bones(text)
+    found = strip_comments_and_strings(text)
     assert found.count("=> any;") == tools
     assert found.count("namespace functions {") == 1
     assert found.endswith("\n} // namespace functions")

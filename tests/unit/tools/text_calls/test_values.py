@@ -18,8 +18,8 @@ from rightseat.tools.text_calls.reader import (
     read_call_list,
     read_call_object,
 )
-from tests.contract.models.cases import heard
-from tests.unit.tools.text_calls.test_reader import pieces
+from tests.contract.models.cases import collect_answer
+from tests.unit.tools.text_calls.test_reader import split_at
 
 text = st.text(max_size=12)
 values = st.recursive(
@@ -31,7 +31,7 @@ cuts = st.lists(st.integers(0, 200), max_size=10)
 styles = st.sampled_from([{}, {"indent": 1}, {"separators": (",", ":")}, {"ensure_ascii": False}])
 
 
-def passed(
+def parse_value(
     read: Callable[[ModelTextReader, Emit], ParseSteps[None]], written: str, places: list[int]
 ) -> tuple[str, str]:
     """What was passed on, and the text after it."""
@@ -43,7 +43,7 @@ def passed(
         yield from reader.text_until(emit=rest.append)
 
     reader = ModelTextReader(reading)
-    for part in pieces(written, places):
+    for part in split_at(written, places):
         reader.feed(part)
     reader.close()
     return "".join(found), "".join(rest)
@@ -52,14 +52,14 @@ def passed(
 @given(values, styles, cuts)
 def test_a_value_is_passed_on_to_its_end(given: Any, style: dict[str, Any], places: list[int]) -> None:
     written = json.dumps(given, **style)
-    assert passed(copy_value, written + ", rest", places) == (written, ", rest")
-    assert passed(copy_value, written, places) == (written, "")
+    assert parse_value(copy_value, written + ", rest", places) == (written, ", rest")
+    assert parse_value(copy_value, written, places) == (written, "")
 
 
 @given(text, st.booleans(), cuts)
 def test_a_string_is_passed_on_as_what_it_says(given: str, ascii: bool, places: list[int]) -> None:
     written = json.dumps(given, ensure_ascii=ascii)
-    assert passed(copy_string, written + "rest", places) == (given, "rest")
+    assert parse_value(copy_string, written + "rest", places) == (given, "rest")
 
 
 @pytest.mark.parametrize(
@@ -75,27 +75,27 @@ def test_a_string_is_passed_on_as_what_it_says(given: str, ascii: bool, places: 
 )
 def test_halves_of_characters(written: str, said: str) -> None:
     for places in ([], list(range(len(written)))):
-        assert passed(copy_string, written, places)[0] == said
+        assert parse_value(copy_string, written, places)[0] == said
 
 
 @pytest.mark.parametrize("written", [r'"\x"', r'"\u12g4"', "x"])
 def test_what_is_no_string(written: str) -> None:
     with pytest.raises(TextFormatError):
-        passed(copy_string, written, [])
+        parse_value(copy_string, written, [])
 
 
 @pytest.mark.parametrize("written", [",", "}", " 1"])
 def test_what_is_no_value(written: str) -> None:
     with pytest.raises(TextFormatError):
-        passed(copy_value, written, [])
+        parse_value(copy_value, written, [])
 
 
-def calls(
+def parse_calls(
     read: Callable[[ModelTextReader], ParseSteps[None]], written: str, places: list[int]
 ) -> list[tuple[str, Any]]:
     reader = ModelTextReader(read)
-    fragments = [fragment for part in pieces(written, places) for fragment in reader.feed(part)]
-    found = heard([*fragments, *reader.close()]).calls
+    fragments = [fragment for part in split_at(written, places) for fragment in reader.feed(part)]
+    found = collect_answer([*fragments, *reader.close()]).calls
     assert not reader.inside_call
     return [(name, json.loads(arguments)) for name, arguments in found]
 
@@ -110,25 +110,25 @@ def test_a_call_in_any_order(
     """Also with arguments that are JSON text within a string."""
     known = {"name": name, "arguments": json.dumps(arguments) if quoted else arguments, "id": {"a": [1]}}
     written = json.dumps({key: known[key] for key in order}, **style)
-    assert calls(read_call_object, written, places) == [(name, arguments)]
-    assert calls(read_call_list, f"[{written} ,\n{written}]", places) == [(name, arguments)] * 2
+    assert parse_calls(read_call_object, written, places) == [(name, arguments)]
+    assert parse_calls(read_call_list, f"[{written} ,\n{written}]", places) == [(name, arguments)] * 2
 
 
 def test_a_call_without_arguments() -> None:
-    assert calls(read_call_object, '{"name": "ring"}', []) == [("ring", {})]
-    assert calls(read_call_list, "[]", []) == []
+    assert parse_calls(read_call_object, '{"name": "ring"}', []) == [("ring", {})]
+    assert parse_calls(read_call_list, "[]", []) == []
 
 
 @pytest.mark.parametrize("written", ['{"arguments": {}}', "[]", '{"name": 1}', '{"name" "x"}'])
 def test_what_is_no_call(written: str) -> None:
     with pytest.raises(TextFormatError):
-        calls(read_call_object, written, [])
+        parse_calls(read_call_object, written, [])
 
 
 @pytest.mark.parametrize("written", ["{}", '[{"name": "a"} {"name": "b"}]', '[{"name": "a"};'])
 def test_what_is_no_list_of_calls(written: str) -> None:
     with pytest.raises(TextFormatError):
-        calls(read_call_list, written, [])
+        parse_calls(read_call_list, written, [])
 
 
 WHOLE = '[{"name": "a", "arguments": {"x": "}]"}}, {"name": "b", "arguments": {}}]'

@@ -9,21 +9,21 @@ from types import SimpleNamespace
 from typing import Any
 
 publish: Any = importlib.import_module("crewai.events.stream_context").publish_stream_event
-numbers = count()
-waiting: list[str] = []
+event_ids = count()
+waiting_requests: list[str] = []
 
 
-def happen(type: str, **fields: Any) -> str:
-    id = str(next(numbers))
+def emit_event(type: str, **fields: Any) -> str:
+    id = str(next(event_ids))
     publish(None, SimpleNamespace(type=type, event_id=id, **fields))
     return id
 
 
-def speak(*pieces: str) -> None:
-    call = str(next(numbers))
+def emit_text(*pieces: str) -> None:
+    call = str(next(event_ids))
     for piece in pieces:
-        happen("llm_stream_chunk", chunk=piece, call_id=call, tool_call=None)
-    happen("llm_call_completed", call_id=call)
+        emit_event("llm_stream_chunk", chunk=piece, call_id=call, tool_call=None)
+    emit_event("llm_call_completed", call_id=call)
 
 
 class Flow:
@@ -32,39 +32,39 @@ class Flow:
 
     def kickoff(self, inputs: dict[str, Any]) -> str:
         self.state |= {"request": inputs["request"]}
-        happen("method_execution_started", method_name="desk", state=self.state)
-        said = self.desk(inputs["request"])
+        emit_event("method_execution_started", method_name="desk", state=self.state)
+        said = self.reply(inputs["request"])
         self.state["done"] = True
-        happen("method_execution_finished", method_name="desk", state=self.state)
+        emit_event("method_execution_finished", method_name="desk", state=self.state)
         return said
 
-    def desk(self, request: str) -> str:
+    def reply(self, request: str) -> str:
         match (request.split() or [""])[0]:
             case "add":
                 about = {"tool_name": "add", "tool_args": {"a": 2, "b": 3}}
-                started = happen("tool_usage_started", **about)
-                happen("tool_usage_finished", **about, output="5", started_event_id=started)
+                started = emit_event("tool_usage_started", **about)
+                emit_event("tool_usage_finished", **about, output="5", started_event_id=started)
                 return "It is 5."
             case "boom":
                 raise ValueError("the crew's own secret words")
             case "die":
                 os._exit(3)
             case "wait":
-                waiting.append(request)
+                waiting_requests.append(request)
                 try:
-                    speak("Waiting.")
+                    emit_text("Waiting.")
                     while True:
                         time.sleep(0.02)
-                        happen("llm_stream_chunk", chunk=".", call_id="w", tool_call=None)
+                        emit_event("llm_stream_chunk", chunk=".", call_id="w", tool_call=None)
                 finally:
-                    waiting.remove(request)
+                    waiting_requests.remove(request)
             case "waiting":
-                return f"{len(waiting)} wait."
+                return f"{len(waiting_requests)} wait."
             case "where":
                 known = [os.environ.get(name) for name in ("DESK_KEY", "SECRET_OF_OURS")]
                 return f"{known} {sys.stdin.readline()!r}"
             case _:
-                speak("Thought: easy.\nFinal ", "Answer: You said ", f"{request}.")
+                emit_text("Thought: easy.\nFinal ", "Answer: You said ", f"{request}.")
                 return f"You said {request}."
 
 
@@ -84,8 +84,8 @@ class Crew:
     def kickoff(self, inputs: dict[str, Any]) -> Any:
         self.runs += 1
         task = SimpleNamespace(name=None, agent=SimpleNamespace(role="writer"))
-        happen("task_started", task=task)
-        happen("task_completed", task=task)
+        emit_event("task_started", task=task)
+        emit_event("task_completed", task=task)
         used = SimpleNamespace(total_tokens=7, prompt_tokens=4, completion_tokens=3)
         return SimpleNamespace(raw=f"{inputs['topic']} {self.runs}", token_usage=used)
 

@@ -11,15 +11,15 @@ text = st.text(alphabet="ab<-]^\\é\n", max_size=14)
 word = st.text(alphabet="ab<-]^\\é\n", min_size=1, max_size=4)
 
 
-def grammar(rules: GrammarRules, name: str) -> Grammar:
+def parse_grammar(rules: GrammarRules, name: str) -> Grammar:
     rules.add("root", name)
-    return Grammar.read(rules.to_gbnf())
+    return Grammar.parse(rules.to_gbnf())
 
 
 @given(word, st.lists(text, max_size=8))
 def test_until_ends_with_the_first_word(word: str, texts: list[str]) -> None:
     rules = GrammarRules()
-    found = grammar(rules, add_until_rule(rules, word))
+    found = parse_grammar(rules, add_until_rule(rules, word))
     for given_ in (*texts, *(text + word for text in texts)):
         assert found.accepts(given_) == (given_.find(word) == len(given_) - len(word) >= 0)
 
@@ -27,7 +27,7 @@ def test_until_ends_with_the_first_word(word: str, texts: list[str]) -> None:
 @given(st.lists(word, max_size=3), st.lists(text, max_size=8))
 def test_without_has_none_of_the_words(words: list[str], texts: list[str]) -> None:
     rules = GrammarRules()
-    found = grammar(rules, add_excluding_rule(rules, words))
+    found = parse_grammar(rules, add_excluding_rule(rules, words))
     for given_ in (*texts, *(text + word for text in texts for word in words)):
         assert found.accepts(given_) == (not any(word in given_ for word in words))
 
@@ -35,6 +35,6 @@ def test_without_has_none_of_the_words(words: list[str], texts: list[str]) -> No
 def test_two_texts_in_one_grammar_do_not_mix() -> None:
     rules = GrammarRules()
     one, other = add_until_rule(rules, "aab"), add_until_rule(rules, "ba")
-    found = grammar(rules, f"{one} {other}")
+    found = parse_grammar(rules, f"{one} {other}")
     assert found.accepts("aaabxba")
     assert not found.accepts("aaabxb")

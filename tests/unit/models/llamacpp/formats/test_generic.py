@@ -11,12 +11,12 @@ from rightseat.models.llamacpp.template import load_chatml
 from rightseat.models.llamacpp.template_probe import TemplateCapabilities
 from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt, ToolSpec
-from tests.contract.formats.cases import OUTPUT, TOOLS
-from tests.contract.models.cases import Heard, heard
-from tests.unit.models.llamacpp.formats.prompting import TALK, made, planned
+from tests.contract.formats.cases import OUTPUT_SCHEMA, TOOLS
+from tests.contract.models.cases import CollectedAnswer, collect_answer
+from tests.unit.models.llamacpp.formats.prompts import CONVERSATION, make_template, plan_prompt
 from tests.unit.models.llamacpp.gbnf import Grammar
 
-TOLD = """<|im_start|>system
+PROMPT_WITH_TOOLS = """<|im_start|>system
 Be brief.
 
 You are a function calling AI model.
@@ -54,34 +54,38 @@ Result of add:
 """
 
 
-def step(text: str, thought: str = "Hm.") -> str:
+def format_step(text: str, thought: str = "Hm.") -> str:
     return f'{{"thought_about_next_step_only": {json.dumps(thought)}, "next_step": {{{text}}}}}'
 
 
-def read(plan: PromptPlan, text: str) -> Heard:
+def parse_text(plan: PromptPlan, text: str) -> CollectedAnswer:
     reader = plan.make_reader()
-    return heard([*reader.feed(text), *reader.close()])
+    return collect_answer([*reader.feed(text), *reader.close()])
 
 
 @pytest.mark.demand("llamacpp.generic_other_model_thought", "llamacpp.golden_prompts_per_format")
 def test_the_prompt() -> None:
-    template = made(load_chatml())
+    template = make_template(load_chatml())
     assert detect_format(load_chatml(), template.capabilities).name == get_format("generic").name == "generic"
-    plan, prompt = planned(GenericFormat(), template, *TALK)
-    assert prompt == TOLD
+    plan, prompt = plan_prompt(GenericFormat(), template, *CONVERSATION)
+    assert prompt == PROMPT_WITH_TOOLS
     assert (plan.tools, plan.stop_words, plan.filters_stop_words) == ((), (), True)
 
 
 def test_a_result_is_told_with_the_name_that_its_call_had() -> None:
-    talk = (*TALK[:3], text_message("tool", "4", call_id="call_t_0"), text_message("tool", "?", call_id="other"))
-    _, prompt = planned(GenericFormat(), made(load_chatml()), *talk)
+    talk = (
+        *CONVERSATION[:3],
+        text_message("tool", "4", call_id="call_t_0"),
+        text_message("tool", "?", call_id="other"),
+    )
+    _, prompt = plan_prompt(GenericFormat(), make_template(load_chatml()), *talk)
     assert "Result of add:\n4<" in prompt
     assert "Result:\n?<" in prompt
 
 
 def test_the_form_is_its_own_also_where_the_template_knows_tools() -> None:
     source = "{{ tools }}{% for m in messages %}{{ m.role }}: {{ m.content }}{{ m.tool_calls }}\n{% endfor %}"
-    plan, prompt = planned(GenericFormat(), made(source), *TALK)
+    plan, prompt = plan_prompt(GenericFormat(), make_template(source), *CONVERSATION)
     assert plan.tools == ()
     assert prompt.startswith("None")
     assert '"next_step": {"tool_calls"' in prompt
@@ -91,53 +95,57 @@ def test_the_form_is_its_own_also_where_the_template_knows_tools() -> None:
 @pytest.mark.parametrize(
     ("mode", "text", "taken"),
     [
-        ("auto", step('"result": "Words."'), True),
-        ("auto", step('"result": ""'), False),
-        ("auto", step('"result": "' + "x" * 5000 + '"'), True),
-        ("auto", step('"result": 5'), False),
-        ("auto", step('"tool_calls": []'), False),
+        ("auto", format_step('"result": "Words."'), True),
+        ("auto", format_step('"result": ""'), False),
+        ("auto", format_step('"result": "' + "x" * 5000 + '"'), True),
+        ("auto", format_step('"result": 5'), False),
+        ("auto", format_step('"tool_calls": []'), False),
         ("auto", "Words.", False),
-        ("required", step('"result": "Words."'), False),
-        ("auto", step('"tool_calls": [{"name": "add", "arguments": {"a": 2}}]'), True),
-        ("auto", step('"tool_calls": [{"name": "add", "arguments": {"a": 2}}]', "x" * 301), False),
-        ("auto", step('"tool_calls": [{"name": "add", "arguments": {"a": "2"}}]'), False),
+        ("required", format_step('"result": "Words."'), False),
+        ("auto", format_step('"tool_calls": [{"name": "add", "arguments": {"a": 2}}]'), True),
+        ("auto", format_step('"tool_calls": [{"name": "add", "arguments": {"a": 2}}]', "x" * 301), False),
+        ("auto", format_step('"tool_calls": [{"name": "add", "arguments": {"a": "2"}}]'), False),
         # Where one tool is left there is nothing to think about.
-        ("required", step('"tool_calls": [{"name": "add", "arguments": {"a": 2}}]'), False),
-        ("required", step('"tool_calls": [{"name": "add", "arguments": {"a": 2}}]', ""), True),
+        ("required", format_step('"tool_calls": [{"name": "add", "arguments": {"a": 2}}]'), False),
+        ("required", format_step('"tool_calls": [{"name": "add", "arguments": {"a": 2}}]', ""), True),
         ("required", '{"next_step": {"tool_calls": [{"name": "add", "arguments": {"a": 2}}]}}', True),
     ],
 )
 def test_the_grammar(mode: Any, text: str, taken: bool) -> None:
-    plan, _ = planned(GenericFormat(), made(load_chatml()), mode=mode)
-    assert Grammar.read(plan.grammar).accepts(text) == taken
+    plan, _ = plan_prompt(GenericFormat(), make_template(load_chatml()), mode=mode)
+    assert Grammar.parse(plan.grammar).accepts(text) == taken
 
 
 @pytest.mark.demand("llamacpp.generic_other_model_thought", "llamacpp.output_schema_told_model")
 def test_an_output_schema_shapes_the_result_and_the_thought_is_no_content() -> None:
     ask = FormatContext(
-        prompt=Prompt(messages=(text_message("user", "?"),), tools=TOOLS, output_schema=OUTPUT),
+        prompt=Prompt(messages=(text_message("user", "?"),), tools=TOOLS, output_schema=OUTPUT_SCHEMA),
         capabilities=TemplateCapabilities(system=True),
     )
     plan = GenericFormat().make_plan(ask)
-    grammar = Grammar.read(plan.grammar)
-    answer = step('"result": {"ok": true}')
+    grammar = Grammar.parse(plan.grammar)
+    answer = format_step('"result": {"ok": true}')
     assert grammar.accepts(answer)
-    assert not grammar.accepts(step('"result": "Yes."'))
-    assert read(plan, answer) == Heard('{"ok": true}', "Hm.")
+    assert not grammar.accepts(format_step('"result": "Yes."'))
+    assert parse_text(plan, answer) == CollectedAnswer('{"ok": true}', "Hm.")
     assert '"ok"' in plan.messages[0].text
 
 
 @pytest.mark.demand("llamacpp.generic_other_model_thought")
-@pytest.mark.parametrize(("thought", "found"), [("content", Heard("Hm.")), ("reasoning", Heard("", "Hm."))])
-def test_where_the_thought_goes(thought: Any, found: Heard) -> None:
+@pytest.mark.parametrize(
+    ("thought", "found"), [("content", CollectedAnswer("Hm.")), ("reasoning", CollectedAnswer("", "Hm."))]
+)
+def test_where_the_thought_goes(thought: Any, found: CollectedAnswer) -> None:
     ask = FormatContext(
         prompt=Prompt(messages=(text_message("user", "?"),), tools=TOOLS),
         capabilities=TemplateCapabilities(system=True),
         thought_channel=thought,
     )
     plan = GenericFormat().make_plan(ask)
-    assert read(plan, step('"result": ""')) == (Heard("Hm.\n\n") if thought == "content" else found)
-    assert read(plan, step('"x": 1')) == found
+    assert parse_text(plan, format_step('"result": ""')) == (
+        CollectedAnswer("Hm.\n\n") if thought == "content" else found
+    )
+    assert parse_text(plan, format_step('"x": 1')) == found
 
 
 @pytest.mark.demand("llamacpp.chosen_probing_template_overridable")

@@ -8,7 +8,7 @@ from rightseat.models.llamacpp.formats import detect_format
 from rightseat.models.llamacpp.formats.mistral import MistralArgsFormat, MistralFormat, to_mistral_id
 from rightseat.models.llamacpp.template import load_chatml
 from rightseat.types.messages import text_message
-from tests.unit.models.llamacpp.formats.prompting import TALK, calls_of, made, planned
+from tests.unit.models.llamacpp.formats.prompts import CONVERSATION, make_template, parse_calls, plan_prompt
 from tests.unit.models.llamacpp.gbnf import Grammar
 
 # No system role of its own, tools before the last user, ids of nine characters or an error.
@@ -45,23 +45,23 @@ NAMED = """{{ bos_token }}{% if tools %}[AVAILABLE_TOOLS]{{ tools | tojson }}[/A
 
 @pytest.mark.demand("llamacpp.mistral_nemo_command_r7b", "llamacpp.golden_prompts_per_format")
 def test_the_prompt_with_ids_that_the_template_takes() -> None:
-    template = made(NATIVE)
+    template = make_template(NATIVE)
     assert detect_format(NATIVE, template.capabilities).name == "mistral"
-    _, prompt = planned(MistralFormat(), template)
+    _, prompt = plan_prompt(MistralFormat(), template)
     assert prompt == PROMPT
 
 
 def test_what_the_template_shows_is_what_may_be_written() -> None:
-    plan, _ = planned(MistralFormat(), made(NATIVE), mode="required")
+    plan, _ = plan_prompt(MistralFormat(), make_template(NATIVE), mode="required")
     shown = PROMPT[PROMPT.index("[TOOL_CALLS]") : PROMPT.index("</s>")]
-    assert Grammar.read(plan.grammar).accepts(shown)
-    assert Grammar.read(plan.grammar).accepts(shown.replace("[TOOL_CALLS]", "[TOOL_CALLS] "))
-    assert not Grammar.read(plan.grammar).accepts(shown.replace(ONE, ONE[1:]))
-    assert calls_of(plan, shown) == [("add", '{"a": 2}'), ("add", '{"a": 3}')]
+    assert Grammar.parse(plan.grammar).accepts(shown)
+    assert Grammar.parse(plan.grammar).accepts(shown.replace("[TOOL_CALLS]", "[TOOL_CALLS] "))
+    assert not Grammar.parse(plan.grammar).accepts(shown.replace(ONE, ONE[1:]))
+    assert parse_calls(plan, shown) == [("add", '{"a": 2}'), ("add", '{"a": 3}')]
 
 
 def test_in_words_where_the_template_knows_none() -> None:
-    plan, prompt = planned(MistralFormat(), made(load_chatml()))
+    plan, prompt = plan_prompt(MistralFormat(), make_template(load_chatml()))
     assert plan.tools == ()
     assert "Be brief.\n\n[AVAILABLE_TOOLS] [{" in prompt
     call = f'[TOOL_CALLS] [{{"name": "add", "arguments": {{"a": 2}}, "id": "{ONE}"}}, '
@@ -70,15 +70,15 @@ def test_in_words_where_the_template_knows_none() -> None:
 
 
 def test_later_models_name_the_tool_first() -> None:
-    template = made(NAMED)
+    template = make_template(NAMED)
     format = detect_format(NAMED, template.capabilities)
     assert isinstance(format, MistralArgsFormat)
-    plan, prompt = planned(format, template, mode="required")
+    plan, prompt = plan_prompt(format, template, mode="required")
     shown = prompt[prompt.index("[TOOL_CALLS]") : prompt.index("[assistant]")]
     assert shown == f'[TOOL_CALLS]add[CALL_ID]{ONE}[ARGS]{{"a": 2}}[TOOL_CALLS]add[CALL_ID]{TWO}[ARGS]{{"a": 3}}'
-    assert Grammar.read(plan.grammar).accepts(shown)
-    assert calls_of(plan, shown) == [("add", '{"a": 2}'), ("add", '{"a": 3}')]
-    _, told = planned(format, made(load_chatml()))
+    assert Grammar.parse(plan.grammar).accepts(shown)
+    assert parse_calls(plan, shown) == [("add", '{"a": 2}'), ("add", '{"a": 3}')]
+    _, told = plan_prompt(format, make_template(load_chatml()))
     assert 'assistant\n[TOOL_CALLS]add[ARGS]{"a": 2}[TOOL_CALLS]add[ARGS]{"a": 3}' in told
 
 
@@ -97,5 +97,5 @@ def test_different_ids_stay_different(pair: tuple[str, str]) -> None:
 
 
 def test_a_result_without_an_id() -> None:
-    _, prompt = planned(MistralFormat(), made(load_chatml()), *TALK[:3], text_message("tool", "4"))
+    _, prompt = plan_prompt(MistralFormat(), make_template(load_chatml()), *CONVERSATION[:3], text_message("tool", "4"))
     assert '"content": "4"' in prompt

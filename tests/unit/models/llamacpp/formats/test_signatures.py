@@ -6,8 +6,8 @@ from rightseat.models.llamacpp.formats.hermes import SignatureFormat, format_sig
 from rightseat.models.llamacpp.template import load_chatml
 from rightseat.types.messages import text_message
 from rightseat.types.model import ToolSpec
-from tests.unit.models.llamacpp.formats.prompting import ADD, ASKED, CALLED, TALK, planned
-from tests.unit.models.llamacpp.formats.prompting import made as template_of
+from tests.unit.models.llamacpp.formats.prompts import ADD, CONVERSATION, QUESTION, TOOL_CALLS, plan_prompt
+from tests.unit.models.llamacpp.formats.prompts import make_template as template_of
 
 WEATHER = ToolSpec(
     "get_weather",
@@ -52,7 +52,9 @@ def test_a_schema_without_end_is_told_to_some_depth() -> None:
 
 @pytest.mark.demand("llamacpp.golden_prompts_per_format")
 def test_the_prompt_is_as_it_was_taught() -> None:
-    plan, prompt = planned(SignatureFormat(), template_of(load_chatml()), text_message("system", "Be brief."), ASKED)
+    plan, prompt = plan_prompt(
+        SignatureFormat(), template_of(load_chatml()), text_message("system", "Be brief."), QUESTION
+    )
     assert prompt == (
         "<|im_start|>system\nBe brief.\n\n"
         'You can call these functions. To call one, reply <tool_call>{"name": ..., "arguments": {...}}'
@@ -64,13 +66,13 @@ def test_the_prompt_is_as_it_was_taught() -> None:
 
 
 def test_after_results_the_adapter_answers() -> None:
-    plan, prompt = planned(SignatureFormat(), template_of(load_chatml()), *TALK)
+    plan, prompt = plan_prompt(SignatureFormat(), template_of(load_chatml()), *CONVERSATION)
     assert "<|im_start|>user\n<tool_response>\n" in prompt
     assert plan.uses_adapter
 
 
 def test_a_call_that_must_be_is_made_after_results_too() -> None:
-    plan, _ = planned(SignatureFormat(), template_of(load_chatml()), *TALK, mode="required")
+    plan, _ = plan_prompt(SignatureFormat(), template_of(load_chatml()), *CONVERSATION, mode="required")
     assert plan.uses_adapter
     assert "add" in plan.grammar
 
@@ -78,17 +80,19 @@ def test_a_call_that_must_be_is_made_after_results_too() -> None:
 @pytest.mark.demand("adapter.adapter_loaded_default_rests")
 def test_without_tools_the_adapter_rests() -> None:
     for mode, tools in (("none", (ADD,)), ("auto", ())):
-        plan, _ = planned(SignatureFormat(), template_of(load_chatml()), ASKED, mode=mode, tools=tools)
+        plan, _ = plan_prompt(SignatureFormat(), template_of(load_chatml()), QUESTION, mode=mode, tools=tools)
         assert not plan.uses_adapter
 
 
 @pytest.mark.demand("adapter.adapter_loaded_default_rests")
 def test_the_adapter_chooses_among_names_and_fills_no_other_schema() -> None:
     for schema, adapted in (({"type": "string", "enum": ["a", "b"]}, True), ({"type": "integer"}, False)):
-        plan, _ = planned(SignatureFormat(), template_of(load_chatml()), ASKED, tools=(), output_schema=schema)
+        plan, _ = plan_prompt(SignatureFormat(), template_of(load_chatml()), QUESTION, tools=(), output_schema=schema)
         assert plan.uses_adapter == adapted
 
 
 def test_an_earlier_call_is_shown_as_it_was_written() -> None:
-    _, prompt = planned(SignatureFormat(), template_of(load_chatml()), ASKED, CALLED, text_message("user", "Go on."))
+    _, prompt = plan_prompt(
+        SignatureFormat(), template_of(load_chatml()), QUESTION, TOOL_CALLS, text_message("user", "Go on.")
+    )
     assert '<tool_call>{"name": "add", "arguments": {"a": 2}}</tool_call>\n<tool_call>{' in prompt

@@ -7,26 +7,26 @@ from hypothesis import strategies as st
 from rightseat.models.llamacpp.formats.answer_grammar import THINKING_TAGS, ThinkingTags
 from rightseat.models.llamacpp.grammar import GrammarRules
 from rightseat.tools.text_calls.reader import ModelTextReader, ParseSteps
-from tests.contract.models.cases import Heard, heard
+from tests.contract.models.cases import CollectedAnswer, collect_answer
 from tests.unit.models.llamacpp.gbnf import Grammar
-from tests.unit.tools.text_calls.test_reader import pieces
+from tests.unit.tools.text_calls.test_reader import split_at
 
 
-def as_text(reader: ModelTextReader) -> ParseSteps[None]:
+def parse_as_text(reader: ModelTextReader) -> ParseSteps[None]:
     yield from reader.text_until()
 
 
-def read(thinking: ThinkingTags, parts: list[str]) -> Heard:
-    reader = ModelTextReader(thinking.wrap_parser(as_text))
+def parse_parts(thinking: ThinkingTags, parts: list[str]) -> CollectedAnswer:
+    reader = ModelTextReader(thinking.wrap_parser(parse_as_text))
     fragments = [fragment for part in parts for fragment in reader.feed(part)]
-    return heard([*fragments, *reader.close()])
+    return collect_answer([*fragments, *reader.close()])
 
 
-def grammar(thinking: ThinkingTags) -> Grammar:
+def parse_grammar(thinking: ThinkingTags) -> Grammar:
     rules = GrammarRules()
     root = rules.reserve("root")
     rules.define(root, thinking.wrap_gbnf(rules, '"yes" | "no"'))
-    return Grammar.read(rules.to_gbnf())
+    return Grammar.parse(rules.to_gbnf())
 
 
 @pytest.mark.parametrize(
@@ -51,22 +51,22 @@ def test_what_a_template_tells(source: str, ending: str, expected: ThinkingTags)
 @given(st.lists(st.integers(0, 60), max_size=8), st.booleans())
 def test_a_thought_and_a_text(places: list[int], begun: bool) -> None:
     text = f"{'' if begun else '<think>'}\nHm, <b> </thin\n</think>\n\n <think>Yes.</think>"
-    expected = Heard(reasoning="Hm, <b> </thin", text="<think>Yes.</think>")
-    assert read(ThinkingTags(True, begun), pieces(text, places)) == expected
+    expected = CollectedAnswer(reasoning="Hm, <b> </thin", text="<think>Yes.</think>")
+    assert parse_parts(ThinkingTags(True, begun), split_at(text, places)) == expected
 
 
 def test_an_answer_without_a_thought() -> None:
-    assert read(ThinkingTags(True), ["\n<thin", "g>"]) == Heard(text="<thing>")
-    assert read(ThinkingTags(), ["<think>a</think>b"]) == Heard(text="<think>a</think>b")
+    assert parse_parts(ThinkingTags(True), ["\n<thin", "g>"]) == CollectedAnswer(text="<thing>")
+    assert parse_parts(ThinkingTags(), ["<think>a</think>b"]) == CollectedAnswer(text="<think>a</think>b")
 
 
 def test_a_thought_that_is_cut() -> None:
-    assert read(ThinkingTags(True), ["<think>Hm"]) == Heard(reasoning="Hm")
-    assert read(ThinkingTags(True, True), ["Hm </thi"]) == Heard(reasoning="Hm </thi")
+    assert parse_parts(ThinkingTags(True), ["<think>Hm"]) == CollectedAnswer(reasoning="Hm")
+    assert parse_parts(ThinkingTags(True, True), ["Hm </thi"]) == CollectedAnswer(reasoning="Hm </thi")
 
 
 def test_the_grammar_binds_after_the_thought() -> None:
-    may, begun = grammar(ThinkingTags(True)), grammar(ThinkingTags(True, True))
+    may, begun = parse_grammar(ThinkingTags(True)), parse_grammar(ThinkingTags(True, True))
     for found, text in ((may, "<think>"), (begun, "")):
         for thought in ("", "no", "é </think", "<think>", "a\n\n"):
             assert found.accepts(f"{text}{thought}</think>\n\nyes")
@@ -78,5 +78,5 @@ def test_the_grammar_binds_after_the_thought() -> None:
     # The first end is the end: what comes then is the answer.
     assert not begun.accepts("a</think>b</think>yes")
     assert not begun.accepts("</think>" + "\n" * 99 + "yes")
-    assert grammar(ThinkingTags()).accepts("yes")
-    assert not grammar(ThinkingTags()).accepts("<think></think>yes")
+    assert parse_grammar(ThinkingTags()).accepts("yes")
+    assert not parse_grammar(ThinkingTags()).accepts("<think></think>yes")

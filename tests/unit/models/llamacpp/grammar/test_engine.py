@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rightseat.models.llamacpp.grammar import build_grammar
-from tests.kit.patience import STUCK
+from tests.kit.timeouts import HANG_TIMEOUT
 from tests.unit.models.llamacpp.corpus import CORPUS
 from tests.unit.models.llamacpp.gbnf import Grammar
 
@@ -20,17 +20,22 @@ pytestmark = [
 ]
 
 
-def judged(asked: list[tuple[str, list[str]]]) -> list[list[bool] | None]:
-    lines = "\n".join(json.dumps({"grammar": text, "texts": texts}) for text, texts in asked)
-    script = Path(__file__).parents[1] / "engine.py"
+def match_in_engine(cases: list[tuple[str, list[str]]]) -> list[list[bool] | None]:
+    lines = "\n".join(json.dumps({"grammar": text, "texts": texts}) for text, texts in cases)
+    script = Path(__file__).parents[1] / "grammar_engine.py"
     done = subprocess.run(
-        [sys.executable, str(script)], input=lines, capture_output=True, text=True, timeout=5 * STUCK, check=False
+        [sys.executable, str(script)],
+        input=lines,
+        capture_output=True,
+        text=True,
+        timeout=5 * HANG_TIMEOUT,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def broken(text: str, rng: random.Random) -> str:
+def mutate(text: str, rng: random.Random) -> str:
     at = rng.randrange(len(text))
     return rng.choice([text[:at], text[:at] + text[at + 1 :], text[:at] + rng.choice('"0,a}\\ ') + text[at:]])
 
@@ -42,12 +47,12 @@ def test_the_engine_agrees_on_the_whole_corpus(capsys: pytest.CaptureFixture[str
     asked, expected = [], []
     for schema in CORPUS.values():
         said = build_grammar(schema).text
-        read = Grammar.read(said)
-        good = [read.make(rng, size=60) for _ in range(3)]
-        texts = [text for text in (*good, *(broken(text, rng) for text in good)) if len(text) < 1500]
+        read = Grammar.parse(said)
+        good = [read.generate(rng, size=60) for _ in range(3)]
+        texts = [text for text in (*good, *(mutate(text, rng) for text in good)) if len(text) < 1500]
         asked.append((said, texts))
         expected.append([read.accepts(text) for text in texts])
-    answers = judged(asked)
+    answers = match_in_engine(asked)
     wrong = [name for name, got, want in zip(CORPUS, answers, expected, strict=True) if got != want]
     with capsys.disabled():
         print(f" [{len(answers)} grammars, {sum(map(len, expected))} texts, {len(wrong)} differ]", end=" ")
@@ -55,4 +60,4 @@ def test_the_engine_agrees_on_the_whole_corpus(capsys: pytest.CaptureFixture[str
 
 
 def test_the_engine_finds_a_broken_grammar() -> None:
-    assert judged([("root ::= nowhere", []), ('root ::= "a"', ["a", "b", ""])]) == [None, [True, False, False]]
+    assert match_in_engine([("root ::= nowhere", []), ('root ::= "a"', ["a", "b", ""])]) == [None, [True, False, False]]

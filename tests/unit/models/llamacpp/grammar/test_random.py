@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rightseat.errors import CallerError
 from rightseat.models.llamacpp.grammar import GrammarLimits, build_grammar
-from tests.kit.rounds import rounds
+from tests.kit.rounds import limit_rounds
 from tests.unit.models.llamacpp.corpus import PATTERNS
 from tests.unit.models.llamacpp.gbnf import Grammar
 
@@ -24,28 +24,30 @@ VALUE = st.sampled_from([None, True, 0, 1, 1.5, -7, "", "a", "bb", 'q"', [], [1]
 KINDS = st.sampled_from(["null", "boolean", "integer", "number", "string", "array", "object"])
 
 
-def some(**keywords: Schemas) -> Schemas:
+def optional_keywords(**keywords: Schemas) -> Schemas:
     return st.fixed_dictionaries({}, optional=keywords)
 
 
 SCALARS = st.one_of(
-    some(type=KINDS | st.lists(KINDS, min_size=1, max_size=3, unique=True)),
-    some(type=st.just("integer"), minimum=BOUND, maximum=BOUND, multipleOf=st.sampled_from([1, 2, 5, 10])),
-    some(type=st.just("number"), minimum=BOUND, exclusiveMaximum=BOUND, exclusiveMinimum=BOUND, maximum=BOUND),
-    some(type=st.just("string"), minLength=SMALL, maxLength=SMALL, pattern=st.sampled_from(PATTERNS)),
-    some(enum=st.lists(VALUE, min_size=1, max_size=4), type=KINDS),
-    some(const=VALUE),
+    optional_keywords(type=KINDS | st.lists(KINDS, min_size=1, max_size=3, unique=True)),
+    optional_keywords(type=st.just("integer"), minimum=BOUND, maximum=BOUND, multipleOf=st.sampled_from([1, 2, 5, 10])),
+    optional_keywords(
+        type=st.just("number"), minimum=BOUND, exclusiveMaximum=BOUND, exclusiveMinimum=BOUND, maximum=BOUND
+    ),
+    optional_keywords(type=st.just("string"), minLength=SMALL, maxLength=SMALL, pattern=st.sampled_from(PATTERNS)),
+    optional_keywords(enum=st.lists(VALUE, min_size=1, max_size=4), type=KINDS),
+    optional_keywords(const=VALUE),
     st.just({"$ref": "#/$defs/x"}),
     st.just({"$ref": "#"}),
     st.booleans(),
 )
 
 
-def larger(inner: Schemas) -> Schemas:
+def nest_schemas(inner: Schemas) -> Schemas:
     several = st.lists(inner, min_size=1, max_size=3)
     named = st.dictionaries(NAMES, inner, max_size=4)
     names = st.lists(NAMES, max_size=2, unique=True)
-    objects = some(
+    objects = optional_keywords(
         type=st.just("object"),
         properties=named,
         required=names,
@@ -56,7 +58,7 @@ def larger(inner: Schemas) -> Schemas:
         propertyNames=st.sampled_from([{"maxLength": 2}, {"enum": ["a", "b"]}, {"pattern": "^[a-c]+$"}]),
         unevaluatedProperties=inner,
     )
-    arrays = some(
+    arrays = optional_keywords(
         type=st.just("array"),
         items=inner,
         prefixItems=several,
@@ -66,7 +68,7 @@ def larger(inner: Schemas) -> Schemas:
         contains=inner,
         unevaluatedItems=inner,
     )
-    mixed = some(
+    mixed = optional_keywords(
         anyOf=several,
         oneOf=several,
         allOf=several,
@@ -81,31 +83,31 @@ def larger(inner: Schemas) -> Schemas:
     return objects | arrays | mixed
 
 
-SCHEMAS = st.recursive(SCALARS, larger, max_leaves=8).filter(lambda schema: isinstance(schema, dict))
-TALLY = {"exact": 0, "partly": 0, "refused": 0}
+SCHEMAS = st.recursive(SCALARS, nest_schemas, max_leaves=8).filter(lambda schema: isinstance(schema, dict))
+OUTCOMES = {"exact": 0, "partly": 0, "refused": 0}
 
 
 @pytest.mark.demand("llamacpp.text_grammar_accepts_validates")
-@settings(max_examples=rounds(600), suppress_health_check=list(HealthCheck))
+@settings(max_examples=limit_rounds(600), suppress_health_check=list(HealthCheck))
 @given(SCHEMAS, SCHEMAS, st.integers(0, 999))
 def test_an_exact_grammar_makes_only_valid_texts(schema: dict[str, Any], other: dict[str, Any], seed: int) -> None:
     schema = {**schema, "$defs": {"x": other}}
     try:
         said = build_grammar(schema, limits=LIMITS)
     except CallerError:
-        TALLY["refused"] += 1
+        OUTCOMES["refused"] += 1
         return
-    TALLY["exact" if said.exact else "partly"] += 1
-    read, rng = Grammar.read(said.text), random.Random(seed)
+    OUTCOMES["exact" if said.exact else "partly"] += 1
+    read, rng = Grammar.parse(said.text), random.Random(seed)
     judge = jsonschema_rs.Draft202012Validator(said.schema, offline=True)
     for _ in range(4):
-        text = read.make(rng, size=100)
+        text = read.generate(rng, size=100)
         value = json.loads(text)
         assert not said.exact or judge.is_valid(value), text
 
 
 def test_random_schemas_were_mostly_served(capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
-        print(f" [random schemas: {TALLY}]", end=" ")
-    if sum(TALLY.values()):
-        assert TALLY["exact"] > TALLY["refused"]
+        print(f" [random schemas: {OUTCOMES}]", end=" ")
+    if sum(OUTCOMES.values()):
+        assert OUTCOMES["exact"] > OUTCOMES["refused"]

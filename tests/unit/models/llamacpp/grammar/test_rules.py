@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import rightseat.models.llamacpp.grammar as package
 from rightseat.errors import CallerError
 from rightseat.models.llamacpp.grammar import GrammarLimits, GrammarRules, build_grammar
-from tests.kit.patience import STUCK
-from tests.kit.rounds import rounds
+from tests.kit.rounds import limit_rounds
+from tests.kit.timeouts import HANG_TIMEOUT
 from tests.unit.models.llamacpp.corpus import CORPUS
 from tests.unit.models.llamacpp.gbnf import Grammar
 
@@ -24,7 +24,7 @@ NAME = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.text(
 
 
 @pytest.mark.demand("llamacpp.escaping_fuzzed_whatever_schema")
-@settings(max_examples=rounds(300))
+@settings(max_examples=limit_rounds(300))
 @given(st.lists(NAME, max_size=6, unique=True), st.lists(NAME, min_size=1, max_size=4), st.booleans())
 def test_whatever_names_contain_the_grammar_reads(names: list[str], values: list[str], extra: bool) -> None:
     schema = {
@@ -33,10 +33,10 @@ def test_whatever_names_contain_the_grammar_reads(names: list[str], values: list
         "required": names,
         "additionalProperties": {"type": "null"} if extra else False,
     }
-    rules = Grammar.read(build_grammar(schema).text)
+    rules = Grammar.parse(build_grammar(schema).text)
     value = {name: values[at % len(values)] for at, name in enumerate(names)}
     assert rules.accepts(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
-    assert set(json.loads(rules.make(random.Random(1)))) >= set(names)
+    assert set(json.loads(rules.generate(random.Random(1)))) >= set(names)
 
 
 @pytest.mark.demand("llamacpp.invalid_schema_unsupported_keyword")
@@ -49,7 +49,7 @@ def test_several_tools_in_one_grammar() -> None:
             rules.add(f"{name} call", f'"{{\\"name\\": " {rules.quote(json.dumps(name))} ", " {arguments} "}}"')
         )
     assert rules.add("root", f'"<tool_call>" ({" | ".join(calls)}) "</tool_call>"') == "root"
-    read = Grammar.read(rules.to_gbnf())
+    read = Grammar.parse(rules.to_gbnf())
     assert read.accepts('<tool_call>{"name": "weather", {"location":"Rome"}}</tool_call>')
     assert not read.accepts('<tool_call>{"name": "search", {"location":"Rome"}}</tool_call>')
 
@@ -62,8 +62,8 @@ def test_the_root_keeps_its_name() -> None:
     }
     arguments = rules.add_schema(schema, "root")
     assert rules.add("root", arguments) == "root"
-    assert Grammar.read(rules.to_gbnf()).accepts('{"root":{}}')
-    assert Grammar.read(build_grammar(schema, root="value").text).accepts("{}", "value")
+    assert Grammar.parse(rules.to_gbnf()).accepts('{"root":{}}')
+    assert Grammar.parse(build_grammar(schema, root="value").text).accepts("{}", "value")
 
 
 def test_names_are_unique_and_safe() -> None:
@@ -77,7 +77,7 @@ def test_names_are_unique_and_safe() -> None:
 
 
 def test_properties_come_in_order_and_optional_ones_may_be_left_out() -> None:
-    read = Grammar.read(
+    read = Grammar.parse(
         build_grammar({"type": "object", "properties": {n: {"const": 1} for n in "abc"}, "required": ["b"]}).text
     )
     texts = {
@@ -105,7 +105,7 @@ def test_rules_grow_with_the_number_of_optional_properties() -> None:
 
 
 def test_other_names_are_kept_apart_from_known_ones() -> None:
-    read = Grammar.read(build_grammar(CORPUS["open, near names"]).text)
+    read = Grammar.parse(build_grammar(CORPUS["open, near names"]).text)
     for name, free in {
         "a": False,
         "ab": False,
@@ -179,8 +179,8 @@ def test_a_bomb_is_bounded_work() -> None:
     ):
         started = time.process_time()
         with contextlib.suppress(CallerError):
-            Grammar.read(build_grammar(schema).text)
-        assert time.process_time() - started < STUCK
+            Grammar.parse(build_grammar(schema).text)
+        assert time.process_time() - started < HANG_TIMEOUT
 
 
 def test_older_spellings_are_read() -> None:
@@ -195,7 +195,7 @@ def test_older_spellings_are_read() -> None:
         },
     }
     said = build_grammar(old)
-    read = Grammar.read(said.text)
+    read = Grammar.parse(said.text)
     assert said.exact
     assert read.accepts('{"a":null,"b":1,"c":["x"],"d":null,"e":null}')
     assert not read.accepts('{"b":0}')
@@ -206,7 +206,7 @@ def test_older_spellings_are_read() -> None:
 @pytest.mark.demand("llamacpp.json_schema_2020_12")
 def test_limits_bound_what_the_schema_leaves_open() -> None:
     limits = GrammarLimits(items=2, properties=1, key=2, depth=1)
-    read = Grammar.read(build_grammar({}, limits=limits).text)
+    read = Grammar.parse(build_grammar({}, limits=limits).text)
     texts = {
         "[1,2]": True,
         "[1,2,3]": False,
