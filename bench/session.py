@@ -40,7 +40,7 @@ class BenchSession:
         scenario: str,
         peer: BenchPeer,
         door: BenchDoor,
-        timeout: float,
+        seconds: float,
         server: RightseatProcess | None = None,
         **more: Any,
     ) -> Any:
@@ -54,11 +54,11 @@ class BenchSession:
             *line, cwd=ROOT, env={**os.environ, **OWN_ENV}, stdout=pipe, stderr=pipe
         )
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(seconds):
                 out, err = await child.communicate()
         except TimeoutError:
             raise DriverFailed(
-                f"{format_label(peer, door)}: no result within {timeout:g} s\n{server.stderr[-2000:]}"
+                f"{format_label(peer, door)}: no result within {seconds:g} s\n{server.stderr[-2000:]}"
             ) from None
         finally:
             if child.returncode is None:
@@ -69,14 +69,14 @@ class BenchSession:
         return json.loads(out)
 
     async def run_rounds(
-        self, scenario: str, rounds: int, timeout: float, *, unstreamed: bool = False, **more: Any
+        self, scenario: str, rounds: int, seconds: float, *, unstreamed: bool = False, **more: Any
     ) -> dict[str, list[float]]:
         """One figure per door and round. Interleaved: what else happens on the machine meets every peer."""
         doors = [(peer, door) for peer, door in self.list_doors() if door.answers_unstreamed or not unstreamed]
         found: dict[str, list[float]] = {format_label(peer, door): [] for peer, door in doors}
         for _ in range(rounds):
             for peer, door in doors:
-                figure = await self.drive(scenario, peer, door, timeout, **more)
+                figure = await self.drive(scenario, peer, door, seconds, **more)
                 found[format_label(peer, door)].append(float(figure))
         return found
 

@@ -86,9 +86,8 @@ def train_net(net: Net, data: EncodedData, given: argparse.Namespace) -> None:
         else:
             continue
         break
-    print(
-        f"{step} steps, {time.monotonic() - begun:.0f} s, checked {compute_validation_loss(net, data, given.device):.4f}"
-    )
+    loss_on_validation = compute_validation_loss(net, data, given.device)
+    print(f"{step} steps, {time.monotonic() - begun:.0f} s, validation loss {loss_on_validation:.4f}")
 
 
 def main() -> None:

@@ -224,12 +224,12 @@ def extract_text(frame: SseFrame) -> str:
 
 
 async def poll_until(
-    condition: Callable[[], bool], timeout: float = HANG_TIMEOUT, describe: Callable[[], object] = str
+    condition: Callable[[], bool], seconds: float = HANG_TIMEOUT, describe: Callable[[], object] = str
 ) -> None:
     """Waits for something that only looking can tell."""
-    limit = time.monotonic() + timeout
+    limit = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < limit, f"not within {timeout} s: {describe()}"
+        assert time.monotonic() < limit, f"not within {seconds} s: {describe()}"
         await asyncio.sleep(0.02)
 
 

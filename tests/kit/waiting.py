@@ -10,8 +10,8 @@ from tests.kit.timeouts import HANG_TIMEOUT
 T = TypeVar("T")
 
 
-async def wait_until(condition: Callable[[], object], timeout: float = HANG_TIMEOUT) -> None:
-    async with asyncio.timeout(timeout):
+async def wait_until(condition: Callable[[], object], seconds: float = HANG_TIMEOUT) -> None:
+    async with asyncio.timeout(seconds):
         while True:
             if condition():
                 return

@@ -30,6 +30,5 @@ async def test_a_question_ends_in_a_get_with_valid_arguments() -> None:
     # A name was given, and it was put where the document says.
     assert all(request.startswith("GET /") and len(request.split("/", 2)[1]) > 5 for request in seen.requests)
     assert seen.has_right_operation(question), seen.requests
-    print(
-        f"the argument: {seen.has_exact_request(question)}; the answer: {seen.has_expected_text(question)}: {seen.text!r}"
-    )
+    exact, expected = seen.has_exact_request(question), seen.has_expected_text(question)
+    print(f"the argument: {exact}; the answer: {expected}: {seen.text!r}")

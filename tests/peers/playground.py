@@ -196,9 +196,9 @@ async def send_message(tab: BrowserTab, text: str) -> None:
     await tab.page.keyboard.press("Enter")
 
 
-async def wait_for_expression(tab: BrowserTab, expression: str, timeout: float = HANG_TIMEOUT) -> None:
+async def wait_for_expression(tab: BrowserTab, expression: str, seconds: float = HANG_TIMEOUT) -> None:
     """Until it holds in the page. Playwright's own waiting needs what the page's policy forbids."""
-    limit = asyncio.get_running_loop().time() + timeout
+    limit = asyncio.get_running_loop().time() + seconds
     while not await tab.page.evaluate(expression):
-        assert asyncio.get_running_loop().time() < limit, f"not within {timeout} s: {expression}"
+        assert asyncio.get_running_loop().time() < limit, f"not within {seconds} s: {expression}"
         await tab.page.wait_for_timeout(50)

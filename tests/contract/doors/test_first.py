@@ -191,7 +191,7 @@ async def test_the_answer_sent_twice_acts_once(make_client: MakeClient, member: 
     model = FakeModel(reply_calls(("remove", '{"path": "/x"}')), reply_text("Removed."), reply_text("What else?"))
     async with serve_runtime(Runtime(model=model, tools=[remove])) as server:
         visitor: Any = make_client(server.url)
-        await visitor.say("remove /x")
+        await visitor.send_message("remove /x")
         before = list(visitor.history)
         asked = list(getattr(visitor, "open", []))
         await visitor.answer(True)
@@ -210,7 +210,7 @@ async def test_a_result_sent_twice_is_answered_twice_and_runs_nothing_again(make
     )
     async with serve_runtime(Runtime(model=model, tools=[add])) as server:
         visitor: Any = make_client(server.url)
-        [id] = (await visitor.say("both")).calls
+        [id] = (await visitor.send_message("both")).calls
         before = list(visitor.history)
         assert (await visitor.give({id: "shown"})).text == "Once."
         visitor.history = before

@@ -95,7 +95,8 @@ CASES = [
     ModelCase("text and a call", answers.answer_tool_call(preface="Let me see."),
          {"say": "Let me see.", "calls": [{"name": "add", "arguments": SUM_ARGUMENTS}]},
          make_expected("calls", text="Let me see.", calls=(("add", SUM_ARGUMENTS),))),
-    ModelCase("two calls", answers.answer_tool_calls(), {"calls": [{"name": n, "arguments": a} for n, a in answers.TWO_CALLS]},
+    ModelCase("two calls", answers.answer_tool_calls(),
+         {"calls": [{"name": n, "arguments": a} for n, a in answers.TWO_CALLS]},
          make_expected("calls", calls=answers.TWO_CALLS)),
     ModelCase("a call that is not JSON", answers.answer_invalid_call(),
          {"calls": [{"name": "add", "arguments": '{"a": 2, "b": '}]},
@@ -108,8 +109,10 @@ CASES = [
     ModelCase("content filter", ChatReply([], {"content": ""}, "content_filter"), {"finish": "content_filter"},
          make_expected("content_filter")),
     ModelCase("empty", ChatReply([], {"content": ""}), {}, make_expected()),
-    ModelCase("cut", faults.end_without_finish(), {"say": WORDS, "finish": "cut"}, CollectedAnswer(text="w0 w1 w2"), Incomplete),
-    ModelCase("busy", faults.fail_with_status(429, 7), {"finish": "raise:upstream_busy"}, CollectedAnswer(), UpstreamBusy),
+    ModelCase("cut", faults.end_without_finish(), {"say": WORDS, "finish": "cut"},
+         CollectedAnswer(text="w0 w1 w2"), Incomplete),
+    ModelCase("busy", faults.fail_with_status(429, 7), {"finish": "raise:upstream_busy"},
+         CollectedAnswer(), UpstreamBusy),
 ]  # fmt: skip
 
 # Takes longer than a stuck program: whoever only waits for its end is seen.

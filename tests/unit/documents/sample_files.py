@@ -60,10 +60,8 @@ def make_xlsx(**sheets: str) -> bytes:
         )
         main = f'<Relationship Id="r1" Type="{RELATIONSHIP_NAMESPACE}/officeDocument" Target="xl/workbook.xml"/>'
         archive.writestr("_rels/.rels", f'<Relationships xmlns="{PACKAGE_NAMESPACE}">{main}</Relationships>')
-        archive.writestr(
-            "xl/workbook.xml",
-            f'<workbook xmlns="{SHEET_NAMESPACE}" xmlns:r="{RELATIONSHIP_NAMESPACE}"><sheets>{listed}</sheets></workbook>',
-        )
+        namespaces = f'xmlns="{SHEET_NAMESPACE}" xmlns:r="{RELATIONSHIP_NAMESPACE}"'
+        archive.writestr("xl/workbook.xml", f"<workbook {namespaces}><sheets>{listed}</sheets></workbook>")
         archive.writestr(
             "xl/_rels/workbook.xml.rels", f'<Relationships xmlns="{PACKAGE_NAMESPACE}">{related}</Relationships>'
         )

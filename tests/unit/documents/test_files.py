@@ -53,12 +53,12 @@ async def test_a_scanned_pdf_says_so() -> None:
 
 
 async def test_docx() -> None:
-    cell = "<w:tc>{}</w:tc>".format
+    row = "".join(f"<w:tc>{sample_files.make_docx_paragraph(text)}</w:tc>" for text in "ab")
     body = (
         sample_files.make_docx_paragraph("A title", '<w:pStyle w:val="Heading2"/>')
         + sample_files.make_docx_paragraph("Some &amp; text")
         + sample_files.make_docx_paragraph("a point", "<w:numPr/>")
-        + f"<w:tbl><w:tr>{cell(sample_files.make_docx_paragraph('a'))}{cell(sample_files.make_docx_paragraph('b'))}</w:tr></w:tbl>"
+        + f"<w:tbl><w:tr>{row}</w:tr></w:tbl>"
         + "<w:p><w:del><w:r><w:delText>gone</w:delText></w:r></w:del>"
         + "<w:r><w:t>1</w:t><w:tab/><w:t>2</w:t></w:r></w:p>"
     )

@@ -141,7 +141,7 @@ async def test_an_answer_that_failed_can_be_given_again() -> None:
 @pytest.mark.demand("agents.agent_takes_headers_env")
 async def test_headers_of_the_configuration_win() -> None:
     desk = FakeAguiAgent()
-    hook = "tests.unit.agents.agui.test_agent:signed"
+    hook = "tests.unit.agents.agui.test_agent:make_owner_header"
     async with serve_agent(desk, headers={"Authorization": "Bearer ours"}, on_before_request=hook) as runtime:
         await Conversation(runtime, headers={"authorization": "Bearer theirs", "x-tenant": "t"}).send_message(
             "say hello"
