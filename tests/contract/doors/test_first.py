@@ -194,9 +194,9 @@ async def test_the_answer_sent_twice_acts_once(make_client: MakeClient, member: 
         await visitor.send_message("remove /x")
         before = list(visitor.history)
         asked = list(getattr(visitor, "open", []))
-        await visitor.answer(True)
+        await visitor.answer_question(True)
         visitor.history, visitor.open = before, asked
-        seen = await visitor.answer(True)
+        seen = await visitor.answer_question(True)
     assert executed == ["remove /x"]
     # Where the client names the question it is told; where it has only text, "yes" is a new thing said.
     named = member == "agui" or member.startswith("copilotkit")
@@ -212,9 +212,9 @@ async def test_a_result_sent_twice_is_answered_twice_and_runs_nothing_again(make
         visitor: Any = make_client(server.url)
         [id] = (await visitor.send_message("both")).calls
         before = list(visitor.history)
-        assert (await visitor.give({id: "shown"})).text == "Once."
+        assert (await visitor.send_results({id: "shown"})).text == "Once."
         visitor.history = before
-        assert (await visitor.give({id: "shown"})).text == "Twice."
+        assert (await visitor.send_results({id: "shown"})).text == "Twice."
     assert executed == ["add"]
 
 

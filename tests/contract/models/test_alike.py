@@ -92,7 +92,7 @@ async def test_nobody_there_is_the_same_error_too(name: str) -> None:
 @over_servers
 def test_what_is_no_address_is_said_so(name: str) -> None:
     class Nowhere:
-        url = origin = "http://[::1"
+        base_url = origin = "http://[::1"
 
     with pytest.raises(errors.ConfigError, match="base_url is not an address"):
         SERVERS[name][0](cast(FakeUpstream, Nowhere()))

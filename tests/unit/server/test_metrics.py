@@ -85,10 +85,10 @@ async def test_a_run_is_counted_in_all_its_parts() -> None:
         "rightseat_runs_active{}": 0,
         "rightseat_run_seconds_count{default}": 1,
         "rightseat_first_token_seconds_count{default}": 1,
-        "rightseat_model_calls_total{lines,ok}": 2,
-        "rightseat_model_call_seconds_count{lines}": 2,
-        "rightseat_tokens_total{input,lines}": 30,
-        "rightseat_tokens_total{output,lines}": 6,
+        "rightseat_model_calls_total{fake,ok}": 2,
+        "rightseat_model_call_seconds_count{fake}": 2,
+        "rightseat_tokens_total{input,fake}": 30,
+        "rightseat_tokens_total{output,fake}": 6,
         "rightseat_tool_calls_total{ok,double}": 1,
         "rightseat_tool_calls_total{failed,broken}": 1,
     }
@@ -107,9 +107,9 @@ async def test_failures_are_counted_by_code_wherever_they_come_from() -> None:
     for code in ("upstream_busy", "deadline", "restarting"):
         assert found[f"rightseat_run_failures_total{{default,{code}}}"] == 1
     assert found["rightseat_runs_total{default,failed}"] == 3
-    assert found["rightseat_model_calls_total{lines,upstream_busy}"] == 1
+    assert found["rightseat_model_calls_total{fake,upstream_busy}"] == 1
     # The deadline cancelled this one.
-    assert found["rightseat_model_calls_total{lines,left}"] == 1
+    assert found["rightseat_model_calls_total{fake,left}"] == 1
 
 
 @pytest.mark.demand("server.metrics_prometheus_runs_assistant")
@@ -123,7 +123,7 @@ async def test_a_client_that_leaves_and_a_run_under_way() -> None:
     found = parse_metrics(left.meters)
     assert found["rightseat_runs_active{}"] == 0
     assert found["rightseat_runs_total{default,left}"] == 1
-    assert found["rightseat_model_calls_total{lines,left}"] == 1
+    assert found["rightseat_model_calls_total{fake,left}"] == 1
 
 
 @pytest.mark.demand("server.thread_run_owner_request")
