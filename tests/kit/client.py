@@ -67,7 +67,7 @@ class ReadIterator(Generic[Part]):
 
 
 class RawHttpClient:
-    """One connection. Every read waits at most `patience` seconds, then raises TimeoutError."""
+    """One connection. Every read waits at most `timeout` seconds, then raises TimeoutError."""
 
     def __init__(self, url: str, *, rcvbuf: int | None = None, timeout: float = HANG_TIMEOUT) -> None:
         parts = urlsplit(url)
