@@ -196,7 +196,7 @@ def make_too_large_error(most: int) -> DocumentUnreadable:
     return DocumentUnreadable(f"is larger than {most / (1 << 20):g} MB. Send a smaller one, or a part of it.")
 
 
-def clean_name(name: str) -> str:
-    """Return a file name for use in a sentence: printable, short, without its path."""
+def clean_name(name: str, most: int = 80) -> str:
+    """Return a file name for use in a sentence or a header: printable, short, without its path."""
     last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
-    return "".join(char for char in last if char.isprintable())[:80].strip()
+    return "".join(char for char in last if char.isprintable())[:most].strip()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import email.utils
 import itertools
-import time
 import uuid
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +12,7 @@ from msgspec.structs import replace
 from rightseat.errors import AddressRefused, CallerError, RightseatError, UpstreamBusy, UpstreamGarbled, UpstreamRefused
 from rightseat.http.fetch import AddressRules, FetchResult, OutboundClient
 from rightseat.http.fetch.rules import AddressNotPublic
-from rightseat.http.retry import call_with_retry
+from rightseat.http.retry import call_with_retry, parse_retry_after
 from rightseat.plugins.http.credentials import Credentials, Identity
 from rightseat.plugins.http.encoding import FilesByArgument, quote_all
 from rightseat.plugins.http.policy import PluginPolicy, allowed_hosts, private_address_error
@@ -29,10 +27,7 @@ class RetryableResponse(UpstreamBusy):
     """A response with a retryable status; carries the response for the case that all retries fail."""
 
     def __init__(self, fetched: FetchResult) -> None:
-        super().__init__(
-            f"The server answered {fetched.status}.",
-            retry_after=parse_retry_after(fetched.headers.get("retry-after", "")),
-        )
+        super().__init__(f"The server answered {fetched.status}.", retry_after=parse_retry_after(fetched.headers))
         self.fetched = fetched
 
 
@@ -56,15 +51,11 @@ class ApiClient:
             return (self.policy.server,)
         return tuple(dict.fromkeys(server.url for server in operation.servers))
 
-    async def resolve_identity(self, turn: Turn) -> Identity:
-        return await self.credentials.resolve(turn)
-
     def build_request(
         self, operation: Operation, arguments: Mapping[str, Any], files: FilesByArgument, key: str = ""
     ) -> UnsignedRequest:
         """Build the request, with a random idempotency key unless the caller passes one."""
-        key = key or str(uuid.uuid4())
-        return build_request(operation, arguments, files, limit=self.policy.max_upload, key=key)
+        return build_request(operation, arguments, files, limit=self.policy.max_upload, key=key or str(uuid.uuid4()))
 
     async def send(self, operation: Operation, request: UnsignedRequest, turn: Turn) -> tuple[FetchResult, Identity]:
         """Send the request; returns the response and the identity used. A 401 renews tokens once."""
@@ -74,12 +65,12 @@ class ApiClient:
                 f"Plugin {self.plugin.id} names no server to call. Add one to its openapi.yaml, "
                 'or write server = "https://…" in its settings.'
             )
-        identity = await self.resolve_identity(turn)
+        identity = await self.credentials.resolve(turn)
         fetched = await self.fetch_with_retries(servers, request, identity)
         if fetched.status == 401 and identity.invalidators:
-            for renew in identity.invalidators:
-                renew()
-            identity = await self.resolve_identity(turn)
+            for forget_token in identity.invalidators:
+                forget_token()
+            identity = await self.credentials.resolve(turn)
             fetched = await self.fetch_with_retries(servers, request, identity)
         return fetched, identity
 
@@ -111,8 +102,12 @@ class ApiClient:
             return error.fetched
 
     async def fetch_once(self, server: str, request: UnsignedRequest, identity: Identity) -> FetchResult:
-        url = without_credential_params(request, identity).build_url(server, identity.escaped_query)
-        headers = {name: value for name, value in request.headers.items() if not is_credential_header(name, identity)}
+        # An argument never replaces a credential: parameters and headers of the same name are dropped.
+        credential_params = {quote_all(name).lower() for name in identity.query}
+        query = tuple(pair for pair in request.query if pair.partition("=")[0].lower() not in credential_params)
+        url = replace(request, query=query).build_url(server, identity.escaped_query)
+        credential_headers = {name.lower() for name in identity.headers} | ({"cookie"} if identity.cookies else set())
+        headers = {name: value for name, value in request.headers.items() if name.lower() not in credential_headers}
         cookies = [pair for pair in request.cookies if pair.partition("=")[0] not in identity.cookies]
         cookies += identity.escaped_cookies
         if cookies:
@@ -134,29 +129,3 @@ class ApiClient:
     async def close(self) -> None:
         await self.outbound.close()
         await self.credentials.close()
-
-
-def without_credential_params(request: UnsignedRequest, identity: Identity) -> UnsignedRequest:
-    """Return the request without query parameters that have the name of a credential."""
-    reserved_names = {quote_all(name).lower() for name in identity.query}
-    return replace(
-        request, query=tuple(pair for pair in request.query if pair.partition("=")[0].lower() not in reserved_names)
-    )
-
-
-def is_credential_header(header: str, identity: Identity) -> bool:
-    """Tell whether the header is set by the credentials; then the argument's value is dropped."""
-    ours = {name.lower() for name in identity.headers} | ({"cookie"} if identity.cookies else set())
-    return header.lower() in ours
-
-
-def parse_retry_after(text: str) -> float | None:
-    """Parse a Retry-After header, a number or a date, into seconds; None if it is neither."""
-    text = text.strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:9])
-    try:
-        until = email.utils.parsedate_to_datetime(text)
-    except (ValueError, IndexError, TypeError):
-        return None
-    return max(until.timestamp() - time.time(), 0.0)

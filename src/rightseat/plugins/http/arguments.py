@@ -1,7 +1,4 @@
-"""Arguments of an operation: the schema shown to the model, defaults, checks and what is missing.
-
-Schema helpers for an operation: references, properties, files.
-"""
+"""Arguments of an operation: the schema shown to the model, defaults, checks and what is missing."""
 
 from __future__ import annotations
 
@@ -21,6 +18,10 @@ Schema = dict[str, Any]
 MAX_SCHEMA_DEPTH = 24
 COMBINATORS = ("anyOf", "oneOf", "allOf")
 EMPTY_SCHEMA: Schema = {}
+EMPTY_VALUES = (None, "")
+FILE_NOTE = "The name of a file that the user attached."
+OMIT_HINT = "Leave out what the user has not said: they will be asked for it."
+MAX_EXAMPLE_CHARS = 200
 
 
 def resolve_ref(schema: Any, root: Schema) -> Schema:
@@ -35,42 +36,31 @@ def resolve_ref(schema: Any, root: Schema) -> Schema:
     return EMPTY_SCHEMA
 
 
-def expand_schema(schema: Any, root: Schema, level: int = 0) -> list[Schema]:
+def expand_schema(
+    schema: Any, root: Schema, combinators: tuple[str, ...] = COMBINATORS, level: int = 0
+) -> list[Schema]:
     """Return the schema and, recursively, its anyOf, oneOf and allOf parts."""
-    found = resolve_ref(schema, root)
-    inner = [part for word in COMBINATORS for part in found.get(word) or () if level < MAX_SCHEMA_DEPTH]
-    return [found, *(one for part in inner for one in expand_schema(part, root, level + 1))]
+    resolved = resolve_ref(schema, root)
+    parts = [part for word in combinators for part in resolved.get(word) or () if level < MAX_SCHEMA_DEPTH]
+    return [resolved, *(inner for part in parts for inner in expand_schema(part, root, combinators, level + 1))]
 
 
 def all_properties(schema: Any, root: Schema) -> dict[str, Any]:
     """Return the properties declared in the schema or any of its parts."""
     properties: dict[str, Any] = {}
-    for one in expand_schema(schema, root):
-        for name, inner in (one.get("properties") or {}).items():
-            properties.setdefault(name, inner)
+    for part in expand_schema(schema, root):
+        declared = part.get("properties") or {}
+        properties |= {name: inner for name, inner in declared.items() if name not in properties}
     return properties
-
-
-def all_of_parts(schema: Any, root: Schema, level: int = 0) -> list[Schema]:
-    """Return the schema and, recursively, its allOf parts."""
-    found = resolve_ref(schema, root)
-    inner = found.get("allOf") or () if level < MAX_SCHEMA_DEPTH else ()
-    return [found, *(one for part in inner for one in all_of_parts(part, root, level + 1))]
 
 
 def item_schema(schema: Any, root: Schema) -> Any:
     """Return the schema of an array's items, or None."""
-    return next((one["items"] for one in expand_schema(schema, root) if isinstance(one.get("items"), dict)), None)
+    return next((part["items"] for part in expand_schema(schema, root) if isinstance(part.get("items"), dict)), None)
 
 
 def is_file(schema: Any, root: Schema) -> bool:
-    return any(one.get("format") == BINARY_FORMAT for one in expand_schema(schema, root))
-
-
-def is_file_list(schema: Any, root: Schema) -> bool:
-    """Tell whether the schema is a list of files."""
-    inner = item_schema(schema, root)
-    return inner is not None and is_file(inner, root)
+    return any(part.get("format") == BINARY_FORMAT for part in expand_schema(schema, root))
 
 
 def transform_schema(schema: Any, change: Any, level: int = 0) -> Any:
@@ -88,12 +78,6 @@ def transform_schema(schema: Any, change: Any, level: int = 0) -> Any:
         else:
             result[key] = value
     return change(result)
-
-
-EMPTY_VALUES = (None, "")
-FILE_NOTE = "The name of a file that the user attached."
-OMIT_HINT = "Leave out what the user has not said: they will be asked for it."
-MAX_EXAMPLE_CHARS = 200
 
 
 class OperationArguments:
@@ -119,7 +103,10 @@ class OperationArguments:
     def model_schema(self) -> Schema:
         """JSON Schema for the model: examples in descriptions, arguments with a default not required."""
         schema = transform_schema(self.schema, explain_schema)
-        schema["required"] = [name for name in self.schema["required"] if not self.has_default(name)]
+        properties = self.schema["properties"]
+        schema["required"] = [
+            name for name in self.schema["required"] if "default" not in resolve_ref(properties[name], self.schema)
+        ]
         if schema["required"]:
             schema.setdefault("description", OMIT_HINT)
         else:
@@ -133,16 +120,13 @@ class OperationArguments:
         for name, inner in self.schema["properties"].items():
             if is_file(inner, self.schema):
                 files[name] = False
-            elif is_file_list(inner, self.schema):
+            elif is_file(item_schema(inner, self.schema), self.schema):
                 files[name] = True
         return files
 
     @cached_property
     def validator(self) -> SchemaValidator:
         return get_validator(self.schema)
-
-    def has_default(self, name: str) -> bool:
-        return "default" in resolve_ref(self.schema["properties"].get(name), self.schema)
 
     def is_valid(self, schema: Schema, value: Any) -> bool:
         try:
@@ -157,7 +141,7 @@ class OperationArguments:
         return self.fill_defaults(self.schema, visible)
 
     def fill_defaults(self, schema: Schema, value: dict[str, Any], level: int = 0) -> dict[str, Any]:
-        parts = all_of_parts(schema, self.schema)
+        parts = expand_schema(schema, self.schema, ("allOf",))
         declared = {name: inner for part in parts for name, inner in (part.get("properties") or {}).items()}
         required = {name for part in parts for name in part.get("required") or ()}
         filled = {

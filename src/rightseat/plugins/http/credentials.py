@@ -1,7 +1,5 @@
-"""Credentials of a plugin's calls: from plugin.json, the configuration, or the caller's own headers.
-
-Access tokens from an OIDC token endpoint, cached per owner until shortly before they expire.
-"""
+"""Credentials of a plugin's calls: from plugin.json, the configuration, the caller's own headers, or an OIDC token
+endpoint, whose access tokens are cached per owner until shortly before they expire."""
 
 from __future__ import annotations
 
@@ -11,6 +9,7 @@ import hashlib
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from functools import partial
 from time import monotonic
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -29,6 +28,8 @@ from rightseat.plugins.manifest import OUTSIDE_FILE_HINT, is_outside_folder
 from rightseat.plugins.plugin import Plugin, PluginAuth
 from rightseat.types.turn import Turn
 
+log = logging.getLogger(__name__)
+V = TypeVar("V")
 MAX_TOKENS = 1000
 MAX_TOKEN_BYTES = 1 << 20
 DEFAULT_LIFETIME = 3600.0
@@ -105,15 +106,11 @@ class TokenClient:
                 slot.token = await self.fetch_token(slot.token, subject, turn)
             return slot.token
 
-    def make_forget(self, token: AccessToken) -> Callable[[], None]:
-        """Return a function that drops this token from the cache; a newer one stays."""
-
-        def forget() -> None:
-            for slot in self.slots.values():
-                if slot.token is token:
-                    slot.token = None
-
-        return forget
+    def forget(self, token: AccessToken) -> None:
+        """Drop this token from the cache; a newer one stays."""
+        for slot in self.slots.values():
+            if slot.token is token:
+                slot.token = None
 
     def slot_for(self, owner_key: str) -> TokenSlot:
         key = hashlib.sha256(owner_key.encode("utf-8", "replace")).hexdigest()
@@ -128,8 +125,8 @@ class TokenClient:
         if self.grant not in (LEGACY_EXCHANGE, TOKEN_EXCHANGE_GRANT):
             return ""
         configured = self.auth.args.get(self.header) or self.auth.options.get("access_token")
-        name = self.header if has_name(self.policy.caller_headers, self.header) else "access_token"
-        subject = self.lookup(name, configured, turn)
+        from_caller = get_ignoring_case(self.policy.caller_headers, self.header) is not None
+        subject = self.lookup(self.header if from_caller else "access_token", configured, turn)
         if not subject:
             raise CallerError(
                 f"Plugin {self.plugin} needs the caller's own token. Ask the operator to say in its "
@@ -182,7 +179,7 @@ class TokenClient:
 
     def parse_token_response(self, reply: FetchResult) -> AccessToken:
         # The body may repeat the rejected secret: report the status only.
-        if reply.status != 200 and reply.status != 201:
+        if reply.status not in (200, 201):
             raise UpstreamDenied(
                 f"The sign-in server of plugin {self.plugin} gave no token (status {reply.status}). "
                 "Check the client id, the secret and the token that is exchanged."
@@ -191,14 +188,14 @@ class TokenClient:
             payload = msgspec.json.decode(reply.data)
         except (msgspec.DecodeError, RecursionError):
             payload = None
-        inner = payload.get("data") if isinstance(payload, dict) and isinstance(payload.get("data"), dict) else payload
-        value = inner.get("access_token") if isinstance(inner, dict) else None
-        if not isinstance(inner, dict) or not isinstance(value, str) or not value:
+        fields = payload if isinstance(payload, dict) else {}
+        fields = fields["data"] if isinstance(fields.get("data"), dict) else fields
+        value, refresh = fields.get("access_token"), fields.get("refresh_token")
+        if not isinstance(value, str) or not value:
             raise UpstreamGarbled(
                 f"The sign-in server of plugin {self.plugin} answered without a token. Check token_url."
             )
-        refresh = inner.get("refresh_token")
-        life = self.parse_lifetime(inner.get("expires_in"))
+        life = self.parse_lifetime(fields.get("expires_in"))
         until = monotonic() + life - min(CLOCK_SKEW, life / 10)
         return AccessToken(value, until, refresh if isinstance(refresh, str) else "")
 
@@ -210,17 +207,6 @@ class TokenClient:
             if isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds < 1e9:
                 return float(seconds)
         return DEFAULT_LIFETIME
-
-    async def close(self) -> None:
-        await self.outbound.close()
-
-
-def has_name(names: dict[str, str], name: str) -> bool:
-    return name.lower() in {key.lower() for key in names}
-
-
-log = logging.getLogger(__name__)
-V = TypeVar("V")
 
 
 class Identity(Struct, frozen=True, kw_only=True):
@@ -260,8 +246,7 @@ class Credentials:
     @property
     def display_names(self) -> list[str]:
         """Kinds and names of the credentials for error messages, never the values."""
-        named = [f"{auth.kind} {' and '.join(auth.args)}".strip() for auth in self.plugin.auth]
-        return list(dict.fromkeys(named))
+        return list(dict.fromkeys(f"{auth.kind} {' and '.join(auth.args)}".strip() for auth in self.plugin.auth))
 
     async def resolve(self, turn: Turn) -> Identity:
         headers: dict[str, str] = {}
@@ -275,7 +260,7 @@ class Credentials:
                 token = await client.get_token(turn)
                 headers[client.header] = client.header_value(token)
                 values.append(token.value)
-                invalidators.append(client.make_forget(token))
+                invalidators.append(partial(client.forget, token))
                 continue
             target = {"header": headers, "param": query, "cookie": cookies}[auth.kind]
             for name, configured in auth.args.items():
@@ -317,7 +302,9 @@ class Credentials:
 
     def check_names(self) -> None:
         """Raise ConfigError for a configured credential that the plugin does not use."""
-        known = {name.lower() for auth in self.plugin.auth for name in credential_names(auth)}
+        known = {name.lower() for auth in self.plugin.auth for name in auth.args}
+        if self.token_clients:
+            known |= {"access_token", "client_id", "client_secret"}
         for name in (*self.policy.credentials, *self.policy.caller_headers):
             if name.lower() not in known:
                 raise ConfigError(
@@ -327,25 +314,18 @@ class Credentials:
 
     def warn_about_plain_text(self) -> None:
         for auth in self.plugin.auth:
-            for name, given in auth.args.items():
-                set_here = get_ignoring_case(self.policy.credentials, name) or get_ignoring_case(
-                    self.policy.caller_headers, name
+            for name, secret in auth.args.items():
+                text = reveal_text(secret)
+                is_overridden = any(
+                    get_ignoring_case(values, name) for values in (self.policy.credentials, self.policy.caller_headers)
                 )
-                if reveal_text(given) and not is_reference(reveal_text(given)) and not set_here:
-                    log.warning(
-                        'plugin %s: auth.args.%s holds its secret in plain text. Write "env:NAME" there.',
-                        self.plugin.id,
-                        name,
-                    )
+                if text and not is_reference(text) and not is_overridden:
+                    message = 'plugin %s: auth.args.%s holds its secret in plain text. Write "env:NAME" there.'
+                    log.warning(message, self.plugin.id, name)
 
     async def close(self) -> None:
-        for tokens in self.token_clients.values():
-            await tokens.close()
-
-
-def credential_names(auth: PluginAuth) -> set[str]:
-    oidc_names = {"access_token", "client_id", "client_secret"} if auth.kind == "oidc" else set()
-    return {*auth.args, *oidc_names}
+        for client in self.token_clients.values():
+            await client.outbound.close()
 
 
 def get_ignoring_case(values: Mapping[str, V], name: str) -> V | None:

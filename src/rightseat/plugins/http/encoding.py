@@ -1,13 +1,11 @@
-"""Parameter encoding for path, query, header and cookie by OpenAPI style.
-
-Encoder for multipart/form-data, with the quoting of browsers. Request bodies: JSON, urlencoded and multipart forms,
-text, XML, files.
-"""
+"""Encoding of parameters (path, query, header, cookie, by OpenAPI style) and of request bodies: JSON, urlencoded and
+multipart forms, text, XML, files."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import quote, quote_plus
 from xml.sax.saxutils import escape, quoteattr
@@ -20,34 +18,20 @@ from rightseat.plugins.http.files import Attachment
 from rightseat.plugins.plugin import Encoding, Parameter, RequestBody
 
 Encode = Callable[[str], str]
+FilesByArgument = Mapping[str, list[Attachment]]
 DELIMITERS = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
-
-# `&`, `#`, `+` and `%` would end or change the value: they are escaped even with `allowReserved`.
-RESERVED_CHARS = ":/?[]@!$'()*,;="
-
-# RFC 6265 cookie-octets, except those that some servers split at.
-COOKIE_CHARS = "!#$&'()*+-./:<=>?@[]^_`{|}~"
+URLENCODED = "application/x-www-form-urlencoded"
+JSON = "application/json"
+BODY_METHODS = ("POST", "PUT", "PATCH")
 MAX_NESTING = 16
+QUOTE_ESCAPES = {ord('"'): "%22", ord("\r"): "%0D", ord("\n"): "%0A"}
 
-
-def quote_all(text: str) -> str:
-    return quote(text, safe="", errors="replace")
-
-
-def quote_allowing_reserved(text: str) -> str:
-    return quote(text, safe=RESERVED_CHARS, errors="replace")
-
-
-def quote_form(text: str) -> str:
-    return quote_plus(text, errors="replace")
-
-
-def no_quoting(text: str) -> str:
-    return text
-
-
-def quote_cookie(text: str) -> str:
-    return quote(text, safe=COOKIE_CHARS, errors="replace")
+quote_all = partial(quote, safe="", errors="replace")
+# `&`, `#`, `+` and `%` would end or change the value: they are escaped even with `allowReserved`.
+quote_allowing_reserved = partial(quote, safe=":/?[]@!$'()*,;=", errors="replace")
+quote_form = partial(quote_plus, errors="replace")
+# RFC 6265 cookie-octets, except those that some servers split at.
+quote_cookie = partial(quote, safe="!#$&'()*+-./:<=>?@[]^_`{|}~", errors="replace")
 
 
 def to_text(value: Any) -> str:
@@ -141,7 +125,7 @@ def encode_matrix(parameter: Parameter, value: Any) -> str:
 def encode_header(parameter: Parameter, value: Any) -> str:
     if parameter.media:
         return encode_by_media(value, parameter.media)
-    return ",".join(encode_items(drop_nulls(value), parameter.explode, no_quoting))
+    return ",".join(encode_items(drop_nulls(value), parameter.explode, str))
 
 
 def encode_query(parameter: Parameter, value: Any) -> list[str]:
@@ -155,9 +139,6 @@ def encode_cookie(parameter: Parameter, value: Any) -> list[str]:
     if parameter.media:
         return [f"{parameter.name}={quote_cookie(encode_by_media(value, parameter.media))}"]
     return encode_pairs(parameter.name, value, "form", parameter.explode, quote_cookie)
-
-
-QUOTE_ESCAPES = {ord('"'): "%22", ord("\r"): "%0D", ord("\n"): "%0A"}
 
 
 class FormPart(Struct, frozen=True):
@@ -181,7 +162,7 @@ class FormPart(Struct, frozen=True):
         return text
 
 
-def encode_multipart(parts: list[FormPart], media: str = "multipart/form-data") -> tuple[bytes, str]:
+def encode_multipart(parts: list[FormPart], media: str) -> tuple[bytes, str]:
     """Return the encoded body and its content type with the boundary."""
     boundary = f"rightseat-{secrets.token_hex(16)}"
     body = bytearray()
@@ -192,20 +173,6 @@ def encode_multipart(parts: list[FormPart], media: str = "multipart/form-data") 
     return bytes(body), f"{media}; boundary={boundary}"
 
 
-FilesByArgument = Mapping[str, list[Attachment]]
-URLENCODED = "application/x-www-form-urlencoded"
-JSON = "application/json"
-BODY_METHODS = ("POST", "PUT", "PATCH")
-
-
-class EncodedBody:
-    """Encoded body and its content type."""
-
-    def __init__(self, data: bytes, media: str) -> None:
-        self.data = data
-        self.media = media
-
-
 def is_json(media: str) -> bool:
     kind = media.partition(";")[0].strip().lower()
     return kind.endswith(("/json", "+json")) or kind in ("*/*", "json", "")
@@ -213,25 +180,23 @@ def is_json(media: str) -> bool:
 
 def encode_body(
     body: RequestBody, arguments: Mapping[str, Any], files: FilesByArgument, *, method: str, limit: int
-) -> EncodedBody | None:
-    """Encode the body from the arguments; None if there is nothing to send."""
+) -> tuple[bytes, str] | None:
+    """Encode the body from the arguments; returns it with its content type, None if there is nothing to send."""
     media = body.media.partition(";")[0].strip().lower()
     if media.endswith("x-www-form-urlencoded"):
         value = body_fields(body, arguments)
-        return EncodedBody(encode_form(body, value).encode(), URLENCODED) if value or body.required else None
+        return (encode_form(body, value).encode(), URLENCODED) if value or body.required else None
     if media.startswith("multipart/"):
         parts = make_form_parts(body, arguments, files, limit)
-        return EncodedBody(*encode_multipart(parts, media)) if parts or body.required else None
+        return encode_multipart(parts, media) if parts or body.required else None
     if body.fields:
         fields = body_fields(body, arguments)
         if not fields and not body.required and (method not in BODY_METHODS or not is_json(media)):
             return None
-        return EncodedBody(*encode_whole(body, media, fields))
+        return encode_whole(body, media, fields)
     if attachments := files.get(body.argument):
-        return EncodedBody(attachments[0].decode(limit), attachments[0].media if "*" in media else body.media)
-    if body.argument not in arguments:
-        return None
-    return EncodedBody(*encode_whole(body, media, arguments[body.argument]))
+        return attachments[0].decode(limit), attachments[0].media if "*" in media else body.media
+    return encode_whole(body, media, arguments[body.argument]) if body.argument in arguments else None
 
 
 def body_fields(body: RequestBody, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -245,7 +210,9 @@ def encode_whole(body: RequestBody, media: str, value: Any) -> tuple[bytes, str]
     if is_json(media):
         return msgspec.json.encode(value), body.media if "*" not in media and "/" in media else JSON
     if media.endswith(("/xml", "+xml")) and not isinstance(value, str):
-        return encode_xml(body, value).encode(), body.media
+        root = (body.schema.get("xml") or {}).get("name") or body.schema.get("title") or "request"
+        text = f'<?xml version="1.0" encoding="UTF-8"?>{encode_element(str(root), value)}'
+        return text.encode(), body.media
     return to_text(value).encode("utf-8", "replace"), body.media if "*" not in media else "text/plain"
 
 
@@ -257,8 +224,8 @@ def encode_form(body: RequestBody, value: Mapping[str, Any]) -> str:
             item = encode_by_media(item, encoding.media)
         elif isinstance(item, dict) and encoding is None:
             item = encode_by_media(item, JSON)
-        effective = encoding or Encoding()
-        encoded_pairs += encode_pairs(name, item, effective.style, effective.explode, quote_form)
+        encoding = encoding or Encoding()
+        encoded_pairs += encode_pairs(name, item, encoding.style, encoding.explode, quote_form)
     return "&".join(encoded_pairs)
 
 
@@ -270,8 +237,10 @@ def make_form_parts(
         encoding = body.encodings.get(name) or Encoding()
         key = body.fields.get(name, "")
         if key in files:
+            # The documented media type counts if it is a single one.
+            media = "" if "*" in encoding.media or "," in encoding.media else encoding.media
             parts += [
-                FormPart(name, file.decode(limit), choose_file_media(file, encoding.media), file.name, encoding.headers)
+                FormPart(name, file.decode(limit), media or file.media, file.name, encoding.headers)
                 for file in files[key]
             ]
             continue
@@ -283,20 +252,10 @@ def make_form_parts(
     return parts
 
 
-def choose_file_media(file: Attachment, documented: str) -> str:
-    """Return the documented media type if it is a single one, else the file's own."""
-    return documented if documented and "*" not in documented and "," not in documented else file.media
-
-
 def make_field_part(name: str, value: Any, encoding: Encoding) -> FormPart:
     media = encoding.media.partition(",")[0].strip() or (JSON if isinstance(value, dict | list) else "")
     text = encode_by_media(value, media) if is_json(media) and media else to_text(value)
     return FormPart(name, text.encode("utf-8", "replace"), media, None, encoding.headers)
-
-
-def encode_xml(body: RequestBody, value: Any) -> str:
-    root = (body.schema.get("xml") or {}).get("name") or body.schema.get("title") or "request"
-    return f'<?xml version="1.0" encoding="UTF-8"?>{encode_element(str(root), value)}'
 
 
 def encode_element(name: str, value: Any) -> str:

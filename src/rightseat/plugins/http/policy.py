@@ -1,7 +1,4 @@
-"""Operator's policy for a plugin: allowed hosts, approval, timeouts, sizes, credentials.
-
-Hosts that a plugin may call: its own servers, if public or allowed.
-"""
+"""Operator's policy for a plugin: the hosts it may call, approval, timeouts, sizes, credentials."""
 
 from __future__ import annotations
 
@@ -43,15 +40,10 @@ class PluginPolicy(Struct, frozen=True, kw_only=True):
     """Credential name → request header of the caller that supplies it; without the header no call is made."""
 
     def requires_confirmation(self, operation: Operation) -> bool:
-        match self.confirm:
-            case "never":
-                return False
-            case "all":
-                return True
-            case "writes":
-                return operation.dangerous or operation.method.upper() not in SAFE_METHODS
-            case "dangerous":
-                return operation.dangerous
+        if self.confirm in ("never", "all"):
+            return self.confirm == "all"
+        writes = self.confirm == "writes" and operation.method.upper() not in SAFE_METHODS
+        return operation.dangerous or writes
 
 
 def private_address_error(plugin: str, error: AddressNotPublic) -> AddressRefused:
@@ -69,11 +61,11 @@ def allowed_hosts(*urls: str) -> list[str]:
     hosts: list[str] = []
     for url in urls:
         try:
-            url_target = parse_target(url)
+            target = parse_target(url)
         except CallerError:
             continue
-        hosts.append(f"{url_target.host}:{url_target.port}")
+        hosts.append(f"{target.host}:{target.port}")
         # Port 80 usually redirects to 443.
-        if url_target.port == 80:
-            hosts.append(f"{url_target.host}:443")
+        if target.port == 80:
+            hosts.append(f"{target.host}:443")
     return hosts

@@ -79,14 +79,14 @@ def build_request(
     path, fixed_query = fill_path(operation, arguments)
     body = operation.body and encode_body(operation.body, arguments, files, method=method, limit=limit)
     if body:
-        headers = with_header(headers, "Content-Type", body.media)
+        headers = with_header(headers, "Content-Type", body[1])
     return UnsignedRequest(
         method=method,
         path=path,
         query=(*fixed_query, *queries),
         headers=headers,
         cookies=tuple(cookies),
-        body=body.data if body else None,
+        body=body[0] if body else None,
         retryable=method in IDEMPOTENT_METHODS or key_param is not None,
     )
 

@@ -1,8 +1,5 @@
-"""Results of an operation: text within a token budget for the model, files for the user, HTTP errors.
-
-Response text within a token budget: documented keys are kept longest, omissions are noted. Redaction of credentials
-in responses: servers may echo what they were sent.
-"""
+"""Results of an operation: text within a token budget for the model, files for the user, HTTP errors. Credentials are
+redacted: servers may echo what they were sent."""
 
 from __future__ import annotations
 
@@ -14,22 +11,33 @@ from http import HTTPStatus
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from rightseat.config.secret import MIN_MASKED_CHARS, mask
 from rightseat.documents import read
 from rightseat.documents.json import InvalidJson, encode_json, parse_loosely
+from rightseat.documents.reading import clean_name
 from rightseat.documents.text import decode_text
 from rightseat.documents.truncate import fits_budget, take_head
 from rightseat.http.fetch import FetchResult
 from rightseat.plugins.http.arguments import Schema, all_properties, is_file, item_schema
 from rightseat.plugins.http.encoding import quote_all, quote_cookie, quote_form
-from rightseat.plugins.http.files import normalize_media_type, sanitize_filename
+from rightseat.plugins.http.files import MAX_NAME, normalize_media_type
 from rightseat.plugins.plugin import Operation, OperationResponse
 from rightseat.types.events import Artifact
 from rightseat.types.tools import Result, error_result
 
-REDACTED = "***"
+NOTES_BUDGET = 150
+"""Tokens reserved for notes about omissions."""
+MAX_NOTES = 3
+MAX_PRUNE_DEPTH = 16
+# Lenient JSON parsing blocks the event loop up to the first limit; beyond the second nothing is parsed whole.
+MAX_LENIENT_BYTES, MAX_PARSED_BYTES = 64 << 10, 2 << 20
+SNIFF_BYTES = 1024
+DEFAULT_BUDGET = 16_000
+"""Tokens of a result if the model's budget is unknown."""
+ERROR_BUDGET = 500
+TEXT_SUBTYPES = ("json", "xml", "javascript", "ecmascript", "yaml", "x-yaml", "toml", "csv", "graphql", "x-ndjson")
+REPORTED_HEADERS = ("content-type", "content-length", "last-modified", "etag", "location")
 
 
 class Redactor:
@@ -42,25 +50,13 @@ class Redactor:
             for part in (value, value.partition(" ")[2]):
                 json = msgspec.json.encode(part).decode()[1:-1]
                 spellings |= {part, json, quote_all(part), quote_form(part), quote_cookie(part)}
-        self.values = sorted((one for one in spellings if len(one) >= MIN_MASKED_CHARS), key=len, reverse=True)
+        self.values = sorted((text for text in spellings if len(text) >= MIN_MASKED_CHARS), key=len, reverse=True)
 
     def __call__(self, text: str) -> str:
         for value in self.values:
             if value in text:
-                text = text.replace(value, REDACTED)
+                text = text.replace(value, "***")
         return mask(text)
-
-
-NOTES_BUDGET = 150
-"""Tokens reserved for notes about omissions."""
-
-
-MAX_NOTES = 3
-MAX_PRUNE_DEPTH = 16
-
-# Lenient JSON parsing blocks the event loop up to the first limit; beyond the second nothing is parsed whole.
-MAX_LENIENT_BYTES, MAX_PARSED_BYTES = 64 << 10, 2 << 20
-SNIFF_BYTES = 1024
 
 
 async def format_body(fetched: FetchResult, response: OperationResponse | None, budget: int, redact: Redactor) -> str:
@@ -87,15 +83,6 @@ async def format_body(fetched: FetchResult, response: OperationResponse | None, 
 async def shorten_document(data: bytes, kind: str, budget: int) -> str:
     document = await read(data, kind=kind, budget=budget)
     return document.text_with_note if not document.failed else take_head(decode_text(data[: budget * 8])[0], budget)
-
-
-def decode_body(fetched: FetchResult, redact: Redactor) -> Any:
-    """Return the whole body as data: parsed JSON, else its text."""
-    text = redact(decode_text(fetched.data, parse_charset(fetched.content_type))[0].strip())
-    try:
-        return parse_json(text) if detect_kind(text, normalize_media_type(fetched.content_type)) == "json" else text
-    except (InvalidJson, RecursionError):
-        return text
 
 
 def parse_json(text: str) -> Any:
@@ -146,7 +133,7 @@ class ResponsePruner:
             return value
         if isinstance(value, list):
             inner = item_schema(schema, self.root)
-            return value if inner is None else [self.prune(one, inner, level + 1) for one in value]
+            return value if inner is None else [self.prune(item, inner, level + 1) for item in value]
         if not isinstance(value, dict):
             return value
         declared = self.property_cache.get(id(schema))
@@ -157,69 +144,42 @@ class ResponsePruner:
         if not pruned:
             return value
         if len(pruned) < len(value) and len(self.notes) < MAX_NOTES:
-            self.add_note(", ".join(name for name in value if name not in declared))
+            names = ", ".join(name for name in value if name not in declared)
+            note = f"[Keys that the API's document does not name are left out: {names[:200]}]"
+            if note not in self.notes:
+                self.notes.append(note)
         return pruned
-
-    def add_note(self, names: str) -> None:
-        note = f"[Keys that the API's document does not name are left out: {names[:200]}]"
-        if note not in self.notes:
-            self.notes.append(note)
-
-
-DEFAULT_BUDGET = 16_000
-"""Tokens of a result if the model's budget is unknown."""
-
-
-ERROR_BUDGET = 500
-
-TEXT_SUBTYPES = ("json", "xml", "javascript", "ecmascript", "yaml", "x-yaml", "toml", "csv", "graphql", "x-ndjson")
-
-REPORTED_HEADERS = ("content-type", "content-length", "last-modified", "etag", "location")
-
-
-class OperationResult(Struct, frozen=True, kw_only=True):
-    """Outcome of a call: `result` for the model, `artifact` for the user."""
-
-    fetched: FetchResult
-    redact: Redactor
-    result: Result
-    artifact: Artifact | None = None
-    is_file: bool = False
-
-    @property
-    def value(self) -> Any:
-        """Full response as data: parsed JSON, else text; of a file its description and content."""
-        return self.artifact.content if self.is_file and self.artifact else decode_body(self.fetched, self.redact)
 
 
 async def format_response(
     operation: Operation, fetched: FetchResult, *, budget: int | None, redact: Redactor, credential_names: list[str]
-) -> OperationResult:
+) -> tuple[Result, Artifact | None]:
+    """Return the result for the model and, of a file, the artifact for the user."""
     response = find_documented_response(operation, fetched.status)
-    artifact, binary = None, False
+    artifact = None
     if not 200 <= fetched.status < 300:
         result = await format_http_error(operation, fetched, redact, credential_names)
     elif not fetched.data or operation.method.upper() == "HEAD":
         result = Result(redact(format_empty(operation, fetched)))
     elif is_binary(fetched, response):
-        artifact, binary = make_file_artifact(operation, fetched, redact), True
+        artifact = make_file_artifact(operation, fetched, redact)
         kind, size = artifact.content["media_type"], artifact.content["size"]
         result = Result(f"The answer is a file: {artifact.name} ({kind}, {size} bytes). The user has it now.")
     else:
         result = Result(await format_body(fetched, response, budget or DEFAULT_BUDGET, redact))
-        artifact = make_file_artifact(operation, fetched, redact) if is_download(fetched) else None
-    return OperationResult(fetched=fetched, redact=redact, result=result, artifact=artifact, is_file=binary)
+        if fetched.headers.get("content-disposition", "").lower().startswith("attachment"):
+            artifact = make_file_artifact(operation, fetched, redact)
+    return result, artifact
 
 
 def find_documented_response(operation: Operation, status: int) -> OperationResponse | None:
     """Find the documented response: by exact status, by class (`2XX`), or `default`."""
-    patterns = (str(status), f"{status // 100}XX", "default")
-    for pattern in patterns:
-        for response in operation.responses:
-            if response.status.upper() == pattern.upper():
-                return response
-    successes = [response for response in operation.responses if response.status.startswith("2")]
-    return successes[0] if successes and 200 <= status < 300 else None
+    by_status = {response.status.upper(): response for response in reversed(operation.responses)}
+    for pattern in (str(status), f"{status // 100}XX", "DEFAULT"):
+        if pattern in by_status:
+            return by_status[pattern]
+    successes = (response for response in operation.responses if response.status.startswith("2"))
+    return next(successes, None) if 200 <= status < 300 else None
 
 
 def format_empty(operation: Operation, fetched: FetchResult) -> str:
@@ -244,7 +204,8 @@ def is_binary(fetched: FetchResult, response: OperationResponse | None) -> bool:
     if not media or media == "application/octet-stream":
         # No usable content type: go by the document, then by the bytes.
         text = not media or (response is not None and is_text(normalize_media_type(response.media)))
-        return not text or looks_binary(fetched.data)
+        start = fetched.data[: 64 << 10]
+        return not text or (b"\0" in start and not start.startswith((b"\xff\xfe", b"\xfe\xff")))
     return not is_text(media)
 
 
@@ -256,18 +217,9 @@ def is_text(media: str) -> bool:
     return kind == "text" or name == "x-www-form-urlencoded" or any(word in TEXT_SUBTYPES for word in words)
 
 
-def looks_binary(data: bytes) -> bool:
-    start = data[: 64 << 10]
-    return b"\0" in start and not start.startswith((b"\xff\xfe", b"\xfe\xff"))
-
-
-def is_download(fetched: FetchResult) -> bool:
-    return fetched.headers.get("content-disposition", "").lower().startswith("attachment")
-
-
 def make_file_artifact(operation: Operation, fetched: FetchResult, redact: Redactor) -> Artifact:
     media = normalize_media_type(fetched.content_type) or "application/octet-stream"
-    name = redact(sanitize_filename(fetched.name)) if "content-disposition" in fetched.headers else ""
+    name = redact(clean_name(fetched.name, MAX_NAME)) if "content-disposition" in fetched.headers else ""
     name = name or f"{operation.name}{mimetypes.guess_extension(media) or ''}"
     content = {"media_type": media, "size": len(fetched.data), "data": base64.b64encode(fetched.data).decode()}
     return Artifact(f"file-{secrets.token_hex(8)}", "file", name, content)

@@ -1,7 +1,4 @@
-"""Tools for a plugin's operations. A call asks the user first for missing values, files and approval.
-
-Questions before a call (values, files, approval) and the progress of a call between them.
-"""
+"""Tools for a plugin's operations. A call asks the user first for missing values, files and approval."""
 
 from __future__ import annotations
 
@@ -18,11 +15,10 @@ from rightseat.plugins.http.arguments import OperationArguments
 from rightseat.plugins.http.files import Attachment, find_attachment, list_attachments
 from rightseat.plugins.http.policy import SAFE_METHODS, PluginPolicy
 from rightseat.plugins.http.request import UnsignedRequest
-from rightseat.plugins.http.response import OperationResult, Redactor, format_response
+from rightseat.plugins.http.response import Redactor, format_response
 from rightseat.plugins.plugin import Operation, Plugin, make_tool_name
 from rightseat.types.events import Event
 from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, Result, Tool, ToolContext, error_result, is_approved
-from rightseat.types.turn import Turn
 
 CallStage = Literal["start", "values", "file", "confirm"]
 
@@ -39,9 +35,8 @@ class OperationCallProgress:
 
     @staticmethod
     def from_context(arguments: dict[str, Any], context: ToolContext) -> OperationCallProgress:
-        if not isinstance(context.state, dict):
+        if not isinstance(state := context.state, dict):
             return OperationCallProgress(arguments)
-        state = context.state
         answer = context.answers[-1] if context.answers else None
         return OperationCallProgress(state["arguments"], state["stage"], answer, state["seal"])
 
@@ -53,7 +48,7 @@ class OperationCallProgress:
     @property
     def fingerprint(self) -> str:
         """Hash of the exact arguments and file contents: an approval holds for this call only."""
-        digests = {name: [file.digest for file in found] for name, found in self.files.items()}
+        digests = {name: [file.digest for file in files] for name, files in self.files.items()}
         return hashlib.sha256(msgspec.json.encode([self.arguments, digests], order="sorted")).hexdigest()
 
     def make_pause(self, stage: CallStage, ask: Ask) -> Pause:
@@ -77,16 +72,16 @@ def ask_for_files(
     several: dict[str, bool],
     progress: OperationCallProgress,
 ) -> Pause:
-    wanted = escape_unprintable(", ".join(names))
+    names_text = escape_unprintable(", ".join(names))
     attach, which = "Can you attach a file ({}) to your answer?", "Which of the attached files is meant ({})?"
     if is_chinese(operation.description):
         attach, which = "请随回复上传文件（{}）。", "请问使用哪个已上传的文件（{}）？"
     if not files:
-        return progress.make_pause("file", Ask(attach.format(wanted)))
+        return progress.make_pause("file", Ask(attach.format(names_text)))
     file_field: dict[str, Any] = {"type": "string", "enum": [file.name for file in files]}
     fields = {name: {"type": "array", "items": file_field} if several[name] else file_field for name in names}
     form = {"type": "object", "properties": fields, "required": names}
-    return progress.make_pause("file", Ask(which.format(wanted), "form", form))
+    return progress.make_pause("file", Ask(which.format(names_text), "form", form))
 
 
 def ask_for_approval(
@@ -115,33 +110,24 @@ def escape_unprintable(text: str) -> str:
 def make_operation_tools(plugin: Plugin, policy: PluginPolicy) -> tuple[Tool, ...]:
     """Make one tool per operation. Closing one closes the shared ApiClient; the next call reopens it."""
     api = ApiClient(plugin, policy)
-    taken_names: set[str] = set()
-    tools = []
+    tools: dict[str, Tool] = {}
     for operation in plugin.operations:
         operation_tool = OperationTool(api, operation)
-        name = make_tool_name(plugin.id, operation.name, taken_names)
-        taken_names.add(name)
-        tools.append(
-            Tool(
-                name=name,
-                description=operation.description,
-                parameters=operation_tool.arguments.model_schema,
-                call=operation_tool.call,
-                check=operation_tool.arguments.check,
-                timeout=policy.seconds * (policy.retries + 2) + policy.max_retry_wait * policy.retries,
-                close=api.close,
-                effect=classify_effect(operation),
-                untrusted=True,
-                asks_approval=policy.requires_confirmation(operation),
-            )
+        name = make_tool_name(plugin.id, operation.name, tools)
+        effect: Literal["reads", "writes"] = "reads" if operation.method.upper() in SAFE_METHODS else "writes"
+        tools[name] = Tool(
+            name=name,
+            description=operation.description,
+            parameters=operation_tool.arguments.model_schema,
+            call=operation_tool.call,
+            check=operation_tool.arguments.check,
+            timeout=policy.seconds * (policy.retries + 2) + policy.max_retry_wait * policy.retries,
+            close=api.close,
+            effect="dangerous" if operation.dangerous else effect,
+            untrusted=True,
+            asks_approval=policy.requires_confirmation(operation),
         )
-    return tuple(tools)
-
-
-def classify_effect(operation: Operation) -> Literal["reads", "writes", "dangerous"]:
-    if operation.dangerous:
-        return "dangerous"
-    return "reads" if operation.method.upper() in SAFE_METHODS else "writes"
+    return tuple(tools.values())
 
 
 class OperationTool:
@@ -157,36 +143,23 @@ class OperationTool:
         if not isinstance(ready, OperationCallProgress):
             yield ready
             return
-        outcome = await self.execute(
-            ready.arguments, ready.files, context.turn, context.budget, context.idempotency_key
+        request = self.api.build_request(self.operation, ready.arguments, ready.files, context.idempotency_key)
+        fetched, identity = await self.api.send(self.operation, request, context.turn)
+        result, artifact = await format_response(
+            self.operation,
+            fetched,
+            budget=context.budget,
+            redact=Redactor(identity.secret_values),
+            credential_names=self.api.credentials.display_names,
         )
-        if outcome.artifact is not None:
-            yield outcome.artifact
-        yield outcome.result
-
-    async def execute(
-        self,
-        arguments: dict[str, Any],
-        files: dict[str, list[Attachment]],
-        turn: Turn,
-        budget: int | None = None,
-        key: str = "",
-    ) -> OperationResult:
-        """Send the request with complete arguments and return the formatted result."""
-        request = self.api.build_request(self.operation, arguments, files, key)
-        fetched, identity = await self.api.send(self.operation, request, turn)
-        redact = Redactor(identity.secret_values)
-        credential_names = self.api.credentials.display_names
-        return await format_response(
-            self.operation, fetched, budget=budget, redact=redact, credential_names=credential_names
-        )
+        if artifact is not None:
+            yield artifact
+        yield result
 
     def prepare(self, progress: OperationCallProgress, context: ToolContext) -> OperationCallProgress | Result | Pause:
         """Complete and check the arguments; returns the progress, else the next question or a failure."""
-        arguments = self.arguments.drop_unknown(
-            self.arguments.normalize(merge_deep(progress.arguments, progress.answered_values))
-        )
-        progress.arguments = arguments
+        merged = self.arguments.normalize(merge_deep(progress.arguments, progress.answered_values))
+        arguments = progress.arguments = self.arguments.drop_unknown(merged)
         files = list_attachments(context.turn.messages)
         progress.files, missing_files = self.resolve_files(arguments, files)
         missing = self.arguments.find_missing(arguments)
@@ -212,7 +185,7 @@ class OperationTool:
                 continue
             value = arguments.get(name)
             requested = value if isinstance(value, list) else [value or ""]
-            matches = [find_attachment(files, one if isinstance(one, str) else "") for one in requested]
+            matches = [find_attachment(files, file if isinstance(file, str) else "") for file in requested]
             if several and value is None:
                 # No names given: all attachments, oldest first.
                 matches = [*reversed(files)] or [None]

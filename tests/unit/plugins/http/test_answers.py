@@ -15,7 +15,7 @@ from rightseat.plugins.http.api import ApiClient
 from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.http.request import UnsignedRequest
 from rightseat.plugins.http.response import Redactor, format_body
-from rightseat.plugins.http.tools import OperationTool, make_operation_tools
+from rightseat.plugins.http.tools import make_operation_tools
 from rightseat.types.text import estimate_tokens
 from rightseat.types.turn import Turn
 from tests.kit.app_server import FakeModel, reply_calls, reply_text
@@ -300,30 +300,6 @@ async def test_json_that_would_break_a_reader(api: RecordingApi, body: bytes) ->
     api.replies = [make_raw_response(body, "application/json"), make_raw_response(body, "application/json", 400)]
     assert estimate_tokens((await call_operation(api, make_response(HOSTS), budget=300)).text) <= 300
     assert (await call_operation(api)).error["code"] == "http_400"
-
-
-# For programs
-
-
-async def test_the_whole_answer_as_data(api: RecordingApi) -> None:
-    rows = [{"id": f"h-{n:04}", "name": "x" * 200} for n in range(12_000)]
-    api.replies = [
-        make_json_response({"hosts": rows}),
-        make_raw_response("a,b", "text/csv", content_disposition="attachment; filename=t.csv"),
-        make_raw_response(b"\0\1", "image/png"),
-        make_raw_response("{not json", "application/json"),
-        make_json_response({"error": "no"}, 400),
-    ]
-    made = ApiClient(make_plugin(make_operation("GET", "/x", url=api.url, name="x")), LOCAL_POLICY)
-    caller = OperationTool(made, made.plugin.operations[0])
-    found = [await caller.execute({}, {}, Turn(messages=())) for _ in range(5)]
-    await made.close()
-    assert found[0].value == {"hosts": rows}
-    assert len(found[0].result.text) < len(found[0].fetched.data) / 10
-    assert found[1].value == "a,b"
-    assert found[2].value["media_type"] == "image/png"
-    assert found[3].value == "{not json"
-    assert (found[4].value, found[4].result.failed) == ({"error": "no"}, True)
 
 
 async def test_a_very_large_answer_holds_up_nobody(api: RecordingApi) -> None:

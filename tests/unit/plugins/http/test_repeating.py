@@ -7,7 +7,7 @@ import time
 import pytest
 from msgspec.structs import replace
 
-from rightseat.plugins.http.api import parse_retry_after
+from rightseat.http.retry import parse_retry_after
 from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.http.tools import make_operation_tools
 from rightseat.plugins.plugin import ApiServer
@@ -90,11 +90,12 @@ async def test_a_short_wait_that_is_asked_for_is_kept_and_a_long_one_is_not(api:
 
 @pytest.mark.demand("plugins.timeouts_retries_backoff_retry")
 def test_a_wait_as_a_date() -> None:
-    soon = parse_retry_after(email.utils.formatdate(time.time() + 3600, usegmt=True))
+    soon = parse_retry_after({"retry-after": email.utils.formatdate(time.time() + 3600, usegmt=True)})
     assert soon is not None
     assert 3600 - HANG_TIMEOUT < soon <= 3600
-    assert parse_retry_after("Wed, 21 Oct 2015 07:28:00 GMT") == 0
-    assert [parse_retry_after(text) for text in ("", "soon", "-1", "1" * 400)] == [None, None, None, 111111111.0]
+    assert parse_retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0
+    invalid = ("", "soon", "-1", "1" * 400)
+    assert [parse_retry_after({"retry-after": text}) for text in invalid] == [None, None, None, None]
 
 
 @pytest.mark.demand("plugins.real_http_server_tests")
