@@ -1,7 +1,4 @@
-"""Request bodies: choice of the media type, schema and encodings.
-
-Documented responses of an operation, by status.
-"""
+"""Request bodies (choice of the media type, schema, encodings) and documented responses of an operation."""
 
 from __future__ import annotations
 
@@ -10,16 +7,17 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightseat.plugins.openapi.context import DocumentContext
 from rightseat.plugins.openapi.node import Node, is_truthy
 from rightseat.plugins.openapi.parameters import STYLES_BY_LOCATION
 from rightseat.plugins.openapi.schemas import Schema, schema_types
+from rightseat.plugins.openapi.spec import SpecContext
 from rightseat.plugins.plugin import BINARY_FORMAT, Encoding, OperationResponse
 
 FORM_MEDIA = "application/x-www-form-urlencoded"
 MULTIPART_MEDIA = "multipart/form-data"
 JSON_MEDIA = "application/json"
 FILE_SCHEMA: Schema = {"type": "string", "format": BINARY_FORMAT}
+MAX_RESPONSES = 40
 
 _MEDIA_ALIASES = {
     "x-www-form-urlencoded": FORM_MEDIA,
@@ -59,19 +57,30 @@ def normalize_media(media: str) -> str:
     return _MEDIA_ALIASES.get(media_type, media_type)
 
 
-def parse_body(context: DocumentContext, operation: Node, body_parameters: Sequence[Node]) -> ParsedBody | None:
+def preferred_media(content: Node) -> tuple[str, str]:
+    """Return the key of the preferred media type of `content` and its normalized name."""
+    name = min(content.value, key=lambda media: media_rank(normalize_media(media)))
+    return name, normalize_media(name)
+
+
+def swagger_medias(context: SpecContext, operation: Node, key: str) -> list[str]:
+    """Return Swagger 2.0's `consumes` or `produces` of the operation, else of the spec."""
+    declared = operation.value.get(key) or context.root.value.get(key)
+    return [normalize_media(one) for one in declared if isinstance(one, str)] if isinstance(declared, list) else []
+
+
+def parse_body(context: SpecContext, operation: Node, body_parameters: Sequence[Node]) -> ParsedBody | None:
     """Parse the requestBody, or Swagger 2.0 body parameters; None if there is no body."""
     request_body = context.refs.resolve(operation.child("requestBody"))
     if isinstance(request_body.value, dict):
         return parse_request_body(context, request_body)
     if request_body.value is not None:
-        context.problems.add(
-            request_body, "It is no mapping, and is passed over.", "Write `content:` below it.", "error"
-        )
+        fix = "Write `content:` below it."
+        context.problems.add(request_body, "It is no mapping, and is passed over.", fix, "error")
     return parse_swagger_body(context, operation, body_parameters) if body_parameters else None
 
 
-def parse_request_body(context: DocumentContext, node: Node) -> ParsedBody | None:
+def parse_request_body(context: SpecContext, node: Node) -> ParsedBody | None:
     content = node.child("content")
     if not isinstance(content.value, dict) or not content.value:
         if not isinstance(node.value.get("schema"), dict | list):
@@ -81,8 +90,7 @@ def parse_request_body(context: DocumentContext, node: Node) -> ParsedBody | Non
         fix = "Write `content:` and `application/json:` above it."
         context.problems.add(node.child("schema"), "stands without a content type; JSON is sent.", fix)
         return build_body(context, node, JSON_MEDIA, node)
-    name = min(content.value, key=lambda media: media_rank(normalize_media(media)))
-    media = normalize_media(name)
+    name, media = preferred_media(content)
     if "/" not in media:
         fix = f"Write one such as {JSON_MEDIA}, {FORM_MEDIA}, {MULTIPART_MEDIA}."
         context.problems.add(content.child(name), "It is no content type; JSON is sent.", fix)
@@ -92,15 +100,15 @@ def parse_request_body(context: DocumentContext, node: Node) -> ParsedBody | Non
     return build_body(context, node, media, content.child(name))
 
 
-def build_body(context: DocumentContext, node: Node, media: str, place: Node) -> ParsedBody:
+def build_body(context: SpecContext, node: Node, media: str, place: Node) -> ParsedBody:
     schema = dict(context.request_schemas.read(place.child("schema")))
     rank = media_rank(media)
     if rank == 4:
         schema = {**schema, **FILE_SCHEMA}
     elif rank == 3 and not schema_types(schema):
         schema = {**schema, "type": "string"}
-    if rank == 2:
-        schema = mark_files(schema)
+    if rank == 2 and schema.get("properties"):
+        schema["properties"] = {name: mark_file(inner) for name, inner in schema["properties"].items()}
     sample = place.value.get("example") if isinstance(place.value, dict) else None
     if sample is not None and "examples" not in schema and len(str(sample)) <= 500:
         schema["examples"] = [sample]
@@ -123,13 +131,8 @@ def is_plain_object(schema: Schema) -> bool:
     )
 
 
-def mark_files(schema: Schema) -> Schema:
-    """Mark multipart properties with a binary `contentMediaType` (3.1) as files."""
-    changed = {name: mark_file(inner) for name, inner in (schema.get("properties") or {}).items()}
-    return {**schema, "properties": changed} if changed else schema
-
-
 def mark_file(schema: Any) -> Schema:
+    """Mark a multipart property with a binary `contentMediaType` (3.1) as a file."""
     media = str(schema.get("contentMediaType", ""))
     if media and "contentEncoding" not in schema and media_rank(media) >= 3 and media != "text/plain":
         return {**{key: value for key, value in schema.items() if key != "contentMediaType"}, **FILE_SCHEMA}
@@ -139,14 +142,15 @@ def mark_file(schema: Any) -> Schema:
 
 def parse_encodings(node: Node) -> dict[str, Encoding]:
     encodings = {}
-    for name, one in node.items():
-        style = one.text("style") or "form"
-        explode = one.value.get("explode") if isinstance(one.value, dict) else None
+    for name, inner in node.items():
+        style = inner.text("style") or "form"
+        explode = inner.value.get("explode") if isinstance(inner.value, dict) else None
+        headers = {key: fixed_header(header) for key, header in inner.child("headers").items()}
         encodings[name] = Encoding(
-            media=one.text("contentType").partition(",")[0].strip(),
-            style=next((one for one in STYLES_BY_LOCATION["query"] if one == style), "form"),
+            media=inner.text("contentType").partition(",")[0].strip(),
+            style=next((known for known in STYLES_BY_LOCATION["query"] if known == style), "form"),
             explode=style == "form" if explode is None else is_truthy(explode),
-            headers={key: fixed_header(header) for key, header in one.child("headers").items() if fixed_header(header)},
+            headers={key: value for key, value in headers.items() if value},
         )
     return encodings
 
@@ -157,9 +161,8 @@ def fixed_header(header: Node) -> str:
     return schema.text("default") or schema.text("const") or header.text("example")
 
 
-def parse_swagger_body(context: DocumentContext, operation: Node, body_parameters: Sequence[Node]) -> ParsedBody | None:
-    consumes = operation.value.get("consumes") or context.root.value.get("consumes") or []
-    medias = [normalize_media(one) for one in consumes if isinstance(one, str)] if isinstance(consumes, list) else []
+def parse_swagger_body(context: SpecContext, operation: Node, body_parameters: Sequence[Node]) -> ParsedBody | None:
+    medias = swagger_medias(context, operation, "consumes")
     body_node = next((one for one in body_parameters if one.text("in") == "body"), None)
     if body_node is not None:
         media = min(medias or [JSON_MEDIA], key=media_rank)
@@ -177,10 +180,7 @@ def form_field_schema(node: Node) -> dict[str, Any]:
     return {key: value for key, value in node.value.items() if key not in ("name", "in", "required")}
 
 
-MAX_RESPONSES = 40
-
-
-def parse_responses(context: DocumentContext, operation: Node) -> tuple[OperationResponse, ...]:
+def parse_responses(context: SpecContext, operation: Node) -> tuple[OperationResponse, ...]:
     responses = []
     for status, one in operation.child("responses").items():
         node = context.refs.resolve(one)
@@ -189,14 +189,14 @@ def parse_responses(context: DocumentContext, operation: Node) -> tuple[Operatio
     return tuple(responses[:MAX_RESPONSES])
 
 
-def parse_response(context: DocumentContext, operation: Node, status: str, node: Node) -> OperationResponse:
+def parse_response(context: SpecContext, operation: Node, status: str, node: Node) -> OperationResponse:
     content = node.child("content")
     media, place = "", node
     if isinstance(content.value, dict) and content.value:
-        name = min(content.value, key=lambda one: media_rank(normalize_media(one)))
-        media, place = normalize_media(name), content.child(name)
+        name, media = preferred_media(content)
+        place = content.child(name)
     elif "schema" in node.value:
-        media = swagger_media(context, operation)
+        media = min(swagger_medias(context, operation, "produces") or [JSON_MEDIA], key=media_rank)
     inner = place.child("schema")
     schema = None
     if isinstance(inner.value, dict | list) and inner.value:
@@ -207,12 +207,6 @@ def parse_response(context: DocumentContext, operation: Node, status: str, node:
         media=media,
         schema=schema,
     )
-
-
-def swagger_media(context: DocumentContext, operation: Node) -> str:
-    given = operation.value.get("produces") or context.root.value.get("produces")
-    medias = [normalize_media(one) for one in given if isinstance(one, str)] if isinstance(given, list) else []
-    return min(medias or ["application/json"], key=media_rank)
 
 
 def success_response(responses: tuple[OperationResponse, ...]) -> OperationResponse | None:

@@ -1,12 +1,9 @@
-"""Description of an operation for the model: purpose, body and response fields.
-
-Unique names of operations: from the operationId, else from method and path.
-"""
+"""Description of an operation for the model (purpose, body and response fields), and its unique name."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 from rightseat.plugins.openapi.bodies import ParsedBody
@@ -17,28 +14,26 @@ from rightseat.plugins.plugin import OperationResponse, hash_text, make_ascii_wo
 MAX_DESCRIPTION = 1_000
 MAX_FIELDS_TEXT = 400
 MAX_FIELDS = 24
+MAX_NAME_LENGTH = 48
+HTTP_METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+_NON_ALNUM = re.compile(r"[^A-Za-z0-9]+")
 
 
 def describe_operation(
     item: Node, operation: Node, content: ParsedBody | None, answer: OperationResponse | None
 ) -> str:
-    lines = [truncate(node_description(operation) or node_description(item), MAX_DESCRIPTION)]
+    texts = (node.text(key) for node in (operation, item) for key in ("description", "summary"))
+    lines = [truncate(next(filter(None, texts), ""), MAX_DESCRIPTION)]
     if operation.is_true("deprecated"):
         lines.append("Deprecated.")
     if content is not None and content.is_flat and content.description:
         lines.append(f"Body: {truncate(collapse_whitespace(content.description), MAX_FIELDS_TEXT)}")
     if answer is not None:
-        summary, names = (
-            collapse_whitespace(answer.description),
-            ", ".join(describe_fields(answer.schema, answer.schema or {})),
-        )
+        summary = collapse_whitespace(answer.description)
+        names = ", ".join(describe_fields(answer.schema, answer.schema or {}))
         if summary or names:
             lines.append(truncate(f"Returns: {summary}{': ' if summary and names else ''}{names}", MAX_FIELDS_TEXT))
     return "\n".join(line for line in lines if line)
-
-
-def node_description(node: Node) -> str:
-    return node.text("description") or node.text("summary")
 
 
 def collapse_whitespace(text: str) -> str:
@@ -81,12 +76,6 @@ def unwrap_schema(schema: Any, root: Schema) -> tuple[Schema, bool]:
     return {}, is_list
 
 
-MAX_NAME_LENGTH = 48
-HTTP_METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-_NON_ALNUM = re.compile(r"[^A-Za-z0-9]+")
-_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-
-
 def name_from_path(method: str, path: str) -> str:
     """Return a name such as `get_hosts_by_id` for GET /hosts/{id}."""
     words = [method.lower()]
@@ -97,26 +86,17 @@ def name_from_path(method: str, path: str) -> str:
     return "_".join(filter(None, words))
 
 
-def name_from_operation_id(operation_id: str) -> str:
-    """Return the operationId as an ASCII identifier; empty if that is not possible."""
-    word = _NON_ALNUM.sub("_", operation_id).strip("_") if operation_id.isascii() else ""
-    return word if _IDENTIFIER.fullmatch(word) else ""
-
-
 def shorten_name(name: str) -> str:
     return name if len(name) <= MAX_NAME_LENGTH else f"{name[: MAX_NAME_LENGTH - 7].rstrip('_')}_{hash_text(name)}"
 
 
-class OperationNames:
-    def __init__(self) -> None:
-        self.taken: set[str] = set()
-
-    def assign(self, operation_id: str, method: str, path: str) -> str:
-        wanted = shorten_name(name_from_operation_id(operation_id) or name_from_path(method, path))
-        name = wanted if wanted not in self.taken else shorten_name(name_from_path(method, path))
-        number = 1
-        while name in self.taken:
-            number += 1
-            name = f"{wanted}_{number}"
-        self.taken.add(name)
-        return name
+def make_operation_name(operation_id: str, method: str, path: str, taken: Container[str]) -> str:
+    """Return a name that is not taken: the operationId as an ASCII identifier, else method and path."""
+    word = _NON_ALNUM.sub("_", operation_id).strip("_") if operation_id.isascii() else ""
+    preferred = shorten_name(word if word[:1].isalpha() else name_from_path(method, path))
+    name = preferred if preferred not in taken else shorten_name(name_from_path(method, path))
+    number = 1
+    while name in taken:
+        number += 1
+        name = f"{preferred}_{number}"
+    return name

@@ -1,7 +1,4 @@
-"""Schema keywords without subschemas: valid values are kept, obvious mistakes corrected.
-
-Type words used in documents and their JSON Schema types.
-"""
+"""Schema keywords without subschemas: valid values are kept, obvious mistakes corrected, type words translated."""
 
 from __future__ import annotations
 
@@ -25,27 +22,16 @@ _SYNONYMS: dict[str, tuple[str, ...]] = {
 
 _TYPE_BY_WORD = {word: name for name, words in _SYNONYMS.items() for word in (name, *words)}
 
-_FORMAT_BY_WORD = {
-    "date": "date",
-    "datetime": "date-time",
-    "date-time": "date-time",
-    "time": "time",
-    "duration": "duration",
-    "file": "binary",
-    "binary": "binary",
-    "byte": "byte",
-    "bytes": "byte",
-    "base64": "byte",
-    "uuid": "uuid",
-    "email": "email",
-    "uri": "uri",
-    "url": "uri",
-    "password": "password",
-    "ip": "ipv4",
-    "ipv4": "ipv4",
-    "ipv6": "ipv6",
-}
-
+_FORMATS = "date date-time time duration binary byte uuid email uri password ipv4 ipv6".split()
+_FORMAT_SYNONYMS = {"datetime": "date-time", "file": "binary", "bytes": "byte", "base64": "byte", "url": "uri"}
+_FORMAT_BY_WORD = {**{name: name for name in _FORMATS}, **_FORMAT_SYNONYMS, "ip": "ipv4"}
+INVALID = object()
+"""Result of a keyword's parser for a value that cannot be used."""
+COUNT_KEYWORDS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains")
+BOUND_KEYWORDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+MAX_TEXT = 2_000
+MAX_EXAMPLES = 3
+MAX_EXAMPLE_LENGTH = 500
 TIMESTAMP_SCHEMA: dict[str, Any] = {"type": ["string", "integer"], "format": "timestamp"}
 """A number of seconds or a date as text."""
 
@@ -99,66 +85,51 @@ def json_type(value: Any) -> str:
     return "array" if isinstance(value, list) else "object" if isinstance(value, dict) else "null"
 
 
-COUNT_KEYWORDS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains")
-
-BOUND_KEYWORDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
-MAX_TEXT = 2_000
-MAX_EXAMPLES = 3
-MAX_EXAMPLE_LENGTH = 500
-KeywordValue = tuple[bool, Any]
-INVALID: KeywordValue = (False, None)
-
-
-def parse_count(value: Any) -> KeywordValue:
+def parse_count(value: Any) -> Any:
     value = unquote_value(value, ("integer",)) if isinstance(value, str) else value
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    good = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-    return (True, value) if good else INVALID
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else INVALID
 
 
-def parse_bound(value: Any) -> KeywordValue:
+def parse_bound(value: Any) -> Any:
     value = unquote_value(value, ("number",)) if isinstance(value, str) else value
-    return (True, value) if isinstance(value, int | float) and not isinstance(value, bool) else INVALID
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else INVALID
 
 
-def parse_positive(value: Any) -> KeywordValue:
-    is_valid, bound = parse_bound(value)
-    return (True, bound) if is_valid and bound > 0 else INVALID
+def parse_positive(value: Any) -> Any:
+    bound = parse_bound(value)
+    return bound if bound is not INVALID and bound > 0 else INVALID
 
 
-def parse_text(value: Any) -> KeywordValue:
+def parse_text(value: Any) -> Any:
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = str(value)
-    return (True, value.strip()[:MAX_TEXT]) if isinstance(value, str) and value.strip() else INVALID
+    return value.strip()[:MAX_TEXT] if isinstance(value, str) and value.strip() else INVALID
 
 
-def parse_enum(value: Any) -> KeywordValue:
+def parse_enum(value: Any) -> Any:
     if isinstance(value, list):
-        return (True, value) if value else INVALID
-    return INVALID if value is None or isinstance(value, dict) else (True, [value])
+        return value or INVALID
+    return INVALID if value is None or isinstance(value, dict) else [value]
 
 
-def parse_bool(value: Any) -> KeywordValue:
-    return (True, value) if isinstance(value, bool) else INVALID
+def parse_bool(value: Any) -> Any:
+    return value if isinstance(value, bool) else INVALID
 
 
-def parse_any(value: Any) -> KeywordValue:
-    return True, value
+def parse_any(value: Any) -> Any:
+    return value
 
 
-KEYWORD_PARSERS: dict[str, Callable[[Any], KeywordValue]] = {
+KEYWORD_PARSERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(COUNT_KEYWORDS, parse_count),
     **dict.fromkeys(BOUND_KEYWORDS, parse_bound),
+    **dict.fromkeys(("description", "format", "contentEncoding", "contentMediaType"), parse_text),
+    **dict.fromkeys(("default", "const"), parse_any),
     "multipleOf": parse_positive,
-    "description": parse_text,
-    "format": parse_text,
-    "contentEncoding": parse_text,
-    "contentMediaType": parse_text,
     "enum": parse_enum,
     "uniqueItems": parse_bool,
-    "default": parse_any,
-    "const": parse_any,
 }
 
 # In 3.0 these are booleans beside `minimum` and `maximum`.
@@ -172,15 +143,12 @@ def convert_plain_keywords(node: Node, problems: ProblemList) -> dict[str, Any]:
         parser = KEYWORD_PARSERS.get(key)
         if parser is None or (key in _EXCLUSIVE_BOUNDS and isinstance(value, bool)):
             continue
-        is_valid, parsed = parser(value)
-        if is_valid:
+        parsed = parser(value)
+        if parsed is not INVALID:
             keywords[key] = parsed
         elif value is not None and value != "":
-            problems.add(
-                node.child(key),
-                "It has a value that cannot be used, and is passed over.",
-                "Correct it, or leave it out.",
-            )
+            what = "It has a value that cannot be used, and is passed over."
+            problems.add(node.child(key), what, "Correct it, or leave it out.")
     for key, limited in _EXCLUSIVE_BOUNDS.items():
         if node.value.get(key) is True and limited in keywords:
             keywords[key] = keywords.pop(limited)

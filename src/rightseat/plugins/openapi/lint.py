@@ -1,8 +1,5 @@
-"""Style checks of operations: models choose and fill in tools by their descriptions.
-
-Report of unknown keys, which are mostly misspelt and otherwise silently ignored. Known keys of an API document,
-from fields.toml.
-"""
+"""Style checks of operations: descriptions, by which models choose and fill in tools, and unknown keys, which are
+mostly misspelt and otherwise silently ignored."""
 
 from __future__ import annotations
 
@@ -11,10 +8,10 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 
-from rightseat.plugins.openapi.arguments import ArgumentSpec
+from rightseat.plugins.openapi.arguments import ParsedArguments
 from rightseat.plugins.openapi.bodies import ParsedBody
-from rightseat.plugins.openapi.context import DocumentContext
 from rightseat.plugins.openapi.node import Node
+from rightseat.plugins.openapi.spec import SpecContext
 from rightseat.types.text import did_you_mean
 
 MIN_DESCRIPTION_WIDTH = 6
@@ -36,10 +33,10 @@ def is_vague(text: str) -> bool:
 
 
 def check_operation_style(
-    context: DocumentContext, method: str, item: Node, node: Node, spec: ArgumentSpec, content: ParsedBody | None
+    context: SpecContext, method: str, item: Node, node: Node, arguments: ParsedArguments, content: ParsedBody | None
 ) -> None:
     description = node.text("description") or node.text("summary") or item.text("description")
-    for what, fix in (*operation_problems(method, node, description, content), *field_problems(spec, content)):
+    for what, fix in (*operation_problems(method, node, description, content), *field_problems(arguments, content)):
         context.problems.add(node, what, fix, "style")
 
 
@@ -59,9 +56,9 @@ def operation_problems(
         yield "It has no response for success.", 'Describe "200".'
 
 
-def field_problems(spec: ArgumentSpec, content: ParsedBody | None) -> Iterator[tuple[str, str]]:
-    for one in spec.parameters:
-        if one.argument not in spec.secured and not one.schema.get("description"):
+def field_problems(arguments: ParsedArguments, content: ParsedBody | None) -> Iterator[tuple[str, str]]:
+    for one in arguments.parameters:
+        if one.argument not in arguments.secured and not one.schema.get("description"):
             yield f"The parameter {one.name!r} has no description.", "Say what it means, and in which form."
     if content is None:
         return
@@ -72,22 +69,11 @@ def field_problems(spec: ArgumentSpec, content: ParsedBody | None) -> Iterator[t
             yield (f"The field {name!r} of the body has no description.", "Say what it means, and in which form.")
 
 
-SWAGGER_FIELDS: dict[str, tuple[str, ...]] = {
-    "document": (
-        "swagger",
-        "host",
-        "basePath",
-        "schemes",
-        "consumes",
-        "produces",
-        "definitions",
-        "parameters",
-        "responses",
-        "securityDefinitions",
-    ),
-    "operation": ("consumes", "produces", "schemes"),
+# Keys of Swagger 2.0. "document" is the name of fields.toml for the top level.
+SWAGGER_FIELDS: dict[str, str] = {
+    "document": "swagger host basePath schemes consumes produces definitions parameters responses securityDefinitions",
+    "operation": "consumes produces schemes",
 }
-"""Keys of Swagger 2.0."""
 
 
 @cache
@@ -98,10 +84,10 @@ def load_field_tables() -> dict[str, dict[str, list[str]]]:
 
 @cache
 def known_fields(table: str) -> tuple[str, ...]:
-    return (*load_field_tables()[table], *SWAGGER_FIELDS.get(table, ()))
+    return (*load_field_tables()[table], *SWAGGER_FIELDS.get(table, "").split())
 
 
-def check_unknown_keys(context: DocumentContext, node: Node, table: str) -> None:
+def check_unknown_keys(context: SpecContext, node: Node, table: str) -> None:
     names = known_fields(table)
     for key in node.value:
         if key not in names and not key.startswith("x-"):

@@ -1,7 +1,5 @@
-"""Node of a document (a value with its path) and the list of problems found while reading.
-
-`$ref` resolution within the document and other files of the plugin's folder.
-"""
+"""Node of a spec (a value with its path), the list of problems found while reading, and `$ref` resolution within the
+spec and other files of the plugin's folder."""
 
 from __future__ import annotations
 
@@ -17,24 +15,27 @@ from rightseat.plugins.document import PluginDocument, UnreadableFile, read_docu
 from rightseat.plugins.plugin import Gravity, KeyPath, PathKey, Problem
 
 MAX_PROBLEMS = 300
+MAX_FILES = 100
+MAX_HOPS = 50
+_DEFINITION_PATHS = (("components", "schemas"), ("definitions",), ("components", "parameters"), ("$defs",))
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
     value: Any
-    document: PluginDocument
+    spec: PluginDocument
     path: KeyPath = ()
 
     def child(self, step: PathKey) -> Node:
         """Return the node below a key or index; its value is None if there is none."""
         try:
-            return Node(self.value[step], self.document, (*self.path, step))
+            return Node(self.value[step], self.spec, (*self.path, step))
         except (KeyError, IndexError, TypeError):
-            return Node(None, self.document, (*self.path, step))
+            return Node(None, self.spec, (*self.path, step))
 
     def with_value(self, value: Any) -> Node:
         """Return a node at the same path with another value."""
-        return Node(value, self.document, self.path)
+        return Node(value, self.spec, self.path)
 
     def items(self) -> Iterator[tuple[str, Node]]:
         """Yield keys and child nodes of a mapping; nothing for other values."""
@@ -80,18 +81,13 @@ class ProblemList:
         if self._count[gravity] >= MAX_PROBLEMS:
             self.omitted[gravity] += 1
             return
-        problem = node.document.make_problem(node.path, what, fix, gravity)
+        problem = node.spec.make_problem(node.path, what, fix, gravity)
         if problem not in self._problems:
             self._count[gravity] += 1
             self._problems[problem] = None
 
     def to_tuple(self) -> tuple[Problem, ...]:
         return tuple(self._problems)
-
-
-MAX_FILES = 100
-MAX_HOPS = 50
-_DEFINITION_PATHS = (("components", "schemas"), ("definitions",), ("components", "parameters"), ("$defs",))
 
 
 class RefResolver:
@@ -122,16 +118,16 @@ class RefResolver:
         if "://" in name or name.startswith("//"):
             self.add_ref_problem(node, "leads to another server, and nothing is fetched", "Copy what it means in here.")
             return None
-        document = node.document if not name else self.load_file(node, unquote(name))
-        if document is None:
+        spec = node.spec if not name else self.load_file(node, unquote(name))
+        if spec is None:
             return None
-        target = self.resolve_pointer(document, unquote(pointer)) or self.find_by_name(node, document, pointer)
+        target = self.resolve_pointer(spec, unquote(pointer)) or self.find_by_name(node, spec, pointer)
         if target is None:
             self.add_ref_problem(node, f"leads nowhere: {ref[:100]}", "Mend it, or write what it should lead to.")
         return target
 
     def load_file(self, node: Node, name: str) -> PluginDocument | None:
-        beside = posixpath.dirname(node.document.name)
+        beside = posixpath.dirname(node.spec.name)
         path = posixpath.normpath(posixpath.join(beside, name.replace("\\", "/")))
         if path in self.files:
             return self.files[path]
@@ -140,16 +136,14 @@ class RefResolver:
             return None
         self.files[path] = None
         try:
-            document = read_document(self.folder, path)
+            self.files[path] = read_document(self.folder, path)
         except UnreadableFile as error:
             what = error.problem.what
             self.add_ref_problem(node, f"leads to {path[:100]}. {what.removesuffix('.')}", error.problem.fix)
-            return None
-        self.files[path] = document
-        return document
+        return self.files[path]
 
-    def resolve_pointer(self, document: PluginDocument, pointer: str) -> Node | None:
-        node = Node(document.value, document)
+    def resolve_pointer(self, spec: PluginDocument, pointer: str) -> Node | None:
+        node = Node(spec.value, spec)
         for part in pointer.split("/")[1:] if pointer.startswith("/") else ():
             step: PathKey = part.replace("~1", "/").replace("~0", "~")
             if isinstance(node.value, list) and str(step).isdecimal():
@@ -159,11 +153,11 @@ class RefResolver:
             node = node.child(step)
         return node if pointer in ("", "/") or pointer.startswith("/") else None
 
-    def find_by_name(self, node: Node, document: PluginDocument, pointer: str) -> Node | None:
+    def find_by_name(self, node: Node, spec: PluginDocument, pointer: str) -> Node | None:
         """Find a misplaced target by its last name, such as `#/definitions/Host` or `#Host`."""
         name = unquote(pointer).rsplit("/", 1)[-1]
         for home in _DEFINITION_PATHS:
-            parent = Node(document.value, document)
+            parent = Node(spec.value, spec)
             for step in home:
                 parent = parent.child(step)
             if has_key(parent.value, name):

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, get_args
 
-from msgspec import Struct
-
-from rightseat.plugins.openapi.context import DocumentContext
 from rightseat.plugins.openapi.keywords import collect_examples
 from rightseat.plugins.openapi.node import Node, is_truthy
 from rightseat.plugins.openapi.schemas import Schema
-from rightseat.plugins.plugin import ParameterLocation, ParameterStyle
+from rightseat.plugins.openapi.spec import SpecContext
+from rightseat.plugins.plugin import Parameter, ParameterLocation, ParameterStyle
 
 LOCATIONS: dict[str, ParameterLocation] = {place: place for place in get_args(ParameterLocation)}
 BODY_LOCATIONS = ("body", "formData")
@@ -32,20 +30,7 @@ _COLLECTION_FORMATS: dict[str, tuple[ParameterStyle, bool]] = {
 }
 
 
-class ParsedParameter(Struct, frozen=True, kw_only=True):
-    """Parsed parameter, before it gets its key among the arguments."""
-
-    name: str
-    place: ParameterLocation
-    schema: Schema
-    required: bool
-    style: ParameterStyle
-    explode: bool
-    reserved: bool
-    media: str
-
-
-def iter_parameter_nodes(context: DocumentContext, item: Node, operation: Node) -> Iterator[Node]:
+def iter_parameter_nodes(context: SpecContext, item: Node, operation: Node) -> Iterator[Node]:
     """Yield parameter nodes of the path item and the operation; the operation's override the path's."""
     by_location: dict[tuple[str, str], Node] = {}
     for owner in (item, operation):
@@ -53,17 +38,17 @@ def iter_parameter_nodes(context: DocumentContext, item: Node, operation: Node) 
         if parameters.value is not None and not isinstance(parameters.value, list):
             fix = "Write a dash before each `name:`."
             context.problems.add(parameters, "It is no list, and is passed over.", fix, "error")
-        for one in parameters.children():
-            node = context.refs.resolve(one)
+        for listed in parameters.children():
+            node = context.refs.resolve(listed)
             if isinstance(node.value, dict):
                 by_location[(node.text("name"), node.text("in"))] = node
             elif node.value is not None:
-                context.problems.add(one, "A parameter is a mapping.", "Write `name:`, `in:`, `schema:`.", "error")
+                context.problems.add(listed, "A parameter is a mapping.", "Write `name:`, `in:`, `schema:`.", "error")
     yield from by_location.values()
 
 
-def parse_parameter(context: DocumentContext, node: Node) -> ParsedParameter | None:
-    """Parse a parameter; None if it is ignored, or invalid (with a problem)."""
+def parse_parameter(context: SpecContext, node: Node) -> Parameter | None:
+    """Parse a parameter, without its key among the arguments; None if it is ignored, or invalid (with a problem)."""
     name, place = node.text("name"), node.text("in").lower()
     if not name or place not in LOCATIONS:
         what = "It has no name." if not name else f"There is no place {place!r} for a parameter."
@@ -74,8 +59,9 @@ def parse_parameter(context: DocumentContext, node: Node) -> ParsedParameter | N
         return None
     media, schema = parse_parameter_schema(context, node)
     style, explode = parse_style(context, node, place)
-    return ParsedParameter(
+    return Parameter(
         name=name,
+        argument=name,
         place=LOCATIONS[place],
         schema=schema,
         required=place == "path" or node.is_true("required"),
@@ -86,7 +72,7 @@ def parse_parameter(context: DocumentContext, node: Node) -> ParsedParameter | N
     )
 
 
-def parse_parameter_schema(context: DocumentContext, node: Node) -> tuple[str, Schema]:
+def parse_parameter_schema(context: SpecContext, node: Node) -> tuple[str, Schema]:
     content = node.child("content")
     media, place = next(content.items(), ("", node))
     inner = place.child("schema")
@@ -102,7 +88,7 @@ def parse_parameter_schema(context: DocumentContext, node: Node) -> tuple[str, S
     return media, schema
 
 
-def parse_style(context: DocumentContext, node: Node, place: str) -> tuple[ParameterStyle, bool]:
+def parse_style(context: SpecContext, node: Node, place: str) -> tuple[ParameterStyle, bool]:
     default_style = STYLES_BY_LOCATION[place][0]
     collection = node.value.get("collectionFormat") or ("csv" if context.is_swagger else None)
     if collection is not None:
@@ -110,10 +96,8 @@ def parse_style(context: DocumentContext, node: Node, place: str) -> tuple[Param
         return (style, explode) if place == "query" else (default_style, False)
     style_name: Any = node.text("style") or default_style
     if style_name not in STYLES_BY_LOCATION[place]:
-        fix = f"Write one of {', '.join(STYLES_BY_LOCATION[place])}."
-        context.problems.add(
-            node.child("style"), f"There is no {style_name[:40]} in {place}; it is {default_style}.", fix
-        )
+        what = f"There is no {style_name[:40]} in {place}; it is {default_style}."
+        context.problems.add(node.child("style"), what, f"Write one of {', '.join(STYLES_BY_LOCATION[place])}.")
         style_name = default_style
     explode = node.value.get("explode")
     return style_name, style_name == "form" if explode is None else is_truthy(explode)

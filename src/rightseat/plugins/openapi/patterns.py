@@ -1,7 +1,7 @@
 """`pattern` as plugin documents mean it: for the whole value, and also on numbers.
 
 JSON Schema applies patterns to strings only. On an integer a pattern becomes an equivalent range or enum;
-otherwise it stays in the schema as `x-pattern`, which `plugins.numerals` checks.
+otherwise it stays in the schema as `x-pattern`, which `plugins.number_patterns` checks.
 """
 
 from __future__ import annotations
@@ -39,10 +39,8 @@ def anchor_pattern(pattern: str, examples: tuple[Any, ...]) -> str:
     if pattern.startswith("^") or pattern.endswith("$") or "|^" in pattern or "(^" in pattern:
         return pattern
     anchored = f"^(?:{pattern})$"
-    texts = [one for one in examples if isinstance(one, str)]
-    if any(matches(pattern, one) and not matches(anchored, one) for one in texts):
-        return pattern
-    return anchored
+    texts = [text for text in examples if isinstance(text, str)]
+    return pattern if any(matches(pattern, text) and not matches(anchored, text) for text in texts) else anchored
 
 
 def matches(pattern: str, text: str) -> bool:
@@ -68,25 +66,24 @@ def integer_keywords(bare: str) -> dict[str, Any] | None:
     if any(sign in bare for sign in "*+") or re.search(r"\{\d*,\}", bare):
         return {} if bare in (r"-?\d+", r"-?[0-9]+", r"[-]?\d+", r"[-]?[0-9]+") else None
     compiled = re.compile(bare)
-    if any(compiled.fullmatch("9" * 5 if sign == "" else "-99999") for sign in ("", "-")):
+    if any(map(compiled.fullmatch, ("99999", "-99999"))) or exceeds_scan(bare):
         return None
-    taken = [one for one in range(-MAX_INTEGER_SCANNED, MAX_INTEGER_SCANNED + 1) if compiled.fullmatch(str(one))]
-    if not taken or exceeds_scan(bare):
+    numbers = [
+        number for number in range(-MAX_INTEGER_SCANNED, MAX_INTEGER_SCANNED + 1) if compiled.fullmatch(str(number))
+    ]
+    if not numbers:
         return None
-    if taken == list(range(taken[0], taken[-1] + 1)):
-        return {"const": taken[0]} if len(taken) == 1 else {"minimum": taken[0], "maximum": taken[-1]}
-    return {"enum": taken} if len(taken) <= MAX_ENUM else None
+    if numbers == list(range(numbers[0], numbers[-1] + 1)):
+        return {"const": numbers[0]} if len(numbers) == 1 else {"minimum": numbers[0], "maximum": numbers[-1]}
+    return {"enum": numbers} if len(numbers) <= MAX_ENUM else None
 
 
 def exceeds_scan(bare: str) -> bool:
     """Tell whether the pattern may match numbers longer than those scanned."""
     # With groups, alternatives are added up: an overestimate.
-    ways = bare.split("|") if "(" not in bare else [bare]
-    return max(max_digits(way) for way in ways) > len(str(MAX_INTEGER_SCANNED))
-
-
-def max_digits(bare: str) -> int:
-    return sum(int(times or 1) for times in re.findall(_ATOM, bare))
+    alternatives = bare.split("|") if "(" not in bare else [bare]
+    digits = (sum(int(times or 1) for times in re.findall(_ATOM, text)) for text in alternatives)
+    return max(digits) > len(str(MAX_INTEGER_SCANNED))
 
 
 def digit_run_keywords(bare: str) -> dict[str, Any] | None:
@@ -95,7 +92,7 @@ def digit_run_keywords(bare: str) -> dict[str, Any] | None:
     if not bare or match is None:
         return None
     least, most = repeat_bounds(match)
-    lead = leading_digits(match["lead"])
+    lead = [digit for digit in range(10) if re.fullmatch(match["lead"] or "[0-9]", str(digit))] or [0]
     if not match["lead"]:
         lead, least, most = list(range(10)), max(least, 1) - 1, most if most is None else most - 1
     if lead != list(range(lead[0], lead[-1] + 1)) or (most is not None and (most > 17 or most < least)):
@@ -118,7 +115,3 @@ def repeat_bounds(match: re.Match[str]) -> tuple[int, int | None]:
         return {"+": (1, None), "*": (0, None), "?": (0, 1)}[match["sign"]]
     tail = match[0][len(match["lead"] or "") :]
     return (1, 1) if tail else (0, 0)
-
-
-def leading_digits(lead: str | None) -> list[int]:
-    return [one for one in range(10) if re.fullmatch(lead or "[0-9]", str(one))] or [0]

@@ -1,6 +1,4 @@
-"""Conversion of a document's schemas to JSON Schema 2020-12, with `$ref` targets under `$defs`.
-
-Detection of definitions that consist only of references to themselves.
+"""Conversion of a spec's schemas to JSON Schema 2020-12, with `$ref` targets under `$defs`.
 
 Targets of `$ref` are queued, not followed recursively, so cycles and long chains are harmless. `simplify`
 decides afterwards which references are inlined.
@@ -25,7 +23,12 @@ from rightseat.plugins.openapi.keywords import (
 from rightseat.plugins.openapi.node import Node, ProblemList, RefResolver, is_truthy
 from rightseat.plugins.plugin import KeyPath
 
+Schema = dict[str, Any]
 DEFS_PREFIX = "#/$defs/"
+MAP_KEYWORDS = frozenset(("properties", "patternProperties", "dependentSchemas"))
+LIST_KEYWORDS = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
+SINGLE_KEYWORDS = frozenset(("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"))
+_OBJECT_KEYWORDS = ("properties", "additionalProperties", "minProperties", "maxProperties", "patternProperties")
 _SAME_VALUE_LISTS = ("allOf", "anyOf", "oneOf")
 _SAME_VALUE_SINGLES = ("not", "if", "then", "else")
 
@@ -69,15 +72,6 @@ def same_value_refs(schema: dict[str, Any]) -> Iterator[str]:
         for key in _SAME_VALUE_LISTS:
             waiting += one.get(key, ())
         waiting += (one[key] for key in _SAME_VALUE_SINGLES if isinstance(one.get(key), dict))
-
-
-Schema = dict[str, Any]
-MAP_KEYWORDS = frozenset(("properties", "patternProperties", "dependentSchemas"))
-LIST_KEYWORDS = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
-
-SINGLE_KEYWORDS = frozenset(("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"))
-
-_OBJECT_KEYWORDS = ("properties", "additionalProperties", "minProperties", "maxProperties", "patternProperties")
 
 
 class SchemaConverter:
@@ -132,7 +126,7 @@ class SchemaConverter:
         target = self.refs.resolve_once(node)
         if target is None:
             return {}
-        key = (target.document.name, target.path)
+        key = (target.spec.name, target.path)
         name = self.def_names.get(key)
         if name is None:
             name = self.def_names[key] = self.name_definition(target)
@@ -145,7 +139,7 @@ class SchemaConverter:
         return make_nullable(schema) if node.is_true("nullable", "x-nullable") else schema
 
     def name_definition(self, target: Node) -> str:
-        last = str(target.path[-1]) if target.path else target.document.name
+        last = str(target.path[-1]) if target.path else target.spec.name
         word = re.sub(r"[^A-Za-z0-9_]+", "_", last).strip("_")[:40]
         if not word or not last.isascii():
             word = f"{word}_{hashlib.sha256(last.encode()).hexdigest()[:8]}".lstrip("_")
@@ -182,9 +176,9 @@ class SchemaConverter:
         if word not in JSON_TYPES:
             fix = f"Write one of {', '.join(JSON_TYPES)}, and perhaps a format."
             kinds = schema.get("type", "any value")
-            taken = " or ".join(kinds) if isinstance(kinds, list) else kinds
-            said = f"{word!r} is no type of JSON Schema; it is read as {taken}."
-            self.problems.add(node.child("type"), said, fix, "style")
+            types = " or ".join(kinds) if isinstance(kinds, list) else kinds
+            what = f"{word!r} is no type of JSON Schema; it is read as {types}."
+            self.problems.add(node.child("type"), what, fix, "style")
         return dict(schema)
 
     def add_subschemas(self, schema: Schema, node: Node) -> None:
@@ -218,10 +212,9 @@ class SchemaConverter:
         properties = node.value.get("properties")
         for name, inner in properties.items() if isinstance(properties, dict) else ():
             if isinstance(inner, dict) and inner.get("required") is True:
+                place = node.child("properties").child(name).child("required")
                 fix = f"Write `required: [{name}]` beside `properties`."
-                self.problems.add(
-                    node.child("properties").child(name).child("required"), "stands in the wrong place.", fix
-                )
+                self.problems.add(place, "stands in the wrong place.", fix)
                 names.append(name)
             if isinstance(inner, dict) and is_truthy(inner.get(self.hidden_flag)):
                 names = [one for one in names if one != name]
@@ -230,18 +223,17 @@ class SchemaConverter:
 
     def coerce_values(self, schema: Schema, node: Node) -> None:
         """Convert examples, default and enum values to the schema's type."""
-        examples = collect_examples(node)
         kinds = schema_types(schema)
         if "default" in schema:
             schema["default"] = coerce_value(schema["default"], kinds)
         if "enum" in schema:
             coerced = [coerce_value(one, kinds) for one in schema["enum"]]
             if coerced != schema["enum"]:
-                said = f"has values that are no {' or '.join(kinds)}; they are read as such."
-                self.problems.add(node.child("enum"), said, "Mend their quotes.", "style")
+                what = f"has values that are no {' or '.join(kinds)}; they are read as such."
+                self.problems.add(node.child("enum"), what, "Mend their quotes.", "style")
             schema["enum"] = coerced
-        if examples:
-            schema["examples"] = [coerce_value(one, kinds) for one in examples]
+        if examples := collect_examples(node):
+            schema["examples"] = [coerce_value(example, kinds) for example in examples]
 
     def add_pattern(self, schema: Schema, node: Node) -> None:
         pattern = node.value.get("pattern")
@@ -263,13 +255,11 @@ class SchemaConverter:
             fix = "Use minimum, maximum or enum."
             self.problems.add(place, "It is more than digits, on a number; it is passed over.", fix)
             return
-        if isinstance(schema["type"], list):
-            limits.pop("type", None)
+        kind = limits.pop("type", None)
+        if kind and not isinstance(schema["type"], list):
+            schema["type"] = kind
         for key, value in limits.items():
-            if key == "type":
-                schema[key] = value
-            else:
-                schema.setdefault(key, value)
+            schema.setdefault(key, value)
 
 
 def infer_types(value: Schema) -> list[str]:

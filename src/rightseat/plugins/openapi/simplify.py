@@ -1,7 +1,5 @@
-"""Schema simplification: small definitions are inlined, allOf of objects becomes one object.
-
-Size limit of argument schemas: the deepest definitions lose their details first.
-"""
+"""Schema simplification: small definitions are inlined, allOf of objects becomes one object; of argument schemas over
+the size limit the deepest definitions lose their details first."""
 
 from __future__ import annotations
 
@@ -10,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from rightseat.plugins.openapi.node import Node
 from rightseat.plugins.openapi.schemas import (
     DEFS_PREFIX,
     LIST_KEYWORDS,
@@ -21,13 +20,13 @@ from rightseat.plugins.openapi.schemas import (
 
 MAX_INLINE_SIZE = 80
 """Largest definition, in keywords, that is inlined; larger ones stay under `$defs`."""
-
-
 MAX_CHAIN = 12
 MAX_LEVELS = 60
 """Deepest nesting in which references are inlined."""
-
-
+MAX_SCHEMA_BYTES = 64_000
+MAX_REF_LEVELS = 6
+DESCRIPTION_LIMITS = (400, 100)
+"""Longest description in characters, first and second attempt."""
 _MERGEABLE_KEYWORDS = {"type", "properties", "required", "description", "examples", "default"}
 
 
@@ -51,15 +50,15 @@ class SchemaSimplifier:
                 pending += self.referenced_names(name)
         return {**simplified, "$defs": {name: defs[name] for name in sorted(defs)}} if defs else simplified
 
-    def resolve_top(self, schema: Schema) -> Schema:
-        """Replace a top-level `$ref` by its definition, keeping the keywords beside it."""
-        resolved = self.simplify(schema, 0)
+    def read(self, node: Node) -> Schema:
+        """Convert a schema node and replace a top-level `$ref` by its definition; `$defs` are not included yet."""
+        schema = self.simplify(self.schemas.convert_with_defs(node), 0)
         for _ in range(MAX_CHAIN):
-            name = ref_name(resolved)
+            name = ref_name(schema)
             if name is None:
-                return resolved
-            resolved = {**(self.simplify_definition(name, 0) or {}), **without_key(resolved, "$ref")}
-        return resolved
+                break
+            schema = {**(self.simplify_definition(name, 0) or {}), **without_key(schema, "$ref")}
+        return schema
 
     def simplify_definition(self, name: str, depth: int) -> Schema | None:
         """Return the simplified definition; None while it is in progress (a recursive schema)."""
@@ -96,7 +95,7 @@ class SchemaSimplifier:
         return self.merge_all_of(simplified, depth) if "allOf" in simplified else simplified
 
     def merge_all_of(self, schema: Schema, depth: int) -> Schema:
-        parts = [without_key(schema, "allOf"), *(self.resolve_part(one, depth) for one in schema["allOf"])]
+        parts = [without_key(schema, "allOf"), *(self.resolve_part(part, depth) for part in schema["allOf"])]
         if len(parts) == 2 and not parts[0].keys() & parts[1].keys() - {"description", "examples", "default"}:
             return {**parts[1], **parts[0]}
         if not all(part.keys() <= _MERGEABLE_KEYWORDS and part.get("type", "object") == "object" for part in parts):
@@ -168,12 +167,6 @@ def schema_size(schema: Schema) -> int:
     return count
 
 
-MAX_SCHEMA_BYTES = 64_000
-MAX_REF_LEVELS = 6
-DESCRIPTION_LIMITS = (400, 100)
-"""Longest description in characters, first and second attempt."""
-
-
 def shrink_schema(schema: Schema) -> Schema:
     """Shrink a schema to MAX_SCHEMA_BYTES: drop deep definitions, then shorten descriptions, at last keep
     only names and types of the arguments. A small schema is returned itself."""
@@ -184,11 +177,11 @@ def shrink_schema(schema: Schema) -> Schema:
         if encoded_size(shrunk) <= MAX_SCHEMA_BYTES:
             return shrunk
         shrunk = shorten_descriptions(shrunk, letters)
-    return (
-        shrunk
-        if encoded_size(shrunk) <= MAX_SCHEMA_BYTES
-        else shorten_descriptions(outline_arguments(schema), DESCRIPTION_LIMITS[-1])
-    )
+    if encoded_size(shrunk) <= MAX_SCHEMA_BYTES:
+        return shrunk
+    outline = without_key(schema, "$defs")
+    outline["properties"] = {name: stub_schema(inner) for name, inner in schema["properties"].items()}
+    return shorten_descriptions(outline, DESCRIPTION_LIMITS[-1])
 
 
 def encoded_size(value: Any) -> int:
@@ -198,7 +191,7 @@ def encoded_size(value: Any) -> int:
 def drop_deep_definitions(schema: Schema) -> Schema:
     """Keep as many levels of definitions as fit; reduce the next level to type and description."""
     definitions = schema["$defs"]
-    root = {key: value for key, value in schema.items() if key != "$defs"}
+    root = without_key(schema, "$defs")
     rows = definition_levels(root, definitions)
     bytes_left = MAX_SCHEMA_BYTES - encoded_size(root)
     kept: dict[str, Schema] = {}
@@ -217,14 +210,8 @@ def definition_levels(root: Schema, definitions: dict[str, Schema]) -> list[set[
     while row:
         rows.append(row)
         seen |= row
-        row = {one for name in row for one in iter_ref_names(definitions[name])} - seen
+        row = {target for name in row for target in iter_ref_names(definitions[name])} - seen
     return rows
-
-
-def outline_arguments(schema: Schema) -> Schema:
-    result = {key: value for key, value in schema.items() if key != "$defs"}
-    result["properties"] = {name: stub_schema(inner) for name, inner in schema["properties"].items()}
-    return result
 
 
 def stub_schema(schema: Schema) -> Schema:
