@@ -22,9 +22,15 @@ _SYNONYMS: dict[str, tuple[str, ...]] = {
 
 _TYPE_BY_WORD = {word: name for name, words in _SYNONYMS.items() for word in (name, *words)}
 
-_FORMATS = "date date-time time duration binary byte uuid email uri password ipv4 ipv6".split()
-_FORMAT_SYNONYMS = {"datetime": "date-time", "file": "binary", "bytes": "byte", "base64": "byte", "url": "uri"}
-_FORMAT_BY_WORD = {**{name: name for name in _FORMATS}, **_FORMAT_SYNONYMS, "ip": "ipv4"}
+_FORMAT_SYNONYMS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("date", "time", "duration", "uuid", "email", "password", "ipv6"), ()),
+    "date-time": ("datetime",),
+    "binary": ("file",),
+    "byte": ("bytes", "base64"),
+    "uri": ("url",),
+    "ipv4": ("ip",),
+}
+_FORMAT_BY_WORD = {word: name for name, words in _FORMAT_SYNONYMS.items() for word in (name, *words)}
 INVALID = object()
 """Result of a keyword's parser for a value that cannot be used."""
 COUNT_KEYWORDS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains")
