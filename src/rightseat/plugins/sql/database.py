@@ -1,23 +1,22 @@
-"""Configured database: read-only queries from concurrent conversations.
-
-Questions in natural language: the model writes a query, the guard checks it, one failure is repaired.
-"""
+"""Configured database: read-only queries from concurrent conversations, written by hand or by the model, which answers
+a question in natural language; one failure is repaired."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from rightseat.engine.structured import generate_structured
+from rightseat.plugins.search import SearchField, SearchIndex
 from rightseat.plugins.sql.drivers import DatabaseSession, Driver, make_driver
 from rightseat.plugins.sql.guard import QueryRefused, QueryRules, guard_query
 from rightseat.plugins.sql.query import QueryFailed, QueryLimits, Rows, SqlQuery
-from rightseat.plugins.sql.schema import DatabaseSchema
+from rightseat.plugins.sql.schema import DatabaseSchema, index_fields
 from rightseat.tools.function import ToolThreadRunner
 from rightseat.types.model import Model
 
@@ -41,19 +40,16 @@ class Database:
     ) -> None:
         self.name = name
         self.driver = driver
+        self.dialect = driver.dialect
         self.description = description
         self.limits = limits or QueryLimits()
         self.allowed_tables = frozenset(tables)
-        self.functions = frozenset(one.lower() for one in functions)
+        self.functions = frozenset(map(str.lower, functions))
         self.plugins = plugins
         self.threads = ToolThreadRunner()
         self.slots = asyncio.Semaphore(MAX_CONCURRENT)
         self.schema_lock = asyncio.Lock()
         self.cached_schema: tuple[float, DatabaseSchema] | None = None
-
-    @property
-    def dialect(self) -> str:
-        return self.driver.dialect
 
     def is_available_to(self, plugin: str) -> bool:
         """Tell whether a plugin's flows may query the database."""
@@ -71,11 +67,6 @@ class Database:
             table for table in self.driver.tables() if not self.allowed_tables or table.name in self.allowed_tables
         ]
         return DatabaseSchema(tables, self.dialect)
-
-    def query_rules(self, schema: DatabaseSchema) -> QueryRules:
-        return QueryRules(
-            dialect=self.dialect, tables=frozenset(schema.tables), functions=self.functions, rows=self.limits.rows
-        )
 
     async def query(self, query: SqlQuery) -> Rows:
         """Run the query and return its rows; raises QueryFailed. Cancellation stops the query."""
@@ -118,10 +109,8 @@ class RunningQuery:
             time.sleep(0.05)
 
 
-def open_database(
-    name: str, url: str, folder: Path, open_driver: Callable[[str, Path], Driver] = make_driver, **options: Any
-) -> Database:
-    return Database(name, open_driver(url, folder), **options)
+def open_database(name: str, url: str, folder: Path, **options: Any) -> Database:
+    return Database(name, make_driver(url, folder), **options)
 
 
 DIALECT_NAMES = {"sqlite": "SQLite", "duckdb": "DuckDB", "postgres": "PostgreSQL", "mysql": "MySQL"}
@@ -172,39 +161,40 @@ class SqlQuestion(Struct, frozen=True, kw_only=True):
 
 async def answer_question(model: Model, database: Database, question: SqlQuestion) -> QueryResult:
     """Answer a question with rows; QueryFailed or QueryRefused if the repaired query fails too."""
-    schema = await database.schema()
-    asked = format_prompt(database, schema.describe(question.text, question.budget), question)
-    sql = await write_query(model, asked)
+    sql = await write_query(model, database, question)
     try:
         return await run_query(database, sql)
     except (QueryRefused, QueryFailed) as error:
-        # The cached schema may be outdated.
-        schema = await database.schema(fresh=True)
-        asked = format_prompt(database, schema.describe(question.text, question.budget), question)
         repair = REPAIR_PROMPT.format(sql=sql[:4000], error=str(error)[:1000])
-        return await run_query(database, await write_query(model, asked + repair))
+    # The cached schema may be outdated.
+    await database.schema(fresh=True)
+    return await run_query(database, await write_query(model, database, question, repair))
 
 
-def format_prompt(database: Database, tables: str, question: SqlQuestion) -> str:
-    return PROMPT.format(
+async def write_query(model: Model, database: Database, question: SqlQuestion, repair: str = "") -> str:
+    schema = await database.schema()
+    prompt = PROMPT.format(
         dialect=DIALECT_NAMES[database.dialect],
         about=f" ({database.description})" if database.description else "",
-        tables=tables or "(none)",
+        tables=schema.describe(question.text, question.budget) or "(none)",
         background=f"Background:\n{question.background}\n\n" if question.background else "",
         question=question.text,
     )
-
-
-async def write_query(model: Model, prompt: str) -> str:
-    answer = await generate_structured(model, prompt, ANSWER_SCHEMA)
+    answer = await generate_structured(model, prompt + repair, ANSWER_SCHEMA)
     return str(answer["sql"])
 
 
 async def run_query(database: Database, sql: str, values: Mapping[str, Any] | None = None) -> QueryResult:
     """Check and run a query, with values for its `:names`."""
     schema = await database.schema()
+    rules = QueryRules(
+        dialect=database.dialect,
+        tables=frozenset(schema.tables),
+        functions=database.functions,
+        rows=database.limits.rows,
+    )
     # Parsing a long query blocks: use a thread.
-    query: SqlQuery = await asyncio.to_thread(guard_query, sql, database.query_rules(schema), values)
+    query: SqlQuery = await asyncio.to_thread(guard_query, sql, rules, values)
     return QueryResult(database.name, sql if values else query.text, await database.query(query))
 
 
@@ -212,9 +202,6 @@ async def choose_database(databases: Sequence[Database], question: str) -> Datab
     """Choose the database whose tables match the question best, by word search."""
     if len(databases) == 1:
         return databases[0]
-    from rightseat.plugins.search import SearchField, SearchIndex
-    from rightseat.plugins.sql.schema import index_fields
-
     texts: list[list[SearchField]] = []
     owners: list[Database] = []
     failure: QueryFailed | None = None

@@ -1,7 +1,5 @@
 """Guard for SQL queries: one SELECT, made of allowed syntax and functions, over known tables.
 
-Allowed SQL syntax and functions, by sqlglot's names.
-
 The query that is sent is generated from sqlglot's tree, so nothing unchecked passes: no comment, no second
 statement. Checking for SELECT alone is not enough: a SELECT can call functions that write.
 """
@@ -110,9 +108,7 @@ _QUERY_KEYS = word_set("with_ limit offset order")
 # Allowed keys by node; the others are locks, hints, INTO, samples, pivots and the like.
 ALLOWED_KEYS = {
     "Select": _QUERY_KEYS | word_set("expressions distinct from_ joins where group having qualify windows"),
-    "Union": _QUERY_KEYS | word_set("this expression distinct"),
-    "Except": _QUERY_KEYS | word_set("this expression distinct"),
-    "Intersect": _QUERY_KEYS | word_set("this expression distinct"),
+    **dict.fromkeys(("Union", "Except", "Intersect"), _QUERY_KEYS | word_set("this expression distinct")),
     "Subquery": _QUERY_KEYS | word_set("this alias joins"),
     "Table": word_set("this db alias joins"),
     "With": word_set("expressions recursive"),
@@ -149,7 +145,7 @@ class QueryRules(Struct, frozen=True, kw_only=True):
 
 def guard_query(sql: str, rules: QueryRules, values: Mapping[str, Any] | None = None) -> SqlQuery:
     """Check and rewrite a query; QueryRefused if it is not allowed. `values` fill its `:names`."""
-    from sqlglot.errors import SqlglotError
+    from sqlglot.errors import ErrorLevel, SqlglotError
 
     if len(sql) > MAX_QUERY_LENGTH:
         raise QueryRefused(f"The query is longer than {MAX_QUERY_LENGTH} characters.")
@@ -158,19 +154,16 @@ def guard_query(sql: str, rules: QueryRules, values: Mapping[str, Any] | None = 
         tree = parse_statement(marked, rules.dialect)
         check_tree(tree, rules)
         limit_rows(tree, rules.rows + 1, marks)
-        text = generate_sql(tree, rules.dialect)
+        text: str = tree.sql(rules.dialect, comments=False, unsupported_level=ErrorLevel.RAISE)
         # Check the generated text too: the generator may not reproduce the tree.
         check_tree(parse_statement(text, rules.dialect), rules)
     except SqlglotError as error:
-        raise QueryRefused(f"The query cannot be parsed: {first_error_line(error)}") from None
+        # sqlglot underlines parts of the query with ANSI escape codes.
+        line = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip().splitlines()[0][:300]
+        raise QueryRefused(f"The query cannot be parsed: {line}") from None
     except RecursionError:
         raise QueryRefused("The query is nested too deeply.") from None
     return SqlQuery(text, marks)
-
-
-def first_error_line(error: Exception) -> str:
-    # sqlglot underlines parts of the query with ANSI escape codes.
-    return re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip().splitlines()[0][:300]
 
 
 def bind_values(sql: str, dialect: str, values: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -192,9 +185,9 @@ def bind_values(sql: str, dialect: str, values: Mapping[str, Any]) -> tuple[str,
         pieces.append(sql[position : colon.start])
         value = values[name.text]
         names = []
-        for one in value if isinstance(value, list) else [value]:
+        for item in value if isinstance(value, list) else [value]:
             names.append(f"{nonce}x{len(marks)}")
-            marks[names[-1]] = one
+            marks[names[-1]] = item
         pieces.append(", ".join(names) or "NULL")
         position = name.end + 1
     return "".join([*pieces, sql[position:]]), marks
@@ -205,17 +198,10 @@ def parse_statement(sql: str, dialect: str) -> exp.Expr:
 
     # sqlglot would log users' statements as warnings.
     logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
-    statements = [one for one in sqlglot.parse(sql, read=dialect) if one is not None]
+    statements = [statement for statement in sqlglot.parse(sql, read=dialect) if statement is not None]
     if len(statements) != 1:
         raise QueryRefused("Write exactly one statement." if statements else "There is no statement.")
     return statements[0]
-
-
-def generate_sql(tree: exp.Expr, dialect: str) -> str:
-    from sqlglot.errors import ErrorLevel
-
-    text: str = tree.sql(dialect, comments=False, unsupported_level=ErrorLevel.RAISE)
-    return text
 
 
 def check_tree(tree: exp.Expr, rules: QueryRules) -> None:
@@ -277,7 +263,7 @@ def check_table(node: exp.Table, rules: QueryRules) -> None:
         name = f"{fold_name(schema, rules.dialect)}.{name}"
     elif name in visible_ctes(node, rules.dialect):
         return
-    known = {one.lower() for one in rules.tables} if rules.dialect in CASE_INSENSITIVE_DIALECTS else rules.tables
+    known = set(map(str.lower, rules.tables)) if rules.dialect in CASE_INSENSITIVE_DIALECTS else rules.tables
     if name not in known:
         raise QueryRefused(f"There is no table {name!r} to read from.")
 

@@ -52,29 +52,20 @@ class QueryLimits(Struct, frozen=True, kw_only=True):
     seconds: float = 30.0
 
 
-class RowCollector:
-    """Collects rows until a limit of rows or bytes is reached."""
-
-    def __init__(self, columns: Iterable[str], limits: QueryLimits) -> None:
-        self.columns = make_unique(columns)
-        if not self.columns:
-            raise QueryFailed("It reads nothing.")
-        self.limits = limits
-        self.rows: list[tuple[Any, ...]] = []
-        self.size = 0
-        self.full = False
-
-    def add(self, rows: Iterable[Sequence[Any]]) -> None:
-        for row in rows:
-            cells = tuple(map(to_json_value, row))
-            self.size += sum(len(cell) if isinstance(cell, str) else 8 for cell in cells)
-            if len(self.rows) >= self.limits.rows or self.size > self.limits.bytes:
-                self.full = True
-                return
-            self.rows.append(cells)
-
-    def to_rows(self) -> Rows:
-        return Rows(self.columns, tuple(self.rows), self.full)
+def collect_rows(description: Iterable[Any] | None, rows: Iterable[Sequence[Any]], limits: QueryLimits) -> Rows:
+    """Collect the rows of a cursor with this description until a limit of rows or bytes is reached."""
+    columns = make_unique(column[0] for column in description or ())
+    if not columns:
+        raise QueryFailed("It reads nothing.")
+    collected: list[tuple[Any, ...]] = []
+    size = 0
+    for row in rows:
+        cells = tuple(map(to_json_value, row))
+        size += sum(len(cell) if isinstance(cell, str) else 8 for cell in cells)
+        if len(collected) >= limits.rows or size > limits.bytes:
+            return Rows(columns, tuple(collected), truncated=True)
+        collected.append(cells)
+    return Rows(columns, tuple(collected))
 
 
 def make_unique(names: Iterable[str]) -> tuple[str, ...]:

@@ -1,7 +1,5 @@
-"""Database schema as shown to the model: tables relevant to the question, with their columns.
-
-Reflection of a database's tables with SQLAlchemy.
-"""
+"""Database schema as shown to the model (tables relevant to the question, with their columns), and its reflection with
+SQLAlchemy."""
 
 from __future__ import annotations
 
@@ -18,8 +16,6 @@ from rightseat.plugins.sql.query import QueryFailed
 MAX_TABLES = 2000
 MAX_ALL_SHOWN = 12
 """Up to this number all tables are shown."""
-
-
 MAX_BEST = 8
 MAX_NEIGHBOURS = 4
 MAX_COLUMNS = 120
@@ -27,6 +23,7 @@ COMMENT_TOKENS = 60
 NAMES_TOKENS = 400
 LOWERCASE_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+SYSTEM_SCHEMAS = {"information_schema", "pg_catalog", "pg_toast", "mysql", "performance_schema", "sys"}
 
 
 class DatabaseColumn(Struct, frozen=True):
@@ -45,8 +42,8 @@ class DatabaseTable(Struct, frozen=True):
 
     @property
     def referenced_tables(self) -> list[str]:
-        targets = (one.key.removeprefix("→ ") for one in self.columns if one.key.startswith("→ "))
-        return [target.rpartition(".")[0] for target in targets]
+        foreign = (column.key for column in self.columns if column.key.startswith("→ "))
+        return [key.removeprefix("→ ").rpartition(".")[0] for key in foreign]
 
 
 class DatabaseSchema:
@@ -80,7 +77,7 @@ class DatabaseSchema:
 
 
 def index_fields(table: DatabaseTable) -> list[SearchField]:
-    columns = " ".join(f"{one.name} {one.comment}" for one in table.columns)
+    columns = " ".join(f"{column.name} {column.comment}" for column in table.columns)
     return [SearchField(table.name, 3.0), SearchField(table.comment, 2.0), SearchField(columns, 1.0)]
 
 
@@ -105,9 +102,6 @@ def quote_name(name: str, dialect: str) -> str:
 def format_comment(comment: str) -> str:
     """Format a comment on one line, shortened: it is untrusted data."""
     return f" -- {cut_middle(' '.join(comment.split()), COMMENT_TOKENS)}" if comment.strip() else ""
-
-
-SYSTEM_SCHEMAS = {"information_schema", "pg_catalog", "pg_toast", "mysql", "performance_schema", "sys"}
 
 
 def reflect_tables(url: str, connect: Callable[[], Any]) -> Iterator[DatabaseTable]:
@@ -146,25 +140,15 @@ def reflect_schema(inspector: Any, schema: str | None, default: bool) -> Iterato
             return
         marks = dict.fromkeys((keys.get((schema, name)) or {}).get("constrained_columns", ()), "key")
         for foreign_key in foreign.get((schema, name), ()):
-            for column, target in zip(
-                foreign_key["constrained_columns"], foreign_key["referred_columns"], strict=False
-            ):
-                marks[column] = f"→ {foreign_key['referred_table']}.{target}"
+            targets = (f"→ {foreign_key['referred_table']}.{target}" for target in foreign_key["referred_columns"])
+            marks |= dict(zip(foreign_key["constrained_columns"], targets, strict=False))
         table_columns = tuple(
             DatabaseColumn(
-                foreign_key["name"],
-                str(foreign_key["type"]),
-                foreign_key.get("comment") or "",
-                marks.get(foreign_key["name"], ""),
+                column["name"], str(column["type"]), column.get("comment") or "", marks.get(column["name"], "")
             )
-            for foreign_key in column_infos
+            for column in column_infos
         )
-        yield DatabaseTable(
-            name if default else f"{schema}.{name}", table_columns, table_comment(inspector, schema, name)
-        )
-
-
-def table_comment(inspector: Any, schema: str | None, name: str) -> str:
-    if not inspector.dialect.supports_comments:
-        return ""
-    return inspector.get_table_comment(name, schema).get("text") or ""
+        comment = ""
+        if inspector.dialect.supports_comments:
+            comment = inspector.get_table_comment(name, schema).get("text") or ""
+        yield DatabaseTable(name if default else f"{schema}.{name}", table_columns, comment)

@@ -33,10 +33,8 @@ MODULE_BY_SCHEME = {
 
 class DatabaseSession(Protocol):
     def query(self, query: SqlQuery, /) -> Rows: ...
-
     def stop(self) -> None:
         """Stop a query that runs in another thread."""
-        ...
 
 
 class Driver(Protocol):
@@ -47,7 +45,6 @@ class Driver(Protocol):
 
     def tables(self) -> Iterator[DatabaseTable]:
         """Yield readable tables and views, without system tables."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,5 +87,5 @@ def make_driver(url: str, folder: Path) -> Driver:
     except ImportError as error:
         extra = "sql" if MODULE_BY_SCHEME[kind] == "sqlite" else MODULE_BY_SCHEME[kind]
         raise ConfigError(f"{error.name} is not installed: pip install 'rightseat[{extra}]'.") from None
-    opened: Driver = module.open_driver(DatabaseLocation(parsed_url, folder))
-    return opened
+    driver: Driver = module.open_driver(DatabaseLocation(parsed_url, folder))
+    return driver

@@ -5,16 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
-from typing import Any
+from itertools import groupby
+from operator import itemgetter
 
 import duckdb
 
 from rightseat.plugins.sql.drivers import DatabaseLocation
-from rightseat.plugins.sql.query import QueryFailed, QueryLimits, RowCollector, Rows, SqlQuery
+from rightseat.plugins.sql.query import QueryFailed, QueryLimits, Rows, SqlQuery, collect_rows
 from rightseat.plugins.sql.schema import DatabaseColumn, DatabaseTable
 
-BATCH_SIZE = 100
 SETTINGS = {
     "enable_external_access": "false",
     # Otherwise an unknown table name may resolve to a Python variable.
@@ -41,15 +40,11 @@ KEYS_SQL = """
 """
 
 
-def open_driver(location: DatabaseLocation) -> DuckDBDriver:
-    return DuckDBDriver(location.file)
-
-
 class DuckDBDriver:
     dialect = "duckdb"
 
-    def __init__(self, file: Path) -> None:
-        self.file = file
+    def __init__(self, location: DatabaseLocation) -> None:
+        self.file = location.file
 
     def connect(self) -> duckdb.DuckDBPyConnection:
         try:
@@ -66,23 +61,17 @@ class DuckDBDriver:
         with closing(self.connect()) as connection:
             rows = connection.execute(COLUMNS_SQL).fetchall()
             keys = connection.execute(KEYS_SQL).fetchall()
-        marks = dict(key_marks(keys))
-        columns_by_table: dict[tuple[str, str], list[DatabaseColumn]] = {}
-        table_infos: dict[tuple[str, str], tuple[str, bool]] = {}
-        for schema, table, column, kind, comment, table_comment, default in rows:
-            key = marks.get((schema, table, column), "")
-            columns_by_table.setdefault((schema, table), []).append(DatabaseColumn(column, kind, comment or "", key))
-            table_infos[schema, table] = (table_comment or "", default)
-        for (schema, table), columns in columns_by_table.items():
-            comment, default = table_infos[schema, table]
-            yield DatabaseTable(table if default else f"{schema}.{table}", tuple(columns), comment)
-
-
-def key_marks(keys: list[tuple[Any, ...]]) -> Iterator[tuple[tuple[str, str, str], str]]:
-    for schema, table, kind, columns, target, targets in keys:
-        for number, column in enumerate(columns):
-            foreign = kind == "FOREIGN KEY" and target
-            yield (schema, table, column), f"→ {target}.{targets[number]}" if foreign else "key"
+        marks = {
+            (schema, table, column): f"→ {target}.{targets[number]}" if kind == "FOREIGN KEY" and target else "key"
+            for schema, table, kind, columns, target, targets in keys
+            for number, column in enumerate(columns)
+        }
+        for (schema, table, table_comment, is_default), group in groupby(rows, itemgetter(0, 1, 5, 6)):
+            columns = tuple(
+                DatabaseColumn(name, kind, comment or "", marks.get((schema, table, name), ""))
+                for _, _, name, kind, comment, _, _ in group
+            )
+            yield DatabaseTable(table if is_default else f"{schema}.{table}", columns, table_comment or "")
 
 
 class DuckDBSession:
@@ -113,16 +102,11 @@ class DuckDBSession:
             clock.join()
 
     def execute(self, query: SqlQuery) -> Rows:
-        [statement] = self.parse_single_select(query.with_placeholders("${}"))
-        cursor = self.connection.execute(statement, dict(query.values) or None)
-        collector = RowCollector([column[0] for column in cursor.description or ()], self.limits)
-        while not collector.full and (rows := cursor.fetchmany(BATCH_SIZE)):
-            collector.add(rows)
-        return collector.to_rows()
-
-    def parse_single_select(self, text: str) -> list[duckdb.Statement]:
-        """Parse the text; QueryFailed unless it is exactly one SELECT."""
-        statements = self.connection.extract_statements(text)
+        statements = self.connection.extract_statements(query.with_placeholders("${}"))
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             raise QueryFailed("Only one SELECT can be run.")
-        return statements
+        cursor = self.connection.execute(statements[0], dict(query.values) or None)
+        return collect_rows(cursor.description, iter(cursor.fetchone, None), self.limits)
+
+
+open_driver = DuckDBDriver

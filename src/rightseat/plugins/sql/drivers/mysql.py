@@ -12,24 +12,19 @@ import pymysql
 from pymysql.cursors import SSCursor
 
 from rightseat.plugins.sql.drivers import DatabaseLocation
-from rightseat.plugins.sql.query import QueryFailed, QueryLimits, RowCollector, Rows, SqlQuery
+from rightseat.plugins.sql.query import QueryFailed, QueryLimits, Rows, SqlQuery, collect_rows
 from rightseat.plugins.sql.schema import DatabaseTable, reflect_tables
 
-BATCH_SIZE = 100
 CONNECT_SECONDS = 10
 # Quoting rules as the guard assumes them.
 SET_SQL_MODE = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'"
 
 
-def open_driver(location: DatabaseLocation) -> MySQLDriver:
-    return MySQLDriver(location.url)
-
-
 class MySQLDriver:
     dialect = "mysql"
 
-    def __init__(self, url: Any) -> None:
-        self.url = url
+    def __init__(self, location: DatabaseLocation) -> None:
+        self.url = location.url
 
     def connect(self, seconds: float = 30.0) -> pymysql.Connection[Any]:
         try:
@@ -98,13 +93,13 @@ class MySQLSession:
             with self.connection.cursor(SSCursor) as cursor:
                 cursor.execute("START TRANSACTION READ ONLY")
                 cursor.execute(text, dict(query.values) or None)
-                collector = RowCollector([column[0] for column in cursor.description or ()], self.limits)
-                while not collector.full and (rows := cursor.fetchmany(BATCH_SIZE)):
-                    collector.add(rows)
+                return collect_rows(cursor.description, cursor, self.limits)
         except (pymysql.Error, OSError) as error:
             raise QueryFailed(error_text(error)) from None
-        return collector.to_rows()
 
 
 def error_text(error: Exception) -> str:
     return str(error.args[1]) if len(error.args) > 1 else str(error)
+
+
+open_driver = MySQLDriver

@@ -10,27 +10,22 @@ import psycopg
 from psycopg.adapt import Loader
 
 from rightseat.plugins.sql.drivers import DatabaseLocation
-from rightseat.plugins.sql.query import QueryFailed, QueryLimits, RowCollector, Rows, SqlQuery
+from rightseat.plugins.sql.query import QueryFailed, QueryLimits, Rows, SqlQuery, collect_rows
 from rightseat.plugins.sql.schema import DatabaseTable, reflect_tables
 
 if TYPE_CHECKING:
     from psycopg.abc import Buffer
 
-BATCH_SIZE = 100
 CONNECT_SECONDS = 10
 TIME_TYPES = ("date", "time", "timetz", "timestamp", "timestamptz", "interval")
-FETCH = f"FETCH FORWARD {BATCH_SIZE} FROM answer"
-
-
-def open_driver(location: DatabaseLocation) -> PostgresDriver:
-    return PostgresDriver(location.url)
+FETCH = "FETCH FORWARD 100 FROM answer"
 
 
 class PostgresDriver:
     dialect = "postgres"
 
-    def __init__(self, url: Any) -> None:
-        self.url = url.set(drivername="postgresql")
+    def __init__(self, location: DatabaseLocation) -> None:
+        self.url = location.url.set(drivername="postgresql")
 
     def connect(self, seconds: float = 30.0) -> psycopg.Connection[Any]:
         milliseconds = max(int(seconds * 1000), 1)
@@ -84,18 +79,20 @@ class PostgresSession:
             cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             cursor.execute(text.encode(), dict(query.values) or None, prepare=True)
             cursor.execute(FETCH)
-            collector = RowCollector([column.name for column in cursor.description or ()], self.limits)
-            while rows := cursor.fetchall():
-                collector.add(rows)
-                if collector.full:
-                    break
-                cursor.execute(FETCH)
+            rows = collect_rows(cursor.description, iter_rows(cursor), self.limits)
             cursor.execute("ROLLBACK")
+            return rows
         except psycopg.errors.QueryCanceled:
             raise QueryFailed(f"It took longer than {self.limits.seconds:g} s.") from None
         except psycopg.Error as error:
             raise QueryFailed(error_text(error)) from None
-        return collector.to_rows()
+
+
+def iter_rows(cursor: psycopg.Cursor[Any]) -> Iterator[Any]:
+    """Yield the rows of the first FETCH, which was executed, and of the ones after it."""
+    while rows := cursor.fetchall():
+        yield from rows
+        cursor.execute(FETCH)
 
 
 def error_text(error: psycopg.Error) -> str:
@@ -103,3 +100,6 @@ def error_text(error: psycopg.Error) -> str:
     if diagnosis.message_primary:
         return f"{diagnosis.message_primary} {diagnosis.message_hint or ''}".strip()
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+
+
+open_driver = PostgresDriver

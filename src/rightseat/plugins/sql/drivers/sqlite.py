@@ -6,28 +6,22 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
 
 from rightseat.plugins.sql.drivers import DatabaseLocation
-from rightseat.plugins.sql.query import QueryFailed, QueryLimits, RowCollector, Rows, SqlQuery
+from rightseat.plugins.sql.query import QueryFailed, QueryLimits, Rows, SqlQuery, collect_rows
 from rightseat.plugins.sql.schema import DatabaseTable, reflect_tables
 
-BATCH_SIZE = 100
 PROGRESS_STEPS = 5000
 ALLOWED_ACTIONS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
 # Functions that reach files, libraries or memory without writing.
 HARMFUL_FUNCTIONS = {"load_extension", "writefile", "readfile", "edit", "fts3_tokenizer", "zeroblob", "randomblob"}
 
 
-def open_driver(location: DatabaseLocation) -> SQLiteDriver:
-    return SQLiteDriver(location.file)
-
-
 class SQLiteDriver:
     dialect = "sqlite"
 
-    def __init__(self, file: Path) -> None:
-        self.file = file
+    def __init__(self, location: DatabaseLocation) -> None:
+        self.file = location.file
 
     def connect(self) -> sqlite3.Connection:
         uri = f"{self.file.as_uri()}?mode=ro"
@@ -72,14 +66,11 @@ class SQLiteSession:
     def query(self, query: SqlQuery) -> Rows:
         try:
             cursor = self.connection.execute(query.with_placeholders(":{}"), dict(query.values))
-            collector = RowCollector([column[0] for column in cursor.description or ()], self.limits)
-            while not collector.full and (rows := cursor.fetchmany(BATCH_SIZE)):
-                collector.add(rows)
+            return collect_rows(cursor.description, cursor, self.limits)
         except (sqlite3.Error, sqlite3.Warning) as error:
             if self.timed_out:
                 raise QueryFailed(f"It took longer than {self.limits.seconds:g} s.") from None
             raise QueryFailed(str(error)) from None
-        return collector.to_rows()
 
 
 def authorize(action: int, first: str | None, second: str | None, database: str | None, trigger: str | None) -> int:
@@ -87,3 +78,6 @@ def authorize(action: int, first: str | None, second: str | None, database: str 
         harmful = (second or "").lower() in HARMFUL_FUNCTIONS
         return sqlite3.SQLITE_DENY if harmful else sqlite3.SQLITE_OK
     return sqlite3.SQLITE_OK if action in ALLOWED_ACTIONS else sqlite3.SQLITE_DENY
+
+
+open_driver = SQLiteDriver
