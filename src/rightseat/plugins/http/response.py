@@ -14,10 +14,10 @@ import msgspec
 
 from rightseat.config.secret import MIN_MASKED_CHARS, mask
 from rightseat.documents import read
+from rightseat.documents.document import fits_budget, take_head
 from rightseat.documents.json import InvalidJson, encode_json, parse_loosely
 from rightseat.documents.reading import clean_name
 from rightseat.documents.text import decode_text
-from rightseat.documents.truncate import fits_budget, take_head
 from rightseat.http.fetch import FetchResult
 from rightseat.plugins.http.arguments import Schema, all_properties, is_file, item_schema
 from rightseat.plugins.http.encoding import quote_all, quote_cookie, quote_form

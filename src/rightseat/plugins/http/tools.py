@@ -58,10 +58,7 @@ class OperationCallProgress:
 def ask_for_values(
     operation: Operation, arguments: OperationArguments, paths: list[tuple[str, ...]], progress: OperationCallProgress
 ) -> Pause:
-    fields = "; ".join(arguments.describe_path(path) for path in paths)
-    text = f"{operation.name} needs {escape_unprintable(fields)}. Which value shall it have?"
-    if is_chinese(fields):
-        text = f"{operation.name} 还需要：{escape_unprintable(fields)}。请问应填写什么？"
+    text = format_values_question(operation.name, [arguments.describe_path(path) for path in paths])
     return progress.make_pause("values", Ask(text, "form", arguments.build_form(paths)))
 
 
@@ -96,6 +93,14 @@ def ask_for_approval(
     if is_chinese(operation.description):
         text = f"是否允许向 {hosts} 发送 {request_line}，参数为 {arguments_json}？"
     return progress.make_pause("confirm", Ask(escape_unprintable(text), "confirm", APPROVAL_SCHEMA))
+
+
+def format_values_question(name: str, fields: list[str]) -> str:
+    """Return the question for missing values, in Chinese where the fields are described in Chinese."""
+    fields_text = escape_unprintable("; ".join(fields))
+    if is_chinese(fields_text):
+        return f"{name} 还需要：{fields_text}。请问应填写什么？"
+    return f"{name} needs {fields_text}. Which value shall it have?"
 
 
 def is_chinese(text: str) -> bool:

@@ -1,8 +1,5 @@
-"""Description of a class or function of lib/ as a PluginScript: name, description, arguments.
-
-Python file of lib/, parsed and never run: top-level definitions, values and imports. Conversion of parameter
-annotations to JSON Schema, by syntax alone: plugin code is not run.
-"""
+"""Description of a class or function of lib/ as a PluginScript: name, description, arguments. The file is parsed and
+never run: annotations become JSON Schema by syntax alone."""
 
 from __future__ import annotations
 
@@ -16,6 +13,7 @@ import msgspec
 from rightseat.plugins.plugin import PluginScript, Problem
 
 MAX_BYTES = 1 << 20
+MAX_DESCRIPTION = 2000
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -46,12 +44,10 @@ class PythonFile:
                 self.values[name] = value
             case ast.ImportFrom(module=module, names=names):
                 for alias in names:
-                    found = ImportedName(module, alias.name) if module else ImportedName(alias.name)
-                    self.imports[alias.asname or alias.name] = found
+                    imported = ImportedName(module, alias.name) if module else ImportedName(alias.name)
+                    self.imports[alias.asname or alias.name] = imported
             case ast.Import(names=names):
                 self.imports |= {alias.asname or alias.name: ImportedName(alias.name) for alias in names}
-            case _:
-                pass
 
 
 def parse_file(file: Path, root: Path) -> PythonFile | Problem:
@@ -157,9 +153,9 @@ def _generic_schema(outer: str, inside: ast.expr) -> AnnotationSchema:
 def _union_schema(nodes: list[ast.expr]) -> AnnotationSchema:
     members = [annotation_schema(node) for node in nodes]
     flat: list[dict[str, Any]] = []
-    for read in members:
-        flat += read.schema["anyOf"] if set(read.schema) == {"anyOf"} else [read.schema]
-    return AnnotationSchema({"anyOf": flat}, all(read.exact for read in members))
+    for schema, _ in members:
+        flat += schema["anyOf"] if set(schema) == {"anyOf"} else [schema]
+    return AnnotationSchema({"anyOf": flat}, all(member.exact for member in members))
 
 
 def last_name(node: ast.expr) -> str:
@@ -171,34 +167,33 @@ def last_name(node: ast.expr) -> str:
             return ""
 
 
-MAX_DESCRIPTION = 2000
-_CALL_METHODS = ("call", "__call__")
-
-
-def make_script(name: str, node: Definition, file: Path) -> PluginScript | None:
-    """Describe a definition; None for a class without a `call` method."""
+def make_script(attribute: str, node: Definition, file: Path) -> PluginScript | None:
+    """Describe a function, or a class of the original SDK (`name`, `description`, `spec`, `call(fixed_params)`); None
+    for a class without a `call` method."""
+    is_class = isinstance(node, ast.ClassDef)
+    exact = True
     if isinstance(node, ast.ClassDef):
-        return _class_script(name, node, file)
-    return _function_script(name, node, file)
-
-
-def _class_script(attribute: str, node: ast.ClassDef, file: Path) -> PluginScript | None:
-    """Describe a class of the original SDK: `name`, `description`, `spec` and `call(fixed_params)`."""
-    methods = {item.name for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)}
-    # A subclass may inherit `call`.
-    if not methods & set(_CALL_METHODS) and not node.bases:
-        return None
-    attributes = _class_attributes(node)
-    spec = attributes.get("spec")
-    arguments = spec if isinstance(spec, dict) else {"type": "object", "properties": {}}
+        methods = {item.name for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)}
+        # A subclass may inherit `call`.
+        if not methods & {"call", "__call__"} and not node.bases:
+            return None
+        options = _class_attributes(node)
+        spec = options.get("spec")
+        arguments = spec if isinstance(spec, dict) else {"type": "object", "properties": {}}
+    else:
+        decorator = find_tool_decorator(node)
+        keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
+        options = {word.arg: literal_value(word.value) for word in keywords if word.arg}
+        arguments, exact = parameters_schema(node)
     return PluginScript(
-        name=_stripped_text(attributes.get("name")) or attribute,
-        description=(_stripped_text(attributes.get("description")) or first_paragraph(node))[:MAX_DESCRIPTION],
+        name=_stripped_text(options.get("name")) or attribute,
+        description=(_stripped_text(options.get("description")) or first_paragraph(node))[:MAX_DESCRIPTION],
         file=file,
         attribute=attribute,
-        kind="class",
+        kind="class" if is_class else "function",
         arguments=arguments,
-        dangerous=attributes.get("dangerous") is True,
+        exact=exact,
+        dangerous=options.get("dangerous" if is_class else "confirm") is True,
         line=node.lineno,
     )
 
@@ -207,12 +202,11 @@ def _class_attributes(node: ast.ClassDef) -> dict[str, Any]:
     attributes: dict[str, Any] = {}
     for item in node.body:
         match item:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=value)
+            ):
                 attributes[name] = literal_value(value)
-            case ast.AnnAssign(target=ast.Name(id=name), value=value):
-                attributes[name] = literal_value(value)
-            case _:
-                pass
     return attributes
 
 
@@ -226,24 +220,6 @@ def find_tool_decorator(node: Definition) -> ast.expr | None:
         if last_name(decorator.func if isinstance(decorator, ast.Call) else decorator) == "tool":
             return decorator
     return None
-
-
-def _function_script(attribute: str, node: ast.FunctionDef | ast.AsyncFunctionDef, file: Path) -> PluginScript:
-    decorator = find_tool_decorator(node)
-    keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
-    options = {word.arg: literal_value(word.value) for word in keywords if word.arg}
-    arguments, exact = parameters_schema(node)
-    return PluginScript(
-        name=_stripped_text(options.get("name")) or attribute,
-        description=(_stripped_text(options.get("description")) or first_paragraph(node))[:MAX_DESCRIPTION],
-        file=file,
-        attribute=attribute,
-        kind="function",
-        arguments=arguments,
-        exact=exact,
-        dangerous=options.get("confirm") is True,
-        line=node.lineno,
-    )
 
 
 def parameters_schema(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[dict[str, Any], bool]:

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from msgspec.structs import replace
-
-from rightseat.plugins.plugin import PluginScript, Problem
+from rightseat.plugins.plugin import Gravity, PluginScript, Problem
 from rightseat.plugins.python.describe import (
     Definition,
     ImportedName,
@@ -45,11 +43,11 @@ class ScriptFinder:
         if len(files) > MAX_FILES:
             self.add_problem(self.lib, "", f"It has more than {MAX_FILES} files.", "Install libraries instead.")
         for file in files[:MAX_FILES]:
-            found = parse_file(file, self.folder)
-            if isinstance(found, Problem):
-                self.problems.append(found)
+            source = parse_file(file, self.folder)
+            if isinstance(source, Problem):
+                self.problems.append(source)
             else:
-                yield found
+                yield source
 
     def find(self) -> tuple[tuple[PluginScript, ...], tuple[Problem, ...]]:
         scripts: dict[str, PluginScript] = {}
@@ -68,22 +66,16 @@ class ScriptFinder:
                 what = f"There is another tool called {script.name!r}."
                 self.add_problem(source.file, name, what, "Give one of them another name.", node.lineno)
         for script in scripts.values():
-            self.check_description(script)
+            if not script.description:
+                what, fix = "It has no description.", "Say in a sentence what it does: by that a model chooses it."
+                self.add_problem(script.file, script.attribute, what, fix, script.line, "warning")
         if not scripts and not self.problems:
             fix = "List them in `exported` of lib/__init__.py, or mark functions with @tool."
             self.add_problem(self.lib, "", "It has no tools.", fix, gravity="warning")
         return tuple(scripts.values()), tuple(self.problems)
 
-    def check_description(self, script: PluginScript) -> None:
-        if not script.description:
-            fix = "Say in a sentence what it does: by that a model chooses it."
-            self.add_problem(
-                script.file, script.attribute, "It has no description.", fix, script.line, gravity="warning"
-            )
-
-    def add_problem(self, file: Path, key: str, what: str, fix: str, line: int = 0, *, gravity: str = "error") -> None:
-        problem = Problem(file.relative_to(self.folder).as_posix(), key, what, fix, line)
-        self.problems.append(problem if gravity == "error" else replace(problem, gravity="warning"))
+    def add_problem(self, file: Path, key: str, what: str, fix: str, line: int = 0, gravity: Gravity = "error") -> None:
+        self.problems.append(Problem(file.relative_to(self.folder).as_posix(), key, what, fix, line, gravity))
 
     def iter_decorated(self) -> Iterator[LocatedDefinition]:
         for source in self.files.values():

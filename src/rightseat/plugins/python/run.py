@@ -1,7 +1,5 @@
-"""Tools for a plugin's Python scripts; each call runs in a confined process.
-
-Missing arguments of Python tools: the user is asked for them. Query of a script's signature in its own process, for
-what the syntax does not tell.
+"""Tools for a plugin's Python scripts; each call runs in a confined process. The user is asked for missing arguments,
+and a script's own process for what the syntax does not tell of its signature.
 
 A class of the original SDK also receives what a flow would pass: question, context, files, previous_data.
 """
@@ -20,18 +18,23 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from rightseat.documents.truncate import cut_middle
+from rightseat.documents.document import cut_middle
 from rightseat.errors import CallerError, ConfigError
 from rightseat.plugins.http.arguments import OMIT_HINT
-from rightseat.plugins.http.tools import escape_unprintable, is_chinese
+from rightseat.plugins.http.tools import format_values_question
 from rightseat.plugins.plugin import Plugin, PluginScript, Problem, make_tool_name
 from rightseat.tools.subprocess import ChildReply, Confinement, ToolProcesses, child_command, child_environment
 from rightseat.types.events import Event
-from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, TextMessagePart
+from rightseat.types.messages import ImageMessagePart, Message, TextMessagePart
 from rightseat.types.schema import get_validator
 from rightseat.types.tools import Ask, Pause, Result, Tool, ToolContext, ToolHandler, error_result
 
 Schema = dict[str, Any]
+LOAD_TIMEOUT = 10.0
+MAX_CONCURRENT = 4
+MAX_CONTEXT_CHARS = 4000
+# Tokens of a result if the model's budget is unknown.
+DEFAULT_BUDGET = 20_000
 
 
 def schema_for_model(schema: Schema) -> Schema:
@@ -43,24 +46,15 @@ def schema_for_model(schema: Schema) -> Schema:
 def make_partial_check(schema: Schema) -> Callable[[Any], str | None]:
     """Return a check of the arguments that ignores missing ones."""
     optional_schema = {key: value for key, value in schema.items() if key != "required"}
-    return lambda given: get_validator(optional_schema).find_problem(given)
-
-
-def merge_answers(args: dict[str, Any], context: ToolContext) -> dict[str, Any]:
-    """Merge the call's arguments with the user's answer."""
-    answer = context.answers[-1] if context.state is not None and context.answers else None
-    return {**args, **answer} if isinstance(answer, dict) else args
+    return lambda arguments: get_validator(optional_schema).find_problem(arguments)
 
 
 def ask_for_missing(name: str, schema: Schema, args: dict[str, Any]) -> Pause | None:
-    names = [one for one in schema.get("required") or () if one not in args]
+    names = [field for field in schema.get("required") or () if field not in args]
     if not names:
         return None
-    fields = {one: (schema.get("properties") or {}).get(one) or {} for one in names}
-    fields_text = "; ".join(describe_field(one, field) for one, field in fields.items())
-    text = f"{name} needs {escape_unprintable(fields_text)}. Which value shall it have?"
-    if is_chinese(fields_text):
-        text = f"{name} 还需要：{escape_unprintable(fields_text)}。请问应填写什么？"
+    fields = {field: (schema.get("properties") or {}).get(field) or {} for field in names}
+    text = format_values_question(name, [describe_field(field, inner) for field, inner in fields.items()])
     form = {"type": "object", "properties": fields, "required": names}
     if "$defs" in schema:
         form["$defs"] = schema["$defs"]
@@ -70,9 +64,6 @@ def ask_for_missing(name: str, schema: Schema, args: dict[str, Any]) -> Pause | 
 def describe_field(name: str, field: Any) -> str:
     text = field.get("description") if isinstance(field, dict) else None
     return f"{name} ({text})" if text else name
-
-
-LOAD_TIMEOUT = 10.0
 
 
 class ScriptLoadError(ConfigError):
@@ -126,13 +117,6 @@ def parse_reply(line: bytes, seconds: float) -> dict[str, Any]:
     return reply.value if isinstance(reply.value, dict) else {}
 
 
-MAX_CONCURRENT = 4
-MAX_CONTEXT_CHARS = 4000
-
-# Tokens of a result if the model's budget is unknown.
-DEFAULT_BUDGET = 20_000
-
-
 class PythonPolicy(Struct, frozen=True, kw_only=True):
     """Operator's limits for a plugin's Python code."""
 
@@ -151,8 +135,16 @@ def make_script_tools(plugin: Plugin, policy: PythonPolicy) -> tuple[tuple[Tool,
     tools: dict[str, Tool] = {}
     problems: list[Problem] = []
     load_failed = False
+    confinement = Confinement(
+        folder=str(plugin.folder.resolve()),
+        memory=policy.memory,
+        seconds=policy.seconds,
+        environment=policy.environment,
+    )
     for script in plugin.scripts:
-        child = ToolProcesses(script_module(plugin, script), script.attribute, make_confinement(plugin, policy))
+        names = script.file.relative_to(plugin.folder).with_suffix("").parts
+        module = ".".join(names[:-1] if names[-1] == "__init__" else names)
+        child = ToolProcesses(module, script.attribute, confinement)
         checked = check_arguments_schema(script if script.exact else complete_signature(script, child, load_failed))
         if isinstance(checked, Problem):
             problems.append(checked)
@@ -161,7 +153,7 @@ def make_script_tools(plugin: Plugin, policy: PythonPolicy) -> tuple[tuple[Tool,
         name = make_tool_name(plugin.id, script.name, tools)
         tools[name] = Tool(
             name=name,
-            description=tool_description(plugin, checked),
+            description=checked.description or f"{script.name} of {plugin.name}",
             parameters=schema_for_model(checked.arguments),
             check=make_partial_check(checked.arguments),
             call=make_call(child, checked),
@@ -172,24 +164,6 @@ def make_script_tools(plugin: Plugin, policy: PythonPolicy) -> tuple[tuple[Tool,
             close=child.close,
         )
     return tuple(tools.values()), problems
-
-
-def script_module(plugin: Plugin, script: PluginScript) -> str:
-    names = script.file.relative_to(plugin.folder).with_suffix("").parts
-    return ".".join(names[:-1] if names[-1] == "__init__" else names)
-
-
-def make_confinement(plugin: Plugin, policy: PythonPolicy) -> Confinement:
-    return Confinement(
-        folder=str(plugin.folder.resolve()),
-        memory=policy.memory,
-        seconds=policy.seconds,
-        environment=policy.environment,
-    )
-
-
-def tool_description(plugin: Plugin, script: PluginScript) -> str:
-    return script.description or f"{script.name} of {plugin.name}"
 
 
 def complete_signature(script: PluginScript, child: ToolProcesses, load_failed: bool) -> PluginScript | Problem:
@@ -229,7 +203,8 @@ def make_call(child: ToolProcesses, script: PluginScript) -> ToolHandler:
 
     async def call(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
         inputs = flow_inputs(ctx) if script.kind == "class" else {}
-        arguments = {**inputs, **merge_answers(args, ctx)}
+        answer = ctx.answers[-1] if ctx.state is not None and ctx.answers else None
+        arguments = {**inputs, **args, **(answer if isinstance(answer, dict) else {})}
         if (pause := ask_for_missing(script.name, script.arguments, arguments)) is not None:
             yield pause
             return
@@ -268,16 +243,11 @@ def attached_files(message: Message) -> list[dict[str, Any]]:
     for part in message.parts:
         if isinstance(part, TextMessagePart):
             continue
-        name, media, data = _file_parts(part)
+        url = part.url if isinstance(part, ImageMessagePart) else part.data or ""
+        head, comma, data = url.partition(",")
+        media = head.removeprefix("data:").partition(";")[0] if comma else ""
+        if not isinstance(part, ImageMessagePart):
+            media, data = part.media_type or media, data if comma else url
         if data:
-            files.append({"name": name, "type": media, "data": data})
+            files.append({"name": part.name or "", "type": media, "data": data})
     return files
-
-
-def _file_parts(part: FileMessagePart | ImageMessagePart) -> tuple[str, str, str]:
-    url = part.url if isinstance(part, ImageMessagePart) else part.data or ""
-    head, comma, data = url.partition(",")
-    media = head.removeprefix("data:").partition(";")[0] if comma else ""
-    if isinstance(part, ImageMessagePart):
-        return part.name or "", media, data if comma else ""
-    return part.name or "", part.media_type or media, data if comma else url

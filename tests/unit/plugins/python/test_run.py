@@ -12,16 +12,10 @@ from msgspec.structs import replace
 from rightseat import Runtime
 from rightseat.engine.loop import Assistant
 from rightseat.plugins.catalog import LoadedPlugin, PluginCatalog
-from rightseat.plugins.python.run import (
-    PythonPolicy,
-    ScriptLoadError,
-    describe_in_process,
-    make_confinement,
-    make_script_tools,
-)
+from rightseat.plugins.python.run import PythonPolicy, ScriptLoadError, describe_in_process, make_script_tools
 from rightseat.plugins.selection import ToolSelection
 from rightseat.tools import subprocess
-from rightseat.tools.subprocess import ChildDied, ToolProcesses
+from rightseat.tools.subprocess import ChildDied, Confinement, ToolProcesses
 from rightseat.types.events import CallResult, Interrupt
 from rightseat.types.messages import FileMessagePart, Message, TextMessagePart, text_message
 from rightseat.types.streams import closing
@@ -377,7 +371,7 @@ def test_what_is_no_schema_is_a_problem_and_no_tool(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_one_that_never_loads_is_given_up(tmp_path: Path) -> None:
     made = load_script_plugin(tmp_path / "kit", a='import time\ntime.sleep(600)\n@tool\ndef f():\n    """Does."""')
-    rules = make_confinement(made, PythonPolicy())
+    rules = Confinement(folder=str(made.folder), memory=1 << 30, seconds=60)
     with pytest.raises(ScriptLoadError, match="took longer than 1 s"):
         describe_in_process(ToolProcesses("lib.a", "f", rules), seconds=1)
 
