@@ -1,7 +1,7 @@
 """Documents of clients and tools to text within a budget of tokens.
 
-reading: `read`, kind dispatch. document: requests, results, limits. kinds: detection. truncate: budgets.
-text, table, json, office, pdf, image: one reader per kind. isolation, child: parsing in a separate process.
+reading: `read`, kind dispatch. document: requests, results, limits. kinds: detection. text, table, json, office, pdf,
+image: one reader per kind. isolation, child: parsing in a separate process.
 """
 
 from rightseat.documents.document import DEFAULT_LIMITS, Document, ReadLimits

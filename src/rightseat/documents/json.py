@@ -1,7 +1,5 @@
-"""Reads JSON, JSON lines and near-JSON: verbatim where it fits, else cut by structure.
-
-Cuts JSON values by structure: the result stays JSON and names what is left out.
-"""
+"""Reads JSON, JSON lines and near-JSON: verbatim where it fits, else cut by structure. What is cut stays JSON and names
+what is left out."""
 
 from __future__ import annotations
 
@@ -12,14 +10,12 @@ from typing import Any
 
 import msgspec
 
-from rightseat.documents.document import Document, ReadRequest
-from rightseat.documents.table import Row, fit_csv, fit_table
+from rightseat.documents.document import Document, ReadRequest, cut_middle, fits_budget, share_budget
+from rightseat.documents.table import Row, RowStyle, fit_csv, fit_table
 from rightseat.documents.text import cut_text, decode_text
-from rightseat.documents.truncate import cut_middle, fits_budget, share_budget
 from rightseat.types.text import estimate_tokens
 
 MAX_DEPTH = 32
-
 # With fewer tokens a value is only summarized.
 MIN_TOKENS = 8
 MIN_TABLE_ROWS = 5
@@ -52,27 +48,24 @@ def list_columns(rows: list[Any]) -> list[str]:
 
 def columns_to_rows(value: dict[str, Any]) -> list[tuple[Any, ...]] | None:
     """Return the rows of an object that has one list per column, else None."""
-    series = list(value.values())
-    if len(series) < 2 or not all(isinstance(one, list) for one in series):
+    columns = list(value.values())
+    if len(columns) < 2 or not all(isinstance(column, list) for column in columns):
         return None
-    lengths = {len(one) for one in series}
-    if len(lengths) != 1 or min(lengths) < MIN_TABLE_ROWS:
-        return None
-    if any(isinstance(cell, dict | list) for one in series for cell in one):
-        return None
-    return list(zip(*series, strict=True))
+    lengths = set(map(len, columns))
+    nested = any(isinstance(cell, dict | list) for column in columns for cell in column)
+    return None if len(lengths) > 1 or min(lengths) < MIN_TABLE_ROWS or nested else list(zip(*columns, strict=True))
 
 
-class JsonArrayStyle:
+class JsonArrayStyle(RowStyle):
     """Writes rows as JSON arrays; cells are JSON texts."""
 
-    def format_row(self, row: Row, /) -> str:
+    def format_row(self, row: Row) -> str:
         return f"[{','.join(row)}]"
 
-    def shorten_cell(self, cell: str, tokens: int, /) -> str:
+    def shorten_cell(self, cell: str, tokens: int) -> str:
         return summarize_value(msgspec.json.decode(cell), tokens)
 
-    def format_gap(self, rows: int, /) -> str:
+    def format_gap(self, rows: int) -> str:
         return encode_json(f"… {rows} rows left out …")
 
 
@@ -133,9 +126,8 @@ class JsonCutter:
         first: list[str] = []
         last: list[str] = []
         while len(first) + len(last) < len(value):
-            side, item = (
-                (first, value[len(first)]) if len(first) <= 2 * len(last) else (last, value[len(value) - 1 - len(last)])
-            )
+            from_top = len(first) <= 2 * len(last)
+            side, item = (first, value[len(first)]) if from_top else (last, value[-1 - len(last)])
             text = self.cut(item, max(budget // 4, MIN_TOKENS), depth + 1)
             room -= estimate_tokens(text) + 1
             if room < 0:
@@ -208,24 +200,22 @@ def parse_loosely(text: str) -> Any:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:
         pass
-    # Python and many servers write NaN and Infinity.
-    for attempt in (parse_value, parse_lines):
-        try:
-            return attempt(text)
-        except ValueError:
-            continue
-    raise InvalidJson
+    try:
+        return parse_value(text)
+    except ValueError:
+        pass
+    try:
+        values = [parse_value(line) for line in text.split("\n") if line.strip()]
+    except ValueError:
+        raise InvalidJson from None
+    if len(values) < 2 or not all(isinstance(value, dict | list) for value in values):
+        raise InvalidJson
+    return values
 
 
 def parse_value(text: str) -> Any:
+    # Python and many servers write NaN and Infinity.
     return json.loads(text, parse_constant=lambda _: None)
-
-
-def parse_lines(text: str) -> Any:
-    values = [parse_value(line) for line in text.split("\n") if line.strip()]
-    if len(values) < 2 or not all(isinstance(value, dict | list) for value in values):
-        raise ValueError
-    return values
 
 
 def to_table(value: Any) -> tuple[list[str], list[list[str]]] | None:
@@ -239,10 +229,6 @@ def to_table(value: Any) -> tuple[list[str], list[list[str]]] | None:
 
 
 def format_cell(value: Any) -> str:
-    match value:
-        case None:
-            return ""
-        case str():
-            return value
-        case _:
-            return encode_json(value)
+    if isinstance(value, str):
+        return value
+    return "" if value is None else encode_json(value)

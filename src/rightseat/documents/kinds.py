@@ -9,51 +9,32 @@ from msgspec import Struct
 TEXT_KINDS = ("json", "csv", "html", "text")
 IMAGE_KINDS = ("png", "jpeg", "gif", "webp")
 SHEET_KINDS = ("xlsx", "xls", "xlsb", "ods")
-ZIP_KINDS = ("docx", "xlsx", "xlsb", "ods")
 BINARY_KINDS = ("pdf", "docx", *SHEET_KINDS, *IMAGE_KINDS)
 
-# Extensions, OpenBB's data types and the last part of media types.
-KIND_BY_NAME = {
-    **{kind: kind for kind in (*TEXT_KINDS, *BINARY_KINDS)},
-    "object": "json",
-    "jsonl": "json",
-    "ndjson": "json",
-    "geojson": "json",
-    "tsv": "csv",
-    "tab-separated-values": "csv",
-    "comma-separated-values": "csv",
-    "htm": "html",
-    "xhtml": "html",
-    "xhtml+xml": "html",
-    "txt": "text",
-    "md": "text",
-    "markdown": "text",
-    "x-markdown": "text",
-    "plain": "text",
-    "log": "text",
-    "xml": "text",
-    "yaml": "text",
-    "yml": "text",
-    "x-yaml": "text",
-    "toml": "text",
-    "rst": "text",
-    "sql": "text",
-    "py": "text",
-    "svg": "text",
-    "svg+xml": "text",
-    "x-pdf": "pdf",
-    "jpg": "jpeg",
-    "pjpeg": "jpeg",
-    "x-png": "png",
-    "xlsm": "xlsx",
-    "docm": "docx",
-    "ms-excel": "xls",
-    "vnd.ms-excel": "xls",
-    "vnd.ms-excel.sheet.macroenabled.12": "xlsx",
-    "vnd.ms-excel.sheet.binary.macroenabled.12": "xlsb",
-    "vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
-    "vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
-    "vnd.oasis.opendocument.spreadsheet": "ods",
+# Extensions, OpenBB's data types and the last part of media types, besides the kinds themselves.
+NAMES_BY_KIND: dict[str, tuple[str, ...]] = {
+    "json": ("object", "jsonl", "ndjson", "geojson"),
+    "csv": ("tsv", "tab-separated-values", "comma-separated-values"),
+    "html": ("htm", "xhtml", "xhtml+xml"),
+    "text": (
+        "txt", "md", "markdown", "x-markdown", "plain", "log", "xml", "yaml", "yml", "x-yaml", "toml", "rst", "sql",
+        "py", "svg", "svg+xml",
+    ),
+    "pdf": ("x-pdf",),
+    "jpeg": ("jpg", "pjpeg"),
+    "png": ("x-png",),
+    "docx": ("docm", "vnd.openxmlformats-officedocument.wordprocessingml.document"),
+    "xls": ("ms-excel", "vnd.ms-excel"),
+    "xlsx": (
+        "xlsm",
+        "vnd.ms-excel.sheet.macroenabled.12",
+        "vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ),
+    "xlsb": ("vnd.ms-excel.sheet.binary.macroenabled.12",),
+    "ods": ("vnd.oasis.opendocument.spreadsheet",),
+}  # fmt: skip
+KIND_BY_NAME = {kind: kind for kind in (*TEXT_KINDS, *BINARY_KINDS)} | {
+    name: kind for kind, names in NAMES_BY_KIND.items() for name in names
 }
 KIND_BY_MAGIC = (
     (b"%PDF-", "pdf"),
@@ -126,7 +107,8 @@ def detect_kind(data: bytes, declared: str, name: str) -> str:
     detected = kind_from_bytes(data)
     if detected and detected != "zip":
         return declared if declared in SHEET_KINDS and detected == "xls" else detected
-    if declared in BINARY_KINDS or (not declared and kind_from_name(name) in BINARY_KINDS):
+    text_kind, name_kind = kind_from_text(data), kind_from_name(name)
+    if (declared or name_kind) in BINARY_KINDS:
         # An error page in place of a file is common; a broken file is left to its reader.
-        return kind_from_text(data) if kind_from_text(data) in ("html", "json") else (declared or kind_from_name(name))
-    return declared or (kind_from_text(data) and (kind_from_name(name) or kind_from_text(data)))
+        return text_kind if text_kind in ("html", "json") else declared or name_kind
+    return declared or (text_kind and (name_kind or text_kind))

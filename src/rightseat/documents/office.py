@@ -1,27 +1,27 @@
-"""Reads Word documents (docx): paragraphs, headings, lists and tables as text.
-
-Reads spreadsheets (xlsx, xls, xlsb, ods): each sheet as a CSV table. Zip archives of strangers: checked before
-anything is unpacked.
-"""
+"""Reads Word documents (docx) as text and spreadsheets (xlsx, xls, xlsb, ods) as CSV tables. Archives of strangers are
+checked before anything is unpacked."""
 
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 import zlib
 from typing import Any
 from xml.parsers import expat
 
-from rightseat.documents.document import Document, DocumentUnreadable, ReadLimits, ReadRequest
+from rightseat.documents.document import Document, DocumentUnreadable, ReadLimits, ReadRequest, share_budget, take_head
 from rightseat.documents.table import fit_csv
 from rightseat.documents.text import cut_text
-from rightseat.documents.truncate import share_budget, take_head
 from rightseat.types.text import estimate_tokens
 
 MAX_ENTRIES = 10_000
-
 # The compression ratio is checked only for larger entries.
 SMALL_ENTRY = 1 << 20
+MAX_SHEETS = 50
+MAIN_PART = "word/document.xml"
+NAMESPACE = "wordprocessingml"
+CHUNK = 64 << 10
 
 
 def open_archive(data: bytes, limits: ReadLimits) -> zipfile.ZipFile:
@@ -42,11 +42,6 @@ def open_archive(data: bytes, limits: ReadLimits) -> zipfile.ZipFile:
         if entry.flag_bits & 0x1:
             raise DocumentUnreadable("is protected by a password. Send it without a password.")
     return archive
-
-
-MAIN_PART = "word/document.xml"
-NAMESPACE = "wordprocessingml"
-CHUNK = 64 << 10
 
 
 class WordParser:
@@ -80,7 +75,8 @@ class WordParser:
             case "br" | "cr":
                 self.pieces.append("\n")
             case "pStyle":
-                self.pieces.append(heading_prefix(get_val(attributes)))
+                style = next((text for name, text in attributes.items() if name.rpartition(" ")[2] == "val"), "")
+                self.pieces.append(heading_prefix(style.lower()))
             case "numPr":
                 self.pieces.append("- ")
             case "tr":
@@ -110,15 +106,10 @@ class WordParser:
         return "\n".join(line for line in lines if line.strip(" -#"))
 
 
-def get_val(attributes: dict[str, str]) -> str:
-    return next((text for name, text in attributes.items() if name.rpartition(" ")[2] == "val"), "")
-
-
 def heading_prefix(style: str) -> str:
-    level = style.lower().removeprefix("heading")
-    if style.lower() == "title":
+    if style == "title":
         return "# "
-    return "#" * int(level) + " " if level != style.lower() and level in "123456" and level else ""
+    return "#" * int(style[-1]) + " " if re.fullmatch("heading[1-6]", style) else ""
 
 
 def read_word(data: bytes, request: ReadRequest) -> Document:
@@ -138,9 +129,6 @@ def read_word(data: bytes, request: ReadRequest) -> Document:
     if not parser.text:
         return request.make_document("", "The document has no text.")
     return cut_text(parser.text, request)
-
-
-MAX_SHEETS = 50
 
 
 def read_sheets(data: bytes, request: ReadRequest) -> Document:

@@ -8,8 +8,7 @@ import re
 import time
 from typing import Any
 
-from rightseat.documents.document import Document, DocumentUnreadable, ReadRequest
-from rightseat.documents.truncate import fits_budget, take_head
+from rightseat.documents.document import Document, DocumentUnreadable, ReadRequest, fits_budget, take_head
 from rightseat.types.text import estimate_tokens
 
 # Errors that pypdf raises on broken files.

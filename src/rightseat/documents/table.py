@@ -1,7 +1,5 @@
-"""Fits a table into a budget: column names, first and last rows, and notes on the rest.
-
-Reads comma-, semicolon- and tab-separated tables.
-"""
+"""Fits a table into a budget (column names, first and last rows, notes on the rest); reads comma-, semicolon- and
+tab-separated tables."""
 
 from __future__ import annotations
 
@@ -9,13 +7,11 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
 from msgspec import Struct
 
-from rightseat.documents.document import Document, DocumentUnreadable, ReadRequest
+from rightseat.documents.document import Document, DocumentUnreadable, ReadRequest, cut_middle, fits_budget, take_head
 from rightseat.documents.text import cut_text, decode_text
-from rightseat.documents.truncate import cut_middle, fits_budget, take_head
 from rightseat.types.text import estimate_tokens
 
 LONG_CELL = 50
@@ -24,17 +20,24 @@ SHORT_CELL = 10
 # Rows that must fit before columns are dropped.
 SAMPLE_FIRST, SAMPLE_LAST = 3, 2
 MAX_NAMES = 12
+DELIMITERS = ",;\t|"
+SAMPLE_LINES = 20
 SPECIAL = re.compile(r'[,"\n\r]')
 BLANK = ("", "null", '""')
 Row = Sequence[str]
 
 
-class RowStyle(Protocol):
-    """Writes rows, as CSV lines or JSON arrays."""
+class RowStyle:
+    """Writes rows as CSV, quoted only where needed."""
 
-    def format_row(self, row: Row, /) -> str: ...
-    def shorten_cell(self, cell: str, tokens: int, /) -> str: ...
-    def format_gap(self, rows: int, /) -> str: ...
+    def format_row(self, row: Row) -> str:
+        return ",".join('"' + cell.replace('"', '""') + '"' if SPECIAL.search(cell) else cell for cell in row)
+
+    def shorten_cell(self, cell: str, tokens: int) -> str:
+        return cut_middle(cell, tokens)
+
+    def format_gap(self, rows: int) -> str:
+        return f"… {rows} rows left out …"
 
 
 class FittedTable(Struct):
@@ -42,25 +45,6 @@ class FittedTable(Struct):
     lines: list[str]
     notes: list[str]
     cut: bool
-
-
-class CsvStyle:
-    """Writes rows as CSV, quoted only where needed."""
-
-    def format_row(self, row: Row, /) -> str:
-        return ",".join(map(quote_cell, row))
-
-    def shorten_cell(self, cell: str, tokens: int, /) -> str:
-        return cut_middle(cell, tokens)
-
-    def format_gap(self, rows: int, /) -> str:
-        return f"… {rows} rows left out …"
-
-
-def quote_cell(cell: str) -> str:
-    if SPECIAL.search(cell):
-        return '"' + cell.replace('"', '""') + '"'
-    return cell
 
 
 def fit_table(columns: Row, rows: Sequence[Row], budget: int, style: RowStyle) -> FittedTable:
@@ -71,10 +55,11 @@ def fit_table(columns: Row, rows: Sequence[Row], budget: int, style: RowStyle) -
         if estimate_cost(table) <= budget:
             return table
     notes: list[str] = []
-    empty = [index for index in range(len(columns)) if all(row[index] in BLANK for row in rows)]
-    if empty and len(empty) < len(columns):
-        notes.append(f"Empty columns left out: {format_names(columns[index] for index in empty)}.")
-        columns, rows = drop_columns(columns, rows, set(empty))
+    filled = [index for index in range(len(columns)) if any(row[index] not in BLANK for row in rows)]
+    if 0 < len(filled) < len(columns):
+        empty = (name for index, name in enumerate(columns) if index not in filled)
+        notes.append(f"Empty columns left out: {format_names(empty)}.")
+        columns, rows = [columns[index] for index in filled], [[row[index] for index in filled] for row in rows]
     total = len(rows)
     if total > 2 * budget:
         rows = [*rows[:budget], *rows[-budget:]]
@@ -144,11 +129,6 @@ def shorten_cells(rows: Iterable[Row], tokens: int, style: RowStyle) -> list[Row
     ]
 
 
-def drop_columns(columns: Row, rows: Iterable[Row], dropped: set[int]) -> tuple[Row, list[Row]]:
-    indexes = [index for index in range(len(columns)) if index not in dropped]
-    return [columns[index] for index in indexes], [[row[index] for index in indexes] for row in rows]
-
-
 def estimate_cost(table: FittedTable) -> int:
     return sum(estimate_tokens(line) + 1 for line in (table.header, *table.lines))
 
@@ -162,12 +142,8 @@ def format_names(names: Iterable[str]) -> str:
 
 def fit_csv(columns: Row, rows: Sequence[Row], budget: int) -> tuple[str, list[str], bool]:
     """Fit a table as CSV; returns text, notes and whether anything was cut."""
-    table = fit_table(columns, rows, budget, CsvStyle())
+    table = fit_table(columns, rows, budget, RowStyle())
     return "\n".join([table.header, *table.lines]), table.notes, table.cut
-
-
-DELIMITERS = ",;\t|"
-SAMPLE_LINES = 20
 
 
 def read_csv(data: bytes, request: ReadRequest) -> Document:

@@ -1,7 +1,4 @@
-"""Reads plain text and Markdown; decodes bytes of any charset for the other readers.
-
-Reads HTML as its visible text.
-"""
+"""Reads plain text, Markdown and HTML (its visible text); decodes bytes of any charset for the other readers."""
 
 from __future__ import annotations
 
@@ -9,8 +6,7 @@ import codecs
 import re
 from html.parser import HTMLParser
 
-from rightseat.documents.document import Document, ReadRequest
-from rightseat.documents.truncate import cut_middle, fits_budget
+from rightseat.documents.document import Document, ReadRequest, cut_middle, fits_budget
 
 # UTF-32 before UTF-16: its mark begins with UTF-16's.
 BYTE_ORDER_MARKS = (
@@ -24,6 +20,15 @@ BYTE_ORDER_MARKS = (
 # Only encodings of text: Python also knows zip, bz2 and rot13 by these names.
 TEXT_CHARSET = re.compile(r"(?:utf-?(?:8|16|32)|iso-?8859|windows-?125|cp\d|latin|gb|big5|euc|shift|koi8|us-ascii).*")
 
+SKIPPED_TAGS = ("script", "style", "noscript", "template", "svg", "iframe", "object", "canvas", "select", "math")
+BLOCK_TAGS = frozenset((
+    "address", "article", "aside", "blockquote", "br", "dd", "details", "div", "dl", "dt", "figcaption", "figure",
+    "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol", "p", "pre",
+    "section", "summary", "table", "title", "tr", "ul",
+))  # fmt: skip
+KEPT_TAGS = BLOCK_TAGS | {"img", "td", "th"}
+HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
+META_CHARSET = re.compile(rb"<meta[^>]{0,200}charset=[\"']?([\w.:-]{2,40})", re.IGNORECASE)
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -59,52 +64,6 @@ def cut_text(text: str, request: ReadRequest, *notes: str) -> Document:
     return request.make_document(shown, *notes, note, cut=True)
 
 
-SKIPPED_TAGS = ("script", "style", "noscript", "template", "svg", "iframe", "object", "canvas", "select", "math")
-
-BLOCK_TAGS = frozenset(
-    (
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "br",
-        "dd",
-        "details",
-        "div",
-        "dl",
-        "dt",
-        "figcaption",
-        "figure",
-        "footer",
-        "form",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "header",
-        "hr",
-        "li",
-        "main",
-        "nav",
-        "ol",
-        "p",
-        "pre",
-        "section",
-        "summary",
-        "table",
-        "title",
-        "tr",
-        "ul",
-    )
-)
-
-KEPT_TAGS = BLOCK_TAGS | {"img", "td", "th"}
-HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
-META_CHARSET = re.compile(rb"<meta[^>]{0,200}charset=[\"']?([\w.:-]{2,40})", re.IGNORECASE)
-
-
 class HtmlTextParser(HTMLParser):
     """Extracts text. Feed it sanitized markup only: hostile pages keep HTMLParser busy for minutes."""
 
@@ -136,20 +95,15 @@ class HtmlTextParser(HTMLParser):
         return re.sub(r"\n{3,}", "\n\n", "\n".join(rows)).strip()
 
 
-def sanitize_html(source: str) -> str:
-    """Parse a page as browsers do and return it with the KEPT_TAGS only."""
+def read_html(data: bytes, request: ReadRequest) -> Document:
     import nh3
 
-    return nh3.clean(
-        source, tags=set(KEPT_TAGS), clean_content_tags=set(SKIPPED_TAGS), attributes={"img": {"alt"}}, link_rel=None
-    )
-
-
-def read_html(data: bytes, request: ReadRequest) -> Document:
     match = META_CHARSET.search(data[:4096])
     source, note = decode_text(data, request.charset or (match[1].decode() if match else ""))
     parser = HtmlTextParser()
-    parser.feed(sanitize_html(source))
+    # Parse the page as browsers do, and keep the KEPT_TAGS only.
+    attributes = {"img": {"alt"}}
+    parser.feed(nh3.clean(source, set(KEPT_TAGS), set(SKIPPED_TAGS), attributes, link_rel=None))
     parser.close()
     text = parser.text
     if not text:

@@ -8,7 +8,7 @@ import pytest
 from pypdf import PdfReader, PdfWriter
 
 from rightseat.documents import Document, ReadLimits, read
-from rightseat.documents.truncate import fits_budget
+from rightseat.documents.document import fits_budget
 from tests.kit.timeouts import HANG_TIMEOUT
 from tests.unit.documents import sample_files
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
+from rightseat.documents.document import cut_middle, fits_budget
 from rightseat.documents.json import JsonCutter
-from rightseat.documents.truncate import cut_middle, fits_budget
 from rightseat.engine.artifacts import present_artifact
 from rightseat.engine.assembler import text_events
 from rightseat.engine.structured import generate_structured

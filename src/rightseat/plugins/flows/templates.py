@@ -13,8 +13,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from rightseat.documents.document import cut_middle, fits_budget, share_budget
 from rightseat.documents.json import JsonCutter, encode_json
-from rightseat.documents.truncate import cut_middle, fits_budget, share_budget
 from rightseat.engine.history import MESSAGE_TOKENS
 from rightseat.engine.structured import SCHEMA_INSTRUCTION
 from rightseat.errors import ContextTooLong

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightseat.documents.truncate import cut_middle, fits_budget
+from rightseat.documents.document import cut_middle, fits_budget
 from rightseat.plugins.search import SearchField, SearchIndex
 from rightseat.plugins.sql.query import QueryFailed
 

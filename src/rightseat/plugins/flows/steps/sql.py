@@ -6,7 +6,7 @@ import secrets
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from rightseat.documents.truncate import cut_middle
+from rightseat.documents.document import cut_middle
 from rightseat.plugins.flows.context import (
     FlowReferences,
     StepContext,
