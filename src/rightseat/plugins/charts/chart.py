@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 from msgspec import Struct
@@ -17,11 +18,16 @@ CHART_KINDS: tuple[ChartKind, ...] = get_args(ChartKind)
 PIE_KINDS = ("pie", "ring")
 MAX_GROUPS = 12
 MAX_TITLE_LENGTH = 120
+MAX_SLICES = 20
+MAX_POINTS = 2000
+MAX_SYMBOLS = 30
 COUNT_LABEL = "count"
+OTHERS_LABEL = "…"
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+Number = int | float
+Option = dict[str, Any]
 _ID_NAME = re.compile(r"(?i)(^|[_. ])(id|no|key|code|编号)$")
-
 _SHARE_WORDS = re.compile(r"(?i)\b(share|percent|proportion|portion|ratio|anteil|breakdown)|占比|比例|份额|百分")
-
 _KIND_WORDS: dict[ChartKind, re.Pattern[str]] = {
     "pie": re.compile(r"(?i)\bpie\b|饼图"),
     "ring": re.compile(r"(?i)\b(ring|donut|doughnut)\b|环形图|环图"),
@@ -68,21 +74,20 @@ def build_chart_schema(table: DataTable) -> dict[str, Any]:
 def make_default_chart(table: DataTable, question: str = "") -> ChartSpec:
     """Return a chart without a model: by the columns, and by a chart word in the question."""
     chart = guess_chart(table, question)
-    for kind, word in _KIND_WORDS.items():
-        if word.search(question):
-            return fit_to_table(replace(chart, kind=kind), table)
-    return fit_to_table(chart, table)
+    kind = next((kind for kind, word in _KIND_WORDS.items() if word.search(question)), chart.kind)
+    return fit_to_table(replace(chart, kind=kind), table)
 
 
 def guess_chart(table: DataTable, question: str) -> ChartSpec:
-    numbers = find_measures(table)
+    numbers = table.list_columns("number")
+    # An id is no measure, unless there are only ids.
+    numbers = [column for column in numbers if not _ID_NAME.search(column.name)] or numbers
     times, texts = table.list_columns("time"), table.list_columns("text")
-    y = tuple(one.name for one in numbers)
+    y = tuple(column.name for column in numbers)
     if not numbers:
-        first = (texts or times or list(table.columns))[0]
-        return ChartSpec(kind="bar", x=first.name)
+        return ChartSpec(kind="bar", x=(texts or times or table.columns)[0].name)
     if times:
-        group = next((one.name for one in texts if has_repeats(times[0]) and len(one.distinct) <= MAX_GROUPS), "")
+        group = next((text.name for text in texts if has_repeats(times[0]) and len(text.distinct) <= MAX_GROUPS), "")
         return ChartSpec(kind="line", x=times[0].name, y=y[:1] if group else y[:MAX_GROUPS], series=group)
     if len(texts) > 1 and has_repeats(texts[0]) and len(texts[1].distinct) <= MAX_GROUPS:
         return ChartSpec(kind="stacked", x=texts[0].name, y=y[:1], series=texts[1].name)
@@ -97,12 +102,6 @@ def guess_chart(table: DataTable, question: str) -> ChartSpec:
     return ChartSpec(kind="bar", x="", y=y)
 
 
-def find_measures(table: DataTable) -> list[TableColumn]:
-    """Return the number columns without ids; all of them if only ids are left."""
-    numbers = table.list_columns("number")
-    return [one for one in numbers if not _ID_NAME.search(one.name)] or numbers
-
-
 def has_repeats(column: TableColumn) -> bool:
     return len(column.distinct) < len([cell for cell in column.cells if cell is not None])
 
@@ -110,35 +109,26 @@ def has_repeats(column: TableColumn) -> bool:
 def fit_to_table(chart: ChartSpec, table: DataTable) -> ChartSpec:
     """Return the chart reduced to what the table has, so that it can always be drawn."""
     x = chart.x if chart.x in table else ""
-    numbers = [one.name for one in table.list_columns("number")]
+    numbers = [column.name for column in table.list_columns("number")]
     y = tuple(dict.fromkeys(name for name in chart.y if name in numbers))
     if len(y) > 1 or x not in numbers:
         y = tuple(name for name in y if name != x)
-    series = chart.series if chart.series in table and chart.series != x else ""
-    if series in y:
-        series = ""
+    series = chart.series if chart.series in table and chart.series not in (x, *y) else ""
     if series and len(table[series].distinct) > 4 * MAX_GROUPS:
         series = ""
     kind = chart.kind
     if kind == "scatter" and (x not in numbers or not y):
         others = [name for name in numbers if name not in y]
-        if not others or not y:
-            kind = "bar"
-        else:
+        if others and y:
             x, y = others[0], y[:1]
+        else:
+            kind = "bar"
     if kind == "heatmap" and not (x and series):
         kind = "bar"
     if kind in PIE_KINDS or kind == "heatmap" or series:
         y = y[:1]
     title = " ".join(chart.title.split())[:MAX_TITLE_LENGTH]
     return ChartSpec(kind=kind, x=x, y=y, series="" if kind in PIE_KINDS else series, title=title, log=chart.log)
-
-
-MAX_SLICES = 20
-MAX_POINTS = 2000
-OTHERS_LABEL = "…"
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-Number = int | float
 
 
 class PlotSeries(Struct, frozen=True):
@@ -166,12 +156,13 @@ def build_plot(chart: ChartSpec, table: DataTable) -> Plot:
     series = aggregate_series(chart, table, labels)
     if chart.kind in PIE_KINDS:
         labels, series = make_slices(labels, series)
-    values = [value for one in series for value in one.values if value is not None]
+    values = [value for each in series for value in each.values if value is not None]
+    y = chart.y[0] if len(chart.y) == 1 else "" if chart.y else COUNT_LABEL
     return Plot(
         kind=chart.kind,
         title=chart.title,
         x=chart.x,
-        y=chart.series if chart.kind == "heatmap" else get_y_title(chart),
+        y=chart.series if chart.kind == "heatmap" else y,
         categories=tuple(labels),
         series=tuple(series),
         # A log scale needs positive values.
@@ -179,19 +170,13 @@ def build_plot(chart: ChartSpec, table: DataTable) -> Plot:
     )
 
 
-def get_y_title(chart: ChartSpec) -> str:
-    return chart.y[0] if len(chart.y) == 1 else "" if chart.y else COUNT_LABEL
-
-
 def list_categories(chart: ChartSpec, table: DataTable) -> list[str]:
     """Return the categories; dates are sorted."""
     if not chart.x:
         return [str(place + 1) for place in range(table.row_count)]
     column = table[chart.x]
-    values = column.distinct
-    ordered = sorted(values) if column.kind == "time" else values
-    blank = any(cell is None for cell in column.cells)
-    return [*dict.fromkeys(map(format_label, ordered)), *([""] if blank else [])]
+    ordered = sorted(column.distinct) if column.kind == "time" else column.distinct
+    return [*dict.fromkeys(map(format_label, ordered)), *([""] if None in column.cells else [])]
 
 
 def format_label(cell: Any) -> str:
@@ -201,34 +186,31 @@ def format_label(cell: Any) -> str:
 def aggregate_series(chart: ChartSpec, table: DataTable, labels: list[str]) -> list[PlotSeries]:
     """Return the series, with rows of the same category summed up."""
     places = {name: place for place, name in enumerate(labels)}
-    row_categories = (
-        [places[format_label(cell)] for cell in table[chart.x].cells] if chart.x else list(range(table.row_count))
-    )
-    if chart.series:
-        column = table[chart.series]
-        names = list(dict.fromkeys(map(format_label, column.cells)))
-        y_column = chart.y[0] if chart.y else None
-        chosen = [(name, [format_label(cell) == name for cell in column.cells]) for name in names]
+    row_places = [places[format_label(cell)] for cell in table[chart.x].cells] if chart.x else list(places.values())
+    if not chart.series:
         return [
-            PlotSeries(name, sum_by_category(table, y_column, row_categories, mine, len(labels)))
-            for name, mine in chosen
+            PlotSeries(name or COUNT_LABEL, sum_by_place(table, name, row_places, len(labels)))
+            for name in chart.y or (None,)
         ]
-    every = [True] * table.row_count
-    return [
-        PlotSeries(name or COUNT_LABEL, sum_by_category(table, name, row_categories, every, len(labels)))
-        for name in chart.y or (None,)
-    ]
+    y = chart.y[0] if chart.y else None
+    row_names = [format_label(cell) for cell in table[chart.series].cells]
+    series = []
+    for name in dict.fromkeys(row_names):
+        own_places = [place if own == name else None for place, own in zip(row_places, row_names, strict=True)]
+        series.append(PlotSeries(name, sum_by_place(table, y, own_places, len(labels))))
+    return series
 
 
-def sum_by_category(
-    table: DataTable, name: str | None, row_categories: list[int], included: list[bool], size: int
+def sum_by_place(
+    table: DataTable, name: str | None, row_places: Sequence[int | None], size: int
 ) -> tuple[Number | None, ...]:
+    """Return a column's sum, or without a column the count, of the rows at each place; None leaves a row out."""
     sums: list[Number | None] = [None] * size
-    cells = table[name].cells if name else [1] * len(row_categories)
-    for place, cell, counts in zip(row_categories, cells, included, strict=True):
-        if counts and cell is not None:
+    cells = table[name].cells if name else [1] * len(row_places)
+    for place, cell in zip(row_places, cells, strict=True):
+        if place is not None and cell is not None:
             sums[place] = (sums[place] or 0) + cell
-    return tuple(round_sum(one) for one in sums)
+    return tuple(map(round_sum, sums))
 
 
 def round_sum(value: Number | None) -> Number | None:
@@ -248,13 +230,12 @@ def make_slices(labels: list[str], series: list[PlotSeries]) -> tuple[list[str],
 
 def build_scatter(chart: ChartSpec, table: DataTable) -> Plot:
     y = chart.y[0]
-    group: TableColumn | None = table[chart.series] if chart.series else None
+    names = table[chart.series].cells if chart.series else [y] * table.row_count
     points: dict[str, list[tuple[Number, Number]]] = {}
-    cells = zip(table[chart.x].cells, table[y].cells, group.cells if group else [y] * table.row_count, strict=True)
-    for across, up, name in cells:
+    for across, up, name in zip(table[chart.x].cells, table[y].cells, names, strict=True):
         if across is not None and up is not None:
             points.setdefault(format_label(name), []).append((across, up))
-    series = tuple(PlotSeries(name, points=tuple(found[:MAX_POINTS])) for name, found in points.items())
+    series = tuple(PlotSeries(name, points=tuple(pairs[:MAX_POINTS])) for name, pairs in points.items())
     return Plot(kind="scatter", title=chart.title, x=chart.x, y=y, series=series)
 
 
@@ -264,11 +245,11 @@ def list_rows(plot: Plot) -> list[dict[str, Any]]:
         names = (plot.x, plot.y if plot.y != plot.x else f"{plot.y} (y)")
         named = len(plot.series) > 1
         return [
-            {**({"series": one.name} if named else {}), **dict(zip(names, point, strict=True))}
-            for one in plot.series
-            for point in one.points
+            {**({"series": series.name} if named else {}), **dict(zip(names, point, strict=True))}
+            for series in plot.series
+            for point in series.points
         ]
-    columns = {one.name if one.name != plot.x else f"{one.name} (y)": one.values for one in plot.series}
+    columns = {each.name if each.name != plot.x else f"{each.name} (y)": each.values for each in plot.series}
     return [
         {plot.x: category, **{name: values[place] for name, values in columns.items()}}
         for place, category in enumerate(plot.categories)
@@ -284,49 +265,33 @@ def format_csv(rows: list[dict[str, Any]]) -> str:
     return output.getvalue()
 
 
-MAX_SYMBOLS = 30
-Option = dict[str, Any]
-
-
 def build_option(plot: Plot) -> Option:
+    has_axis = plot.kind in ("bar", "stacked", "line", "area")
     result: Option = {
         # richText, because in HTML a name from the data could be markup.
-        "tooltip": {"trigger": get_tooltip_trigger(plot), "renderMode": "richText", "confine": True}
+        "tooltip": {"trigger": "axis" if has_axis else "item", "renderMode": "richText", "confine": True}
     }
     if plot.title:
         result["title"] = {"text": plot.title, "left": "center"}
-    if plot.kind in ("pie", "ring"):
+    if plot.kind in PIE_KINDS or (len(plot.series) > 1 and plot.kind != "heatmap"):
         result["legend"] = {"type": "scroll", "bottom": 0}
-        result["series"] = [build_pie_series(plot)]
-        return result
+    if plot.kind in PIE_KINDS:
+        return result | {"series": [build_pie_series(plot)]}
     result["grid"] = {"left": 48, "right": 32, "top": 56, "bottom": 56, "containLabel": True}
     result["xAxis"], result["yAxis"] = build_axes(plot)
     if plot.kind == "heatmap":
-        result["visualMap"] = build_visual_map(plot)
-        result["series"] = [build_heatmap_series(plot)]
-        return result
-    if len(plot.series) > 1:
-        result["legend"] = {"type": "scroll", "bottom": 0}
-    result["series"] = [build_series(plot, one) for one in plot.series]
-    return result
-
-
-def get_tooltip_trigger(plot: Plot) -> str:
-    return "axis" if plot.kind in ("bar", "stacked", "line", "area") else "item"
+        return result | build_heatmap(plot)
+    return result | {"series": [build_series(plot, series) for series in plot.series]}
 
 
 def build_axes(plot: Plot) -> tuple[Option, Option]:
     value: Option = {"type": "log" if plot.log else "value", "name": plot.y}
     if plot.kind == "scatter":
         return {"type": "value", "name": plot.x, "scale": True}, {**value, "scale": True}
-    category: Option = {
-        "type": "category",
-        "name": plot.x,
-        "data": list(plot.categories),
-        "axisLabel": {"hideOverlap": True},
-    }
+    category: Option = {"type": "category", "name": plot.x, "data": list(plot.categories)}
+    category["axisLabel"] = {"hideOverlap": True}
     if plot.kind == "heatmap":
-        return category, {"type": "category", "name": plot.y, "data": [one.name for one in plot.series]}
+        return category, {"type": "category", "name": plot.y, "data": [series.name for series in plot.series]}
     if plot.kind in ("line", "area"):
         category["boundaryGap"] = False
     return category, value
@@ -353,24 +318,18 @@ def build_pie_series(plot: Plot) -> Option:
     return {"type": "pie", "name": series.name, "radius": radius, "data": data}
 
 
-def build_heatmap_series(plot: Plot) -> Option:
+def build_heatmap(plot: Plot) -> Option:
+    """Return the series of a heatmap and the map of its values to colours."""
     data = [
         [across, up, value]
         for up, series in enumerate(plot.series)
         for across, value in enumerate(series.values)
         if value is not None
     ]
-    return {"type": "heatmap", "name": plot.y, "data": data}
-
-
-def build_visual_map(plot: Plot) -> Option:
-    values = [value for one in plot.series for value in one.values if value is not None]
+    values = [value for _, _, value in data]
     low, high = min(values, default=0), max(values, default=1)
+    visual_map = {"min": low, "max": high if high > low else low + 1, "calculable": True}
     return {
-        "min": low,
-        "max": high if high > low else low + 1,
-        "calculable": True,
-        "orient": "horizontal",
-        "left": "center",
-        "bottom": 0,
+        "visualMap": {**visual_map, "orient": "horizontal", "left": "center", "bottom": 0},
+        "series": [{"type": "heatmap", "name": plot.y, "data": data}],
     }

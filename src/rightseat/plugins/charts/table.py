@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -56,10 +56,10 @@ def parse_table(value: Any) -> DataTable:
     all_rows = find_rows(value, MAX_DEPTH)
     if not all_rows:
         raise NoTableFound("There is no table in it, nor numbers by name.")
-    names = list(dict.fromkeys(name for row in all_rows[:MAX_ROWS] for name in row))[:MAX_COLUMNS]
-    kept_rows = all_rows[:MAX_ROWS]
-    columns = [make_column(name, [row.get(name) for row in kept_rows]) for name in names]
-    useful = tuple(one for one in columns if any(cell is not None for cell in one.cells))
+    rows = all_rows[:MAX_ROWS]
+    names = list(dict.fromkeys(name for row in rows for name in row))[:MAX_COLUMNS]
+    columns = [make_column(name, [row.get(name) for row in rows]) for name in names]
+    useful = tuple(column for column in columns if any(cell is not None for cell in column.cells))
     if not useful:
         raise NoTableFound("The table has no values.")
     return DataTable(useful, len(all_rows) > MAX_ROWS)
@@ -68,9 +68,9 @@ def parse_table(value: Any) -> DataTable:
 def find_rows(value: Any, depth: int) -> list[dict[str, Any]]:
     """Return the rows as objects; empty if there are none."""
     match value:
-        case {"columns": [*columns], "rows": [*found]} | {"columns": [*columns], "data": [*found]}:
-            names = [str(one.get(NAME, one)) if isinstance(one, dict) else str(one) for one in columns]
-            return [make_row(row, names) for row in found]
+        case {"columns": [*columns], "rows": [*rows]} | {"columns": [*columns], "data": [*rows]}:
+            names = [str(column.get(NAME, column)) if isinstance(column, dict) else str(column) for column in columns]
+            return [make_row(row, names) for row in rows]
         case dict():
             return rows_from_object(value, depth)
         case list():
@@ -133,19 +133,16 @@ def flatten_row(row: dict[str, Any]) -> dict[str, Any]:
 def make_column(name: str, cells: list[Any]) -> TableColumn:
     normalized = list(map(normalize_cell, cells))
     present = [cell for cell in normalized if cell is not None]
-    numbers = [parse_number(cell) for cell in normalized]
-    if present and all(parse_number(cell) is not None for cell in present):
-        if _YEAR.search(name) and all(_is_year(cell) for cell in present):
-            return TableColumn(name, "time", tuple(None if cell is None else str(cell) for cell in normalized))
-        return TableColumn(name, "number", tuple(numbers))
-    if present and all(isinstance(cell, str) and _TIME.fullmatch(cell) for cell in present):
-        return TableColumn(name, "time", tuple(normalized))
-    return TableColumn(name, "text", tuple(None if cell is None else str(cell) for cell in normalized))
-
-
-def _is_year(cell: Any) -> bool:
-    found = parse_number(cell)
-    return isinstance(found, int) and 1000 <= found <= 3000
+    numbers = list(map(parse_number, present))
+    if present and None not in numbers:
+        is_year = _YEAR.search(name) and all(isinstance(number, int) and 1000 <= number <= 3000 for number in numbers)
+        if not is_year:
+            return TableColumn(name, "number", tuple(map(parse_number, normalized)))
+        kind: ColumnKind = "time"
+    else:
+        is_time = present and all(isinstance(cell, str) and _TIME.fullmatch(cell) for cell in present)
+        kind = "time" if is_time else "text"
+    return TableColumn(name, kind, tuple(None if cell is None else str(cell) for cell in normalized))
 
 
 def normalize_cell(cell: Any) -> Any:
@@ -153,11 +150,9 @@ def normalize_cell(cell: Any) -> Any:
         return str(cell).lower()
     if isinstance(cell, float) and not math.isfinite(cell):
         return None
-    return cell if cell is None or isinstance(cell, str | int | float) else ", ".join(map(str, iter_items(cell)))
-
-
-def iter_items(cell: Any) -> Iterator[Any]:
-    yield from cell if isinstance(cell, list | tuple) else [cell]
+    if cell is None or isinstance(cell, str | int | float):
+        return cell
+    return ", ".join(map(str, cell if isinstance(cell, list | tuple) else [cell]))
 
 
 def parse_number(cell: Any) -> int | float | None:
