@@ -21,16 +21,11 @@ def limit_resources(limits: ReadLimits) -> None:
         import resource
     except ImportError:  # Windows: only the parent's time limit holds
         return
-    seconds = int(limits.seconds) + 1
-    for what, most in (
-        (resource.RLIMIT_AS, limits.memory),
-        (resource.RLIMIT_CPU, seconds),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_CORE, 0),
-    ):
+    most = {"AS": limits.memory, "CPU": int(limits.seconds) + 1, "FSIZE": 0, "CORE": 0}
+    for name, value in most.items():
         # A system may not support a limit, or have a lower hard limit.
         with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(what, (most, most))
+            resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (value, value))
 
 
 def main() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
 from weakref import WeakKeyDictionary
@@ -48,8 +49,8 @@ async def read_in_child(data: bytes, request: ReadRequest) -> Document:
         async with asyncio.timeout(request.limits.seconds):
             answer, _ = await process.communicate(msgspec.json.encode(request) + b"\n" + data)
     except TimeoutError:
-        seconds = f"{request.limits.seconds:g} s"
-        return request.make_failure(f"takes longer than {seconds} to read. Send a smaller or simpler one.")
+        why = f"takes longer than {request.limits.seconds:g} s to read. Send a smaller or simpler one."
+        return request.make_failure(why)
     finally:
         if process.returncode is None:
             await kill_session(process)
@@ -58,10 +59,8 @@ async def read_in_child(data: bytes, request: ReadRequest) -> Document:
 
 def parse_result(answer: bytes, code: int, request: ReadRequest) -> Document:
     if code == 0:
-        try:
+        with contextlib.suppress(msgspec.DecodeError):
             return msgspec.json.decode(answer, type=Document)
-        except msgspec.DecodeError:
-            pass
     if code == NO_MEMORY_EXIT:
         return request.make_failure("needs too much memory to be read. Send a smaller or simpler one.")
     return request.make_failure("cannot be read: it is broken, or made to break its reader. Save it again.")

@@ -41,33 +41,23 @@ def read_pdf(data: bytes, request: ReadRequest) -> Document:
         raise DocumentUnreadable("uses an encryption that is not supported. Save it without encryption.") from None
     except (PyPdfError, *PARSER_ERRORS):
         raise DocumentUnreadable("is broken, or not a PDF. Save it again.") from None
-    return read_pages(PdfPages(reader, (PyPdfError, *PARSER_ERRORS)), count, request)
+    return read_pages(reader, count, (PyPdfError, *PARSER_ERRORS), request)
 
 
-class PdfPages:
-    def __init__(self, reader: Any, broken: tuple[type[Exception], ...]) -> None:
-        self.reader = reader
-        self.broken = broken
-        self.failures: list[int] = []
-
-    def extract_text(self, number: int) -> str:
-        try:
-            text: str = self.reader.pages[number - 1].extract_text()
-        except self.broken:
-            self.failures.append(number)
-            return ""
-        return re.sub(r"[ \t]{2,}", " ", text.replace("\0", "")).strip()
-
-
-def read_pages(pages: PdfPages, count: int, request: ReadRequest) -> Document:
+def read_pages(reader: Any, count: int, broken: tuple[type[Exception], ...], request: ReadRequest) -> Document:
     until = time.monotonic() + request.limits.seconds * TIME_SHARE
     room = request.budget
     texts: list[str] = []
+    failures: list[str] = []
     number, cut = 0, False
     while number < min(count, request.limits.pages) and not cut:
         number += 1
-        text = pages.extract_text(number)
-        if text:
+        text = ""
+        try:
+            text = reader.pages[number - 1].extract_text()
+        except broken:
+            failures.append(str(number))
+        if text := re.sub(r"[ \t]{2,}", " ", text.replace("\0", "")).strip():
             text = f"--- page {number} of {count} ---\n{text}\n" if count > 1 else text
             cut = not fits_budget(text, room)
             texts.append(take_head(text, room))
@@ -75,8 +65,8 @@ def read_pages(pages: PdfPages, count: int, request: ReadRequest) -> Document:
         cut = cut or time.monotonic() > until
     cut = cut or number < count
     notes = [f"Pages 1 to {number} of {count} are shown, the last one perhaps in part."] if cut else []
-    if pages.failures:
-        notes.append(f"Pages that cannot be read: {', '.join(map(str, pages.failures[:20]))}.")
-    if not texts and not pages.failures:
+    if failures:
+        notes.append(f"Pages that cannot be read: {', '.join(failures[:20])}.")
+    if not texts and not failures:
         notes = ["The PDF has no text on the pages that were read; it may be scanned.", *notes]
     return request.make_document("".join(texts), *notes, cut=cut)

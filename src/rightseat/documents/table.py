@@ -43,8 +43,8 @@ class RowStyle:
 class FittedTable(Struct):
     header: str
     lines: list[str]
-    notes: list[str]
-    cut: bool
+    notes: list[str] = []
+    cut: bool = False
 
 
 def fit_table(columns: Row, rows: Sequence[Row], budget: int, style: RowStyle) -> FittedTable:
@@ -117,7 +117,7 @@ def count_affordable_columns(columns: Row, sample: Sequence[Row], budget: int) -
 
 
 def format_table(columns: Row, rows: Iterable[Row], style: RowStyle) -> FittedTable:
-    return FittedTable(style.format_row(columns), [style.format_row(row) for row in rows], [], False)
+    return FittedTable(style.format_row(columns), [style.format_row(row) for row in rows])
 
 
 def shorten_cells(rows: Iterable[Row], tokens: int, style: RowStyle) -> list[Row]:

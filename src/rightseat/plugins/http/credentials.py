@@ -49,10 +49,6 @@ class AccessToken(Struct, frozen=True):
     def __repr__(self) -> str:
         return "Token(***)"
 
-    @property
-    def is_fresh(self) -> bool:
-        return monotonic() < self.expires_at
-
 
 class TokenSlot:
     """One owner's token, with a lock so that concurrent calls fetch it once."""
@@ -69,30 +65,17 @@ class TokenClient:
         self.policy = policy
         self.lookup = lookup
         self.slots: OrderedDict[str, TokenSlot] = OrderedDict()
+        self.url = self.option("token_url") or self.option("access_token_url")
+        # `access_token_url` is the key of the legacy exchange, which has no `grant`.
+        default_grant = LEGACY_EXCHANGE if self.option("access_token_url") else "client_credentials"
+        grant = self.option("grant")
+        self.grant = GRANT_ALIASES.get(grant, grant) or default_grant
+        # The request header that carries the token.
+        default_header = "access-token" if self.grant == LEGACY_EXCHANGE else "Authorization"
+        self.header = self.option("header") or next(iter(auth.args), default_header)
         self.outbound = OutboundClient(
             AddressRules(allowed_hosts(self.url), policy.allow), max_bytes=MAX_TOKEN_BYTES, seconds=policy.seconds
         )
-
-    @property
-    def url(self) -> str:
-        return self.option("token_url") or self.option("access_token_url")
-
-    @property
-    def grant(self) -> str:
-        configured = self.option("grant")
-        if not configured:
-            # `access_token_url` is the key of the legacy exchange, which has no `grant`.
-            return LEGACY_EXCHANGE if self.option("access_token_url") else "client_credentials"
-        return GRANT_ALIASES.get(configured, configured)
-
-    @property
-    def header(self) -> str:
-        """Request header that carries the token."""
-        default = "access-token" if self.grant == LEGACY_EXCHANGE else "Authorization"
-        return self.option("header") or next(iter(self.auth.args), default)
-
-    def header_value(self, token: AccessToken) -> str:
-        return f"Bearer {token.value}" if self.header.lower() == "authorization" else token.value
 
     def option(self, name: str) -> str:
         value = self.auth.options.get(name)
@@ -102,7 +85,7 @@ class TokenClient:
         subject = self.subject_token(turn)
         slot = self.slot_for(f"{turn.owner.name}\0{subject}" if subject else "")
         async with slot.lock:
-            if slot.token is None or not slot.token.is_fresh:
+            if slot.token is None or monotonic() >= slot.token.expires_at:
                 slot.token = await self.fetch_token(slot.token, subject, turn)
             return slot.token
 
@@ -209,14 +192,14 @@ class TokenClient:
         return DEFAULT_LIFETIME
 
 
-class Identity(Struct, frozen=True, kw_only=True):
+class Identity(Struct):
     """Credentials of one call. `secret_values` are redacted from its response."""
 
     headers: dict[str, str] = {}
     query: dict[str, str] = {}
     cookies: dict[str, str] = {}
-    secret_values: tuple[str, ...] = ()
-    invalidators: tuple[Callable[[], None], ...] = ()
+    secret_values: list[str] = []
+    invalidators: list[Callable[[], None]] = []
     """Called after a 401: drop cached tokens so that new ones are fetched."""
 
     def __repr__(self) -> str:
@@ -249,28 +232,23 @@ class Credentials:
         return list(dict.fromkeys(f"{auth.kind} {' and '.join(auth.args)}".strip() for auth in self.plugin.auth))
 
     async def resolve(self, turn: Turn) -> Identity:
-        headers: dict[str, str] = {}
-        query: dict[str, str] = {}
-        cookies: dict[str, str] = {}
-        values: list[str] = []
-        invalidators: list[Callable[[], None]] = []
+        identity = Identity()
         for index, auth in enumerate(self.plugin.auth):
             if auth.kind == "oidc":
                 client = self.token_clients[index]
                 token = await client.get_token(turn)
-                headers[client.header] = client.header_value(token)
-                values.append(token.value)
-                invalidators.append(partial(client.forget, token))
+                prefix = "Bearer " if client.header.lower() == "authorization" else ""
+                identity.headers[client.header] = prefix + token.value
+                identity.secret_values.append(token.value)
+                identity.invalidators.append(partial(client.forget, token))
                 continue
-            target = {"header": headers, "param": query, "cookie": cookies}[auth.kind]
+            target = {"header": identity.headers, "param": identity.query, "cookie": identity.cookies}[auth.kind]
             for name, configured in auth.args.items():
                 # An empty credential is not sent: the server's error explains it.
                 if value := self.lookup(name, configured, turn):
                     target[name] = value
-                    values.append(value)
-        return Identity(
-            headers=headers, query=query, cookies=cookies, secret_values=tuple(values), invalidators=tuple(invalidators)
-        )
+                    identity.secret_values.append(value)
+        return identity
 
     def lookup(self, name: str, configured: Any, turn: Turn) -> str:
         """Return a credential's value: the caller's header, the configuration's value, or plugin.json's."""

@@ -64,15 +64,12 @@ def build_request(
         value = arguments.get(parameter.argument)
         if value is None:
             continue
-        match parameter.place:
-            case "query":
-                queries += encode_query(parameter, value)
-            case "header":
-                headers = with_header(headers, parameter.name, encode_header(parameter, value))
-            case "cookie":
-                cookies += encode_cookie(parameter, value)
-            case "path":
-                pass
+        if parameter.place == "query":
+            queries += encode_query(parameter, value)
+        elif parameter.place == "header":
+            headers = with_header(headers, parameter.name, encode_header(parameter, value))
+        elif parameter.place == "cookie":
+            cookies += encode_cookie(parameter, value)
     key_param = find_idempotency_parameter(operation)
     if key_param is not None and key and key_param.name.lower() not in map(str.lower, headers):
         headers = with_header(headers, key_param.name, key)
@@ -97,20 +94,22 @@ def with_header(headers: dict[str, str], name: str, value: str) -> dict[str, str
 
 
 def find_idempotency_parameter(operation: Operation) -> Parameter | None:
-    return next((one for one in operation.parameters if one.place == "header" and one.name.lower() == KEY_HEADER), None)
+    headers = (parameter for parameter in operation.parameters if parameter.place == "header")
+    return next((parameter for parameter in headers if parameter.name.lower() == KEY_HEADER), None)
 
 
 def accept_header(operation: Operation) -> str:
     """Return the Accept header: the documented media types of successes, then anything."""
-    media_types = [one.media for one in operation.responses if one.status[:1] in "2d" and one.media]
-    valid = [media for media in dict.fromkeys(media_types) if re.fullmatch(r"[\w!#$&^.+*/; =-]+", media, re.ASCII)]
+    successes = (response for response in operation.responses if response.status[:1] in "2d")
+    media_types = dict.fromkeys(response.media for response in successes)
+    valid = [media for media in media_types if re.fullmatch(r"[\w!#$&^.+*/; =-]+", media, re.ASCII)]
     return ", ".join([*valid, "*/*;q=0.5"]) if valid else "*/*"
 
 
 def fill_path(operation: Operation, arguments: Mapping[str, Any]) -> tuple[str, list[str]]:
     """Fill the path template; returns the path and the fixed query of the document's path."""
     template, _, query = operation.path.partition("?")
-    path_parameters = {one.name: one for one in operation.parameters if one.place == "path"}
+    path_parameters = {parameter.name: parameter for parameter in operation.parameters if parameter.place == "path"}
     pieces: list[str] = []
     for number, piece in enumerate(PLACEHOLDER.split(template.partition("#")[0])):
         if number % 2 == 0:
@@ -135,15 +134,11 @@ def encode_path_value(parameter: Parameter | None, name: str, arguments: Mapping
 
 
 def nested_strings(value: Any) -> list[str]:
-    match value:
-        case str():
-            return [value]
-        case list():
-            return [text for item in value for text in nested_strings(item)]
-        case dict():
-            return [text for key, item in value.items() for text in (key, *nested_strings(item))]
-        case _:
-            return []
+    if isinstance(value, dict):
+        value = [*value, *value.values()]
+    if isinstance(value, list):
+        return [text for item in value for text in nested_strings(item)]
+    return [value] if isinstance(value, str) else []
 
 
 def unquote_fully(text: str) -> str:

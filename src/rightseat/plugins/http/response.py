@@ -7,6 +7,7 @@ import asyncio
 import base64
 import mimetypes
 import secrets
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
@@ -43,7 +44,7 @@ REPORTED_HEADERS = ("content-type", "content-length", "last-modified", "etag", "
 class Redactor:
     """Replaces credentials, in all usual encodings, and every secret known to the process."""
 
-    def __init__(self, values: tuple[str, ...] = ()) -> None:
+    def __init__(self, values: Iterable[str] = ()) -> None:
         spellings: set[str] = set()
         for value in values:
             # Of `Bearer x` also `x` alone.

@@ -55,46 +55,6 @@ class OperationCallProgress:
         return Pause((ask,), {"stage": stage, "arguments": self.arguments, "seal": self.fingerprint})
 
 
-def ask_for_values(
-    operation: Operation, arguments: OperationArguments, paths: list[tuple[str, ...]], progress: OperationCallProgress
-) -> Pause:
-    text = format_values_question(operation.name, [arguments.describe_path(path) for path in paths])
-    return progress.make_pause("values", Ask(text, "form", arguments.build_form(paths)))
-
-
-def ask_for_files(
-    operation: Operation,
-    names: list[str],
-    files: list[Attachment],
-    several: dict[str, bool],
-    progress: OperationCallProgress,
-) -> Pause:
-    names_text = escape_unprintable(", ".join(names))
-    attach, which = "Can you attach a file ({}) to your answer?", "Which of the attached files is meant ({})?"
-    if is_chinese(operation.description):
-        attach, which = "请随回复上传文件（{}）。", "请问使用哪个已上传的文件（{}）？"
-    if not files:
-        return progress.make_pause("file", Ask(attach.format(names_text)))
-    file_field: dict[str, Any] = {"type": "string", "enum": [file.name for file in files]}
-    fields = {name: {"type": "array", "items": file_field} if several[name] else file_field for name in names}
-    form = {"type": "object", "properties": fields, "required": names}
-    return progress.make_pause("file", Ask(which.format(names_text), "form", form))
-
-
-def ask_for_approval(
-    operation: Operation, servers: tuple[str, ...], request: UnsignedRequest, progress: OperationCallProgress
-) -> Pause:
-    """Ask for approval of the exact request. The plugin author's texts are left out: they may mislead."""
-    hosts = " or ".join(dict.fromkeys(urlsplit(url).netloc for url in servers)) or "no server"
-    arguments_json = msgspec.json.encode(progress.arguments).decode()
-    prefix = urlsplit(servers[0]).path.rstrip("/") if servers else ""
-    request_line = f"{request.method} {prefix}{request.path}"
-    text = f"Allow {request_line} at {hosts} with {arguments_json}?"
-    if is_chinese(operation.description):
-        text = f"是否允许向 {hosts} 发送 {request_line}，参数为 {arguments_json}？"
-    return progress.make_pause("confirm", Ask(escape_unprintable(text), "confirm", APPROVAL_SCHEMA))
-
-
 def format_values_question(name: str, fields: list[str]) -> str:
     """Return the question for missing values, in Chinese where the fields are described in Chinese."""
     fields_text = escape_unprintable("; ".join(fields))
@@ -169,11 +129,12 @@ class OperationTool:
         progress.files, missing_files = self.resolve_files(arguments, files)
         missing = self.arguments.find_missing(arguments)
         if missing and progress.stage == "start":
-            return ask_for_values(self.operation, self.arguments, missing, progress)
+            text = format_values_question(self.operation.name, [self.arguments.describe_path(path) for path in missing])
+            return progress.make_pause("values", Ask(text, "form", self.arguments.build_form(missing)))
         if missing_files:
             if progress.stage == "file":
                 return error_result("no_file", f"No file was attached for {', '.join(missing_files)}.")
-            return ask_for_files(self.operation, missing_files, files, self.arguments.file_arguments, progress)
+            return self.ask_for_files(progress, missing_files, files)
         if problem := self.arguments.validate(arguments):
             return error_result("invalid_arguments", problem)
         return self.check_approval(progress)
@@ -202,13 +163,38 @@ class OperationTool:
                 arguments[name] = names if several else names[0]
         return resolved, missing_files
 
+    def ask_for_files(self, progress: OperationCallProgress, names: list[str], files: list[Attachment]) -> Pause:
+        attach, which = "Can you attach a file ({}) to your answer?", "Which of the attached files is meant ({})?"
+        if is_chinese(self.operation.description):
+            attach, which = "请随回复上传文件（{}）。", "请问使用哪个已上传的文件（{}）？"
+        names_text = escape_unprintable(", ".join(names))
+        if not files:
+            return progress.make_pause("file", Ask(attach.format(names_text)))
+        choice: dict[str, Any] = {"type": "string", "enum": [file.name for file in files]}
+        several = self.arguments.file_arguments
+        fields = {name: {"type": "array", "items": choice} if several[name] else choice for name in names}
+        form = {"type": "object", "properties": fields, "required": names}
+        return progress.make_pause("file", Ask(which.format(names_text), "form", form))
+
+    def ask_for_approval(self, progress: OperationCallProgress, request: UnsignedRequest) -> Pause:
+        """Ask for approval of the exact request. The plugin author's texts are left out: they may mislead."""
+        servers = self.api.server_urls(self.operation)
+        hosts = " or ".join(dict.fromkeys(urlsplit(url).netloc for url in servers)) or "no server"
+        arguments_json = msgspec.json.encode(progress.arguments).decode()
+        prefix = urlsplit(servers[0]).path.rstrip("/") if servers else ""
+        request_line = f"{request.method} {prefix}{request.path}"
+        text = f"Allow {request_line} at {hosts} with {arguments_json}?"
+        if is_chinese(self.operation.description):
+            text = f"是否允许向 {hosts} 发送 {request_line}，参数为 {arguments_json}？"
+        return progress.make_pause("confirm", Ask(escape_unprintable(text), "confirm", APPROVAL_SCHEMA))
+
     def check_approval(self, progress: OperationCallProgress) -> OperationCallProgress | Result | Pause:
         if not self.api.policy.requires_confirmation(self.operation):
             return progress
         # Build the request before asking for approval: it may be invalid.
         request = self.api.build_request(self.operation, progress.arguments, progress.files)
         if progress.stage != "confirm":
-            return ask_for_approval(self.operation, self.api.server_urls(self.operation), request, progress)
+            return self.ask_for_approval(progress, request)
         if not is_approved(progress.answer):
             return error_result("denied", "The person did not allow this call.")
         if progress.approved_fingerprint != progress.fingerprint:

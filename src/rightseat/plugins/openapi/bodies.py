@@ -66,7 +66,8 @@ def preferred_media(content: Node) -> tuple[str, str]:
 def swagger_medias(context: SpecContext, operation: Node, key: str) -> list[str]:
     """Return Swagger 2.0's `consumes` or `produces` of the operation, else of the spec."""
     declared = operation.value.get(key) or context.root.value.get(key)
-    return [normalize_media(one) for one in declared if isinstance(one, str)] if isinstance(declared, list) else []
+    listed = declared if isinstance(declared, list) else []
+    return [normalize_media(media) for media in listed if isinstance(media, str)]
 
 
 def parse_body(context: SpecContext, operation: Node, body_parameters: Sequence[Node]) -> ParsedBody | None:
@@ -163,27 +164,27 @@ def fixed_header(header: Node) -> str:
 
 def parse_swagger_body(context: SpecContext, operation: Node, body_parameters: Sequence[Node]) -> ParsedBody | None:
     medias = swagger_medias(context, operation, "consumes")
-    body_node = next((one for one in body_parameters if one.text("in") == "body"), None)
+    body_node = next((node for node in body_parameters if node.text("in") == "body"), None)
     if body_node is not None:
         media = min(medias or [JSON_MEDIA], key=media_rank)
         return build_body(context, body_node, JSON_MEDIA if media_rank(media) in (1, 2) else media, body_node)
-    properties = {one.text("name"): form_field_schema(one) for one in body_parameters if one.text("name")}
-    required = [one.text("name") for one in body_parameters if one.is_true("required")]
-    files = any(one.text("type").lower() == "file" for one in body_parameters)
-    media = MULTIPART_MEDIA if files else next((one for one in medias if media_rank(one) in (1, 2)), FORM_MEDIA)
+    properties = {
+        node.text("name"): {key: value for key, value in node.value.items() if key not in ("name", "in", "required")}
+        for node in body_parameters
+        if node.text("name")
+    }
+    required = [node.text("name") for node in body_parameters if node.is_true("required")]
+    files = any(node.text("type").lower() == "file" for node in body_parameters)
+    media = MULTIPART_MEDIA if files else next((media for media in medias if media_rank(media) in (1, 2)), FORM_MEDIA)
     schema = {"type": "object", "properties": properties, "required": required}
     place = operation.with_value({"schema": schema})
     return build_body(context, place, media, place)
 
 
-def form_field_schema(node: Node) -> dict[str, Any]:
-    return {key: value for key, value in node.value.items() if key not in ("name", "in", "required")}
-
-
 def parse_responses(context: SpecContext, operation: Node) -> tuple[OperationResponse, ...]:
     responses = []
-    for status, one in operation.child("responses").items():
-        node = context.refs.resolve(one)
+    for status, listed in operation.child("responses").items():
+        node = context.refs.resolve(listed)
         if isinstance(node.value, dict) and not status.startswith("x-"):
             responses.append(parse_response(context, operation, status, node))
     return tuple(responses[:MAX_RESPONSES])
@@ -211,5 +212,6 @@ def parse_response(context: SpecContext, operation: Node, status: str, node: Nod
 
 def success_response(responses: tuple[OperationResponse, ...]) -> OperationResponse | None:
     """Return the response of a successful call, preferably with a schema; else `default` or None."""
-    successes = sorted((one for one in responses if one.status.startswith("2")), key=lambda one: one.schema is None)
-    return successes[0] if successes else next((one for one in responses if one.status == "default"), None)
+    successes = [response for response in responses if response.status.startswith("2")]
+    defaults = [response for response in responses if response.status == "default"]
+    return next(iter(sorted(successes, key=lambda response: response.schema is None) + defaults), None)

@@ -101,9 +101,10 @@ class RefResolver:
         while isinstance(node.value, dict) and "$ref" in node.value:
             hops += 1
             target = self.resolve_once(node)
-            if target is None or hops > MAX_HOPS:
-                if target is not None:
-                    self.problems.add(node, "Its $ref leads in a circle.", "Say what is meant.", "error")
+            if target is None:
+                return node.with_value(None)
+            if hops > MAX_HOPS:
+                self.problems.add(node, "Its $ref leads in a circle.", "Say what is meant.", "error")
                 return node.with_value(None)
             node = target
         return node

@@ -80,17 +80,17 @@ class SchemaSimplifier:
 
     def is_inlinable(self, name: str) -> bool:
         if name not in self._inlinable:
-            self._inlinable[name] = (
-                not self.referenced_names(name) and schema_size(self.simplified[name]) <= MAX_INLINE_SIZE
-            )
+            small = schema_size(self.simplified[name]) <= MAX_INLINE_SIZE
+            self._inlinable[name] = small and not self.referenced_names(name)
         return self._inlinable[name]
 
     def simplify(self, schema: Schema, depth: int) -> Schema:
         name = ref_name(schema)
         if name is not None:
             definition = self.simplify_definition(name, depth + 1)
-            inline = definition is not None and self.is_inlinable(name)
-            return {**definition, **without_key(schema, "$ref")} if definition is not None and inline else schema
+            if definition is None or not self.is_inlinable(name):
+                return schema
+            return {**definition, **without_key(schema, "$ref")}
         simplified = map_subschemas(schema, lambda inner: self.simplify(inner, depth + 1))
         return self.merge_all_of(simplified, depth) if "allOf" in simplified else simplified
 
@@ -139,31 +139,32 @@ def map_subschemas(schema: Schema, change: Callable[[Schema], Schema]) -> Schema
 
 
 def iter_subschemas(schema: Schema) -> Iterator[Schema]:
-    for key, value in schema.items():
-        if key in MAP_KEYWORDS:
-            yield from value.values()
-        elif key in LIST_KEYWORDS:
-            yield from value
-        elif key in SINGLE_KEYWORDS and isinstance(value, dict):
-            yield value
+    """Yield the schema and, recursively, its subschemas."""
+    pending = [schema]
+    while pending:
+        current = pending.pop()
+        yield current
+        for key, value in current.items():
+            if key in MAP_KEYWORDS:
+                pending += value.values()
+            elif key in LIST_KEYWORDS:
+                pending += value
+            elif key in SINGLE_KEYWORDS and isinstance(value, dict):
+                pending.append(value)
 
 
 def iter_ref_names(schema: Schema) -> Iterator[str]:
     """Yield the names of the definitions that the schema references."""
-    pending = [schema]
-    while pending:
-        current = pending.pop()
-        if (name := ref_name(current)) is not None:
-            yield name
-        pending += iter_subschemas(current)
+    return (name for inner in iter_subschemas(schema) if (name := ref_name(inner)) is not None)
 
 
 def schema_size(schema: Schema) -> int:
-    count, pending = 0, [schema]
-    while pending and count <= MAX_INLINE_SIZE:
-        current = pending.pop()
-        count += len(current)
-        pending += iter_subschemas(current)
+    """Return the number of keywords in the schema, counted until it exceeds MAX_INLINE_SIZE."""
+    count = 0
+    for inner in iter_subschemas(schema):
+        count += len(inner)
+        if count > MAX_INLINE_SIZE:
+            break
     return count
 
 

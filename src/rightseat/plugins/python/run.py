@@ -145,9 +145,16 @@ def make_script_tools(plugin: Plugin, policy: PythonPolicy) -> tuple[tuple[Tool,
         names = script.file.relative_to(plugin.folder).with_suffix("").parts
         module = ".".join(names[:-1] if names[-1] == "__init__" else names)
         child = ToolProcesses(module, script.attribute, confinement)
-        checked = check_arguments_schema(script if script.exact else complete_signature(script, child, load_failed))
-        if isinstance(checked, Problem):
-            problems.append(checked)
+        try:
+            checked = script if script.exact else complete_signature(script, child, load_failed)
+            get_validator(checked.arguments)
+        except ScriptLoadError as error:
+            problems.append(make_problem(script, error.message, "Make it load on its own."))
+            load_failed = True
+            continue
+        except CallerError as error:
+            what = f"What it takes is no JSON Schema: {error.message}"
+            problems.append(make_problem(script, what, "Correct its `spec`."))
             load_failed = load_failed or not script.exact
             continue
         name = make_tool_name(plugin.id, script.name, tools)
@@ -166,15 +173,11 @@ def make_script_tools(plugin: Plugin, policy: PythonPolicy) -> tuple[tuple[Tool,
     return tuple(tools.values()), problems
 
 
-def complete_signature(script: PluginScript, child: ToolProcesses, load_failed: bool) -> PluginScript | Problem:
+def complete_signature(script: PluginScript, child: ToolProcesses, load_failed: bool) -> PluginScript:
     """Complete the script's arguments from its process. After a load failure the others are not tried."""
-    try:
-        if load_failed:
-            raise ScriptLoadError("Another tool of this plugin cannot be loaded, so this one was not tried.")
-        signature = describe_in_process(child)
-    except ScriptLoadError as error:
-        fix = "Make it load on its own."
-        return Problem(display_path(script), script.attribute, error.message, fix, script.line)
+    if load_failed:
+        raise ScriptLoadError("Another tool of this plugin cannot be loaded, so this one was not tried.")
+    signature = describe_in_process(child)
     arguments = signature.get("parameters")
     description = script.description or str(signature.get("description") or "")
     return msgspec.structs.replace(
@@ -182,20 +185,8 @@ def complete_signature(script: PluginScript, child: ToolProcesses, load_failed: 
     )
 
 
-def check_arguments_schema(script: PluginScript | Problem) -> PluginScript | Problem:
-    """Return the script if its arguments are a valid JSON Schema, else a Problem."""
-    if isinstance(script, Problem):
-        return script
-    try:
-        get_validator(script.arguments)
-    except CallerError as error:
-        what = f"What it takes is no JSON Schema: {error.message}"
-        return Problem(display_path(script), script.attribute, what, "Correct its `spec`.", script.line)
-    return script
-
-
-def display_path(script: PluginScript) -> str:
-    return f"{script.file.parent.name}/{script.file.name}"
+def make_problem(script: PluginScript, what: str, fix: str) -> Problem:
+    return Problem(f"{script.file.parent.name}/{script.file.name}", script.attribute, what, fix, script.line)
 
 
 def make_call(child: ToolProcesses, script: PluginScript) -> ToolHandler:
