@@ -18,8 +18,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat.engine.assembler import text_events
-from rightseat.types.events import Artifact, Event
+from rightseat.types.events import Artifact, Event, text_events
 from rightseat.types.stores import IdGenerator, Store
 from rightseat.types.turn import Owner, Turn
 

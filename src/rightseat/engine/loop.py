@@ -37,7 +37,7 @@ from rightseat.types.model import BoundModel, Model, Prompt, ToolChoice, adapt_m
 from rightseat.types.stores import CONTINUATION_SECONDS, Continuation, IdGenerator, Store, parse_resume_token
 from rightseat.types.streams import closing
 from rightseat.types.tools import Tool, Toolset, make_client_tool, merge_tools
-from rightseat.types.turn import MAX_AGENT_DEPTH, Turn
+from rightseat.types.turn import Turn, check_agent_depth
 
 RESERVED_ANSWER_TOKENS = 1024
 MAX_SUGGESTIONS = 5
@@ -148,10 +148,7 @@ class Engine:
         self.can_ask = bool(assistant.tools) or assistant.toolset is not None
 
     async def __call__(self, turn: Turn) -> AsyncIterator[Event]:
-        if turn.depth > MAX_AGENT_DEPTH:
-            raise CallerError(
-                f"Assistants call each other more than {MAX_AGENT_DEPTH} levels deep. Remove the cycle in `agents`."
-            )
+        check_agent_depth(turn)
         state = await self.start_turn(turn)
         while not state.finished:
             if state.batch is not None:

@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from rightseat.engine.assembler import EventAssembler, ModelAnswer, text_events
+from rightseat.engine.assembler import EventAssembler, ModelAnswer
 from rightseat.errors import UpstreamGarbled
 from rightseat.types import chunks
 from rightseat.types.chunks import ModelChunk
-from rightseat.types.events import Event, TextDelta, TextEnd, TextStart
+from rightseat.types.events import Event, TextDelta, TextEnd, TextStart, text_events
 from rightseat.types.messages import Message, text_message
 from rightseat.types.model import Model, Prompt
 from rightseat.types.schema import get_validator

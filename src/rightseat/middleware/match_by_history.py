@@ -16,9 +16,8 @@ import msgspec
 from msgspec.structs import replace
 
 from rightseat.engine.answers import parse_consent
-from rightseat.engine.assembler import text_events
 from rightseat.types.agents import Layer, Responder
-from rightseat.types.events import CallStart, Event, Interrupt, RunFinished, TextDelta
+from rightseat.types.events import CallStart, Event, Interrupt, RunFinished, TextDelta, text_events
 from rightseat.types.messages import Message, TextMessagePart, text_message
 from rightseat.types.stores import IdGenerator, PendingQuestion, Store, parse_resume_token
 from rightseat.types.streams import closing

@@ -10,12 +10,11 @@ import logging
 from collections.abc import AsyncIterator
 from typing import Literal
 
-from rightseat.engine.assembler import OpenMessageTracker
 from rightseat.errors import Conflict, StoreFailed
 from rightseat.runtime.runs import DEFAULT_ASSISTANT
 from rightseat.runtime.threads import RUN_STOPPED, RUN_TOO_LONG, RunLimits
 from rightseat.types.agents import Layer, Responder
-from rightseat.types.events import Event, RunStarted, TextDelta
+from rightseat.types.events import Event, OpenMessageTracker, RunStarted, TextDelta
 from rightseat.types.streams import closing
 from rightseat.types.threads import (
     DeltaEvent,

@@ -11,11 +11,10 @@ from typing import Literal, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat.engine.assembler import OpenMessageTracker
 from rightseat.errors import Restarting, RightseatError, TimedOut, Unavailable, error_class_for
 from rightseat.runtime.incidents import Environment, Incident, RunContext
 from rightseat.types.agents import Responder
-from rightseat.types.events import Event, RunFailed, RunStarted, StepEnd, StepStart, TextDelta
+from rightseat.types.events import Event, OpenMessageTracker, RunFailed, RunStarted, StepEnd, StepStart, TextDelta
 from rightseat.types.streams import closing
 from rightseat.types.turn import Turn
 

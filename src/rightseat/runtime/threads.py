@@ -15,11 +15,10 @@ from collections.abc import AsyncGenerator, AsyncIterator
 import msgspec
 from msgspec import Struct
 
-from rightseat.engine.assembler import OpenMessageTracker
 from rightseat.errors import Conflict, RightseatError, StoreFailed
 from rightseat.runtime.runs import new_id
 from rightseat.types.agents import Responder
-from rightseat.types.events import ReasoningDelta, RunFailed, TextDelta
+from rightseat.types.events import OpenMessageTracker, ReasoningDelta, RunFailed, TextDelta
 from rightseat.types.streams import PushStream, closing
 from rightseat.types.threads import NumberedEntry, ThreadEntry, ThreadStore, extract_user_input, is_run_end, make_title
 from rightseat.types.turn import Owner, Turn

@@ -188,3 +188,27 @@ Event = (
     | RunFinished
     | RunFailed
 )
+
+
+def text_events(id: str, text: str) -> list[Event]:
+    """Return the three events of a complete text."""
+    return [TextStart(id), TextDelta(id, text), TextEnd(id)]
+
+
+class OpenMessageTracker:
+    """Tracks the open messages of a run, so that a failure can end them for the front end."""
+
+    def __init__(self) -> None:
+        self.ids: dict[str, type[TextEnd] | type[ReasoningEnd]] = {}
+
+    def track(self, event: Event) -> None:
+        match event:
+            case TextStart(id):
+                self.ids[id] = TextEnd
+            case ReasoningStart(id):
+                self.ids[id] = ReasoningEnd
+            case TextEnd(id) | ReasoningEnd(id):
+                self.ids.pop(id, None)
+
+    def end_events(self) -> list[Event]:
+        return [end(id) for id, end in self.ids.items()]

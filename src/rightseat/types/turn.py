@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from rightseat.errors import CallerError
 from rightseat.types.messages import Message
 from rightseat.types.model import RawPrompt, SamplingSettings, ToolChoice, ToolSpec
 
@@ -97,3 +98,11 @@ class Turn(Struct, frozen=True, kw_only=True):
     parent: str | None = None
     """Session that this one was forked from."""
     raw: RawPrompt | None = None
+
+
+def check_agent_depth(turn: Turn) -> None:
+    """Raise CallerError for a turn of assistants that call each other in a cycle."""
+    if turn.depth > MAX_AGENT_DEPTH:
+        raise CallerError(
+            f"Assistants call each other more than {MAX_AGENT_DEPTH} levels deep. Remove the cycle in `agents`."
+        )

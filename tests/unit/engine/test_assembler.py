@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.engine.assembler import EventAssembler, ModelAnswer, OpenMessageTracker, text_events
+from rightseat.engine.assembler import EventAssembler, ModelAnswer
 from rightseat.errors import Incomplete
 from rightseat.types import chunks
 from rightseat.types.events import (
@@ -12,6 +12,7 @@ from rightseat.types.events import (
     CallEnd,
     CallStart,
     Event,
+    OpenMessageTracker,
     ReasoningDelta,
     ReasoningEnd,
     ReasoningStart,
@@ -19,6 +20,7 @@ from rightseat.types.events import (
     TextEnd,
     TextStart,
     Usage,
+    text_events,
 )
 from rightseat.types.messages import ProviderData
 from rightseat.types.stores import IdGenerator

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.engine.assembler import OpenMessageTracker, text_events
 from rightseat.errors import OutputGuarded
 from rightseat.middleware.guardrails.matchers import RuleViolation
 from rightseat.middleware.guardrails.personal_data import get_personal_data_finder
@@ -28,6 +27,7 @@ from rightseat.types.events import (
     CallResult,
     CallStart,
     Event,
+    OpenMessageTracker,
     ReasoningDelta,
     ReasoningEnd,
     ReasoningStart,
@@ -37,6 +37,7 @@ from rightseat.types.events import (
     TextDelta,
     TextEnd,
     TextStart,
+    text_events,
 )
 from rightseat.types.stores import IdGenerator
 from rightseat.types.streams import closing

@@ -16,10 +16,9 @@ import msgspec
 from rightseat.documents.document import cut_middle, fits_budget
 from rightseat.documents.json import JsonCutter
 from rightseat.engine.artifacts import present_artifact
-from rightseat.engine.assembler import text_events
 from rightseat.engine.structured import generate_structured
 from rightseat.engine.tool_calls import ToolCallBatch
-from rightseat.errors import CallerError, ContinuationGone, FlowFailed, FlowStopped, RightseatError
+from rightseat.errors import ContinuationGone, FlowFailed, FlowStopped, RightseatError
 from rightseat.plugins.flows.checkpoint import FlowCheckpoint, FlowProgress
 from rightseat.plugins.flows.context import FlowServices, StepContext, StepOutput
 from rightseat.plugins.flows.flow import Flow, NextFlow
@@ -37,6 +36,7 @@ from rightseat.types.events import (
     TextEnd,
     TextStart,
     Usage,
+    text_events,
 )
 from rightseat.types.messages import Message, ToolCall
 from rightseat.types.stores import (
@@ -49,7 +49,7 @@ from rightseat.types.stores import (
 )
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause, Result, Tool, ToolContext
-from rightseat.types.turn import MAX_AGENT_DEPTH, Turn
+from rightseat.types.turn import Turn, check_agent_depth
 
 log = logging.getLogger(__name__)
 MAX_SUGGESTIONS = 3
@@ -271,10 +271,7 @@ class FlowResponder:
         self.digest = f"{flow.digest}{fingerprint}"
 
     async def __call__(self, turn: Turn) -> AsyncIterator[Event]:
-        if turn.depth > MAX_AGENT_DEPTH:
-            raise CallerError(
-                f"Assistants call each other more than {MAX_AGENT_DEPTH} levels deep. Remove the cycle in `agents`."
-            )
+        check_agent_depth(turn)
         flow_tool = FlowTool(self.flow, self.get_services, self.checkpoint_store, answers_user=True)
         tool = Tool(CALL_NAME, "", REQUEST_SCHEMA, flow_tool.call, timeout=self.flow.timeout + GRACE_SECONDS)
         ids, batch = await self.begin(turn, tool)

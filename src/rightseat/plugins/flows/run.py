@@ -14,7 +14,6 @@ from msgspec import Struct, json, to_builtins
 from msgspec.structs import replace
 
 from rightseat.config.secret import mask
-from rightseat.engine.assembler import OpenMessageTracker
 from rightseat.errors import ContinuationGone, FlowFailed, FlowStopped, RightseatError
 from rightseat.http.retry import compute_backoff
 from rightseat.plugins.flows.checkpoint import FlowProgress, resolve_next_step, restore_progress, start_progress
@@ -22,7 +21,7 @@ from rightseat.plugins.flows.context import FlowServices, StepContext, StepError
 from rightseat.plugins.flows.flow import END, Flow, Step
 from rightseat.plugins.flows.steps import LLM, NONE, get_kind
 from rightseat.types.chunks import ModelChunk, UsageChunk
-from rightseat.types.events import Custom, Event, StepEnd, StepStart, Usage
+from rightseat.types.events import Custom, Event, OpenMessageTracker, StepEnd, StepStart, Usage
 from rightseat.types.model import Model, ModelWrapper, Prompt
 from rightseat.types.streams import closing, with_timeout
 from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, encode_fallback, is_approved

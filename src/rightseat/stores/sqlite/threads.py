@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from rightseat.engine.assembler import OpenMessageTracker
 from rightseat.errors import Conflict
-from rightseat.types.events import RunStarted
+from rightseat.types.events import OpenMessageTracker, RunStarted
 from rightseat.types.threads import (
     PAGE_BYTES,
     RUN_RESTARTED,
