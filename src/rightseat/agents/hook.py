@@ -43,10 +43,9 @@ def load_target(value: Any, option: str) -> Any:
 
 def load_request_hook(value: Any) -> RequestHook | None:
     """Load the option `on_before_request` and check that it is callable."""
-    candidate = load_target(value, "on_before_request")
-    if candidate is not None and not callable(candidate):
+    hook: RequestHook | None = load_target(value, "on_before_request")
+    if hook is not None and not callable(hook):
         raise ConfigError("on_before_request must name a function, as module:attribute.", param="on_before_request")
-    hook: RequestHook | None = candidate
     return hook
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from rightseat.agents._peer.client import AgentClient
+from rightseat.agents._peer.client import AgentClient, AgentOptions
 from rightseat.agents.hook import OutgoingRequest, load_request_hook
 from rightseat.errors import (
     CallerError,
@@ -57,7 +57,7 @@ async def request_peer(
     peer: FakeUpstream, *, turn: Turn | None = TURN, path: tuple[str, ...] = ("x",), **more: Any
 ) -> Any:
     options = {"timeout": HANG_TIMEOUT, **more.pop("reach", {})}
-    client = AgentClient("desk", f"{peer.origin}/base?k=v", **options)
+    client = AgentClient("desk", AgentOptions(url=f"{peer.origin}/base?k=v", **options))
     try:
         return await client.request_json("POST", path, {"a": 1}, turn=turn, **more)
     finally:
@@ -97,8 +97,8 @@ async def test_the_hook_is_asked_for_each_request(peer: FakeUpstream) -> None:
 
     properties = {"tenant": "blue"}
     turn = Turn(messages=(), owner=Owner("ada"), forwarded=ForwardedProps(properties), headers={"x-a": "b"})
-    await request_peer(peer, turn=turn, reach={"hook": hook, "headers": {"Authorization": "Bearer fixed"}})
-    await request_peer(peer, turn=None, reach={"hook": later})
+    await request_peer(peer, turn=turn, reach={"on_before_request": hook, "headers": {"Authorization": "Bearer fixed"}})
+    await request_peer(peer, turn=None, reach={"on_before_request": later})
     assert [request.headers["x-number"] for request in peer.requests] == ["1", "2"]
     assert peer.requests[0].headers["authorization"] == "Bearer own"
     assert seen[0] == OutgoingRequest("POST", "/base/x", Owner("ada"), {"x-a": "b"}, properties)
@@ -108,7 +108,7 @@ async def test_the_hook_is_asked_for_each_request(peer: FakeUpstream) -> None:
 @pytest.mark.parametrize("given", [["x"], {"x": 1}, {"x y": "z"}, {"x": "a\r\nb: c"}])
 async def test_a_hook_that_gives_no_headers(peer: FakeUpstream, given: Any) -> None:
     with pytest.raises(Misused, match="on_before_request"):
-        await request_peer(peer, reach={"hook": lambda request: given})
+        await request_peer(peer, reach={"on_before_request": lambda request: given})
     assert not peer.requests
 
 
@@ -180,7 +180,7 @@ async def test_nobody_there(peer: FakeUpstream) -> None:
     port = peer.port
     async with FakeUpstream() as gone:
         port = gone.port
-    reach = AgentClient("desk", f"http://127.0.0.1:{port}", tries=1)
+    reach = AgentClient("desk", AgentOptions(url=f"http://127.0.0.1:{port}", tries=1))
     with pytest.raises(UpstreamRefused):
         await reach.request_json("GET", ("x",))
     reach.close()
@@ -214,7 +214,7 @@ async def test_a_stream_that_breaks_off_or_falls_silent(peer: FakeUpstream) -> N
 
     peer.reply = begins
     for path, error, seconds in (("cut", Incomplete, HANG_TIMEOUT), ("still", UpstreamTimeout, 0.5)):
-        reach = AgentClient("desk", peer.origin, timeout=seconds)
+        reach = AgentClient("desk", AgentOptions(url=peer.origin, timeout=seconds))
         async with await reach.open_stream("GET", (path,)) as answer:
             assert await anext(aiter(answer)) == b"one"
             with pytest.raises(error):
@@ -227,12 +227,12 @@ async def test_a_stream_that_breaks_off_or_falls_silent(peer: FakeUpstream) -> N
 @pytest.mark.parametrize("url", ["desk", "ftp://x", "http://", "http://me:pass@x"])
 def test_an_address_that_is_none(url: str) -> None:
     with pytest.raises(ConfigError, match="The url of agent 'desk'"):
-        AgentClient("desk", url)
+        AgentClient("desk", AgentOptions(url=url))
 
 
 def test_a_header_that_http_does_not_take() -> None:
     with pytest.raises(ConfigError, match="header 'x'"):
-        AgentClient("desk", "http://127.0.0.1:1", headers={"x": "a\nb"})
+        AgentClient("desk", AgentOptions(url="http://127.0.0.1:1", headers={"x": "a\nb"}))
 
 
 @pytest.mark.demand("agents.agent_takes_headers_env")

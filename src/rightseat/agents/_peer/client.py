@@ -1,19 +1,12 @@
 """HTTP client of an agent's server: one `AgentClient` per [agents.NAME], made by its factory.
 
-A streaming HTTP response of an agent's server. Options that every HTTP agent accepts in its [agents.NAME] table.
-
-    client = AgentClient(name, url, headers={...}, hook=load_request_hook(on_before_request), timeout=120)
-    info  = await client.request_json("POST", ("info",), {"properties": {}})      # one JSON response, retried
-    state = await client.request_json("GET", ("threads", id, "state"), missing_ok=True)     # None: HTTP 404
+    info = await client.request_json("POST", ("info",), {"properties": {}})      # one JSON response, retried
     async with await client.open_stream("POST", ("runs",), body, turn=turn) as response:
-        response.headers                                  # names in lower case
         async for data in response: ...                   # raises if the stream breaks off or stays idle
-    client.close()
 
 Headers, by rising precedence: the client's forwarded ones (`turn.headers`), the configured ones, the hook's.
 A path segment has letters, digits and `_ . ~ : @ + -` only, so that an id from a client cannot reach another
-path. Redirects are refused, and errors come from PeerErrors. A request that the peer may have accepted is
-sent again only if it is `idempotent`.
+path. Redirects are refused. A request that the peer may have accepted is sent again only if it is `idempotent`.
 """
 
 from __future__ import annotations
@@ -22,34 +15,98 @@ import asyncio
 import inspect
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import msgspec
 from msgspec import Struct
 from yarl import URL
 
-from rightseat.agents._peer.errors import PeerErrors
-from rightseat.agents.hook import OutgoingRequest, RequestHook, is_valid_header, load_request_hook
-from rightseat.config.options import parse_options
+from rightseat.agents.hook import OutgoingRequest, is_valid_header, load_request_hook
+from rightseat.config.options import OptionsT, parse_options
 from rightseat.config.secret import mask
 from rightseat.errors import (
+    AgentFailed,
     CallerError,
     ConfigError,
+    Conflict,
     Misused,
     RightseatError,
     UpstreamBusy,
     UpstreamError,
     UpstreamOverloaded,
     UpstreamRefused,
+    UpstreamTooLarge,
 )
 from rightseat.http.client import HttpClient, Response, format_request_head, parse_base_url
 from rightseat.http.idle import IdleTimer
 from rightseat.http.retry import call_with_retry, parse_retry_after
 from rightseat.http.security import merge_headers
-from rightseat.http.upstream import read_error_body, read_head, send_request
+from rightseat.http.upstream import StatusTable, UpstreamErrors, read_error_body, read_head, send_request
 from rightseat.types.turn import Owner, Turn
+
+JSON_LIMIT = 64 << 20
+_PATH_SEGMENT = re.compile(r"[\w.~:@+\-]{1,300}", re.ASCII)
+
+# Headers of a connection, which must not be forwarded.
+_CONNECTION_HEADERS = frozenset(
+    ("host", "content-length", "transfer-encoding", "connection", "te", "upgrade", "expect")
+)
+
+log = logging.getLogger(__name__)
+
+
+class AgentOptions(Struct, frozen=True, kw_only=True):
+    """Options that every HTTP agent accepts in its [agents.NAME] table."""
+
+    url: str
+    """The URL that clients of the agent post to."""
+    headers: dict[str, str] = {}
+    """Headers of each request. A value may be a reference such as `env:AGENT_KEY`."""
+    on_before_request: Any = None
+    """`module:attribute` of a function that is called before each request and returns headers for it."""
+    timeout: float = 120
+    """Seconds without data from the agent, before and within a response, after which a run fails."""
+    connect_timeout: float = 10
+    """Seconds for connecting to the agent."""
+    tries: int = 3
+    """How often a request is sent in all if the agent does not accept it."""
+    title: str = ""
+    """The name that front ends show."""
+    description: str = ""
+    """What the agent is for. Users see it, and models that may hand over to the agent."""
+
+
+def parse_agent_options(kind: str, name: str, options: Mapping[str, Any], options_type: type[OptionsT]) -> OptionsT:
+    """Convert the table [agents.NAME]; all its numbers are above 0."""
+    fields = options_type.__struct_fields__
+    return parse_options(f"The agent {name!r} ({kind})", options, options_type, positive=fields)
+
+
+class PeerErrors(UpstreamErrors):
+    """Errors of one peer, which is named as in rightseat.toml. Its address is never shown to clients."""
+
+    address = "its url"
+    key = "its api_key and headers"
+    unreachable = "check that it runs, and check its url"
+    invalid = "check its url and kind"
+    unknown = "knows no such agent or path: check its url and agents"
+    rejected = "the debug log has its reason"
+    statuses: ClassVar[StatusTable] = {
+        409: (Conflict, "is still answering in this conversation: wait for it, or stop it.")
+    }
+
+    def __init__(self, name: str) -> None:
+        self.server = f"The server of agent {name!r}"
+
+    def response_too_large(self, limit: int) -> RightseatError:
+        return UpstreamTooLarge(f"{self.server} sent more than {limit} bytes at once.")
+
+    def run_failed(self, kind: str = "") -> RightseatError:
+        """Return the error of a failed run. `kind` is its error class, shown if a plain identifier."""
+        named = f" ({kind})" if re.fullmatch(r"[A-Za-z_][\w.]{0,80}", kind, re.ASCII) else ""
+        return AgentFailed(f"{self.server} failed in its run{named}: its own log has the reason. Try again.")
 
 
 class StreamingResponse:
@@ -59,7 +116,7 @@ class StreamingResponse:
         self._response = response
         self._errors = errors
         self._timeout = timeout
-        self._timer = IdleTimer(timeout, response, response.abort)
+        self.timer = IdleTimer(timeout, response, response.abort)
 
     @property
     def status(self) -> int:
@@ -67,14 +124,8 @@ class StreamingResponse:
 
     @property
     def headers(self) -> Mapping[str, str]:
+        """The response's headers, with names in lower case."""
         return self._response.headers
-
-    async def read_head(
-        self, make_status_error: Callable[[Response], Awaitable[RightseatError]], missing_ok: bool
-    ) -> None:
-        await read_head(
-            self._response, self._timer, self._errors, self._timeout, make_status_error, missing_ok=missing_ok
-        )
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
@@ -88,10 +139,10 @@ class StreamingResponse:
             return data
         if response.complete:
             raise StopAsyncIteration
-        raise (self._errors.idle_timeout(self._timeout) if self._timer.expired else self._errors.incomplete_stream())
+        raise (self._errors.idle_timeout(self._timeout) if self.timer.expired else self._errors.incomplete_stream())
 
     def close(self) -> None:
-        self._timer.stop()
+        self.timer.stop()
         self._response.close()
 
     async def __aenter__(self) -> Self:
@@ -103,44 +154,23 @@ class StreamingResponse:
         self.close()
 
 
-JSON_LIMIT = 64 << 20
-_PATH_SEGMENT = re.compile(r"[\w.~:@+\-]{1,300}", re.ASCII)
-
-# Headers of a connection, which must not be forwarded.
-_CONNECTION_HEADERS = frozenset(
-    ("host", "content-length", "transfer-encoding", "connection", "te", "upgrade", "expect")
-)
-
-log = logging.getLogger(__name__)
-
-
 class AgentClient:
-    """Client of one agent's server. `timeout` is the longest idle time, before and within a response."""
+    """Client of one agent's server."""
 
-    def __init__(
-        self,
-        name: str,
-        url: str,
-        *,
-        headers: Mapping[str, str] = {},
-        hook: RequestHook | None = None,
-        connect_timeout: float = 10,
-        timeout: float = 120,
-        tries: int = 3,
-    ) -> None:
+    def __init__(self, name: str, options: AgentOptions) -> None:
         self.errors = PeerErrors(name)
-        self._base = parse_base_url(url, f"The url of agent {name!r}")
+        self._base = parse_base_url(options.url, f"The url of agent {name!r}")
         self._name = name
-        self._headers = {"User-Agent": "rightseat", **headers}
+        self._headers = {"User-Agent": "rightseat", **options.headers}
         for key, value in self._headers.items():
             if not is_valid_header(key, value):
                 raise ConfigError(
                     f"Agent {name!r}: the header {key!r} has a character that HTTP headers cannot contain. Remove it."
                 )
-        self._hook = hook
-        self._timeout = timeout
-        self._tries = tries
-        self._client = HttpClient(self._base, connect_timeout=connect_timeout)
+        self._hook = load_request_hook(options.on_before_request)
+        self._timeout = options.timeout
+        self._tries = options.tries
+        self._client = HttpClient(self._base, connect_timeout=options.connect_timeout)
 
     def close(self) -> None:
         self._client.close()
@@ -158,8 +188,18 @@ class AgentClient:
         missing_ok: bool = False,
     ) -> Any:
         """Send a request; return the decoded JSON, None for an empty body or (`missing_ok`) a 404."""
-        response = await self._send(method, path, body, turn, owner, query, {}, idempotent, missing_ok)
-        async with response:
+        headers = {"Accept": "application/json"}
+        async with await self.open_stream(
+            method,
+            path,
+            body,
+            turn=turn,
+            owner=owner,
+            query=query,
+            headers=headers,
+            idempotent=idempotent,
+            missing_ok=missing_ok,
+        ) as response:
             if response.status == 404:
                 return None
             data = bytearray()
@@ -181,26 +221,13 @@ class AgentClient:
         body: Any = None,
         *,
         turn: Turn | None = None,
+        owner: Owner | None = None,
         query: Mapping[str, str] = {},
         headers: Mapping[str, str] = {},
         idempotent: bool = False,
+        missing_ok: bool = False,
     ) -> StreamingResponse:
         """Send a request and wait for the response head; use the result with `async with`."""
-        request_headers = {"Accept": "text/event-stream", **headers}
-        return await self._send(method, path, body, turn, None, query, request_headers, idempotent, False)
-
-    async def _send(
-        self,
-        method: str,
-        path: tuple[str, ...],
-        body: Any,
-        turn: Turn | None,
-        owner: Owner | None,
-        query: Mapping[str, str],
-        headers: Mapping[str, str],
-        idempotent: bool,
-        missing_ok: bool,
-    ) -> StreamingResponse:
         url = self._url(path, query)
         try:
             data = b"" if body is None else msgspec.json.encode(body)
@@ -226,7 +253,9 @@ class AgentClient:
             )
             request_sent = True
             stream = StreamingResponse(response, self.errors, self._timeout)
-            await stream.read_head(self._make_status_error, missing_ok)
+            await read_head(
+                response, stream.timer, self.errors, self._timeout, self._make_status_error, missing_ok=missing_ok
+            )
             return stream
 
         return await call_with_retry(attempt, is_retryable=is_retryable, tries=self._tries)
@@ -245,7 +274,7 @@ class AgentClient:
         forwarded = {
             k: v for k, v in client_headers.items() if k.lower() not in _CONNECTION_HEADERS and is_valid_header(k, v)
         }
-        fixed = {"Content-Type": "application/json", "Accept": "application/json", **headers}
+        fixed = {"Content-Type": "application/json", "Accept": "text/event-stream", **headers}
         # Identity only: compression allows decompression bombs and delays a stream.
         merged = merge_headers({**fixed, **self._headers, "Accept-Encoding": "identity"}, forwarded)
         if self._hook is None:
@@ -271,43 +300,3 @@ class AgentClient:
             text = mask((await read_error_body(response)).decode(errors="replace"))[:300]
             log.debug("agent %r, HTTP %s: %r", self._name, response.status, text)
         return self.errors.from_status(response.status, parse_retry_after(response.headers))
-
-
-class AgentOptions(Struct, frozen=True, kw_only=True):
-    url: str
-    """The URL that clients of the agent post to."""
-    headers: dict[str, str] = {}
-    """Headers of each request. A value may be a reference such as `env:AGENT_KEY`."""
-    on_before_request: Any = None
-    """`module:attribute` of a function that is called before each request and returns headers for it."""
-    timeout: float = 120
-    """Seconds without data from the agent after which a run fails."""
-    connect_timeout: float = 10
-    """Seconds for connecting to the agent."""
-    tries: int = 3
-    """How often a request is sent in all if the agent does not accept it."""
-    title: str = ""
-    """The name that front ends show."""
-    description: str = ""
-    """What the agent is for. Users see it, and models that may hand over to the agent."""
-
-
-OptionsT = TypeVar("OptionsT", bound=Struct)
-
-
-def parse_agent_options(kind: str, name: str, options: Mapping[str, Any], options_type: type[OptionsT]) -> OptionsT:
-    """Convert the table [agents.NAME]; all its numbers are above 0."""
-    fields = options_type.__struct_fields__
-    return parse_options(f"The agent {name!r} ({kind})", options, options_type, positive=fields)
-
-
-def make_client(name: str, options: AgentOptions) -> AgentClient:
-    return AgentClient(
-        name,
-        options.url,
-        headers=options.headers,
-        hook=load_request_hook(options.on_before_request),
-        connect_timeout=options.connect_timeout,
-        timeout=options.timeout,
-        tries=options.tries,
-    )

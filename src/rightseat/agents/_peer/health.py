@@ -1,14 +1,18 @@
-"""Health monitor of a peer: probes it at start, while it is down and, if configured, at an interval."""
+"""Agents of a peer and their source, which probes the peer at start, while it is down and at an interval."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 
 from rightseat.errors import RightseatError
 from rightseat.http.retry import compute_backoff
+from rightseat.types.agents import Agent, AgentThreadState
+from rightseat.types.tools import Tool
+from rightseat.types.turn import Owner
 
 log = logging.getLogger(__name__)
 START_TIMEOUT = 3.0
@@ -18,18 +22,24 @@ MIN_RETRY_DELAY = 1.0
 MAX_RETRY_DELAY = 30.0
 
 
-class HealthMonitor:
-    """Runs `probe`, which raises a RightseatError if the peer is down. A healthy peer is probed again every
-    `interval` seconds, or never if that is None. `down` holds the error message, or is empty."""
+class PeerSource(ABC):
+    """An AgentSource of one peer. A healthy peer is probed again every `interval` seconds, or never if that is
+    None. `down` holds the error message, or is empty."""
 
-    def __init__(self, name: str, probe: Callable[[], Awaitable[None]], *, interval: float | None = None) -> None:
+    agents: Mapping[str, Agent]
+    tools: tuple[Tool, ...] = ()
+
+    def __init__(self, name: str, *, interval: float | None = None) -> None:
+        self.name = name
         self.down = ""
-        self._name = name
-        self._probe = probe
         self._interval = interval
         self._first_check_done = asyncio.Event()
         self._check_requested = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+
+    @abstractmethod
+    async def probe(self) -> None:
+        """Raise a RightseatError if the peer is down."""
 
     async def start(self) -> None:
         if self._task is None:
@@ -47,7 +57,7 @@ class HealthMonitor:
     async def recheck_if_down(self) -> None:
         """Probe at once if the peer is down; raises the error if it still is."""
         if self.down:
-            await self._probe()
+            await self.probe()
             self.down = ""
 
     def mark_up(self) -> None:
@@ -57,7 +67,7 @@ class HealthMonitor:
     def mark_down(self, error: RightseatError) -> None:
         """Record a failed request and probe again soon."""
         if not self.down:
-            log.warning("agent %r: %s", self._name, error.message)
+            log.warning("agent %r: %s", self.name, error.message)
         self.down = error.message
         self._check_requested.set()
 
@@ -79,12 +89,32 @@ class HealthMonitor:
     async def _check_once(self) -> None:
         before = self.down
         try:
-            await self._probe()
+            await self.probe()
         except RightseatError as error:
-            self.down = error.message
             if not before:
-                log.warning("agent %r: %s", self._name, error.message)
+                log.warning("agent %r: %s", self.name, error.message)
+            self.down = error.message
             return
         self.down = ""
         if before:
-            log.info("agent %r is there.", self._name)
+            log.info("agent %r is there.", self.name)
+
+
+class PeerAgent:
+    """An Agent of a PeerSource, which knows whether it is down."""
+
+    can_ask = True
+
+    def __init__(self, name: str, source: PeerSource, *, title: str, description: str) -> None:
+        self.name = name
+        self.title = title
+        self.description = description
+        self._source = source
+
+    @property
+    def unavailable_reason(self) -> str:
+        return self._source.down
+
+    async def get_thread_state(self, owner: Owner, thread: str, /) -> AgentThreadState | None:
+        """Return None: the peer has no request for a thread's history."""
+        return None

@@ -1,91 +1,54 @@
-"""One AG-UI agent as a Responder.
-
-`[agents.NAME] kind = "agui"`: one agent at one address.
-"""
+"""`[agents.NAME] kind = "agui"`: one AG-UI agent at one address."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.agents._peer.client import AgentClient, AgentOptions, StreamingResponse, make_client, parse_agent_options
-from rightseat.agents._peer.health import HealthMonitor
+from rightseat.agents._peer.client import AgentClient, AgentOptions, StreamingResponse, parse_agent_options
+from rightseat.agents._peer.health import PeerAgent, PeerSource
 from rightseat.agents.agui.event_mapper import AGUIEventMapper
-from rightseat.agents.agui.interrupts import PendingInterrupts, thread_of_interrupt
-from rightseat.agents.agui.request import ToolResultIds, assign_message_ids, build_run_input
-from rightseat.errors import (
-    CallerError,
-    UpstreamError,
-    UpstreamOverloaded,
-    UpstreamRefused,
-    UpstreamRejected,
-    UpstreamTimeout,
-)
+from rightseat.agents.agui.interrupts import PeerThreads, thread_of_interrupt
+from rightseat.agents.agui.request import assign_message_ids, build_run_input
+from rightseat.errors import UpstreamError, UpstreamOverloaded, UpstreamRefused, UpstreamRejected, UpstreamTimeout
 from rightseat.http.sse import SseParser
-from rightseat.types.agents import Agent, AgentThreadState
 from rightseat.types.events import Event
 from rightseat.types.streams import closing
-from rightseat.types.tools import Tool
-from rightseat.types.turn import MAX_AGENT_DEPTH, Owner, Turn
+from rightseat.types.turn import Turn, check_agent_depth
 
 EVENT_LIMIT = 32 << 20
 """Bytes of one event; a snapshot holds a whole state."""
-
 
 # RAW events are large and more than half of what some peers send: skip them undecoded.
 _RAW_PREFIXES = (b'{"type":"RAW"', b'{"type": "RAW"')
 
 
-class AguiAgent:
-    can_ask = True
-
-    def __init__(self, name: str, client: AgentClient, health: HealthMonitor, *, title: str, description: str) -> None:
-        self.name = name
-        self.title = title
-        self.description = description
+class AguiAgent(PeerAgent):
+    def __init__(self, name: str, client: AgentClient, source: PeerSource, *, title: str, description: str) -> None:
+        super().__init__(name, source, title=title, description=description)
         self._client = client
-        self._health = health
-        self._interrupts = PendingInterrupts(thread_of_interrupt)
-        self._result_ids = ToolResultIds()
+        self._threads = PeerThreads(thread_of_interrupt)
         self._legacy = False
         """The peer predates protocol 1.0 and rejects unknown fields."""
 
-    @property
-    def unavailable_reason(self) -> str:
-        return self._health.down
-
-    async def get_thread_state(self, owner: Owner, thread: str, /) -> AgentThreadState | None:
-        """Return None: AG-UI has no request for a thread's history."""
-        return None
-
     async def __call__(self, turn: Turn, /) -> AsyncIterator[Event]:
-        if turn.depth > MAX_AGENT_DEPTH:
-            raise CallerError(
-                f"Assistants call each other more than {MAX_AGENT_DEPTH} levels deep. Remove the cycle in `agents`."
-            )
-        thread, turn = self._interrupts.resolve_turn(turn)
-        ids = assign_message_ids(turn, thread, self._result_ids)
-        mapper = AGUIEventMapper(turn, thread, [*ids, *self._interrupts.earlier_message_ids(turn)], self._client.errors)
-        self._interrupts.mark_answered(turn)
-        done = False
-        try:
+        check_agent_depth(turn)
+        thread, turn = self._threads.resolve_turn(turn)
+        ids = assign_message_ids(turn, thread, self._threads)
+        mapper = AGUIEventMapper(turn, thread, [*ids, *self._threads.earlier_message_ids(turn)], self._client.errors)
+        with self._threads.answering(turn):
             async with closing(self._stream_events(turn, mapper, ids)) as events:
                 async for event in events:
                     yield event
             final_events = mapper.finish()
-            done = True
-        finally:
-            if not done:
-                self._interrupts.reopen(turn)
-        self._interrupts.finish_turn(turn, thread, mapper.interrupt_ids)
-        self._result_ids.add(thread, mapper.result_message_ids)
+        self._threads.finish_turn(turn, thread, mapper.interrupt_ids, mapper.result_message_ids)
         if mapper.interrupt_ids:
             sent = tuple(replace(message, id=id) for message, id in zip(turn.messages, ids, strict=True))
-            self._interrupts.remember_history(mapper.interrupt_ids, (*sent, *mapper.items.messages))
+            self._threads.remember_history(mapper.interrupt_ids, (*sent, *mapper.output.messages))
         for event in final_events:
             yield event
 
@@ -102,26 +65,24 @@ class AguiAgent:
                     yield event
 
     async def _open_stream(self, turn: Turn, thread: uuid.UUID, ids: list[str]) -> StreamingResponse:
-        try:
-            response = await self._post_run(turn, thread, ids, self._legacy)
-        except UpstreamRefused as error:
-            self._health.mark_down(error)
-            raise
-        self._health.mark_up()
-        return response
+        legacy = self._legacy
 
-    async def _post_run(self, turn: Turn, thread: uuid.UUID, ids: list[str], legacy: bool) -> StreamingResponse:
+        def post(legacy: bool) -> Awaitable[StreamingResponse]:
+            body = build_run_input(turn, thread, ids, legacy=legacy)
+            return self._client.open_stream("POST", (), body, turn=turn)
+
         try:
-            return await self._client.open_stream(
-                "POST", (), build_run_input(turn, thread, ids, legacy=legacy), turn=turn
-            )
-        except UpstreamRejected:
-            if legacy:
-                raise
-            response = await self._client.open_stream(
-                "POST", (), build_run_input(turn, thread, ids, legacy=True), turn=turn
-            )
-        self._legacy = True
+            try:
+                response = await post(legacy)
+            except UpstreamRejected:
+                if legacy:
+                    raise
+                response = await post(legacy=True)
+                self._legacy = True
+        except UpstreamRefused as error:
+            self._source.mark_down(error)
+            raise
+        self._source.mark_up()
         return response
 
     def _check_content_type(self, response: StreamingResponse) -> None:
@@ -141,25 +102,18 @@ class AguiAgent:
         return mapper.feed(event)
 
 
-class AguiSource:
-    tools: tuple[Tool, ...] = ()
-
+class AguiSource(PeerSource):
     def __init__(self, name: str, options: AgentOptions) -> None:
-        self._client = make_client(name, options)
-        self._health = HealthMonitor(name, self._probe)
-        agent = AguiAgent(
-            name, self._client, self._health, title=options.title or name, description=options.description
-        )
-        self.agents: Mapping[str, Agent] = {name: agent}
-
-    async def start(self) -> None:
-        await self._health.start()
+        super().__init__(name)
+        self._client = AgentClient(name, options)
+        agent = AguiAgent(name, self._client, self, title=options.title or name, description=options.description)
+        self.agents = {name: agent}
 
     async def close(self) -> None:
-        await self._health.close()
+        await super().close()
         self._client.close()
 
-    async def _probe(self) -> None:
+    async def probe(self) -> None:
         """Check that a server responds, with any status: AG-UI has no route but the one that starts a run."""
         try:
             await self._client.request_json("GET", (), idempotent=False, missing_ok=True)

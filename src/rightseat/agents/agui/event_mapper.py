@@ -1,8 +1,5 @@
 """AG-UI events → our events, without I/O: `feed` takes one decoded event, `finish` returns the last events.
 
-Tolerant readers of the fields of a peer's events. Predicted state: a peer's PredictState event names tool arguments
-that become state keys, and their partial values are sent as state deltas while the arguments stream.
-
 RAW and unknown events are dropped. A messages snapshot yields only what was not streamed. Subagents become
 steps.
 """
@@ -13,13 +10,11 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
-from rightseat.agents._peer.errors import PeerErrors
-from rightseat.agents._peer.partial_json import parse_partial_json
+from rightseat.agents._peer.client import PeerErrors
+from rightseat.agents._peer.json_text import dict_items, make_add_operation, parse_partial_json, to_text
 from rightseat.agents.agui.interrupts import interrupt_from_custom, interrupt_from_outcome
-from rightseat.agents.agui.open_items import OpenItems, UnstreamedOutput
 from rightseat.agents.agui.request import select_client_tools
+from rightseat.agents.agui.run_output import RunOutput, UnstreamedOutput
 from rightseat.types.events import (
     Custom,
     Event,
@@ -39,11 +34,8 @@ def parse_usage(items: Any) -> Usage | None:
     """Sum the token counts of all models of a run."""
     if not isinstance(items, list) or not items:
         return None
-    total = Usage()
-    for item in items:
-        if isinstance(item, dict):
-            total += Usage(*(read_count(item, key) for key in _USAGE_KEYS))
-    return total
+    counts = (Usage(*(read_count(item, key) for key in _USAGE_KEYS)) for item in dict_items(items))
+    return sum(counts, Usage())
 
 
 def read_count(item: dict[str, Any], key: str) -> int:
@@ -60,12 +52,10 @@ def read_text(event: dict[str, Any], key: str) -> str:
 def strip_messages(state: Any) -> Any:
     """Remove the conversation from a graph's state: it is sent as messages, and the state would repeat it
     with each of them."""
-    if not isinstance(state, dict):
+    messages = state.get("messages") if isinstance(state, dict) else None
+    if not isinstance(messages, list):
         return state
-    messages = state.get("messages")
-    if not isinstance(messages, list) or not all(isinstance(item, dict) for item in messages):
-        return state
-    if not all("role" in item or "type" in item for item in messages):
+    if not all(isinstance(item, dict) and ("role" in item or "type" in item) for item in messages):
         return state
     return {key: value for key, value in state.items() if key not in ("messages", "tools", "copilotkit", "ag-ui")}
 
@@ -73,17 +63,18 @@ def strip_messages(state: Any) -> Any:
 def content_to_text(content: Any) -> str:
     """Convert a tool result (text, text parts or any JSON value) to text."""
     match content:
-        case str():
-            return content
         case None:
             return ""
         case [*parts] if parts and all(isinstance(part, dict) and "text" in part for part in parts):
             return "".join(str(part["text"]) for part in parts)
         case _:
-            return msgspec.json.encode(content).decode()
+            return to_text(content)
 
 
 class StatePrediction:
+    """Predicted state: a peer's PredictState event names tool arguments that become state keys, and their partial
+    values are sent as state deltas while the arguments stream."""
+
     def __init__(self, state: Any) -> None:
         self.has_state = isinstance(state, dict)
         """Whether the client has a state that a delta can change."""
@@ -92,8 +83,7 @@ class StatePrediction:
         self.last_values: dict[str, Any] = {}
 
     def set_rules(self, value: Any) -> None:
-        listed = value if isinstance(value, list) else []
-        self.rules = [rule for rule in listed if isinstance(rule, dict) and isinstance(rule.get("tool"), str)]
+        self.rules = [rule for rule in dict_items(value) if isinstance(rule.get("tool"), str)]
 
     def start_call(self, id: str, tool: str) -> None:
         if any(rule["tool"] == tool for rule in self.rules):
@@ -111,12 +101,10 @@ class StatePrediction:
         for rule in self.rules:
             key, argument = rule.get("state_key"), rule.get("tool_argument")
             value = arguments.get(argument) if argument else arguments
-            if rule["tool"] == tool and isinstance(key, str) and value is not None:
-                if self.last_values.get(key) == value:
-                    continue
+            is_ours = rule["tool"] == tool and isinstance(key, str) and value is not None
+            if is_ours and self.last_values.get(key) != value:
                 self.last_values[key] = value
-                path = "/" + key.replace("~", "~0").replace("/", "~1")
-                patch.append({"op": "add", "path": path, "value": value})
+                patch.append(make_add_operation(key, value))
         return [*self.ensure_state(), StateDelta(patch)] if patch else []
 
     def ensure_state(self) -> list[Event]:
@@ -139,9 +127,9 @@ class AGUIEventMapper:
 
     def __init__(self, turn: Turn, thread: uuid.UUID, sent_ids: list[str], errors: PeerErrors) -> None:
         self.thread = thread
-        self.items = OpenItems({tool.name for tool in select_client_tools(turn)})
+        self.output = RunOutput({tool.name for tool in select_client_tools(turn)})
         self.errors = errors
-        self.unstreamed = UnstreamedOutput(turn, sent_ids, self.items)
+        self.unstreamed = UnstreamedOutput(turn, sent_ids, self.output)
         self.prediction = StatePrediction(turn.state)
         answered = {message.call_id for message in turn.messages}
         self.open_call_ids = {c.id for m in turn.messages for c in m.calls if c.id not in answered}
@@ -177,15 +165,10 @@ class AGUIEventMapper:
         id = read_text(event, "messageId")
         if id in self.ignored_message_ids or id in self.unstreamed.emitted_ids:
             return []
-        return self.items.append_text(id, read_text(event, "delta"))
+        return self.output.append_text(id, read_text(event, "delta"))
 
     def on_text_chunk(self, event: AGUIEvent) -> list[Event]:
-        id = read_text(event, "messageId")
-        open_ = self.open_chunks.get("TEXT_MESSAGE_CHUNK")
-        events: list[Event] = []
-        if id and open_ is not None and id != open_:
-            events = self.items.end_text(open_)
-        id = self.open_chunks["TEXT_MESSAGE_CHUNK"] = id or open_ or ""
+        id, events = self.continue_chunk("TEXT_MESSAGE_CHUNK", read_text(event, "messageId"))
         self.on_text_start({**event, "messageId": id})
         return events + self.on_text_content({**event, "messageId": id})
 
@@ -193,23 +176,32 @@ class AGUIEventMapper:
         """End the chunked messages and calls of other types than `kind`."""
         events: list[Event] = []
         for type_ in [type_ for type_ in self.open_chunks if type_ != kind]:
-            id = self.open_chunks.pop(type_)
-            ends = self.items.end_text if type_ == "TEXT_MESSAGE_CHUNK" else self.items.end_call
-            events += ends(id)
+            events += self.end_chunk(type_)
         return events
 
+    def end_chunk(self, kind: str) -> list[Event]:
+        id = self.open_chunks.pop(kind)
+        return self.output.end_text(id) if kind == "TEXT_MESSAGE_CHUNK" else self.output.end_call(id)
+
+    def continue_chunk(self, kind: str, id: str) -> tuple[str, list[Event]]:
+        """Return the id of a chunk, by default that of the open one, and the end of another open one."""
+        open_id = self.open_chunks.get(kind)
+        events = self.end_chunk(kind) if id and open_id is not None and id != open_id else []
+        id = self.open_chunks[kind] = id or open_id or ""
+        return id, events
+
     def on_reasoning_content(self, event: AGUIEvent) -> list[Event]:
-        return self.items.append_reasoning(
+        return self.output.append_reasoning(
             read_text(event, "messageId") or self.current_reasoning_id, read_text(event, "delta")
         )
 
     def on_reasoning_end(self, event: AGUIEvent) -> list[Event]:
-        return self.items.end_reasoning(read_text(event, "messageId") or self.current_reasoning_id)
+        return self.output.end_reasoning(read_text(event, "messageId") or self.current_reasoning_id)
 
     @property
     def current_reasoning_id(self) -> str:
         """The reasoning that a delta without an id belongs to."""
-        return next(reversed(self.items.open_reasoning), _DEFAULT_REASONING_ID)
+        return next(reversed(self.output.open_reasoning), _DEFAULT_REASONING_ID)
 
     # Calls.
 
@@ -218,33 +210,28 @@ class AGUIEventMapper:
         if not id or not tool or id in self.unstreamed.emitted_ids:
             return []
         self.prediction.start_call(id, tool)
-        return self.items.start_call(id, tool, read_text(event, "parentMessageId"))
+        return self.output.start_call(id, tool, read_text(event, "parentMessageId"))
 
     def on_call_args(self, event: AGUIEvent) -> list[Event]:
         id, json = read_text(event, "toolCallId"), read_text(event, "delta")
-        return [*self.items.append_arguments(id, json), *self.prediction.append_arguments(id, json)]
+        return [*self.output.append_arguments(id, json), *self.prediction.append_arguments(id, json)]
 
     def on_call_end(self, event: AGUIEvent) -> list[Event]:
-        return self.items.end_call(read_text(event, "toolCallId"))
+        return self.output.end_call(read_text(event, "toolCallId"))
 
     def on_call_chunk(self, event: AGUIEvent) -> list[Event]:
-        id = read_text(event, "toolCallId")
-        open_ = self.open_chunks.get("TOOL_CALL_CHUNK")
-        events: list[Event] = []
-        if id and open_ is not None and id != open_:
-            events = self.items.end_call(open_)
-        id = self.open_chunks["TOOL_CALL_CHUNK"] = id or open_ or ""
+        id, events = self.continue_chunk("TOOL_CALL_CHUNK", read_text(event, "toolCallId"))
         call_event = {**event, "toolCallId": id}
         return [*events, *self.on_call_start(call_event), *self.on_call_args(call_event)]
 
     def on_call_result(self, event: AGUIEvent) -> list[Event]:
         id = read_text(event, "toolCallId")
-        if id not in self.items.calls and id not in self.open_call_ids:
+        if id not in self.output.calls and id not in self.open_call_ids:
             return []
         self.open_call_ids.discard(id)
         if message := read_text(event, "messageId"):
             self.result_message_ids[id] = message
-        return self.items.add_result(id, content_to_text(event.get("content")))
+        return self.output.add_result(id, content_to_text(event.get("content")))
 
     # State, activities, subagents, custom events.
 
@@ -264,10 +251,10 @@ class AGUIEventMapper:
 
     def on_subagent_start(self, event: AGUIEvent) -> list[Event]:
         step = self.subagents[read_text(event, "subagentRunId")] = read_text(event, "name") or "subagent"
-        return self.items.start_step(step)
+        return self.output.start_step(step)
 
     def on_subagent_end(self, event: AGUIEvent) -> list[Event]:
-        return self.items.end_step(self.subagents.pop(read_text(event, "subagentRunId"), ""))
+        return self.output.end_step(self.subagents.pop(read_text(event, "subagentRunId"), ""))
 
     def on_custom(self, event: AGUIEvent) -> list[Event]:
         value = event.get("value")
@@ -291,12 +278,8 @@ class AGUIEventMapper:
 
     # The run.
 
-    def on_run_started(self, event: AGUIEvent) -> list[Event]:
-        self.finish_event = None
-        return []
-
-    def on_run_finished(self, event: AGUIEvent) -> list[Event]:
-        self.finish_event = event
+    def on_run(self, event: AGUIEvent) -> list[Event]:
+        self.finish_event = event if event["type"] == "RUN_FINISHED" else None
         return []
 
     def on_run_error(self, event: AGUIEvent) -> list[Event]:
@@ -307,20 +290,15 @@ class AGUIEventMapper:
         if self.finish_event is None:
             raise self.errors.incomplete_stream()
         outcome = self.finish_event.get("outcome")
-        outcome_fields = outcome if isinstance(outcome, dict) else {}
-        items = outcome_fields.get("interrupts")
-        outcome_interrupts = (
-            [question for item in items if (question := interrupt_from_outcome(item, self.thread))]
-            if isinstance(items, list)
-            else []
-        )
+        items = dict_items(outcome.get("interrupts")) if isinstance(outcome, dict) else []
+        outcome_interrupts = [question for item in items if (question := interrupt_from_outcome(item, self.thread))]
         # A peer that speaks both dialects sends each interrupt twice.
         interrupts = outcome_interrupts or self.legacy_interrupts
-        events = [*self.end_chunks(""), *self.items.close({question.call or "" for question in interrupts})]
+        events = [*self.end_chunks(""), *self.output.close({question.call or "" for question in interrupts})]
         # pendingToolCallIds is ignored: it lists these calls, or calls that nobody here can run.
-        pending = self.items.pending_call_ids
+        pending = self.output.pending_call_ids
         reason: RunFinishReason = "interrupt" if interrupts else "calls" if pending else self.read_finish_reason()
-        if any(call.open for call in self.items.calls.values()):
+        if any(call.open for call in self.output.calls.values()):
             raise self.errors.invalid_response("a call with half of its arguments")
         self.interrupt_ids = [question.id for question in interrupts]
         return [*events, *interrupts, RunFinished(reason, parse_usage(self.finish_event.get("usage")), pending)]
@@ -336,7 +314,7 @@ class AGUIEventMapper:
 _HANDLERS: dict[str, Callable[[AGUIEventMapper, AGUIEvent], list[Event]]] = {
     "TEXT_MESSAGE_START": AGUIEventMapper.on_text_start,
     "TEXT_MESSAGE_CONTENT": AGUIEventMapper.on_text_content,
-    "TEXT_MESSAGE_END": lambda run, event: run.items.end_text(read_text(event, "messageId")),
+    "TEXT_MESSAGE_END": lambda run, event: run.output.end_text(read_text(event, "messageId")),
     "TEXT_MESSAGE_CHUNK": AGUIEventMapper.on_text_chunk,
     "TOOL_CALL_START": AGUIEventMapper.on_call_start,
     "TOOL_CALL_ARGS": AGUIEventMapper.on_call_args,
@@ -346,13 +324,13 @@ _HANDLERS: dict[str, Callable[[AGUIEventMapper, AGUIEvent], list[Event]]] = {
     "STATE_SNAPSHOT": AGUIEventMapper.on_state_snapshot,
     "STATE_DELTA": AGUIEventMapper.on_state_delta,
     "MESSAGES_SNAPSHOT": lambda run, event: run.unstreamed.add_messages(event.get("messages")),
-    "STEP_STARTED": lambda run, event: run.items.start_step(read_text(event, "stepName")),
-    "STEP_FINISHED": lambda run, event: run.items.end_step(read_text(event, "stepName")),
+    "STEP_STARTED": lambda run, event: run.output.start_step(read_text(event, "stepName")),
+    "STEP_FINISHED": lambda run, event: run.output.end_step(read_text(event, "stepName")),
     "ACTIVITY_SNAPSHOT": AGUIEventMapper.on_activity,
     "ACTIVITY_DELTA": AGUIEventMapper.on_activity,
     "CUSTOM": AGUIEventMapper.on_custom,
-    "RUN_STARTED": AGUIEventMapper.on_run_started,
-    "RUN_FINISHED": AGUIEventMapper.on_run_finished,
+    "RUN_STARTED": AGUIEventMapper.on_run,
+    "RUN_FINISHED": AGUIEventMapper.on_run,
     "RUN_ERROR": AGUIEventMapper.on_run_error,
     "SUBAGENT_STARTED": AGUIEventMapper.on_subagent_start,
     "SUBAGENT_FINISHED": AGUIEventMapper.on_subagent_end,

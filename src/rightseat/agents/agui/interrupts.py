@@ -1,7 +1,4 @@
-"""A peer's interrupts as Interrupt events, and answers in the peer's dialect.
-
-Interrupts that a peer raised through us: their owners, whether they were answered, and the messages before them.
-Thread ids that a peer sees, distinct for each owner, because the peer stores conversations by them.
+"""A peer's interrupts as Interrupt events, answers in the peer's dialect, and what we remember of its threads.
 
 Protocol 1.0 ends a run with the outcome `interrupt`, answered by `resume`. The legacy dialect sends a CUSTOM
 event `on_interrupt`, mostly with a JSON text, answered by `forwardedProps.command.resume` without an id.
@@ -14,14 +11,21 @@ import hashlib
 import re
 import secrets
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightseat.agents._peer.json_text import (
+    decode_answer,
+    decode_json_or_text,
+    drop_oldest,
+    find_question_text,
+    to_text,
+)
 from rightseat.errors import ContinuationGone
 from rightseat.types.events import Interrupt
 from rightseat.types.messages import Message
@@ -31,8 +35,6 @@ from rightseat.types.turn import InterruptAnswer, Owner, Turn
 _INTERRUPT_ID = re.compile(r"agui-([0-9a-f]{32})-([01])-(.{1,300})", re.DOTALL)
 CANCELLED = {"cancelled": True}
 """Resume value for a cancelled interrupt in the legacy dialect, which has no status for it."""
-
-
 # Keys of an interrupt's value that may hold the question.
 _TEXT_KEYS = ("message", "question", "prompt", "text", "title")
 _APPROVAL_REASONS = ("confirmation", "tool_call", "approval", "confirm")
@@ -57,9 +59,9 @@ def thread_of_interrupt(interrupt: str) -> uuid.UUID | None:
     return parsed.thread if parsed else None
 
 
-def interrupt_from_outcome(item: Any, thread: uuid.UUID) -> Interrupt | None:
+def interrupt_from_outcome(item: dict[str, Any], thread: uuid.UUID) -> Interrupt | None:
     """Convert one interrupt of a run's outcome; None if it has no id."""
-    if not isinstance(item, dict) or not isinstance(item.get("id"), str) or not item["id"]:
+    if not isinstance(item.get("id"), str) or not item["id"]:
         return None
     reason = item.get("reason")
     kind, schema = select_answer_form(item.get("responseSchema"), reason in _APPROVAL_REASONS)
@@ -69,7 +71,7 @@ def interrupt_from_outcome(item: Any, thread: uuid.UUID) -> Interrupt | None:
     return Interrupt(
         f"agui-{thread.hex}-1-{item['id']}",
         kind,
-        extract_question_text(value) or str(reason or "") or "Please answer.",
+        find_question_text(value, _TEXT_KEYS) or str(reason or "") or "Please answer.",
         schema,
         call if isinstance(call, str) else None,
         parse_timestamp(item.get("expiresAt")),
@@ -80,12 +82,10 @@ def interrupt_from_outcome(item: Any, thread: uuid.UUID) -> Interrupt | None:
 def interrupt_from_custom(value: Any, thread: uuid.UUID) -> Interrupt:
     """Convert the value of a legacy CUSTOM event, which has no reliable id: one is generated."""
     content = decode_json_or_text(value) if isinstance(value, str) else value
-    schema = content.get("responseSchema") or content.get("response_schema") if isinstance(content, dict) else None
-    reason = content.get("reason") if isinstance(content, dict) else None
-    kind, answer_schema = select_answer_form(schema, reason in _APPROVAL_REASONS)
-    message = extract_question_text(content) or (
-        value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    )
+    fields = content if isinstance(content, dict) else {}
+    schema = fields.get("responseSchema") or fields.get("response_schema")
+    kind, answer_schema = select_answer_form(schema, fields.get("reason") in _APPROVAL_REASONS)
+    message = find_question_text(content, _TEXT_KEYS) or to_text(value)
     return Interrupt(f"agui-{thread.hex}-0-{secrets.token_hex(8)}", kind, message, answer_schema, value=content)
 
 
@@ -95,17 +95,7 @@ def select_answer_form(schema: Any, approval: bool) -> tuple[Literal["ask", "con
         return ("confirm", APPROVAL_SCHEMA) if approval else ("ask", TEXT_SCHEMA)
     if schema.get("type") == "string":
         return "ask", schema
-    required = schema.get("required")
-    return ("confirm" if required == ["approved"] else "form"), schema
-
-
-def extract_question_text(value: Any) -> str:
-    """Return the text of an interrupt's value that a person can read, or an empty one."""
-    if isinstance(value, str):
-        return value
-    if not isinstance(value, dict):
-        return ""
-    return next((value[key] for key in _TEXT_KEYS if isinstance(value.get(key), str) and value[key]), "")
+    return ("confirm" if schema.get("required") == ["approved"] else "form"), schema
 
 
 def parse_timestamp(text: Any) -> float | None:
@@ -117,14 +107,12 @@ def parse_timestamp(text: Any) -> float | None:
 
 def build_resume(answers: tuple[InterruptAnswer, ...]) -> list[dict[str, Any]]:
     """Build `resume` from the answers to protocol 1.0 interrupts."""
-    resumable = [
-        (answer, at) for answer in answers if (at := parse_interrupt_id(answer.interrupt)) and not at.is_legacy
-    ]
     return [
         {"interruptId": at.id, "status": "cancelled"}
         if answer.status == "cancelled"
-        else {"interruptId": at.id, "status": "resolved", "payload": decode_answer(answer)}
-        for answer, at in resumable
+        else {"interruptId": at.id, "status": "resolved", "payload": decode_payload(answer)}
+        for answer in answers
+        if (at := parse_interrupt_id(answer.interrupt)) and not at.is_legacy
     ]
 
 
@@ -132,30 +120,19 @@ def build_command(answers: tuple[InterruptAnswer, ...]) -> dict[str, Any] | None
     """Build `forwardedProps.command` from the answer to a legacy interrupt, or return None."""
     for answer in answers:
         if (at := parse_interrupt_id(answer.interrupt)) and at.is_legacy:
-            return {"resume": CANCELLED if answer.status == "cancelled" else decode_answer(answer)}
+            return {"resume": CANCELLED if answer.status == "cancelled" else decode_payload(answer)}
     return None
 
 
-def decode_answer(answer: InterruptAnswer) -> Any:
-    """Return an answer's payload, or its text, decoded if that is a JSON object, array or boolean."""
-    if answer.payload is not None or answer.text is None:
-        return answer.payload
-    value = decode_json_or_text(answer.text)
-    return value if isinstance(value, dict | list | bool) else answer.text
-
-
-def decode_json_or_text(text: str) -> Any:
-    """Decode JSON; return the text itself if it is none."""
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        return text
+def decode_payload(answer: InterruptAnswer) -> Any:
+    return decode_answer(answer) if answer.payload is None else answer.payload
 
 
 _OWNER_BYTES = 8
 
 
 def make_peer_thread_id(owner: Owner, thread: str) -> uuid.UUID:
+    """Return the id of a thread that a peer sees, distinct for each owner: the peer stores conversations by it."""
     digest = _digest("owner", owner.name) + _digest("thread", owner.name, thread)
     return uuid.UUID(bytes=digest, version=5)
 
@@ -169,21 +146,22 @@ def _digest(*parts: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:_OWNER_BYTES]
 
 
-# How many open interrupts (with their history) and answered ones are remembered.
+# How many open interrupts (with their history), answered ones and tool results are remembered.
 _MAX_OPEN = 200
 _MAX_ANSWERED = 5000
 GONE = "This question was answered before, or it has expired. Please ask again."
-ThreadLookup = Callable[[str], uuid.UUID | None]
 
 
-class PendingInterrupts:
-    """Open and answered interrupts. `thread_of` extracts the thread from an interrupt's id."""
+class PeerThreads:
+    """What we remember of a peer's threads: open and answered interrupts, the messages before them, and the ids
+    of tool results. `thread_of` extracts the thread from an interrupt's id."""
 
-    def __init__(self, thread_of: ThreadLookup) -> None:
+    def __init__(self, thread_of: Callable[[str], uuid.UUID | None]) -> None:
         self._thread_of = thread_of
         self._history: dict[str, tuple[Message, ...]] = {}
         self._answered: dict[str, None] = {}
         self._latest: dict[uuid.UUID, str] = {}
+        self._result_ids: dict[tuple[uuid.UUID, str], str] = {}
 
     def resolve_turn(self, turn: Turn) -> tuple[uuid.UUID, Turn]:
         """Return the peer's thread of a turn, and the turn with the messages that the peer needs again.
@@ -192,11 +170,8 @@ class PendingInterrupts:
         turn = replace(turn, answers=tuple(self._with_interrupt_id(answer, thread) for answer in turn.answers))
         for answer in turn.answers:
             interrupt_thread = self._thread_of(answer.interrupt)
-            if (
-                interrupt_thread is None
-                or not is_owned_by(interrupt_thread, turn.owner)
-                or answer.interrupt in self._answered
-            ):
+            is_owned = interrupt_thread is not None and is_owned_by(interrupt_thread, turn.owner)
+            if interrupt_thread is None or not is_owned or answer.interrupt in self._answered:
                 raise ContinuationGone(GONE)
             thread = interrupt_thread
         return thread, self._with_missing_messages(turn)
@@ -216,30 +191,36 @@ class PendingInterrupts:
 
     def earlier_message_ids(self, turn: Turn) -> list[str]:
         """Return the peer's ids of the messages before the interrupts that this turn answers."""
-        before = (self._history.get(answer.interrupt, ()) for answer in turn.answers)
-        return [message.id for said in before for message in said if message.id]
+        histories = (self._history.get(answer.interrupt, ()) for answer in turn.answers)
+        return [message.id for history in histories for message in history if message.id]
 
-    def mark_answered(self, turn: Turn) -> None:
-        for answer in turn.answers:
-            self._answered[answer.interrupt] = None
-        while len(self._answered) > _MAX_ANSWERED:
-            del self._answered[next(iter(self._answered))]
+    def get_result_id(self, thread: uuid.UUID, call: str | None) -> str | None:
+        """Return the message id that the peer gave the result of one of its own calls."""
+        return self._result_ids.get((thread, call)) if call else None
 
-    def finish_turn(self, turn: Turn, thread: uuid.UUID, interrupt_ids: list[str]) -> None:
-        """Record the end of a run and the interrupts that it raised."""
+    @contextmanager
+    def answering(self, turn: Turn) -> Iterator[None]:
+        """Mark the turn's interrupts as answered; open them again if the answer does not reach the peer."""
+        self._answered |= dict.fromkeys(answer.interrupt for answer in turn.answers)
+        drop_oldest(self._answered, _MAX_ANSWERED)
+        try:
+            yield
+        except BaseException:
+            for answer in turn.answers:
+                self._answered.pop(answer.interrupt, None)
+            raise
+
+    def finish_turn(
+        self, turn: Turn, thread: uuid.UUID, interrupt_ids: list[str], result_ids: Mapping[str, str]
+    ) -> None:
+        """Record the end of a run, the interrupts that it raised, and the message ids of its results by call."""
         for answer in turn.answers:
             self._history.pop(answer.interrupt, None)
         self._latest[thread] = interrupt_ids[0] if interrupt_ids else "nothing"
-        while len(self._latest) > _MAX_ANSWERED:
-            del self._latest[next(iter(self._latest))]
-
-    def reopen(self, turn: Turn) -> None:
-        """Open the turn's interrupts again: the answer did not reach the peer."""
-        for answer in turn.answers:
-            self._answered.pop(answer.interrupt, None)
+        drop_oldest(self._latest, _MAX_ANSWERED)
+        self._result_ids |= {(thread, call): message for call, message in result_ids.items()}
+        drop_oldest(self._result_ids, _MAX_ANSWERED)
 
     def remember_history(self, interrupt_ids: list[str], history: tuple[Message, ...]) -> None:
-        for id in interrupt_ids:
-            self._history[id] = history
-        while len(self._history) > _MAX_OPEN:
-            del self._history[next(iter(self._history))]
+        self._history |= dict.fromkeys(interrupt_ids, history)
+        drop_oldest(self._history, _MAX_OPEN)

@@ -1,40 +1,18 @@
-"""A Turn as AG-UI's RunAgentInput, with message ids that the peer knows.
-
-Message ids that a peer gave the results of its own tool calls.
-"""
+"""A Turn as AG-UI's RunAgentInput, with message ids that the peer knows."""
 
 from __future__ import annotations
 
 import hashlib
 import secrets
 import uuid
-from collections.abc import Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
-from rightseat.agents.agui.interrupts import build_command, build_resume
+from rightseat.agents.agui.interrupts import PeerThreads, build_command, build_resume
 from rightseat.http.agui.write import format_message
-from rightseat.types.messages import Message
 from rightseat.types.model import ToolSpec
 from rightseat.types.turn import Turn
-
-_MAX_RESULT_IDS = 5000
-
-
-class ToolResultIds:
-    def __init__(self) -> None:
-        self._known: dict[tuple[uuid.UUID, str], str] = {}
-
-    def add(self, thread: uuid.UUID, results: Mapping[str, str]) -> None:
-        """Store `results`: message ids by the call that each answers."""
-        for call, message in results.items():
-            self._known[thread, call] = message
-        while len(self._known) > _MAX_RESULT_IDS:
-            del self._known[next(iter(self._known))]
-
-    def get(self, thread: uuid.UUID, call: str | None) -> str | None:
-        return self._known.get((thread, call)) if call else None
 
 
 def select_client_tools(turn: Turn) -> tuple[ToolSpec, ...]:
@@ -45,24 +23,27 @@ def select_client_tools(turn: Turn) -> tuple[ToolSpec, ...]:
     return tuple(tool for tool in turn.tools if choice.mode != "named" or tool.name == choice.name)
 
 
-def assign_message_ids(turn: Turn, thread: uuid.UUID, result_ids: ToolResultIds) -> list[str]:
+def list_client_tools(turn: Turn) -> list[dict[str, Any]]:
+    return [
+        {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+        for tool in select_client_tools(turn)
+    ]
+
+
+def assign_message_ids(turn: Turn, thread: uuid.UUID, threads: PeerThreads) -> list[str]:
     """Return each message's id as the peer knows it. A message without an id gets one derived from its
     content, equal in each turn, so that a peer that keeps threads does not take it for a new message."""
     ids = []
     for number, message in enumerate(turn.messages):
-        if known_id := result_ids.get(thread, message.call_id) or message.id:
+        if known_id := threads.get_result_id(thread, message.call_id) or message.id:
             ids.append(known_id)
         elif turn.depth:
             # Sub-runs are separate conversations: equal first messages are different messages.
             ids.append(secrets.token_hex(12))
         else:
-            ids.append(_derive_message_id(number, message))
+            text = f"{number}\n{message.role}\n{message.call_id}\n{message.text}"
+            ids.append(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32])
     return ids
-
-
-def _derive_message_id(number: int, message: Message) -> str:
-    text = f"{number}\n{message.role}\n{message.call_id}\n{message.text}"
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def build_run_input(turn: Turn, thread: uuid.UUID, ids: list[str], *, legacy: bool = False) -> dict[str, Any]:
@@ -85,10 +66,7 @@ def build_run_input(turn: Turn, thread: uuid.UUID, ids: list[str], *, legacy: bo
         "messages": [
             format_message(replace(message, id=id), id) for message, id in zip(turn.messages, ids, strict=True)
         ],
-        "tools": [
-            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-            for tool in select_client_tools(turn)
-        ],
+        "tools": list_client_tools(turn),
         "context": [{"description": item.description, "value": item.value} for item in turn.context],
         "forwardedProps": props,
     }

@@ -1,30 +1,28 @@
-"""One agent of a remote endpoint as a Responder.
-
-A Turn as the body of /agents/execute, where each text, call and result is a message of its own.
-"""
+"""One agent of a remote endpoint as a Responder; a Turn as the body of /agents/execute."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from rightseat.agents._peer.client import AgentClient
-from rightseat.agents._peer.health import HealthMonitor
-from rightseat.agents.agui.interrupts import PendingInterrupts, make_peer_thread_id
+from rightseat.agents._peer.health import PeerAgent, PeerSource
+from rightseat.agents._peer.json_text import decode_json_object, dict_items, drop_oldest, to_text
+from rightseat.agents.agui.interrupts import PeerThreads, make_peer_thread_id
 from rightseat.agents.agui.interrupts import thread_of_interrupt as agui_thread
-from rightseat.agents.agui.request import ToolResultIds, assign_message_ids, select_client_tools
+from rightseat.agents.agui.request import assign_message_ids, list_client_tools
 from rightseat.agents.copilotkit.line_mappers import JSONLineSplitter, LangGraphLineMapper, RuntimeLineMapper
 from rightseat.agents.langgraph.interrupts import parse_interrupt_id
-from rightseat.errors import AgentNotFound, CallerError, Incomplete, UpstreamRefused
+from rightseat.errors import AgentNotFound, Incomplete, UpstreamRefused
 from rightseat.types.agents import AgentThreadState
 from rightseat.types.events import Event, Interrupt
 from rightseat.types.messages import Message, ToolCall, text_message
 from rightseat.types.streams import closing
-from rightseat.types.turn import MAX_AGENT_DEPTH, InterruptAnswer, Owner, Turn
+from rightseat.types.turn import InterruptAnswer, Owner, Turn, check_agent_depth
 
 FlatMessage = dict[str, Any]
 
@@ -39,10 +37,7 @@ def build_execute_body(name: str, turn: Turn, thread: uuid.UUID, ids: list[str],
         "state": turn.state if isinstance(turn.state, dict) else {},
         "config": turn.forwarded.config,
         "properties": turn.forwarded.properties,
-        "actions": [
-            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-            for tool in select_client_tools(turn)
-        ],
+        "actions": list_client_tools(turn),
         "metaEvents": [
             {"name": "LangGraphInterruptEvent", "response": format_interrupt_response(answer)}
             for answer in turn.answers[:1]
@@ -54,14 +49,11 @@ def format_interrupt_response(answer: InterruptAnswer) -> str:
     """Return an answer as text, the form that CopilotKit's own clients send."""
     if answer.status == "cancelled":
         return "cancelled"
-    if answer.text is not None:
-        return answer.text
-    if isinstance(answer.payload, str):
-        return answer.payload
-    return msgspec.json.encode(answer.payload).decode()
+    return to_text(answer.payload) if answer.text is None else answer.text
 
 
 def flatten_messages(turn: Turn, ids: list[str]) -> Iterator[FlatMessage]:
+    """Yield each text, call and result as a message of its own."""
     names = {call.id: call.name for message in turn.messages for call in message.calls}
     for message, id in zip(turn.messages, ids, strict=True):
         if message.role == "tool":
@@ -73,26 +65,14 @@ def flatten_messages(turn: Turn, ids: list[str]) -> Iterator[FlatMessage]:
             role = "system" if message.role == "developer" else message.role
             yield {"id": id, "type": "TextMessage", "role": role, "content": message.text}
         for tool_call in message.calls:
-            fields = {
-                "name": tool_call.name,
-                "arguments": decode_call_arguments(tool_call.arguments),
-                "parentMessageId": id,
-            }
-            yield {"id": tool_call.id, "type": "ActionExecutionMessage", **fields}
-
-
-def decode_call_arguments(arguments: str) -> dict[str, Any]:
-    try:
-        value = msgspec.json.decode(arguments)
-    except (msgspec.DecodeError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+            fields = {"name": tool_call.name, "arguments": decode_json_object(tool_call.arguments)}
+            yield {"id": tool_call.id, "type": "ActionExecutionMessage", **fields, "parentMessageId": id}
 
 
 def parse_state_messages(items: Any) -> tuple[Message, ...]:
     """Parse the messages of /agents/state, joining the calls of one message."""
     messages: list[Message] = []
-    for item in items if isinstance(items, list) else ():
+    for item in dict_items(items):
         match item:
             case {"id": str(id), "role": ("user" | "assistant" | "system") as role, "content": str(text)}:
                 messages.append(text_message(role, text, id=id))
@@ -104,10 +84,7 @@ def parse_state_messages(items: Any) -> tuple[Message, ...]:
                 else:
                     messages.append(Message("assistant", calls=(call,), id=parent))
             case {"id": str(id), "actionExecutionId": str(call_id), "result": result}:
-                text = result if isinstance(result, str) else msgspec.json.encode(result).decode()
-                messages.append(text_message("tool", text, call_id=call_id, id=id))
-            case _:
-                pass
+                messages.append(text_message("tool", to_text(result), call_id=call_id, id=id))
     return tuple(messages)
 
 
@@ -125,32 +102,12 @@ LineMapper = LangGraphLineMapper | RuntimeLineMapper
 _decode_probe = msgspec.json.Decoder(DialectProbe).decode
 
 
-class CopilotKitAgent:
-    can_ask = True
-
-    def __init__(
-        self,
-        name: str,
-        client: AgentClient,
-        health: HealthMonitor,
-        list_agents: Callable[[], Collection[str]],
-        *,
-        description: str,
-        title: str,
-    ) -> None:
-        self.name = name
-        self.title = title
-        self.description = description
+class CopilotKitAgent(PeerAgent):
+    def __init__(self, name: str, client: AgentClient, source: PeerSource, *, description: str, title: str) -> None:
+        super().__init__(name, source, title=title, description=description)
         self._client = client
-        self._health = health
-        self._list_agents = list_agents
-        self._interrupts = PendingInterrupts(thread_of_interrupt)
-        self._result_ids = ToolResultIds()
+        self._threads = PeerThreads(thread_of_interrupt)
         self._stopped_nodes: dict[uuid.UUID, str] = {}
-
-    @property
-    def unavailable_reason(self) -> str:
-        return self._health.down
 
     async def get_thread_state(self, owner: Owner, thread: str, /) -> AgentThreadState | None:
         query = {"name": self.name, "threadId": str(make_peer_thread_id(owner, thread)), "properties": {}}
@@ -160,19 +117,14 @@ class CopilotKitAgent:
         return AgentThreadState(response.get("state"), parse_state_messages(response.get("messages")))
 
     async def __call__(self, turn: Turn, /) -> AsyncIterator[Event]:
-        if turn.depth > MAX_AGENT_DEPTH:
-            raise CallerError(
-                f"Assistants call each other more than {MAX_AGENT_DEPTH} levels deep. Remove the cycle in `agents`."
-            )
-        await self._health.recheck_if_down()
-        if self.name not in (known := self._list_agents()):
+        check_agent_depth(turn)
+        await self._source.recheck_if_down()
+        if self.name not in (known := self._source.agents):
             raise AgentNotFound(f"The endpoint has no agent {self.name!r}. Those that exist: {', '.join(known)}")
-        thread, turn = self._interrupts.resolve_turn(turn)
-        ids = assign_message_ids(turn, thread, self._result_ids)
-        self._interrupts.mark_answered(turn)
+        thread, turn = self._threads.resolve_turn(turn)
+        ids = assign_message_ids(turn, thread, self._threads)
         mapper: LineMapper | None = None
-        done = False
-        try:
+        with self._threads.answering(turn):
             async with closing(self._stream_lines(turn, thread, ids)) as lines:
                 async for line in lines:
                     mapper = mapper or self._detect_dialect(line)(turn, thread, ids, self._client.errors)
@@ -181,25 +133,25 @@ class CopilotKitAgent:
             if mapper is None:
                 raise self._client.errors.incomplete_stream()
             final_events = list(mapper.finish())
-            done = True
-        finally:
-            if not done:
-                self._interrupts.reopen(turn)
-        self._remember_node(thread, mapper.node)
-        self._interrupts.finish_turn(turn, thread, [event.id for event in final_events if isinstance(event, Interrupt)])
-        self._result_ids.add(thread, mapper.result_message_ids)
+        if mapper.node is not None:
+            self._stopped_nodes[thread] = mapper.node
+            drop_oldest(self._stopped_nodes, _MAX_STOPPED_NODES)
+        interrupt_ids = [event.id for event in final_events if isinstance(event, Interrupt)]
+        self._threads.finish_turn(turn, thread, interrupt_ids, mapper.result_message_ids)
         for event in final_events:
             yield event
 
     async def _stream_lines(self, turn: Turn, thread: uuid.UUID, ids: list[str]) -> AsyncIterator[bytes]:
-        request_body = build_execute_body(self.name, turn, thread, ids, self._take_resume_node(turn, thread))
+        # The remembered node, else the client's; answers go to the interrupted node.
+        node = self._stopped_nodes.pop(thread, turn.forwarded.node or None)
+        request_body = build_execute_body(self.name, turn, thread, ids, None if turn.answers else node)
         splitter = JSONLineSplitter(self._client.errors)
         try:
             response = await self._client.open_stream("POST", ("agents", "execute"), request_body, turn=turn)
         except UpstreamRefused as error:
-            self._health.mark_down(error)
+            self._source.mark_down(error)
             raise
-        self._health.mark_up()
+        self._source.mark_up()
         begun = False
         async with response:
             try:
@@ -213,12 +165,6 @@ class CopilotKitAgent:
         for line in splitter.close():
             yield line
 
-    def _take_resume_node(self, turn: Turn, thread: uuid.UUID) -> str | None:
-        """Return the node where the agent resumes: the remembered one, else the client's; None with answers,
-        which go to the interrupted node."""
-        node = self._stopped_nodes.pop(thread, turn.forwarded.node or None)
-        return None if turn.answers else node
-
     def _detect_dialect(self, line: bytes) -> type[LineMapper]:
         try:
             graph = _decode_probe(line).event is not None
@@ -231,12 +177,6 @@ class CopilotKitAgent:
             return list(mapper.feed(line))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, AttributeError) as error:
             raise self._client.errors.invalid_response("a line that is no event") from error
-
-    def _remember_node(self, thread: uuid.UUID, node: str | None) -> None:
-        if node is not None:
-            self._stopped_nodes[thread] = node
-            if len(self._stopped_nodes) > _MAX_STOPPED_NODES:
-                del self._stopped_nodes[next(iter(self._stopped_nodes))]
 
 
 def thread_of_interrupt(interrupt: str) -> uuid.UUID | None:

@@ -1,7 +1,4 @@
-"""`[agents.NAME] kind = "copilotkit"`: all the agents and actions of one remote endpoint.
-
-Actions of a remote endpoint as server tools.
-"""
+"""`[agents.NAME] kind = "copilotkit"`: all the agents of one remote endpoint, and its actions as server tools."""
 
 from __future__ import annotations
 
@@ -10,8 +7,9 @@ import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
-from rightseat.agents._peer.client import AgentClient, AgentOptions, make_client, parse_agent_options
-from rightseat.agents._peer.health import HealthMonitor
+from rightseat.agents._peer.client import AgentClient, AgentOptions, parse_agent_options
+from rightseat.agents._peer.health import PeerSource
+from rightseat.agents._peer.json_text import dict_items
 from rightseat.agents.copilotkit.agent import CopilotKitAgent
 from rightseat.errors import (
     DiscoveryFailed,
@@ -28,6 +26,12 @@ from rightseat.types.tools import Pause, Result, Tool, ToolContext, error_result
 
 log = logging.getLogger(__name__)
 _ACTION_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_DISCOVERY_PROBLEMS: dict[type[RightseatError], str] = {
+    UpstreamRefused: "nobody answers there",
+    UpstreamDenied: "it refuses our key: check headers",
+    UpstreamRejected: "there is no such path",
+    UpstreamGarbled: "its answer is no JSON, so another server may be there",
+}
 _JSON_TYPES = ("string", "number", "boolean", "object")
 
 
@@ -36,9 +40,8 @@ def parse_actions(items: Any, client: AgentClient) -> Iterator[Tool]:
         match item:
             case {"name": str(name)} if _ACTION_NAME.fullmatch(name):
                 description = item.get("description")
-                yield make_action_tool(
-                    name, description if isinstance(description, str) else "", item.get("parameters"), client
-                )
+                text = description if isinstance(description, str) else ""
+                yield make_action_tool(name, text, item.get("parameters"), client)
             case _:
                 log.warning("a remote action is left out: its name is not one that a model can call")
 
@@ -61,8 +64,7 @@ def make_action_tool(name: str, description: str, parameters: Any, client: Agent
 
 def build_parameters_schema(parameters: Any) -> dict[str, Any]:
     """Convert CopilotKit's parameter list to JSON Schema. Parameters are required by default."""
-    items = parameters if isinstance(parameters, list) else []
-    named = [item for item in items if isinstance(item, dict) and isinstance(item.get("name"), str)]
+    named = [item for item in dict_items(parameters) if isinstance(item.get("name"), str)]
     return {
         "type": "object",
         "properties": {item["name"]: build_parameter_schema(item) for item in named},
@@ -71,15 +73,14 @@ def build_parameters_schema(parameters: Any) -> dict[str, Any]:
 
 
 def build_parameter_schema(item: dict[str, Any]) -> dict[str, Any]:
-    kind = item.get("type") or "string"
-    is_array = isinstance(kind, str) and kind.endswith("[]")
-    item_type = kind.removesuffix("[]") if isinstance(kind, str) else "string"
+    kind = str(item.get("type") or "string")
+    item_type = kind.removesuffix("[]")
     parameter: dict[str, Any] = {"type": item_type if item_type in _JSON_TYPES else "string"}
     if item_type == "object" and item.get("attributes"):
         parameter = build_parameters_schema(item["attributes"])
     if isinstance(item.get("enum"), list) and item["enum"]:
         parameter["enum"] = item["enum"]
-    if is_array:
+    if kind.endswith("[]"):
         parameter = {"type": "array", "items": parameter}
     if isinstance(item.get("description"), str) and item["description"]:
         parameter["description"] = item["description"]
@@ -93,38 +94,32 @@ class CopilotKitOptions(AgentOptions, frozen=True, kw_only=True):
     """Seconds after which the endpoint is asked again what it has."""
 
 
-class CopilotKitEndpoint:
+class CopilotKitEndpoint(PeerSource):
     """An AgentSource of one remote endpoint. Until discovery succeeds it lists the configured agents, or one
     named like the endpoint, as down."""
 
     def __init__(self, name: str, options: CopilotKitOptions) -> None:
-        self._name = name
+        super().__init__(name, interval=options.refresh)
         self._options = options
         self._path = parse_base_url(options.url, f"The url of agent {name!r}").path.rstrip("/") + "/info"
-        self._client = make_client(name, options)
-        self._health = HealthMonitor(name, self._probe, interval=options.refresh)
-        self.tools: tuple[Tool, ...] = ()
-        self.agents: Mapping[str, Agent] = {
-            known: self._make_agent(known, options.description) for known in options.agents or (name,)
-        }
+        self._client = AgentClient(name, options)
+        known = options.agents or (name,)
+        self.agents = {agent: self._make_agent(agent, options.description) for agent in known}
 
     def _make_agent(self, name: str, description: str) -> CopilotKitAgent:
-        title = self._options.title if name == self._name else ""
-        connection = (self._client, self._health, lambda: self.agents)
-        return CopilotKitAgent(name, *connection, description=description, title=title or name)
-
-    async def start(self) -> None:
-        await self._health.start()
+        title = (self._options.title if name == self.name else "") or name
+        return CopilotKitAgent(name, self._client, self, description=description, title=title)
 
     async def close(self) -> None:
-        await self._health.close()
+        await super().close()
         self._client.close()
 
-    async def _probe(self) -> None:
+    async def probe(self) -> None:
         try:
             info = await self._client.request_json("POST", ("info",), {"properties": {}, "frontendUrl": None})
         except RightseatError as error:
-            raise self._make_discovery_error(error) from error
+            why = next((text for kind, text in _DISCOVERY_PROBLEMS.items() if isinstance(error, kind)), error.message)
+            raise DiscoveryFailed(self._format_problem(why)) from error
         if not isinstance(info, dict) or not isinstance(info.get("agents"), list):
             raise DiscoveryFailed(self._format_problem("its answer is not a list of agents"))
         self.tools = tuple(parse_actions(info.get("actions"), self._client))
@@ -143,27 +138,11 @@ class CopilotKitEndpoint:
                     if isinstance(existing, CopilotKitAgent):
                         existing.description = description
                     agents[name] = existing or self._make_agent(name, description)
-                case _:
-                    pass
         return agents
-
-    def _make_discovery_error(self, error: RightseatError) -> DiscoveryFailed:
-        match error:
-            case UpstreamRefused():
-                why = "nobody answers there"
-            case UpstreamDenied():
-                why = "it refuses our key: check headers"
-            case UpstreamRejected():
-                why = "there is no such path"
-            case UpstreamGarbled():
-                why = "its answer is no JSON, so another server may be there"
-            case _:
-                why = error.message
-        return DiscoveryFailed(self._format_problem(why))
 
     def _format_problem(self, why: str) -> str:
         return (
-            f"The endpoint of agent {self._name!r} does not say what it has ({self._path}): {why}. Check "
+            f"The endpoint of agent {self.name!r} does not say what it has ({self._path}): {why}. Check "
             "that it runs, and that url is CopilotKit's endpoint, such as http://127.0.0.1:8000/copilotkit."
         )
 

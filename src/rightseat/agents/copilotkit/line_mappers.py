@@ -1,8 +1,4 @@
-"""Splitter of JSON lines, independent of the content type.
-
-Lines of an agent of type `langgraph`: LangChain events, state syncs and interrupts. Lines of an agent of type
-`crewai`: events of CopilotKit's older runtime, translated to AG-UI events and mapped as such.
-"""
+"""Lines of an agent's JSON stream → our events, in the two dialects of CopilotKit's SDK."""
 
 from __future__ import annotations
 
@@ -13,12 +9,14 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from rightseat.agents._peer.errors import PeerErrors
+from rightseat.agents._peer.client import PeerErrors
+from rightseat.agents._peer.json_text import decode_json_or_text
 from rightseat.agents.agui.event_mapper import AGUIEventMapper
 from rightseat.agents.agui.request import select_client_tools
 from rightseat.agents.langgraph import wire
 from rightseat.agents.langgraph.event_mapper import LangGraphEventMapper
 from rightseat.agents.langgraph.interrupts import COPILOTKIT_MESSAGES, COPILOTKIT_VALUE
+from rightseat.agents.langgraph.request import list_state_messages
 from rightseat.types.events import Event
 from rightseat.types.turn import Turn
 
@@ -75,6 +73,8 @@ _decode_chunk = msgspec.json.Decoder(SerializedChunk).decode
 
 
 class LangGraphLineMapper:
+    """Maps lines of an agent of type `langgraph`: LangChain events, state syncs and interrupts."""
+
     def __init__(self, turn: Turn, thread: uuid.UUID, ids: list[str], errors: PeerErrors) -> None:
         called_ids = {call.id for message in turn.messages for call in message.calls}
         self.node: str | None = None
@@ -112,8 +112,7 @@ class LangGraphLineMapper:
 
     def on_state_sync(self, sync: StateSyncLine) -> Iterable[Event]:
         self.node = None if sync.node_name == END_NODE else sync.node_name
-        messages = sync.state.get("messages") if isinstance(sync.state, dict) else None
-        for message in messages if isinstance(messages, list) else ():
+        for message in list_state_messages(sync.state):
             match message:
                 case {"actionExecutionId": str(call), "id": str(id)}:
                     self.result_message_ids[call] = id
@@ -123,7 +122,11 @@ class LangGraphLineMapper:
         """Add the interrupt in LangGraph's form. It has no id: only one can be open."""
         value = decode_json_container(line.value)
         if isinstance(line.data, dict):
-            calls = [to_tool_call(item) for item in line.data.get("messages") or () if "arguments" in item]
+            calls = [
+                {"id": item.get("id"), "name": item.get("name"), "args": item["arguments"]}
+                for item in line.data.get("messages") or ()
+                if "arguments" in item
+            ]
             value = {
                 COPILOTKIT_VALUE: decode_json_container(line.data.get("value")),
                 COPILOTKIT_MESSAGES: [{"tool_calls": calls}],
@@ -135,10 +138,6 @@ class LangGraphLineMapper:
             # The answer goes to the interrupted node, not to the one after it.
             self.node = None
         return self.mapper.finish()
-
-
-def to_tool_call(item: dict[str, Any]) -> dict[str, Any]:
-    return {"id": item.get("id"), "name": item.get("name"), "args": item.get("arguments")}
 
 
 def unwrap_serialized(value: Any) -> Any:
@@ -156,12 +155,7 @@ def unwrap_serialized(value: Any) -> Any:
 
 def decode_json_container(value: Any) -> Any:
     """Decode an interrupt's value: the endpoint sends objects and arrays as JSON text."""
-    if not isinstance(value, str):
-        return value
-    try:
-        content = msgspec.json.decode(value)
-    except (msgspec.DecodeError, RecursionError):
-        return value
+    content = decode_json_or_text(value) if isinstance(value, str) else value
     return content if isinstance(content, dict | list) else value
 
 
@@ -179,6 +173,8 @@ _AGUI_EVENTS: dict[str, tuple[str, dict[str, str]]] = {
 
 
 class RuntimeLineMapper:
+    """Maps lines of an agent of type `crewai`: events of CopilotKit's older runtime, translated to AG-UI events."""
+
     def __init__(self, turn: Turn, thread: uuid.UUID, ids: list[str], errors: PeerErrors) -> None:
         self.mapper = AGUIEventMapper(turn, thread, ids, errors)
         self.node: str | None = None
@@ -202,8 +198,6 @@ class RuntimeLineMapper:
                 agui_type, fields = _AGUI_EVENTS[kind]
                 agui_event = {fields.get(key, key): value for key, value in event.items()}
                 yield from self.mapper.feed({**agui_event, "type": agui_type})
-            case _:
-                pass
 
     def on_state(self, event: dict[str, Any]) -> Iterator[Event]:
         """Map a node's state; an inactive state ends the node's step."""

@@ -1,6 +1,4 @@
-"""Subprocess of a crew: started on demand, reached at the port that it prints, stopped with this process.
-
-`[agents.NAME] kind = "crewai"`: a crew or flow, reached over AG-UI.
+"""`[agents.NAME] kind = "crewai"`: a crew or flow in a subprocess, reached over AG-UI at the port that it prints.
 
 Importing crewai takes seconds and needs other versions of our dependencies, so it never runs in our process.
 """
@@ -17,16 +15,14 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from rightseat.agents._peer.client import AgentClient, parse_agent_options
-from rightseat.agents._peer.health import HealthMonitor
+from rightseat.agents._peer.client import AgentClient, AgentOptions, parse_agent_options
+from rightseat.agents._peer.health import PeerAgent, PeerSource
 from rightseat.agents.agui.agent import AguiAgent
 from rightseat.errors import ConfigError, Misused, RightseatError, UpstreamRefused, UpstreamTimeout
 from rightseat.tools.subprocess import INHERITED_VARIABLES, kill_session, log_output
-from rightseat.types.agents import Agent, AgentThreadState
 from rightseat.types.events import Event
 from rightseat.types.streams import closing
-from rightseat.types.tools import Tool
-from rightseat.types.turn import Owner, Turn
+from rightseat.types.turn import Turn
 
 PROGRAM = Path(__file__).with_name("program.py")
 
@@ -40,6 +36,26 @@ QUIET_ENVIRONMENT = {
 }
 
 
+class CrewOptions(Struct, frozen=True, kw_only=True):
+    crew: str
+    """`module:attribute` of a Crew, a Flow class, or a function that returns one."""
+    python: str
+    """The Python of the environment that has crewai, such as `crew/.venv/bin/python`."""
+    folder: str = "."
+    """The working folder of the crew, from which its module is imported."""
+    env: dict[str, str] = {}
+    """Environment variables of the crew besides those that Python needs, such as keys of its models. A value may be
+    a reference."""
+    start_timeout: float = 120
+    """Seconds for starting the crew."""
+    timeout: float = 600
+    """Seconds without output after which a run fails."""
+    title: str = ""
+    """The name that front ends show."""
+    description: str = ""
+    """What the crew is for. Users see it, and models that may hand over to the crew."""
+
+
 class CrewStartupMessage(Struct, frozen=True):
     port: int = 0
     error: str = ""
@@ -49,24 +65,14 @@ class CrewStartupMessage(Struct, frozen=True):
 class CrewProcess:
     """A crew's subprocess. `on_exit` is called if it exits by itself."""
 
-    def __init__(
-        self,
-        name: str,
-        command: tuple[str, str],
-        *,
-        folder: str,
-        environment: Mapping[str, str],
-        start_timeout: float,
-        timeout: float,
-        on_exit: Callable[[RightseatError], None],
-    ) -> None:
+    def __init__(self, name: str, options: CrewOptions, on_exit: Callable[[RightseatError], None]) -> None:
         self._name = name
-        self._python, self._crew = command
-        self._folder = folder
+        self._options = options
+        # A path is relative to our folder, not the crew's; a bare name is searched on PATH.
+        self._python = os.path.abspath(options.python) if os.sep in options.python else options.python
+        self._folder = os.path.abspath(options.folder)
         inherited = {key: os.environ[key] for key in (*INHERITED_VARIABLES, "HOME") if key in os.environ}
-        self._environment = {**inherited, **QUIET_ENVIRONMENT, **environment}
-        self._start_timeout = start_timeout
-        self._timeout = timeout
+        self._environment = {**inherited, **QUIET_ENVIRONMENT, **options.env}
         self._on_exit = on_exit
         self._lock = asyncio.Lock()
         self._client: AgentClient | None = None
@@ -119,7 +125,7 @@ class CrewProcess:
         try:
             process = await asyncio.create_subprocess_exec(
                 # -P: modules in our program's folder must not shadow the crew's.
-                *(self._python, "-P", str(PROGRAM), self._crew),
+                *(self._python, "-P", str(PROGRAM), self._options.crew),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
@@ -141,17 +147,17 @@ class CrewProcess:
         process.stdin.write(f"{key}\n".encode())
         port = await self._read_port(process.stdout)
         self._tasks.append(asyncio.create_task(self._watch(process)))
-        url = f"http://127.0.0.1:{port}"
         headers = {"Authorization": f"Bearer {key}"}
-        return AgentClient(self._name, url, headers=headers, timeout=self._timeout, tries=1)
+        options = AgentOptions(url=f"http://127.0.0.1:{port}", headers=headers, timeout=self._options.timeout, tries=1)
+        return AgentClient(self._name, options)
 
     async def _read_port(self, stdout: asyncio.StreamReader) -> int:
         try:
-            async with asyncio.timeout(self._start_timeout):
+            async with asyncio.timeout(self._options.start_timeout):
                 line = await stdout.readline()
         except TimeoutError as error:
             raise UpstreamTimeout(
-                f"The crew of agent {self._name!r} did not start within {self._start_timeout:g} s: see its "
+                f"The crew of agent {self._name!r} did not start within {self._options.start_timeout:g} s: see its "
                 "log, or raise start_timeout."
             ) from error
         try:
@@ -167,7 +173,7 @@ class CrewProcess:
             )
         named = f" ({message.error})" if message.error.isidentifier() else ""
         raise Misused(
-            f"The crew of agent {self._name!r} cannot be loaded{named}: check that {self._crew} can be "
+            f"The crew of agent {self._name!r} cannot be loaded{named}: check that {self._options.crew} can be "
             "imported in its folder; the log has the reason."
         )
 
@@ -178,51 +184,22 @@ class CrewProcess:
             self._on_exit(UpstreamRefused(f"The process of agent {self._name!r} has died; its log says why."))
 
 
-class CrewOptions(Struct, frozen=True, kw_only=True):
-    crew: str
-    """`module:attribute` of a Crew, a Flow class, or a function that returns one."""
-    python: str
-    """The Python of the environment that has crewai, such as `crew/.venv/bin/python`."""
-    folder: str = "."
-    """The working folder of the crew, from which its module is imported."""
-    env: dict[str, str] = {}
-    """Environment variables of the crew besides those that Python needs, such as keys of its models. A value may be
-    a reference."""
-    start_timeout: float = 120
-    """Seconds for starting the crew."""
-    timeout: float = 600
-    """Seconds without output after which a run fails."""
-    title: str = ""
-    """The name that front ends show."""
-    description: str = ""
-    """What the crew is for. Users see it, and models that may hand over to the crew."""
-
-
-class CrewAgent:
+class CrewAgent(PeerAgent):
     can_ask = False
 
-    def __init__(self, name: str, process: CrewProcess, health: HealthMonitor, options: CrewOptions) -> None:
-        self.name = name
-        self.title = options.title or name
-        self.description = options.description
+    def __init__(self, name: str, process: CrewProcess, source: PeerSource, options: CrewOptions) -> None:
+        super().__init__(name, source, title=options.title or name, description=options.description)
         self._process = process
-        self._health = health
 
     @property
     def unavailable_reason(self) -> str:
-        if self._process.is_starting and not self._health.down:
-            return "The crew is starting."
-        return self._health.down
-
-    async def get_thread_state(self, owner: Owner, thread: str, /) -> AgentThreadState | None:
-        """Return None: a crew remembers no threads."""
-        return None
+        return self._source.down or ("The crew is starting." if self._process.is_starting else "")
 
     async def __call__(self, turn: Turn, /) -> AsyncIterator[Event]:
         begun = False
         for last in (False, True):
             client = await self._connect()
-            agent = AguiAgent(self.name, client, self._health, title=self.title, description=self.description)
+            agent = AguiAgent(self.name, client, self._source, title=self.title, description=self.description)
             try:
                 async with closing(agent(turn)) as events:
                     async for event in events:
@@ -239,42 +216,23 @@ class CrewAgent:
         try:
             return await self._process.connect()
         except RightseatError as error:
-            self._health.mark_down(error)
+            self._source.mark_down(error)
             raise
 
 
-class CrewSource:
-    tools: tuple[Tool, ...] = ()
-
+class CrewSource(PeerSource):
     def __init__(self, name: str, options: CrewOptions) -> None:
-        self._health = HealthMonitor(name, self._probe)
-        self._process = CrewProcess(
-            name,
-            (resolve_python(options.python), options.crew),
-            folder=os.path.abspath(options.folder),
-            environment=options.env,
-            start_timeout=options.start_timeout,
-            timeout=options.timeout,
-            on_exit=self._health.mark_down,
-        )
-        agent = CrewAgent(name, self._process, self._health, options)
-        self.agents: Mapping[str, Agent] = {name: agent}
-
-    async def start(self) -> None:
-        """Start the subprocess; after a few seconds the start goes on in the background."""
-        await self._health.start()
+        super().__init__(name)
+        self._process = CrewProcess(name, options, self.mark_down)
+        self.agents = {name: CrewAgent(name, self._process, self, options)}
 
     async def close(self) -> None:
-        await self._health.close()
+        await super().close()
         await self._process.close()
 
-    async def _probe(self) -> None:
+    async def probe(self) -> None:
+        """Start the subprocess if it does not run."""
         await self._process.connect()
-
-
-def resolve_python(python: str) -> str:
-    """Make a path absolute, relative to our folder and not the crew's. A bare name is searched on PATH."""
-    return os.path.abspath(python) if os.sep in python else python
 
 
 def crewai(name: str, options: Mapping[str, Any]) -> CrewSource:

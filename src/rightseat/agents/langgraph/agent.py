@@ -6,7 +6,10 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Protocol
 
-from rightseat.agents._peer.errors import PeerErrors
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from rightseat.agents._peer.client import AgentOptions, PeerErrors
 from rightseat.agents.langgraph.event_mapper import GraphStateTracker, LangGraphEventMapper
 from rightseat.agents.langgraph.interrupts import parse_interrupt_id
 from rightseat.agents.langgraph.request import (
@@ -18,13 +21,38 @@ from rightseat.agents.langgraph.request import (
     messages_from_state,
 )
 from rightseat.agents.langgraph.wire import ServerSentEvent
-from rightseat.errors import CallerError
 from rightseat.types.agents import AgentThreadState
 from rightseat.types.events import Event, RunFinished
 from rightseat.types.streams import closing
-from rightseat.types.turn import MAX_AGENT_DEPTH, Owner, Turn
+from rightseat.types.turn import Owner, Turn, check_agent_depth
 
 THREAD_NAMESPACE = uuid.UUID("5f0c1c1e-6a3b-5b0e-9a55-2f9d7c9b3e11")
+
+
+class GraphRunConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Configuration of each run; it takes precedence over the client's."""
+
+    recursion_limit: int | None = None
+    configurable: dict[str, Any] = {}
+    tags: list[str] = []
+
+
+class LangGraphOptions(AgentOptions, frozen=True, kw_only=True):
+    url: str = ""
+    """The URL of a LangGraph server: LangGraph Platform or `langgraph dev`."""
+    graph: Any = None
+    """`module:attribute` of a graph that runs in this process, instead of `url`."""
+    agents: tuple[str, ...] = ()
+    """The server's assistants to offer, by name or graph id. Without it, the one with the name of this table, else
+    all."""
+    api_key: str | None = None
+    """The server's key, sent as `X-Api-Key`."""
+    refresh: float = 60
+    """Seconds after which the list of assistants is fetched again."""
+    config: GraphRunConfig = GraphRunConfig()
+    """`recursion_limit`, `configurable` and `tags` of each run."""
+    stream_subgraphs: bool = False
+    """Whether the nodes of subgraphs are reported as steps too."""
 
 
 class Graph(Protocol):
@@ -46,31 +74,20 @@ class Graph(Protocol):
 
 
 class GraphAgent:
-    """An Agent. `get_graph` returns the graph or raises why it cannot. The AgentSource sets `down`."""
+    """An Agent. `get_graph` returns the graph or raises why it cannot. The AgentSource sets `unavailable_reason`."""
 
     can_ask = True
 
-    def __init__(
-        self,
-        name: str,
-        get_graph: Callable[[], Awaitable[Graph]],
-        *,
-        title: str = "",
-        description: str = "",
-        config: dict[str, Any] | None = None,
-    ) -> None:
+    def __init__(self, name: str, get_graph: Callable[[], Awaitable[Graph]], options: LangGraphOptions) -> None:
         self.name = name
-        self.title = title
-        self.description = description
+        self.title = options.title
+        self.description = options.description
         self.unavailable_reason = ""
         self._get_graph = get_graph
-        self._config = config or {}
+        self._config = {key: value for key, value in asdict(options.config).items() if value}
 
     async def __call__(self, turn: Turn, /) -> AsyncIterator[Event]:
-        if turn.depth > MAX_AGENT_DEPTH:
-            raise CallerError(
-                f"Assistants call each other more than {MAX_AGENT_DEPTH} levels deep. Remove the cycle in `agents`."
-            )
+        check_agent_depth(turn)
         graph = await self._get_graph()
         thread = await self._resolve_thread(graph, turn)
         state = await graph.fetch_state(thread, turn=turn)

@@ -1,9 +1,5 @@
 """LangGraph's stream → our events, without I/O: for a server, a graph in this process, and CopilotKit's
-remote endpoints, which send the same events (`on_event`).
-
-Fast path for text deltas: most events equal the previous one except for the text, and only that is decoded. Nodes
-and state of a graph → step and state events.
-"""
+remote endpoints, which send the same events (`on_event`)."""
 
 from __future__ import annotations
 
@@ -13,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from rightseat.agents._peer.errors import PeerErrors
+from rightseat.agents._peer.client import PeerErrors
+from rightseat.agents._peer.json_text import make_add_operation
 from rightseat.agents.langgraph import wire
 from rightseat.agents.langgraph.interrupts import GraphInterrupt, format_question, parse_interrupts, to_interrupt_event
 from rightseat.agents.langgraph.model_outputs import ModelOutput, ModelOutputs
@@ -37,27 +34,28 @@ _encode = msgspec.json.encode
 
 
 class LangGraphDeltaFastPath:
-    """The bytes before and after the delta of the last event, valid while its text is open."""
+    """Fast path for text deltas: most events equal the previous one except for the text, and only that is decoded.
+    Holds the bytes before and after the delta of the last event, valid while its text is open."""
 
-    __slots__ = ("_after", "_before", "_text", "_utterance")
+    __slots__ = ("_after", "_before", "_output", "_text")
 
     def __init__(self) -> None:
         self._before = b""
         self._after = b""
         self._text = ""
-        self._utterance: ModelOutput | None = None
+        self._output: ModelOutput | None = None
 
     def learn_template(self, data: bytes, word: str, output: ModelOutput) -> None:
-        self._utterance = None
-        before, found, after = data.partition(_CONTENT_KEY + _encode(word))
+        self._output = None
+        before, match, after = data.partition(_CONTENT_KEY + _encode(word))
         # The key must be unique, so that no other part of the event can match.
-        if found and word and data.count(_CONTENT_KEY) == 1:
+        if match and word and data.count(_CONTENT_KEY) == 1:
             self._before, self._after = before + _CONTENT_KEY, after
-            self._text, self._utterance = output.open_text_id, output
+            self._text, self._output = output.open_text_id, output
 
     def match_delta(self, data: bytes) -> list[Event] | None:
         """Return the event's text delta, or None if the event does not match the template."""
-        output = self._utterance
+        output = self._output
         if output is None or output.open_text_id != self._text:
             return None
         before, after = self._before, self._after
@@ -130,8 +128,7 @@ class GraphStateTracker:
         for key, value in parts.items():
             if key not in self.last_emitted or self.last_emitted[key] != value:
                 self.last_emitted = {**self.last_emitted, key: value}
-                path = key.replace("~", "~0").replace("/", "~1")
-                patch.append({"op": "add", "path": f"/{path}", "value": value})
+                patch.append(make_add_operation(key, value))
         if patch:
             yield StateDelta(patch)
 
@@ -289,7 +286,7 @@ class LangGraphEventMapper:
         if not self.interrupts:
             yield from self.outputs.emit_missing_results()
         yield from self.state.close()
-        asked = False
+        asks = False
         for item in self.interrupts.values():
             calls = list(item.calls)
             for call in calls:
@@ -300,8 +297,8 @@ class LangGraphEventMapper:
                 # The question is a chat text, and the next message is the answer.
                 yield from self.outputs.emit_text(f"question-{item.id}", format_question(item.question))
             elif not calls:
-                asked = True
+                asks = True
                 yield to_interrupt_event(item, self.thread, text_only=self.is_delegated)
         pending = self.outputs.pending_call_ids
-        reason: RunFinishReason = "interrupt" if asked else "calls" if pending else "stop"
+        reason: RunFinishReason = "interrupt" if asks else "calls" if pending else "stop"
         yield RunFinished(reason, self.outputs.usage, pending)

@@ -10,9 +10,9 @@ import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct
 
+from rightseat.agents._peer.json_text import decode_answer, dict_items, find_question_text, to_text
 from rightseat.types.events import Interrupt
 from rightseat.types.tools import APPROVAL_SCHEMA, TEXT_SCHEMA
 from rightseat.types.turn import InterruptAnswer
@@ -44,11 +44,8 @@ class GraphInterrupt(Struct, frozen=True):
     @property
     def calls(self) -> Iterator[dict[str, Any]]:
         """The client tool calls by which CopilotKit's helper asks."""
-        messages = self.value.get(COPILOTKIT_MESSAGES) if self.is_copilotkit else None
-        for message in messages if isinstance(messages, list) else ():
-            for call in (message.get("tool_calls") or ()) if isinstance(message, dict) else ():
-                if isinstance(call, dict) and isinstance(call.get("id"), str):
-                    yield call
+        for message in dict_items(self.value.get(COPILOTKIT_MESSAGES)) if self.is_copilotkit else ():
+            yield from (call for call in dict_items(message.get("tool_calls")) if isinstance(call.get("id"), str))
 
 
 def parse_interrupts(items: Any) -> Iterator[GraphInterrupt]:
@@ -77,12 +74,7 @@ def select_answer_form(schema: Any, text_only: bool) -> tuple[Literal["ask", "fo
 
 
 def format_question(question: Any) -> str:
-    if isinstance(question, str):
-        return question
-    for key in _TEXT_KEYS if isinstance(question, dict) else ():
-        if isinstance(question.get(key), str) and question[key]:
-            return str(question[key])
-    return msgspec.json.encode(question).decode()
+    return find_question_text(question, _TEXT_KEYS) or to_text(question)
 
 
 def parse_interrupt_id(interrupt: str) -> tuple[uuid.UUID, str] | None:
@@ -99,7 +91,7 @@ def match_answers(answers: Iterable[InterruptAnswer], interrupts: list[GraphInte
         parsed = parse_interrupt_id(answer.interrupt)
         id = parsed[1] if parsed else interrupts[0].id if interrupts and not answer.interrupt else ""
         if id in known:
-            values[id] = decode_answer(answer)
+            values[id] = decode_resume(answer)
     return {item.id: to_resume_value(item, values[item.id]) for item in interrupts if item.id in values}
 
 
@@ -110,15 +102,9 @@ def to_resume_value(item: GraphInterrupt, value: Any) -> Any:
     return [{"type": "human", "content": value if isinstance(value, str) else format_question(value)}]
 
 
-def decode_answer(answer: InterruptAnswer) -> Any:
-    """Return an answer's payload, or its text, decoded if that is a JSON object, array or boolean."""
+def decode_resume(answer: InterruptAnswer) -> Any:
     if answer.status == "cancelled":
         return CANCELLED if answer.payload is None else answer.payload
-    if answer.text is None:
-        # A graph treats null as no answer.
-        return "" if answer.payload is None else answer.payload
-    try:
-        value = msgspec.json.decode(answer.text)
-    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
-        return answer.text
-    return value if isinstance(value, dict | list | bool) else answer.text
+    value = decode_answer(answer)
+    # A graph treats null as no answer.
+    return "" if value is None else value

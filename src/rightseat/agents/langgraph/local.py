@@ -13,12 +13,19 @@ from typing import Any
 
 import msgspec
 
-from rightseat.agents._peer.errors import PeerErrors
-from rightseat.agents.langgraph.agent import Graph, GraphAgent
-from rightseat.agents.langgraph.request import GraphRunRequest, GraphSchema, GraphThreadState, parse_thread_state
-from rightseat.agents.langgraph.server import STREAM_MODES, list_schema_keys
+from rightseat.agents._peer.client import PeerErrors
+from rightseat.agents.langgraph.agent import Graph, GraphAgent, LangGraphOptions
+from rightseat.agents.langgraph.request import (
+    GraphRunRequest,
+    GraphSchema,
+    GraphThreadState,
+    parse_graph_schema,
+    parse_thread_state,
+)
+from rightseat.agents.langgraph.server import STREAM_MODES
 from rightseat.agents.langgraph.wire import ServerSentEvent
 from rightseat.errors import ConfigError, Misused
+from rightseat.types.agents import Agent
 from rightseat.types.streams import closing
 from rightseat.types.tools import Tool
 from rightseat.types.turn import Owner, Turn
@@ -39,7 +46,7 @@ encode_plain = msgspec.json.Encoder(enc_hook=to_plain_value).encode
 class LocalGraph:
     """A Graph of this process. `graph` is the result of `StateGraph.compile()`."""
 
-    def __init__(self, name: str, graph: Any, *, stream_subgraphs: bool = False) -> None:
+    def __init__(self, name: str, graph: Any, stream_subgraphs: bool) -> None:
         self.errors = PeerErrors(name)
         self.stream_subgraphs = stream_subgraphs
         self._graph = graph
@@ -49,10 +56,8 @@ class LocalGraph:
     async def fetch_schema(self, turn: Turn, /) -> GraphSchema:
         if self._schema is None:
             graph = self._graph
-            self._schema = GraphSchema(
-                inputs=list_schema_keys(graph.get_input_jsonschema()),
-                outputs=list_schema_keys(graph.get_output_jsonschema()),
-                settings=list_schema_keys(graph.get_config_jsonschema()) or frozenset(),
+            self._schema = parse_graph_schema(
+                graph.get_input_jsonschema(), graph.get_output_jsonschema(), graph.get_config_jsonschema()
             )
         return self._schema
 
@@ -64,11 +69,8 @@ class LocalGraph:
         state = await self._graph.aget_state(self._build_config(thread, {}))
         if not state.values and not state.next:
             return None
-        state_fields = {
-            "values": state.values,
-            "next": state.next,
-            "tasks": [to_task_dict(task) for task in state.tasks],
-        }
+        tasks = [{"interrupts": [{"id": item.id, "value": item.value} for item in t.interrupts]} for t in state.tasks]
+        state_fields = {"values": state.values, "next": state.next, "tasks": tasks}
         return parse_thread_state(msgspec.json.decode(encode_plain(state_fields)))
 
     async def create_thread(self, thread: uuid.UUID, turn: Turn, /) -> None:
@@ -130,24 +132,14 @@ def to_resume_value(resume: Any) -> Any:
     return resume
 
 
-def to_task_dict(task: Any) -> dict[str, Any]:
-    return {"interrupts": [{"id": item.id, "value": item.value} for item in task.interrupts]}
-
-
 class LocalGraphSource:
-    def __init__(self, name: str, graph: LocalGraph, **more: Any) -> None:
-        async def find() -> Graph:
+    tools: tuple[Tool, ...] = ()
+
+    def __init__(self, name: str, graph: LocalGraph, options: LangGraphOptions) -> None:
+        async def get_graph() -> Graph:
             return graph
 
-        self._agents = {name: GraphAgent(name, find, **more)}
-
-    @property
-    def agents(self) -> Mapping[str, GraphAgent]:
-        return self._agents
-
-    @property
-    def tools(self) -> tuple[Tool, ...]:
-        return ()
+        self.agents: Mapping[str, Agent] = {name: GraphAgent(name, get_graph, options)}
 
     async def start(self) -> None:
         """Do nothing: the graph is in this process."""

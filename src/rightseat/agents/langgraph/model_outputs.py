@@ -6,15 +6,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-import msgspec
+from msgspec import Struct
 
-from rightseat.agents._peer.partial_json import parse_partial_json
+from rightseat.agents._peer.json_text import join_content_text, parse_partial_json, to_text
 from rightseat.agents.langgraph.wire import (
     LangChainCallChunk,
     LangChainChunk,
     LangGraphMetadata,
     join_content_reasoning,
-    join_content_text,
 )
 from rightseat.types.events import (
     CallArgs,
@@ -29,9 +28,8 @@ from rightseat.types.events import (
     TextEnd,
     TextStart,
     Usage,
+    text_events,
 )
-
-encode_json = msgspec.json.Encoder().encode
 
 
 class ModelOutputs:
@@ -54,11 +52,10 @@ class ModelOutputs:
         self.running[run] = ModelOutput(self, metadata)
 
     def on_chunk(self, run: str, metadata: LangGraphMetadata, chunk: LangChainChunk) -> list[Event]:
-        output = self.running.get(run)
-        if output is None:
+        if run not in self.running:
             # A rejoined stream may begin within an output.
-            output = self.running[run] = ModelOutput(self, metadata)
-        return output.on_chunk(chunk)
+            self.start_output(run, metadata)
+        return self.running[run].on_chunk(chunk)
 
     def end_output(self, run: str, metadata: LangGraphMetadata, result: Any) -> Iterator[Event]:
         model_output = self.running.pop(run, None) or ModelOutput(self, metadata)
@@ -78,7 +75,7 @@ class ModelOutputs:
         text = join_content_text(message.get("content"))
         if text and metadata.emit_messages is not False:
             self.emitted_texts.add(text)
-            yield from (TextStart(id), TextDelta(id, text), TextEnd(id))
+            yield from text_events(id, text)
         for call in message.get("tool_calls") or ():
             match call:
                 case {"id": str(call_id), "name": str(name)} if metadata.shows_call(name):
@@ -89,8 +86,7 @@ class ModelOutputs:
         if id in self.calls:
             return
         client = self.calls[id] = name in self.client_tools
-        json = args if isinstance(args, str) else encode_json(args or {}).decode()
-        yield from (CallStart(id, name, message, client), CallArgs(id, json or "{}"), CallEnd(id))
+        yield from (CallStart(id, name, message, client), CallArgs(id, to_text(args or {})), CallEnd(id))
 
     def emit_text(self, id: str, text: str) -> list[Event]:
         """Emit a text that the graph sends explicitly."""
@@ -98,7 +94,7 @@ class ModelOutputs:
             return []
         self.known_ids.add(id)
         self.emitted_texts.add(text)
-        return [TextStart(id), TextDelta(id, text), TextEnd(id)]
+        return text_events(id, text)
 
     def on_state_message(self, message: Any) -> Iterator[Event]:
         """Emit a message that a node added to the state: a tool result, or a text that was not streamed."""
@@ -154,7 +150,6 @@ class ModelOutput:
         self.is_empty = True
         self.message_id = ""
         self.open_text_id = ""
-        """The id of the open text."""
         self.open_reasoning_id = ""
         self.text_parts: list[str] = []
         self.part_count = 0
@@ -203,40 +198,39 @@ class ModelOutput:
         yield TextDelta(self.open_text_id, text)
 
     def append_call(self, item: LangChainCallChunk) -> Iterator[Event]:
-        calling = self.find_call(item)
-        if calling is None:
+        call = self.find_call(item)
+        if call is None:
             return
-        if not calling.is_started:
-            calling.is_started = True
+        if not call.is_started:
+            call.is_started = True
             yield from self.end_reasoning()
             yield from self.end_text()
-            if calling.is_visible:
-                yield CallStart(calling.id, calling.name, self.message_id, calling.is_client)
+            if call.is_visible:
+                yield CallStart(call.id, call.name, self.message_id, call.is_client)
         if item.args:
-            calling.args += item.args
-            if calling.is_visible:
-                calling.has_args = True
-                yield CallArgs(calling.id, item.args)
-            self.update_prediction(calling)
+            call.args += item.args
+            if call.is_visible:
+                call.has_args = True
+                yield CallArgs(call.id, item.args)
+            self.update_prediction(call)
 
     def find_call(self, item: LangChainCallChunk) -> StreamedCall | None:
         """Return the call of a chunk: by its index, else by its id, else the last one."""
         key: int | str | None = item.index if item.index is not None else item.id
         if item.id and item.name and (key not in self.calls or self.calls[key].id != item.id):
-            shown = self.metadata.shows_call(item.name) and item.id not in self.outputs.calls
-            client = item.name in self.outputs.client_tools
-            self.last_call = self.calls[item.id if key is None else key] = StreamedCall(
-                item.id, item.name, shown, client
-            )
+            is_visible = self.metadata.shows_call(item.name) and item.id not in self.outputs.calls
+            is_client = item.name in self.outputs.client_tools
+            self.last_call = StreamedCall(item.id, item.name, is_visible, is_client)
+            self.calls[item.id if key is None else key] = self.last_call
         elif key is not None and key in self.calls:
             self.last_call = self.calls[key]
         return self.last_call
 
-    def update_prediction(self, calling: StreamedCall) -> None:
-        prediction = self.predictions.get(calling.name)
+    def update_prediction(self, call: StreamedCall) -> None:
+        prediction = self.predictions.get(call.name)
         if prediction is None:
             return
-        value = parse_partial_json(calling.args)
+        value = parse_partial_json(call.args)
         if prediction.argument is not None:
             value = value.get(prediction.argument) if isinstance(value, dict) else None
         if value is not None:
@@ -257,26 +251,25 @@ class ModelOutput:
     def close(self) -> Iterator[Event]:
         yield from self.end_reasoning()
         yield from self.end_text()
-        for calling in self.calls.values():
-            if calling.is_visible:
-                self.outputs.calls[calling.id] = calling.is_client
-                if not calling.has_args:
-                    yield CallArgs(calling.id, "{}")
-                yield CallEnd(calling.id)
+        for call in self.calls.values():
+            if call.is_visible:
+                self.outputs.calls[call.id] = call.is_client
+                if not call.has_args:
+                    yield CallArgs(call.id, "{}")
+                yield CallEnd(call.id)
         self.calls.clear()
 
 
-class StreamedCall:
+class StreamedCall(Struct):
     """A call that is being streamed."""
 
-    def __init__(self, id: str, name: str, shown: bool, client: bool) -> None:
-        self.id = id
-        self.name = name
-        self.is_visible = shown
-        self.is_client = client
-        self.is_started = False
-        self.has_args = False
-        self.args = ""
+    id: str
+    name: str
+    is_visible: bool
+    is_client: bool
+    is_started: bool = False
+    has_args: bool = False
+    args: str = ""
 
 
 def extract_final_message(output: Any) -> dict[str, Any] | None:
@@ -292,6 +285,4 @@ def extract_final_message(output: Any) -> dict[str, Any] | None:
 
 def content_to_text(content: Any) -> str:
     """Convert a tool result to text."""
-    if isinstance(content, str):
-        return content
-    return join_content_text(content) or encode_json(content).decode()
+    return join_content_text(content) or to_text(content)

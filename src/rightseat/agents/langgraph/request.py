@@ -1,7 +1,5 @@
-"""A Turn and its thread's state → a run request: new input, a resume value, or a continuation.
-
-Our messages ↔ LangChain's, and the difference between posted messages and those of a thread.
-"""
+"""A Turn and its thread's state → a run request: new input, a resume value, or a continuation; our messages ↔
+LangChain's."""
 
 from __future__ import annotations
 
@@ -11,9 +9,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from rightseat.agents._peer.json_text import decode_json_object, dict_items, join_content_text
 from rightseat.agents.langgraph.interrupts import BREAKPOINT_PREFIX, GraphInterrupt, match_answers, parse_interrupts
 from rightseat.agents.langgraph.model_outputs import content_to_text
-from rightseat.agents.langgraph.wire import join_content_text
 from rightseat.errors import ContinuationGone
 from rightseat.types.messages import (
     FileMessagePart,
@@ -35,30 +33,17 @@ LangChainMessage = dict[str, Any]
 
 def to_langchain_message(message: Message) -> LangChainMessage:
     """Convert a message to LangChain's JSON form."""
-    result: LangChainMessage = {
-        "type": _TYPES.get(message.role, "system"),
-        "content": to_langchain_content(message.parts),
-    }
-    if message.id is not None:
-        result["id"] = message.id
-    if message.name is not None:
-        result["name"] = message.name
+    content = to_langchain_content(message.parts)
+    result: LangChainMessage = {"type": _TYPES.get(message.role, "system"), "content": content}
+    result |= {key: value for key in ("id", "name") if (value := getattr(message, key)) is not None}
     if message.role == "tool":
         result["tool_call_id"] = message.call_id
     if message.calls:
         result["tool_calls"] = [
-            {"type": "tool_call", "id": call.id, "name": call.name, "args": decode_arguments(call)}
+            {"type": "tool_call", "id": call.id, "name": call.name, "args": decode_json_object(call.arguments)}
             for call in message.calls
         ]
     return result
-
-
-def decode_arguments(call: ToolCall) -> dict[str, Any]:
-    try:
-        value = msgspec.json.decode(call.arguments)
-    except (msgspec.DecodeError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def to_langchain_content(parts: Sequence[MessagePart]) -> str | list[LangChainMessage]:
@@ -102,8 +87,7 @@ def parse_tool_calls(item: LangChainMessage) -> Iterator[ToolCall]:
 
 
 def list_state_messages(values: Any) -> list[LangChainMessage]:
-    messages = values.get("messages") if isinstance(values, dict) else None
-    return [item for item in messages if isinstance(item, dict)] if isinstance(messages, list) else []
+    return dict_items(values.get("messages")) if isinstance(values, dict) else []
 
 
 def find_unanswered_calls(stored: Iterable[LangChainMessage]) -> dict[str, str]:
@@ -177,6 +161,22 @@ class GraphSchema(Struct, frozen=True):
     inputs: frozenset[str] | None = None
     outputs: frozenset[str] | None = None
     settings: frozenset[str] = frozenset()
+
+
+def parse_graph_schema(input_schema: Any, output_schema: Any, config_schema: Any) -> GraphSchema:
+    settings = list_schema_keys(config_schema) or frozenset()
+    return GraphSchema(list_schema_keys(input_schema), list_schema_keys(output_schema), settings)
+
+
+def list_schema_keys(schema: Any) -> frozenset[str] | None:
+    """Return the property names of an object schema; None if it declares none."""
+    if not isinstance(schema, dict):
+        return None
+    reference = str(schema.get("$ref", ""))
+    definitions = schema.get("$defs") or schema.get("definitions") or {}
+    definition = definitions.get(reference.rpartition("/")[2], schema) if reference else schema
+    properties = definition.get("properties") if isinstance(definition, dict) else None
+    return frozenset(properties) if isinstance(properties, dict) and properties else None
 
 
 class GraphThreadState(Struct, frozen=True):

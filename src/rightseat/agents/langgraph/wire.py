@@ -1,8 +1,4 @@
-"""LangGraph's events as Structs. Only used fields are declared; the rest is skipped undecoded.
-
-Server-sent events with names and ids: LangGraph needs the name for the kind of an event and the id to resume a
-stream. (`rightseat.http.sse` parses only data.)
-"""
+"""LangGraph's events as Structs. Only used fields are declared; the rest is skipped undecoded."""
 
 from __future__ import annotations
 
@@ -11,7 +7,8 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Raw, Struct, field
 
-from rightseat.agents._peer.errors import PeerErrors
+from rightseat.agents._peer.client import PeerErrors
+from rightseat.agents._peer.json_text import dict_items
 
 STEP_TAG_PREFIX = "graph:step"
 SILENT_TAGS = ("langsmith:nostream", "nostream")
@@ -35,15 +32,15 @@ class LangGraphMetadata(Struct, frozen=True):
         """Whether calls to this tool are emitted: all, none, or the listed ones."""
         if isinstance(self.emit_tool_calls, list):
             return tool in self.emit_tool_calls
-        return (
-            tool == self.emit_tool_calls if isinstance(self.emit_tool_calls, str) else self.emit_tool_calls is not False
-        )
+        if isinstance(self.emit_tool_calls, str):
+            return tool == self.emit_tool_calls
+        return self.emit_tool_calls is not False
 
     @property
     def predictions(self) -> dict[str, PredictedStateKey]:
         """Predicted state keys, by the tool whose arguments predict them."""
-        predictions: dict[str, PredictedStateKey] = {}
-        for item in self.emit_state if isinstance(self.emit_state, list) else ():
+        predictions = {}
+        for item in dict_items(self.emit_state):
             match item:
                 case {"state_key": str(key), "tool": str(tool)}:
                     argument = item.get("tool_argument")
@@ -104,23 +101,6 @@ decode_end_data = msgspec.json.Decoder(EndEventData).decode
 decode_json = msgspec.json.Decoder().decode
 
 
-def join_content_text(content: Any) -> str:
-    """Join the text of a content, which is a string or a list of blocks."""
-    if isinstance(content, str):
-        return content
-    return "".join(extract_block_text(block) for block in content) if isinstance(content, list) else ""
-
-
-def extract_block_text(block: Any) -> str:
-    match block:
-        case str():
-            return block
-        case {"type": "text", "text": str(text)}:
-            return text
-        case _:
-            return ""
-
-
 def join_content_reasoning(content: Any, additional_kwargs: dict[str, Any]) -> str:
     """Join the reasoning of a content, in the formats of several vendors."""
     parts = [extract_block_reasoning(block) for block in content] if isinstance(content, list) else []
@@ -149,7 +129,8 @@ class ServerSentEvent(NamedTuple):
 
 
 class ServerSentEventParser:
-    """Parses a byte stream into events, independent of how the bytes are chunked."""
+    """Parses a byte stream into events, independent of how the bytes are chunked. LangGraph needs an event's name
+    for its kind and the id to resume a stream; `rightseat.http.sse` parses only data."""
 
     def __init__(self, errors: PeerErrors) -> None:
         self._errors = errors

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightseat.agents._peer.errors import PeerErrors
+from rightseat.agents._peer.client import PeerErrors
 from rightseat.agents.agui.event_mapper import AGUIEventMapper
 from rightseat.errors import UpstreamError
 from rightseat.types.events import CallArgs, CallStart, Event, RunStarted

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.agents._peer.errors import PeerErrors
+from rightseat.agents._peer.client import PeerErrors
 from rightseat.agents.agui.event_mapper import AGUIEventMapper
 from rightseat.errors import AgentFailed, Incomplete, UpstreamGarbled
 from rightseat.types.events import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.agents._peer.errors import PeerErrors
+from rightseat.agents._peer.client import PeerErrors
 from rightseat.agents.langgraph.event_mapper import LangGraphEventMapper
 from rightseat.errors import AgentFailed, UpstreamGarbled
 from rightseat.types.events import (

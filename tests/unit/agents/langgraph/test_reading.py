@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rightseat.agents._peer.errors import PeerErrors
-from rightseat.agents._peer.partial_json import parse_partial_json
+from rightseat.agents._peer.client import PeerErrors
+from rightseat.agents._peer.json_text import parse_partial_json
 from rightseat.agents.langgraph.wire import EVENT_SIZE_LIMIT, ServerSentEvent, ServerSentEventParser
 from rightseat.errors import UpstreamTooLarge
 
@@ -76,4 +76,5 @@ def test_every_beginning_of_a_json_can_be_read() -> None:
 
 
 def test_json_nested_without_end() -> None:
-    assert parse_partial_json("[" * 100_000) is not None
+    assert parse_partial_json("[" * 100) is not None
+    assert parse_partial_json("[" * 100_000) is None

@@ -1,10 +1,7 @@
-"""Open texts, reasoning, calls and steps of a run, by the peer's ids: each is started once and ended once.
+"""Output of a run by the peer's ids: texts, reasoning, calls and steps, each started once and ended once.
 
-Output that a run does not stream: messages of a snapshot, and CopilotKit's manual emits, which newer peers send as
-CUSTOM events only.
-
-A peer may omit a start or an end, or use an id twice. The events stay well-formed: a used id gets a number,
-and an empty text is never started.
+A peer may omit a start or an end, use an id twice, or send in a snapshot what it streamed. The events stay
+well-formed: a used id gets a number, and an empty text is never started.
 """
 
 from __future__ import annotations
@@ -12,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightseat.agents._peer.json_text import decode_json_or_text, dict_items, join_content_text, to_text
 from rightseat.types.events import (
     CallArgs,
     CallEnd,
@@ -42,7 +39,7 @@ class PeerCall(Struct):
     name: str
     client: bool
     message: str
-    arguments: list[str]
+    pieces: list[str]
     open: bool = True
     lost_start: bool = False
     """The arguments do not begin with `{`: the peer lost their first piece."""
@@ -50,9 +47,13 @@ class PeerCall(Struct):
     answered: bool = False
     result: str = ""
 
+    @property
+    def arguments(self) -> str:
+        return "".join(self.pieces)
 
-class OpenItems:
-    """Open items of one run. `tools` names the client's tools: the client runs calls to them."""
+
+class RunOutput:
+    """Output of one run. `tools` names the client's tools: the client runs calls to them."""
 
     def __init__(self, tools: Collection[str]) -> None:
         self.tools = tools
@@ -76,40 +77,32 @@ class OpenItems:
     # Texts and reasoning.
 
     def append_text(self, id: str, text: str) -> list[Event]:
-        events: list[Event] = []
         if not text:
-            return events
-        our_id = self.open_texts.get(id)
-        if our_id is None:
-            our_id = self.open_texts[id] = self.make_unique_id(id)
-            self.text_parts.setdefault(id, [])
-            events.append(TextStart(our_id))
-        self.text_parts[id].append(text)
-        events.append(TextDelta(our_id, text))
-        return events
+            return []
+        self.text_parts.setdefault(id, []).append(text)
+        if id in self.open_texts:
+            return [TextDelta(self.open_texts[id], text)]
+        our_id = self.open_texts[id] = self.make_unique_id(id)
+        return [TextStart(our_id), TextDelta(our_id, text)]
 
     def end_text(self, id: str) -> list[Event]:
-        our_id = self.open_texts.pop(id, None)
-        return [] if our_id is None else [TextEnd(our_id)]
+        return [TextEnd(self.open_texts.pop(id))] if id in self.open_texts else []
 
     def append_reasoning(self, id: str, text: str) -> list[Event]:
         if not text:
             return []
-        our_id = self.open_reasoning.get(id)
-        if our_id is not None:
-            return [ReasoningDelta(our_id, text)]
+        if id in self.open_reasoning:
+            return [ReasoningDelta(self.open_reasoning[id], text)]
         our_id = self.open_reasoning[id] = self.make_unique_id(id)
         return [ReasoningStart(our_id), ReasoningDelta(our_id, text)]
 
     def end_reasoning(self, id: str) -> list[Event]:
-        our_id = self.open_reasoning.pop(id, None)
-        return [] if our_id is None else [ReasoningEnd(our_id)]
+        return [ReasoningEnd(self.open_reasoning.pop(id))] if id in self.open_reasoning else []
 
     # Calls.
 
     def start_call(self, id: str, name: str, message: str) -> list[Event]:
-        known = self.calls.get(id)
-        if known is not None and known.open:
+        if id in self.calls and self.calls[id].open:
             return []
         our_id = self.make_unique_id(id)
         call = self.calls[id] = PeerCall(our_id, name, name in self.tools, message or our_id, [])
@@ -119,8 +112,8 @@ class OpenItems:
         call = self.calls.get(id)
         if call is None or not call.open or call.end_received or not json:
             return []
-        call.lost_start = call.lost_start or not (call.arguments or json.lstrip().startswith("{"))
-        call.arguments.append(json)
+        call.lost_start = call.lost_start or not (call.pieces or json.lstrip().startswith("{"))
+        call.pieces.append(json)
         return [] if call.lost_start else [CallArgs(call.id, json)]
 
     def end_call(self, id: str, *, force: bool = False) -> list[Event]:
@@ -130,13 +123,12 @@ class OpenItems:
         if call is None or not call.open:
             return []
         call.end_received = True
-        if (call.lost_start or not call.arguments) and not force:
-            return []
-        if call.client and not is_json_object("".join(call.arguments)):
-            # The client must not run a truncated call. A call of the peer itself is passed on as it is.
+        lacks_arguments = call.lost_start or not call.pieces
+        # The client must not run a truncated call. A call of the peer itself is passed on as it is.
+        if (lacks_arguments and not force) or (call.client and not is_json_object(call.arguments)):
             return []
         call.open = False
-        return [*([CallArgs(call.id, "{}")] if call.lost_start or not call.arguments else []), CallEnd(call.id)]
+        return [CallArgs(call.id, "{}"), CallEnd(call.id)] if lacks_arguments else [CallEnd(call.id)]
 
     def complete_arguments(self, id: str, arguments: str) -> list[Event]:
         """Set the complete arguments of a call that waits for them, and end it."""
@@ -164,7 +156,7 @@ class OpenItems:
         results: dict[str, list[Message]] = {}
         for call in self.calls.values():
             before = messages.get(call.message) or Message("assistant", id=call.message)
-            tool_call = ToolCall(call.id, call.name, "".join(call.arguments) or "{}")
+            tool_call = ToolCall(call.id, call.name, call.arguments or "{}")
             messages[call.message] = replace(before, calls=(*before.calls, tool_call))
             if call.answered:
                 result = text_message("tool", call.result, call_id=call.id, id=f"result-{call.id}")
@@ -194,34 +186,28 @@ class OpenItems:
     def close(self, continued: Collection[str]) -> list[Event]:
         """End everything that the peer left open, except truncated calls. The peer's own calls without a
         result get an empty one, except those in `continued`, which go on in another run."""
-        events: list[Event] = []
-        for id in list(self.open_texts):
-            events += self.end_text(id)
-        for id in list(self.open_reasoning):
-            events += self.end_reasoning(id)
+        events: list[Event] = [*map(TextEnd, self.open_texts.values())]
+        events += map(ReasoningEnd, self.open_reasoning.values())
         for id, call in self.calls.items():
-            if call.open and (call.end_received or is_json_object("".join(call.arguments))):
+            if call.open and (call.end_received or is_json_object(call.arguments)):
                 events += self.end_call(id, force=True)
             if not (call.open or call.client or call.answered or id in continued):
                 events += self.add_result(id, "")
-        for name in reversed(self.open_steps):
-            events.append(StepEnd(name))
-        self.open_steps.clear()
-        return events
+        return [*events, *map(StepEnd, reversed(self.open_steps))]
 
 
 def is_json_object(arguments: str) -> bool:
-    try:
-        return isinstance(msgspec.json.decode(arguments or "{}"), dict)
-    except (msgspec.DecodeError, RecursionError):
-        return False
+    return isinstance(decode_json_or_text(arguments or "{}"), dict)
 
 
 class UnstreamedOutput:
-    def __init__(self, turn: Turn, sent_ids: list[str], items: OpenItems) -> None:
+    """Output that a run does not stream: messages of a snapshot, and CopilotKit's manual emits, which newer peers
+    send as CUSTOM events only."""
+
+    def __init__(self, turn: Turn, sent_ids: list[str], output: RunOutput) -> None:
         self.sent_ids = set(sent_ids)
         self.posted_texts = {message.text for message in turn.messages if message.role == "assistant"}
-        self.items = items
+        self.output = output
         self.is_resume = bool(turn.answers)
         self.result_message_ids: dict[str, str] = {}
         """Message ids of tool results, by call."""
@@ -229,54 +215,40 @@ class UnstreamedOutput:
         """Messages and calls emitted here; if they are streamed later, they are not repeated."""
 
     def add_messages(self, messages: Any) -> list[Event]:
+        items = dict_items(messages)
         events: list[Event] = []
-        for message in self.select_new(messages):
+        for message in self.select_new(items):
             match message:
                 case {"role": "assistant", "id": str(id)}:
                     events += self.add_text(id, join_content_text(message.get("content")))
                     for call in message.get("toolCalls") or ():
                         events += self.add_call(id, call)
-                case _:
-                    pass
-        return events + self.add_results(messages)
-
-    def add_results(self, messages: Any) -> list[Event]:
-        """Return the results of this run's calls, at any place in the snapshot."""
-        events: list[Event] = []
-        for message in messages if isinstance(messages, list) else ():
+        # Results of this run's calls, at any place in the snapshot.
+        for message in items:
             match message:
-                case {"role": "tool", "toolCallId": str(id)} if id in self.items.calls:
-                    failed = bool(message.get("error"))
+                case {"role": "tool", "toolCallId": str(id)} if id in self.output.calls:
                     if isinstance(message_id := message.get("id"), str):
                         self.result_message_ids[id] = message_id
-                    events += self.items.add_result(id, join_content_text(message.get("content")), failed)
-                case _:
-                    pass
+                    content = join_content_text(message.get("content"))
+                    events += self.output.add_result(id, content, bool(message.get("error")))
         return events
 
-    def select_new(self, messages: Any) -> list[dict[str, Any]]:
+    def select_new(self, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the messages after the last posted one, or after the last user message."""
-        items = [item for item in messages if isinstance(item, dict)] if isinstance(messages, list) else []
         known = [n for n, item in enumerate(items) if item.get("id") in self.sent_ids]
         known = known or [n for n, item in enumerate(items) if item.get("role") == "user"]
         if self.is_resume:
             # A text-only client does not post the messages before the interrupt by their ids.
-            ours = [n for n, item in enumerate(items) if item.get("id") in self.items.text_parts]
+            ours = [n for n, item in enumerate(items) if item.get("id") in self.output.text_parts]
             known += ours[-1:] or [n for n, item in enumerate(items) if item.get("role") == "tool"]
         return items[max(known) + 1 :] if known else items
 
     def add_text(self, id: str, text: str) -> list[Event]:
-        streamed_texts = {"".join(words) for words in self.items.text_parts.values()}
-        if (
-            not text
-            or id in self.emitted_ids
-            or id in self.items.text_parts
-            or text in streamed_texts
-            or self.was_posted(text)
-        ):
+        is_streamed = id in self.output.text_parts or text in map("".join, self.output.text_parts.values())
+        if not text or id in self.emitted_ids or is_streamed or self.was_posted(text):
             return []
         self.emitted_ids.add(id)
-        return [*self.items.append_text(id, text), *self.items.end_text(id)]
+        return [*self.output.append_text(id, text), *self.output.end_text(id)]
 
     def was_posted(self, text: str) -> bool:
         """Whether the client posted this text. A text-only client appends the question to it."""
@@ -285,16 +257,16 @@ class UnstreamedOutput:
     def add_call(self, message: str, call: Any) -> list[Event]:
         match call:
             case {"id": str(id), "function": {"name": str(tool), "arguments": str(arguments)}}:
-                if id in self.items.calls:
-                    return self.items.complete_arguments(id, arguments)
+                if id in self.output.calls:
+                    return self.output.complete_arguments(id, arguments)
                 return self.add_complete_call(id, tool, arguments, message)
             case _:
                 return []
 
     def add_complete_call(self, id: str, tool: str, arguments: str, message: str) -> list[Event]:
         self.emitted_ids.add(id)
-        start_events = self.items.start_call(id, tool, message)
-        return [*start_events, *self.items.append_arguments(id, arguments), *self.items.end_call(id, force=True)]
+        start_events = self.output.start_call(id, tool, message)
+        return [*start_events, *self.output.append_arguments(id, arguments), *self.output.end_call(id, force=True)]
 
     def on_emitted_message(self, value: Any) -> list[Event]:
         match value:
@@ -305,16 +277,7 @@ class UnstreamedOutput:
 
     def on_emitted_call(self, value: Any) -> list[Event]:
         match value:
-            case {"name": str(tool), "args": args, "id": str(id)} if id not in self.items.calls:
-                arguments = args if isinstance(args, str) else msgspec.json.encode(args).decode()
-                return self.add_complete_call(id, tool, arguments, id)
+            case {"name": str(tool), "args": args, "id": str(id)} if id not in self.output.calls:
+                return self.add_complete_call(id, tool, to_text(args), id)
             case _:
                 return []
-
-
-def join_content_text(content: Any) -> str:
-    """Join the text parts of a message's content; other parts are dropped."""
-    if isinstance(content, list):
-        parts = (part.get("text") for part in content if isinstance(part, dict))
-        return "".join(part for part in parts if isinstance(part, str))
-    return content if isinstance(content, str) else ""
