@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-from pydantic_core import from_json
+import pydantic
 
 from rightseat.types.turn import InterruptAnswer
 
+_any_value = pydantic.TypeAdapter[Any](Any)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _LAST_NUMBER = re.compile(r"-?\d[\d.eE+-]*$")
 
@@ -21,7 +22,7 @@ def parse_partial_json(text: str) -> Any:
         # Outside of a string: a number at the end may still grow.
         text = _LAST_NUMBER.sub("", text)
     try:
-        return from_json(text, allow_inf_nan=False, allow_partial="trailing-strings")
+        return _any_value.validate_json(text, experimental_allow_partial="trailing-strings")
     except ValueError:
         return None
 

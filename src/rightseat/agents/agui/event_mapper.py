@@ -101,10 +101,10 @@ class StatePrediction:
         for rule in self.rules:
             key, argument = rule.get("state_key"), rule.get("tool_argument")
             value = arguments.get(argument) if argument else arguments
-            is_ours = rule["tool"] == tool and isinstance(key, str) and value is not None
-            if is_ours and self.last_values.get(key) != value:
-                self.last_values[key] = value
-                patch.append(make_add_operation(key, value))
+            if rule["tool"] != tool or not isinstance(key, str) or value in (None, self.last_values.get(key)):
+                continue
+            self.last_values[key] = value
+            patch.append(make_add_operation(key, value))
         return [*self.ensure_state(), StateDelta(patch)] if patch else []
 
     def ensure_state(self) -> list[Event]:
