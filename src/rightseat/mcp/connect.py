@@ -1,8 +1,4 @@
-"""Open the SDK's client for a server, and detect that a child process has ended.
-
-Configuration of one MCP server: a command to run, or a URL. Log the first lines of a child's stderr, with secrets
-masked.
-"""
+"""Configuration of one MCP server, a command to run or a URL, and the SDK's client for it."""
 
 from __future__ import annotations
 
@@ -21,6 +17,7 @@ from typing import Any, Literal, TextIO
 
 import anyio
 import httpx2
+from anyio.abc import ObjectReceiveStream
 from mcp import Client, MCPError
 from mcp.client.session import ElicitationFnT, MessageHandlerFnT
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -65,7 +62,7 @@ MAX_LINES, MAX_LINE_LENGTH = 100, 500
 
 
 class StderrLogger:
-    """A pipe for a child's stderr; its first lines are logged."""
+    """A pipe for a child's stderr; its first lines are logged, with secrets masked."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -115,19 +112,14 @@ class StderrLogger:
 READ_TIMEOUT = 300.0
 MAX_GARBAGE_LINES = 1000
 """Consecutive lines that are not MCP messages, after which the connection is given up."""
-
-
 PARENT_GUARD = Path(__file__).with_name("exec_with_parent.py")
 
 
 # These libraries log each request with address and session; our own log has what matters.
 for name in ("httpx2", "mcp"):
     logging.getLogger(name).setLevel(logging.WARNING)
-
-
 # The SDK logs a traceback for each line that is not a message, which could fill the disk.
 logging.getLogger("mcp.client.stdio").setLevel(logging.CRITICAL)
-
 
 # All errors of a connection, on either side.
 FAULTS: tuple[type[Exception], ...] = (
@@ -146,7 +138,7 @@ FAULTS: tuple[type[Exception], ...] = (
 )
 
 
-class MonitoredStream:
+class MonitoredStream(ObjectReceiveStream[Any]):
     """A child's message stream that sets `ended` when the child stops. The SDK only fails running calls, so
     an idle child's death would go unnoticed. Lines that are not messages are skipped."""
 
@@ -177,21 +169,6 @@ class MonitoredStream:
 
     async def aclose(self) -> None:
         await self.inner.aclose()
-
-    def __aiter__(self) -> MonitoredStream:
-        return self
-
-    async def __anext__(self) -> Any:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> MonitoredStream:
-        return self
-
-    async def __aexit__(self, *about: object) -> None:
-        await self.aclose()
 
 
 def build_command(server: McpServerConfig) -> list[str]:

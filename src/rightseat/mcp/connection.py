@@ -1,8 +1,5 @@
-"""One live connection to one server. One task opens, keeps and closes it, as the SDK requires; calls may come
-from any task.
-
-One running call of a server's tool, in its own task.
-"""
+"""One live connection to one server, and its running calls. One task opens, keeps and closes it, as the SDK
+requires; calls may come from any task."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ import logging
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import mcp_types as types
 from mcp import Client, MCPError
@@ -21,15 +18,26 @@ from msgspec import Struct
 from pydantic import TypeAdapter
 
 from rightseat.errors import UpstreamError
+from rightseat.http.retry import compute_backoff
 from rightseat.mcp.connect import FAULTS, McpServerConfig, connect_client, describe_fault
 
-if TYPE_CHECKING:
-    pass
-
-
+log = logging.getLogger(__name__)
 FinalResult = types.CallToolResult | types.InputRequiredResult
 RESULT_ADAPTER: TypeAdapter[FinalResult] = TypeAdapter(types.InputRequiredResult | types.CallToolResult)
 MAX_QUEUED_PROGRESS = 100
+MAX_TOOLS = 1000
+"""Tools of one server at most; the rest is ignored."""
+ANSWER_TIMEOUT = 600.0
+"""Seconds that a call on a handshake server waits for the user's answer."""
+FIRST_RETRY, MAX_RETRY = 0.5, 60.0
+"""Seconds before the first retry, and at most before any."""
+SHORT_PAUSE = 2.0
+"""Retry pause in seconds up to which calls wait for a new connection; after a longer one they fail at
+once."""
+CLOSE_TIMEOUT = 10.0
+"""Seconds that a close waits at most; the SDK kills a child after four."""
+STABLE_AFTER = 10.0
+"""Seconds after which a connection counts as stable, which resets the retry pause."""
 
 # JSON-RPC error codes for a lost connection.
 CONNECTION_LOST_CODES = (-32000, -32001)
@@ -56,6 +64,8 @@ CallItem = CallProgress | ServerQuestion | FinalResult | UpstreamError
 
 
 class RemoteToolCall:
+    """One running call of a server's tool, in its own task."""
+
     def __init__(
         self, connection: McpConnection, name: str, arguments: dict[str, Any], extra_params: dict[str, Any]
     ) -> None:
@@ -133,32 +143,6 @@ class RemoteToolCall:
     async def close(self) -> None:
         self.cancel()
         await asyncio.gather(self.task, return_exceptions=True)
-
-
-log = logging.getLogger(__name__)
-MAX_TOOLS = 1000
-"""Tools of one server at most; the rest is ignored."""
-
-
-ANSWER_TIMEOUT = 600.0
-"""Seconds that a call on a handshake server waits for the user's answer."""
-
-
-FIRST_RETRY, MAX_RETRY = 0.5, 60.0
-"""Seconds before the first retry, and at most before any."""
-
-
-SHORT_PAUSE = 2.0
-"""Retry pause in seconds up to which calls wait for a new connection; after a longer one they fail at
-once."""
-
-
-CLOSE_TIMEOUT = 10.0
-"""Seconds that a close waits at most; the SDK kills a child after four."""
-
-
-STABLE_AFTER = 10.0
-"""Seconds after which a connection counts as stable, which resets the retry pause."""
 
 
 class McpConnection:
@@ -243,7 +227,7 @@ class McpConnection:
 
     async def _maintain(self) -> None:
         loop = asyncio.get_running_loop()
-        pause = 0.0
+        failures = 0
         while not self._closing.is_set():
             self._ended = asyncio.Event()
             began = loop.time()
@@ -265,7 +249,8 @@ class McpConnection:
             finally:
                 self._client = None
             # A stable connection is retried at once, and calls wait for it.
-            pause = 0.0 if loop.time() - began > STABLE_AFTER else min(max(pause * 2, FIRST_RETRY), MAX_RETRY)
+            failures = 0 if loop.time() - began > STABLE_AFTER else failures + 1
+            pause = compute_backoff(failures, FIRST_RETRY, MAX_RETRY) if failures else 0.0
             if pause > SHORT_PAUSE:
                 self._on_failure(reason)
             with contextlib.suppress(TimeoutError):
@@ -356,7 +341,7 @@ class McpConnection:
 
     async def _elicit(self, context: Any, params: Any) -> types.ElicitResult:
         """Handle an elicitation of a handshake server: pass it to the only running call, else cancel it."""
-        running = [flight for flight in self.active_calls if flight.answer is None]
+        running = [tool_call for tool_call in self.active_calls if tool_call.answer is None]
         self.server_asks = True
         if len(running) == 1:
             return await running[0].wait_for_answer(params)
@@ -370,8 +355,7 @@ class McpConnection:
     def hold_call(self, tool_call: RemoteToolCall) -> None:
         """Keep a call whose turn has ended until the user answers or the timeout expires."""
         self.held_calls[tool_call.id] = tool_call
-        loop = asyncio.get_running_loop()
-        loop.call_later(ANSWER_TIMEOUT, self._expire_call, tool_call, tool_call.answer)
+        asyncio.get_running_loop().call_later(ANSWER_TIMEOUT, self._expire_call, tool_call, tool_call.answer)
 
     def _expire_call(self, tool_call: RemoteToolCall, answer: asyncio.Future[types.ElicitResult] | None) -> None:
         """Cancel a held call if it still waits for the same answer."""

@@ -1,8 +1,4 @@
-"""Make Tools of a server's tools, named `server__tool`; elicitations pause the turn.
-
-Convert a CallToolResult to a Result and artifacts. Convert a server's elicitations to Asks, and answers to
-ElicitResults.
-"""
+"""Make Tools of a server's tools, named `server__tool`; elicitations become Asks, which pause the turn."""
 
 from __future__ import annotations
 
@@ -15,9 +11,10 @@ from collections.abc import AsyncIterator, Container
 from typing import Any, Literal
 
 import mcp_types as types
+from msgspec.structs import asdict
 
 from rightseat.errors import CallerError, UpstreamError
-from rightseat.mcp.connect import McpServerConfig
+from rightseat.mcp.connect import ConfirmPolicy, McpServerConfig
 from rightseat.mcp.connection import CallProgress, FinalResult, McpConnection, RemoteToolCall, ServerQuestion
 from rightseat.types.events import Artifact, Custom, Event
 from rightseat.types.schema import get_validator
@@ -96,14 +93,19 @@ MAX_NAME_LENGTH, HASH_LENGTH = 64, 6
 INVALID_CHARS = re.compile(r"[^a-zA-Z0-9_-]+")
 PROGRESS_EVENT = "progress"
 """Name of the Custom event for a call's progress."""
-
-
 CHARS_PER_TOKEN = 3
 """Characters of a token at least."""
-
-
 MAX_DESCRIPTION, MAX_RESULT = 4000, 1 << 20
 """Characters of a description and of a result at most; both are untrusted."""
+
+
+Effect = Literal["reads", "writes", "dangerous"]
+CONFIRMED_EFFECTS: dict[ConfirmPolicy, tuple[Effect, ...]] = {
+    "all": ("reads", "writes", "dangerous"),
+    "writes": ("writes", "dangerous"),
+    "dangerous": ("dangerous",),
+    "never": (),
+}
 
 
 def make_tool_name(server: str, tool: str, taken: Container[str]) -> str:
@@ -118,18 +120,10 @@ def make_tool_name(server: str, tool: str, taken: Container[str]) -> str:
 
 def needs_confirmation(server: McpServerConfig, tool: types.Tool) -> bool:
     """Whether the user must confirm a call, by the server's `confirm` setting and the tool's annotations."""
-    match server.confirm:
-        case "all":
-            return True
-        case "writes":
-            return get_effect(tool) != "reads"
-        case "dangerous":
-            return get_effect(tool) == "dangerous"
-        case "never":
-            return False
+    return get_effect(tool) in CONFIRMED_EFFECTS[server.confirm]
 
 
-def get_effect(tool: types.Tool) -> Literal["reads", "writes", "dangerous"]:
+def get_effect(tool: types.Tool) -> Effect:
     """Return the tool's effect by its annotations, which are not verified."""
     hints = tool.annotations
     if hints is not None and hints.read_only_hint is True:
@@ -147,14 +141,10 @@ def has_valid_schema(tool: types.Tool) -> bool:
 
 def make_tool(connection: McpConnection, tool: types.Tool, name: str) -> Tool:
     async def call(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
-        remote_call = (
-            resume_call(connection, ctx)
-            if "flight" in (ctx.state or {})
-            else start_call(connection, tool.name, args, ctx)
-        )
+        is_held = "flight" in (ctx.state or {})
+        remote_call = resume_call(connection, ctx) if is_held else start_call(connection, tool.name, args, ctx)
         if remote_call is None:
-            message = "The server's question has expired, and its call was given up. Call again."
-            yield error_result("expired", message)
+            yield error_result("expired", "The server's question has expired, and its call was given up. Call again.")
             return
         try:
             while isinstance(item := await remote_call.items.get(), CallProgress):
@@ -218,7 +208,7 @@ def hold_for_answer(remote_call: RemoteToolCall, params: Any) -> Pause | Result:
     if ask is None:
         return error_result("unsupported", "The server wants something of its client that is no question.")
     remote_call.connection.hold_call(remote_call)
-    return Pause((ask,), {"flight": remote_call.id, "ask": ask_to_dict(ask)})
+    return Pause((ask,), {"flight": remote_call.id, "ask": asdict(ask)})
 
 
 def pause_for_input(result: types.InputRequiredResult) -> Pause | Result:
@@ -228,21 +218,14 @@ def pause_for_input(result: types.InputRequiredResult) -> Pause | Result:
     if not asks or None in asks:
         return error_result("unsupported", "The server wants something of its client that is no question.")
     questions = tuple(ask for ask in asks if ask is not None)
-    state = {"asks": [ask_to_dict(ask) for ask in questions], "keys": list(requests), "state": result.request_state}
+    state = {"asks": [*map(asdict, questions)], "keys": list(requests), "state": result.request_state}
     return Pause(questions, state)
 
 
-def ask_to_dict(ask: Ask) -> dict[str, Any]:
-    return {"message": ask.message, "kind": ask.kind, "schema": ask.schema}
-
-
 def make_progress_value(call: str, name: str, item: CallProgress) -> dict[str, Any]:
-    value: dict[str, Any] = {"call": call, "tool": name, "progress": item.done}
-    if item.total is not None:
-        value["total"] = item.total
-    if item.message is not None:
-        value["message"] = item.message
-    return value
+    optional = {"total": item.total, "message": item.message}
+    present = {key: value for key, value in optional.items() if value is not None}
+    return {"call": call, "tool": name, "progress": item.done, **present}
 
 
 def truncate_result(result: Result, budget: int | None) -> Result:
@@ -250,8 +233,9 @@ def truncate_result(result: Result, budget: int | None) -> Result:
     if result.failed:
         return result
     text = result.text
-    over_budget = budget is not None and estimate_tokens(text) > budget
-    max_characters = min(MAX_RESULT, budget * CHARS_PER_TOKEN) if over_budget and budget is not None else MAX_RESULT
+    max_characters = MAX_RESULT
+    if budget is not None and estimate_tokens(text) > budget:
+        max_characters = min(MAX_RESULT, budget * CHARS_PER_TOKEN)
     if len(text) <= max_characters:
         return result
     return Result(f"{text[:max_characters]}\n[cut: the result is too long for the model]")

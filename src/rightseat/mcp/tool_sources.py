@@ -1,8 +1,4 @@
-"""Configured MCP servers and the ToolSource of their tools.
-
-MCP servers that a request names (CopilotKit's `mcpServers` and `mcpEndpoints`): only URLs that the operator allows,
-never a command.
-"""
+"""Tools of configured MCP servers, and of servers that a request names."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ import asyncio
 import hashlib
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -28,8 +24,6 @@ from rightseat.types.turn import Turn
 log = logging.getLogger(__name__)
 MAX_SHOWN_TOOLS = 128
 """MCP tools that one turn is offered at most; the rest is left out with a log line."""
-
-
 START_TIMEOUT = 5.0
 """Seconds that a start waits for servers; a child started by npx takes three or four."""
 
@@ -73,41 +67,38 @@ class McpServers:
         self.previous = previous
         self.handed_over: set[str] = set()
         for server in servers:
-            previous_tools = previous.connections.get(server.name) if previous else None
-            same = previous_tools is not None and previous_tools.connection.server == server
-            self.connections[server.name] = (
-                previous_tools if previous_tools is not None and same else ConnectionTools(McpConnection(server))
-            )
+            entry = previous.connections.get(server.name) if previous else None
+            if entry is None or entry.connection.server != server:
+                entry = ConnectionTools(McpConnection(server))
+            self.connections[server.name] = entry
 
     @property
     def down(self) -> dict[str, str]:
         """Reasons of the servers that are down, by name."""
-        return {
-            name: one.connection.down_reason for name, one in self.connections.items() if one.connection.down_reason
-        }
+        reasons = {name: entry.connection.down_reason for name, entry in self.connections.items()}
+        return {name: reason for name, reason in reasons.items() if reason}
 
     async def start(self) -> None:
         """Connect to all servers; slow ones go on connecting in the background."""
         if self.previous is not None:
-            self.previous.handed_over |= {
-                name for name, one in self.connections.items() if self.previous.connections.get(name) is one
-            }
+            entries = self.connections.items()
+            self.previous.handed_over |= {name for name, e in entries if self.previous.connections.get(name) is e}
             self.previous = None
         await start_connections(self.connections.values())
 
     async def close(self) -> None:
-        links = [one.connection for name, one in self.connections.items() if name not in self.handed_over]
-        closers = [link.close() for link in links]
+        entries = (entry for name, entry in self.connections.items() if name not in self.handed_over)
+        closers = [entry.connection.close() for entry in entries]
         if (close := getattr(self.request_source, "close", None)) is not None:
             closers.append(close())
         await asyncio.gather(*closers)
 
     def select(self, names: Sequence[str] | None = None) -> McpToolSource:
-        return McpToolSource([one for name, one in self.connections.items() if names is None or name in names])
+        return McpToolSource([entry for name, entry in self.connections.items() if names is None or name in names])
 
 
-async def start_connections(connections: Iterable[ConnectionTools]) -> None:
-    tasks = [asyncio.create_task(one.connection.start()) for one in connections]
+async def start_connections(entries: Iterable[ConnectionTools]) -> None:
+    tasks = [asyncio.create_task(entry.connection.start()) for entry in entries]
     if tasks:
         _, slow = await asyncio.wait(tasks, timeout=START_TIMEOUT)
         for task in slow:
@@ -119,12 +110,12 @@ class McpToolSource:
 
     suggestions: tuple[str, ...] = ()
 
-    def __init__(self, connections: Sequence[ConnectionTools]) -> None:
-        self.connections = tuple(connections)
+    def __init__(self, entries: Collection[ConnectionTools]) -> None:
+        self.entries = entries
         self.warned = False
 
     def __contains__(self, name: object, /) -> bool:
-        return any(name in one.tools for one in self.connections)
+        return any(name in entry.tools for entry in self.entries)
 
     @property
     def groups(self) -> dict[str, str]:
@@ -133,13 +124,13 @@ class McpToolSource:
     def with_default_question(self, turn: Turn, /) -> Turn:
         return turn
 
-    async def add_tools(self, tools: dict[str, Tool], turn: Turn, said: Sequence[Message], /) -> None:
+    async def add_tools(self, tools: dict[str, Tool], turn: Turn, turn_messages: Sequence[Message], /) -> None:
         # A request limited to plugins gets no MCP tools.
         if turn.plugins:
             return
         # A Runtime that was not started connects with its first turn.
-        await start_connections(one for one in self.connections if not one.connection.is_started)
-        all_tools = {name: tool for one in self.connections for name, tool in one.tools.items()}
+        await start_connections(entry for entry in self.entries if not entry.connection.is_started)
+        all_tools = {name: tool for entry in self.entries for name, tool in entry.tools.items()}
         if len(all_tools) > MAX_SHOWN_TOOLS and not self.warned:
             self.warned = True
             log.warning("MCP servers have %d tools: only the first %d are shown.", len(all_tools), MAX_SHOWN_TOOLS)
@@ -148,49 +139,35 @@ class McpToolSource:
 
     def fingerprint(self, names: Iterable[str], /) -> str:
         all_tools = {
-            name: (one.connection.server, tool) for one in self.connections for name, tool in one.tools.items()
+            name: (tool.spec, tool.confirm, server.command, server.args, server.url)
+            for entry in self.entries
+            for server in (entry.connection.server,)
+            for name, tool in entry.tools.items()
         }
-        described = [
-            (tool.spec, tool.confirm, server.command, server.args, server.url)
-            for server, tool in (all_tools[name] for name in names if name in all_tools)
-        ]
+        described = [all_tools[name] for name in names if name in all_tools]
         return hashlib.sha256(msgspec.json.encode(described)).hexdigest()[:16] if described else ""
 
 
 REQUEST_KEYS = ("mcpServers", "mcpEndpoints")
 MAX_CONNECTIONS = 32
 """Connections that are kept open at most."""
-
-
 IDLE_TIMEOUT = 300.0
 """Seconds after which an unused connection is closed."""
-
-
 CONNECT_TIMEOUT = 10.0
 ConnectionKey = tuple[str, str, str]
 
 
-class RequestMcpToolSource:
-    """A ToolSource of servers that requests name. Connections are per owner, URL and key."""
-
-    suggestions: tuple[str, ...] = ()
+class RequestMcpToolSource(McpToolSource):
+    """A ToolSource of servers that requests name (CopilotKit's `mcpServers` and `mcpEndpoints`): only URLs that
+    the operator allows, never a command. Connections are per owner, URL and key."""
 
     def __init__(self, allowed_urls: Iterable[str]) -> None:
         self.allowed_urls = frozenset(allowed_urls)
         self.connections: dict[ConnectionKey, ConnectionTools] = {}
         self.last_used: dict[ConnectionKey, float] = {}
+        super().__init__(self.connections.values())
 
-    def __contains__(self, name: object, /) -> bool:
-        return any(name in one.tools for one in self.connections.values())
-
-    @property
-    def groups(self) -> dict[str, str]:
-        return {}
-
-    def with_default_question(self, turn: Turn, /) -> Turn:
-        return turn
-
-    async def add_tools(self, tools: dict[str, Tool], turn: Turn, said: Sequence[Message], /) -> None:
+    async def add_tools(self, tools: dict[str, Tool], turn: Turn, turn_messages: Sequence[Message], /) -> None:
         servers = dict.fromkeys(parse_request_servers(turn.forwarded.properties))
         for url, _ in servers:
             if url not in self.allowed_urls:
@@ -202,8 +179,8 @@ class RequestMcpToolSource:
         if not servers:
             return
         now = asyncio.get_running_loop().time()
-        connections = [self.get_connection((turn.owner.name, url, key), now) for url, key in servers]
-        await McpToolSource(connections).add_tools(tools, turn, said)
+        entries = [self.get_connection((turn.owner.name, url, key), now) for url, key in servers]
+        await McpToolSource(entries).add_tools(tools, turn, turn_messages)
         await self.close_unused(now)
 
     def get_connection(self, key: ConnectionKey, now: float) -> ConnectionTools:
@@ -223,19 +200,15 @@ class RequestMcpToolSource:
         by_age = sorted(self.connections, key=lambda key: self.last_used[key])
         spare = len(by_age) - MAX_CONNECTIONS
         for number, key in enumerate(by_age):
-            link = self.connections[key].connection
-            if (number < spare or now - self.last_used[key] > IDLE_TIMEOUT) and not (
-                link.active_calls or link.held_calls
-            ):
+            connection = self.connections[key].connection
+            is_spare = number < spare or now - self.last_used[key] > IDLE_TIMEOUT
+            if is_spare and not (connection.active_calls or connection.held_calls):
                 del self.connections[key], self.last_used[key]
-                await link.close()
-
-    def fingerprint(self, names: Iterable[str], /) -> str:
-        return McpToolSource(list(self.connections.values())).fingerprint(names)
+                await connection.close()
 
     async def close(self) -> None:
-        for one in self.connections.values():
-            await one.connection.close()
+        for entry in self.entries:
+            await entry.connection.close()
 
 
 def parse_request_servers(properties: dict[str, Any]) -> Iterator[tuple[str, str]]:

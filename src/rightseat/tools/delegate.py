@@ -16,17 +16,11 @@ from rightseat.errors import RightseatError
 from rightseat.types.agents import Responder
 from rightseat.types.events import (
     Artifact,
-    CallArgs,
-    CallEnd,
-    CallResult,
-    CallStart,
     Citations,
     Custom,
     Event,
     Interrupt,
-    ReasoningDelta,
-    ReasoningEnd,
-    ReasoningStart,
+    OpenMessageTracker,
     RunFailed,
     RunFinished,
     RunStarted,
@@ -37,7 +31,6 @@ from rightseat.types.events import (
     SubRunEvent,
     Suggestions,
     TextDelta,
-    TextEnd,
     TextStart,
 )
 from rightseat.types.messages import text_message
@@ -51,20 +44,6 @@ REQUEST_SCHEMA: dict[str, Any] = {
     "properties": {"request": {"type": "string", "description": "What is wanted, in full."}},
     "required": ["request"],
 }
-# Wrapped in SubRunEvent: they are not the caller's own text and calls.
-NESTED_EVENTS = (
-    TextStart,
-    TextDelta,
-    TextEnd,
-    ReasoningStart,
-    ReasoningDelta,
-    ReasoningEnd,
-    CallStart,
-    CallArgs,
-    CallEnd,
-    CallResult,
-    SubRunEvent,
-)
 SUB_RUN_TIMEOUT = 24 * 3600.0
 """Sub-agent calls are bounded by the run's deadline, not by `tool_timeout`."""
 PassedThroughEvent = StepStart | StepEnd | StateSnapshot | StateDelta | Custom | Artifact | Citations | Suggestions
@@ -102,47 +81,37 @@ class SubRun:
         self.questions: list[Interrupt] = []
         self.failed: RunFailed | None = None
         self.steps: list[str] = []
-        self.open_messages: dict[str, TextEnd | ReasoningEnd] = {}
+        self.open_messages = OpenMessageTracker()
 
     def nest(self, event: Event) -> SubRunEvent:
         return SubRunEvent(self.turn.run, self.agent, self.call_id, event)
 
     def on_event(self, event: Event) -> Event | None:
         """Track an event and return what the caller's client gets of it, or None."""
-        self.track_open(event)
+        self.open_messages.track(event)
         match event:
             case TextStart() if self.texts:
                 self.texts.append("\n\n")
             case TextDelta(text=text):
                 self.texts.append(text)
-            case Interrupt():
-                self.questions.append(event)
-            case RunFailed():
-                self.failed = event
-            case _ if isinstance(event, PassedThroughEvent):
-                return event
-            case _:
-                pass
-        return self.nest(event) if isinstance(event, NESTED_EVENTS) else None
-
-    def track_open(self, event: Event) -> None:
-        match event:
             case StepStart(name):
                 self.steps.append(name)
             case StepEnd(name) if name in self.steps:
                 self.steps.remove(name)
-            case TextStart(id):
-                self.open_messages[id] = TextEnd(id)
-            case ReasoningStart(id):
-                self.open_messages[id] = ReasoningEnd(id)
-            case TextEnd(id) | ReasoningEnd(id):
-                self.open_messages.pop(id, None)
-            case _:
-                pass
+            case Interrupt():
+                self.questions.append(event)
+                return None
+            case RunFailed():
+                self.failed = event
+                return None
+            case RunStarted() | RunFinished():
+                return None
+        # Text and calls are wrapped: they are not the caller's own.
+        return event if isinstance(event, PassedThroughEvent) else self.nest(event)
 
     def end_events(self) -> list[Event]:
         """Return the end events of open messages and steps: the sub-run may fail and the caller go on."""
-        return [*map(self.nest, self.open_messages.values()), *map(StepEnd, reversed(self.steps))]
+        return [*map(self.nest, self.open_messages.end_events()), *map(StepEnd, reversed(self.steps))]
 
     @property
     def final_event(self) -> RunFailed | RunFinished:

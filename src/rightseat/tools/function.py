@@ -1,8 +1,4 @@
-"""`@tool`: make a tool of a typed Python function; the schema comes from its signature and docstring.
-
-ToolSignature: the JSON Schema of a function, from its annotations, defaults and docstring. ToolThreadRunner: OS
-threads for tools written as plain `def`.
-"""
+"""`@tool`: make a tool of a typed Python function; the schema comes from its signature and docstring."""
 
 from __future__ import annotations
 
@@ -94,15 +90,13 @@ def strip_titles(schema: Any) -> Any:
         return [strip_titles(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    return {
-        key: _strip_item(key, item) for key, item in schema.items() if not (key == "title" and isinstance(item, str))
-    }
-
-
-def _strip_item(key: str, item: Any) -> Any:
-    if key in ("properties", "$defs"):
-        return {name: strip_titles(value) for name, value in item.items()}
-    return item if key in _VALUE_KEYS else strip_titles(item)
+    stripped = {}
+    for key, item in schema.items():
+        if key in ("properties", "$defs"):
+            stripped[key] = {name: strip_titles(value) for name, value in item.items()}
+        elif not (key == "title" and isinstance(item, str)):
+            stripped[key] = item if key in _VALUE_KEYS else strip_titles(item)
+    return stripped
 
 
 MAX_ABANDONED = 16
@@ -113,6 +107,8 @@ class ToolThreadsExhausted(RightseatError):
 
 
 class ToolThreadRunner:
+    """Runs tools written as plain `def` in OS threads of their own."""
+
     def __init__(self, limit: int = MAX_ABANDONED) -> None:
         self.limit = limit
         self.abandoned = 0

@@ -104,7 +104,6 @@ class ToolProcesses:
             loop.call_later(IDLE_SECONDS, self.kill_idle, process)
 
     def kill_idle(self, process: asyncio.subprocess.Process) -> None:
-        """Kill a child that is idle."""
         entry = next((entry for entry in self.idle if entry[1] is process), None)
         if entry is not None:
             self.idle.remove(entry)

@@ -92,7 +92,7 @@ async def test_an_assistant_has_all_servers_or_those_it_names(load_text: Load, l
     made = build_runtime(load_text(f"{TWO_SERVERS}\n[assistants.a]\n{line}"))
     for name in ("a", "default"):
         source = made.assistants[name].toolset
-        names = {one.connection.server.name for one in getattr(source, "connections", ())}
+        names = {one.connection.server.name for one in getattr(source, "entries", ())}
         assert names == expected
     assert made.assistants["m"].toolset is None, "a model that is asked by its name is nothing else"
     await made.close()
