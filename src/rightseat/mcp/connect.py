@@ -8,7 +8,7 @@ import logging
 import os
 import shutil
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -139,13 +139,13 @@ FAULTS: tuple[type[Exception], ...] = (
 
 
 class MonitoredStream(ObjectReceiveStream[Any]):
-    """A child's message stream that sets `ended` when the child stops. The SDK only fails running calls, so
+    """A child's message stream that calls `on_end` when the child stops. The SDK only fails running calls, so
     an idle child's death would go unnoticed. Lines that are not messages are skipped."""
 
-    def __init__(self, name: str, inner: Any, ended: asyncio.Event) -> None:
+    def __init__(self, name: str, inner: Any, on_end: Callable[[], None]) -> None:
         self.name = name
         self.inner = inner
-        self.ended = ended
+        self.on_end = on_end
         self.garbage_lines = 0
         self.warned = False
 
@@ -154,7 +154,7 @@ class MonitoredStream(ObjectReceiveStream[Any]):
             while isinstance(item := await self.inner.receive(), Exception):
                 self.skip_garbage()
         except (anyio.EndOfStream, anyio.ClosedResourceError):
-            self.ended.set()
+            self.on_end()
             raise
         self.garbage_lines = 0
         return item
@@ -184,12 +184,12 @@ def build_command(server: McpServerConfig) -> list[str]:
 
 
 @asynccontextmanager
-async def open_child(server: McpServerConfig, ended: asyncio.Event) -> AsyncIterator[tuple[Any, Any]]:
+async def open_child(server: McpServerConfig, on_end: Callable[[], None]) -> AsyncIterator[tuple[Any, Any]]:
     program, *args = build_command(server)
     parameters = StdioServerParameters(command=program, args=args, env=server.environment, cwd=server.folder)
     with StderrLogger(server.name) as errlog:
         async with stdio_client(parameters, errlog) as (read, write):
-            yield MonitoredStream(server.name, read, ended), write
+            yield MonitoredStream(server.name, read, on_end), write
 
 
 @asynccontextmanager
@@ -205,13 +205,13 @@ async def open_remote(server: McpServerConfig) -> AsyncIterator[tuple[Any, Any]]
 async def connect_client(
     stack: AsyncExitStack,
     server: McpServerConfig,
-    ended: asyncio.Event,
+    on_end: Callable[[], None],
     *,
     elicit: ElicitationFnT,
     on_message: MessageHandlerFnT,
 ) -> Client:
     """Return an initialized client. `stack` closes it, which must happen in the same task."""
-    transport = open_child(server, ended) if server.command else open_remote(server)
+    transport = open_child(server, on_end) if server.command else open_remote(server)
     client = Client(
         transport,
         mode="legacy" if server.older else "auto",

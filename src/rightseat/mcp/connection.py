@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import secrets
 from collections.abc import AsyncIterator
@@ -191,8 +192,7 @@ class McpConnection:
         """Let the task end by itself. A cancellation would interrupt the SDK while it ends a child, which
         would then live on."""
         self._closing.set()
-        self._ended.set()
-        self._wake.set()
+        self._on_end(self._ended)
         if self._timer is not None:
             # An expired timeout cannot be rescheduled.
             with contextlib.suppress(RuntimeError):
@@ -222,7 +222,11 @@ class McpConnection:
         """Mark the connection as broken: the task reconnects, and calls wait for it."""
         self._client = None
         self._settled.clear()
-        self._ended.set()
+        self._on_end(self._ended)
+
+    def _on_end(self, ended: asyncio.Event) -> None:
+        """Record the end of the connection that `ended` belongs to, and wake the task."""
+        ended.set()
         self._wake.set()
 
     async def _maintain(self) -> None:
@@ -230,13 +234,14 @@ class McpConnection:
         failures = 0
         while not self._closing.is_set():
             self._ended = asyncio.Event()
+            on_end = functools.partial(self._on_end, self._ended)
             began = loop.time()
             reason = "its process has ended" if self.server.command else "the connection was lost"
             try:
                 async with AsyncExitStack() as stack:
                     async with self._limit_time(self.server.start):
                         client = await connect_client(
-                            stack, self.server, self._ended, elicit=self._elicit, on_message=self._on_message
+                            stack, self.server, on_end, elicit=self._elicit, on_message=self._on_message
                         )
                     await self._list_tools(client)
                     self._on_connected(client)
@@ -273,7 +278,6 @@ class McpConnection:
     async def _watch(self, client: Client) -> None:
         """Refresh the tool list on changes and at intervals, until the connection ends."""
         listener = asyncio.create_task(self._listen(client))
-        ender = asyncio.create_task(self._wake_on_end())
         try:
             while not self._ended.is_set():
                 self._wake.clear()
@@ -286,12 +290,7 @@ class McpConnection:
             self._client = None
             self._settled.clear()
             listener.cancel()
-            ender.cancel()
-            await asyncio.gather(listener, ender, return_exceptions=True)
-
-    async def _wake_on_end(self) -> None:
-        await self._ended.wait()
-        self._wake.set()
+            await asyncio.gather(listener, return_exceptions=True)
 
     async def _listen(self, client: Client) -> None:
         """Subscribe to tool list changes, which stateless servers send to subscribers only."""

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from rightseat.errors import ConfigError, RightseatError
+from rightseat.types.streams import start_task
 
 log = logging.getLogger(__name__)
 MAX_IDLE = 2
@@ -107,16 +108,12 @@ class ToolProcesses:
         entry = next((entry for entry in self.idle if entry[1] is process), None)
         if entry is not None:
             self.idle.remove(entry)
-            task = asyncio.create_task(kill_session(process))
-            self.kill_tasks.add(task)
-            task.add_done_callback(self.kill_tasks.discard)
+            start_task(kill_session(process), self.kill_tasks)
 
     def take_idle(self) -> asyncio.subprocess.Process | None:
         """Take an idle child that is alive and belongs to this event loop."""
         loop = asyncio.get_running_loop()
-        processes = [
-            process for process_loop, process in self.idle if process_loop is loop and process.returncode is None
-        ]
+        processes = [process for its_loop, process in self.idle if its_loop is loop and process.returncode is None]
         self.idle = [(loop, process) for process in processes[:-1]]
         return processes[-1] if processes else None
 
@@ -133,9 +130,7 @@ class ToolProcesses:
             start_new_session=True,
         )
         if process.stderr is not None:
-            task = asyncio.create_task(log_output(process.stderr, self.qualname))
-            self.log_tasks.add(task)
-            task.add_done_callback(self.log_tasks.discard)
+            start_task(log_output(process.stderr, self.qualname), self.log_tasks)
         return process
 
     async def close(self) -> None:

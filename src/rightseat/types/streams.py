@@ -1,13 +1,13 @@
-"""Helpers for async iterators: close, time out, merge. No `yield` is inside a task group or a timeout."""
+"""Helpers for async iterators (close, time out, merge) and tasks. No `yield` is inside a task group or a timeout."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -102,3 +102,10 @@ async def merge(*streams: AsyncIterator[T], buffer_size: int = 64) -> AsyncItera
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def start_task(work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
+    """Run `work` in a task that is in `tasks` while it runs: the event loop itself may lose a task."""
+    task = asyncio.create_task(work)
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw
 
 from rightseat.agents._peer.client import AgentClient
 from rightseat.agents._peer.health import PeerAgent, PeerSource
@@ -92,14 +92,7 @@ def parse_state_messages(items: Any) -> tuple[Message, ...]:
 _MAX_STOPPED_NODES = 1000
 
 
-class DialectProbe(Struct, frozen=True):
-    """Distinguishes the two dialects: LangGraph lines have `event`, runtime lines have `type`."""
-
-    event: str | None = None
-
-
 LineMapper = LangGraphLineMapper | RuntimeLineMapper
-_decode_probe = msgspec.json.Decoder(DialectProbe).decode
 
 
 class CopilotKitAgent(PeerAgent):
@@ -166,8 +159,9 @@ class CopilotKitAgent(PeerAgent):
             yield line
 
     def _detect_dialect(self, line: bytes) -> type[LineMapper]:
+        """Return the mapper of the line's dialect: LangGraph lines have `event`, runtime lines have `type`."""
         try:
-            graph = _decode_probe(line).event is not None
+            graph = "event" in msgspec.json.decode(line, type=dict[str, Raw])
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise self._client.errors.invalid_response("not JSON by lines") from error
         return LangGraphLineMapper if graph else RuntimeLineMapper

@@ -122,15 +122,10 @@ class LangGraphLineMapper:
         """Add the interrupt in LangGraph's form. It has no id: only one can be open."""
         value = decode_json_container(line.value)
         if isinstance(line.data, dict):
-            calls = [
-                {"id": item.get("id"), "name": item.get("name"), "args": item["arguments"]}
-                for item in line.data.get("messages") or ()
-                if "arguments" in item
-            ]
-            value = {
-                COPILOTKIT_VALUE: decode_json_container(line.data.get("value")),
-                COPILOTKIT_MESSAGES: [{"tool_calls": calls}],
-            }
+            items = [item for item in line.data.get("messages") or () if "arguments" in item]
+            calls = [{"id": item.get("id"), "name": item.get("name"), "args": item["arguments"]} for item in items]
+            question = decode_json_container(line.data.get("value"))
+            value = {COPILOTKIT_VALUE: question, COPILOTKIT_MESSAGES: [{"tool_calls": calls}]}
         self.mapper.add_interrupts([{"id": "0", "value": value}])
 
     def finish(self) -> Iterable[Event]:

@@ -1,7 +1,5 @@
 """AG-UI server of a CrewAI crew or flow: `python program.py MODULE:ATTRIBUTE`.
 
-CrewAI events → AG-UI events.
-
 The program runs in an environment that has crewai but not rightseat, so it imports only crewai and the
 standard library. The first line of its standard input is the key that every request must send. It listens on
 a port that the system chooses and prints one line of JSON: the port, or the error. It exits when its input
@@ -12,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 import hmac
 import importlib
 import json
@@ -37,17 +36,6 @@ class RunCancelled(BaseException):
     """Unwinds a run whose caller disconnected. A BaseException, so that no `except Exception` handles it."""
 
 
-# ---- The run. ----
-
-
-def load_attribute(spec: str) -> Any:
-    module, _, attribute = spec.partition(":")
-    target: Any = importlib.import_module(module)
-    for part in attribute.split("."):
-        target = getattr(target, part)
-    return target
-
-
 def make_runnable(target: Any) -> Any:
     """Return a fresh crew or flow for one run: a crew keeps state, so it is copied."""
     if isinstance(target, type) or (callable(target) and not hasattr(target, "kickoff")):
@@ -68,17 +56,12 @@ def build_inputs(runnable: Any, run_input: JSONObject) -> JSONObject:
     state = run_input.get("state")
     inputs = {**(state if isinstance(state, dict) else {}), "request": request}
     if not hasattr(runnable, "tasks"):
-        return select_flow_inputs(
-            runnable, {**inputs, "messages": messages, "thread": str(run_input.get("threadId") or "")}
-        )
+        inputs |= {"messages": messages, "thread": str(run_input.get("threadId") or "")}
+        # A flow with a typed state takes only the inputs that it declares.
+        declared = getattr(type(runnable.state), "model_fields", inputs)
+        return {key: value for key, value in inputs.items() if key in declared}
     blanks = set(runnable.fetch_inputs()) - set(inputs)
     return {**inputs, **({blanks.pop(): request} if len(blanks) == 1 else {})}
-
-
-def select_flow_inputs(flow: Any, inputs: JSONObject) -> JSONObject:
-    """Drop the inputs that a flow's typed state does not declare."""
-    known = getattr(type(flow.state), "model_fields", None)
-    return inputs if known is None else {key: value for key, value in inputs.items() if key in known}
 
 
 def join_content_text(content: Any) -> str:
@@ -119,9 +102,6 @@ def list_usage(result: Any) -> list[JSONObject]:
         return []
     names = {"inputTokens": "prompt_tokens", "outputTokens": "completion_tokens"}
     return [{key: int(getattr(tokens, name, 0) or 0) for key, name in names.items()}]
-
-
-# ---- The HTTP server. ----
 
 
 class CrewRequestHandler(BaseHTTPRequestHandler):
@@ -236,7 +216,8 @@ def main(spec: str) -> None:
     sys.path.insert(0, os.getcwd())
     try:
         importlib.import_module("crewai.events.stream_context")
-        CrewRequestHandler.target = load_attribute(spec)
+        module, _, attribute = spec.partition(":")
+        CrewRequestHandler.target = functools.reduce(getattr, attribute.split("."), importlib.import_module(module))
     finally:
         kind, error, _ = sys.exc_info()
         if kind is not None:
@@ -247,9 +228,6 @@ def main(spec: str) -> None:
         server.serve_forever()
 
 
-AGUIEventDict = dict[str, Any]
-
-
 class ReActTextSplitter:
     """Splits one model answer into reasoning and text. Agents without native tool calls write ReAct text:
     what comes before `Final Answer:` is reasoning."""
@@ -257,7 +235,7 @@ class ReActTextSplitter:
     FINAL_ANSWER = "Final Answer:"
     REASONING_PREFIXES = ("Thought:", "Action:")
 
-    def __init__(self, emit: Callable[[AGUIEventDict], None]) -> None:
+    def __init__(self, emit: Callable[[JSONObject], None]) -> None:
         self.emit = emit
         self.id = uuid.uuid4().hex
         self.buffer = ""
@@ -327,7 +305,7 @@ class ReActTextSplitter:
 class CrewEventMapper:
     """Maps CrewAI events to AG-UI events, in the crew's thread and in order."""
 
-    def __init__(self, emit: Callable[[AGUIEventDict], None]) -> None:
+    def __init__(self, emit: Callable[[JSONObject], None]) -> None:
         self.emit = emit
         self.splitter: ReActTextSplitter | None = None
         self.call_id = ""
@@ -363,7 +341,6 @@ class CrewEventMapper:
         self.splitter.feed(str(event.chunk))
 
     def end_text(self) -> None:
-        """End the open text."""
         if self.splitter is not None:
             self.splitter.finish()
             self.texts.append(self.splitter.text.strip())
@@ -402,16 +379,17 @@ class CrewEventMapper:
             self.emit({"type": "TOOL_CALL_END", "toolCallId": id})
             return
         started = str(getattr(event, "started_event_id", "") or "")
-        open_call = next((item for item in self.open_calls if item[0] == started), None)
-        open_call = open_call or next((item for item in self.open_calls if item[1] == name), None)
-        if open_call is None:
+        by_id = [item for item in self.open_calls if item[0] == started]
+        open_calls = by_id or [item for item in self.open_calls if item[1] == name]
+        if not open_calls:
             return
-        self.open_calls.remove(open_call)
+        self.open_calls.remove(open_calls[0])
+        id = open_calls[0][2]
         failed = kind != "tool_usage_finished"
         output = f"The tool failed: {event.error}" if failed else event.output
         content = output if isinstance(output, str) else json.dumps(to_json_value(output), default=str)
-        result = {"messageId": f"result-{open_call[2]}", "toolCallId": open_call[2], "content": content}
-        self.emit({"type": "TOOL_CALL_RESULT", **result, "role": "tool"})
+        result = {"messageId": f"result-{id}", "toolCallId": id, "content": content, "role": "tool"}
+        self.emit({"type": "TOOL_CALL_RESULT", **result})
 
 
 def read_task_name(event: Any) -> str:

@@ -39,6 +39,7 @@ from rightseat.errors import (
     UpstreamRefused,
     UpstreamRejected,
 )
+from rightseat.types.streams import start_task
 from rightseat.types.turn import Owner, Turn
 
 STREAM_MODES = ("events", "values", "updates")
@@ -138,9 +139,7 @@ class RemoteGraph:
             raise
         finally:
             if not done:
-                task = asyncio.create_task(self._cancel(thread, cursor.run_id, turn))
-                self.source.cancels.add(task)
-                task.add_done_callback(self.source.cancels.discard)
+                start_task(self._cancel(thread, cursor.run_id, turn), self.source.cancels)
 
     async def _open_stream(
         self, thread: uuid.UUID, request: GraphRunRequest, turn: Turn, cursor: RunCursor

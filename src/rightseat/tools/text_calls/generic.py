@@ -15,9 +15,9 @@ from msgspec import Struct
 from rightseat.tools.text_calls.reader import (
     ModelTextReader,
     ParseSteps,
-    TextFormatError,
     copy_string,
     copy_value,
+    read_call_list,
     read_call_object,
     read_key,
 )
@@ -45,7 +45,6 @@ class JsonCallEnvelope(Struct, frozen=True, kw_only=True):
     output_schema: Schema | None = None
     thought_channel: Literal["content", "reasoning"] = "content"
     has_thought: bool = True
-    """Whether the envelope has a thought."""
 
     @classmethod
     def from_prompt(
@@ -59,8 +58,6 @@ class JsonCallEnvelope(Struct, frozen=True, kw_only=True):
             # Content under a schema cannot contain the thought.
             thought_channel="reasoning" if prompt.output_schema is not None else thought_channel,
         )
-
-    # ---- the instructions
 
     def instructions(self, notation: ToolNotation = "typescript", escape: Callable[[str], str] = str) -> str:
         """Return the system prompt. `escape` is applied to untrusted parts."""
@@ -83,11 +80,13 @@ class JsonCallEnvelope(Struct, frozen=True, kw_only=True):
         thought = f"  {THOUGHT}: string,\n" if self.has_thought else ""
         return f"{{\n{thought}  {NEXT}: {step}\n}}"
 
-    # ---- the JSON Schema
-
     def schema(self) -> Schema:
         """Return the JSON Schema of the answer, with the schemas of tools and result in `$defs`."""
-        defs = {f"tool_{number}": _tool_definition(tool, f"tool_{number}") for number, tool in enumerate(self.tools)}
+        defs: dict[str, Schema] = {}
+        for number, tool in enumerate(self.tools):
+            has_type = "type" in tool.parameters or "$ref" in tool.parameters
+            parameters = tool.parameters if has_type else {"type": "object", **tool.parameters}
+            defs[f"tool_{number}"] = _rebase_refs(parameters, f"#/$defs/tool_{number}")
         called = [
             _closed_object({"name": {"const": tool.name}, "arguments": {"$ref": f"#/$defs/{name}"}})
             for name, tool in zip(defs, self.tools, strict=True)
@@ -101,8 +100,6 @@ class JsonCallEnvelope(Struct, frozen=True, kw_only=True):
             defs[RESULT] = _rebase_refs(self.output_schema, f"#/$defs/{RESULT}")
         thought = {THOUGHT: {"type": "string", "maxLength": MAX_THOUGHT_CHARS}} if self.has_thought else {}
         return {**_closed_object({**thought, NEXT: {"anyOf": steps}}), "$defs": defs}
-
-    # ---- the parser
 
     def parse(self, reader: ModelTextReader) -> ParseSteps[None]:
         thought: list[str] = []
@@ -169,18 +166,8 @@ def _next_property(reader: ModelTextReader) -> ParseSteps[str | None]:
 
 def _parse_calls(reader: ModelTextReader) -> ParseSteps[None]:
     """Read a list of calls, or a single one."""
-    if (yield from reader.peek_char()) == "{":
-        yield from read_call_object(reader)
-        return
-    yield from reader.expect("[")
-    yield from reader.skip_space()
-    while (yield from reader.peek_char()) != "]":
-        yield from read_call_object(reader)
-        yield from reader.skip_space()
-        if not (yield from reader.accept(",")) and (yield from reader.peek_char()) != "]":
-            raise TextFormatError("expected another call, or the end of the calls")
-        yield from reader.skip_space()
-    yield from reader.read_chars(1)
+    is_single = (yield from reader.peek_char()) == "{"
+    yield from (read_call_object if is_single else read_call_list)(reader)
 
 
 def _discard(text: str) -> None:
@@ -191,25 +178,19 @@ def _closed_object(properties: Schema) -> Schema:
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
-def _tool_definition(tool: ToolSpec, name: str) -> Schema:
-    parameters = tool.parameters
-    shaped = parameters if "type" in parameters or "$ref" in parameters else {"type": "object", **parameters}
-    return _rebase_refs(shaped, f"#/$defs/{name}")
-
-
-def _rebase_refs(schema: Schema, pointer: str) -> Schema:
+def _rebase_refs(schema: Any, pointer: str) -> Any:
     """Return the schema with its local `$ref`s moved below another pointer."""
-    return {name: _rebase_item(name, item, pointer) for name, item in schema.items()}
-
-
-def _rebase_item(name: str, item: Any, pointer: str) -> Any:
-    if name == "$ref" and isinstance(item, str) and (item == "#" or item.startswith("#/")):
-        return pointer + item[1:]
-    if isinstance(item, dict) and name not in _VALUE_KEYS:
-        return _rebase_refs(item, pointer)
-    if isinstance(item, list) and name not in _VALUE_KEYS:
-        return [_rebase_refs(element, pointer) if isinstance(element, dict) else element for element in item]
-    return item
+    if not isinstance(schema, dict):
+        return schema
+    rebased = {}
+    for name, item in schema.items():
+        if name == "$ref" and isinstance(item, str) and (item == "#" or item.startswith("#/")):
+            item = pointer + item[1:]
+        elif name not in _VALUE_KEYS:
+            is_list = isinstance(item, list)
+            item = [_rebase_refs(part, pointer) for part in item] if is_list else _rebase_refs(item, pointer)
+        rebased[name] = item
+    return rebased
 
 
 def _tools_as_json(tools: tuple[ToolSpec, ...]) -> str:

@@ -1,8 +1,5 @@
 """ModelTextReader: incremental parser of a model's text. The chunks do not depend on how the text is split.
 
-Incremental parsing of JSON values and calls in a model's text. Stop sequences for text inside an envelope, which
-the upstream cannot apply.
-
 A format describes what it expects as a generator over a reader, as if the text were complete:
 
     def read(self, reader):
@@ -134,12 +131,16 @@ class ModelTextReader:
         pattern = re.compile("|".join(map(re.escape, longest_first)) if markers else NEVER_MATCHES)
         while True:
             match = pattern.search(self._buffer)
-            if match and not self._may_be_longer_marker(match.start(), markers):
+            partial = len(self._buffer) if self._closed else find_partial_marker(self._buffer, markers)
+            # A longer marker may begin at or before the one found.
+            if match and partial > match.start():
                 emit(self._buffer[: match.start()].rstrip(SPACE))
                 self._buffer = self._buffer[match.end() :]
                 return match.group()
-            passed_length = len(self._buffer) if self._closed else self._hold_from(markers)
-            passed, self._buffer = self._buffer[:passed_length], self._buffer[passed_length:]
+            if markers and not self._closed:
+                # Hold a partial marker and the space before it.
+                partial = len(self._buffer[:partial].rstrip(SPACE))
+            passed, self._buffer = self._buffer[:partial], self._buffer[partial:]
             # White space after a call is not content.
             emit(passed if not self._closed or passed.strip(SPACE) or not self.calls else "")
             if self._closed and self._length_limited and self.inside_call:
@@ -148,25 +149,6 @@ class ModelTextReader:
             if self._closed:
                 return None
             yield
-
-    def _may_be_longer_marker(self, start: int, markers: tuple[str, ...]) -> bool:
-        """Whether a longer marker may begin at or before the one found."""
-        return not self._closed and self._partial_marker_start(markers) <= start
-
-    def _hold_from(self, markers: tuple[str, ...]) -> int:
-        """Return the position from which text is held: a partial marker and the space before it."""
-        if not markers:
-            return len(self._buffer)
-        return len(self._buffer[: self._partial_marker_start(markers)].rstrip(SPACE))
-
-    def _partial_marker_start(self, markers: tuple[str, ...]) -> int:
-        """Return the start of the longest suffix that is a proper prefix of a marker."""
-        size = len(self._buffer)
-        longest, beginnings = _marker_prefixes(markers)
-        for start in range(max(0, size - longest), size):
-            if self._buffer[start:] in beginnings:
-                return start
-        return size
 
     def read_until(self, end: str) -> ParseSteps[str]:
         """Return the text before `end` and consume both."""
@@ -185,13 +167,10 @@ class ModelTextReader:
         return None
 
     def expect(self, expected: str) -> ParseSteps[None]:
-        while len(self._buffer) < len(expected):
-            if not expected.startswith(self._buffer):
-                raise TextFormatError(f"expected {expected!r}")
+        while len(self._buffer) < len(expected) and expected.startswith(self._buffer):
             yield from self.wait_for_more()
-        if not self._buffer.startswith(expected):
+        if not (yield from self.accept(expected)):
             raise TextFormatError(f"expected {expected!r}")
-        self._buffer = self._buffer[len(expected) :]
 
     def accept(self, expected: str) -> ParseSteps[bool]:
         """Consume `expected` if the text continues with it; return whether it did."""
@@ -217,8 +196,8 @@ class ModelTextReader:
     def read_chars(self, count: int) -> ParseSteps[str]:
         while len(self._buffer) < count:
             yield from self.wait_for_more()
-        taken, self._buffer = self._buffer[:count], self._buffer[count:]
-        return taken
+        text, self._buffer = self._buffer[:count], self._buffer[count:]
+        return text
 
     def read_up_to(self, stop: re.Pattern[str]) -> ParseSteps[str]:
         """Consume buffered text up to a character that matches `stop`; empty only if the next one matches.
@@ -227,8 +206,15 @@ class ModelTextReader:
             yield from self.wait_for_more()
         match = stop.search(self._buffer)
         end = match.start() if match else len(self._buffer)
-        taken, self._buffer = self._buffer[:end], self._buffer[end:]
-        return taken
+        text, self._buffer = self._buffer[:end], self._buffer[end:]
+        return text
+
+
+def find_partial_marker(text: str, markers: tuple[str, ...]) -> int:
+    """Return the start of the longest suffix of the text that is a proper prefix of a marker, else its length."""
+    longest, prefixes = _marker_prefixes(markers)
+    starts = range(max(0, len(text) - longest), len(text))
+    return next((start for start in starts if text[start:] in prefixes), len(text))
 
 
 @functools.lru_cache(maxsize=64)
@@ -248,23 +234,11 @@ def copy_value(reader: ModelTextReader, emit: Emit) -> ParseSteps[None]:
     """Copy the text of one JSON value to `emit`, piece by piece; only its end is checked."""
     first = yield from reader.peek_char()
     if first == '"':
-        yield from _copy_quoted(reader, emit)
+        yield from copy_string(reader, emit, raw=True)
     elif first in "{[":
         yield from _copy_nested(reader, emit)
     else:
         yield from _copy_scalar(reader, emit)
-
-
-def _copy_quoted(reader: ModelTextReader, emit: Emit) -> ParseSteps[None]:
-    emit((yield from reader.read_chars(1)))
-    while True:
-        emit((yield from reader.read_up_to(_STRING)))
-        mark = yield from reader.peek_char()
-        if mark == "\\":
-            emit((yield from reader.read_chars(2)))
-        elif mark == '"':
-            emit((yield from reader.read_chars(1)))
-            return
 
 
 def _copy_nested(reader: ModelTextReader, emit: Emit) -> ParseSteps[None]:
@@ -273,7 +247,7 @@ def _copy_nested(reader: ModelTextReader, emit: Emit) -> ParseSteps[None]:
         emit((yield from reader.read_up_to(_NESTED)))
         mark = yield from reader.peek_char()
         if mark == '"':
-            yield from _copy_quoted(reader, emit)
+            yield from copy_string(reader, emit, raw=True)
         elif mark in "{}[]":
             emit((yield from reader.read_chars(1)))
             depth += 1 if mark in "{[" else -1
@@ -294,17 +268,26 @@ def _copy_scalar(reader: ModelTextReader, emit: Emit) -> ParseSteps[None]:
         raise TextFormatError("expected a JSON value")
 
 
-def copy_string(reader: ModelTextReader, emit: Emit) -> ParseSteps[None]:
-    """Copy the content of a JSON string to `emit`, unescaped and without quotes."""
+def copy_string(reader: ModelTextReader, emit: Emit, *, raw: bool = False) -> ParseSteps[None]:
+    """Copy a JSON string to `emit`: its content, unescaped and without quotes, or (`raw`) as it is written."""
+    quote = '"' if raw else ""
     yield from reader.expect('"')
+    emit(quote)
     while True:
         emit((yield from reader.read_up_to(_STRING)))
         mark = yield from reader.peek_char()
         if mark == '"':
             yield from reader.read_chars(1)
+            emit(quote)
             return
         if mark == "\\":
-            emit((yield from _read_escape(reader)))
+            emit((yield from reader.read_chars(2) if raw else _read_escape(reader)))
+
+
+def read_string(reader: ModelTextReader) -> ParseSteps[str]:
+    parts: list[str] = []
+    yield from copy_string(reader, parts.append)
+    return "".join(parts)
 
 
 def _read_escape(reader: ModelTextReader) -> ParseSteps[str]:
@@ -333,12 +316,11 @@ def _read_code_unit(reader: ModelTextReader) -> ParseSteps[int]:
 
 def read_key(reader: ModelTextReader) -> ParseSteps[str]:
     """Read a property's name and its colon; return the name."""
-    parts: list[str] = []
-    yield from copy_string(reader, parts.append)
+    name = yield from read_string(reader)
     yield from reader.skip_space()
     yield from reader.expect(":")
     yield from reader.skip_space()
-    return "".join(parts)
+    return name
 
 
 def read_call_object(
@@ -356,9 +338,7 @@ def read_call_object(
     while (yield from reader.peek_char()) != "}":
         property_name = yield from read_key(reader)
         if property_name in name and not called_name:
-            parts: list[str] = []
-            yield from copy_string(reader, parts.append)
-            called_name = "".join(parts)
+            called_name = yield from read_string(reader)
         elif property_name in arguments and called_name and not done:
             emit = reader.begin_call(called_name)
             # Some models write the arguments as JSON text within a string.
@@ -414,7 +394,6 @@ class StopSequenceFilter:
 
     def __init__(self, words: tuple[str, ...]) -> None:
         self._words = tuple(word for word in words if word)
-        self._longest = max(map(len, self._words), default=1) - 1
         self._held = ""
         self.stopped = False
 
@@ -440,15 +419,10 @@ class StopSequenceFilter:
         if positions:
             self.stopped, self._held = True, ""
             return text[: min(positions)]
-        keep = len(text) - self._partial_length(text)
-        self._held = text[keep:]
-        return text[:keep]
+        partial = find_partial_marker(text, self._words)
+        self._held = text[partial:]
+        return text[:partial]
 
     def _flush(self) -> str:
         held, self._held = self._held, ""
         return held
-
-    def _partial_length(self, text: str) -> int:
-        """Return how many of the last characters may begin a stop sequence."""
-        sizes = range(min(len(text), self._longest), 0, -1)
-        return next((size for size in sizes if any(w.startswith(text[-size:]) for w in self._words)), 0)

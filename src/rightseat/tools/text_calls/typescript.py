@@ -1,7 +1,5 @@
 """Tools as TypeScript signatures: fewer tokens than JSON Schema, and a form that models know.
 
-`$ref`s within one JSON Schema.
-
     // Get the current weather
     type get_current_weather = (_: {
     // The city and state, e.g. San Francisco, CA
@@ -105,12 +103,10 @@ class TypeExpression(Struct, frozen=True):
         return f"({self.text})" if self.is_compound else self.text
 
 
-ANY_TYPE, NEVER_TYPE, OBJECT_TYPE, NULL_TYPE = (
-    TypeExpression("any"),
-    TypeExpression("never"),
-    TypeExpression("object"),
-    TypeExpression("null"),
-)
+ANY_TYPE = TypeExpression("any")
+NEVER_TYPE = TypeExpression("never")
+OBJECT_TYPE = TypeExpression("object")
+NULL_TYPE = TypeExpression("null")
 
 
 class _Signature:
@@ -147,16 +143,13 @@ class _Signature:
         if isinstance(schema.get("$ref"), str):
             kinds.append(self._ref_type(schema["$ref"], depth))
         unions = (_as_list(schema.get("anyOf")), _as_list(schema.get("oneOf")))
-        kinds += [self._union_type(options, depth) for options in unions if options]
+        for options in filter(None, unions):
+            is_long = len(options) > MAX_OPTIONS
+            kinds.append(ANY_TYPE if is_long else _union(self._type(option, depth) for option in options))
         kinds += [self._type(part, depth) for part in _as_list(schema.get("allOf"))]
         self._depth -= 1
-        combined = _intersection(kind for kind in kinds if kind != ANY_TYPE)
+        combined = _join_types((kind for kind in kinds if kind != ANY_TYPE), " & ", ANY_TYPE)
         return _union([combined, NULL_TYPE]) if schema.get("nullable") is True else combined
-
-    def _union_type(self, options: list[Any], depth: int) -> TypeExpression:
-        if len(options) > MAX_OPTIONS:
-            return ANY_TYPE
-        return _union(self._type(option, depth) for option in options)
 
     def _own_type(self, schema: dict[str, Any], depth: int) -> TypeExpression:
         """Return the type of the schema without its references and combinators."""
@@ -175,11 +168,11 @@ class _Signature:
 
     def _array_type(self, schema: dict[str, Any], depth: int) -> TypeExpression:
         items = schema.get("items")
-        given = _as_list(schema.get("prefixItems"))
-        first = [self._type(item, depth).text for item in given[:MAX_OPTIONS]]
+        prefix = _as_list(schema.get("prefixItems"))
+        first = [self._type(item, depth).text for item in prefix[:MAX_OPTIONS]]
         if not first:
             return TypeExpression(f"{self._type(items, depth).parenthesized}[]")
-        items = True if len(given) > MAX_OPTIONS else items
+        items = True if len(prefix) > MAX_OPTIONS else items
         rest = [] if items in (False, None) else [f"...{self._type(items, depth).parenthesized}[]"]
         return TypeExpression(f"[{', '.join([*first, *rest])}]")
 
@@ -260,7 +253,7 @@ def render_literal(value: Any) -> str:
 def to_json_line(value: Any) -> str:
     """Encode the value as JSON on one line."""
     text = json.dumps(value, ensure_ascii=False)
-    return _CONTROL_CHARS.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    return _CONTROL_CHARS.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
 def _literal_union(values: list[Any]) -> TypeExpression:
@@ -271,20 +264,18 @@ def _literal_union(values: list[Any]) -> TypeExpression:
 
 
 def _union(kinds: Iterable[TypeExpression]) -> TypeExpression:
-    return _join_types(list(dict.fromkeys(kinds)), " | ", NEVER_TYPE)
+    return _join_types(kinds, " | ", NEVER_TYPE)
 
 
-def _intersection(kinds: Iterable[TypeExpression]) -> TypeExpression:
-    return _join_types(list(dict.fromkeys(kinds)), " & ", ANY_TYPE)
-
-
-def _join_types(kinds: list[TypeExpression], between: str, none: TypeExpression) -> TypeExpression:
-    if ANY_TYPE in kinds:
+def _join_types(kinds: Iterable[TypeExpression], between: str, none: TypeExpression) -> TypeExpression:
+    """Join types without repetitions; `none` stands for no types."""
+    unique = list(dict.fromkeys(kinds))
+    if ANY_TYPE in unique:
         return ANY_TYPE
-    if len(kinds) < 2:
-        return kinds[0] if kinds else none
-    flat = between == " | "
-    return TypeExpression(between.join(kind.text if flat else kind.parenthesized for kind in kinds), is_compound=True)
+    if len(unique) < 2:
+        return unique[0] if unique else none
+    texts = (kind.text if between == " | " else kind.parenthesized for kind in unique)
+    return TypeExpression(between.join(texts), is_compound=True)
 
 
 def _as_list(value: Any) -> list[Any]:
