@@ -93,11 +93,6 @@ def handle_line(load: LoadFunction, line: bytes) -> bytes:
         return msgspec.json.encode(ChildReply(error=message[:500]))
 
 
-def apply_limits(confinement: Confinement) -> None:
-    set_limit("RLIMIT_AS", confinement.memory)
-    set_limit("RLIMIT_CORE", 0)
-
-
 def set_limit(name: str, most: int) -> None:
     try:
         import resource
@@ -126,7 +121,8 @@ def main(module: str, qualname: str, confinement_json: str = "") -> None:
     threading.Thread(target=read, daemon=True).start()
     confinement = msgspec.json.decode(confinement_json, type=Confinement) if confinement_json else None
     if confinement is not None:
-        apply_limits(confinement)
+        set_limit("RLIMIT_AS", confinement.memory)
+        set_limit("RLIMIT_CORE", 0)
     load = functools.cache(functools.partial(load_function, module, qualname, confinement))
     while True:
         line = lines.get()

@@ -44,7 +44,7 @@ from rightseat.http.idle import IdleTimer
 from rightseat.http.retry import call_with_retry, parse_retry_after
 from rightseat.http.security import merge_headers
 from rightseat.http.upstream import StatusTable, UpstreamErrors, read_error_body, read_head, send_request
-from rightseat.types.turn import Owner, Turn
+from rightseat.types.turn import Turn
 
 JSON_LIMIT = 64 << 20
 _PATH_SEGMENT = re.compile(r"[\w.~:@+\-]{1,300}", re.ASCII)
@@ -182,24 +182,14 @@ class AgentClient:
         body: Any = None,
         *,
         turn: Turn | None = None,
-        owner: Owner | None = None,
         query: Mapping[str, str] = {},
         idempotent: bool = True,
         missing_ok: bool = False,
     ) -> Any:
         """Send a request; return the decoded JSON, None for an empty body or (`missing_ok`) a 404."""
         headers = {"Accept": "application/json"}
-        async with await self.open_stream(
-            method,
-            path,
-            body,
-            turn=turn,
-            owner=owner,
-            query=query,
-            headers=headers,
-            idempotent=idempotent,
-            missing_ok=missing_ok,
-        ) as response:
+        stream = self.open_stream(method, path, body, turn, query, headers, idempotent, missing_ok)
+        async with await stream as response:
             if response.status == 404:
                 return None
             data = bytearray()
@@ -219,9 +209,7 @@ class AgentClient:
         method: str,
         path: tuple[str, ...],
         body: Any = None,
-        *,
         turn: Turn | None = None,
-        owner: Owner | None = None,
         query: Mapping[str, str] = {},
         headers: Mapping[str, str] = {},
         idempotent: bool = False,
@@ -235,7 +223,7 @@ class AgentClient:
             raise CallerError(
                 "The request contains a lone surrogate, which is not valid text. Send valid Unicode text."
             ) from error
-        head = format_request_head(method, url, await self._build_headers(method, url, turn, owner, headers))
+        head = format_request_head(method, url, await self._build_headers(method, url, turn, headers))
         request_sent = False
 
         def is_retryable(error: RightseatError) -> bool:
@@ -268,21 +256,18 @@ class AgentClient:
         return self._base.joinpath(*path).with_query({**self._base.query, **query})
 
     async def _build_headers(
-        self, method: str, url: URL, turn: Turn | None, owner: Owner | None, headers: Mapping[str, str]
+        self, method: str, url: URL, turn: Turn | None, headers: Mapping[str, str]
     ) -> dict[str, str]:
-        client_headers = turn.headers if turn else {}
-        forwarded = {
-            k: v for k, v in client_headers.items() if k.lower() not in _CONNECTION_HEADERS and is_valid_header(k, v)
-        }
+        client_headers = turn.headers.items() if turn else ()
+        valid = {key: value for key, value in client_headers if is_valid_header(key, value)}
+        forwarded = drop_connection_headers(valid)
         fixed = {"Content-Type": "application/json", "Accept": "text/event-stream", **headers}
         # Identity only: compression allows decompression bombs and delays a stream.
         merged = merge_headers({**fixed, **self._headers, "Accept-Encoding": "identity"}, forwarded)
         if self._hook is None:
             return merged
-        properties = turn.forwarded.properties if turn else {}
-        hook_headers = self._hook(
-            OutgoingRequest(method, url.path, turn.owner if turn else owner, forwarded, properties)
-        )
+        owner, properties = (turn.owner, turn.forwarded.properties) if turn else (None, {})
+        hook_headers = self._hook(OutgoingRequest(method, url.path, owner, forwarded, properties))
         if inspect.isawaitable(hook_headers):
             hook_headers = await hook_headers
         return merge_headers(self._check_hook_headers(hook_headers), merged)
@@ -292,7 +277,7 @@ class AgentClient:
             return {}
         if not isinstance(headers, Mapping) or not all(is_valid_header(key, value) for key, value in headers.items()):
             raise Misused(f"Agent {self._name!r}: on_before_request must return headers: a dict of plain strings.")
-        return {key: value for key, value in headers.items() if key.lower() not in _CONNECTION_HEADERS}
+        return drop_connection_headers(headers)
 
     async def _make_status_error(self, response: Response) -> RightseatError:
         if log.isEnabledFor(logging.DEBUG):
@@ -300,3 +285,7 @@ class AgentClient:
             text = mask((await read_error_body(response)).decode(errors="replace"))[:300]
             log.debug("agent %r, HTTP %s: %r", self._name, response.status, text)
         return self.errors.from_status(response.status, parse_retry_after(response.headers))
+
+
+def drop_connection_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in headers.items() if key.lower() not in _CONNECTION_HEADERS}

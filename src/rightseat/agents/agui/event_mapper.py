@@ -216,9 +216,6 @@ class AGUIEventMapper:
         id, json = read_text(event, "toolCallId"), read_text(event, "delta")
         return [*self.output.append_arguments(id, json), *self.prediction.append_arguments(id, json)]
 
-    def on_call_end(self, event: AGUIEvent) -> list[Event]:
-        return self.output.end_call(read_text(event, "toolCallId"))
-
     def on_call_chunk(self, event: AGUIEvent) -> list[Event]:
         id, events = self.continue_chunk("TOOL_CALL_CHUNK", read_text(event, "toolCallId"))
         call_event = {**event, "toolCallId": id}
@@ -318,7 +315,7 @@ _HANDLERS: dict[str, Callable[[AGUIEventMapper, AGUIEvent], list[Event]]] = {
     "TEXT_MESSAGE_CHUNK": AGUIEventMapper.on_text_chunk,
     "TOOL_CALL_START": AGUIEventMapper.on_call_start,
     "TOOL_CALL_ARGS": AGUIEventMapper.on_call_args,
-    "TOOL_CALL_END": AGUIEventMapper.on_call_end,
+    "TOOL_CALL_END": lambda run, event: run.output.end_call(read_text(event, "toolCallId")),
     "TOOL_CALL_CHUNK": AGUIEventMapper.on_call_chunk,
     "TOOL_CALL_RESULT": AGUIEventMapper.on_call_result,
     "STATE_SNAPSHOT": AGUIEventMapper.on_state_snapshot,

@@ -15,7 +15,7 @@ from rightseat.agents._peer.json_text import decode_json_object, dict_items, dro
 from rightseat.agents.agui.interrupts import PeerThreads, make_peer_thread_id
 from rightseat.agents.agui.interrupts import thread_of_interrupt as agui_thread
 from rightseat.agents.agui.request import assign_message_ids, list_client_tools
-from rightseat.agents.copilotkit.line_mappers import JSONLineSplitter, LangGraphLineMapper, RuntimeLineMapper
+from rightseat.agents.copilotkit.line_mappers import LangGraphLineMapper, RuntimeLineMapper
 from rightseat.agents.langgraph.interrupts import parse_interrupt_id
 from rightseat.errors import AgentNotFound, Incomplete, UpstreamRefused
 from rightseat.types.agents import AgentThreadState
@@ -88,6 +88,8 @@ def parse_state_messages(items: Any) -> tuple[Message, ...]:
     return tuple(messages)
 
 
+# One line may hold the whole state of an agent with all its messages.
+LINE_LIMIT = 32 << 20
 # How many threads' stopped nodes are remembered.
 _MAX_STOPPED_NODES = 1000
 
@@ -103,8 +105,9 @@ class CopilotKitAgent(PeerAgent):
         self._stopped_nodes: dict[uuid.UUID, str] = {}
 
     async def get_thread_state(self, owner: Owner, thread: str, /) -> AgentThreadState | None:
-        query = {"name": self.name, "threadId": str(make_peer_thread_id(owner, thread)), "properties": {}}
-        response = await self._client.request_json("POST", ("agents", "state"), query, owner=owner, missing_ok=True)
+        body = {"name": self.name, "threadId": str(make_peer_thread_id(owner, thread)), "properties": {}}
+        turn = Turn(messages=(), owner=owner)
+        response = await self._client.request_json("POST", ("agents", "state"), body, turn=turn, missing_ok=True)
         if not isinstance(response, dict) or not response.get("threadExists"):
             return None
         return AgentThreadState(response.get("state"), parse_state_messages(response.get("messages")))
@@ -138,25 +141,27 @@ class CopilotKitAgent(PeerAgent):
         # The remembered node, else the client's; answers go to the interrupted node.
         node = self._stopped_nodes.pop(thread, turn.forwarded.node or None)
         request_body = build_execute_body(self.name, turn, thread, ids, None if turn.answers else node)
-        splitter = JSONLineSplitter(self._client.errors)
         try:
             response = await self._client.open_stream("POST", ("agents", "execute"), request_body, turn=turn)
         except UpstreamRefused as error:
             self._source.mark_down(error)
             raise
         self._source.mark_up()
-        begun = False
+        begun, partial_line = False, b""
         async with response:
             try:
                 async for data in response:
-                    for line in splitter.feed(data):
+                    *lines, partial_line = (partial_line + data).split(b"\n")
+                    if len(partial_line) > LINE_LIMIT:
+                        raise self._client.errors.response_too_large(LINE_LIMIT)
+                    for line in filter(bytes.strip, lines):
                         begun = True
                         yield line
             except Incomplete as error:
                 # An endpoint reports a failed agent only by breaking off the stream.
                 raise (self._client.errors.run_failed() if begun else error) from error
-        for line in splitter.close():
-            yield line
+        if partial_line.strip():
+            yield partial_line
 
     def _detect_dialect(self, line: bytes) -> type[LineMapper]:
         """Return the mapper of the line's dialect: LangGraph lines have `event`, runtime lines have `type`."""

@@ -20,28 +20,6 @@ from rightseat.agents.langgraph.request import list_state_messages
 from rightseat.types.events import Event
 from rightseat.types.turn import Turn
 
-# One line may hold the whole state of an agent with all its messages.
-LINE_LIMIT = 32 << 20
-
-
-class JSONLineSplitter:
-    """Splits a byte stream into non-blank lines, independent of how the bytes are chunked."""
-
-    def __init__(self, errors: PeerErrors) -> None:
-        self._errors = errors
-        self._buffer = b""
-
-    def feed(self, chunk: bytes) -> list[bytes]:
-        *lines, self._buffer = (self._buffer + chunk).split(b"\n")
-        if len(self._buffer) > LINE_LIMIT:
-            raise self._errors.response_too_large(LINE_LIMIT)
-        return [line for line in lines if line.strip()]
-
-    def close(self) -> list[bytes]:
-        rest, self._buffer = self._buffer, b""
-        return [rest] if rest.strip() else []
-
-
 END_NODE = "__end__"
 
 

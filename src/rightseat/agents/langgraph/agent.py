@@ -62,9 +62,7 @@ class Graph(Protocol):
     stream_subgraphs: bool
 
     async def fetch_schema(self, turn: Turn, /) -> GraphSchema: ...
-    async def fetch_state(
-        self, thread: uuid.UUID, /, *, turn: Turn | None = None, owner: Owner | None = None
-    ) -> GraphThreadState | None: ...
+    async def fetch_state(self, thread: uuid.UUID, turn: Turn, /) -> GraphThreadState | None: ...
     async def create_thread(self, thread: uuid.UUID, turn: Turn, /) -> None: ...
     async def is_thread_owner(self, thread: uuid.UUID, turn: Turn, /) -> bool: ...
     async def update_state(self, thread: uuid.UUID, request: GraphRunRequest, turn: Turn, /) -> None: ...
@@ -90,7 +88,7 @@ class GraphAgent:
         check_agent_depth(turn)
         graph = await self._get_graph()
         thread = await self._resolve_thread(graph, turn)
-        state = await graph.fetch_state(thread, turn=turn)
+        state = await graph.fetch_state(thread, turn)
         schema = await graph.fetch_schema(turn)
         run_request = build_run_request(turn, state or GraphThreadState(), schema, self._config)
         if run_request.declined:
@@ -126,7 +124,7 @@ class GraphAgent:
         """Read from the thread's state what the stream lacks: a breakpoint, or the rest of a cut stream."""
         if mapper.interrupts or (mapper.graph_finished and not mapper.at_breakpoint):
             return []
-        state = await graph.fetch_state(thread, turn=turn)
+        state = await graph.fetch_state(thread, turn)
         if state is None:
             return []
         for item in state.interrupts:
@@ -135,12 +133,11 @@ class GraphAgent:
 
     async def get_thread_state(self, owner: Owner, thread: str, /) -> AgentThreadState | None:
         graph = await self._get_graph()
-        state = await graph.fetch_state(self._make_thread_id(owner, thread), owner=owner)
+        state = await graph.fetch_state(self._make_thread_id(owner, thread), Turn(messages=(), owner=owner))
         if state is None:
             return None
-        return AgentThreadState(
-            GraphStateTracker().select_visible(state.values), tuple(messages_from_state(state.values))
-        )
+        visible = GraphStateTracker().select_visible(state.values)
+        return AgentThreadState(visible, tuple(messages_from_state(state.values)))
 
     def _make_thread_id(self, owner: Owner, thread: str) -> uuid.UUID:
         """Derive the UUID of an owner's thread: LangGraph accepts only UUIDs; owners never share one."""

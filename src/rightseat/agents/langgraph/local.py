@@ -28,7 +28,7 @@ from rightseat.errors import ConfigError, Misused
 from rightseat.types.agents import Agent
 from rightseat.types.streams import closing
 from rightseat.types.tools import Tool
-from rightseat.types.turn import Owner, Turn
+from rightseat.types.turn import Turn
 
 # The data fields that the mapper reads; others hold whole inputs and are not encoded.
 _READ_FIELDS = {"on_chat_model_stream": "chunk", "on_chat_model_end": "output", "on_tool_end": "output"}
@@ -61,9 +61,7 @@ class LocalGraph:
             )
         return self._schema
 
-    async def fetch_state(
-        self, thread: uuid.UUID, /, *, turn: Turn | None = None, owner: Owner | None = None
-    ) -> GraphThreadState | None:
+    async def fetch_state(self, thread: uuid.UUID, turn: Turn, /) -> GraphThreadState | None:
         if not self._has_checkpointer:
             return None
         state = await self._graph.aget_state(self._build_config(thread, {}))

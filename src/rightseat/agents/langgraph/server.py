@@ -82,14 +82,12 @@ class RemoteGraph:
 
     # Threads.
 
-    async def fetch_state(
-        self, thread: uuid.UUID, /, *, turn: Turn | None = None, owner: Owner | None = None
-    ) -> GraphThreadState | None:
+    async def fetch_state(self, thread: uuid.UUID, turn: Turn, /) -> GraphThreadState | None:
         """Return the thread's state, or None if the thread does not exist. Each run begins with this request, so
         it detects a lost server."""
         path = ("threads", str(thread), "state")
         try:
-            state = await self.client.request_json("GET", path, turn=turn, owner=owner, missing_ok=True)
+            state = await self.client.request_json("GET", path, turn=turn, missing_ok=True)
         except UpstreamRefused as error:
             self.source.mark_down(error)
             raise
