@@ -35,7 +35,8 @@ class ReceivedRequest:
 
     @property
     def stream(self) -> bool:
-        return bool(self.body) and self.json.get("stream") is True
+        """Whether it asks for a stream: in its body, or in its address as Google has it."""
+        return self.target.endswith("alt=sse") or (bool(self.body) and self.json.get("stream") is True)
 
     @property
     def messages(self) -> list[Json]:

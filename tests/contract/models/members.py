@@ -58,7 +58,7 @@ async def make_anthropic_model(case: ModelCase) -> AsyncIterator[Model]:
 async def make_google_model(case: ModelCase) -> AsyncIterator[Model]:
     async with FakeUpstream() as upstream:
         upstream.reply = google_wire.answer_turn(case.turn)
-        model = make_google("gemini-kit", {"base_url": upstream.origin})
+        model = make_google("gemini-kit", {"base_url": upstream.origin, "api_key": "k"})
         try:
             yield model
             await upstream.wait_idle()

@@ -48,7 +48,7 @@ SERVERS: dict[str, tuple[Callable[[FakeUpstream], Any], Callable[[int], Upstream
         lambda up: make_anthropic("claude-opus-5-5", {"base_url": up.origin, "tries": 1}),
         anthropic.fail_with_status,
     ),
-    "google": (lambda up: make_google("gemini-kit", {"base_url": up.origin, "tries": 1}), fail_google),
+    "google": (lambda up: make_google("gemini-kit", {"base_url": up.origin, "api_key": "k", "tries": 1}), fail_google),
 }
 over_servers = pytest.mark.parametrize("name", SERVERS)
 

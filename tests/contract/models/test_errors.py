@@ -1,25 +1,19 @@
 """What a vendor's server answers is the same error here, whichever vendor it is."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from rightseat import errors
 from rightseat.errors import RightseatError
-from rightseat.models.anthropic import faults as anthropic
-from rightseat.models.google import faults as google
-from rightseat.models.openai import faults as openai
+from rightseat.models._vendor.errors import VendorErrors
+from rightseat.models.anthropic.errors import ERRORS as ANTHROPIC
+from rightseat.models.google.errors import ERRORS as GOOGLE
+from rightseat.models.openai.errors import ERRORS as OPENAI
 
 ErrorBody = dict[str, Any]
-# Their clients spell names differently.
-HEADERS = {"retry-after": "3", "Retry-After": "3"}
-VENDORS: dict[str, Callable[[int, ErrorBody], RightseatError]] = {
-    "openai": lambda status, said: openai.from_status(status, HEADERS, json.dumps(said).encode()),
-    "anthropic": lambda status, said: anthropic.from_status(status, HEADERS, said),
-    "google": lambda status, said: google.from_status(status, HEADERS, json.dumps(said).encode()),
-}
+VENDORS: dict[str, VendorErrors] = {"openai": OPENAI, "anthropic": ANTHROPIC, "google": GOOGLE}
 ERRORS_BY_STATUS = {
     401: errors.UpstreamDenied,
     403: errors.UpstreamDenied,
@@ -41,11 +35,15 @@ TOO_LONG: dict[str, ErrorBody] = {
 CANARY: ErrorBody = {"error": {"message": "canary", "type": "canary", "code": "canary"}}
 
 
+def make_error(vendor: str, status: int, body: ErrorBody) -> RightseatError:
+    return VENDORS[vendor].from_response(status, {"retry-after": "3"}, json.dumps(body).encode())
+
+
 @pytest.mark.demand("models.vendor_errors_map_same", "models.model_contract_suite_passes")
 @pytest.mark.parametrize("vendor", VENDORS)
 @pytest.mark.parametrize("status", ERRORS_BY_STATUS)
 def test_a_status(vendor: str, status: int) -> None:
-    error = VENDORS[vendor](status, CANARY)
+    error = make_error(vendor, status, CANARY)
     assert type(error) is ERRORS_BY_STATUS[status]
     assert "canary" not in error.message
     if isinstance(error, errors.UpstreamBusy):
@@ -55,7 +53,7 @@ def test_a_status(vendor: str, status: int) -> None:
 @pytest.mark.demand("models.vendor_errors_map_same")
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_a_conversation_that_is_too_long(vendor: str) -> None:
-    error = VENDORS[vendor](400, TOO_LONG[vendor])
+    error = make_error(vendor, 400, TOO_LONG[vendor])
     assert type(error) is errors.ContextTooLong
     assert "canary" not in error.message
 
@@ -63,6 +61,6 @@ def test_a_conversation_that_is_too_long(vendor: str) -> None:
 @pytest.mark.demand("models.vendor_errors_map_same")
 def test_what_a_vendor_will_not_answer() -> None:
     filtered = {"error": {"code": "content_filter", "message": "canary", "status": 400}}
-    for error in (VENDORS["openai"](400, filtered), google.prompt_blocked_error("SAFETY")):
+    for error in (make_error("openai", 400, filtered), GOOGLE.prompt_blocked("SAFETY")):
         assert type(error) is errors.ContentRefused
         assert "canary" not in error.message

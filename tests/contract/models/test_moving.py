@@ -116,7 +116,9 @@ VENDORS: dict[str, Vendor] = {
     "anthropic": make_vendor(
         anthropic.answer_turn, lambda up: make_anthropic("claude-opus-5-5", {"base_url": up.origin})
     ),
-    "google": make_vendor(answer_signed_turn, lambda up: make_google("gemini-3-pro", {"base_url": up.origin})),
+    "google": make_vendor(
+        answer_signed_turn, lambda up: make_google("gemini-3-pro", {"base_url": up.origin, "api_key": "k"})
+    ),
     "langchain": make_langchain_model,
 }
 

@@ -1,9 +1,12 @@
-"""Errors of a model's server, and the debug log of what it sent."""
+"""Errors of a model's server; upstream text never becomes part of a message."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
 
 from rightseat.errors import (
     ContextTooLong,
@@ -15,11 +18,30 @@ from rightseat.errors import (
     UpstreamRefused,
     UpstreamTimeout,
 )
-from rightseat.http.upstream import ERROR_BODY, UpstreamErrors
+from rightseat.http.retry import parse_retry_after
+from rightseat.http.upstream import UpstreamErrors
 
-LONE_SURROGATE = "A message contains half a character (a lone surrogate): send valid text."
 # Transient errors; a rejected request or a wrong key is not retried.
 _RETRYABLE = {UpstreamError, UpstreamRefused, UpstreamBusy, UpstreamOverloaded}
+# Error names that servers send in a stream, and the HTTP status they stand for.
+_STATUSES_BY_NAME = {
+    "invalid_request_error": 400,
+    "BadRequestError": 400,
+    "invalid_api_key": 401,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "model_not_found": 404,
+    "request_too_large": 413,
+    "rate_limit_exceeded": 429,
+    "rate_limit_error": 429,
+    "insufficient_quota": 429,
+    "overloaded": 503,
+    "overloaded_error": 503,
+    "timeout": 504,
+    "timeout_error": 504,
+}
 
 
 class VendorErrors(UpstreamErrors):
@@ -49,16 +71,45 @@ class VendorErrors(UpstreamErrors):
             "The conversation is too long for this model: shorten it, or take a model with a longer context."
         )
 
+    def from_response(self, status: int, headers: Mapping[str, str], body: bytes) -> RightseatError:
+        """Return the error for a response whose status is not 2xx."""
+        error = find_error(body)
+        return self._recognize(error, status) or self.from_status(status, self._find_retry_after(error, headers))
+
+    def from_payload(self, error: Any) -> RightseatError:
+        """Return the error for an error object in the stream: with a numeric code, a name, or only a message."""
+        error = error if isinstance(error, dict) else {}
+        statuses = [_parse_status(error.get(key)) for key in ("code", "type", "status")]
+        status = next((status for status in statuses if status is not None), 500)
+        return self._recognize(error, None) or self.from_status(status, self._find_retry_after(error, {}))
+
+    def _recognize(self, error: Mapping[str, Any], status: int | None) -> RightseatError | None:
+        """Return what the vendor's error object says beyond its status, which is None within a stream."""
+        return None
+
+    def _find_retry_after(self, error: Mapping[str, Any], headers: Mapping[str, str]) -> float | None:
+        return parse_retry_after(headers)
+
+
+def _parse_status(name: object) -> int | None:
+    if isinstance(name, str):
+        name = int(name) if re.fullmatch(r"[45]\d\d", name) else _STATUSES_BY_NAME.get(name)
+    return name if isinstance(name, int) and 400 <= name < 600 else None
+
 
 def is_retryable(error: RightseatError) -> bool:
     return type(error) in _RETRYABLE
 
 
-def log_upstream(log: logging.Logger, model: str, context: str, body: bytes, secrets: Iterable[str]) -> None:
-    """Log an upstream body at debug level; upstream text appears nowhere else."""
-    if log.isEnabledFor(logging.DEBUG):
-        # Mask before truncating: a truncated key would not match.
-        text = body[:ERROR_BODY].decode(errors="replace")
-        for secret in secrets:
-            text = text.replace(secret, "***")
-        log.debug("model %r, %s: %r", model, context, text[:300])
+def find_error(body: bytes) -> dict[str, Any]:
+    """Return the error object that a body is or contains, also in a list of one; empty if there is none."""
+    try:
+        parsed = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+    if isinstance(parsed, list) and len(parsed) == 1:
+        parsed = parsed[0]
+    if not isinstance(parsed, dict):
+        return {}
+    error = parsed.get("error")
+    return error if isinstance(error, dict) else parsed

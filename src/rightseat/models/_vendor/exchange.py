@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -13,24 +13,13 @@ from rightseat.http.client import Response
 from rightseat.http.idle import IdleTimer
 from rightseat.http.sse import SseParser
 from rightseat.models._vendor.errors import VendorErrors
-from rightseat.types.chunks import ModelChunk
+from rightseat.models._vendor.parser import StreamParser
+from rightseat.types.chunks import ModelChunk, merge_text_chunks
 
 # A longer answer is treated as a server that never stops.
 ANSWER_LIMIT = 256 << 20
 # How long to wait after the last event for the end of the body, so that the connection can be reused.
 _DRAIN_SECONDS = 0.1
-
-
-class StreamParser(Protocol):
-    """Parses the payloads of one answer into ModelChunks."""
-
-    done: bool
-
-    @property
-    def finished(self) -> bool: ...
-    def feed(self, payload: bytes, /) -> list[ModelChunk]: ...
-    def feed_tail(self, payload: bytes, /) -> list[ModelChunk]: ...
-    def finish(self) -> list[ModelChunk]: ...
 
 
 ParserT = TypeVar("ParserT", bound=StreamParser)
@@ -58,7 +47,8 @@ class StreamExchange(Generic[ParserT]):
     `timer` enforces `timeouts`. `log_payload` receives payloads that are errors or cannot be parsed.
     """
 
-    errors: VendorErrors
+    event_limit: ClassVar[int] = 1 << 20
+    """The most bytes of an event."""
 
     def __init__(
         self,
@@ -69,6 +59,7 @@ class StreamExchange(Generic[ParserT]):
         log_payload: Callable[[bytes], None],
     ) -> None:
         self.response = response
+        self.errors = parser.errors
         self.done = False
         self._parser = parser
         self._timer = timer
@@ -77,7 +68,7 @@ class StreamExchange(Generic[ParserT]):
         self._size = 0
         self._last_payload = b""
         self._error: RightseatError | None = None
-        self._payloads: PayloadSource = SseParser()
+        self._payloads: PayloadSource = SseParser(self.event_limit)
         try:
             self._payloads = self._make_payloads(read_content_type(response.headers, self.errors))
         except RightseatError as error:
@@ -85,7 +76,18 @@ class StreamExchange(Generic[ParserT]):
 
     def _make_payloads(self, content_type: str) -> PayloadSource:
         """Return the source for a body of this type; raises if it cannot be read."""
-        raise NotImplementedError
+        if content_type != "text/event-stream":
+            raise self.errors.invalid_response("not an event stream")
+        return self._payloads
+
+    def read(self) -> list[ModelChunk]:
+        """Return the chunks of the data that has arrived, perhaps none."""
+        data = self.response.take_body()
+        self._size += len(data)
+        out = self._parse(data)
+        if out or self._parser.started:
+            self._timer.begun = True
+        return merge_text_chunks(out) if len(out) > 1 else out
 
     def _parse(self, data: bytes, *, more: bool = False) -> list[ModelChunk]:
         """Parse data. `more`: further data of the same read follows."""

@@ -1,10 +1,9 @@
-"""Claude models through Anthropic's SDK and Messages API.
+"""Claude models through Anthropic's Messages API.
 
-client.py sends requests, retries, and reads the response. request.py builds the body from a Prompt;
+client.py sends requests. request.py builds the body from a Prompt;
 conversation.py builds its messages; claude.py knows what each Claude model and the API accept.
 stream_parser.py decodes stream events into ModelChunks. thinking_cache.py restores signed thinking blocks of
-earlier turns. transport.py runs the SDK on our HTTP client. faults.py maps errors. options.py parses
-`anthropic:NAME`.
+earlier turns. errors.py maps errors. options.py parses `anthropic:NAME`.
 """
 
 from rightseat.models.anthropic.client import AnthropicModel

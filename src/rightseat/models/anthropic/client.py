@@ -1,36 +1,23 @@
-"""Stream a Prompt through Anthropic's Messages API, using the official SDK.
-
-One HTTP exchange: reads the response into a MessageStreamParser and enforces timeouts.
-"""
+"""Stream a Prompt through Anthropic's Messages API."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections.abc import AsyncIterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from functools import partial
 
-from rightseat.errors import CallerError, ConfigError, RightseatError
-from rightseat.http.client import HttpClient, Response, check_headers, parse_base_url
-from rightseat.http.idle import IdleTimer
-from rightseat.http.retry import call_with_retry
+from rightseat.http.client import parse_base_url
 from rightseat.http.sse import SseParser
-from rightseat.models._vendor.errors import LONE_SURROGATE, is_retryable, log_upstream
+from rightseat.models._vendor.client import VendorModel, VendorRequest
 from rightseat.models._vendor.exchange import PayloadSource, StreamExchange, Timeouts
-from rightseat.models.anthropic import faults
-from rightseat.models.anthropic.faults import ERRORS
-from rightseat.models.anthropic.request import AnthropicRequest, AnthropicRequestOptions, build_request
+from rightseat.models.anthropic.errors import ERRORS
+from rightseat.models.anthropic.request import AnthropicRequestOptions, build_request
 from rightseat.models.anthropic.stream_parser import MessageStreamParser
 from rightseat.models.anthropic.thinking_cache import ThinkingCache
 from rightseat.models.catalog import lookup_capabilities
-from rightseat.types.chunks import ModelChunk, merge_text_chunks
-from rightseat.types.model import Capabilities, Model, Prompt
+from rightseat.types.model import Capabilities, Prompt
 
-if TYPE_CHECKING:
-    import anthropic
-
-
-_EVENT_LIMIT = 1 << 20
+ANTHROPIC_URL = "https://api.anthropic.com"
+API_VERSION = "2026-10-21"
 _DELTA_PREFIX = b"event: content_block_delta\ndata: "
 
 
@@ -45,42 +32,23 @@ class AnthropicEventParser(SseParser):
             and chunk[end:] == b"\n\n"
             and chunk.find(b"\n", start) == end
             and chunk.find(b"\r") < 0
-            and end < _EVENT_LIMIT
+            and end < StreamExchange.event_limit
         ):
             return [chunk[start:end]]
         return super().feed(chunk)
 
 
 class AnthropicExchange(StreamExchange[MessageStreamParser]):
-    """The first block must start before the deadline, even if it yields no chunk."""
-
-    errors = ERRORS
-
     def _make_payloads(self, content_type: str) -> PayloadSource:
-        if content_type != "text/event-stream":
-            raise ERRORS.invalid_response("not an event stream")
-        return AnthropicEventParser(_EVENT_LIMIT)
-
-    async def read(self) -> list[ModelChunk]:
-        """Wait for data and return its chunks, perhaps none."""
-        response = self.response
-        while not response.ready:
-            await response.next_arrival()
-        data = response.take_body()
-        self._size += len(data)
-        out = self._parse(data)
-        self._timer.begun = self._parser.started
-        return merge_text_chunks(out) if len(out) > 1 else out
+        super()._make_payloads(content_type)
+        return AnthropicEventParser(self.event_limit)
 
 
-ANTHROPIC_URL = "https://api.anthropic.com"
-log = logging.getLogger(__name__)
-
-
-class AnthropicModel(Model):
+class AnthropicModel(VendorModel):
     """A model of Anthropic or of any Messages API server. `name` is the model's name there."""
 
-    # The SDK adds `/v1` itself.
+    errors = ERRORS
+    exchange_type = AnthropicExchange
     versioned = False
 
     def __init__(
@@ -97,106 +65,29 @@ class AnthropicModel(Model):
         capabilities: Capabilities | None = None,
         tries: int = 3,
     ) -> None:
-        # The SDK adds /v1 itself; accept a base_url that already has it.
+        # Accept a base_url that already has /v1.
         base = parse_base_url(base_url.rstrip("/").removesuffix("/v1"), "base_url")
-        self.name = name
+        authorization = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        super().__init__(
+            name,
+            base.joinpath("v1", "messages").with_query(base.query),
+            headers={"anthropic-version": API_VERSION, **authorization, **headers},
+            secrets=(api_key, *headers.values()),
+            timeouts=Timeouts(connect_timeout, first_token_timeout, idle_timeout),
+            tries=tries,
+        )
         self.address = str(base)
         self.capabilities = capabilities or lookup_capabilities("anthropic", name)
         self._request_options = request_options or AnthropicRequestOptions(schema=self.capabilities.schema)
-        self._timeouts = Timeouts(connect_timeout, first_token_timeout, idle_timeout)
-        self._tries = tries
         self._thinking_cache = ThinkingCache()
-        self._secrets = [secret for secret in (api_key, *headers.values()) if secret]
-        check_headers({**headers, "api_key": api_key or ""})
-        self._client = HttpClient(base, connect_timeout=connect_timeout)
-        transport = _load_transport()
-        self._sdk: anthropic.AsyncAnthropic = transport.sdk(base, api_key, headers, self._client)
-        self._response_key: str = transport.SOURCE
 
-    async def close(self) -> None:
-        # Keep the SDK's client open, since it could not be reused; it holds no connections of its own.
-        self._client.close()
-
-    async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
+    def _build_request(self, prompt: Prompt) -> VendorRequest:
         prompt = self._thinking_cache.restore(prompt)
         request = build_request(self.name, prompt, self._request_options)
-        exchange, chunks = await call_with_retry(
-            lambda: self._start_exchange(request), is_retryable=is_retryable, tries=self._tries
+        return VendorRequest(
+            request.body,
+            lambda: MessageStreamParser(
+                self.name, request.tool_names, request.enforced, partial(self._thinking_cache.store, prompt)
+            ),
+            request.headers,
         )
-        all_chunks: list[ModelChunk] = []
-        try:
-            while True:
-                all_chunks += chunks
-                for chunk in chunks:
-                    yield chunk
-                if exchange.done:
-                    break
-                chunks = await exchange.read()
-            chunks = exchange.finish()
-            self._thinking_cache.store(prompt, all_chunks + chunks)
-            for chunk in chunks:
-                yield chunk
-            await exchange.drain()
-        finally:
-            exchange.close()
-
-    async def _start_exchange(self, request: AnthropicRequest) -> tuple[AnthropicExchange, list[ModelChunk]]:
-        """Post the request and read until the first chunks; errors up to there may be retried."""
-        deadline = asyncio.get_running_loop().time() + self._timeouts.first_token
-        response = await self._post(request.body, deadline)
-        exchange = AnthropicExchange(
-            response,
-            MessageStreamParser(self.name, request.tool_names, request.enforced),
-            IdleTimer(self._timeouts.idle, response, response.abort, deadline=deadline),
-            self._timeouts,
-            lambda payload: self._log_upstream("in the stream", payload),
-        )
-        chunks: list[ModelChunk] = []
-        started = False
-        try:
-            while not (chunks or exchange.done):
-                chunks = await exchange.read()
-            if not chunks:
-                exchange.raise_error()
-            started = True
-        finally:
-            if not started:
-                exchange.close()
-        return exchange, chunks
-
-    async def _post(self, body: dict[str, Any], deadline: float) -> Response:
-        import anthropic
-
-        try:
-            async with asyncio.timeout_at(deadline):
-                raw_response = await self._sdk.messages.with_raw_response.create(**body)
-        except TimeoutError as error:
-            raise ERRORS.first_token_timeout(self._timeouts.first_token) from error
-        except anthropic.APIStatusError as error:
-            raise self._make_status_error(error) from error
-        except anthropic.APIConnectionError as error:
-            seconds = self._timeouts
-            raise ERRORS.from_exception(error.__cause__, seconds.first_token, seconds.connect) from error
-        except UnicodeEncodeError as error:
-            raise CallerError(LONE_SURROGATE) from error
-        response: Response = raw_response.http_response.extensions[self._response_key]
-        return response
-
-    def _make_status_error(self, error: anthropic.APIStatusError) -> RightseatError:
-        response = error.response
-        self._log_upstream(f"HTTP {response.status_code}", response.content)
-        return faults.from_status(response.status_code, response.headers, error.body)
-
-    def _log_upstream(self, context: str, body: bytes) -> None:
-        log_upstream(log, self.name, context, body, self._secrets)
-
-
-def _load_transport() -> Any:
-    """Import the transport module, which needs the SDK, on first use."""
-    try:
-        from rightseat.models.anthropic import transport
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            "Models of Anthropic need its SDK, which is not installed: pip install 'rightseat[anthropic]'"
-        ) from error
-    return transport

@@ -1,4 +1,4 @@
-"""Prompt → arguments of the SDK's `messages.create`."""
+"""Prompt → JSON body of POST /v1/messages."""
 
 from __future__ import annotations
 
@@ -40,16 +40,18 @@ class AnthropicRequestOptions(Struct, frozen=True, kw_only=True):
 
 
 class AnthropicRequest(Struct, frozen=True):
-    """A request body. `tool_names` maps names sent to the API to tool names; `enforced` are sent names."""
+    """A request. `tool_names` maps names sent to the API to tool names; `enforced` are sent names."""
 
     body: dict[str, Any]
+    headers: dict[str, str]
     tool_names: dict[str, str]
     enforced: frozenset[str]
 
 
 def build_request(name: str, prompt: Prompt, options: AnthropicRequestOptions) -> AnthropicRequest:
     model = claude.find_claude_model(name)
-    max_tokens = _compute_max_tokens(prompt.settings, options, model)
+    requested = prompt.settings.max_tokens or options.max_tokens or model.longest or DEFAULT_MAX_OUTPUT
+    max_tokens = min(requested, model.longest or requested)
     thinking = _build_thinking(prompt, options, model, max_tokens)
     thinks = thinking is not None and thinking["type"] != "disabled"
     payload = build_conversation(prompt.messages, name, model, thinking=thinks or model.thinks == "always")
@@ -64,27 +66,25 @@ def build_request(name: str, prompt: Prompt, options: AnthropicRequestOptions) -
     if options.cache:
         _mark_cache_points(body, bool(payload.system_texts))
     _add_settings(body, prompt.settings, options, model)
-    return AnthropicRequest(body, {sanitize_name(tool.name): tool.name for tool in prompt.tools}, enforced)
-
-
-def _compute_max_tokens(settings: SamplingSettings, options: AnthropicRequestOptions, model: ClaudeModel) -> int:
-    requested = settings.max_tokens or options.max_tokens or model.longest or DEFAULT_MAX_OUTPUT
-    return min(requested, model.longest or requested)
+    sampling = _build_sampling(prompt.settings) if options.sampling and thinking is None else {}
+    headers = {"anthropic-version": SAMPLING_API_VERSION} if sampling else {}
+    tool_names = {sanitize_name(tool.name): tool.name for tool in prompt.tools}
+    return AnthropicRequest(body | sampling, headers, tool_names, enforced)
 
 
 def _build_thinking(
     prompt: Prompt, options: AnthropicRequestOptions, model: ClaudeModel, limit: int
 ) -> dict[str, Any] | None:
     """Return the `thinking` field, or None to leave the model's default."""
-    wanted = options.thinking
-    if wanted is False or (prompt.requires_tool_call and not model.forced_thinks):
+    requested = options.thinking
+    if requested is False or (prompt.requires_tool_call and not model.forced_thinks):
         return {"type": "disabled"} if model.thinks == "default" else None
-    if model.thinks in ("default", "always") or (wanted is not None and model.thinks == "asked"):
+    if model.thinks in ("default", "always") or (requested is not None and model.thinks == "asked"):
         # Sent only so that the thinking is shown.
         return {"type": "adaptive", "display": "summarized"}
-    if wanted is None or model.thinks != "budget" or not _has_thinking_blocks(prompt):
+    if requested is None or model.thinks != "budget" or not _has_thinking_blocks(prompt):
         return None
-    budget = min(max(DEFAULT_THINKING_BUDGET if wanted is True else wanted, MIN_THINKING_BUDGET), limit - 1)
+    budget = min(max(DEFAULT_THINKING_BUDGET if requested is True else requested, MIN_THINKING_BUDGET), limit - 1)
     return {"type": "enabled", "budget_tokens": budget} if budget >= MIN_THINKING_BUDGET else None
 
 
@@ -176,15 +176,10 @@ def _add_settings(
         body["metadata"] = {"user_id": metadata["user_id"]}
     if extra.get("service_tier") in _SERVICE_TIERS:
         body["service_tier"] = extra["service_tier"]
-    if options.sampling and (sampling := _build_sampling(settings, "thinking" in body)):
-        body["extra_body"] = sampling
-        body["extra_headers"] = {"anthropic-version": SAMPLING_API_VERSION}
 
 
-def _build_sampling(settings: SamplingSettings, thinking: bool) -> dict[str, Any]:
-    """Return at most one of temperature and top_p, and none with thinking, as the API requires."""
-    if thinking:
-        return {}
+def _build_sampling(settings: SamplingSettings) -> dict[str, Any]:
+    """Return at most one of temperature and top_p, as the API requires."""
     if settings.temperature is not None:
         out: dict[str, Any] = {"temperature": min(max(settings.temperature, 0.0), 1.0)}
     else:

@@ -1,21 +1,16 @@
-"""Stream events of the Messages API, limited to the fields we read. Any field may be missing or null.
-
-Messages API stream events → ModelChunks, without I/O.
-"""
+"""Messages API stream events → ModelChunks, without I/O. Any field of an event may be missing or null."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Any
 
-import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.json import Decoder
 
-from rightseat.errors import UpstreamGarbled
-from rightseat.models.anthropic import faults
+from rightseat.models._vendor.parser import FinishReason, StreamParser
 from rightseat.models.anthropic.conversation import PROVIDER
-from rightseat.models.anthropic.faults import ERRORS
+from rightseat.models.anthropic.errors import ERRORS
 from rightseat.types.chunks import (
     FinishChunk,
     ModelChunk,
@@ -76,8 +71,7 @@ class AnthropicEvent(Struct, gc=False):
     error: Any = None
 
 
-EVENT_DECODER = Decoder(AnthropicEvent)
-FinishReason = Literal["stop", "length", "content_filter", "calls"]
+_EVENT_DECODER = Decoder(AnthropicEvent)
 
 # Stop reasons that are not listed, also future ones, count as a normal end.
 _FINISH_REASONS: dict[str, FinishReason] = {
@@ -100,52 +94,52 @@ class _OpenContentBlock(Struct):
     length: int = 0
 
 
-class MessageStreamParser:
-    """Parses one answer. `tool_names` maps names as sent to the API to the original tool names."""
+class MessageStreamParser(StreamParser):
+    """Parses one answer. `tool_names` maps names as sent to the API to the original tool names.
 
-    def __init__(self, model_name: str, tool_names: Mapping[str, str], enforced: frozenset[str] = frozenset()) -> None:
+    `started` is True once a content block has started, even if it is thinking that is not shown.
+    `on_finish` receives all chunks of a complete answer.
+    """
+
+    errors = ERRORS
+    event_name = "a message's event"
+
+    def __init__(
+        self,
+        model_name: str,
+        tool_names: Mapping[str, str],
+        enforced: frozenset[str] = frozenset(),
+        on_finish: Callable[[list[ModelChunk]], None] | None = None,
+    ) -> None:
+        super().__init__()
         self._model_name = model_name
         self._tool_names = tool_names
         self._enforced = enforced
+        self._on_finish = on_finish
+        self._answer: list[ModelChunk] = []
         self._blocks: dict[int, _OpenContentBlock] = {}
         self._calls = 0
         self._reason: str | None = None
         self._counts = AnthropicUsage()
-        self.started = False
-        """True once a content block has started, even if it is thinking that is not shown."""
-        self.done = False
-
-    @property
-    def finished(self) -> bool:
-        return self.done
 
     def feed(self, payload: bytes) -> list[ModelChunk]:
         if self.done or not payload.strip():
             return []
-        try:
-            event = EVENT_DECODER.decode(payload)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ERRORS.invalid_response("not the JSON of a message's event") from error
-        except RecursionError:
-            # `from None`: the traceback of a RecursionError has a thousand useless frames.
-            raise ERRORS.invalid_response("JSON that is too deep") from None
+        event = self._decode(payload, _EVENT_DECODER)
         if event.type == "content_block_delta" and event.delta is not None:
-            return self._handle_delta(event.index or 0, event.delta)
-        return self._handle_event(event)
-
-    def feed_tail(self, payload: bytes) -> list[ModelChunk]:
-        """Parse an event that the end of the stream left open; raise Incomplete if it is truncated."""
-        try:
-            return self.feed(payload)
-        except UpstreamGarbled as error:
-            raise ERRORS.incomplete_stream() from error
+            out = self._handle_delta(event.index or 0, event.delta)
+        else:
+            out = self._handle_event(event)
+        self._answer += out
+        return out
 
     def finish(self) -> list[ModelChunk]:
-        """Return the closing chunks. Raises Incomplete unless the server has ended the message."""
         if not self.done or self._reason is None:
             raise ERRORS.incomplete_stream()
         out: list[ModelChunk] = [*self._make_opaque_chunks(), *self._make_usage_chunks()]
         out.append(FinishChunk(_FINISH_REASONS.get(self._reason) or ("calls" if self._calls else "stop")))
+        if self._on_finish is not None:
+            self._on_finish(self._answer + out)
         return out
 
     def _handle_event(self, event: AnthropicEvent) -> list[ModelChunk]:
@@ -164,7 +158,7 @@ class MessageStreamParser:
             case "message_stop":
                 self.done = True
             case "error":
-                raise faults.from_payload(event.error)
+                raise ERRORS.from_payload(event.error)
             case _:
                 # A ping, or an event type added later.
                 pass
@@ -193,7 +187,7 @@ class MessageStreamParser:
         opened.number = self._calls
         self._calls += 1
         # The start event holds `{}`, or the whole arguments if no deltas follow.
-        opened.text = bytes(block.input).decode() if isinstance(block.input, msgspec.Raw) else "{}"
+        opened.text = bytes(block.input).decode() if isinstance(block.input, Raw) else "{}"
         name = self._tool_names.get(block.name, block.name)
         return [ToolCallStart(opened.number, name, block.name in self._enforced)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -14,9 +14,8 @@ from rightseat.http.client import parse_host
 from rightseat.models._vendor.exchange import Timeouts
 from rightseat.models._vendor.options import has_key, read_environment
 from rightseat.models.catalog import lookup_capabilities, override_capabilities
-
-if TYPE_CHECKING:
-    from rightseat.models.google.client import GoogleModel
+from rightseat.models.google.client import GoogleModel
+from rightseat.models.google.request import make_request_options
 
 GOOGLE_URL = "https://generativelanguage.googleapis.com"
 _KEY_VARIABLES = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
@@ -69,13 +68,6 @@ def model(name: str, options: Mapping[str, Any]) -> GoogleModel:
     )
     if is_google(parsed.base_url) and not has_key(parsed.api_key, parsed.headers, "x-goog-api-key", "authorization"):
         raise ConfigError(f"The model google:{name} needs a key: set GEMINI_API_KEY, or api_key.")
-    try:
-        from rightseat.models.google.client import GoogleModel
-        from rightseat.models.google.request import make_request_options
-    except ImportError as error:
-        raise ConfigError(
-            f"The model google:{name} needs Google's client. Install it with: pip install 'rightseat[google]'"
-        ) from error
     capabilities = override_capabilities(lookup_capabilities("google", name), msgspec.structs.asdict(parsed))
     thoughts = capabilities.reasoning if parsed.thoughts is None else parsed.thoughts
     return GoogleModel(

@@ -1,7 +1,4 @@
-"""Prompt → `contents` and `config` of `generate_content_stream`, as plain values.
-
-JSON Schema → the subset that Gemini accepts.
-"""
+"""Prompt → JSON body of `streamGenerateContent`; JSON Schema → the subset that Gemini accepts."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ from rightseat.models.catalog import base_model_name
 from rightseat.models.google.stream_parser import PartMark, read_marks
 from rightseat.tools.text_calls.typescript import resolve_ref
 from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, MessagePart, TextMessagePart, ToolCall
-from rightseat.types.model import Prompt, SamplingSettings, ToolChoice
+from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
 
 SchemaDict = dict[str, Any]
 
@@ -133,7 +130,7 @@ def _describe_limits(schema: SchemaDict) -> str:
 Json = dict[str, Any]
 
 # Google's placeholder signature for calls of other models; Gemini 3 refuses unsigned calls.
-SKIP_SIGNATURE = b"skip_thought_signature_validator"
+SKIP_SIGNATURE = base64.b64encode(b"skip_thought_signature_validator").decode()
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*?;base64,", re.ASCII)
 _MODES = {"none": "NONE", "required": "ANY", "named": "ANY"}
 
@@ -141,7 +138,7 @@ _SCHEMA_INSTRUCTION = (
     "When you answer in words, answer with one JSON value that fits this JSON Schema, and nothing else:\n"
 )
 
-_EXTRA_SETTINGS = ("top_k", "presence_penalty", "frequency_penalty")
+_EXTRA_SETTINGS = {"topK": "top_k", "presencePenalty": "presence_penalty", "frequencyPenalty": "frequency_penalty"}
 
 
 class GoogleRequestOptions(Struct, frozen=True, kw_only=True):
@@ -190,12 +187,13 @@ def build_contents(prompt: Prompt, options: GoogleRequestOptions) -> list[Json]:
                 continue
             case "assistant":
                 part_marks = read_marks(message)
-                calls_by_id |= {
-                    call.id: (call.name, _find_call_id(part_marks, n, call)) for n, call in enumerate(message.calls)
-                }
+                for number, call in enumerate(message.calls):
+                    mark = _find_call_mark(part_marks, number, call)
+                    calls_by_id[call.id] = (call.name, mark.id if mark else None)
                 _append_content(out, "model", _format_assistant_parts(message, part_marks, options))
             case "user":
-                _append_content(out, "user", [part for one in message.parts if (part := _format_part(one)) is not None])
+                parts = [part for part in message.parts if not isinstance(part, TextMessagePart) or part.text]
+                _append_content(out, "user", [_format_part(part) for part in parts])
         after_results = False
     if not out or out[0]["role"] == "model":
         # The first content must be from the user: insert a placeholder.
@@ -203,74 +201,66 @@ def build_contents(prompt: Prompt, options: GoogleRequestOptions) -> list[Json]:
     return out
 
 
-def build_config(prompt: Prompt, options: GoogleRequestOptions) -> Json:
-    out: Json = {
-        # The engine runs the tools; the SDK must not send follow-up requests.
-        "automatic_function_calling": {"disable": True},
-        "automatic_continuation": False,
-        **_build_sampling(prompt.settings),
-    }
+def build_body(prompt: Prompt, options: GoogleRequestOptions) -> Json:
+    out: Json = {"contents": build_contents(prompt, options)}
+    config = _build_sampling(prompt.settings)
     instructions = [message.text for message in prompt.messages if message.role in ("system", "developer")]
     # Older models refuse a schema together with tools: put it into the instructions and validate here.
     enforced = options.supports_schema and (options.supports_schema_with_tools or not prompt.callable_tools)
     if prompt.output_schema is not None and not enforced:
-        instructions.append(_SCHEMA_INSTRUCTION + msgspec.json.encode(prompt.output_schema).decode())
+        instructions.append(_SCHEMA_INSTRUCTION + encode(prompt.output_schema).decode())
     if system := "\n\n".join(text for text in instructions if text):
-        out["system_instruction"] = {"parts": [{"text": system}]}
+        out["systemInstruction"] = {"parts": [{"text": system}]}
     if prompt.tools:
-        out["tools"] = [{"function_declarations": [_format_tool(tool) for tool in prompt.tools]}]
+        out["tools"] = [{"functionDeclarations": [_format_tool(tool) for tool in prompt.tools]}]
         if prompt.tool_choice.mode != "auto":
-            out["tool_config"] = {"function_calling_config": _format_tool_choice(prompt.tool_choice)}
+            out["toolConfig"] = {"functionCallingConfig": _format_tool_choice(prompt.tool_choice)}
     if prompt.output_schema is not None and enforced:
-        out["response_mime_type"] = "application/json"
-        out["response_json_schema"] = narrow_schema(prompt.output_schema)
-    if thinking := _build_thinking(options):
-        out["thinking_config"] = thinking
-    return out
+        config["responseMimeType"] = "application/json"
+        config["responseJsonSchema"] = narrow_schema(prompt.output_schema)
+    thinking: Json = {
+        "includeThoughts": options.include_thoughts or None,
+        "thinkingBudget": options.thinking_budget,
+        "thinkingLevel": options.thinking_level and options.thinking_level.upper(),
+    }
+    if thinking := _without_none(thinking):
+        config["thinkingConfig"] = thinking
+    return {**out, "generationConfig": config}
 
 
 def _build_sampling(settings: SamplingSettings) -> Json:
-    values = {
-        "temperature": settings.temperature,
-        "top_p": settings.top_p,
-        "max_output_tokens": settings.max_tokens,
-        "stop_sequences": list(settings.stop) or None,
-        "seed": settings.seed,
-    }
     extra = settings.extra
-    extra_values = {key: extra[key] for key in _EXTRA_SETTINGS if type(extra.get(key)) in (int, float)}
-    return {**extra_values, **{key: value for key, value in values.items() if value is not None}}
-
-
-def _build_thinking(options: GoogleRequestOptions) -> Json:
-    values = {
-        "include_thoughts": options.include_thoughts or None,
-        "thinking_budget": options.thinking_budget,
-        "thinking_level": options.thinking_level,
+    return {
+        **{key: extra[name] for key, name in _EXTRA_SETTINGS.items() if type(extra.get(name)) in (int, float)},
+        **_without_none(
+            {
+                "temperature": settings.temperature,
+                "topP": settings.top_p,
+                "maxOutputTokens": settings.max_tokens,
+                "stopSequences": list(settings.stop) or None,
+                "seed": settings.seed,
+            }
+        ),
     }
+
+
+def _without_none(values: Json) -> Json:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _format_tool(tool: Any) -> Json:
-    out = {"name": tool.name, "parameters_json_schema": narrow_parameters(tool.parameters)}
+def _format_tool(tool: ToolSpec) -> Json:
+    out = {"name": tool.name, "parametersJsonSchema": narrow_parameters(tool.parameters)}
     return {**out, "description": tool.description} if tool.description else out
 
 
 def _format_tool_choice(choice: ToolChoice) -> Json:
-    out: Json = {"mode": _MODES[choice.mode]}
-    if choice.mode == "named":
-        out["allowed_function_names"] = [choice.name]
-    return out
+    allowed = {"allowedFunctionNames": [choice.name]} if choice.mode == "named" else {}
+    return {"mode": _MODES[choice.mode], **allowed}
 
 
 def _append_content(out: list[Json], role: str, parts: list[Json]) -> None:
     if parts:
         out.append({"role": role, "parts": parts})
-
-
-def _find_call_id(part_marks: list[PartMark], number: int, call: ToolCall) -> str | None:
-    mark = _find_call_mark(part_marks, number, call)
-    return mark.id if mark else None
 
 
 def _find_call_mark(part_marks: list[PartMark], number: int, call: ToolCall) -> PartMark | None:
@@ -280,19 +270,15 @@ def _find_call_mark(part_marks: list[PartMark], number: int, call: ToolCall) -> 
 def _format_assistant_parts(message: Message, part_marks: list[PartMark], options: GoogleRequestOptions) -> list[Json]:
     """Return thoughts, texts and calls of an assistant message, each with its original signature."""
     out: list[Json] = [
-        {"text": mark.thought, "thought": True, "thought_signature": signed}
+        {"text": mark.thought, "thought": True, "thoughtSignature": signed}
         for mark in part_marks
-        if mark.thought is not None and (signed := mark.signature_bytes)
+        if mark.thought is not None and (signed := mark.valid_signature)
     ]
     out += _format_texts(message.text, part_marks)
-    out += [
-        made
-        for one in message.parts
-        if not isinstance(one, TextMessagePart) and (made := _format_part(one)) is not None
-    ]
+    out += _format_media(message)
     calls = [_format_call(call, _find_call_mark(part_marks, number, call)) for number, call in enumerate(message.calls)]
-    if calls and options.requires_signatures and not any("thought_signature" in call for call in calls):
-        calls[0]["thought_signature"] = SKIP_SIGNATURE
+    if calls and options.requires_signatures and not any("thoughtSignature" in call for call in calls):
+        calls[0]["thoughtSignature"] = SKIP_SIGNATURE
     return out + calls
 
 
@@ -300,13 +286,13 @@ def _format_texts(text: str, part_marks: list[PartMark]) -> list[Json]:
     out: list[Json] = []
     position = 0
     for mark in part_marks:
-        start, end, signed = mark.start, mark.end, mark.signature_bytes
+        start, end, signed = mark.start, mark.end, mark.valid_signature
         # The text has changed since: drop the mark.
         if start is None or end is None or signed is None or not position <= start <= end <= len(text):
             continue
         if start > position:
             out.append({"text": text[position:start]})
-        out.append({"text": text[start:end], "thought_signature": signed})
+        out.append({"text": text[start:end], "thoughtSignature": signed})
         position = end
     if position < len(text):
         out.append({"text": text[position:]})
@@ -317,9 +303,9 @@ def _format_call(call: ToolCall, mark: PartMark | None) -> Json:
     function: Json = {"name": call.name, "args": _parse_object(call.arguments) or {}}
     if mark and mark.id:
         function["id"] = mark.id
-    out: Json = {"function_call": function}
-    if mark and (signed := mark.signature_bytes):
-        out["thought_signature"] = signed
+    out: Json = {"functionCall": function}
+    if mark and (signed := mark.valid_signature):
+        out["thoughtSignature"] = signed
     return out
 
 
@@ -327,11 +313,7 @@ def _format_tool_result(
     message: Message, calls_by_id: dict[str, tuple[str, str | None]]
 ) -> tuple[list[Json], list[Json]]:
     """Return the function response of a tool message, and its images and files as separate parts."""
-    media = [
-        made
-        for one in message.parts
-        if not isinstance(one, TextMessagePart) and (made := _format_part(one)) is not None
-    ]
+    media = _format_media(message)
     name, id = calls_by_id.get(message.call_id or "", (message.name, None))
     if not name:
         # The tool is unknown, and Google refuses a response without its call: send text.
@@ -340,7 +322,7 @@ def _format_tool_result(
     response: Json = {"name": name, "response": {"output": message.text} if value is None else value}
     if id:
         response["id"] = id
-    return [{"function_response": response}], media
+    return [{"functionResponse": response}], media
 
 
 def _parse_object(text: str) -> Json | None:
@@ -351,15 +333,20 @@ def _parse_object(text: str) -> Json | None:
     return value if isinstance(value, dict) else None
 
 
-def _format_part(part: MessagePart) -> Json | None:
+def _format_media(message: Message) -> list[Json]:
+    """Return the images and files of a message."""
+    return [_format_part(part) for part in message.parts if not isinstance(part, TextMessagePart)]
+
+
+def _format_part(part: MessagePart) -> Json:
     match part:
         case TextMessagePart():
-            return {"text": part.text} if part.text else None
+            return {"text": part.text}
         case ImageMessagePart():
             return _format_data(part.url, None, "image")
         case FileMessagePart():
             if part.file_id is not None:
-                return {"file_data": _with_media_type({"file_uri": part.file_id}, part.media_type)}
+                return _format_reference(part.file_id, part.media_type)
             return _format_data(part.data or "", part.media_type, "file")
         case _:
             assert_never(part)
@@ -367,22 +354,18 @@ def _format_part(part: MessagePart) -> Json | None:
 
 def _format_data(location: str, media_type: str | None, noun: str) -> Json:
     if location.startswith(("https://", "gs://")):
-        return {
-            "file_data": _with_media_type(
-                {"file_uri": location}, media_type or mimetypes.guess_type(location.split("?")[0])[0]
-            )
-        }
+        return _format_reference(location, media_type or mimetypes.guess_type(location.split("?")[0])[0])
     head = _DATA_URL.match(location)
     data = location[head.end() :] if head else location
     if head is None and (noun == "image" or not location):
         raise CallerError(f"The model takes an {noun} as a data: URL in base64, or by an https:// address.")
     try:
-        decoded = base64.b64decode(data, validate=True)
+        base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError) as error:
         raise CallerError(f"The {noun} in a message is not base64.") from error
     media_type = (head[1] if head else None) or media_type or "application/octet-stream"
-    return {"inline_data": {"mime_type": media_type, "data": decoded}}
+    return {"inlineData": {"mimeType": media_type, "data": data}}
 
 
-def _with_media_type(data: Json, media_type: str | None) -> Json:
-    return {**data, "mime_type": media_type} if media_type else data
+def _format_reference(uri: str, media_type: str | None) -> Json:
+    return {"fileData": {"fileUri": uri, **({"mimeType": media_type} if media_type else {})}}

@@ -1,21 +1,19 @@
-"""Call ids and thought signatures, which Google requires back at the same position.
-
-SDK response chunks → ModelChunks, without I/O.
-"""
+"""`streamGenerateContent` payloads → ModelChunks, and the call ids and thought signatures that Google requires
+back at the same position."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import json
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.json import Decoder
 
-from rightseat.models.google import faults
-from rightseat.models.google.faults import ERRORS
-from rightseat.models.google.sdk import types
+from rightseat.models._vendor.parser import FinishReason, StreamParser
+from rightseat.models.google.errors import ERRORS
 from rightseat.types.chunks import (
     FinishChunk,
     ModelChunk,
@@ -32,11 +30,57 @@ from rightseat.types.messages import Message
 PROVIDER = "google"
 
 
+class GoogleCall(Struct, gc=False):
+    name: str | None = None
+    args: dict[str, Any] | None = None
+    id: str | None = None
+
+
+class GooglePart(Struct, rename="camel", gc=False):
+    text: str | None = None
+    thought: bool | None = None
+    thought_signature: str | None = None
+    function_call: GoogleCall | None = None
+
+
+class GoogleContent(Struct, gc=False):
+    parts: list[GooglePart] | None = None
+
+
+class GoogleCandidate(Struct, rename="camel", gc=False):
+    content: GoogleContent | None = None
+    finish_reason: str | None = None
+    index: int | None = None
+
+
+class GoogleUsage(Struct, rename="camel", gc=False):
+    prompt_token_count: int | None = None
+    tool_use_prompt_token_count: int | None = None
+    candidates_token_count: int | None = None
+    thoughts_token_count: int | None = None
+    cached_content_token_count: int | None = None
+
+
+class GooglePromptFeedback(Struct, rename="camel", gc=False):
+    block_reason: str | None = None
+
+
+class GoogleChunk(Struct, rename="camel", gc=False):
+    candidates: list[GoogleCandidate] | None = None
+    usage_metadata: GoogleUsage | None = None
+    prompt_feedback: GooglePromptFeedback | None = None
+    error: Any = None
+
+
+# An error may come in a list of one.
+_CHUNK_DECODER = Decoder(GoogleChunk | list[GoogleChunk])
+
+
 class PartMark(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A position in an answer: call number `call`, the text from `start` to `end`, or a `thought`."""
 
     signature: str | None = None
-    """Base64, since the blob is stored as JSON."""
+    """In base64."""
     call: int | None = None
     name: str | None = None
     """The called tool; call numbers shift if an earlier call was removed."""
@@ -46,19 +90,12 @@ class PartMark(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
     thought: str | None = None
 
     @property
-    def signature_bytes(self) -> bytes | None:
+    def valid_signature(self) -> str | None:
         try:
-            return base64.b64decode(self.signature, validate=True) if self.signature else None
+            base64.b64decode(self.signature or "", validate=True)
         except (binascii.Error, ValueError):
             return None
-
-
-def encode_signature(signature: bytes | None) -> str | None:
-    return base64.b64encode(signature).decode() if signature else None
-
-
-def make_blob(mark: PartMark) -> Any:
-    return msgspec.to_builtins(mark)
+        return self.signature or None
 
 
 def read_marks(message: Message) -> list[PartMark]:
@@ -73,17 +110,15 @@ def read_marks(message: Message) -> list[PartMark]:
     return part_marks
 
 
-_FINISH_REASONS: dict[str, Literal["stop", "length"]] = {
-    "STOP": "stop",
-    "MAX_TOKENS": "length",
-    "CONTINUATION": "length",
-}
+_FINISH_REASONS: dict[str, FinishReason] = {"STOP": "stop", "MAX_TOKENS": "length", "CONTINUATION": "length"}
 
 
-class GeminiStreamParser:
-    """Parses one answer: `feed` each chunk, then `finish`."""
+class GeminiStreamParser(StreamParser):
+    errors = ERRORS
+    event_name = "an answer"
 
     def __init__(self) -> None:
+        super().__init__()
         self._calls = 0
         self._size = 0
         self._finish: str | None = None
@@ -95,79 +130,81 @@ class GeminiStreamParser:
         """Whether a finish reason has arrived; only usage may follow."""
         return self._finish is not None
 
-    def feed(self, chunk: types.GenerateContentResponse) -> list[ModelChunk]:
-        if chunk.usage_metadata is not None:
-            # Counts are cumulative: the last one is final.
-            self._usage = _make_usage(chunk.usage_metadata)
-        if chunk.prompt_feedback is not None and chunk.prompt_feedback.block_reason is not None:
-            self._blocked = chunk.prompt_feedback.block_reason.value
+    def feed(self, payload: bytes) -> list[ModelChunk]:
+        decoded = self._decode(payload, _CHUNK_DECODER)
         out: list[ModelChunk] = []
-        for candidate in chunk.candidates or ():
-            if not candidate.index:
-                self._parse_candidate(candidate, out)
+        for chunk in decoded if isinstance(decoded, list) else (decoded,):
+            out += self._parse_chunk(chunk)
         return out
 
     def finish(self) -> list[ModelChunk]:
         """Return the closing chunks. Raises if the answer was blocked, stopped or not finished."""
         if self._blocked is not None:
-            raise faults.prompt_blocked_error(self._blocked)
+            raise ERRORS.prompt_blocked(self._blocked)
         if self._finish is None:
             raise ERRORS.incomplete_stream()
         reason = _FINISH_REASONS.get(self._finish)
         if reason is None:
-            raise faults.stop_reason_error(self._finish)
+            raise ERRORS.stopped(self._finish)
         out: list[ModelChunk] = [] if self._usage is None else [UsageChunk(self._usage)]
         out.append(FinishChunk("calls" if reason == "stop" and self._calls else reason))
         return out
 
-    def _parse_candidate(self, candidate: types.Candidate, out: list[ModelChunk]) -> None:
-        if candidate.finish_reason is not None:
-            self._finish = candidate.finish_reason.value
-        for part in (candidate.content and candidate.content.parts) or ():
-            if part.function_call is not None:
-                out += self._parse_call(part.function_call, part.thought_signature)
-            elif part.text is not None:
-                out += self._parse_text(part, part.text)
-
-    def _parse_text(self, part: types.Part, text: str) -> list[ModelChunk]:
-        signature = encode_signature(part.thought_signature)
+    def _parse_chunk(self, chunk: GoogleChunk) -> list[ModelChunk]:
+        if isinstance(chunk.error, dict):
+            raise ERRORS.from_payload(chunk.error)
+        if chunk.error is not None:
+            raise ERRORS.invalid_response("an error that is none")
+        if chunk.usage_metadata is not None:
+            # Counts are cumulative: the last one is final.
+            self._usage = _make_usage(chunk.usage_metadata)
+        if chunk.prompt_feedback is not None:
+            self._blocked = chunk.prompt_feedback.block_reason or self._blocked
         out: list[ModelChunk] = []
+        for candidate in chunk.candidates or ():
+            if not candidate.index:
+                self._finish = candidate.finish_reason or self._finish
+                for part in (candidate.content and candidate.content.parts) or ():
+                    out += self._parse_part(part)
+        # Google marks the end by neither an event nor, behind some gateways, the end of the body.
+        self.done = self.finished and chunk.usage_metadata is not None
+        return out
+
+    def _parse_part(self, part: GooglePart) -> list[ModelChunk]:
+        signature, text = part.thought_signature or None, part.text
+        if part.function_call is not None:
+            return self._parse_call(part.function_call, signature)
+        if text is None:
+            return []
         if part.thought:
-            out += [ReasoningChunk(_require_valid_text(text))] if text else []
+            out: list[ModelChunk] = [ReasoningChunk(text)] if text else []
             mark = PartMark(signature=signature, thought=text)
         else:
-            out += [TextChunk(_require_valid_text(text))] if text else []
+            out = [TextChunk(text)] if text else []
             mark = PartMark(signature=signature, start=self._size, end=self._size + len(text))
             self._size += len(text)
-        return [*out, ProviderDataChunk(PROVIDER, make_blob(mark))] if signature else out
+        return [*out, _make_mark_chunk(mark)] if signature else out
 
-    def _parse_call(self, call: types.FunctionCall, signature: bytes | None) -> list[ModelChunk]:
+    def _parse_call(self, call: GoogleCall, signature: str | None) -> list[ModelChunk]:
         number, name = self._calls, call.name
         if not name:
             raise ERRORS.invalid_response("a call without a name")
         self._calls += 1
-        arguments = _require_valid_text(json.dumps(call.args or {}, ensure_ascii=False))
+        arguments = json.dumps(call.args or {}, ensure_ascii=False)
         out: list[ModelChunk] = [ToolCallStart(number, name), ToolCallArgs(number, arguments)]
         if call.id or signature:
-            mark = PartMark(signature=encode_signature(signature), call=number, name=name, id=call.id)
-            out.append(ProviderDataChunk(PROVIDER, make_blob(mark)))
+            out.append(_make_mark_chunk(PartMark(signature=signature, call=number, name=name, id=call.id)))
         return out
 
 
-def _make_usage(metadata: types.GenerateContentResponseUsageMetadata) -> Usage:
+def _make_mark_chunk(mark: PartMark) -> ProviderDataChunk:
+    return ProviderDataChunk(PROVIDER, msgspec.to_builtins(mark))
+
+
+def _make_usage(usage: GoogleUsage) -> Usage:
     """Convert token counts; thoughts are billed as output."""
     return Usage(
-        (metadata.prompt_token_count or 0) + (metadata.tool_use_prompt_token_count or 0),
-        (metadata.candidates_token_count or 0) + (metadata.thoughts_token_count or 0),
-        metadata.cached_content_token_count or 0,
+        (usage.prompt_token_count or 0) + (usage.tool_use_prompt_token_count or 0),
+        (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0),
+        usage.cached_content_token_count or 0,
     )
-
-
-def _require_valid_text(text: str) -> str:
-    """Return the text; raise UpstreamGarbled if it has a lone surrogate, which cannot be encoded."""
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise ERRORS.invalid_response("half a character") from None
-    return text

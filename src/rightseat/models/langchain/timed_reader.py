@@ -22,8 +22,7 @@ from langsmith.utils import tracing_is_enabled
 from rightseat.errors import RightseatError
 from rightseat.http.idle import IdleTimer
 from rightseat.models._vendor.exchange import Timeouts
-from rightseat.models.langchain import faults
-from rightseat.models.langchain.faults import ERRORS
+from rightseat.models.langchain.errors import ERRORS, translate_errors
 
 Generator = AsyncGenerator[Any, Any]
 
@@ -118,7 +117,7 @@ class TimedReader:
         """Return the next value, or END."""
         timer = self._timer
         try:
-            with self._tracker.track(), _disable_tracing(), faults.translate_errors(timer.begun):
+            with self._tracker.track(), _disable_tracing(), translate_errors(timer.begun):
                 async with timer:
                     return await anext(stream, END)
         except RightseatError as error:

@@ -1,9 +1,9 @@
 """OpenAI, Azure OpenAI, and any server with an OpenAI-compatible API.
 
-client.py sends requests and retries. request.py builds the body for chat completions and responses.
+client.py sends requests. request.py builds the body for chat completions and responses.
 exchange.py reads one response: timeouts, SSE payloads, the fast path for text deltas. chat_parser.py and
 responses_parser.py turn payloads into ModelChunks. vendor.py knows the differences between OpenAI, Azure and
-compatible servers. emulated.py emulates tool calls where the server has none. faults.py maps errors.
+compatible servers. emulated.py emulates tool calls where the server has none. errors.py maps errors.
 options.py parses `openai:NAME`.
 """
 

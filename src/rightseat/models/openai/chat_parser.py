@@ -1,30 +1,16 @@
-"""Chat completion chunks as servers send them. Any field may be missing or null.
-
-Assemble streamed tool calls by index, else by id, else by order. Chat completion payloads → ModelChunks, without
-I/O.
-"""
+"""Chat completion payloads → ModelChunks, without I/O. Servers may leave out any field or send null."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
-import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.json import Decoder
 
-from rightseat.errors import UpstreamGarbled
-from rightseat.models.openai import faults
-from rightseat.models.openai.faults import ERRORS
-from rightseat.types.chunks import (
-    FinishChunk,
-    ModelChunk,
-    ReasoningChunk,
-    RefusalChunk,
-    TextChunk,
-    ToolCallArgs,
-    ToolCallStart,
-    UsageChunk,
-)
+from rightseat.models._vendor.errors import find_error
+from rightseat.models._vendor.parser import FinishReason, StreamParser, ToolCallAssembler
+from rightseat.models.openai.errors import ERRORS
+from rightseat.types.chunks import FinishChunk, ModelChunk, ReasoningChunk, RefusalChunk, TextChunk, UsageChunk
 from rightseat.types.events import Usage
 
 
@@ -70,98 +56,18 @@ class UpstreamChatChunk(Struct, gc=False):
     error: Any = None
 
 
-CHUNK_DECODER = Decoder(UpstreamChatChunk)
-STRING_DECODER = Decoder(str)
-
-
-class _OpenChatCall(Struct):
-    number: int
-    id: str | None
-    name: str | None = None
-    arguments: list[str] = []
-
-
-class ChatCallAssembler:
-    """Numbers calls in order of appearance. Emits each name once, before its arguments."""
-
-    def __init__(self, enforced: frozenset[str]) -> None:
-        self._enforced = enforced
-        self._open: list[_OpenChatCall] = []
-        self._by_index: dict[int, _OpenChatCall] = {}
-        self._by_id: dict[str, _OpenChatCall] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._open)
-
-    @property
-    def has_nameless_call(self) -> bool:
-        return any(call.name is None for call in self._open)
-
-    def feed(self, piece: UpstreamToolCallDelta) -> list[ModelChunk]:
-        function = piece.function or UpstreamFunctionDelta()
-        name, arguments = function.name or None, _decode_arguments(function)
-        if not (name or arguments or piece.id):
-            return []
-        call = self._find_call(piece, name)
-        call.id = call.id or piece.id
-        if arguments:
-            call.arguments.append(arguments)
-        if call.name is not None:
-            return [ToolCallArgs(call.number, arguments)] if arguments else []
-        if name is None:
-            return []
-        call.name = name
-        out: list[ModelChunk] = [ToolCallStart(call.number, name, name in self._enforced)]
-        if call.arguments:
-            out.append(ToolCallArgs(call.number, "".join(call.arguments)))
-        return out
-
-    def _find_call(self, piece: UpstreamToolCallDelta, name: str | None) -> _OpenChatCall:
-        if piece.index is not None:
-            call = self._by_index.get(piece.index)
-            # Some servers send index 0 for every call: then a new id starts a new call.
-            if call is None or (piece.id and call.id and piece.id != call.id and _starts_new_call(call, name)):
-                call = self._by_index[piece.index] = self._open_call(piece.id)
-            return call
-        if piece.id:
-            return self._by_id.get(piece.id) or self._open_call(piece.id)
-        if not self._open or _starts_new_call(self._open[-1], name):
-            return self._open_call(None)
-        return self._open[-1]
-
-    def _open_call(self, id: str | None) -> _OpenChatCall:
-        call = _OpenChatCall(len(self._open), id)
-        self._open.append(call)
-        if id:
-            self._by_id[id] = call
-        return call
-
-
-def _starts_new_call(call: _OpenChatCall, name: str | None) -> bool:
-    """Whether a piece with `name` starts a new call instead of repeating the name of `call`."""
-    if name is None or call.name is None:
-        return False
-    return name != call.name or _is_json("".join(call.arguments))
-
-
-def _is_json(text: str) -> bool:
-    try:
-        msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return False
-    return True
+_CHUNK_DECODER = Decoder(UpstreamChatChunk)
+_STRING_DECODER = Decoder(str)
 
 
 def _decode_arguments(function: UpstreamFunctionDelta) -> str:
-    if not isinstance(function.arguments, msgspec.Raw):
+    if not isinstance(function.arguments, Raw):
         return ""
     raw = bytes(function.arguments)
     if raw.startswith(b'"'):
-        return STRING_DECODER.decode(raw)
+        return _STRING_DECODER.decode(raw)
     return "" if raw == b"null" else raw.decode()
 
-
-FinishReason = Literal["stop", "length", "content_filter", "calls"]
 
 _FINISH_REASONS: dict[str, FinishReason] = {
     "stop": "stop",
@@ -177,14 +83,17 @@ _FINISH_REASONS: dict[str, FinishReason] = {
 _ABORT_REASONS = {"error", "abort", "cancelled", "insufficient_system_resource"}
 
 
-class ChatStreamParser:
+class ChatStreamParser(StreamParser):
     """Parses one answer. `enforced`: tools whose arguments the server guarantees to fit their schema."""
 
+    errors = ERRORS
+    event_name = "a chat completion"
+
     def __init__(self, enforced: frozenset[str] = frozenset()) -> None:
-        self._calls = ChatCallAssembler(enforced)
+        super().__init__()
+        self._calls = ToolCallAssembler(enforced)
         self._finish: str | None = None
         self._usage: Usage | None = None
-        self.done = False
         self.last_was_text = False
         """Whether the last payload held one text delta and nothing else."""
 
@@ -197,18 +106,9 @@ class ChatStreamParser:
         self.last_was_text = False
         if payload == b"[DONE]":
             self.done = True
+        if self.done or not payload.strip():
             return []
-        if self.done:
-            return []
-        try:
-            chunk = CHUNK_DECODER.decode(payload)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            if not payload.strip():
-                return []
-            raise ERRORS.invalid_response("not the JSON of a chat completion") from error
-        except RecursionError:
-            # `from None`: the traceback of a RecursionError has a thousand useless frames.
-            raise ERRORS.invalid_response("JSON that is too deep") from None
+        chunk = self._decode(payload, _CHUNK_DECODER)
         choices = chunk.choices
         if choices and len(choices) == 1 and chunk.usage is None and chunk.error is None:
             out = self._parse_choice(choices[0])
@@ -216,15 +116,7 @@ class ChatStreamParser:
             return out
         return self._handle_rare_chunk(chunk, payload)
 
-    def feed_tail(self, payload: bytes) -> list[ModelChunk]:
-        """Parse an event that the end of the stream left open; raise Incomplete if it is truncated."""
-        try:
-            return self.feed(payload)
-        except UpstreamGarbled as error:
-            raise ERRORS.incomplete_stream() from error
-
     def finish(self) -> list[ModelChunk]:
-        """Return the closing chunks. Raises Incomplete unless a finish reason has arrived."""
         if not self.finished or self._finish in _ABORT_REASONS:
             raise ERRORS.incomplete_stream()
         reason = _FINISH_REASONS.get(self._finish or "", "stop")
@@ -239,20 +131,15 @@ class ChatStreamParser:
 
     def _handle_rare_chunk(self, chunk: UpstreamChatChunk, payload: bytes) -> list[ModelChunk]:
         if chunk.error:
-            raise faults.from_payload(chunk.error)
-        if chunk.choices is None:
-            # An old error format: the whole payload is the error object.
-            error = faults.parse_error(payload)
-            if isinstance(error, dict) and error.get("object") == "error":
-                raise faults.from_payload(error)
+            raise ERRORS.from_payload(chunk.error)
+        # An old error format: the whole payload is the error object.
+        if chunk.choices is None and (error := find_error(payload)).get("object") == "error":
+            raise ERRORS.from_payload(error)
         if chunk.usage is not None:
             # Some servers send cumulative usage in every chunk: the last one counts.
             usage = chunk.usage
             self._usage = Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0)
-        return self._parse_choices(chunk.choices or [])
-
-    def _parse_choices(self, choices: list[UpstreamChatChoice]) -> list[ModelChunk]:
-        return [fragment for choice in choices for fragment in self._parse_choice(choice)]
+        return [fragment for choice in chunk.choices or () for fragment in self._parse_choice(choice)]
 
     def _parse_choice(self, choice: UpstreamChatChoice) -> list[ModelChunk]:
         if choice.index:
@@ -282,7 +169,11 @@ class ChatStreamParser:
         pieces = delta.tool_calls or []
         if delta.function_call is not None:
             pieces = [*pieces, UpstreamToolCallDelta(index=0, function=delta.function_call)]
-        return [fragment for piece in pieces for fragment in self._calls.feed(piece)]
+        out: list[ModelChunk] = []
+        for piece in pieces:
+            function = piece.function or UpstreamFunctionDelta()
+            out += self._calls.feed(piece.index, piece.id, function.name, _decode_arguments(function))
+        return out
 
 
 def _is_plain_text(choice: UpstreamChatChoice, out: list[ModelChunk]) -> bool:

@@ -1,7 +1,4 @@
-"""One HTTP exchange: reads the response into a stream parser and reports timeouts.
-
-Fast path for text deltas: most events of an answer differ only in one JSON string.
-"""
+"""One HTTP exchange, with a fast path for text deltas: most events of an answer differ only in one JSON string."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from rightseat.http.client import Response
 from rightseat.http.idle import IdleTimer
 from rightseat.http.sse import SseParser
 from rightseat.models._vendor.exchange import ANSWER_LIMIT, PayloadSource, StreamExchange, Timeouts
-from rightseat.models.openai.faults import ERRORS
+from rightseat.models.openai.errors import ERRORS
 from rightseat.models.openai.vendor import OpenAIStreamParser
 from rightseat.types.chunks import ModelChunk, TextChunk, merge_text_chunks
 
@@ -97,8 +94,6 @@ _MAX_RUNS = 8
 
 
 class OpenAIExchange(StreamExchange[OpenAIStreamParser]):
-    errors = ERRORS
-
     def __init__(
         self,
         response: Response,

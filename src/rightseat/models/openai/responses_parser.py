@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from msgspec import Struct
+from msgspec.json import Decoder
 
-from rightseat.errors import UpstreamGarbled
-from rightseat.models.openai import faults
-from rightseat.models.openai.chat_parser import FinishReason
-from rightseat.models.openai.faults import ERRORS
+from rightseat.models._vendor.errors import find_error
+from rightseat.models._vendor.parser import FinishReason, StreamParser
+from rightseat.models.openai.errors import ERRORS
 from rightseat.models.openai.request import RESPONSES_PROVIDER, make_reasoning_blob
 from rightseat.types.chunks import (
     FinishChunk,
@@ -64,17 +63,20 @@ class UpstreamResponseEvent(Struct, gc=False):
     object: str | None = None
 
 
-_EVENT_DECODER = msgspec.json.Decoder(UpstreamResponseEvent)
-_RESPONSE_DECODER = msgspec.json.Decoder(UpstreamResponse)
+_EVENT_DECODER = Decoder(UpstreamResponseEvent)
+_RESPONSE_DECODER = Decoder(UpstreamResponse)
 
 
-class ResponsesStreamParser:
+class ResponsesStreamParser(StreamParser):
     """Parses one answer. `enforced`: tools whose arguments the server guarantees to fit their schema."""
 
+    errors = ERRORS
+    event_name = "a response"
     last_was_text = False
     """Always False: each event has a sequence number, so the fast path cannot apply."""
 
     def __init__(self, enforced: frozenset[str] = frozenset()) -> None:
+        super().__init__()
         self._enforced = enforced
         self._calls: dict[int, int] = {}
         self._indexes_with_arguments: set[int] = set()
@@ -82,38 +84,16 @@ class ResponsesStreamParser:
         self._reasoning_position: tuple[int | None, int | None] | None = None
         self._finish: FinishReason | None = None
         self._usage: Usage | None = None
-        self.done = False
-
-    @property
-    def finished(self) -> bool:
-        return self.done
 
     def feed(self, payload: bytes) -> list[ModelChunk]:
-        if self.done:
+        if self.done or payload == b"[DONE]" or not payload.strip():
             return []
-        if payload == b"[DONE]":
-            return []
-        try:
-            event = _EVENT_DECODER.decode(payload)
-            if event.type is None and event.object == "response":
-                return self._parse_whole(_RESPONSE_DECODER.decode(payload))
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            if not payload.strip():
-                return []
-            raise ERRORS.invalid_response("not the JSON of a response") from error
-        except RecursionError:
-            raise ERRORS.invalid_response("JSON that is too deep") from None
+        event = self._decode(payload, _EVENT_DECODER)
+        if event.type is None and event.object == "response":
+            return self._parse_whole(self._decode(payload, _RESPONSE_DECODER))
         return self._handle_event(event, payload)
 
-    def feed_tail(self, payload: bytes) -> list[ModelChunk]:
-        """Parse an event that the end of the stream left open; raise Incomplete if it is truncated."""
-        try:
-            return self.feed(payload)
-        except UpstreamGarbled as error:
-            raise ERRORS.incomplete_stream() from error
-
     def finish(self) -> list[ModelChunk]:
-        """Return the closing chunks. Raises Incomplete unless the server has ended the response."""
         if self._finish is None:
             raise ERRORS.incomplete_stream()
         used: list[ModelChunk] = [] if self._usage is None else [UsageChunk(self._usage)]
@@ -139,7 +119,7 @@ class ResponsesStreamParser:
             case "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled":
                 return self._finish_response(event.response or UpstreamResponse())
             case "error" | None:
-                raise faults.from_payload(event.error or faults.parse_error(payload))
+                raise ERRORS.from_payload(event.error or find_error(payload))
             case _:
                 return []
 
@@ -197,7 +177,7 @@ class ResponsesStreamParser:
     def _finish_response(self, response: UpstreamResponse) -> list[ModelChunk]:
         self.done = True
         if response.error or response.status in ("failed", "cancelled"):
-            raise faults.from_payload(response.error or {})
+            raise ERRORS.from_payload(response.error or {})
         if (usage := response.usage) is not None:
             details = usage.input_tokens_details
             cached = (details.cached_tokens if details else None) or 0

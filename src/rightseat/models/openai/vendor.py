@@ -1,8 +1,4 @@
-"""Vendors (OpenAI, Azure, compatible servers): auth header, API, dialect.
-
-The chat completions and responses APIs: path, request body, stream parser. Azure OpenAI: deployment URLs and
-Microsoft Entra tokens.
-"""
+"""Vendors (OpenAI, Azure, compatible servers): auth header, API, dialect, Azure's URLs and Microsoft Entra tokens."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ import asyncio
 import inspect
 import re
 from collections.abc import Awaitable, Callable
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from msgspec import Struct
 from yarl import URL
@@ -18,27 +14,18 @@ from yarl import URL
 from rightseat.config.loading import import_object
 from rightseat.errors import ConfigError
 from rightseat.http.client import parse_base_url
-from rightseat.models._vendor.exchange import StreamParser
 from rightseat.models.catalog import find_listed_capabilities
-from rightseat.models.openai import faults, request
+from rightseat.models.openai import request
 from rightseat.models.openai.chat_parser import ChatStreamParser
+from rightseat.models.openai.errors import DEFAULT_CREDENTIAL, ERRORS
 from rightseat.models.openai.request import Dialect
 from rightseat.models.openai.responses_parser import ResponsesStreamParser
 from rightseat.types.model import Capabilities, Prompt
 
 ReasoningSummary = Literal["auto", "concise", "detailed"]
-ApiPath = tuple[str, ...]
 
 
-class OpenAIStreamParser(StreamParser, Protocol):
-    last_was_text: bool
-
-
-class OpenAIApi(Protocol):
-    @property
-    def path(self) -> ApiPath: ...
-    def build_body(self, model: str, prompt: Prompt, /) -> dict[str, Any]: ...
-    def make_parser(self, prompt: Prompt, /) -> OpenAIStreamParser: ...
+OpenAIStreamParser = ChatStreamParser | ResponsesStreamParser
 
 
 class ChatCompletionsApi:
@@ -50,7 +37,7 @@ class ChatCompletionsApi:
     def build_body(self, model: str, prompt: Prompt, /) -> dict[str, Any]:
         return request.build_chat_body(model, prompt, self._dialect)
 
-    def make_parser(self, prompt: Prompt, /) -> OpenAIStreamParser:
+    def make_parser(self, prompt: Prompt, /) -> ChatStreamParser:
         return ChatStreamParser(find_enforced_tools(prompt, self._dialect))
 
 
@@ -69,7 +56,7 @@ class ResponsesApi:
             model, prompt, self._dialect, supports_reasoning=self._supports_reasoning, summary=self._summary
         )
 
-    def make_parser(self, prompt: Prompt, /) -> OpenAIStreamParser:
+    def make_parser(self, prompt: Prompt, /) -> ResponsesStreamParser:
         return ResponsesStreamParser(find_enforced_tools(prompt, self._dialect))
 
 
@@ -127,9 +114,9 @@ async def fetch_token(provider: TokenProvider, seconds: float) -> str:
         if not task.done():
             task.cancel()
     if not done:
-        raise faults.token_provider_error(f"took longer than {seconds:g} s")
+        raise ERRORS.token_provider_failed(f"took longer than {seconds:g} s")
     if (error := task.exception()) is not None:
-        raise faults.token_provider_error(f"failed ({type(error).__name__})") from error
+        raise ERRORS.token_provider_failed(f"failed ({type(error).__name__})") from error
     return task.result()
 
 
@@ -174,7 +161,7 @@ class OpenAIVendor(Struct, frozen=True, kw_only=True):
         """The setting that holds the credential, for error messages."""
         if self.token_provider is not None:
             return "token_provider"
-        return "AZURE_OPENAI_API_KEY (api_key)" if self.kind == "azure" else faults.DEFAULT_CREDENTIAL
+        return "AZURE_OPENAI_API_KEY (api_key)" if self.kind == "azure" else DEFAULT_CREDENTIAL
 
     def knows_model(self, name: str) -> bool:
         """Whether the model's capabilities are known; only then images are sent unasked."""
@@ -182,7 +169,7 @@ class OpenAIVendor(Struct, frozen=True, kw_only=True):
 
     def make_api(
         self, capabilities: Capabilities, *, developer_role: bool | None, strict_tools: bool, usage: bool
-    ) -> OpenAIApi:
+    ) -> ChatCompletionsApi | ResponsesApi:
         dialect = Dialect(
             developer_role=self.kind == "openai" if developer_role is None else developer_role,
             max_completion_tokens=self.kind == "openai" or (self.kind == "azure" and capabilities.reasoning),

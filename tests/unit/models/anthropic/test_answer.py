@@ -7,7 +7,8 @@ import pytest
 
 from rightseat.errors import Incomplete, RightseatError, UpstreamGarbled, UpstreamOverloaded
 from rightseat.http.sse import SseParser
-from rightseat.models.anthropic.stream_parser import FinishReason, MessageStreamParser
+from rightseat.models._vendor.parser import FinishReason
+from rightseat.models.anthropic.stream_parser import MessageStreamParser
 from rightseat.types.chunks import (
     FinishChunk,
     ModelChunk,

@@ -1,8 +1,7 @@
-"""Over the wire, through the official SDK."""
+"""Over the wire."""
 
 import asyncio
 import logging
-import sys
 
 import pytest
 
@@ -37,7 +36,7 @@ async def test_what_goes_over_the_wire() -> None:
     assert request.headers["x-team"] == "blue"
     assert request.headers["anthropic-version"] == "2026-10-21"
     assert request.headers["accept-encoding"] == "identity"
-    assert request.headers["user-agent"].startswith("AsyncAnthropic/Python")
+    assert request.headers["user-agent"] == "rightseat"
     assert request.json["stream"] is True
 
 
@@ -264,14 +263,6 @@ async def test_closing_twice_and_asking_after() -> None:
         await model.close()
         _, failure = await collect_chunks(model)
         assert failure is None
-
-
-def test_without_the_sdk_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "rightseat.models.anthropic.transport", raising=False)
-    monkeypatch.delattr("rightseat.models.anthropic.transport", raising=False)
-    monkeypatch.setitem(sys.modules, "anthropic", None)
-    with pytest.raises(ConfigError, match=r"pip install 'rightseat\[anthropic\]'"):
-        AnthropicModel("m", api_key="sk")
 
 
 def test_it_says_what_it_can_do() -> None:

@@ -50,29 +50,4 @@ async def capture_request_body(
     async with connect_model(reply, name, **options) as (upstream, made):
         _, error = await collect_chunks(made, prompt)
         assert error is None, error
-        return to_google_spelling(upstream.requests[-1].json)
-
-
-def to_google_spelling(value: Any) -> Any:
-    """A body in Google's spelling: its client mixes both that Google takes, of names and of base64."""
-    if isinstance(value, list):
-        return [to_google_spelling(one) for one in value]
-    if not isinstance(value, dict):
-        return value
-    return {name: _value(name, one) for key, one in value.items() for name in [_camel(key)]}
-
-
-def _camel(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(word.capitalize() for word in others)
-
-
-def _value(name: str, value: Any) -> Any:
-    if name == "thoughtSignature":
-        return value.replace("-", "+").replace("_", "/")
-    # These hold names that are not Google's.
-    return (
-        value
-        if name in ("args", "response", "parametersJsonSchema", "responseJsonSchema")
-        else to_google_spelling(value)
-    )
+        return upstream.requests[-1].json

@@ -82,7 +82,6 @@ async def test_connections_are_used_again() -> None:
 
 async def test_a_model_that_was_closed_can_be_asked_again() -> None:
     async with connect_model(answer_text("ok")) as (_, model):
-        await model.start()
         assert (await collect_chunks(model))[1] is None
         await model.close()
         assert (await collect_chunks(model))[1] is None

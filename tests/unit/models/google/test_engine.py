@@ -6,7 +6,7 @@ from rightseat import Runtime, tool
 from rightseat.types.events import RunFinished
 from tests.kit.vendors.google import GoogleReply, answer_text, make_call_part, make_chunk
 from tests.unit.engine.turns import list_call_results, run_turn
-from tests.unit.models.google.model_calls import connect_model, to_google_spelling
+from tests.unit.models.google.model_calls import connect_model
 
 pytestmark = pytest.mark.io
 
@@ -38,7 +38,7 @@ async def test_a_call_that_does_not_fit_is_not_run_and_the_model_is_told() -> No
         upstream.queue_replies(WRONG, RIGHT)
         events = await run_turn(Runtime(model=model, tools=[double]))
         assert isinstance(events[-1], RunFinished)
-        last = to_google_spelling(upstream.requests[-1].json)["contents"]
+        last = upstream.requests[-1].json["contents"]
     assert given == [2, 3]
     assert list_call_results(events)[-2:] == ["4", "6"]
     # The user, and twice what was called and what came of it.

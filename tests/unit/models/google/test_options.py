@@ -1,12 +1,9 @@
 """The spec `google:NAME` and its options."""
 
 import re
-import subprocess
-import sys
 
 import pytest
 
-from rightseat.doctor import setup
 from rightseat.errors import ConfigError
 from rightseat.models.catalog import lookup_capabilities
 from rightseat.models.google import model
@@ -27,14 +24,14 @@ def test_the_environments_key(monkeypatch: pytest.MonkeyPatch, variable: str) ->
     monkeypatch.setenv(variable, "from-env")
     made = model("gemini-2.5-flash", {})
     assert str(made.address).rstrip("/") == GOOGLE_URL
-    assert made._key == "from-env"
+    assert made._headers["x-goog-api-key"] == "from-env"
 
 
 def test_the_environments_key_is_shown_to_no_other_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GEMINI_API_KEY", "from-env")
-    assert model("kit", {"base_url": "http://127.0.0.1:1"})._key == "none"
+    assert "x-goog-api-key" not in model("kit", {"base_url": "http://127.0.0.1:1"})._headers
     monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:2")
-    assert model("kit", {})._key == "from-env"
+    assert model("kit", {})._headers["x-goog-api-key"] == "from-env"
 
 
 def test_what_it_can_is_known_and_can_be_said() -> None:
@@ -65,24 +62,3 @@ def test_what_it_can_is_known_and_can_be_said() -> None:
 def test_a_wrong_one_says_what_to_do(name: str, options: dict[str, object], words: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(words)):
         model(name, options)
-
-
-def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "rightseat.models.google.client", raising=False)
-    monkeypatch.delitem(sys.modules, "rightseat.models.google.sdk", raising=False)
-    monkeypatch.setitem(sys.modules, "google.genai", None)
-    monkeypatch.setitem(sys.modules, "google", None)
-    with pytest.raises(ConfigError, match=r"pip install 'rightseat\[google\]'"):
-        model("kit", {"api_key": "k"})
-
-
-def test_the_doctor_looks_for_it_where_not_even_its_folder_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(setup.EXTRA_MODULES, "google", ("kit_nowhere.genai",))
-    [line] = [one for one in setup.check_extras(None) if one.what == "extra google"]
-    assert line.state == "skipped"
-
-
-@pytest.mark.io
-def test_nothing_of_it_is_imported_before_it_is_used() -> None:
-    code = "import sys, rightseat.models.google; sys.exit('google.genai' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -19,7 +19,7 @@ from rightseat.types.messages import (
 )
 from rightseat.types.model import Prompt, SamplingSettings, ToolChoice, ToolSpec
 from tests.kit.vendors.google import GoogleReply, answer_text, make_call_part, make_chunk, make_part
-from tests.unit.models.google.model_calls import capture_request_body, collect_chunks, connect_model, to_google_spelling
+from tests.unit.models.google.model_calls import capture_request_body, collect_chunks, connect_model
 
 pytestmark = pytest.mark.io
 
@@ -155,7 +155,7 @@ async def test_what_an_answer_was_signed_with_goes_back_at_its_place() -> None:
         upstream.reply = OK
         _, error = await collect_chunks(model, make_prompt_with_results(*opaque))
         assert error is None
-        answered, results = to_google_spelling(upstream.requests[-1].json)["contents"][1:]
+        answered, results = upstream.requests[-1].json["contents"][1:]
     signed = {
         name: base64.b64encode(raw).decode()
         for name, raw in (("thought", b"\x00thought"), ("text", b"\xfftext"), ("call", b"\x80call"))
@@ -190,7 +190,7 @@ async def test_calls_of_another_vendor_are_given_the_word_that_gemini_3_takes() 
     foreign = make_prompt_with_results(ProviderData("anthropic", {"signature": "theirs"}))
     body = await capture_request_body(foreign, OK, "gemini-3-flash-preview")
     calls = body["contents"][1]["parts"][1:]
-    assert calls[0]["thoughtSignature"] == base64.b64encode(SKIP_SIGNATURE).decode()
+    assert calls[0]["thoughtSignature"] == SKIP_SIGNATURE
     assert "thoughtSignature" not in calls[1]
     assert "theirs" not in str(body)
     assert "thoughtSignature" not in str(await capture_request_body(foreign, OK, "gemini-2.5-pro"))

@@ -1,7 +1,8 @@
 import pytest
 
 from rightseat import errors
-from rightseat.models.openai.chat_parser import ChatStreamParser, FinishReason
+from rightseat.models._vendor.parser import FinishReason
+from rightseat.models.openai.chat_parser import ChatStreamParser
 from rightseat.types.chunks import (
     FinishChunk,
     ModelChunk,
