@@ -20,8 +20,6 @@ UNIMPORTED = {
 # Code below src/ that is only loaded where an extra is installed: it may import what the extra declares.
 FAMILIES = {
     "rightseat/mcp/": "mcp",
-    "rightseat/models/anthropic/": "anthropic",
-    "rightseat/models/google/": "google",
     "rightseat/models/langchain/": "langchain",
     "rightseat/plugins/sql/drivers/duckdb.py": "duckdb",
     "rightseat/plugins/sql/drivers/mysql.py": "mysql",

@@ -47,8 +47,6 @@ EXTRAS = {
     "postgres": "databases of PostgreSQL",
     "mysql": "databases of MySQL and MariaDB",
     "mcp": "tools of MCP servers, [mcp]",
-    "anthropic": "models anthropic:NAME",
-    "google": "models google:NAME",
     "langchain": "models langchain:MODULE:NAME",
 }
 
@@ -60,8 +58,6 @@ EXTRA_MODULES = {
     "postgres": ("psycopg",),
     "mysql": ("pymysql",),
     "mcp": ("mcp",),
-    "anthropic": ("anthropic",),
-    "google": ("google.genai",),
     "langchain": ("langchain_core",),
 }
 
@@ -77,7 +73,7 @@ def check_python(version: tuple[int, ...] = sys.version_info[:3]) -> CheckResult
 def check_extras(config: Config | None) -> Iterator[CheckResult]:
     needed = set(list_required_extras(config)) if config else set()
     for name, use in EXTRAS.items():
-        missing = [module for module in EXTRA_MODULES[name] if not _is_installed(module)]
+        missing = [module for module in EXTRA_MODULES[name] if importlib.util.find_spec(module) is None]
         fix = f"pip install 'rightseat[{name}]'"
         if not missing:
             yield good(f"extra {name}", use)
@@ -85,14 +81,6 @@ def check_extras(config: Config | None) -> Iterator[CheckResult]:
             yield broken(f"extra {name}", f"{missing[0]} is not installed: {use}", fix)
         else:
             yield skipped(f"extra {name}", f"not installed, not needed here: {use}", fix)
-
-
-def _is_installed(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:
-        # The parent package is missing too.
-        return False
 
 
 def list_required_extras(config: Config) -> Iterator[str]:

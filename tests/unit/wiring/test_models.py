@@ -188,25 +188,6 @@ def test_a_key_chooses_its_vendor(env: dict[str, str], model: str) -> None:
     assert "is set" in choice.why
 
 
-@pytest.mark.parametrize(
-    ("env", "extra"), [({"ANTHROPIC_API_KEY": "k"}, "anthropic"), ({"GEMINI_API_KEY": "k"}, "google")]
-)
-def test_a_key_without_its_extra_is_a_hint(env: dict[str, str], extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rightseat.wiring.choice.is_installed", lambda package: False)
-    choice = choose_model(Config(), env)
-    assert choice.model == "local"
-    assert f"{next(iter(env))} is set: pip install 'rightseat[{extra}]'" in choice.why
-    assert "pip install" in choose_model(Config(without_local="No."), env).why
-
-
-def test_what_is_not_installed_is_seen() -> None:
-    from rightseat.wiring.choice import is_installed
-
-    assert is_installed("msgspec")
-    assert not is_installed("no_such_package.inside")
-    assert not is_installed("no_such_package")
-
-
 @pytest.mark.demand("models.models_name_limits_own")
 async def test_a_share_outlives_a_reload(tmp_path: Path) -> None:
     shared = '[models.default]\nspec="scripted:fast.json"\nrequests_per_minute=2\n[models.other]\n'
