@@ -58,10 +58,13 @@ def list_tables(kind: type[Struct] = settings.Config, prefix: str = "") -> Itera
 
 def read_meanings(kind: type[Struct], home: ModuleType) -> dict[str, str]:
     """The strings below the fields, which Python itself does not keep."""
-    tree = ast.parse(inspect.getsource(home))
+    # Base classes first: a field's meaning may be written anew.
+    above = [sys.modules[one.__module__] for one in reversed(kind.__mro__) if one.__module__.startswith("rightseat.")]
+    homes = dict.fromkeys([*above, home])
     names = {one.__name__ for one in kind.__mro__}
     texts = {}
-    for found in (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name in names):
+    nodes = [node for module in homes for node in ast.parse(inspect.getsource(module)).body]
+    for found in (node for node in nodes if isinstance(node, ast.ClassDef) and node.name in names):
         for field, below in zip(found.body, found.body[1:], strict=False):
             if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
                 text = ast.get_docstring(ast.Module([below], []))

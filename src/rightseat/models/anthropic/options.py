@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
 
 from rightseat.config.options import TIMEOUTS, parse_options
 from rightseat.errors import ConfigError
 from rightseat.http.client import parse_host
-from rightseat.models._vendor.options import has_key, read_environment
+from rightseat.models._vendor.options import VendorOptions, read_environment
 from rightseat.models.anthropic.client import ANTHROPIC_URL, AnthropicModel
 from rightseat.models.anthropic.request import AnthropicRequestOptions
 from rightseat.models.catalog import lookup_capabilities, override_capabilities
@@ -19,19 +18,11 @@ from rightseat.models.catalog import lookup_capabilities, override_capabilities
 _CAPABILITY_KEYS = ("tools", "parallel", "schema", "images")
 
 
-class AnthropicOptions(Struct, frozen=True, kw_only=True):
+class AnthropicOptions(VendorOptions, frozen=True, kw_only=True):
     base_url: str = ANTHROPIC_URL
     """The server's URL, without `/v1`. Without it ANTHROPIC_BASE_URL, else Anthropic."""
     api_key: str | None = None
     """The key. Without it ANTHROPIC_API_KEY, which is sent only to Anthropic and ANTHROPIC_BASE_URL."""
-    headers: dict[str, str] = {}
-    """Further headers of each request. A value may be a reference."""
-    connect_timeout: float = 10
-    """Seconds for connecting to the server."""
-    first_token_timeout: float = 120
-    """Seconds until the model starts to think or to answer."""
-    idle_timeout: float = 60
-    """Seconds without data within an answer."""
     max_tokens: int | None = None
     """The most tokens of an answer if the caller sets no limit. Without it, the most that the model can write."""
     thinking: bool | int | None = None
@@ -46,16 +37,8 @@ class AnthropicOptions(Struct, frozen=True, kw_only=True):
     strict_tools: bool = False
     """Whether the API enforces each tool's schema that it supports. Arguments then stream without waiting for a
     check."""
-    tries: int = 3
-    """How often a request is sent in all if it fails before its first token."""
     tools: bool | None = None
     """Whether the model can call tools. Without it, as the model's family does."""
-    parallel: bool | None = None
-    """Whether the model calls several tools in one answer. Without it, as the model's family does."""
-    schema: bool | None = None
-    """Whether the API enforces an output schema. If not, the prompt describes the schema."""
-    images: bool | None = None
-    """Whether the model accepts images. Without it, as the model's family does."""
 
 
 def model(name: str, options: Mapping[str, Any]) -> AnthropicModel:
@@ -69,7 +52,7 @@ def model(name: str, options: Mapping[str, Any]) -> AnthropicModel:
         defaults=read_environment(options, ANTHROPIC_URL, "ANTHROPIC_BASE_URL", ("ANTHROPIC_API_KEY",), is_anthropic),
         positive=(*TIMEOUTS, "tries", "max_tokens"),
     )
-    if is_anthropic(parsed.base_url) and not has_key(parsed.api_key, parsed.headers, "authorization", "x-api-key"):
+    if is_anthropic(parsed.base_url) and not parsed.has_key("authorization", "x-api-key"):
         raise ConfigError(
             f"The model anthropic:{name} needs a key: set ANTHROPIC_API_KEY, or base_url to your own server."
         )

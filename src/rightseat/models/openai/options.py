@@ -6,11 +6,9 @@ import os
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from msgspec import Struct
-
 from rightseat.config.options import TIMEOUTS, parse_options
 from rightseat.errors import ConfigError
-from rightseat.models._vendor.options import has_key, read_environment
+from rightseat.models._vendor.options import VendorOptions, read_environment
 from rightseat.models.catalog import lookup_capabilities, override_capabilities
 from rightseat.models.openai import vendor
 from rightseat.models.openai.client import OPENAI_URL, OpenAIModel, is_openai
@@ -21,21 +19,13 @@ from rightseat.models.openai.vendor import OpenAIVendor, ReasoningSummary, Vendo
 _PASSED_KEYS = (*TIMEOUTS, "api_key", "headers", "developer_role", "strict_tools", "usage", "images", "tries")
 
 
-class OpenAIOptions(Struct, frozen=True, kw_only=True):
+class OpenAIOptions(VendorOptions, frozen=True, kw_only=True):
     base_url: str = OPENAI_URL
     """The server's URL, including `/v1`. Without it OPENAI_BASE_URL, else OpenAI. A query string is sent with each
     request."""
     api_key: str | None = None
     """The key, sent as `Authorization: Bearer`. Without it OPENAI_API_KEY, which is sent only to OpenAI and
     OPENAI_BASE_URL."""
-    headers: dict[str, str] = {}
-    """Further headers of each request. A value may be a reference."""
-    connect_timeout: float = 10
-    """Seconds for connecting to the server."""
-    first_token_timeout: float = 120
-    """Seconds until the first token."""
-    idle_timeout: float = 60
-    """Seconds between two tokens."""
     api: Literal["chat", "responses"] = "chat"
     """Which API to use: `chat` is `/chat/completions`, `responses` is `/responses`, which keeps reasoning between
     calls."""
@@ -55,17 +45,9 @@ class OpenAIOptions(Struct, frozen=True, kw_only=True):
     """Whether the server enforces the schema of every tool. Arguments then stream without waiting for a check."""
     usage: bool = True
     """Whether the server supports `stream_options`. Set it to false for an old server that refuses them."""
-    tries: int = 3
-    """How often a request is sent in all if it fails before its first token."""
     tools: bool | Literal["native", "schema", "prompt"] | None = None
     """How the model calls tools: `native` by the server's API, `schema` by a JSON schema for its output, `prompt`
     by instructions; false means not at all. Without it, what the model's family supports."""
-    parallel: bool | None = None
-    """Whether the model calls several tools in one answer. Without it, as the model's family does."""
-    schema: bool | None = None
-    """Whether the server supports an output schema. If not, the prompt describes the schema."""
-    images: bool | None = None
-    """Whether the model accepts images. Without it, as the model's family does."""
     reasoning: bool | None = None
     """Whether the model reasons before it answers. Without it, as the model's family does."""
     reasoning_summary: ReasoningSummary | None = None
@@ -144,7 +126,7 @@ def _choose_emulation(
 
 
 def _check_key(name: str, options: OpenAIOptions) -> None:
-    if options.token_provider or has_key(options.api_key, options.headers, "authorization", "api-key"):
+    if options.token_provider or options.has_key("authorization", "api-key"):
         return
     if options.azure_endpoint:
         raise ConfigError(
