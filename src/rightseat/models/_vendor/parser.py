@@ -12,7 +12,8 @@ from msgspec.json import Decoder
 
 from rightseat.errors import UpstreamGarbled
 from rightseat.models._vendor.errors import VendorErrors
-from rightseat.types.chunks import ModelChunk, ToolCallArgs, ToolCallStart
+from rightseat.types.chunks import FinishChunk, ModelChunk, ToolCallArgs, ToolCallStart, UsageChunk
+from rightseat.types.events import Usage
 
 FinishReason = Literal["stop", "length", "content_filter", "calls"]
 DecodedT = TypeVar("DecodedT")
@@ -31,6 +32,7 @@ class StreamParser(ABC):
     def __init__(self) -> None:
         self.done = False
         self.started = False
+        self._usage: Usage | None = None
 
     @property
     def finished(self) -> bool:
@@ -50,6 +52,10 @@ class StreamParser(ABC):
             return self.feed(payload)
         except UpstreamGarbled as error:
             raise self.errors.incomplete_stream() from error
+
+    def _end_answer(self, reason: FinishReason) -> list[ModelChunk]:
+        usage: list[ModelChunk] = [] if self._usage is None else [UsageChunk(self._usage)]
+        return [*usage, FinishChunk(reason)]
 
     def _decode(self, payload: bytes, decoder: Decoder[DecodedT]) -> DecodedT:
         try:

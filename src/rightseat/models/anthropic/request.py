@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from rightseat.engine.structured import SCHEMA_INSTRUCTION
 from rightseat.models.anthropic import claude
 from rightseat.models.anthropic.claude import DEFAULT_MAX_OUTPUT, ClaudeModel, make_enforceable
 from rightseat.models.anthropic.conversation import PROVIDER, ConversationPayload, build_conversation, sanitize_name
@@ -16,7 +17,6 @@ MIN_THINKING_BUDGET = 1024
 DEFAULT_THINKING_BUDGET = 8192
 # The last API version with sampling settings.
 SAMPLING_API_VERSION = "2023-06-01"
-SCHEMA_INSTRUCTION = "Answer with one JSON value that fits this JSON Schema, and nothing else:\n"
 
 _CACHE_CONTROL = {"type": "ephemeral"}
 _TOOL_CHOICES: dict[str, dict[str, Any]] = {

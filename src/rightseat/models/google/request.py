@@ -8,11 +8,11 @@ import mimetypes
 import re
 from typing import Any, assert_never
 
-import msgspec
 from msgspec import Struct
 from msgspec.json import encode
 
 from rightseat.errors import CallerError
+from rightseat.models._vendor.request import SCHEMA_INSTRUCTION_BESIDE_TOOLS, parse_object, without_none
 from rightseat.models.catalog import base_model_name
 from rightseat.models.google.stream_parser import PartMark, read_marks
 from rightseat.tools.text_calls.typescript import resolve_ref
@@ -134,10 +134,6 @@ SKIP_SIGNATURE = base64.b64encode(b"skip_thought_signature_validator").decode()
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*?;base64,", re.ASCII)
 _MODES = {"none": "NONE", "required": "ANY", "named": "ANY"}
 
-_SCHEMA_INSTRUCTION = (
-    "When you answer in words, answer with one JSON value that fits this JSON Schema, and nothing else:\n"
-)
-
 _EXTRA_SETTINGS = {"topK": "top_k", "presencePenalty": "presence_penalty", "frequencyPenalty": "frequency_penalty"}
 
 
@@ -208,7 +204,7 @@ def build_body(prompt: Prompt, options: GoogleRequestOptions) -> Json:
     # Older models refuse a schema together with tools: put it into the instructions and validate here.
     enforced = options.supports_schema and (options.supports_schema_with_tools or not prompt.callable_tools)
     if prompt.output_schema is not None and not enforced:
-        instructions.append(_SCHEMA_INSTRUCTION + encode(prompt.output_schema).decode())
+        instructions.append(SCHEMA_INSTRUCTION_BESIDE_TOOLS + encode(prompt.output_schema).decode())
     if system := "\n\n".join(text for text in instructions if text):
         out["systemInstruction"] = {"parts": [{"text": system}]}
     if prompt.tools:
@@ -223,7 +219,7 @@ def build_body(prompt: Prompt, options: GoogleRequestOptions) -> Json:
         "thinkingBudget": options.thinking_budget,
         "thinkingLevel": options.thinking_level and options.thinking_level.upper(),
     }
-    if thinking := _without_none(thinking):
+    if thinking := without_none(thinking):
         config["thinkingConfig"] = thinking
     return {**out, "generationConfig": config}
 
@@ -232,7 +228,7 @@ def _build_sampling(settings: SamplingSettings) -> Json:
     extra = settings.extra
     return {
         **{key: extra[name] for key, name in _EXTRA_SETTINGS.items() if type(extra.get(name)) in (int, float)},
-        **_without_none(
+        **without_none(
             {
                 "temperature": settings.temperature,
                 "topP": settings.top_p,
@@ -242,10 +238,6 @@ def _build_sampling(settings: SamplingSettings) -> Json:
             }
         ),
     }
-
-
-def _without_none(values: Json) -> Json:
-    return {key: value for key, value in values.items() if value is not None}
 
 
 def _format_tool(tool: ToolSpec) -> Json:
@@ -300,7 +292,7 @@ def _format_texts(text: str, part_marks: list[PartMark]) -> list[Json]:
 
 
 def _format_call(call: ToolCall, mark: PartMark | None) -> Json:
-    function: Json = {"name": call.name, "args": _parse_object(call.arguments) or {}}
+    function: Json = {"name": call.name, "args": parse_object(call.arguments) or {}}
     if mark and mark.id:
         function["id"] = mark.id
     out: Json = {"functionCall": function}
@@ -318,19 +310,11 @@ def _format_tool_result(
     if not name:
         # The tool is unknown, and Google refuses a response without its call: send text.
         return [], [{"text": message.text}, *media] if message.text else media
-    value = _parse_object(message.text)
+    value = parse_object(message.text)
     response: Json = {"name": name, "response": {"output": message.text} if value is None else value}
     if id:
         response["id"] = id
     return [{"functionResponse": response}], media
-
-
-def _parse_object(text: str) -> Json | None:
-    try:
-        value = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def _format_media(message: Message) -> list[Json]:

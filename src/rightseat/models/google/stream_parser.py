@@ -14,16 +14,7 @@ from msgspec.json import Decoder
 
 from rightseat.models._vendor.parser import FinishReason, StreamParser
 from rightseat.models.google.errors import ERRORS
-from rightseat.types.chunks import (
-    FinishChunk,
-    ModelChunk,
-    ProviderDataChunk,
-    ReasoningChunk,
-    TextChunk,
-    ToolCallArgs,
-    ToolCallStart,
-    UsageChunk,
-)
+from rightseat.types.chunks import ModelChunk, ProviderDataChunk, ReasoningChunk, TextChunk, ToolCallArgs, ToolCallStart
 from rightseat.types.events import Usage
 from rightseat.types.messages import Message
 
@@ -123,7 +114,6 @@ class GeminiStreamParser(StreamParser):
         self._size = 0
         self._finish: str | None = None
         self._blocked: str | None = None
-        self._usage: Usage | None = None
 
     @property
     def finished(self) -> bool:
@@ -146,9 +136,7 @@ class GeminiStreamParser(StreamParser):
         reason = _FINISH_REASONS.get(self._finish)
         if reason is None:
             raise ERRORS.stopped(self._finish)
-        out: list[ModelChunk] = [] if self._usage is None else [UsageChunk(self._usage)]
-        out.append(FinishChunk("calls" if reason == "stop" and self._calls else reason))
-        return out
+        return self._end_answer("calls" if reason == "stop" and self._calls else reason)
 
     def _parse_chunk(self, chunk: GoogleChunk) -> list[ModelChunk]:
         if isinstance(chunk.error, dict):

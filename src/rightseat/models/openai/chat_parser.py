@@ -10,7 +10,7 @@ from msgspec.json import Decoder
 from rightseat.models._vendor.errors import find_error
 from rightseat.models._vendor.parser import FinishReason, StreamParser, ToolCallAssembler
 from rightseat.models.openai.errors import ERRORS
-from rightseat.types.chunks import FinishChunk, ModelChunk, ReasoningChunk, RefusalChunk, TextChunk, UsageChunk
+from rightseat.types.chunks import ModelChunk, ReasoningChunk, RefusalChunk, TextChunk
 from rightseat.types.events import Usage
 
 
@@ -93,7 +93,6 @@ class ChatStreamParser(StreamParser):
         super().__init__()
         self._calls = ToolCallAssembler(enforced)
         self._finish: str | None = None
-        self._usage: Usage | None = None
         self.last_was_text = False
         """Whether the last payload held one text delta and nothing else."""
 
@@ -125,9 +124,7 @@ class ChatStreamParser(StreamParser):
                 raise ERRORS.invalid_response("a call without a name")
             # OpenAI ends a forced call with "stop", so the calls received decide.
             reason = "calls" if self._calls else "stop"
-        out: list[ModelChunk] = [] if self._usage is None else [UsageChunk(self._usage)]
-        out.append(FinishChunk(reason))
-        return out
+        return self._end_answer(reason)
 
     def _handle_rare_chunk(self, chunk: UpstreamChatChunk, payload: bytes) -> list[ModelChunk]:
         if chunk.error:

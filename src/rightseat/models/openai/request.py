@@ -1,7 +1,4 @@
-"""Prompt → JSON body of POST /chat/completions.
-
-Prompt → JSON body of POST /responses.
-"""
+"""Prompt → JSON body of POST /chat/completions and of POST /responses."""
 
 from __future__ import annotations
 
@@ -12,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.engine.structured import SCHEMA_INSTRUCTION
+from rightseat.models._vendor.request import format_chat_part, format_file, without_none
 from rightseat.types.messages import (
     FileMessagePart,
     ImageMessagePart,
@@ -60,7 +58,16 @@ def build_chat_body(model: str, prompt: Prompt, dialect: Dialect) -> dict[str, A
         if dialect.strict_tools:
             json_schema["strict"] = True
         out["response_format"] = {"type": "json_schema", "json_schema": json_schema}
-    out.update(_build_chat_sampling(prompt.settings, dialect.max_completion_tokens))
+    settings = prompt.settings
+    out |= without_none(
+        {
+            "temperature": settings.temperature,
+            "top_p": settings.top_p,
+            "max_completion_tokens" if dialect.max_completion_tokens else "max_tokens": settings.max_tokens,
+            "stop": list(settings.stop) or None,
+            "seed": settings.seed,
+        }
+    )
     out.update((key, value) for key, value in prompt.settings.extra.items() if key not in RESERVED_KEYS)
     for key in dialect.unsupported:
         out.pop(key, None)
@@ -75,17 +82,6 @@ def messages_with_schema(prompt: Prompt, dialect: Dialect) -> tuple[Message, ...
         text_message("system", SCHEMA_INSTRUCTION + msgspec.json.encode(prompt.output_schema).decode()),
         *prompt.messages,
     )
-
-
-def _build_chat_sampling(settings: SamplingSettings, max_completion_tokens: bool) -> dict[str, Any]:
-    values = {
-        "temperature": settings.temperature,
-        "top_p": settings.top_p,
-        "max_completion_tokens" if max_completion_tokens else "max_tokens": settings.max_tokens,
-        "stop": list(settings.stop) or None,
-        "seed": settings.seed,
-    }
-    return {key: value for key, value in values.items() if value is not None}
 
 
 def _format_chat_message(message: Message, dialect: Dialect) -> dict[str, Any]:
@@ -114,32 +110,7 @@ def _format_chat_content(parts: tuple[MessagePart, ...]) -> str | list[dict[str,
         case (TextMessagePart(text=text),):
             return text
         case _:
-            return [_format_chat_part(part) for part in parts]
-
-
-def _format_chat_part(part: MessagePart) -> dict[str, Any]:
-    match part:
-        case TextMessagePart():
-            return {"type": "text", "text": part.text}
-        case ImageMessagePart():
-            image = {"url": part.url} if part.detail is None else {"url": part.url, "detail": part.detail}
-            return {"type": "image_url", "image_url": image}
-        case FileMessagePart():
-            return {"type": "file", "file": format_file(part)}
-        case _:
-            assert_never(part)
-
-
-def format_file(part: FileMessagePart) -> dict[str, str]:
-    out: dict[str, str] = {}
-    if part.name is not None:
-        out["filename"] = part.name
-    if part.file_id is not None:
-        out["file_id"] = part.file_id
-    if part.data is not None:
-        kind = part.media_type or "application/octet-stream"
-        out["file_data"] = part.data if part.data.startswith("data:") else f"data:{kind};base64,{part.data}"
-    return out
+            return [format_chat_part(part) for part in parts]
 
 
 def _format_chat_tool(tool: ToolSpec, strict: bool) -> dict[str, Any]:
@@ -186,20 +157,15 @@ def build_responses_body(
     if supports_reasoning:
         # Without it the next turn would have to repeat the reasoning.
         out["include"] = ["reasoning.encrypted_content"]
-    out |= (
-        _build_responses_sampling(prompt.settings)
-        | _build_text_options(prompt, dialect)
-        | _build_reasoning(prompt.settings, summary)
+    settings = prompt.settings
+    out |= without_none(
+        {"temperature": settings.temperature, "top_p": settings.top_p, "max_output_tokens": settings.max_tokens}
     )
+    out |= _build_text_options(prompt, dialect) | _build_reasoning(settings, summary)
     out.update((key, value) for key, value in prompt.settings.extra.items() if key in PASSED_SETTINGS)
     for key in dialect.unsupported:
         out.pop(key, None)
     return out
-
-
-def _build_responses_sampling(settings: SamplingSettings) -> dict[str, Any]:
-    values = {"temperature": settings.temperature, "top_p": settings.top_p, "max_output_tokens": settings.max_tokens}
-    return {key: value for key, value in values.items() if value is not None}
 
 
 def _build_text_options(prompt: Prompt, dialect: Dialect) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from rightseat.models._vendor.parser import FinishReason, StreamParser
 from rightseat.models.openai.errors import ERRORS
 from rightseat.models.openai.request import RESPONSES_PROVIDER, make_reasoning_blob
 from rightseat.types.chunks import (
-    FinishChunk,
     ModelChunk,
     ProviderDataChunk,
     ReasoningChunk,
@@ -20,7 +19,6 @@ from rightseat.types.chunks import (
     TextChunk,
     ToolCallArgs,
     ToolCallStart,
-    UsageChunk,
 )
 from rightseat.types.events import Usage
 
@@ -83,7 +81,6 @@ class ResponsesStreamParser(StreamParser):
         self._indexes_with_text: set[int] = set()
         self._reasoning_position: tuple[int | None, int | None] | None = None
         self._finish: FinishReason | None = None
-        self._usage: Usage | None = None
 
     def feed(self, payload: bytes) -> list[ModelChunk]:
         if self.done or payload == b"[DONE]" or not payload.strip():
@@ -96,26 +93,27 @@ class ResponsesStreamParser(StreamParser):
     def finish(self) -> list[ModelChunk]:
         if self._finish is None:
             raise ERRORS.incomplete_stream()
-        used: list[ModelChunk] = [] if self._usage is None else [UsageChunk(self._usage)]
-        reason = self._finish
-        return [*used, FinishChunk("calls" if reason == "stop" and self._calls else reason)]
+        return self._end_answer("calls" if self._finish == "stop" and self._calls else self._finish)
 
     def _handle_event(self, event: UpstreamResponseEvent, payload: bytes) -> list[ModelChunk]:
+        index = event.output_index or 0
         match event.type:
             case "response.output_text.delta" if isinstance(event.delta, str):
-                self._indexes_with_text.add(event.output_index or 0)
+                self._indexes_with_text.add(index)
                 return [TextChunk(event.delta)] if event.delta else []
             case "response.refusal.delta" if isinstance(event.delta, str):
-                self._indexes_with_text.add(event.output_index or 0)
+                self._indexes_with_text.add(index)
                 return [RefusalChunk(event.delta)]
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
                 return self._add_reasoning(event)
-            case "response.function_call_arguments.delta" | "response.function_call_arguments.done":
-                return self._add_arguments(event)
+            case "response.function_call_arguments.delta":
+                return self._add_arguments(index, event.delta)
+            case "response.function_call_arguments.done":
+                return self._add_arguments(index, event.arguments, whole=True)
             case "response.output_item.added" if event.item is not None:
-                return self._open_call(event.item, event.output_index or 0)
+                return self._open_call(event.item, index)
             case "response.output_item.done" if event.item is not None:
-                return self._finish_item(event.item, event.output_index or 0)
+                return self._finish_item(event.item, index)
             case "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled":
                 return self._finish_response(event.response or UpstreamResponse())
             case "error" | None:
@@ -140,20 +138,14 @@ class ResponsesStreamParser(StreamParser):
         number = self._calls[index] = len(self._calls)
         return [ToolCallStart(number, name, name in self._enforced)]
 
-    def _add_arguments(self, event: UpstreamResponseEvent) -> list[ModelChunk]:
-        index = event.output_index or 0
-        number = self._calls.get(index)
-        if number is None:
+    def _add_arguments(self, index: int, arguments: object, *, whole: bool = False) -> list[ModelChunk]:
+        """Return a piece of arguments. `whole`: it repeats all pieces, so it counts only if none has come."""
+        if index not in self._calls:
             raise ERRORS.invalid_response("arguments of no call")
-        if event.type == "response.function_call_arguments.delta":
-            piece = event.delta if isinstance(event.delta, str) else ""
-        else:
-            # `done` repeats the whole arguments: use them only if no delta came.
-            piece = "" if index in self._indexes_with_arguments else event.arguments or ""
-        if not piece:
+        if not isinstance(arguments, str) or not arguments or (whole and index in self._indexes_with_arguments):
             return []
         self._indexes_with_arguments.add(index)
-        return [ToolCallArgs(number, piece)]
+        return [ToolCallArgs(self._calls[index], arguments)]
 
     def _finish_item(self, item: dict[str, Any], index: int) -> list[ModelChunk]:
         """Return the chunks of a finished item that were not streamed as deltas."""
@@ -162,12 +154,7 @@ class ResponsesStreamParser(StreamParser):
                 blob = make_reasoning_blob(item, said=bool(self._indexes_with_text), calls=len(self._calls))
                 return [] if blob is None else [ProviderDataChunk(RESPONSES_PROVIDER, blob)]
             case "function_call":
-                out = self._open_call(item, index)
-                arguments = item.get("arguments")
-                if index not in self._indexes_with_arguments and isinstance(arguments, str) and arguments:
-                    self._indexes_with_arguments.add(index)
-                    out.append(ToolCallArgs(self._calls[index], arguments))
-                return out
+                return self._open_call(item, index) + self._add_arguments(index, item.get("arguments"), whole=True)
             case "message" if index not in self._indexes_with_text:
                 self._indexes_with_text.add(index)
                 return _parse_message_item(item)
