@@ -8,8 +8,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightseat.models._vendor.exchange import Timeouts
-
 
 class VendorOptions(Struct, frozen=True, kw_only=True):
     base_url: str
@@ -30,10 +28,6 @@ class VendorOptions(Struct, frozen=True, kw_only=True):
     """Whether the server supports an output schema. If not, the prompt describes the schema."""
     images: bool | None = None
     """Whether the model accepts images. Without it, as the model's family does."""
-
-    @property
-    def timeouts(self) -> Timeouts:
-        return Timeouts(self.connect_timeout, self.first_token_timeout, self.idle_timeout)
 
     def has_key(self, *names: str) -> bool:
         """Whether there is a key, or one of the headers (in lower case) that hold one."""

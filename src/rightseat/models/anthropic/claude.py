@@ -1,7 +1,4 @@
-"""What each Claude model accepts; the API refuses fields that a model does not support.
-
-JSON Schemas that the API can enforce.
-"""
+"""What each Claude model accepts, and which JSON Schemas the API can enforce; it refuses all else."""
 
 from __future__ import annotations
 

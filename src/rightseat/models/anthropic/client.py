@@ -78,12 +78,12 @@ class AnthropicModel(VendorModel):
         )
         self.address = str(base)
         self.capabilities = capabilities or lookup_capabilities("anthropic", name)
-        self._request_options = request_options or AnthropicRequestOptions(schema=self.capabilities.schema)
+        self._request_options = request_options or AnthropicRequestOptions()
         self._thinking_cache = ThinkingCache()
 
     def _build_request(self, prompt: Prompt) -> VendorRequest:
         prompt = self._thinking_cache.restore(prompt)
-        request = build_request(self.name, prompt, self._request_options)
+        request = build_request(self.name, prompt, self._request_options, schema=self.capabilities.schema)
         return VendorRequest(
             request.body,
             lambda: MessageStreamParser(

@@ -1,7 +1,5 @@
 """Messages → `system` and `messages` of the Messages API, for conversations of any origin.
 
-Texts, images and files of a message → content blocks.
-
 The API requires alternating user and assistant messages, user first; each tool result in the user message
 right after its call; call ids that are unique and match [A-Za-z0-9_-]{1,64}; no empty text.
 """
@@ -32,21 +30,21 @@ _PDF_BASE64_PREFIX = "JVBERi"
 
 
 def format_parts(parts: tuple[MessagePart, ...]) -> list[ContentBlock]:
-    """Return the content blocks of `parts`, without blank texts, which the API refuses."""
-    formatted = (_format_part(part) for part in parts)
-    return [block for block in formatted if block is not None]
+    """Return the content blocks of `parts`."""
+    return [block for part in parts for block in _format_part(part)]
 
 
-def make_text_block(text: str) -> ContentBlock | None:
-    return {"type": "text", "text": text} if text.strip() else None
+def make_text_blocks(text: str) -> list[ContentBlock]:
+    """Return a text block, or none for blank text, which the API refuses."""
+    return [{"type": "text", "text": text}] if text.strip() else []
 
 
-def _format_part(part: MessagePart) -> ContentBlock | None:
+def _format_part(part: MessagePart) -> list[ContentBlock]:
     match part:
         case TextMessagePart():
-            return make_text_block(part.text)
+            return make_text_blocks(part.text)
         case ImageMessagePart():
-            return {"type": "image", "source": _format_image(part.url)}
+            return [{"type": "image", "source": _format_image(part.url)}]
         case FileMessagePart():
             return _format_file(part)
         case _:
@@ -55,8 +53,7 @@ def _format_part(part: MessagePart) -> ContentBlock | None:
 
 def _format_image(url: str) -> dict[str, str]:
     if url.startswith("data:"):
-        kind, data = _split_data_url(url)
-        return _format_image_data(kind, data)
+        return _format_image_data(*_split_data_url(url))
     if url.startswith("https://"):
         return {"type": "url", "url": url}
     raise CallerError(
@@ -80,27 +77,26 @@ def _split_data_url(url: str) -> tuple[str, str]:
     return kind.strip(), data
 
 
-def _format_file(part: FileMessagePart) -> ContentBlock | None:
+def _format_file(part: FileMessagePart) -> list[ContentBlock]:
     if part.file_id is not None:
-        return _make_document({"type": "file", "file_id": part.file_id}, part.name)
+        return [_make_document({"type": "file", "file_id": part.file_id}, part.name)]
     kind, data = part.media_type or "", part.data or ""
     if data.startswith("data:"):
         named, data = _split_data_url(data)
         kind = kind or named
     kind = kind.partition(";")[0].strip().lower()
     if kind in IMAGE_TYPES:
-        return {"type": "image", "source": _format_image_data(kind, data)}
+        return [{"type": "image", "source": _format_image_data(kind, data)}]
     if kind == PDF_TYPE or data.startswith(_PDF_BASE64_PREFIX):
-        return _make_document({"type": "base64", "media_type": PDF_TYPE, "data": data}, part.name)
+        return [_make_document({"type": "base64", "media_type": PDF_TYPE, "data": data}, part.name)]
     text = _decode_text(data) if kind in ("", "application/octet-stream") or kind.startswith("text/") else None
     if text is None:
         named = repr(part.name) if part.name else "a file"
         raise CallerError(
             f"This model reads PDF, plain text and pictures, and {named} is none of them.", param="messages"
         )
-    if not text.strip():
-        return None
-    return _make_document({"type": "text", "media_type": "text/plain", "data": text}, part.name)
+    source = {"type": "text", "media_type": "text/plain", "data": text}
+    return [_make_document(source, part.name)] if text.strip() else []
 
 
 def _make_document(source: dict[str, str], name: str | None) -> ContentBlock:
@@ -116,9 +112,6 @@ def _decode_text(data: str) -> str | None:
 
 PROVIDER = "anthropic"
 PLACEHOLDER_USER_TEXT = "Go on."
-"""Text of a user message inserted where the API requires one."""
-
-
 _VALID_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -186,7 +179,7 @@ class _ConversationBuilder:
         if role == "assistant":
             self._flush_instructions()
             if not messages:
-                messages.append({"role": "user", "content": [{"type": "text", "text": PLACEHOLDER_USER_TEXT}]})
+                messages.append(_make_placeholder_message())
         if messages and messages[-1]["role"] == role:
             messages[-1]["content"] += content
         else:
@@ -204,16 +197,14 @@ class _ConversationBuilder:
         # The API refuses images and files in assistant messages: send only the text.
         steps = self._find_steps(message)
         if steps is None:
-            text_block = make_text_block(message_text)
-            self.append("assistant", ([text_block] if text_block else []) + calls)
+            self.append("assistant", make_text_blocks(message_text) + calls)
             return
         content: list[ContentBlock] = []
         position = 0
         for step in steps:
             if "text" in step:
-                text_block = make_text_block(message_text[position : position + step["text"]])
+                content += make_text_blocks(message_text[position : position + step["text"]])
                 position += step["text"]
-                content += [text_block] if text_block else []
             elif "call" in step:
                 content.append(calls[step["call"]])
             elif self._thinking:
@@ -264,18 +255,16 @@ class _ConversationBuilder:
         messages = self.payload.messages
         self._flush_instructions()
         self.payload.late_system_texts += self._pending
-        if messages and messages[-1]["role"] == "assistant" and self._model.prefill and not self._thinking:
-            _strip_trailing_space(messages)
-        if not messages or (messages[-1]["role"] == "assistant" and not self._ends_with_prefill(messages)):
-            messages.append({"role": "user", "content": [{"type": "text", "text": PLACEHOLDER_USER_TEXT}]})
+        if messages and messages[-1]["role"] == "assistant":
+            last = messages[-1]["content"][-1]
+            if self._model.prefill and not self._thinking and last["type"] == "text":
+                # The API refuses trailing white space in a final assistant message.
+                messages[-1]["content"][-1] = {**last, "text": last["text"].rstrip()}
+                return
+        if not messages or messages[-1]["role"] == "assistant":
+            messages.append(_make_placeholder_message())
 
-    def _ends_with_prefill(self, messages: list[dict[str, Any]]) -> bool:
-        last = messages[-1]["content"][-1]
-        return self._model.prefill and not self._thinking and last["type"] == "text"
 
-
-def _strip_trailing_space(messages: list[dict[str, Any]]) -> None:
-    """Strip trailing white space, which the API refuses in a final assistant message."""
-    last = messages[-1]["content"][-1]
-    if last["type"] == "text":
-        messages[-1]["content"][-1] = {**last, "text": last["text"].rstrip()}
+def _make_placeholder_message() -> dict[str, Any]:
+    """Return a user message for a place where the API requires one."""
+    return {"role": "user", "content": [{"type": "text", "text": PLACEHOLDER_USER_TEXT}]}

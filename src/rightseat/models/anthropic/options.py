@@ -15,8 +15,6 @@ from rightseat.models.anthropic.client import ANTHROPIC_URL, AnthropicModel
 from rightseat.models.anthropic.request import AnthropicRequestOptions
 from rightseat.models.catalog import lookup_capabilities, override_capabilities
 
-_CAPABILITY_KEYS = ("tools", "parallel", "schema", "images")
-
 
 class AnthropicOptions(VendorOptions, frozen=True, kw_only=True):
     base_url: str = ANTHROPIC_URL
@@ -56,14 +54,18 @@ def model(name: str, options: Mapping[str, Any]) -> AnthropicModel:
         raise ConfigError(
             f"The model anthropic:{name} needs a key: set ANTHROPIC_API_KEY, or base_url to your own server."
         )
-    fields = msgspec.structs.asdict(parsed)
-    overrides = {key: fields.pop(key) for key in _CAPABILITY_KEYS}
-    capabilities = override_capabilities(lookup_capabilities("anthropic", name), overrides)
-    request_options = AnthropicRequestOptions(
-        schema=capabilities.schema,
-        **{key: fields.pop(key) for key in AnthropicRequestOptions.__struct_fields__ if key in fields},
+    return AnthropicModel(
+        name,
+        base_url=parsed.base_url,
+        api_key=parsed.api_key,
+        headers=parsed.headers,
+        connect_timeout=parsed.connect_timeout,
+        first_token_timeout=parsed.first_token_timeout,
+        idle_timeout=parsed.idle_timeout,
+        request_options=msgspec.convert(parsed, AnthropicRequestOptions, from_attributes=True),
+        capabilities=override_capabilities(lookup_capabilities("anthropic", name), msgspec.structs.asdict(parsed)),
+        tries=parsed.tries,
     )
-    return AnthropicModel(name, request_options=request_options, capabilities=capabilities, **fields)
 
 
 def is_anthropic(base_url: str) -> bool:

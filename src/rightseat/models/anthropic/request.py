@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -32,11 +32,10 @@ class AnthropicRequestOptions(Struct, frozen=True, kw_only=True):
 
     max_tokens: int | None = None
     thinking: bool | int | None = None
-    effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
+    effort: str | None = None
     cache: bool = True
     sampling: bool = False
     strict_tools: bool = False
-    schema: bool = True
 
 
 class AnthropicRequest(Struct, frozen=True):
@@ -48,7 +47,8 @@ class AnthropicRequest(Struct, frozen=True):
     enforced: frozenset[str]
 
 
-def build_request(name: str, prompt: Prompt, options: AnthropicRequestOptions) -> AnthropicRequest:
+def build_request(name: str, prompt: Prompt, options: AnthropicRequestOptions, *, schema: bool) -> AnthropicRequest:
+    """Build the request. `schema`: the API enforces an output schema; else the prompt describes it."""
     model = claude.find_claude_model(name)
     requested = prompt.settings.max_tokens or options.max_tokens or model.longest or DEFAULT_MAX_OUTPUT
     max_tokens = min(requested, model.longest or requested)
@@ -58,7 +58,13 @@ def build_request(name: str, prompt: Prompt, options: AnthropicRequestOptions) -
     body: dict[str, Any] = {"model": name, "max_tokens": max_tokens, "messages": payload.messages, "stream": True}
     if thinking is not None:
         body["thinking"] = thinking
-    _add_schema(body, payload, prompt, options)
+    if prompt.output_schema is not None:
+        enforced_schema = make_enforceable(prompt.output_schema) if schema else None
+        if enforced_schema is not None:
+            body["output_config"] = {"format": {"type": "json_schema", "schema": enforced_schema}}
+        else:
+            instruction = SCHEMA_INSTRUCTION + msgspec.json.encode(prompt.output_schema).decode()
+            payload.late_system_texts.append(instruction)
     enforced = _add_tools(body, payload, prompt, options)
     system = ["\n\n".join(payload.system_texts)] if payload.system_texts else []
     if system + payload.late_system_texts:
@@ -96,19 +102,6 @@ def _has_thinking_blocks(prompt: Prompt) -> bool:
         if message.role == "user":
             break
     return True
-
-
-def _add_schema(
-    body: dict[str, Any], payload: ConversationPayload, prompt: Prompt, options: AnthropicRequestOptions
-) -> None:
-    schema = prompt.output_schema
-    if schema is None:
-        return
-    enforced = make_enforceable(schema) if options.schema else None
-    if enforced is not None:
-        body["output_config"] = {"format": {"type": "json_schema", "schema": enforced}}
-    else:
-        payload.late_system_texts.append(SCHEMA_INSTRUCTION + msgspec.json.encode(schema).decode())
 
 
 def _add_tools(

@@ -10,10 +10,11 @@ import msgspec
 from rightseat.config.options import TIMEOUTS, parse_options
 from rightseat.errors import ConfigError
 from rightseat.http.client import parse_host
+from rightseat.models._vendor.exchange import Timeouts
 from rightseat.models._vendor.options import VendorOptions, read_environment
 from rightseat.models.catalog import lookup_capabilities, override_capabilities
 from rightseat.models.google.client import GoogleModel
-from rightseat.models.google.request import make_request_options
+from rightseat.models.google.request import GoogleRequestOptions, is_gemini_3
 
 GOOGLE_URL = "https://generativelanguage.googleapis.com"
 _KEY_VARIABLES = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
@@ -51,16 +52,19 @@ def model(name: str, options: Mapping[str, Any]) -> GoogleModel:
     if is_google(parsed.base_url) and not parsed.has_key("x-goog-api-key", "authorization"):
         raise ConfigError(f"The model google:{name} needs a key: set GEMINI_API_KEY, or api_key.")
     capabilities = override_capabilities(lookup_capabilities("google", name), msgspec.structs.asdict(parsed))
-    thoughts = capabilities.reasoning if parsed.thoughts is None else parsed.thoughts
     return GoogleModel(
         name,
         base_url=parsed.base_url,
         api_key=parsed.api_key,
         headers=parsed.headers,
-        timeouts=parsed.timeouts,
+        timeouts=Timeouts(parsed.connect_timeout, parsed.first_token_timeout, parsed.idle_timeout),
         capabilities=capabilities,
-        request_options=make_request_options(
-            name, thoughts, parsed.thinking_budget, parsed.thinking_level, schema=capabilities.schema
+        request_options=GoogleRequestOptions(
+            include_thoughts=capabilities.reasoning if parsed.thoughts is None else parsed.thoughts,
+            thinking_budget=parsed.thinking_budget,
+            thinking_level=parsed.thinking_level,
+            supports_schema=capabilities.schema,
+            is_gemini_3=is_gemini_3(name),
         ),
         tries=parsed.tries,
     )

@@ -143,25 +143,14 @@ class GoogleRequestOptions(Struct, frozen=True, kw_only=True):
     include_thoughts: bool = False
     thinking_budget: int | None = None
     thinking_level: str | None = None
-    requires_signatures: bool = False
-    """The model refuses calls without a signature."""
     supports_schema: bool = True
     """The model enforces an output schema."""
-    supports_schema_with_tools: bool = False
+    is_gemini_3: bool = False
+    """Gemini 3 and newer refuse calls without a signature, and take a schema together with tools."""
 
 
-def make_request_options(
-    name: str, thoughts: bool, budget: int | None, level: str | None, *, schema: bool = True
-) -> GoogleRequestOptions:
-    is_gemini_3 = re.match(r"gemini-(?![12](\D|$))", base_model_name(name)) is not None
-    return GoogleRequestOptions(
-        include_thoughts=thoughts,
-        thinking_budget=budget,
-        thinking_level=level,
-        requires_signatures=is_gemini_3,
-        supports_schema=schema,
-        supports_schema_with_tools=is_gemini_3,
-    )
+def is_gemini_3(name: str) -> bool:
+    return re.match(r"gemini-(?![12](\D|$))", base_model_name(name)) is not None
 
 
 def build_contents(prompt: Prompt, options: GoogleRequestOptions) -> list[Json]:
@@ -202,7 +191,7 @@ def build_body(prompt: Prompt, options: GoogleRequestOptions) -> Json:
     config = _build_sampling(prompt.settings)
     instructions = [message.text for message in prompt.messages if message.role in ("system", "developer")]
     # Older models refuse a schema together with tools: put it into the instructions and validate here.
-    enforced = options.supports_schema and (options.supports_schema_with_tools or not prompt.callable_tools)
+    enforced = options.supports_schema and (options.is_gemini_3 or not prompt.callable_tools)
     if prompt.output_schema is not None and not enforced:
         instructions.append(SCHEMA_INSTRUCTION_BESIDE_TOOLS + encode(prompt.output_schema).decode())
     if system := "\n\n".join(text for text in instructions if text):
@@ -269,7 +258,7 @@ def _format_assistant_parts(message: Message, part_marks: list[PartMark], option
     out += _format_texts(message.text, part_marks)
     out += _format_media(message)
     calls = [_format_call(call, _find_call_mark(part_marks, number, call)) for number, call in enumerate(message.calls)]
-    if calls and options.requires_signatures and not any("thoughtSignature" in call for call in calls):
+    if calls and options.is_gemini_3 and not any("thoughtSignature" in call for call in calls):
         calls[0]["thoughtSignature"] = SKIP_SIGNATURE
     return out + calls
 

@@ -14,8 +14,11 @@ from rightseat.models._vendor.client import VendorModel, VendorRequest
 from rightseat.models._vendor.errors import is_retryable
 from rightseat.models._vendor.exchange import Timeouts
 from rightseat.models.catalog import lookup_capabilities, override_capabilities
+from rightseat.models.openai.chat_parser import ChatStreamParser
 from rightseat.models.openai.errors import OpenAIErrors
 from rightseat.models.openai.exchange import OpenAIExchange
+from rightseat.models.openai.request import build_chat_body, build_responses_body
+from rightseat.models.openai.responses_parser import ResponsesStreamParser
 from rightseat.models.openai.vendor import OpenAIVendor, fetch_token
 from rightseat.types.model import Capabilities, Prompt
 
@@ -54,10 +57,11 @@ class OpenAIModel(VendorModel):
         base = parse_base_url(base_url, "base_url")
         vendor = vendor or OpenAIVendor(kind="openai" if is_openai(base_url) else "compatible")
         capabilities = capabilities or override_capabilities(lookup_capabilities(vendor.kind, name), {"images": images})
-        self._api = vendor.make_api(capabilities, developer_role=developer_role, strict_tools=strict_tools, usage=usage)
+        self._uses_responses = vendor.api == "responses"
+        path = ("responses",) if self._uses_responses else ("chat", "completions")
         super().__init__(
             name,
-            base.joinpath(*self._api.path).with_query(base.query),
+            base.joinpath(*path).with_query(base.query),
             headers={**vendor.make_auth_headers(api_key), **headers},
             secrets=(api_key, *headers.values(), *base.query.values()),
             timeouts=Timeouts(connect_timeout, first_token_timeout, idle_timeout),
@@ -70,13 +74,21 @@ class OpenAIModel(VendorModel):
             advertises_images=capabilities.images and (images is not None or vendor.knows_model(name)),
             enforces_schema=strict_tools and capabilities.schema,
         )
+        self._dialect = vendor.make_dialect(
+            capabilities, developer_role=developer_role, strict_tools=strict_tools, usage=usage
+        )
         self._upstream_name = vendor.deployment or name
         self._embeddings_url = base.joinpath("embeddings").with_query(base.query)
         self._token_provider = vendor.token_provider
         self._static_secrets = self._secrets
 
     def _build_request(self, prompt: Prompt) -> VendorRequest:
-        return VendorRequest(self._api.build_body(self._upstream_name, prompt), lambda: self._api.make_parser(prompt))
+        dialect = self._dialect
+        enforced = frozenset(tool.name for tool in prompt.tools if dialect.strict_tools)
+        if self._uses_responses:
+            body = build_responses_body(self._upstream_name, prompt, dialect)
+            return VendorRequest(body, lambda: ResponsesStreamParser(enforced))
+        return VendorRequest(build_chat_body(self._upstream_name, prompt, dialect), lambda: ChatStreamParser(enforced))
 
     async def _fetch_headers(self) -> Mapping[str, str]:
         if self._token_provider is None:

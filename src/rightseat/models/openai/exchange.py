@@ -11,8 +11,9 @@ from rightseat.http.client import Response
 from rightseat.http.idle import IdleTimer
 from rightseat.http.sse import SseParser
 from rightseat.models._vendor.exchange import ANSWER_LIMIT, PayloadSource, StreamExchange, Timeouts
+from rightseat.models.openai.chat_parser import ChatStreamParser
 from rightseat.models.openai.errors import ERRORS
-from rightseat.models.openai.vendor import OpenAIStreamParser
+from rightseat.models.openai.responses_parser import ResponsesStreamParser
 from rightseat.types.chunks import ModelChunk, TextChunk, merge_text_chunks
 
 # Quotes inside a JSON string are escaped, so this matches a key and its value.
@@ -93,11 +94,11 @@ _BURST_BYTES = 2 << 10
 _MAX_RUNS = 8
 
 
-class OpenAIExchange(StreamExchange[OpenAIStreamParser]):
+class OpenAIExchange(StreamExchange[ChatStreamParser | ResponsesStreamParser]):
     def __init__(
         self,
         response: Response,
-        parser: OpenAIStreamParser,
+        parser: ChatStreamParser | ResponsesStreamParser,
         timer: IdleTimer,
         timeouts: Timeouts,
         log_payload: Callable[[bytes], None],

@@ -35,6 +35,9 @@ class Dialect(Struct, frozen=True, kw_only=True):
     usage: bool
     schema: bool = True
     """The server takes an output schema; else it goes into a system message."""
+    reasoning: bool = False
+    reasoning_summary: str | None = None
+    """The length of the reasoning summary to request from the responses API."""
     unsupported: frozenset[str] = frozenset()
     """Settings that the server refuses; they are left out."""
 
@@ -137,9 +140,7 @@ PASSED_SETTINGS = frozenset({"metadata", "prompt_cache_key", "safety_identifier"
 )
 
 
-def build_responses_body(
-    model: str, prompt: Prompt, dialect: Dialect, *, supports_reasoning: bool, summary: str | None
-) -> dict[str, Any]:
+def build_responses_body(model: str, prompt: Prompt, dialect: Dialect) -> dict[str, Any]:
     out: dict[str, Any] = {
         "model": model,
         "input": [
@@ -154,14 +155,14 @@ def build_responses_body(
             out["tool_choice"] = _format_responses_tool_choice(prompt.tool_choice)
         if prompt.settings.parallel_calls is not None:
             out["parallel_tool_calls"] = prompt.settings.parallel_calls
-    if supports_reasoning:
+    if dialect.reasoning:
         # Without it the next turn would have to repeat the reasoning.
         out["include"] = ["reasoning.encrypted_content"]
     settings = prompt.settings
     out |= without_none(
         {"temperature": settings.temperature, "top_p": settings.top_p, "max_output_tokens": settings.max_tokens}
     )
-    out |= _build_text_options(prompt, dialect) | _build_reasoning(settings, summary)
+    out |= _build_text_options(prompt, dialect) | _build_reasoning(settings, dialect.reasoning_summary)
     out.update((key, value) for key, value in prompt.settings.extra.items() if key in PASSED_SETTINGS)
     for key in dialect.unsupported:
         out.pop(key, None)

@@ -15,55 +15,11 @@ from rightseat.config.loading import import_object
 from rightseat.errors import ConfigError
 from rightseat.http.client import parse_base_url
 from rightseat.models.catalog import find_listed_capabilities
-from rightseat.models.openai import request
-from rightseat.models.openai.chat_parser import ChatStreamParser
 from rightseat.models.openai.errors import DEFAULT_CREDENTIAL, ERRORS
 from rightseat.models.openai.request import Dialect
-from rightseat.models.openai.responses_parser import ResponsesStreamParser
-from rightseat.types.model import Capabilities, Prompt
+from rightseat.types.model import Capabilities
 
 ReasoningSummary = Literal["auto", "concise", "detailed"]
-
-
-OpenAIStreamParser = ChatStreamParser | ResponsesStreamParser
-
-
-class ChatCompletionsApi:
-    path = ("chat", "completions")
-
-    def __init__(self, dialect: Dialect) -> None:
-        self._dialect = dialect
-
-    def build_body(self, model: str, prompt: Prompt, /) -> dict[str, Any]:
-        return request.build_chat_body(model, prompt, self._dialect)
-
-    def make_parser(self, prompt: Prompt, /) -> ChatStreamParser:
-        return ChatStreamParser(find_enforced_tools(prompt, self._dialect))
-
-
-class ResponsesApi:
-    """The responses API. `summary`: the length of the reasoning summary to request."""
-
-    path = ("responses",)
-
-    def __init__(self, dialect: Dialect, *, supports_reasoning: bool, summary: ReasoningSummary | None) -> None:
-        self._dialect = dialect
-        self._supports_reasoning = supports_reasoning
-        self._summary = summary if supports_reasoning else None
-
-    def build_body(self, model: str, prompt: Prompt, /) -> dict[str, Any]:
-        return request.build_responses_body(
-            model, prompt, self._dialect, supports_reasoning=self._supports_reasoning, summary=self._summary
-        )
-
-    def make_parser(self, prompt: Prompt, /) -> ResponsesStreamParser:
-        return ResponsesStreamParser(find_enforced_tools(prompt, self._dialect))
-
-
-def find_enforced_tools(prompt: Prompt, dialect: Dialect) -> frozenset[str]:
-    """Return the names of tools whose schema the server enforces."""
-    strict = prompt.tools if dialect.strict_tools else ()
-    return frozenset(tool.name for tool in strict)
 
 
 TokenProvider = Callable[[], str | Awaitable[str]]
@@ -167,20 +123,19 @@ class OpenAIVendor(Struct, frozen=True, kw_only=True):
         """Whether the model's capabilities are known; only then images are sent unasked."""
         return self.kind != "compatible" or find_listed_capabilities(self.kind, name) is not None
 
-    def make_api(
+    def make_dialect(
         self, capabilities: Capabilities, *, developer_role: bool | None, strict_tools: bool, usage: bool
-    ) -> ChatCompletionsApi | ResponsesApi:
-        dialect = Dialect(
+    ) -> Dialect:
+        return Dialect(
             developer_role=self.kind == "openai" if developer_role is None else developer_role,
             max_completion_tokens=self.kind == "openai" or (self.kind == "azure" and capabilities.reasoning),
             strict_tools=strict_tools,
             usage=usage,
             schema=capabilities.schema,
+            reasoning=capabilities.reasoning,
+            reasoning_summary=self.reasoning_summary if capabilities.reasoning else None,
             unsupported=frozenset() if self.kind == "compatible" else list_unsupported_settings(capabilities),
         )
-        if self.api == "responses":
-            return ResponsesApi(dialect, supports_reasoning=capabilities.reasoning, summary=self.reasoning_summary)
-        return ChatCompletionsApi(dialect)
 
 
 def list_unsupported_settings(capabilities: Capabilities) -> frozenset[str]:

@@ -30,12 +30,13 @@ def make_openai_model(name: str, **options: Any) -> OpenAIModel:
 )
 def test_tuning_that_openai_would_refuse_is_left_out(name: str, sent: set[str]) -> None:
     able = make_openai_model(name).capabilities
-    api = OpenAIVendor(kind="openai").make_api(able, developer_role=None, strict_tools=False, usage=True)
-    found = api.build_body(name, Prompt(messages=HELLO.messages, settings=TUNED))
+    ours = OpenAIVendor(kind="openai").make_dialect(able, developer_role=None, strict_tools=False, usage=True)
+    found = build_chat_body(name, Prompt(messages=HELLO.messages, settings=TUNED), ours)
     assert set(found) - {"model", "messages", "stream", "stream_options"} == sent
     # Another's server knows best what it knows.
-    theirs = OpenAIVendor(kind="compatible").make_api(able, developer_role=None, strict_tools=False, usage=True)
-    assert {"temperature", "reasoning_effort"} <= set(theirs.build_body(name, Prompt(messages=(), settings=TUNED)))
+    theirs = OpenAIVendor(kind="compatible").make_dialect(able, developer_role=None, strict_tools=False, usage=True)
+    body = build_chat_body(name, Prompt(messages=(), settings=TUNED), theirs)
+    assert {"temperature", "reasoning_effort"} <= set(body)
 
 
 def test_where_one_call_is_all_there_is_nothing_is_said_of_more() -> None:
@@ -43,8 +44,8 @@ def test_where_one_call_is_all_there_is_nothing_is_said_of_more() -> None:
     prompt = Prompt(messages=HELLO.messages, tools=(ADD,), settings=settings)
     for name, said in (("gpt-4o", True), ("gpt-5", True), ("o3-mini", False)):
         able = make_openai_model(name).capabilities
-        api = OpenAIVendor(kind="openai").make_api(able, developer_role=None, strict_tools=False, usage=True)
-        assert ("parallel_tool_calls" in api.build_body(name, prompt)) is said
+        dialect = OpenAIVendor(kind="openai").make_dialect(able, developer_role=None, strict_tools=False, usage=True)
+        assert ("parallel_tool_calls" in build_chat_body(name, prompt, dialect)) is said
 
 
 @pytest.mark.demand("models.table_model_tools_parallel")

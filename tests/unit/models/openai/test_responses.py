@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from rightseat import errors
 from rightseat.errors import RightseatError
@@ -47,7 +48,8 @@ THOUGHT = {"type": "reasoning", "id": "rs_0", "summary": [], "encrypted_content"
 
 def build_body(*messages: Message, dialect: Dialect = DIALECT, reasons: bool = False, **fields: Any) -> dict[str, Any]:
     prompt = Prompt(messages=messages, **fields)
-    return build_responses_body("m", prompt, dialect, supports_reasoning=reasons, summary="auto" if reasons else None)
+    dialect = replace(dialect, reasoning=reasons, reasoning_summary="auto" if reasons else None)
+    return build_responses_body("m", prompt, dialect)
 
 
 @pytest.mark.demand("models.openai_gains_responses_upstream")
