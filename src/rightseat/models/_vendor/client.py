@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from typing import Any, ClassVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -17,12 +17,13 @@ from rightseat.http.client import HttpClient, Response, check_headers, format_re
 from rightseat.http.idle import IdleTimer
 from rightseat.http.retry import call_with_retry
 from rightseat.http.upstream import ERROR_BODY, read_error_body, read_head, send_request
-from rightseat.models._vendor.errors import VendorErrors, is_retryable
+from rightseat.models._vendor.errors import RETRYABLE, VendorErrors
 from rightseat.models._vendor.exchange import StreamExchange, Timeouts
 from rightseat.models._vendor.parser import StreamParser
 from rightseat.types.chunks import ModelChunk
 from rightseat.types.model import Model, Prompt
 
+T = TypeVar("T")
 LONE_SURROGATE = "A message contains half a character (a lone surrogate): send valid text."
 _HEADERS = {
     "Content-Type": "application/json",
@@ -84,11 +85,7 @@ class VendorModel(Model):
         except UnicodeEncodeError as error:
             raise CallerError(LONE_SURROGATE) from error
         head = await self._make_head(self._url, request.headers)
-        exchange, chunks = await call_with_retry(
-            lambda: self._start_exchange(head, body, request.make_parser()),
-            is_retryable=is_retryable,
-            tries=self._tries,
-        )
+        exchange, chunks = await self._retry(lambda: self._start_exchange(head, body, request.make_parser()))
         try:
             response = exchange.response
             for chunk in chunks:
@@ -104,6 +101,9 @@ class VendorModel(Model):
             await exchange.drain()
         finally:
             exchange.close()
+
+    async def _retry(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        return await call_with_retry(attempt, is_retryable=lambda error: type(error) in RETRYABLE, tries=self._tries)
 
     async def _make_head(self, url: URL, headers: Mapping[str, str]) -> bytes:
         fetched = await self._fetch_headers()

@@ -22,7 +22,7 @@ from rightseat.http.retry import parse_retry_after
 from rightseat.http.upstream import UpstreamErrors
 
 # Transient errors; a rejected request or a wrong key is not retried.
-_RETRYABLE = {UpstreamError, UpstreamRefused, UpstreamBusy, UpstreamOverloaded}
+RETRYABLE = {UpstreamError, UpstreamRefused, UpstreamBusy, UpstreamOverloaded}
 # Error names that servers send in a stream, and the HTTP status they stand for.
 _STATUSES_BY_NAME = {
     "invalid_request_error": 400,
@@ -95,10 +95,6 @@ def _parse_status(name: object) -> int | None:
     if isinstance(name, str):
         name = int(name) if re.fullmatch(r"[45]\d\d", name) else _STATUSES_BY_NAME.get(name)
     return name if isinstance(name, int) and 400 <= name < 600 else None
-
-
-def is_retryable(error: RightseatError) -> bool:
-    return type(error) in _RETRYABLE
 
 
 def find_error(body: bytes) -> dict[str, Any]:

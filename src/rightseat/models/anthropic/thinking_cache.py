@@ -14,14 +14,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.types import chunks
-from rightseat.types.chunks import ModelChunk, TextChunk, ToolCallArgs, ToolCallStart
+from rightseat.types.chunks import ModelChunk, ProviderDataChunk, TextChunk, ToolCallArgs, ToolCallStart
 from rightseat.types.messages import Message, ProviderData
 from rightseat.types.model import Prompt
 
 CACHE_BYTES = 8 << 20
-
-_CalledTools = list[tuple[str, str]]
 
 
 class ThinkingCache:
@@ -34,7 +31,7 @@ class ThinkingCache:
         """Store the thinking blocks of an answer, if it has any."""
         texts: list[str] = []
         calls: dict[int, tuple[str, list[str]]] = {}
-        opaque: chunks.ProviderDataChunk | None = None
+        opaque: ProviderDataChunk | None = None
         for chunk in answer:
             match chunk:
                 case TextChunk(words):
@@ -43,7 +40,7 @@ class ThinkingCache:
                     calls[index] = (name, [])
                 case ToolCallArgs(index, json):
                     calls[index][1].append(json)
-                case chunks.ProviderDataChunk():
+                case ProviderDataChunk():
                     opaque = chunk
                 case _:
                     pass
@@ -90,7 +87,7 @@ def _digest_questions(conversation: str, messages: Iterable[Message]) -> Any:
     return digest
 
 
-def _make_key(digest: Any, text: str, calls: _CalledTools) -> bytes:
+def _make_key(digest: Any, text: str, calls: list[tuple[str, str]]) -> bytes:
     _update_digest(digest, text)
     for name, arguments in calls:
         _update_digest(digest, name)

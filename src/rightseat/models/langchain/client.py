@@ -1,8 +1,4 @@
-"""Stream a Prompt through a LangChain model, Runnable or function.
-
-Resolve `MODULE:NAME`: a Runnable, a factory of one, or a function that answers messages. Bind the tools and
-settings of a Prompt to a Runnable.
-"""
+"""Stream a Prompt through a LangChain model, Runnable or function, named by `MODULE:NAME`."""
 
 from __future__ import annotations
 
@@ -27,8 +23,8 @@ from rightseat.types.model import Capabilities, Model, Prompt, ToolSpec
 
 def load_target(target: str) -> Any:
     """Import and return the object; raise ConfigError if it is neither a Runnable nor callable."""
-    module, colon, attribute = target.partition(":")
-    if not (module and colon and attribute):
+    module, _, attribute = target.partition(":")
+    if not (module and attribute):
         raise ConfigError(f"langchain:{target} is not of the form langchain:MODULE:NAME.")
     try:
         loaded: Any = import_object(target)
@@ -79,7 +75,7 @@ def _takes_arguments(target: Any) -> bool:
     except (TypeError, ValueError):
         return False
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return any(one.kind in kinds and one.default is one.empty for one in parameters)
+    return any(parameter.kind in kinds and parameter.default is parameter.empty for parameter in parameters)
 
 
 # Field names that models use for each setting.
@@ -141,23 +137,19 @@ def _bind_tools(runnable: Runnable[Any, Any], prompt: Prompt) -> Runnable[Any, A
         # Keep earlier bindings: bind the tools to the inner model.
         rebound: Runnable[Any, Any] = runnable.model_copy(update={"bound": _bind_tools(runnable.bound, prompt)})
         return rebound
-    bind: Any = getattr(runnable, "bind_tools", None)
-    tools = format_tools(prompt.tools)
-    if not prompt.requires_tool_call:
-        with_tools: Runnable[Any, Any] = bind(tools)
-        return with_tools
     choice = prompt.tool_choice.name if prompt.tool_choice.mode == "named" else "any"
-    forced: Runnable[Any, Any] = bind(tools, tool_choice=choice)
-    return forced
+    forced = {"tool_choice": choice} if prompt.requires_tool_call else {}
+    bind: Any = getattr(runnable, "bind_tools", None)
+    bound: Runnable[Any, Any] = bind(format_tools(prompt.tools), **forced)
+    return bound
 
 
 def format_tools(tools: tuple[ToolSpec, ...]) -> list[dict[str, Any]]:
-    return [_format_tool(tool) for tool in tools]
-
-
-def _format_tool(tool: ToolSpec) -> dict[str, Any]:
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return {"type": "function", "function": {**function, "strict": True} if tool.strict else function}
+    out = []
+    for tool in tools:
+        function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+        out.append({"type": "function", "function": {**function, "strict": True} if tool.strict else function})
+    return out
 
 
 class LangChainModel(Model):

@@ -78,7 +78,7 @@ class translate_errors:
 
 
 def from_exception(error: Exception, started: bool) -> RightseatError | None:
-    names = {one.__name__ for one in type(error).__mro__}
+    names = {base.__name__ for base in type(error).__mro__}
     status = find_status(error)
     if names & _CONTEXT_TOO_LONG or (
         status in (400, 413, 422, None) and names & (_REJECTED | _SERVER_ERRORS) and _mentions_context_length(error)
@@ -112,7 +112,7 @@ def find_status(error: Exception) -> int | None:
     if isinstance(response, Mapping):
         # The format of AWS's client.
         candidates.append((response.get("ResponseMetadata") or {}).get("HTTPStatusCode"))
-    return next((int(one) for one in candidates if isinstance(one, int) and 400 <= one < 600), None)
+    return next((int(status) for status in candidates if isinstance(status, int) and 400 <= status < 600), None)
 
 
 def _mentions_context_length(error: Exception) -> bool:

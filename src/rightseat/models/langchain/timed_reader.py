@@ -1,6 +1,4 @@
-"""Track async generators started by foreign code, so that they can be closed when the reader stops.
-
-Read values from foreign code with timeouts.
+"""Read values from foreign code with timeouts, and close the async generators that it started.
 
 LangChain nests generators, also across tasks. Closing the outermost leaves the others to the garbage
 collector, and a vendor's connection would stay open until then.
@@ -63,7 +61,7 @@ class AsyncGeneratorTracker:
         while self._open:
             generator = self._open.pop()
             if _is_open(generator):
-                task = asyncio.create_task(_close_generator(generator))
+                task = asyncio.ensure_future(generator.aclose())
                 await asyncio.wait([task], timeout=_PATIENCE)
                 if task.done() and not task.cancelled():
                     # Retrieve the exception, so that asyncio does not log it.
@@ -89,15 +87,7 @@ def _is_open(generator: Generator) -> bool:
     return getattr(generator, "ag_frame", None) is not None
 
 
-async def _close_generator(generator: Generator) -> None:
-    await generator.aclose()
-
-
-class _EndOfStream:
-    pass
-
-
-END: Final = _EndOfStream()
+END: Final = object()
 
 
 class TimedReader:

@@ -9,9 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rightseat.http.client import IncompleteResponse, check_headers, parse_base_url, parse_host
-from rightseat.http.retry import call_with_retry
 from rightseat.models._vendor.client import VendorModel, VendorRequest
-from rightseat.models._vendor.errors import is_retryable
 from rightseat.models._vendor.exchange import Timeouts
 from rightseat.models.catalog import lookup_capabilities, override_capabilities
 from rightseat.models.openai.chat_parser import ChatStreamParser
@@ -103,9 +101,7 @@ class OpenAIModel(VendorModel):
         """Post an embeddings request and return the server's reply unchanged."""
         payload = msgspec.json.encode({**body, "model": self._upstream_name})
         head = await self._make_head(self._embeddings_url, {})
-        response, timer = await call_with_retry(
-            lambda: self._post(head, payload), is_retryable=is_retryable, tries=self._tries
-        )
+        response, timer = await self._retry(lambda: self._post(head, payload))
         try:
             data = await response.read_body(_EMBEDDINGS_LIMIT + 1)
             if len(data) > _EMBEDDINGS_LIMIT:
