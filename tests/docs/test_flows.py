@@ -14,11 +14,10 @@ import yaml
 from rightseat.config.read import load_config
 from rightseat.plugins.flows.conditions import OPERATORS, evaluate_condition, parse_condition
 from rightseat.plugins.flows.context import FlowServices
-from rightseat.plugins.flows.flow import Flow
 from rightseat.plugins.flows.svg import render_flow_svg
 from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.load import read_plugin as read_plugin
-from rightseat.plugins.plugin import Plugin
+from rightseat.plugins.plugin import Flow, Plugin
 from rightseat.plugins.python.run import PythonPolicy, make_script_tools
 from rightseat.plugins.sql.database import Database
 from rightseat.types.events import Artifact, Interrupt, Suggestions

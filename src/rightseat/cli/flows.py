@@ -21,10 +21,9 @@ from rightseat.cli.plugins import prepare_output, to_one_line
 from rightseat.config.read import load_config
 from rightseat.errors import ConfigError
 from rightseat.plugins.flows.diagram import render_mermaid
-from rightseat.plugins.flows.flow import Flow
 from rightseat.plugins.flows.svg import render_flow_svg
 from rightseat.plugins.load import read_plugin, read_plugins
-from rightseat.plugins.plugin import Plugin
+from rightseat.plugins.plugin import Flow, Plugin
 from rightseat.server.progress import show_spinner
 from rightseat.types.events import Custom, Event, Suggestions
 from rightseat.types.text import did_you_mean

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from rightseat.errors import ContinuationGone
 from rightseat.plugins.flows.context import StepOutput
-from rightseat.plugins.flows.flow import END, START, Flow, Step
+from rightseat.plugins.plugin import END, START, Flow, Step
 from rightseat.types.events import Usage
 from rightseat.types.stores import CheckpointStore
 from rightseat.types.tools import Ask

@@ -11,8 +11,7 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
-from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.plugin import Gravity, Problem
+from rightseat.plugins.plugin import Flow, Gravity, Problem, Step
 from rightseat.types.events import Event
 from rightseat.types.model import Model
 from rightseat.types.text import closest_match

@@ -9,8 +9,8 @@ from typing import Any
 from msgspec import Struct
 
 from rightseat.documents.json import encode_json
-from rightseat.plugins.flows.flow import END, START, Flow, Step
 from rightseat.plugins.flows.steps import get_kind, is_known_kind
+from rightseat.plugins.plugin import END, START, Flow, Step
 
 MAX_LABEL_LENGTH = 60
 ERROR_LABEL = "on error"

@@ -15,9 +15,19 @@ from rightseat.plugins import document
 from rightseat.plugins.document import PluginDocument
 from rightseat.plugins.flows import steps
 from rightseat.plugins.flows.context import FlowReferences, format_hint, make_step_problem
-from rightseat.plugins.flows.flow import END, START, Flow, NextFlow, Step
 from rightseat.plugins.flows.steps import get_kind
-from rightseat.plugins.plugin import Gravity, KeyPath, Operation, PluginScript, Problem
+from rightseat.plugins.plugin import (
+    END,
+    START,
+    Flow,
+    Gravity,
+    KeyPath,
+    NextFlow,
+    Operation,
+    PluginScript,
+    Problem,
+    Step,
+)
 from rightseat.types.text import closest_match
 
 MAX_NAME_LENGTH = 200

@@ -11,10 +11,9 @@ from msgspec import Struct
 from rightseat.engine.loop import Assistant
 from rightseat.errors import NotConfigured
 from rightseat.plugins.flows.context import FlowServices
-from rightseat.plugins.flows.flow import Flow
 from rightseat.plugins.flows.responder import FlowResponder, make_flow_tool
 from rightseat.plugins.http.request import find_idempotency_parameter
-from rightseat.plugins.plugin import Operation, Plugin, make_tool_name
+from rightseat.plugins.plugin import Flow, Operation, Plugin, make_tool_name
 from rightseat.types.messages import Message
 from rightseat.types.stores import CheckpointStore, Store
 from rightseat.types.tools import Tool

@@ -21,10 +21,10 @@ from rightseat.engine.tool_calls import ToolCallBatch
 from rightseat.errors import ContinuationGone, FlowFailed, FlowStopped, RightseatError
 from rightseat.plugins.flows.checkpoint import FlowCheckpoint, FlowProgress
 from rightseat.plugins.flows.context import FlowServices, StepContext, StepOutput
-from rightseat.plugins.flows.flow import Flow, NextFlow
 from rightseat.plugins.flows.run import FlowFinished, StepFailure, UsageTrackingModel, stream_attempt, stream_flow
 from rightseat.plugins.flows.steps import LLM, get_kind
 from rightseat.plugins.flows.templates import make_answer_step
+from rightseat.plugins.plugin import Flow, NextFlow
 from rightseat.tools.delegate import REQUEST_SCHEMA
 from rightseat.types.events import (
     Artifact,

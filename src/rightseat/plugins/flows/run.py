@@ -18,8 +18,8 @@ from rightseat.errors import ContinuationGone, FlowFailed, FlowStopped, Rightsea
 from rightseat.http.retry import compute_backoff
 from rightseat.plugins.flows.checkpoint import FlowProgress, resolve_next_step, restore_progress, start_progress
 from rightseat.plugins.flows.context import FlowServices, StepContext, StepError, StepOutput, StepRunner
-from rightseat.plugins.flows.flow import END, Flow, Step
 from rightseat.plugins.flows.steps import LLM, NONE, get_kind
+from rightseat.plugins.plugin import END, Flow, Step
 from rightseat.types.chunks import ModelChunk, UsageChunk
 from rightseat.types.events import Custom, Event, OpenMessageTracker, StepEnd, StepStart, Usage
 from rightseat.types.model import Model, ModelWrapper, Prompt

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from html import escape
 
 from rightseat.plugins.flows.diagram import DiagramEdge, DiagramNode, FlowDiagram, build_diagram, shorten
-from rightseat.plugins.flows.flow import Flow
+from rightseat.plugins.plugin import Flow
 
 CHAR_WIDTH, WIDE_CHAR_WIDTH, LINE_HEIGHT = 7.2, 13.0, 18.0
 PADDING, MIN_NODE_WIDTH = 12.0, 96.0

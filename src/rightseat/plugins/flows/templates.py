@@ -19,8 +19,8 @@ from rightseat.engine.history import MESSAGE_TOKENS
 from rightseat.engine.structured import SCHEMA_INSTRUCTION
 from rightseat.errors import ContextTooLong
 from rightseat.plugins.flows.context import StepContext, StepOutput
-from rightseat.plugins.flows.flow import END, Flow, Step
 from rightseat.plugins.flows.paths import decode_json_text, parse_path, resolve_path
+from rightseat.plugins.plugin import END, Flow, Step
 from rightseat.types.messages import text_message
 from rightseat.types.model import Prompt, SamplingSettings
 from rightseat.types.text import estimate_tokens

@@ -18,8 +18,8 @@ from rightseat.http.endpoint import Request
 from rightseat.http.fetch.fetch import record_requests
 from rightseat.plugins.catalog import CatalogEntry, LoadedPlugin
 from rightseat.plugins.flows.diagram import build_diagram
-from rightseat.plugins.flows.flow import Flow
 from rightseat.plugins.flows.svg import PlacedNode, RoutedEdge, compute_layout
+from rightseat.plugins.plugin import Flow
 from rightseat.types.events import CallResult, Interrupt, RunFailed
 from rightseat.types.messages import Message, ToolCall
 from rightseat.types.streams import closing

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from rightseat.doors.openbb.artifacts import format_artifact
 from rightseat.plugins.flows.context import StepError, StepOutput
-from rightseat.plugins.flows.flow import Step
+from rightseat.plugins.plugin import Step
 from rightseat.types.events import Artifact
 from rightseat.types.messages import text_message
 from rightseat.types.turn import Turn

@@ -8,10 +8,9 @@ from typing import Any
 from rightseat import Runtime
 from rightseat.plugins.document import parse_yaml_document
 from rightseat.plugins.flows.context import FlowServices
-from rightseat.plugins.flows.flow import Flow
 from rightseat.plugins.flows.load import FlowFileReader
 from rightseat.plugins.flows.responder import FlowResponder
-from rightseat.plugins.plugin import Problem
+from rightseat.plugins.plugin import Flow, Problem
 from rightseat.stores.memory import MemoryStore
 from rightseat.types.events import Event, Interrupt, RunFailed, TextDelta
 from rightseat.types.messages import Message, text_message

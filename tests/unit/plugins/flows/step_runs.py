@@ -6,9 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from rightseat.plugins.flows.context import FlowReferences, FlowServices, StepContext, StepOutput
-from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.steps import get_kind
-from rightseat.plugins.plugin import Problem
+from rightseat.plugins.plugin import Flow, Problem, Step
 from rightseat.types.events import Event
 from rightseat.types.messages import Message, text_message
 from rightseat.types.model import Prompt

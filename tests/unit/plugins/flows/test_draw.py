@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightseat.plugins.flows.diagram import DiagramEdge, build_diagram, render_mermaid
-from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.svg import compute_layout, render_flow_svg
+from rightseat.plugins.plugin import Flow, Step
 from tests.kit.rounds import limit_rounds
 from tests.unit.plugins.flows.step_runs import make_flow
 

@@ -12,12 +12,11 @@ from msgspec.structs import replace
 
 from rightseat import Runtime
 from rightseat.plugins.flows.context import FlowServices
-from rightseat.plugins.flows.flow import Flow
 from rightseat.plugins.flows.paths import parse_path
 from rightseat.plugins.flows.responder import FlowResponder
 from rightseat.plugins.http.policy import PluginPolicy
 from rightseat.plugins.load import read_plugins
-from rightseat.plugins.plugin import Operation, Plugin
+from rightseat.plugins.plugin import Flow, Operation, Plugin
 from rightseat.plugins.python.run import PythonPolicy, make_script_tools
 from rightseat.stores.memory import MemoryStore
 from rightseat.types.events import Event, Interrupt, RunFailed, RunFinished, StepStart, TextDelta

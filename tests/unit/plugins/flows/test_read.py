@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from rightseat.plugins.document import parse_json_document
 from rightseat.plugins.flows.context import FlowReferences
-from rightseat.plugins.flows.flow import NextFlow
 from rightseat.plugins.flows.load import FlowFileReader, check_flow
 from rightseat.plugins.load import read_plugin
-from rightseat.plugins.plugin import Problem
+from rightseat.plugins.plugin import NextFlow, Problem
 from tests.kit.rounds import limit_rounds
 from tests.unit.plugins.flows.conversations import make_flow, parse_flow, write_plugin_folder
 

@@ -8,10 +8,9 @@ import pytest
 
 from rightseat.errors import ContextTooLong, FlowStopped
 from rightseat.plugins.flows.context import FlowReferences, FlowServices, StepError, StepOutput
-from rightseat.plugins.flows.flow import Step
 from rightseat.plugins.flows.steps import get_kind
 from rightseat.plugins.http.policy import PluginPolicy
-from rightseat.plugins.plugin import Operation
+from rightseat.plugins.plugin import Operation, Step
 from rightseat.types.events import Custom
 from rightseat.types.text import estimate_tokens
 from rightseat.types.tools import Pause

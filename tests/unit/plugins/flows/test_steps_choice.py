@@ -6,8 +6,8 @@ import pytest
 
 from rightseat.errors import UpstreamGarbled
 from rightseat.plugins.flows.context import StepError
-from rightseat.plugins.flows.flow import Step
 from rightseat.plugins.flows.steps import get_kind
+from rightseat.plugins.plugin import Step
 from rightseat.types.events import Custom
 from rightseat.types.text import estimate_tokens
 from tests.kit.app_server import reply_text

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from rightseat.plugins.flows.context import StepOutput
-from rightseat.plugins.flows.flow import Step
 from rightseat.plugins.flows.paths import PathNotFound
+from rightseat.plugins.plugin import Step
 from rightseat.types.events import Artifact
 from tests.unit.plugins.flows.step_runs import (
     check_step,

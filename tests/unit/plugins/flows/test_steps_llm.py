@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from rightseat.errors import ContextTooLong, Incomplete
 from rightseat.plugins.flows.context import StepError, StepOutput
-from rightseat.plugins.flows.flow import Step
 from rightseat.plugins.flows.templates import StepVariables, fit_templates, make_answer_step
+from rightseat.plugins.plugin import Step
 from rightseat.types.chunks import FinishChunk, ReasoningChunk, TextChunk
 from rightseat.types.events import Custom, ReasoningDelta, TextDelta, TextEnd, TextStart
 from rightseat.types.messages import text_message

@@ -9,8 +9,8 @@ import pytest
 
 from rightseat.models.llamacpp.options import make_local_model
 from rightseat.plugins.flows.context import FlowServices, StepOutput
-from rightseat.plugins.flows.flow import NextFlow, Step
 from rightseat.plugins.flows.responder import suggest_next_questions
+from rightseat.plugins.plugin import NextFlow, Step
 from rightseat.types.events import TextDelta
 from rightseat.types.tools import Pause
 from tests.unit.plugins.flows.step_runs import make_context, make_flow, make_services, run_step

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightseat.plugins.flows.context import StepOutput, current_time
-from rightseat.plugins.flows.flow import Step
 from rightseat.plugins.flows.paths import InvalidPath, PathNotFound, decode_json_text, parse_path, resolve_path
 from rightseat.plugins.flows.templates import (
     StepVariables,
@@ -17,6 +16,7 @@ from rightseat.plugins.flows.templates import (
     fill_value,
     iter_placeholders,
 )
+from rightseat.plugins.plugin import Step
 from rightseat.types.messages import text_message
 from rightseat.types.turn import AppContext, ForwardedProps, Turn
 from tests.unit.plugins.flows.step_runs import NOW, make_context, make_services

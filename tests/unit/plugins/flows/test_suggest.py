@@ -3,8 +3,8 @@
 import pytest
 
 from rightseat.errors import UpstreamBusy
-from rightseat.plugins.flows.flow import Flow, NextFlow, Step
 from rightseat.plugins.flows.responder import suggest_next_questions
+from rightseat.plugins.plugin import Flow, NextFlow, Step
 from rightseat.types.events import Suggestions
 from tests.kit.app_server import reply_text
 from tests.unit.plugins.flows.step_runs import get_prompt_text, list_prompts, make_flow, make_services

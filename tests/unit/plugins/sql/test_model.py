@@ -7,7 +7,7 @@ import pytest
 
 from rightseat.errors import UpstreamGarbled
 from rightseat.plugins.flows.context import FlowServices, StepError, StepOutput
-from rightseat.plugins.flows.flow import Step
+from rightseat.plugins.plugin import Step
 from rightseat.types.events import Artifact
 from tests.unit.plugins.charts.tables import LONG_TABLE
 from tests.unit.plugins.flows.step_runs import make_context, run_step

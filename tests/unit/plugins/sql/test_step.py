@@ -9,7 +9,7 @@ import pytest
 from msgspec import json
 
 from rightseat.plugins.flows.context import FlowReferences, FlowServices, StepError, StepOutput
-from rightseat.plugins.flows.flow import Step
+from rightseat.plugins.plugin import Step
 from rightseat.plugins.sql.database import Database, open_database
 from rightseat.types.events import Artifact, Custom
 from tests.kit.app_server import FakeModel, reply_text

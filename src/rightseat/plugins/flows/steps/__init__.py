@@ -24,8 +24,7 @@ from rightseat.plugins.flows.context import (
     StepRunner,
     make_step_problem,
 )
-from rightseat.plugins.flows.flow import Flow, Step
-from rightseat.plugins.plugin import Problem
+from rightseat.plugins.plugin import Flow, Problem, Step
 from rightseat.types.events import Event
 from rightseat.types.tools import Pause
 

@@ -23,7 +23,6 @@ from rightseat.plugins.flows.context import (
     format_hint,
     make_step_problem,
 )
-from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.paths import decode_json_text
 from rightseat.plugins.flows.templates import (
     StepVariables,
@@ -33,7 +32,7 @@ from rightseat.plugins.flows.templates import (
     get_input_data,
     render_prompts,
 )
-from rightseat.plugins.plugin import Problem
+from rightseat.plugins.plugin import Flow, Problem, Step
 from rightseat.types.events import Custom, Event
 from rightseat.types.schema import get_validator
 from rightseat.types.streams import closing, with_timeout

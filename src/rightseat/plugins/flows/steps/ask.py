@@ -8,9 +8,8 @@ from typing import Any
 
 from rightseat.errors import CallerError
 from rightseat.plugins.flows.context import FlowReferences, StepContext, StepOutput, make_step_problem
-from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.templates import StepVariables, fill_template
-from rightseat.plugins.plugin import Problem
+from rightseat.plugins.plugin import Flow, Problem, Step
 from rightseat.types.events import Event
 from rightseat.types.schema import get_validator
 from rightseat.types.tools import Ask, Pause

@@ -23,7 +23,6 @@ from rightseat.plugins.flows.context import (
     format_hint,
     make_step_problem,
 )
-from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.templates import (
     BUILT_IN,
     StepVariables,
@@ -31,7 +30,7 @@ from rightseat.plugins.flows.templates import (
     is_known_variable,
     render_prompts,
 )
-from rightseat.plugins.plugin import Problem
+from rightseat.plugins.plugin import Flow, Problem, Step
 from rightseat.types.events import Custom, Event
 from rightseat.types.tools import Pause
 

@@ -11,7 +11,6 @@ from typing import Any
 from rightseat.documents.json import encode_json
 from rightseat.plugins.flows import paths
 from rightseat.plugins.flows.context import FlowReferences, StepContext, StepOutput, format_hint, make_step_problem
-from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.paths import (
     InvalidPath,
     PathNotFound,
@@ -22,7 +21,7 @@ from rightseat.plugins.flows.paths import (
     resolve_path,
 )
 from rightseat.plugins.flows.templates import get_input_data
-from rightseat.plugins.plugin import Problem
+from rightseat.plugins.plugin import Flow, Problem, Step
 from rightseat.types.events import Artifact, Event
 from rightseat.types.tools import Pause
 

@@ -16,10 +16,9 @@ from rightseat.plugins.flows.context import (
     format_hint,
     make_step_problem,
 )
-from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.run import stream_subflow
 from rightseat.plugins.flows.templates import StepVariables, fill_template
-from rightseat.plugins.plugin import Problem
+from rightseat.plugins.plugin import Flow, Problem, Step
 from rightseat.types.events import Event
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from rightseat.engine.assembler import EventAssembler
 from rightseat.plugins.flows.context import FlowReferences, StepContext, StepError, StepOutput, make_step_problem
-from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.templates import (
     DEFAULT_SYSTEM_PROMPT,
     DEFAULT_USER_PROMPT,
@@ -17,7 +16,7 @@ from rightseat.plugins.flows.templates import (
     find_misspelt_variables,
     render_prompts,
 )
-from rightseat.plugins.plugin import Problem
+from rightseat.plugins.plugin import Flow, Problem, Step
 from rightseat.types.events import Custom, Event
 from rightseat.types.model import SamplingSettings
 from rightseat.types.stores import IdGenerator

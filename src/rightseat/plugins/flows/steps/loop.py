@@ -11,13 +11,12 @@ from msgspec import structs
 
 from rightseat.plugins.flows import conditions
 from rightseat.plugins.flows.context import FlowReferences, StepContext, StepError, StepOutput, make_step_problem
-from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.load import parse_nested_steps
 from rightseat.plugins.flows.paths import decode_json_text, describe_value
 from rightseat.plugins.flows.run import SubflowState, stream_subflow
 from rightseat.plugins.flows.steps.parallel import check_nested_steps
 from rightseat.plugins.flows.templates import StepVariables, fill_value
-from rightseat.plugins.plugin import Problem
+from rightseat.plugins.plugin import Flow, Problem, Step
 from rightseat.types.events import Event
 from rightseat.types.streams import closing
 from rightseat.types.tools import Pause

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 
 from rightseat.plugins.flows.context import FlowReferences, StepContext, StepOutput, make_step_problem
-from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.templates import StepVariables, fill_template, find_misspelt_variables
-from rightseat.plugins.plugin import Problem
+from rightseat.plugins.plugin import Flow, Problem, Step
 from rightseat.types.events import Event
 from rightseat.types.tools import Pause
 

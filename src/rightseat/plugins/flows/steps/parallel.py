@@ -11,10 +11,9 @@ from msgspec.structs import replace
 
 from rightseat.plugins.flows.checkpoint import restore_progress
 from rightseat.plugins.flows.context import FlowReferences, StepContext, StepError, StepOutput, make_step_problem
-from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.load import check_steps, check_transitions, parse_nested_steps
 from rightseat.plugins.flows.run import SubflowState, stream_subflow
-from rightseat.plugins.plugin import Problem
+from rightseat.plugins.plugin import Flow, Problem, Step
 from rightseat.types.events import Event
 from rightseat.types.streams import closing, merge
 from rightseat.types.tools import Ask, Pause

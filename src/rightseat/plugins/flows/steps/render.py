@@ -34,10 +34,9 @@ from rightseat.plugins.flows.context import (
     format_hint,
     make_step_problem,
 )
-from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.paths import decode_json_text
 from rightseat.plugins.flows.templates import StepVariables, fill_template, get_input_data, prompt_budget
-from rightseat.plugins.plugin import Problem
+from rightseat.plugins.plugin import Flow, Problem, Step
 from rightseat.types.events import Artifact, Event
 from rightseat.types.tools import Pause
 from rightseat.types.turn import Turn

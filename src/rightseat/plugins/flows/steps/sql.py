@@ -15,9 +15,8 @@ from rightseat.plugins.flows.context import (
     format_hint,
     make_step_problem,
 )
-from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.templates import StepVariables, as_text, fill_template, fill_value, prompt_budget
-from rightseat.plugins.plugin import Problem
+from rightseat.plugins.plugin import Flow, Problem, Step
 from rightseat.types.events import Artifact, Custom, Event
 from rightseat.types.tools import Pause
 

@@ -18,10 +18,9 @@ from rightseat.plugins.flows.context import (
     format_hint,
     make_step_problem,
 )
-from rightseat.plugins.flows.flow import Flow, Step
 from rightseat.plugins.flows.paths import decode_json_text
 from rightseat.plugins.flows.templates import StepVariables, fill_value
-from rightseat.plugins.plugin import Problem
+from rightseat.plugins.plugin import Flow, Problem, Step
 from rightseat.types.events import Event
 from rightseat.types.schema import get_validator
 from rightseat.types.streams import closing
