@@ -38,48 +38,33 @@ class InvalidCondition(StepError):
     """The value is not a condition. The message says what to write."""
 
 
-class Comparison(Struct, frozen=True):
-    path: str
+class Condition(Struct, frozen=True):
+    """A comparison of the value at `path`, or `all`, `any` or `not` of `parts`."""
+
     operator: str
-    value: Any
-
-
-class AllOf(Struct, frozen=True):
-    parts: tuple[Condition, ...]
-
-
-class AnyOf(Struct, frozen=True):
-    parts: tuple[Condition, ...]
-
-
-class Negation(Struct, frozen=True):
-    part: Condition
-
-
-Condition = Comparison | AllOf | AnyOf | Negation
+    path: str = ""
+    value: Any = None
+    parts: tuple[Condition, ...] = ()
 
 
 def parse_condition(value: Any, depth: int = 0) -> Condition:
     """Parse a condition of a flow file; raise InvalidCondition if it is none."""
     if not isinstance(value, dict) or depth > MAX_DEPTH:
         raise InvalidCondition("A condition is {path: …, equals: …}, or has all, any or not.")
-    words = [word for word in (ALL, ANY, NOT) if word in value]
-    if not words:
+    word = next((word for word in (ALL, ANY, NOT) if word in value), None)
+    if word is None:
         return parse_comparison(value)
     if len(value) > 1:
-        raise InvalidCondition(f"{words[0]!r} must be the only key. Put the other keys into an `all`.")
-    inner = value[words[0]]
-    if words[0] == NOT:
-        return Negation(parse_condition(inner, depth + 1))
-    if not isinstance(inner, list) or not inner:
-        raise InvalidCondition(f"{words[0]!r} takes a list of conditions.")
-    parts = tuple(parse_condition(one, depth + 1) for one in inner)
-    return AllOf(parts) if words[0] == ALL else AnyOf(parts)
+        raise InvalidCondition(f"{word!r} must be the only key. Put the other keys into an `all`.")
+    parts = [value[NOT]] if word == NOT else value[word]
+    if not isinstance(parts, list) or not parts:
+        raise InvalidCondition(f"{word!r} takes a list of conditions.")
+    return Condition(word, parts=tuple(parse_condition(part, depth + 1) for part in parts))
 
 
-def parse_comparison(value_map: dict[str, Any]) -> Comparison:
-    path = value_map.get(PATH)
-    operators = [str(name) for name in value_map if name != PATH]
+def parse_comparison(comparison: dict[str, Any]) -> Condition:
+    path = comparison.get(PATH)
+    operators = [str(name) for name in comparison if name != PATH]
     if not isinstance(path, str) or not path or len(operators) != 1 or operators[0] not in OPERATORS:
         raise InvalidCondition(f"A test has a path and one of {', '.join(OPERATORS)}.")
     try:
@@ -87,10 +72,13 @@ def parse_comparison(value_map: dict[str, Any]) -> Comparison:
     except InvalidPath as error:
         raise InvalidCondition(str(error)) from None
     [operator] = operators
-    value = normalize_type_name(value_map[operator]) if operator == "is" else value_map[operator]
+    value = comparison[operator]
+    if operator == "is" and (value is None or isinstance(value, bool)):
+        # YAML reads the type names in `is: null` and `is: true` as values.
+        value = encode_json(value)
     if problem := check_operand(operator, value):
         raise InvalidCondition(f"{operator} {problem}.")
-    return Comparison(path, operator, value)
+    return Condition(operator, path, value)
 
 
 def check_operand(operator: str, value: Any) -> str | None:
@@ -109,35 +97,28 @@ def check_operand(operator: str, value: Any) -> str | None:
     return None
 
 
-def normalize_type_name(value: Any) -> Any:
-    """Return the type name as text: YAML reads `is: null` and `is: true` as values."""
-    return encode_json(value) if value is None or isinstance(value, bool) else value
-
-
 def iter_paths(condition: Condition) -> Iterator[str]:
-    match condition:
-        case Comparison(path=path):
-            yield path
-        case Negation(part):
-            yield from iter_paths(part)
-        case AllOf(parts) | AnyOf(parts):
-            for one in parts:
-                yield from iter_paths(one)
+    if condition.path:
+        yield condition.path
+    for part in condition.parts:
+        yield from iter_paths(part)
 
 
 def evaluate_condition(condition: Condition, find: VariableLookup) -> bool:
-    match condition:
-        case AllOf(parts):
-            return all(evaluate_condition(one, find) for one in parts)
-        case AnyOf(parts):
-            return any(evaluate_condition(one, find) for one in parts)
-        case Negation(part):
-            return not evaluate_condition(part, find)
-        case Comparison(path, operator, expected):
-            return evaluate_comparison(path, operator, expected, find)
+    results = (evaluate_condition(part, find) for part in condition.parts)
+    match condition.operator:
+        case "all":
+            return all(results)
+        case "any":
+            return any(results)
+        case "not":
+            return not next(results)
+        case _:
+            return evaluate_comparison(condition, find)
 
 
-def evaluate_comparison(path: str, operator: str, expected: Any, find: VariableLookup) -> bool:
+def evaluate_comparison(comparison: Condition, find: VariableLookup) -> bool:
+    path, operator, expected = comparison.path, comparison.operator, comparison.value
     try:
         value = find(path)
     except (PathNotFound, UnknownVariable):
@@ -164,14 +145,6 @@ def is_equal(value: Any, expected: Any) -> bool:
     if isinstance(value, list) and isinstance(expected, list):
         return len(value) == len(expected) and all(map(is_equal, value, expected))
     return bool(value == expected)
-
-
-def is_above(value: Any, expected: Any) -> bool:
-    return compare_values(value, expected) > 0
-
-
-def is_below(value: Any, expected: Any) -> bool:
-    return compare_values(value, expected) < 0
 
 
 def compare_values(value: Any, expected: Any) -> int:
@@ -228,8 +201,8 @@ def is_in(value: Any, expected: Any) -> bool:
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "is": is_equal,
     "equals": is_equal,
-    "above": is_above,
-    "below": is_below,
+    "above": lambda value, expected: compare_values(value, expected) > 0,
+    "below": lambda value, expected: compare_values(value, expected) < 0,
     "contains": contains,
     "matches": matches,
     "exists": is_equal,
