@@ -1,11 +1,7 @@
 """docs/reference/plugins.md, in two languages, from the same tables that the reader of plugins uses."""
 
 from collections.abc import Iterator
-from typing import Annotated, get_args, get_origin, get_type_hints
 
-from msgspec import Meta, Struct
-
-from rightseat.plugins.manifest import AuthFields, ManifestFields
 from rightseat.plugins.openapi.lint import load_field_tables
 
 TEXTS = {
@@ -44,14 +40,5 @@ def build_page(language: str) -> str:
 
 
 def list_sections(language: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    yield "plugin.json", list(list_struct_fields(ManifestFields, language))
-    yield "auth", list(list_struct_fields(AuthFields, language))
     for title, keys in load_field_tables().items():
         yield title, [(name, said[language == "zh"]) for name, said in keys.items()]
-
-
-def list_struct_fields(kind: type[Struct], language: str) -> Iterator[tuple[str, str]]:
-    for name, hint in get_type_hints(kind, include_extras=True).items():
-        assert get_origin(hint) is Annotated, name
-        meta = next(one for one in get_args(hint) if isinstance(one, Meta))
-        yield name, str((meta.extra or {})["zh"] if language == "zh" else meta.description)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from rightseat.errors import CallerError
 from rightseat.plugins.flows.load import load_flows
-from rightseat.plugins.manifest import ID_PATTERN, MANIFEST_FILE, read_manifest
+from rightseat.plugins.manifest import ID_PATTERN, MANIFEST_FILE, PluginManifest, read_manifest
 from rightseat.plugins.openapi.read import ApiDocument, find_api_file, read_api
 from rightseat.plugins.plugin import Gravity, Plugin, Problem
 from rightseat.plugins.python.find import find_scripts
@@ -91,6 +91,13 @@ def make_folder_problem(file: str, what: str, fix: str, gravity: Gravity = "erro
     return Problem(file or ".", "", what, fix, 0, gravity)
 
 
+MISSING_MANIFEST = PluginManifest(
+    problems=(
+        make_folder_problem(MANIFEST_FILE, "There is none; the plugin has its folder's name.", "Write one.", "warning"),
+    )
+)
+
+
 def _read_folder(folder: Path, strict: bool) -> Plugin:
     name = folder.absolute().name
     if not folder.is_dir():
@@ -98,28 +105,19 @@ def _read_folder(folder: Path, strict: bool) -> Plugin:
     if len(name) > MAX_NAME or _INVALID_NAME.search(name):
         fix = f"Use letters, digits, _ and -, at most {MAX_NAME} of them."
         return make_broken_plugin(folder, make_folder_problem("", f"A plugin cannot be called {name[:40]!r}.", fix))
-    style_problems = () if ID_PATTERN.fullmatch(name) else (make_name_style_problem(name),)
-    own = read_manifest(folder) if (folder / MANIFEST_FILE).exists() else None
+    manifest = read_manifest(folder) if (folder / MANIFEST_FILE).exists() else MISSING_MANIFEST
     document = find_api_file(folder)
-    api_document = (
-        ApiDocument() if document is None else read_api(folder, document, own.auth if own else (), strict=strict)
-    )
+    api_document = ApiDocument() if document is None else read_api(folder, document, manifest.auth, strict=strict)
     tools, script_problems = reject_linked_folder(folder, LIB) or find_scripts(folder)
     flows, file_problems = find_flow_files(folder)
-    automatic_flow = own is not None and own.automatic_flow
     workflows, flow_problems = load_flows(
-        folder, name, flows, api_document.operations, tools, per_operation=automatic_flow
+        folder, name, flows, api_document.operations, tools, per_operation=manifest.automatic_flow
     )
-    manifest_problems = own.problems if own else [make_missing_manifest_problem()]
-    problems = [
-        *manifest_problems,
-        *api_document.problems,
-        *script_problems,
-        *file_problems,
-        *flow_problems,
-        *style_problems,
-    ]
-    if own is not None and own.broken:
+    problems = [*manifest.problems, *api_document.problems, *script_problems, *file_problems, *flow_problems]
+    if not ID_PATTERN.fullmatch(name):
+        what = f"{name!r} is not in lower-case letters, digits, _ and -."
+        problems.append(make_folder_problem("", what, "Rename it.", "style"))
+    if manifest.broken:
         # Credentials are unknown without the manifest, so nothing of the plugin is usable.
         return make_broken_plugin(folder, *problems)
     if not api_document.operations and not tools and not flows:
@@ -128,12 +126,12 @@ def _read_folder(folder: Path, strict: bool) -> Plugin:
     return Plugin(
         id=name,
         folder=folder,
-        name=(own.name if own else "") or api_document.title or name,
-        description=(own.description if own else "") or api_document.description or api_document.title,
-        alias=own.alias if own else "",
-        question=own.question if own else "",
-        automatic_flow=automatic_flow,
-        auth=own.auth if own else (),
+        name=manifest.name or api_document.title or name,
+        description=manifest.description or api_document.description or api_document.title,
+        alias=manifest.alias,
+        question=manifest.question,
+        automatic_flow=manifest.automatic_flow,
+        auth=manifest.auth,
         operations=api_document.operations,
         scripts=tools,
         flows=flows,
@@ -141,16 +139,6 @@ def _read_folder(folder: Path, strict: bool) -> Plugin:
         files=list_plugin_files(folder, api_document, flows),
         problems=tuple(problems),
     )
-
-
-def make_missing_manifest_problem() -> Problem:
-    return make_folder_problem(
-        MANIFEST_FILE, "There is none; the plugin has its folder's name.", "Write one.", "warning"
-    )
-
-
-def make_name_style_problem(name: str) -> Problem:
-    return make_folder_problem("", f"{name!r} is not in lower-case letters, digits, _ and -.", "Rename it.", "style")
 
 
 def reject_linked_folder(folder: Path, name: str) -> tuple[tuple[()], tuple[Problem, ...]] | None:

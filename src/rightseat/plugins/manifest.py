@@ -2,131 +2,19 @@
 
 from __future__ import annotations
 
-import pathlib as files
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from rightseat.config.secret import Secret, is_reference
 from rightseat.http.fetch.fetch import is_allowed_header
 from rightseat.plugins.document import PluginDocument, UnreadableFile, read_document
-from rightseat.plugins.openapi.lint import is_vague
+from rightseat.plugins.openapi.lint import is_vague, known_fields
 from rightseat.plugins.plugin import AuthKind, Gravity, KeyPath, PluginAuth, Problem
 from rightseat.types.text import did_you_mean
-
-
-def describe_field(english: str, chinese: str) -> Meta:
-    return Meta(description=english, extra={"zh": chinese})
-
-
-class ManifestFields(Struct, frozen=True, kw_only=True):
-    id: Annotated[
-        str,
-        describe_field(
-            "An alias of the plugin, in lower-case letters, digits, _ and -. The plugin's id is its folder's name.",
-            "插件的别名，由小写英文字母、数字、_与-组成。插件ID以文件夹名为准。",
-        ),
-    ] = ""
-    name: Annotated[
-        str,
-        describe_field(
-            "The name that users see, under 15 characters. Default: the folder's name.",
-            "展示给用户的名称，少于15个字。默认为文件夹名。",
-        ),
-    ] = ""
-    description: Annotated[
-        str,
-        describe_field(
-            "What the plugin does, and its input and output. Tools are selected by it. Default: that of openapi.yaml.",
-            "功能、输入与输出。用于选择工具。默认取openapi.yaml中的描述。",
-        ),
-    ] = ""
-    predefined_question: Annotated[
-        str,
-        describe_field(
-            "The question that is asked if the user sends none. Front ends that show suggestions show it.",
-            "用户无输入时自动使用的问题，也作为建议问题展示。",
-        ),
-    ] = ""
-    automatic_flow: Annotated[
-        bool,
-        describe_field(
-            "Whether every operation also becomes a flow of one step.", "是否将每个API也自动转换为单步工作流。"
-        ),
-    ] = False
-    auth: Annotated[
-        Any,
-        describe_field(
-            "The credentials of the plugin's requests: one object as below, or a list of objects.",
-            "鉴权信息：下述的一个对象，或多个对象组成的数组。",
-        ),
-    ] = None
-
-
-class AuthFields(Struct, frozen=True, kw_only=True):
-    type: Annotated[
-        str,
-        describe_field(
-            "How it is sent: `header`, `param` (query parameter, also `params` or `query`), `cookie` or `oidc`.",
-            "`header`、`param`（查询参数，亦可写`params`或`query`）、`cookie`或`oidc`。",
-        ),
-    ] = ""
-    args: Annotated[
-        dict[str, str],
-        describe_field(
-            "Names and values to send with every request. Write a value as `env:NAME` or `file:PATH`.",
-            "键值对，随每个请求发送。值建议写为`env:变量名`或`file:路径`。",
-        ),
-    ] = {}
-    token_url: Annotated[str, describe_field("oidc: the URL that issues tokens.", "oidc：获取令牌的地址。")] = ""
-    access_token_url: Annotated[
-        str,
-        describe_field(
-            "oidc: the original form of `token_url`: the user's token is exchanged for a token of this API.",
-            "oidc：原有方式：以用户的令牌换取该API的令牌。",
-        ),
-    ] = ""
-    grant: Annotated[
-        str,
-        describe_field(
-            "oidc: the grant type, `client_credentials` or `token_exchange`. Default: `client_credentials`.",
-            "oidc：`client_credentials`或`token_exchange`，默认为前者。",
-        ),
-    ] = ""
-    client_id: Annotated[str, describe_field("oidc: the client id.", "oidc：客户端ID。")] = ""
-    client_secret: Annotated[
-        str,
-        describe_field("oidc: the client secret. Write it as `env:NAME`.", "oidc：客户端密钥，建议写为`env:变量名`。"),
-    ] = ""
-    client_auth: Annotated[
-        str,
-        describe_field(
-            "oidc: `basic` sends client id and secret in a header instead of the form.",
-            "oidc：`basic`表示以请求头发送客户端ID与密钥。",
-        ),
-    ] = ""
-    scope: Annotated[str, describe_field("oidc: the scope to request.", "oidc：权限范围。")] = ""
-    audience: Annotated[str, describe_field("oidc: the audience of the token.", "oidc：令牌的受众。")] = ""
-    header: Annotated[
-        str,
-        describe_field(
-            "oidc: the header that carries the token. Default: Authorization.",
-            "oidc：携带令牌的请求头，默认为Authorization。",
-        ),
-    ] = ""
-    token_expire_time: Annotated[
-        int,
-        describe_field(
-            "oidc: minutes that a token is valid if the response does not say. Also `expires_minutes`.",
-            "oidc：令牌有效分钟数（响应未说明时）；亦可写`expires_minutes`。",
-        ),
-    ] = 0
-    domain: Annotated[str, describe_field("oidc: accepted but not used.", "oidc：读取但不使用。")] = ""
-
 
 AUTH_KINDS: dict[str, AuthKind] = {
     "header": "header",
@@ -141,14 +29,14 @@ AUTH_KINDS: dict[str, AuthKind] = {
 
 AUTH_KIND_NAMES = "header, param, cookie, oidc"
 PLAIN_KEYS = ("type", "args")
-OIDC_KEYS = (*(field.name for field in msgspec.structs.fields(AuthFields)), "expires_minutes", "access_token")
+OIDC_KEYS = (*known_fields("auth"), "expires_minutes", "access_token")
 SECRET_KEYS = ("client_secret", "access_token", "refresh_token", "password", "token")
 OUTSIDE_FILE_HINT = "A file anywhere else is named in `auth` of [[plugins]] in rightseat.toml."
 AUTH_EXAMPLE = 'Write {"type": "header", "args": {"Authorization": "env:NAME"}}.'
 
 
 class AuthReader:
-    def __init__(self, document: PluginDocument, folder: files.Path) -> None:
+    def __init__(self, document: PluginDocument, folder: Path) -> None:
         self.document = document
         self.folder = folder
         self.problems: list[Problem] = []
@@ -157,9 +45,9 @@ class AuthReader:
         value = self.document.value.get("auth")
         if value is None:
             return ()
-        entries = value if isinstance(value, list) else [value]
-        paths: list[KeyPath] = [("auth", n) if isinstance(value, list) else ("auth",) for n in range(len(entries))]
-        return tuple(auth for one, path in zip(entries, paths, strict=True) for auth in self.read_entry(one, path))
+        if not isinstance(value, list):
+            return tuple(self.read_entry(value, ("auth",)))
+        return tuple(auth for number, entry in enumerate(value) for auth in self.read_entry(entry, ("auth", number)))
 
     def read_entry(self, entry: Any, path: KeyPath) -> Iterator[PluginAuth]:
         if not isinstance(entry, dict):
@@ -178,9 +66,17 @@ class AuthReader:
             what = f"There is no type {str(entry['type'])[:40]!r}." if "type" in entry else "It has no type."
             self.add_problem((*path, "type"), what, f"Write one of {AUTH_KIND_NAMES}.")
             return
+        yield self.read_object(kind, entry, path)
+
+    def read_object(self, kind: AuthKind, entry: dict[str, Any], path: KeyPath) -> PluginAuth:
         args = self.read_args(kind, entry.get("args"), (*path, "args"))
         self.check_unknown_keys(kind, entry, path)
-        yield PluginAuth(kind=kind, args=args, options={} if kind != "oidc" else self.read_options(entry))
+        others = {key: value for key, value in entry.items() if kind == "oidc" and key not in PLAIN_KEYS}
+        options = {
+            key: Secret(value) if key in SECRET_KEYS and isinstance(value, str) else value
+            for key, value in others.items()
+        }
+        return PluginAuth(kind=kind, args=args, options=options)
 
     def read_by_kind(self, key: str, value: Any, path: KeyPath) -> Iterator[PluginAuth]:
         """Read the later form: `{"header": [{"name": …, "value": …}], "oidc": {…}}`."""
@@ -189,23 +85,20 @@ class AuthReader:
             self.add_problem(path, f"There is no kind {key[:40]!r}.", f"Write one of {AUTH_KIND_NAMES}.")
         elif kind == "oidc":
             if isinstance(value, dict):
-                args = self.read_args(kind, value.get("args"), (*path, "args"))
-                self.check_unknown_keys(kind, value, path)
-                yield PluginAuth(kind=kind, args=args, options=self.read_options(value))
+                yield self.read_object(kind, value, path)
             elif value is not None:
                 self.add_problem(path, "It is no object.", 'Write {"token_url": …, "client_id": …}.')
         elif value:
             yield PluginAuth(kind=kind, args=self.read_args(kind, value, path))
 
-    def read_args(self, kind: AuthKind, value_or_list: Any, path: KeyPath) -> dict[str, Secret]:
-        if isinstance(value_or_list, list):
-            value_or_list = {
-                str(one.get("name", "")): one.get("value", "") for one in value_or_list if isinstance(one, dict)
-            }
-        if value_or_list is not None and not isinstance(value_or_list, dict):
+    def read_args(self, kind: AuthKind, values: Any, path: KeyPath) -> dict[str, Secret]:
+        if isinstance(values, list):
+            values = {str(one.get("name", "")): one.get("value", "") for one in values if isinstance(one, dict)}
+        if values is not None and not isinstance(values, dict):
             self.add_problem(path, "It is no object of names and values.", AUTH_EXAMPLE)
+            values = None
         secrets: dict[str, Secret] = {}
-        for name, value in value_or_list.items() if isinstance(value_or_list, dict) else ():
+        for name, value in (values or {}).items():
             if not isinstance(value, str | int | float) or not str(name).strip():
                 self.add_problem((*path, name), "It is no text.", AUTH_EXAMPLE)
                 continue
@@ -224,7 +117,6 @@ class AuthReader:
         elif value and not is_reference(value):
             message = "The value stands in the file, where everybody can read it."
             self.add_problem(path, message, 'Write "env:NAME" or "file:PATH".', "style")
-
         elif is_outside_folder(value, self.folder):
             self.add_problem(path, "The file is not in the plugin's folder, and is not read.", OUTSIDE_FILE_HINT)
 
@@ -240,18 +132,11 @@ class AuthReader:
             fix = 'Add "token_url".'
             self.add_problem((*path, "token_url"), "Nobody knows where to get a token.", fix)
 
-    def read_options(self, entry: dict[str, Any]) -> dict[str, Any]:
-        kept = {key: value for key, value in entry.items() if key not in ("type", "args")}
-        return {
-            key: Secret(value) if key in SECRET_KEYS and isinstance(value, str) else value
-            for key, value in kept.items()
-        }
-
     def add_problem(self, path: KeyPath, what: str, fix: str, gravity: Gravity = "error") -> None:
         self.problems.append(self.document.make_problem(path, what, fix, gravity))
 
 
-def is_outside_folder(value: str, folder: files.Path) -> bool:
+def is_outside_folder(value: str, folder: Path) -> bool:
     """Whether a `file:` value lies outside the plugin's folder: untrusted plugins may send only own files."""
     if not value.startswith("file:"):
         return False
@@ -302,24 +187,23 @@ class ManifestReader:
     def read(self) -> PluginManifest:
         self.check_unknown_keys()
         auths = AuthReader(self.document, self.folder)
-        auth = auths.read()
-        manifest = PluginManifest(
+        return PluginManifest(
             name=self.read_name(),
             description=self.read_description(),
             alias=self.read_alias(),
             question=self.read_text("predefined_question"),
             automatic_flow=self.read_automatic_flow(),
-            auth=auth,
+            auth=auths.read(),
+            # Last: the other fields add to the problems.
+            problems=(*self.problems, *auths.problems),
         )
-        return msgspec.structs.replace(manifest, problems=(*self.problems, *auths.problems))
 
     def check_unknown_keys(self) -> None:
-        known = [field.name for field in msgspec.structs.fields(ManifestFields)]
+        known = known_fields("plugin.json")
         for key in self.document.value:
             if key not in known and not key.startswith(("$", "x-", "_")):
-                self.add_problem(
-                    key, f"Nothing is called {key[:40]!r} here; it is passed over.", did_you_mean(key, known)
-                )
+                what = f"Nothing is called {key[:40]!r} here; it is passed over."
+                self.add_problem(key, what, did_you_mean(key, known))
 
     def read_text(self, key: str) -> str:
         value = self.document.value.get(key)
