@@ -3,7 +3,7 @@
 plugin         values that a folder is read into (Plugin, Operation, Problem) and tool names
 load           reads plugin folders and writes the skeleton of a new one
 manifest, document, yaml_reader    plugin.json and YAML or JSON files, with line numbers
-catalog, search, selection, listing    loaded plugins, ranking, and the tools shown to a turn
+catalog, search, selection    loaded plugins, ranking, and the tools shown to a turn
 openapi/, http/    operations of an API document, and calling them
 python/, sql/, flows/, charts/    lib/ tools, databases, workflows, charts
 """

@@ -9,12 +9,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
+from urllib.parse import quote
 
 import msgspec
 
 from rightseat.engine.loop import Assistant
+from rightseat.engine.toolsets import CombinedToolset
 from rightseat.errors import CallerError
-from rightseat.plugins.flows.registry import EmptyToolSource, FlowRegistry
+from rightseat.http.endpoint import ResourceFile
+from rightseat.plugins.flows.registry import FlowRegistry
 from rightseat.plugins.plugin import Plugin, make_tool_name
 from rightseat.plugins.search import Embed, SearchField, SearchIndex, VectorIndex
 from rightseat.types.agents import Responder
@@ -26,6 +29,7 @@ log = logging.getLogger(__name__)
 # Search weights of names, tool descriptions and plugin descriptions.
 NAME_WEIGHT, DESCRIPTION_WEIGHT, PLUGIN_WEIGHT = 3.0, 1.0, 0.5
 FIND_TOOLS = "find_tools"
+YAML_MEDIA_TYPE = "application/yaml"
 FileStamps = tuple[tuple[str, int, int], ...]
 
 
@@ -134,14 +138,35 @@ class PluginCatalog:
         raise CallerError(f"plugins: there is no plugin {name[:64]!r}. {hint}", param="plugins")
 
     @property
+    def tools(self) -> dict[str, Tool]:
+        return {entry.tool.name: entry.tool for entry in self.entries}
+
+    @property
+    def flow_documents(self) -> dict[str, ResourceFile]:
+        """Every flow's file by its URI, `flow://PLUGIN/FLOW`."""
+        by_uri = {}
+        for id, loaded in self.loaded.items():
+            for flow in loaded.plugin.workflows:
+                if flow.file:
+                    uri = f"flow://{quote(id, safe='')}/{quote(flow.name, safe='')}"
+                    path = loaded.plugin.folder / flow.file
+                    by_uri[uri] = ResourceFile(flow.id, flow.description, YAML_MEDIA_TYPE, path)
+        return by_uri
+
+    @property
+    def plugin_questions(self) -> dict[str, str]:
+        """The suggested question of each plugin that has one."""
+        questions = ((id, loaded.plugin.question.strip()) for id, loaded in self.loaded.items())
+        return {id: question for id, question in questions if question}
+
+    @property
     def names(self) -> set[str]:
         """Names of all callable tools."""
         return {*self.by_name, FIND_TOOLS}
 
     @cached_property
     def questions(self) -> tuple[str, ...]:
-        stripped = (one.plugin.question.strip() for one in self.loaded.values())
-        return tuple(dict.fromkeys(question for question in stripped if question))
+        return tuple(dict.fromkeys(self.plugin_questions.values()))
 
     def digest(self, names: Iterable[str]) -> str:
         known = [self.by_name[name] for name in names if name in self.by_name]
@@ -164,7 +189,7 @@ class PluginCatalog:
                 system="",
                 tools=(),
                 image="",
-                toolset=EmptyToolSource(),
+                toolset=CombinedToolset(()),
             )
             for name, flow in flows.items()
         ]

@@ -24,7 +24,6 @@ from rightseat.middleware.model_wrappers import FallbackModel, WrapModel
 from rightseat.middleware.quota import BilledModel, Quotas, UsageTracker, enforce_quotas
 from rightseat.middleware.recording import RecordingMode, record_runs
 from rightseat.middleware.tracing import TracedModel, Tracing, trace_tool
-from rightseat.plugins import listing
 from rightseat.runtime.directory import HandoffTools, ResponderDirectory
 from rightseat.runtime.incidents import Environment
 from rightseat.runtime.metrics import Metrics
@@ -188,15 +187,15 @@ class Runtime:
 
     @cached_property
     def tools(self) -> Mapping[str, Tool]:
-        return listing.list_tools(self.plugins) if self.plugins else {}
+        return self.plugins.tools if self.plugins else {}
 
     @cached_property
     def resources(self) -> Mapping[str, ResourceFile]:
-        return listing.list_flow_documents(self.plugins) if self.plugins else {}
+        return self.plugins.flow_documents if self.plugins else {}
 
     @cached_property
     def suggested_questions(self) -> Mapping[str, str]:
-        return listing.list_questions(self.plugins) if self.plugins else {}
+        return self.plugins.plugin_questions if self.plugins else {}
 
     async def ask(
         self,
