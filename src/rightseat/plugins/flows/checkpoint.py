@@ -62,12 +62,12 @@ class FlowProgress(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def as_dict(self) -> dict[str, Any]:
-        made: dict[str, Any] = msgspec.to_builtins(self)
-        return made
+        fields: dict[str, Any] = msgspec.to_builtins(self)
+        return fields
 
     def after_step(self, step: Step, output: StepOutput, at: str | None) -> FlowProgress:
         """Return the progress with the current step done and `at` as the next."""
-        outputs = {name: one for name, one in self.outputs.items() if name != step.name}
+        outputs = {name: earlier for name, earlier in self.outputs.items() if name != step.name}
         return replace(
             self.reset_step(),
             at=at,
@@ -142,8 +142,6 @@ def resolve_next_step(flow: Flow, name: str | None) -> str | None:
 
 _leases: WeakKeyDictionary[object, set[tuple[str, str]]] = WeakKeyDictionary()
 """Leased keys by store; only the store survives a reload."""
-
-
 _decode_progress = msgspec.json.Decoder(FlowProgress).decode
 MAX_LOOKBACK = 8
 ALREADY_ANSWERED = "This question was answered before, or it has expired. Please ask again."
@@ -204,7 +202,7 @@ class FlowCheckpoint:
         return stored is not None and (stored.run, stored.serial) == (progress.run, progress.serial)
 
     async def claim(self, progress: FlowProgress) -> FlowProgress:
-        claimed = msgspec.structs.replace(progress, serial=progress.serial + 1)
+        claimed = replace(progress, serial=progress.serial + 1)
         await self.save(claimed)
         return claimed
 
@@ -224,24 +222,24 @@ class FlowCheckpoint:
         if self.store is not None and self.key:
             await self.store.delete_checkpoint(self.owner, self.key)
 
+    @property
+    def leases(self) -> set[tuple[str, str]]:
+        """The leased keys by owner, shared by all runs with the same store."""
+        return set() if self.store is None else _leases.setdefault(self.store, set())
+
+    def is_leased(self, key: str) -> bool:
+        return (self.owner.name, key) in self.leases
+
     def acquire_lease(self, key: str) -> bool:
         """Lease the key; False if another run holds it."""
-        if self.store is None:
-            return True
-        leases = _leases.setdefault(self.store, set())
-        if (self.owner.name, key) in leases:
+        if self.is_leased(key):
             return False
-        leases.add((self.owner.name, key))
+        self.leases.add((self.owner.name, key))
         self.key = key
         return True
 
-    def is_leased(self, key: str) -> bool:
-        leases = _leases.get(self.store, set()) if self.store is not None else set()
-        return (self.owner.name, key) in leases
-
     def close(self) -> None:
-        if self.store is not None and self.key:
-            _leases.get(self.store, set()).discard((self.owner.name, self.key))
+        self.leases.discard((self.owner.name, self.key))
 
 
 def follows_question(turn: Turn, question: str) -> bool:

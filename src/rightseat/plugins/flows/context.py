@@ -1,11 +1,12 @@
-"""Current time in the user's time zone."""
+"""What a step receives and returns: StepContext, FlowServices, StepOutput; and the problems that its check reports."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -35,31 +36,34 @@ def current_time(turn: Turn) -> datetime:
 
 def iter_zone_names(turn: Turn) -> Iterator[str]:
     """Yield possible zone names from the application's properties, config and context."""
-    pairs: list[tuple[str, Any]] = [
-        *turn.forwarded.properties.items(),
-        *turn.forwarded.config.items(),
-        *((one.description, one.value) for one in turn.context),
-    ]
-    for key, value in pairs:
+    context = ((entry.description, entry.value) for entry in turn.context)
+    for key, value in chain(turn.forwarded.properties.items(), turn.forwarded.config.items(), context):
         if isinstance(value, str) and 0 < len(value) <= MAX_ZONE_LENGTH and _ZONE.search(key):
             yield value.strip().strip('"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowReferences:
-    """Names that a step may reference. None means unknown, so it is not checked."""
+    """Names that a step may reference."""
 
     endpoints: Collection[str] = ()
     scripts: Collection[str] = ()
     flows: Collection[str] = ()
     """Names within the plugin. "plugin/name" of another plugin is not checked."""
-    databases: Collection[str] | None = None
 
 
 def make_step_problem(flow: Flow, step: Step, key: str, what: str, fix: str, gravity: Gravity = "error") -> Problem:
     """Return a problem of a step. `key` is the path within the step, such as `params.endpoint`."""
     place = f"steps.{step.name}.{key}" if key else f"steps.{step.name}"
     return Problem(flow.file, place, what, fix, step.line, gravity)
+
+
+def check_param_names(flow: Flow, step: Step, kind: str, names: Sequence[str]) -> Iterator[Problem]:
+    """Warn of params that the step's kind does not have. `kind` begins the sentence: "An api step"."""
+    for name in step.params:
+        if name not in names:
+            what = f"{kind} has no {name!r}; it is passed over."
+            yield make_step_problem(flow, step, f"params.{name}", what, f"It has {', '.join(names)}.", "warning")
 
 
 def format_hint(name: str, known: Iterable[str]) -> str:
@@ -138,4 +142,5 @@ class StepContext:
     """Saves `state` in the middle of a step with nested steps, so that a crash loses no finished one."""
 
 
-StepRunner = Callable[[StepContext], AsyncIterator[Event | StepOutput | Pause]]
+StepStream = AsyncIterator[Event | StepOutput | Pause]
+StepRunner = Callable[[StepContext], StepStream]

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from rightseat.documents.json import encode_json
-from rightseat.plugins.flows.steps import get_kind, is_known_kind
+from rightseat.plugins.flows.steps import get_kind
 from rightseat.plugins.plugin import END, START, Flow, Step
 
 MAX_LABEL_LENGTH = 60
@@ -85,8 +85,7 @@ def describe_nested_steps(step: Step) -> str:
 
 def iter_edges(step: Step) -> Iterator[DiagramEdge]:
     labels = dict(iter_choice_labels(step))
-    jumps = get_kind(step.kind).jumps(step) if is_known_kind(step.kind) else ()
-    for target in dict.fromkeys(jumps):
+    for target in dict.fromkeys(get_kind(step.kind).jumps(step)):
         yield DiagramEdge(step.name, target, labels.get(target, ""))
     if step.next and step.next not in labels:
         yield DiagramEdge(step.name, step.next)

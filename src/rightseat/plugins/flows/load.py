@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.plugins import document
-from rightseat.plugins.document import PluginDocument
-from rightseat.plugins.flows import steps
+from rightseat.plugins.document import PluginDocument, UnreadableFile, read_document
 from rightseat.plugins.flows.context import FlowReferences, format_hint, make_step_problem
-from rightseat.plugins.flows.steps import get_kind
+from rightseat.plugins.flows.steps import get_kind, list_kinds
 from rightseat.plugins.plugin import (
     END,
     START,
@@ -48,19 +46,15 @@ STEP_KEYS = (
     "description",
 )
 
-StepRemark = tuple[tuple[str, ...], str, str, Gravity]
+UnknownKey = tuple[KeyPath, str]
+"""Path of a key that nothing reads, and how to fix it."""
 
 
-def parse_step(value: Any, name: str) -> tuple[Step, list[StepRemark]]:
-    """Return the step and remarks about it; ValueError says why it is not a step."""
+def parse_step(value: Any, name: str) -> tuple[Step, list[UnknownKey]]:
+    """Return the step and its unknown keys; ValueError says why it is not a step."""
     if not isinstance(value, Mapping):
         raise ValueError("This is not a step. A step has `call_type:` and usually `params:`.")
-    remarks: list[StepRemark] = []
-    for key in value:
-        if key not in STEP_KEYS:
-            near = closest_match(str(key), STEP_KEYS)
-            fix = f"Did you mean {near!r}?" if near else "Delete it."
-            remarks.append(((str(key),), "Nothing reads this.", fix, "warning"))
+    unknown = find_unknown_keys(value, STEP_KEYS)
     kind = read_text(value.get("call_type"))
     if not kind:
         raise ValueError("It has no call_type.")
@@ -74,22 +68,30 @@ def parse_step(value: Any, name: str) -> tuple[Step, list[StepRemark]]:
         kind=kind,
         params=params or {},
         next=read_text(value.get("next")) or None,
-        on_error=parse_error_handler(value.get("on_error"), f"{name}.on_error", remarks),
+        on_error=parse_error_handler(value.get("on_error"), f"{name}.on_error", unknown),
         retry=int(parse_limit(value, "retry", MAX_RETRIES) or 0),
         timeout=parse_limit(value, "timeout", MAX_TIMEOUT) or None,
         confirm=value.get("confirm") is True or value.get("dangerous") is True,
         repeatable=value["repeatable"] if isinstance(value.get("repeatable"), bool) else None,
     )
-    return parsed, remarks
+    return parsed, unknown
 
 
-def parse_error_handler(value: Any, name: str, remarks: list[StepRemark]) -> Step | None:
+def find_unknown_keys(value: Mapping[str, Any], known: Sequence[str]) -> list[UnknownKey]:
+    return [
+        ((str(key),), f"Did you mean {near!r}?" if (near := closest_match(str(key), known)) else "Delete it.")
+        for key in value
+        if key not in known
+    ]
+
+
+def parse_error_handler(value: Any, name: str, unknown: list[UnknownKey]) -> Step | None:
     if not value:
         return None
     parsed, inner = parse_step(value, name)
     if parsed.on_error is not None:
         raise ValueError("Its on_error must not have an on_error itself: a failing on_error ends the flow.")
-    remarks += [(("on_error", *key), what, fix, gravity) for key, what, fix, gravity in inner]
+    unknown += [(("on_error", *path), fix) for path, fix in inner]
     return parsed
 
 
@@ -172,18 +174,14 @@ class FlowFileReader:
         if not isinstance(value, dict):
             self.add_problem((), "It is no flow.", "Write `name:`, `description:` and `steps:`.")
             return None
-        self.check_unknown_keys(value, FLOW_KEYS, ())
+        self.add_unknown_keys(find_unknown_keys(value, FLOW_KEYS))
         steps = self.read_steps(value.get("steps"))
         if not steps:
             return None
         description = read_text(value.get("description"))
         if not description:
-            self.add_problem(
-                ("description",),
-                "It says nothing about what the flow does.",
-                "Write one: a model chooses flows by it.",
-                "warning",
-            )
+            what, fix = "It says nothing about what the flow does.", "Write one: a model chooses flows by it."
+            self.add_problem(("description",), what, fix, "warning")
         flow = Flow(
             plugin=self.plugin,
             name=self.read_name(value),
@@ -233,31 +231,28 @@ class FlowFileReader:
 
     def read_step(self, value: Any, place: KeyPath, name: str) -> Step | None:
         try:
-            step_value, remarks = parse_step(value, name)
+            step, unknown = parse_step(value, name)
         except ValueError as error:
             self.add_problem(place, str(error), "See the chapter on steps in docs/flows.md.")
             return None
-        for key, what, fix, gravity in remarks:
-            self.add_problem((*place, *key), what, fix, gravity)
-        located = replace(step_value, line=self.document.line_index.find_line(place))
-        if step_value.on_error is not None:
-            inner = replace(step_value.on_error, line=self.document.line_index.find_line((*place, "on_error")))
-            located = replace(located, on_error=inner)
-        return located
+        self.add_unknown_keys(unknown, place)
+        handler = step.on_error
+        if handler is not None:
+            handler = replace(handler, line=self.document.line_index.find_line((*place, "on_error")))
+        return replace(step, line=self.document.line_index.find_line(place), on_error=handler)
 
     def read_next_flows(self, value: Any) -> Iterator[NextFlow]:
         """Read follow-up flows: names, or objects with a question."""
-        for number, one in enumerate(value if isinstance(value, list) else [value] if value else []):
-            line = self.document.line_index.find_line(
-                ("next_flow", number) if isinstance(value, list) else ("next_flow",)
-            )
-            match one:
+        for number, entry in enumerate(value if isinstance(value, list) else [value] if value else []):
+            place = ("next_flow", number) if isinstance(value, list) else ("next_flow",)
+            line = self.document.line_index.find_line(place)
+            match entry:
                 case str(name) if name.strip():
                     yield replace(parse_flow_reference(name.strip()), line=line)
                 case {"flow": str(name)} | {"flow_id": str(name)} | {"id": str(name)} | {"name": str(name)}:
-                    plugin = read_text(one.get("plugin") or one.get("plugin_id"))
+                    plugin = read_text(entry.get("plugin") or entry.get("plugin_id"))
                     target = parse_flow_reference(name.strip())
-                    question = read_text(one.get("question"))
+                    question = read_text(entry.get("question"))
                     yield replace(target, plugin=plugin or target.plugin, question=question, line=line)
                 case _:
                     self.add_problem(("next_flow", number), "It names no flow.", "Write a flow's name.", "warning")
@@ -270,13 +265,9 @@ class FlowFileReader:
             return default
         return default if number is None else number
 
-    def check_unknown_keys(self, value: dict[str, Any], known: Iterable[str], place: KeyPath) -> None:
-        known = tuple(known)
-        for key in value:
-            if key not in known:
-                near = closest_match(str(key), known)
-                fix = f"Did you mean {near!r}?" if near else "Delete it."
-                self.add_problem((*place, key), "Nothing reads this.", fix, "warning")
+    def add_unknown_keys(self, unknown: Iterable[UnknownKey], place: KeyPath = ()) -> None:
+        for path, fix in unknown:
+            self.add_problem((*place, *path), "Nothing reads this.", fix, "warning")
 
 
 def make_placeholder_step(value: Any, name: str) -> Step:
@@ -311,28 +302,18 @@ def with_digest(flow: Flow) -> Flow:
 def read_flow_file(folder: Path, name: str, plugin: str) -> tuple[Flow | None, list[Problem]]:
     """Read a flow from a file of the plugin's folder."""
     try:
-        flow_document = document.read_document(folder, name)
-    except document.UnreadableFile as error:
+        document = read_document(folder, name)
+    except UnreadableFile as error:
         return None, [error.problem]
-    reader = FlowFileReader(plugin, flow_document)
+    reader = FlowFileReader(plugin, document)
     return reader.read_flow(), reader.problems
 
 
-def make_operation_flows(plugin: str, operations: Iterable[Operation], taken: Iterable[str]) -> Iterator[Flow]:
-    """Yield a flow for each operation, named by its id ("GET /hosts")."""
-    used = set(taken)
-    for operation in operations:
-        if operation.id in used:
-            continue
-        used.add(operation.id)
-        yield with_digest(
-            Flow(
-                plugin=plugin,
-                name=operation.id,
-                description=operation.description,
-                steps={START: Step(name=START, kind="api", params={"endpoint": operation.id}, next=END), END: END_STEP},
-            )
-        )
+def make_operation_flow(plugin: str, operation: Operation) -> Flow:
+    """Return a flow of one step, named by the operation's id ("GET /hosts")."""
+    start = Step(name=START, kind="api", params={"endpoint": operation.id}, next=END)
+    steps = {START: start, END: END_STEP}
+    return with_digest(Flow(plugin=plugin, name=operation.id, description=operation.description, steps=steps))
 
 
 def check_flow(flow: Flow, known: FlowReferences) -> Iterator[Problem]:
@@ -353,10 +334,11 @@ def check_flow(flow: Flow, known: FlowReferences) -> Iterator[Problem]:
 def check_steps(flow: Flow, known: FlowReferences, scope: Flow | None = None) -> Iterator[Problem]:
     """Check each step and on_error handler. `scope` holds all steps that they may name."""
     for step in (*flow.steps.values(), *iter_error_handlers(flow)):
-        if steps.is_known_kind(step.kind) or step.kind in known.scripts:
+        kinds = (*list_kinds(), *known.scripts)
+        if step.kind in kinds:
             yield from get_kind(step.kind).check(step, scope or flow, known)
         else:
-            fix = format_hint(step.kind, (*steps.list_kinds(), *known.scripts))
+            fix = format_hint(step.kind, kinds)
             what = f"There is no call_type {step.kind!r}, and no tool of that name in lib/."
             yield make_step_problem(flow, step, "call_type", what, fix)
 
@@ -392,7 +374,7 @@ def check_transitions(flow: Flow, first: str) -> Iterator[Problem]:
 
 def get_targets(step: Step) -> tuple[str, ...]:
     """Return the names of the steps that may come next."""
-    jumps = tuple(get_kind(step.kind).jumps(step)) if steps.is_known_kind(step.kind) else ()
+    jumps = tuple(get_kind(step.kind).jumps(step))
     return (*jumps, step.next) if step.next else jumps
 
 
@@ -434,7 +416,6 @@ def load_flows(
     """Return the flows that can run, and all problems. `per_operation`: make a flow of each operation too."""
     flows: dict[str, Flow] = {}
     problems: list[Problem] = []
-    broken: set[str] = set()
     for file in files:
         name = file.relative_to(folder).as_posix()
         flow, file_problems = read_flow_file(folder, name, plugin)
@@ -446,20 +427,18 @@ def load_flows(
             problems.append(Problem(name, "name", what, "Rename one of the two.", 1))
             continue
         flows[flow.name] = flow
-        if any(one.gravity == "error" for one in file_problems):
-            broken.add(flow.name)
-    operation_flows = (
-        {flow.name: flow for flow in make_operation_flows(plugin, operations, flows)} if per_operation else {}
-    )
+    operation_flows = {
+        operation.id: make_operation_flow(plugin, operation)
+        for operation in operations
+        if per_operation and operation.id not in flows
+    }
     references = FlowReferences(
-        endpoints=[one.id for one in operations],
-        scripts=[one.name for one in scripts],
+        endpoints=[operation.id for operation in operations],
+        scripts=[script.name for script in scripts],
         flows=[*flows, *operation_flows],
     )
     for flow in flows.values():
-        faults = list(check_flow(flow, references))
-        problems += faults
-        if any(one.gravity == "error" for one in faults):
-            broken.add(flow.name)
-    runnable = tuple(flow for name, flow in flows.items() if name not in broken)
+        problems += check_flow(flow, references)
+    broken = {problem.file for problem in problems if problem.gravity == "error"}
+    runnable = (flow for flow in flows.values() if flow.file not in broken)
     return (*runnable, *operation_flows.values()), problems

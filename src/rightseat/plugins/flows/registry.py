@@ -1,12 +1,10 @@
-"""The ToolSource of a listed flow: no tools, because the flow's file names what is called."""
+"""FlowRegistry: the flows of all plugins as tools and as Responders, with the services that they use."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-from msgspec import Struct
 
 from rightseat.engine.loop import Assistant
 from rightseat.errors import NotConfigured
@@ -14,33 +12,9 @@ from rightseat.plugins.flows.context import FlowServices
 from rightseat.plugins.flows.responder import FlowResponder, make_flow_tool
 from rightseat.plugins.http.request import find_idempotency_parameter
 from rightseat.plugins.plugin import Flow, Operation, Plugin, make_tool_name
-from rightseat.types.messages import Message
 from rightseat.types.stores import CheckpointStore, Store
 from rightseat.types.tools import Tool
 from rightseat.types.turn import Turn
-
-
-class EmptyToolSource(Struct, frozen=True):
-    """A ToolSource that offers no tools and may suggest questions."""
-
-    suggestions: tuple[str, ...] = ()
-
-    def __contains__(self, name: object, /) -> bool:
-        return False
-
-    @property
-    def groups(self) -> dict[str, str]:
-        return {}
-
-    def with_default_question(self, turn: Turn, /) -> Turn:
-        return turn
-
-    async def add_tools(self, tools: dict[str, Tool], turn: Turn, said: Sequence[Message], /) -> None:
-        """Add nothing: the flow's file names what is called."""
-
-    def fingerprint(self, names: Iterable[str], /) -> str:
-        return ""
-
 
 DEFAULT_ASSISTANT = "default"
 READ_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -83,26 +57,29 @@ class FlowRegistry:
         self.services.clear()
         self.hosts = {host.name: host for host in hosts}
         self.checkpoint_store = store if isinstance(store, CheckpointStore) else None
-        responders: dict[str, FlowResponder] = {}
-        for plugin_flows in self.plugins.values():
-            for flow in plugin_flows.plugin.workflows:
-                name = f"{flow.plugin}.{flow.name}"
-                question = plugin_flows.plugin.question.strip()
-                responders[name] = FlowResponder(
-                    name, flow, self.get_services, store, question=question, fingerprint=plugin_flows.fingerprint
-                )
-        return responders
+        return {
+            f"{flow.plugin}.{flow.name}": FlowResponder(
+                f"{flow.plugin}.{flow.name}",
+                flow,
+                self.get_services,
+                store,
+                question=plugin_flows.plugin.question.strip(),
+                fingerprint=plugin_flows.fingerprint,
+            )
+            for plugin_flows in self.plugins.values()
+            for flow in plugin_flows.plugin.workflows
+        }
 
     def list_visible_flows(self) -> dict[str, Flow]:
         """Return the flows that doors list: flows from files, of listed plugins."""
-        visible = (one for one in self.plugins.values() if one.is_listed)
-        flows = (flow for one in visible for flow in one.plugin.workflows if flow.file)
+        visible = (plugin_flows.plugin for plugin_flows in self.plugins.values() if plugin_flows.is_listed)
+        flows = (flow for plugin in visible for flow in plugin.workflows if flow.file)
         return {f"{flow.plugin}.{flow.name}": flow for flow in flows}
 
     def get_services(self, flow: Flow, turn: Turn) -> FlowServices:
         """Return a flow's services in a turn: its plugin's tools and the model of the addressed assistant."""
         preferred = (self.hosts.get(name) for name in (turn.assistant or DEFAULT_ASSISTANT, DEFAULT_ASSISTANT))
-        host = next((one for one in (*preferred, *self.hosts.values()) if one is not None), None)
+        host = next((host for host in (*preferred, *self.hosts.values()) if host is not None), None)
         if host is None:
             raise NotConfigured("A flow needs an assistant whose model it can ask. Give the server one.")
         return self.get_plugin_services(flow.plugin, host)
@@ -113,22 +90,18 @@ class FlowRegistry:
         return self.services[plugin, host.name]
 
     def build_services(self, plugin_flows: PluginFlows, host: Assistant) -> FlowServices:
+        plugin = plugin_flows.plugin
+        all_flows = {flow.id: flow for other in self.plugins.values() for flow in other.plugin.workflows}
         return FlowServices(
             model=host.model,
             operations=plugin_flows.operations,
             scripts=plugin_flows.scripts,
-            flows=self.index_flows(plugin_flows),
-            databases={
-                name: one for name, one in self.databases.items() if one.is_available_to(plugin_flows.plugin.id)
-            },
+            flows=all_flows | {flow.name: flow for flow in plugin.workflows},
+            databases={name: base for name, base in self.databases.items() if base.is_available_to(plugin.id)},
             context=host.context,
-            repeatable=frozenset(one.id for one in plugin_flows.plugin.operations if is_repeatable(one)),
+            repeatable=frozenset(operation.id for operation in plugin.operations if is_repeatable(operation)),
             get_plugin_services=lambda other: self.get_plugin_services(other, host),
         )
-
-    def index_flows(self, plugin_flows: PluginFlows) -> dict[str, Flow]:
-        all_flows = {flow.id: flow for one in self.plugins.values() for flow in one.plugin.workflows}
-        return all_flows | {flow.name: flow for flow in plugin_flows.plugin.workflows}
 
 
 def is_repeatable(operation: Operation) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -21,9 +21,8 @@ from rightseat.engine.tool_calls import ToolCallBatch
 from rightseat.errors import ContinuationGone, FlowFailed, FlowStopped, RightseatError
 from rightseat.plugins.flows.checkpoint import FlowCheckpoint, FlowProgress
 from rightseat.plugins.flows.context import FlowServices, StepContext, StepOutput
-from rightseat.plugins.flows.run import FlowFinished, StepFailure, UsageTrackingModel, stream_attempt, stream_flow
-from rightseat.plugins.flows.steps import LLM, get_kind
-from rightseat.plugins.flows.templates import make_answer_step
+from rightseat.plugins.flows.run import FlowFinished, FlowRun, StepFailure, UsageTrackingModel, stream_attempt
+from rightseat.plugins.flows.templates import ANSWER_STEP
 from rightseat.plugins.plugin import Flow, NextFlow
 from rightseat.tools.delegate import REQUEST_SCHEMA
 from rightseat.types.events import (
@@ -62,17 +61,16 @@ CONVERSATION_BUDGET = 800
 async def suggest_next_questions(flow: Flow, services: FlowServices, question: str, answer: str) -> Suggestions | None:
     """Return up to three questions. Those in the file are shown unchanged; the model writes the others in
     one call. If it fails, only those are left out."""
-    following = [(one, found) for one in flow.next_flow if (found := find_next_flow(one, flow, services))][
-        :MAX_SUGGESTIONS
-    ]
-    unwritten = [found for one, found in following if not one.question]
+    known = [(target, next_flow) for target in flow.next_flow if (next_flow := find_next_flow(target, flow, services))]
+    following = known[:MAX_SUGGESTIONS]
+    unwritten = [next_flow for target, next_flow in following if not target.question]
     try:
         written = await write_questions(unwritten, services, question, answer) if unwritten else []
     except RightseatError as error:
         log.warning("next_flow of %s: no questions from the model: %s", flow.id, error.message)
         written = [""] * len(unwritten)
     texts_left = iter(written)
-    texts = [one.question or next(texts_left) for one, _ in following]
+    texts = [target.question or next(texts_left) for target, _ in following]
     unique = dict.fromkeys(" ".join(text.split()) for text in texts if text.strip())
     return Suggestions(tuple(unique)) if unique else None
 
@@ -93,7 +91,7 @@ async def write_questions(flows: list[Flow], services: FlowServices, question: s
         "required": names,
         "additionalProperties": False,
     }
-    listed = "\n".join(f"{number}. {cut_middle(one.description, 200)}" for number, one in enumerate(flows, 1))
+    listed = "\n".join(f"{number}. {cut_middle(flow.description, 200)}" for number, flow in enumerate(flows, 1))
     prompt = (
         f"A user asked:\n{cut_middle(question, CONVERSATION_BUDGET)}\n\n"
         f"The answer was:\n{cut_middle(answer, CONVERSATION_BUDGET)}\n\n"
@@ -111,22 +109,18 @@ TEXT_EVENTS = (TextStart, TextDelta, TextEnd)
 GetServices = Callable[[Flow, Turn], FlowServices]
 
 
+@dataclass
 class FlowTool:
-    """Runs one flow. `answers_user`: its text is streamed to the user instead of returned to a model.
+    """Runs one flow. `answers_user`: its text is streamed to the user instead of returned to a model."""
 
-    `usage` is set when the run ends or pauses.
-    """
-
-    def __init__(
-        self, flow: Flow, get_services: GetServices, checkpoint_store: CheckpointStore | None, *, answers_user: bool
-    ) -> None:
-        self.flow = flow
-        self.get_services = get_services
-        self.checkpoint_store = checkpoint_store
-        self.answers_user = answers_user
-        self.usage: Usage | None = None
-        self.has_spoken = False
-        """Whether this process has streamed text; after a crash the stored answer is streamed once more."""
+    flow: Flow
+    get_services: GetServices
+    checkpoint_store: CheckpointStore | None
+    answers_user: bool = False
+    usage: Usage | None = None
+    """Set when the run ends."""
+    has_spoken: bool = False
+    """Whether this process has streamed text; after a crash the stored answer is streamed once more."""
 
     async def call(self, args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
         checkpoint = FlowCheckpoint(self.checkpoint_store, ctx.turn.owner)
@@ -148,8 +142,8 @@ class FlowTool:
         self, progress: FlowProgress, checkpoint: FlowCheckpoint, ctx: ToolContext
     ) -> AsyncIterator[Event | Result | Pause]:
         services = self.get_services(self.flow, ctx.turn)
-        stream = stream_flow(self.flow, services, ctx.turn, progress, checkpoint.save, final=True)
-        async with closing(stream) as items:
+        run = FlowRun(self.flow, services, ctx.turn, progress, checkpoint.save)
+        async with closing(run.stream()) as items:
             async for item in items:
                 if isinstance(item, FlowFinished):
                     self.usage = item.progress.usage
@@ -172,15 +166,25 @@ class FlowTool:
     ) -> AsyncIterator[Event | Result | Pause]:
         """Yield the result. If no step has answered the user, let the model write the answer."""
         if finished.progress.spoken or not self.answers_user:
-            found = make_result(finished, ctx.budget)
+            result = make_result(finished, ctx.budget)
             if self.answers_user and not self.has_spoken:
-                for event in text_events(IdGenerator().new_message_id(), found.text):
+                for event in text_events(IdGenerator().new_message_id(), result.text):
                     yield event
-            yield found
+            yield result
             return
         model = UsageTrackingModel(services.model)
-        step_ctx = make_answer_context(self.flow, finished, services, model, ctx.turn)
-        async with closing(stream_attempt(get_kind(LLM).run, step_ctx)) as items:
+        step_ctx = StepContext(
+            flow=self.flow,
+            step=ANSWER_STEP,
+            services=replace(services, model=model),
+            turn=ctx.turn,
+            question=finished.progress.question,
+            outputs=finished.progress.outputs,
+            previous=finished.output,
+            last=True,
+            key=finished.progress.run,
+        )
+        async with closing(stream_attempt(step_ctx)) as items:
             async for item in items:
                 match item:
                     case StepFailure(text):
@@ -193,29 +197,12 @@ class FlowTool:
             self.usage = model.usage + (self.usage or Usage())
 
 
-def make_answer_context(
-    flow: Flow, finished: FlowFinished, services: FlowServices, model: UsageTrackingModel, turn: Turn
-) -> StepContext:
-    progress = finished.progress
-    return StepContext(
-        flow=flow,
-        step=make_answer_step(flow),
-        services=replace(services, model=model),
-        turn=turn,
-        question=progress.question,
-        outputs=progress.outputs,
-        previous=finished.output,
-        last=True,
-        key=progress.run,
-    )
-
-
 def make_result(finished: FlowFinished, budget: int | None) -> Result:
     """Return the flow's answer, or else the outputs of its steps cut to the budget."""
     if finished.progress.spoken:
         return Result(finished.output.data)
     outputs = finished.progress.outputs
-    data = {name: one.data for name, one in outputs.items() if one.jump is None and one.data is not None}
+    data = {name: out.data for name, out in outputs.items() if out.jump is None and out.data is not None}
     full = Result({"outputs": data})
     if budget is None or fits_budget(full.text, budget):
         return full
@@ -225,10 +212,8 @@ def make_result(finished: FlowFinished, budget: int | None) -> Result:
 def make_flow_tool(
     name: str, flow: Flow, get_services: GetServices, get_checkpoint_store: Callable[[], CheckpointStore | None]
 ) -> Tool:
-    """Return a tool that runs the flow."""
-
     def call(args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[Event | Result | Pause]:
-        return FlowTool(flow, get_services, get_checkpoint_store(), answers_user=False).call(args, ctx)
+        return FlowTool(flow, get_services, get_checkpoint_store()).call(args, ctx)
 
     return Tool(
         name, flow.description or flow.name, REQUEST_SCHEMA, call, timeout=flow.timeout + GRACE_SECONDS, untrusted=True
@@ -300,17 +285,14 @@ class FlowResponder:
         """Return the call to run: a new one, or the one saved when it paused."""
         continuation = await self.take_continuation(turn)
         if continuation is None:
-            interrupted = await FlowCheckpoint(self.checkpoint_store, turn.owner).find_interrupted_question(
-                self.flow, turn
-            )
+            checkpoint = FlowCheckpoint(self.checkpoint_store, turn.owner)
+            interrupted = await checkpoint.find_interrupted_question(self.flow, turn)
             if turn.answers and not interrupted:
                 raise ContinuationGone("This question was answered before, or it has expired. Please ask again.")
             ids = IdGenerator()
             arguments = msgspec.json.encode({"request": interrupted or self.get_question(turn)}).decode()
-            message = Message(
-                "assistant", calls=(ToolCall(ids.new_call_id(), CALL_NAME, arguments),), id=ids.new_message_id()
-            )
-            batch = self.make_batch(message, tool, turn, ids)
+            call = ToolCall(ids.new_call_id(), CALL_NAME, arguments)
+            batch = self.make_batch(Message("assistant", calls=(call,), id=ids.new_message_id()), tool, turn, ids)
             batch.begin(())
             return ids, batch
         if continuation.digest != self.digest:
@@ -347,8 +329,8 @@ class FlowResponder:
             continuation = await self.store.take_continuation(turn.owner, ticket)
             if continuation is None:
                 continue
-            asked = {question.interrupt.id for call in continuation.calls.values() for question in call.open}
-            if continuation.assistant == self.name and answered & asked:
+            open_questions = {question.interrupt.id for call in continuation.calls.values() for question in call.open}
+            if continuation.assistant == self.name and answered & open_questions:
                 return continuation
             await self.store.save_continuation(continuation)
         return None

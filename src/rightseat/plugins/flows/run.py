@@ -1,4 +1,4 @@
-"""One attempt of one step. The last item is always a StepOutput, a Pause or a StepFailure."""
+"""FlowRun: executes the steps of a flow, with retries, on_error, confirmations and saved progress."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import asyncio
 import dataclasses
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct, json, to_builtins
 from msgspec.structs import replace
 
 from rightseat.config.secret import mask
 from rightseat.errors import ContinuationGone, FlowFailed, FlowStopped, RightseatError
 from rightseat.http.retry import compute_backoff
-from rightseat.plugins.flows.checkpoint import FlowProgress, resolve_next_step, restore_progress, start_progress
-from rightseat.plugins.flows.context import FlowServices, StepContext, StepError, StepOutput, StepRunner
+from rightseat.plugins.flows.checkpoint import FlowProgress, resolve_next_step
+from rightseat.plugins.flows.context import FlowServices, StepContext, StepError, StepOutput
 from rightseat.plugins.flows.steps import LLM, NONE, get_kind
 from rightseat.plugins.plugin import END, Flow, Step
 from rightseat.types.chunks import ModelChunk, UsageChunk
@@ -35,12 +34,18 @@ class StepFailure(Struct, frozen=True):
     text: str
 
 
-async def stream_attempt(run: StepRunner, ctx: StepContext) -> AsyncIterator[Event | StepOutput | Pause | StepFailure]:
-    """Run the step and turn whatever it raises into a StepFailure: another package may have written it."""
+StepOutcome = StepOutput | Pause | StepFailure
+
+
+async def stream_attempt(ctx: StepContext) -> AsyncIterator[Event | StepOutcome]:
+    """Run the step once; the last item is its outcome.
+
+    Whatever it raises becomes a StepFailure: another package may have written it.
+    """
     open_items = OpenMessageTracker()
-    outcome: StepOutput | Pause | StepFailure = StepFailure("The step ended without an output.")
+    outcome: StepOutcome = StepFailure("The step ended without an output.")
     try:
-        async with closing(with_timeout(run(ctx), ctx.step.timeout)) as items:
+        async with closing(with_timeout(get_kind(ctx.step.kind).run(ctx), ctx.step.timeout)) as items:
             async for item in items:
                 if isinstance(item, StepOutput | Pause):
                     outcome = item
@@ -71,23 +76,19 @@ def failure_from_error(error: TimeoutError | StepError | RightseatError, seconds
     """Return the failure with a message for users and for on_error."""
     if isinstance(error, TimeoutError):
         return StepFailure(f"It took longer than {seconds:g} s and was stopped." if seconds else "It took too long.")
-    if isinstance(error, RightseatError):
-        return StepFailure(error.message[:MAX_ERROR_LENGTH])
-    return StepFailure(mask(str(error))[:MAX_ERROR_LENGTH])
+    text = error.message if isinstance(error, RightseatError) else mask(str(error))
+    return StepFailure(text[:MAX_ERROR_LENGTH])
 
 
-def make_storable(outcome: StepOutput | Pause | StepFailure) -> StepOutput | Pause | StepFailure:
+def make_storable(outcome: StepOutcome) -> StepOutcome:
     """Convert the outcome to plain JSON values; raise where it cannot be encoded (a lone surrogate, say)."""
     if isinstance(outcome, StepOutput):
-        output = msgspec.structs.replace(outcome, data=msgspec.to_builtins(outcome.data, enc_hook=encode_fallback))
-        msgspec.json.encode(output)
-        return output
-    if isinstance(outcome, Pause):
+        outcome = replace(outcome, data=to_builtins(outcome.data, enc_hook=encode_fallback))
+    elif isinstance(outcome, Pause):
         if not outcome.asks:
             return StepFailure("The step stopped to ask, and asked nothing.")
-        state = msgspec.to_builtins(outcome.state, enc_hook=encode_fallback)
-        msgspec.json.encode((state, outcome.asks))
-        return msgspec.structs.replace(outcome, state=state)
+        outcome = replace(outcome, state=to_builtins(outcome.state, enc_hook=encode_fallback))
+    json.encode(outcome)
     return outcome
 
 
@@ -99,11 +100,11 @@ class UsageTrackingModel(ModelWrapper):
         self.usage: Usage | None = None
 
     async def stream(self, prompt: Prompt, /) -> AsyncIterator[ModelChunk]:
-        async with closing(self.model.stream(prompt)) as fragments:
-            async for fragment in fragments:
-                if isinstance(fragment, UsageChunk):
-                    self.usage = fragment.usage + (self.usage or Usage())
-                yield fragment
+        async with closing(self.model.stream(prompt)) as chunks:
+            async for chunk in chunks:
+                if isinstance(chunk, UsageChunk):
+                    self.usage = chunk.usage + (self.usage or Usage())
+                yield chunk
 
 
 ACTION, RETRY, SKIP, STOP = "then", "retry", "skip", "stop"
@@ -157,7 +158,7 @@ def make_step_event(
     usage: Usage | None = None,
     **more: Any,
 ) -> Custom:
-    total = sum(one.kind != NONE for one in flow.steps.values())
+    total = sum(other.kind != NONE for other in flow.steps.values())
     number = progress.done + 1
     value = {
         "flow": flow.id,
@@ -192,52 +193,34 @@ class FlowFinished(Struct, frozen=True):
     output: StepOutput
 
 
-async def stream_flow(
-    flow: Flow,
-    services: FlowServices,
-    turn: Turn,
-    progress: FlowProgress,
-    save_progress: SaveProgress,
-    *,
-    outer_outputs: Mapping[str, StepOutput] | None = None,
-    previous: StepOutput | None = None,
-    final: bool = True,
-) -> AsyncIterator[Event | Pause | FlowFinished]:
-    """Run the flow from its progress. A Pause holds the FlowProgress to resume with (`with_answers`).
-
-    `outer_outputs` are outputs that its steps may name too, `previous` is the input of its first step.
-    With `final` the text of its last step is streamed to the user.
-    """
-    run = FlowRun(flow, services, turn, progress, save_progress, outer_outputs or {}, previous, final)
-    try:
-        async with closing(with_timeout(run.run(), flow.timeout)) as items:
-            async for item in items:
-                yield item
-    except TimeoutError:
-        at = f" It was at step {run.progress.at!r}." if run.progress.at else ""
-        raise FlowFailed(f"The flow {flow.id} took longer than {flow.timeout:g} s and was stopped.{at}") from None
-
-
+@dataclass
 class FlowRun:
-    def __init__(
-        self,
-        flow: Flow,
-        services: FlowServices,
-        turn: Turn,
-        progress: FlowProgress,
-        save_progress: SaveProgress,
-        outer_outputs: Mapping[str, StepOutput],
-        previous: StepOutput | None,
-        is_final: bool,
-    ) -> None:
-        self.flow = flow
-        self.services = services
-        self.turn = turn
-        self.progress = progress
-        self.save_progress = save_progress
-        self.outer_outputs = outer_outputs
-        self.initial_output = previous
-        self.is_final = is_final
+    """A run of the flow from its progress. A Pause holds the FlowProgress to resume with (`with_answers`).
+
+    `outer_outputs` are outputs that its steps may name too, `initial_output` is the input of its first step. With
+    `is_final` the text of its last step is streamed to the user.
+    """
+
+    flow: Flow
+    services: FlowServices
+    turn: Turn
+    progress: FlowProgress
+    save_progress: SaveProgress
+    outer_outputs: Mapping[str, StepOutput] = field(default_factory=dict)
+    initial_output: StepOutput | None = None
+    is_final: bool = True
+
+    async def stream(self) -> AsyncIterator[Event | Pause | FlowFinished]:
+        """Run the steps within the flow's timeout."""
+        try:
+            async with closing(with_timeout(self.run(), self.flow.timeout)) as items:
+                async for item in items:
+                    yield item
+        except TimeoutError:
+            at = f" It was at step {self.progress.at!r}." if self.progress.at else ""
+            raise FlowFailed(
+                f"The flow {self.flow.id} took longer than {self.flow.timeout:g} s and was stopped.{at}"
+            ) from None
 
     async def run(self) -> AsyncIterator[Event | Pause | FlowFinished]:
         while (step := self.current_step) is not None:
@@ -279,11 +262,11 @@ class FlowRun:
             yield shortcut
             return
         model = UsageTrackingModel(self.services.model)
-        result: StepOutput | Pause | StepFailure = shortcut or StepFailure("")
+        result: StepOutcome = shortcut or StepFailure("")
         if shortcut is None:
             async with closing(self.stream_attempts(step, model)) as items:
                 async for item in items:
-                    if isinstance(item, StepOutput | Pause | StepFailure):
+                    if isinstance(item, StepOutcome):
                         result = item
                     else:
                         yield item
@@ -333,20 +316,17 @@ class FlowRun:
     def make_pause(self) -> Pause:
         return Pause(self.progress.asks, self.progress.as_dict)
 
-    async def stream_attempts(
-        self, step: Step, model: UsageTrackingModel
-    ) -> AsyncIterator[Event | StepOutput | Pause | StepFailure]:
+    async def stream_attempts(self, step: Step, model: UsageTrackingModel) -> AsyncIterator[Event | StepOutcome]:
         """Run the step with its retries; the last item is the final outcome."""
         if not self.is_repeatable(step):
             await self.save(begun=True)
-        outcome: StepOutput | Pause | StepFailure = StepFailure("")
+        outcome: StepOutcome = StepFailure("")
         for number in range(step.retry + 1):
             if number:
                 await asyncio.sleep(compute_backoff(number, INITIAL_BACKOFF, MAX_BACKOFF))
-            attempt = stream_attempt(run_step_kind, self.make_context(step, model))
-            async with closing(attempt) as items:
+            async with closing(stream_attempt(self.make_context(step, model))) as items:
                 async for item in items:
-                    if isinstance(item, StepOutput | Pause | StepFailure):
+                    if isinstance(item, StepOutcome):
                         outcome = self.validate_jump(item)
                     else:
                         yield item
@@ -384,7 +364,7 @@ class FlowRun:
     def is_last_step(self, step: Step) -> bool:
         return resolve_next_step(self.flow, step.next) is None and not tuple(get_kind(step.kind).jumps(step))
 
-    def validate_jump(self, outcome: StepOutput | Pause | StepFailure) -> StepOutput | Pause | StepFailure:
+    def validate_jump(self, outcome: StepOutcome) -> StepOutcome:
         jump = outcome.jump if isinstance(outcome, StepOutput) else None
         if jump is None or jump == END or jump in self.flow.steps:
             return outcome
@@ -407,62 +387,3 @@ class FlowRun:
             raise FlowFailed(f"The flow {self.flow.id} failed at step {step.name!r}: {failure.text}")
         self.progress = progress.after_failure("step" if step.on_error else "flow", failure.text)
         await self.save()
-
-
-def run_step_kind(ctx: StepContext) -> AsyncIterator[Event | StepOutput | Pause]:
-    return get_kind(ctx.step.kind).run(ctx)
-
-
-@dataclass(frozen=True, slots=True)
-class SubflowState:
-    """State left by a Pause or crash, the answers since, and the function that saves new state."""
-
-    state: Any
-    answers: tuple[Any, ...]
-    save: Callable[[Any], Awaitable[None]]
-
-
-async def stream_subflow(
-    ctx: StepContext,
-    flow: Flow,
-    *,
-    services: FlowServices | None = None,
-    turn: Turn | None = None,
-    question: str | None = None,
-    outer_outputs: Mapping[str, StepOutput] | None = None,
-    previous: StepOutput | None = None,
-    final: bool = False,
-    key_suffix: str = "",
-    saved: SubflowState | None = None,
-) -> AsyncIterator[Event | StepOutput | Pause]:
-    """Run a flow inside a step. `outer_outputs` and `previous` are visible to its steps; `key_suffix`
-    distinguishes several flows in one step; `saved` is their state, by default the step's own."""
-    saved = saved or SubflowState(ctx.state, ctx.answers, ctx.save_state)
-    run_id = f"{ctx.key}{key_suffix}"
-    progress = start_progress(flow, ctx.question if question is None else question, run_id)
-    if saved.state is not None:
-        progress = restore_progress(saved.state, flow)
-        if saved.answers:
-            # Saved at once: after a crash the answers must not be applied twice.
-            progress = progress.with_answers(saved.answers)
-            await saved.save(progress.as_dict)
-
-    async def save_progress(progress: FlowProgress) -> None:
-        await saved.save(progress.as_dict)
-
-    stream = stream_flow(
-        flow,
-        services or ctx.services,
-        turn or ctx.turn,
-        progress,
-        save_progress,
-        outer_outputs=outer_outputs,
-        previous=previous,
-        final=final,
-    )
-    async with closing(stream) as items:
-        async for item in items:
-            if isinstance(item, FlowFinished):
-                yield replace(item.output, jump=None, spoken=item.progress.spoken)
-            else:
-                yield item

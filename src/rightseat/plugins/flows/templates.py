@@ -18,17 +18,14 @@ from rightseat.documents.json import JsonCutter, encode_json
 from rightseat.engine.history import MESSAGE_TOKENS
 from rightseat.engine.structured import SCHEMA_INSTRUCTION
 from rightseat.errors import ContextTooLong
-from rightseat.plugins.flows.context import StepContext, StepOutput
+from rightseat.plugins.flows.context import StepContext, StepOutput, make_step_problem
 from rightseat.plugins.flows.paths import decode_json_text, parse_path, resolve_path
-from rightseat.plugins.plugin import END, Flow, Step
-from rightseat.types.messages import text_message
-from rightseat.types.model import Prompt, SamplingSettings
+from rightseat.plugins.plugin import END, Flow, Problem, Step
 from rightseat.types.text import estimate_tokens
 from rightseat.types.turn import Turn
 
 VariableLookup = Callable[[str], Any]
 """Returns the value of a name, or raises UnknownVariable."""
-
 
 # Later versions of the original format use doubled braces.
 _PLACEHOLDER = re.compile(r"\{\{\s*([^{}\n]{1,200}?)\s*\}\}|\{([^{}\n]{1,200})\}")
@@ -36,12 +33,6 @@ _PLACEHOLDER = re.compile(r"\{\{\s*([^{}\n]{1,200}?)\s*\}\}|\{([^{}\n]{1,200})\}
 
 class UnknownVariable(LookupError):
     """No variable has this name: the braces are text."""
-
-
-def iter_placeholders(text: str) -> Iterator[str]:
-    """Yield the content of all braces, known or not."""
-    for hole in _PLACEHOLDER.finditer(text):
-        yield hole[1] or hole[2]
 
 
 def split_template(text: str, find: VariableLookup) -> list[str | tuple[str, Any]]:
@@ -89,9 +80,7 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else encode_json(value)
 
 
-QUESTION, DATA, CONTEXT, TIME = "question", "data", "context", "time"
-DESCRIPTION, STEPS = "description", "steps"
-BUILT_IN = (QUESTION, DATA, CONTEXT, TIME, DESCRIPTION, STEPS)
+BUILT_IN = ("question", "data", "context", "time", "description", "steps")
 MIN_SIMILARITY = 0.75
 MAX_MESSAGES = 20
 
@@ -144,32 +133,31 @@ def is_known_variable(path: str, flow: Flow) -> bool:
     return match_variable(path, (*BUILT_IN, *flow.steps)) is not None
 
 
-def find_misspelt_variables(template: Any, flow: Flow) -> Iterator[tuple[str, str]]:
-    """Yield (placeholder, nearest name) for placeholders that resemble a known name."""
-    match template:
-        case str():
-            for hole in iter_placeholders(template):
-                word = hole.partition(".")[0].partition("[")[0]
-                near = difflib.get_close_matches(word, (*BUILT_IN, *flow.steps), 1, MIN_SIMILARITY)
-                if near and not is_known_variable(hole, flow):
-                    yield hole, near[0]
-        case dict() | list():
-            for inner in template.values() if isinstance(template, dict) else template:
-                yield from find_misspelt_variables(inner, flow)
-        case _:
-            pass
+def check_placeholders(flow: Flow, step: Step, param: str) -> Iterator[Problem]:
+    """Report the placeholders of a param that resemble a known name."""
+    for placeholder in iter_placeholders(step.params.get(param)):
+        word = placeholder.partition(".")[0].partition("[")[0]
+        near = difflib.get_close_matches(word, (*BUILT_IN, *flow.steps), 1, MIN_SIMILARITY)
+        if near and not is_known_variable(placeholder, flow):
+            what = f"{{{placeholder}}} is text: nothing is called so."
+            yield make_step_problem(flow, step, f"params.{param}", what, f"Did you mean {{{near[0]}}}?", "style")
+
+
+def iter_placeholders(template: Any) -> Iterator[str]:
+    """Yield the content of all braces within a value, known or not."""
+    if isinstance(template, str):
+        yield from (match[1] or match[2] for match in _PLACEHOLDER.finditer(template))
+    elif isinstance(template, dict | list):
+        for inner in template.values() if isinstance(template, dict) else template:
+            yield from iter_placeholders(inner)
 
 
 def get_input_data(ctx: StepContext) -> Any:
-    """Return the previous output's data; in an on_error step, the error message."""
-    return ctx.failure or (before.data if (before := get_previous_output(ctx)) else None)
-
-
-def get_previous_output(ctx: StepContext) -> StepOutput | None:
-    """Return the previous output, skipping choices: they produce no data."""
-    if ctx.previous is None or ctx.previous.jump is None:
-        return ctx.previous
-    return next((output for output in reversed(list(ctx.outputs.values())) if output.jump is None), None)
+    """Return the previous output's data, skipping choices; in an on_error step, the error message."""
+    if ctx.failure:
+        return ctx.failure
+    before = [ctx.previous, *list(ctx.outputs.values())[::-1]] if ctx.previous else []
+    return next((output.data for output in before if output.jump is None), None)
 
 
 def iter_finished_steps(ctx: StepContext) -> Iterator[tuple[str, StepOutput]]:
@@ -182,18 +170,12 @@ def iter_finished_steps(ctx: StepContext) -> Iterator[tuple[str, StepOutput]]:
 
 def build_context(ctx: StepContext) -> str:
     """Return the conversation and the step outputs, shortened, without a model call."""
-    parts = [
-        format_section("Conversation", format_conversation(ctx.turn, ctx.question)),
-        format_section("The application says", [f"{one.description}: {one.value}" for one in ctx.turn.context]),
-        format_section(
-            "Finished steps", [f"{name}: {summarize_output(output)}" for name, output in iter_finished_steps(ctx)]
-        ),
-    ]
-    return "\n\n".join(part for part in parts if part)
-
-
-def format_section(title: str, lines: list[str]) -> str:
-    return "\n".join([f"{title}:", *lines]) if lines else ""
+    sections = {
+        "Conversation": format_conversation(ctx.turn, ctx.question),
+        "The application says": [f"{entry.description}: {entry.value}" for entry in ctx.turn.context],
+        "Finished steps": [f"{name}: {summarize_output(output)}" for name, output in iter_finished_steps(ctx)],
+    }
+    return "\n\n".join("\n".join([f"{title}:", *lines]) for title, lines in sections.items() if lines)
 
 
 def format_conversation(turn: Turn, question: str) -> list[str]:
@@ -211,8 +193,6 @@ def summarize_output(output: StepOutput) -> str:
 
 DEFAULT_BUDGET = 32_000
 """Tokens of a prompt where the model's context window is unknown."""
-
-
 MIN_VALUE_TOKENS = 16
 DEFAULT_SYSTEM_PROMPT = "You are a helpful assistant. Answer in the language of the question."
 
@@ -231,18 +211,17 @@ Question:
 Answer the question from what the steps gave. If they did not give it, say so."""
 
 
+ANSWER_STEP = Step(
+    name=f"{END}_answer", kind="llm", params={"system_prompt": DEFAULT_SYSTEM_PROMPT, "user_prompt": ANSWER_PROMPT}
+)
+"""Writes the answer where the flow's last step does not."""
+
+
 class RenderedPrompts(Struct, frozen=True):
     """Filled templates. `cut` names the variables whose values were shortened."""
 
     texts: tuple[str, ...]
     cut: tuple[str, ...] = ()
-
-
-def make_answer_step(flow: Flow) -> Step:
-    """Return the `llm` step that writes the answer where the flow's last step does not."""
-    return Step(
-        name=f"{END}_answer", kind="llm", params={"system_prompt": DEFAULT_SYSTEM_PROMPT, "user_prompt": ANSWER_PROMPT}
-    )
 
 
 def prompt_budget(context: int | None) -> int:
@@ -285,15 +264,9 @@ def shorten_value(name: str, value: Any, budget: int) -> str:
     if isinstance(inner, dict | list):
         return JsonCutter().cut(inner, budget)
     # The end of a conversation matters more than its beginning.
-    return cut_middle(text, budget, front=0.25 if name == CONTEXT else 0.5)
+    return cut_middle(text, budget, front=0.25 if name == "context" else 0.5)
 
 
 def estimate_overhead(schema: dict[str, Any], *texts: str) -> int:
     """Return the tokens of a structured question besides the filled template."""
     return sum(map(estimate_tokens, (SCHEMA_INSTRUCTION, encode_json(schema), *texts))) + 2 * MESSAGE_TOKENS
-
-
-def build_prompt(texts: Sequence[str], settings: SamplingSettings, schema: dict[str, Any] | None = None) -> Prompt:
-    system, user = texts
-    messages = ([text_message("system", system)] if system else []) + [text_message("user", user)]
-    return Prompt(messages=tuple(messages), settings=settings, output_schema=schema)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rightseat.errors import ContextTooLong, Incomplete
 from rightseat.plugins.flows.context import StepError, StepOutput
-from rightseat.plugins.flows.templates import StepVariables, fit_templates, make_answer_step
+from rightseat.plugins.flows.templates import ANSWER_STEP, StepVariables, fit_templates
 from rightseat.plugins.plugin import Step
 from rightseat.types.chunks import FinishChunk, ReasoningChunk, TextChunk
 from rightseat.types.events import Custom, ReasoningDelta, TextDelta, TextEnd, TextStart
@@ -166,8 +166,7 @@ async def test_a_model_that_says_nothing_is_an_error() -> None:
 @pytest.mark.demand("flows.last_step_llm_model")
 async def test_the_answer_comes_from_question_description_and_outputs() -> None:
     used = make_services(reply_text("All of it."))
-    step = make_answer_step(make_flow(description="Tells what is in stock."))
-    given = make_context(step, used, outputs={"start": {"n": 3}, "pick": StepOutput("x", jump="x")}, last=True)
+    given = make_context(ANSWER_STEP, used, outputs={"start": {"n": 3}, "pick": StepOutput("x", jump="x")}, last=True)
     made = await run_step_to_output(given)
     assert made.data == "All of it."
     for part in ("Sells things.", '{"start":{"n":3}}', "What is there?"):

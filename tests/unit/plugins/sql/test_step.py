@@ -180,18 +180,17 @@ async def test_background_and_schema_stay_within_the_context(shop_database: Data
     ("params", "key"),
     [
         ({"databse": "x"}, "params.databse"),
-        ({"database": "nowhere"}, "params.database"),
         ({"sql": ["a"]}, "params.sql"),
         ({"values": {"a": 1}}, "params.values"),
         ({"sql": "SELECT 1", "values": [1]}, "params.values"),
     ],
 )
 def test_check_finds(params: dict[str, Any], key: str) -> None:
-    [problem] = check_step(make_step(**params), FlowReferences(databases=["shop"]))
+    [problem] = check_step(make_step(**params), FlowReferences())
     assert problem.key == f"steps.count.{key}"
 
 
 def test_check_finds_nothing() -> None:
     fine = make_step(database="shop", sql="SELECT :a", values={"a": 1})
-    assert check_step(fine, FlowReferences(databases=["shop"])) == []
+    assert check_step(fine, FlowReferences()) == []
     assert check_step(make_step(database="any")) == []

@@ -1,15 +1,15 @@
-"""Step kinds by name: one module each, imported when a flow first uses it.
+"""Step kinds by name; a kind's module is imported when a flow first uses it.
 
-A module defines `run(ctx)` and optionally `check(step, flow, known)`, which yields problems of the params;
+A StepKind is `run(ctx)` and optionally `check(step, flow, known)`, which yields problems of the params;
 `jumps(step)`, the names of the steps it may continue with; and `repeatable(step, services)`, whether it may
 run again after a crash (default: built-in kinds yes, others no). Other packages add kinds by the entry point
-group `rightseat.steps`.
+group `rightseat.steps`, which names a module with these functions.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
@@ -22,15 +22,28 @@ from rightseat.plugins.flows.context import (
     StepError,
     StepOutput,
     StepRunner,
+    StepStream,
     make_step_problem,
 )
 from rightseat.plugins.plugin import Flow, Problem, Step
-from rightseat.types.events import Event
-from rightseat.types.tools import Pause
 
 ENTRY_POINT_GROUP = "rightseat.steps"
 NONE, TOOL, LLM = "none", "tool", "llm"
-KINDS = ("api", "ask", "choice", "extract", "flow", LLM, "loop", NONE, "parallel", "render", "sql", TOOL)
+KINDS = {
+    "api": "calls",
+    "ask": "dialog",
+    "choice": "choice",
+    "extract": "data",
+    "flow": "nested",
+    LLM: "dialog",
+    "loop": "nested",
+    NONE: "dialog",
+    "parallel": "nested",
+    "render": "data",
+    "sql": "data",
+    TOOL: "calls",
+}
+"""The module of each built-in kind; its STEP_KINDS has the kind."""
 
 
 def no_problems(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
@@ -41,21 +54,25 @@ def no_jumps(step: Step) -> Iterable[str]:
     return ()
 
 
+def always_repeatable(step: Step, services: FlowServices) -> bool:
+    return True
+
+
+def never_repeatable(step: Step, services: FlowServices) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class StepKind:
     run: StepRunner
     check: Callable[[Step, Flow, FlowReferences], Iterator[Problem]] = no_problems
     jumps: Callable[[Step], Iterable[str]] = no_jumps
-    repeatable: Callable[[Step, FlowServices], bool] = lambda step, kit: False
+    repeatable: Callable[[Step, FlowServices], bool] = always_repeatable
 
 
 @cache
 def entry_point_kinds() -> dict[str, Any]:
     return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
-
-
-def is_known_kind(name: str) -> bool:
-    return name in KINDS or name in entry_point_kinds()
 
 
 def list_kinds() -> list[str]:
@@ -65,32 +82,32 @@ def list_kinds() -> list[str]:
 @cache
 def get_kind(name: str) -> StepKind:
     """Return the kind of that name; any other name is a tool of lib/."""
-    is_builtin = name in KINDS or name not in entry_point_kinds()
+    if name in KINDS or name not in entry_point_kinds():
+        kind = name if name in KINDS else TOOL
+        module = importlib.import_module(f"{__name__}.{KINDS[kind]}")
+        step_kind: StepKind = module.STEP_KINDS[kind]
+        return step_kind
     try:
-        module: Any = (
-            importlib.import_module(f"{__name__}.{name if name in KINDS else TOOL}")
-            if is_builtin
-            else entry_point_kinds()[name].load()
-        )
-        run: StepRunner = module.run
+        theirs = entry_point_kinds()[name].load()
+        run: StepRunner = theirs.run
     except (ImportError, AttributeError) as error:
-        return make_broken_kind(name, f"The step kind {name!r} cannot be used here: {error}.")
+        return make_broken_kind(f"The step kind {name!r} cannot be used here: {error}.")
     return StepKind(
         run,
-        getattr(module, "check", no_problems),
-        getattr(module, "jumps", no_jumps),
-        getattr(module, "repeatable", lambda step, kit: is_builtin),
+        getattr(theirs, "check", no_problems),
+        getattr(theirs, "jumps", no_jumps),
+        getattr(theirs, "repeatable", never_repeatable),
     )
 
 
-def make_broken_kind(name: str, why: str) -> StepKind:
+def make_broken_kind(why: str) -> StepKind:
     """Return a kind that cannot be imported: its check fails, so flows with it are not loaded."""
 
-    async def run(ctx: StepContext) -> AsyncIterator[Event | StepOutput | Pause]:
+    async def run(ctx: StepContext) -> StepStream:
         raise StepError(why)
         yield StepOutput()
 
     def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
         yield make_step_problem(flow, step, "call_type", why, "Install what it needs.")
 
-    return StepKind(run, check)
+    return StepKind(run, check, repeatable=never_repeatable)

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from msgspec import Struct
-
 from rightseat.engine.structured import generate_structured
-from rightseat.plugins.flows.conditions import (
-    Condition,
-    InvalidCondition,
-    evaluate_condition,
-    iter_paths,
-    parse_condition,
-)
+from rightseat.plugins.flows.conditions import InvalidCondition, evaluate_condition, iter_paths, parse_condition
 from rightseat.plugins.flows.context import (
     FlowReferences,
     StepContext,
     StepError,
     StepOutput,
+    StepStream,
+    check_param_names,
     format_hint,
     make_step_problem,
 )
+from rightseat.plugins.flows.steps import StepKind
 from rightseat.plugins.flows.templates import (
     BUILT_IN,
     StepVariables,
@@ -31,10 +26,8 @@ from rightseat.plugins.flows.templates import (
     render_prompts,
 )
 from rightseat.plugins.plugin import Flow, Problem, Step
-from rightseat.types.events import Custom, Event
-from rightseat.types.tools import Pause
+from rightseat.types.events import Custom
 
-PARAMS = ("instruction", "choices")
 DECISION_PROMPT = """\
 Decide how a workflow goes on.
 
@@ -50,31 +43,32 @@ Background:
 OPTIONS_HEADING = "The ways, each with when it is taken:"
 
 
-class ChoiceOption(Struct, frozen=True):
-    step: str
-    description: str = ""
-    when: Condition | None = None
-
-
-async def run(ctx: StepContext) -> AsyncIterator[Event | StepOutput | Pause]:
-    choices = [parse_option(one) for one in ctx.step.params["choices"]]
-    names = StepVariables(ctx)
-    matched = next((one for one in choices if one.when is not None and evaluate_condition(one.when, names)), None)
-    if matched is not None:
-        yield make_jump_output(matched.step, "a condition holds")
-        return
-    open_options = [one for one in choices if one.when is None]
-    if not open_options:
+async def run(ctx: StepContext) -> StepStream:
+    variables = StepVariables(ctx)
+    open_options = []
+    for option in get_options(ctx.step):
+        if option.get("when") is None:
+            open_options.append(option)
+        elif evaluate_condition(parse_condition(option["when"]), variables):
+            yield make_jump_output(option["step"], "a condition holds")
+            return
+    steps = list(dict.fromkeys(option["step"] for option in open_options))
+    if not steps:
         raise StepError("No condition of the choice is true. Add a choice without `when` for this case.")
-    if len({one.step for one in open_options}) == 1:
-        yield make_jump_output(open_options[0].step, "it is the only way")
+    if len(steps) == 1:
+        yield make_jump_output(steps[0], "it is the only way")
         return
     instruction = str(ctx.step.params.get("instruction") or "")
-    listing = "\n".join(f"- {one.step}: {one.description}" for one in open_options)
-    schema = build_choice_schema(open_options)
-    rendered = await render_prompts(
-        ctx, DECISION_PROMPT, reserved=estimate_overhead(schema, instruction, OPTIONS_HEADING, listing)
-    )
+    listing = "\n".join(f"- {option['step']}: {option.get('description') or ''}" for option in open_options)
+    # Only the steps' names are allowed.
+    schema = {
+        "type": "object",
+        "properties": {"step": {"type": "string", "enum": steps}},
+        "required": ["step"],
+        "additionalProperties": False,
+    }
+    overhead = estimate_overhead(schema, instruction, OPTIONS_HEADING, listing)
+    rendered = await render_prompts(ctx, DECISION_PROMPT, reserved=overhead)
     if rendered.cut:
         yield Custom("prompt_cut", {"step": ctx.step.name, "cut": list(rendered.cut)})
     question = f"{rendered.texts[0]}\n{instruction}\n{OPTIONS_HEADING}\n{listing}"
@@ -82,32 +76,8 @@ async def run(ctx: StepContext) -> AsyncIterator[Event | StepOutput | Pause]:
     yield make_jump_output(answer["step"], instruction)
 
 
-def build_choice_schema(choices: Iterable[ChoiceOption]) -> dict[str, Any]:
-    """Return a schema that allows only the steps' names."""
-    steps = list(dict.fromkeys(one.step for one in choices))
-    return {
-        "type": "object",
-        "properties": {"step": {"type": "string", "enum": steps}},
-        "required": ["step"],
-        "additionalProperties": False,
-    }
-
-
 def make_jump_output(step: str, why: str) -> StepOutput:
     return StepOutput(step, f"Goes on with {step}: {why}" if why else f"Goes on with {step}", jump=step)
-
-
-def parse_option(value: dict[str, Any]) -> ChoiceOption:
-    when = value.get("when")
-    return ChoiceOption(
-        str(value["step"]), str(value.get("description") or ""), None if when is None else parse_condition(when)
-    )
-
-
-def jumps(step: Step) -> Iterator[str]:
-    for one in get_options(step):
-        if isinstance(one, dict) and isinstance(one.get("step"), str):
-            yield one["step"]
 
 
 def get_options(step: Step) -> list[Any]:
@@ -115,41 +85,40 @@ def get_options(step: Step) -> list[Any]:
     return options if isinstance(options, list) else []
 
 
+def jumps(step: Step) -> Iterator[str]:
+    for option in get_options(step):
+        if isinstance(option, dict) and isinstance(option.get("step"), str):
+            yield option["step"]
+
+
 def check(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
-    for name in step.params:
-        if name not in PARAMS:
-            what = f"A choice has no {name!r}; it is passed over."
-            yield make_step_problem(flow, step, f"params.{name}", what, f"It has {', '.join(PARAMS)}.", "warning")
-    if not get_options(step):
+    yield from check_param_names(flow, step, "A choice", ("instruction", "choices"))
+    options = get_options(step)
+    if not options:
         fix = "Write a list of steps, each with a description or a `when`."
         yield make_step_problem(flow, step, "params.choices", "There is nothing to choose from.", fix)
-    for number, one in enumerate(get_options(step)):
+    for number, option in enumerate(options):
         key = f"params.choices[{number}]"
-        if not isinstance(one, dict) or not isinstance(one.get("step"), str):
+        if not isinstance(option, dict) or not isinstance(option.get("step"), str):
             yield make_step_problem(flow, step, key, "It names no step.", "Write step: NAME and a description.")
-            continue
-        yield from check_condition(step, flow, one, key)
-    yield from check_descriptions(step, flow)
+        elif option.get("when") is not None:
+            yield from check_condition(step, flow, option["when"], f"{key}.when")
+    open_options = [option for option in options if isinstance(option, dict) and option.get("when") is None]
+    if len(open_options) > 1 and not all(option.get("description") for option in open_options):
+        what = "The model is to pick among steps that are not described."
+        yield make_step_problem(flow, step, "params.choices", what, "Describe each, or give it a `when`.", "warning")
 
 
-def check_condition(step: Step, flow: Flow, option: dict[str, Any], key: str) -> Iterator[Problem]:
-    if option.get("when") is None:
-        return
+def check_condition(step: Step, flow: Flow, value: Any, key: str) -> Iterator[Problem]:
     try:
-        condition = parse_condition(option["when"])
+        condition = parse_condition(value)
     except InvalidCondition as error:
-        fix = "See docs/flows.md, Conditions."
-        yield make_step_problem(flow, step, f"{key}.when", str(error), fix)
+        yield make_step_problem(flow, step, key, str(error), "See docs/flows.md, Conditions.")
         return
     for path in iter_paths(condition):
         if not is_known_variable(path, flow):
             what = f"The path {path!r} begins with no step's name."
-            yield make_step_problem(flow, step, f"{key}.when", what, format_hint(path, (*BUILT_IN, *flow.steps)))
+            yield make_step_problem(flow, step, key, what, format_hint(path, (*BUILT_IN, *flow.steps)))
 
 
-def check_descriptions(step: Step, flow: Flow) -> Iterator[Problem]:
-    """Warn where the model picks among options without descriptions."""
-    open_ways = [one for one in get_options(step) if isinstance(one, dict) and one.get("when") is None]
-    if len(open_ways) > 1 and not all(one.get("description") for one in open_ways):
-        what = "The model is to pick among steps that are not described."
-        yield make_step_problem(flow, step, "params.choices", what, "Describe each, or give it a `when`.", "warning")
+STEP_KINDS = {"choice": StepKind(run, check, jumps)}

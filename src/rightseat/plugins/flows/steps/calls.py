@@ -1,0 +1,285 @@
+"""Step kinds `api` and `tool`: call an operation of the plugin's API, or a tool of its lib/."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct, convert, to_builtins
+
+from rightseat.engine.structured import generate_structured
+from rightseat.errors import CallerError, FlowStopped
+from rightseat.plugins.flows.context import (
+    FlowReferences,
+    FlowServices,
+    StepContext,
+    StepError,
+    StepOutput,
+    StepStream,
+    check_param_names,
+    format_hint,
+    make_step_problem,
+)
+from rightseat.plugins.flows.paths import decode_json_text
+from rightseat.plugins.flows.steps import TOOL, StepKind, never_repeatable
+from rightseat.plugins.flows.templates import (
+    StepVariables,
+    check_placeholders,
+    estimate_overhead,
+    fill_value,
+    get_input_data,
+    render_prompts,
+)
+from rightseat.plugins.plugin import Flow, Problem, Step
+from rightseat.types.events import Custom
+from rightseat.types.schema import get_validator
+from rightseat.types.streams import closing, with_timeout
+from rightseat.types.tools import APPROVAL_SCHEMA, Ask, Pause, Result, Tool, ToolContext, is_approved
+
+UNLIMITED_TOKENS = 1 << 40
+"""Token budget of the call: the next steps get the whole response; only prompts are cut."""
+INLINE_PARSE_LIMIT = 64 << 10
+"""Characters of a response that is parsed in the event loop; longer ones go to a thread."""
+Schema = dict[str, Any]
+ARGUMENTS_PROMPT = """\
+A workflow calls an operation of an API. Say the arguments.
+
+Question of the user:
+{question}
+
+Data of the step before:
+{data}
+
+Background:
+{context}
+
+The time is {time}.
+
+Take values from the question first, then from the data and the background. Where nobody has said a value, \
+leave it out or write null; never make one up."""
+
+
+class PendingCall(Struct, frozen=True):
+    """State between a question and its answer: the arguments and the tool's own state."""
+
+    arguments: dict[str, Any]
+    state: Any = None
+
+
+async def run_api(ctx: StepContext) -> StepStream:
+    """Call the operation `endpoint`.
+
+    Arguments come from the step's `values`, then from equally named data of the step before, then from the model;
+    the operation asks a person for what is still missing. With `values`, other optional arguments are omitted.
+    """
+    endpoint = normalize_endpoint(ctx.step)
+    tool = ctx.services.operations.get(endpoint)
+    if tool is None or tool.call is None:
+        raise StepError(f"The plugin has no operation {endpoint!r} any more.")
+    pending = convert(ctx.state, PendingCall) if isinstance(ctx.state, dict) else None
+    if pending is None:
+        arguments = get_known_arguments(ctx, tool)
+        missing = build_missing_schema(tool, arguments, "values" in ctx.step.params)
+        if missing is not None:
+            operation = f"The operation is {endpoint}: {tool.description}"
+            rendered = await render_prompts(ctx, ARGUMENTS_PROMPT, reserved=estimate_overhead(missing, operation))
+            if rendered.cut:
+                yield Custom("prompt_cut", {"step": ctx.step.name, "cut": list(rendered.cut)})
+            question = f"{rendered.texts[0]}\n\n{operation}"
+            answer = await generate_structured(ctx.services.model, question, missing)
+            arguments = {**{name: value for name, value in answer.items() if value is not None}, **arguments}
+        if tool.check is not None and (wrong := tool.check(arguments)):
+            raise StepError(f"The arguments do not fit {endpoint}: {wrong}")
+        pending = PendingCall(arguments)
+        if missing is not None:
+            # Saved because a model may answer differently next time, and a retry must send the same request.
+            await ctx.save_state(to_builtins(pending))
+    tool_context = ToolContext(
+        ctx.turn, ctx.key, pending.state, ctx.answers, budget=UNLIMITED_TOKENS, idempotency_key=ctx.key
+    )
+    async with closing(with_timeout(tool.call(pending.arguments, tool_context), tool.timeout)) as items:
+        async for item in items:
+            match item:
+                case Pause(asks, state):
+                    yield Pause(asks, to_builtins(PendingCall(pending.arguments, state)))
+                case Result():
+                    yield await make_api_output(ctx, item)
+                case _:
+                    yield item
+
+
+def normalize_endpoint(step: Step) -> str:
+    """Return the endpoint as an operation id: upper-case method, one space, path."""
+    method, _, path = " ".join(str(step.params.get("endpoint", "")).split()).partition(" ")
+    return f"{method.upper()} {path}"
+
+
+async def make_api_output(ctx: StepContext, result: Result) -> StepOutput:
+    content = result.content
+    if result.failed:
+        match content:
+            case {"error": {"code": "denied"}}:
+                # Not an error: no retry and no on_error.
+                raise FlowStopped(f"The step {ctx.step.name!r} was not allowed, so the flow ends here.")
+            case _:
+                raise StepError(get_error_message(result))
+    large = isinstance(content, str) and len(content) > INLINE_PARSE_LIMIT
+    data = await asyncio.to_thread(decode_json_text, content) if large else decode_json_text(content)
+    return StepOutput(data, f"Called {normalize_endpoint(ctx.step)}.")
+
+
+def get_error_message(result: Result) -> str:
+    match result.content:
+        case {"error": {"message": str(message)}}:
+            return message
+        case _:
+            return result.text
+
+
+def get_known_arguments(ctx: StepContext, tool: Tool) -> dict[str, Any]:
+    """Return the arguments known without a model: the step's values, then equal names of the step before."""
+    template = ctx.step.params.get("values")
+    values = fill_value(template, StepVariables(ctx)) if isinstance(template, dict) else {}
+    known = {name: value for name, value in values.items() if value is not None}
+    previous = decode_json_text(get_input_data(ctx))
+    if not isinstance(previous, dict):
+        return known
+    properties = tool.parameters.get("properties") or {}
+    same = {
+        name: previous[name]
+        for name in tool.parameters.get("required") or ()
+        if name in previous and name not in known and matches_schema(tool, properties.get(name), previous[name])
+    }
+    return {**same, **known}
+
+
+def matches_schema(tool: Tool, schema: Any, value: Any) -> bool:
+    if not isinstance(schema, dict) or value is None:
+        return False
+    try:
+        return get_validator(add_defs(tool, schema)).find_problem(value) is None
+    except CallerError:
+        return False
+
+
+def add_defs(tool: Tool, schema: Schema) -> Schema:
+    return {**schema, "$defs": tool.parameters["$defs"]} if "$defs" in tool.parameters else schema
+
+
+def build_missing_schema(tool: Tool, known: Mapping[str, Any], fixed: bool) -> Schema | None:
+    """Return the schema of arguments for the model to fill: missing required ones (nullable), and optional
+    ones unless `fixed`. None if nothing is missing."""
+    properties = tool.parameters.get("properties") or {}
+    required = [name for name in tool.parameters.get("required") or () if name not in known]
+    needed = bool(tool.parameters.get("required"))
+    others = [name for name in properties if name not in known and name not in required]
+    if not required and (fixed or (needed and known) or not others):
+        return None
+    missing = {name: {"anyOf": [properties.get(name, {}), {"type": "null"}]} for name in required}
+    if not fixed:
+        missing |= {name: properties[name] for name in others}
+    return add_defs(tool, {"type": "object", "properties": missing, "required": required})
+
+
+def is_api_repeatable(step: Step, services: FlowServices) -> bool:
+    return normalize_endpoint(step) in services.repeatable
+
+
+def check_api(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
+    yield from check_param_names(flow, step, "An api step", ("endpoint", "values"))
+    endpoint = normalize_endpoint(step)
+    if endpoint not in known.endpoints:
+        name = endpoint.strip()
+        what = f"openapi.yaml has no operation {name!r}." if name else "It names no endpoint."
+        yield make_step_problem(flow, step, "params.endpoint", what, format_hint(endpoint, known.endpoints))
+    if not isinstance(step.params.get("values", {}), dict):
+        fix = "Write names and values, such as host: web-1."
+        yield make_step_problem(flow, step, "params.values", "They are no mapping.", fix)
+    yield from check_placeholders(flow, step, "values")
+
+
+async def run_tool(ctx: StepContext) -> StepStream:
+    """Call the tool; a failed result raises StepError.
+
+    Its arguments are `params.arguments`, or else the other params, with placeholders filled in. Missing arguments
+    are taken from the previous output by name. A tool with `confirm` first asks for approval; its own questions
+    come after that.
+    """
+    name = get_tool_name(ctx.step)
+    tool = ctx.services.scripts.get(name)
+    if tool is None:
+        raise StepError(f"There is no tool {name!r}.")
+    if tool.call is None:
+        raise StepError(f"The tool {tool.name} cannot be called from here.")
+    arguments = build_arguments(ctx, tool)
+    problem = (tool.check or get_validator(tool.parameters).find_problem)(arguments)
+    if problem is not None:
+        raise StepError(f"{tool.name}: {problem}")
+    answers = ctx.answers
+    if tool.confirm:
+        if not answers:
+            text = f"Allow {tool.name} with {Result(arguments).text}?"
+            yield Pause((Ask(text, "confirm", APPROVAL_SCHEMA),))
+            return
+        if not is_approved(answers[0]):
+            raise StepError("The person did not allow this call.")
+        answers = answers[1:]
+    budget = None if ctx.services.context is None else ctx.services.context * 4 // 5
+    tool_context = ToolContext(ctx.turn, ctx.key, ctx.state, answers, budget=budget, idempotency_key=ctx.key)
+    last: Result | Pause = Result()
+    async with closing(tool.call(arguments, tool_context)) as items:
+        async for item in items:
+            if isinstance(item, Result | Pause):
+                last = item
+            else:
+                yield item
+    yield last if isinstance(last, Pause) else make_tool_output(last)
+
+
+def get_tool_name(step: Step) -> str:
+    """Return `params.tool`, or the call_type where that is the tool's name."""
+    return str(step.params.get("tool") or "") if step.kind == TOOL else step.kind
+
+
+def build_arguments(ctx: StepContext, tool: Tool) -> dict[str, Any]:
+    params = ctx.step.params
+    template = params.get("arguments")
+    if not isinstance(template, dict):
+        template = {key: value for key, value in params.items() if key not in ("tool", "arguments")}
+    values: dict[str, Any] = fill_value(template, StepVariables(ctx))
+    previous = decode_json_text(ctx.previous.data) if ctx.previous else None
+    fields = tool.parameters.get("properties") or {}
+    for name in fields:
+        if name not in values and isinstance(previous, dict) and name in previous:
+            values[name] = previous[name]
+    if "question" in fields:
+        values.setdefault("question", ctx.question)
+    return values
+
+
+def make_tool_output(result: Result) -> StepOutput:
+    """Return the step's output; a class of the original SDK returns `{"output", "message"}`."""
+    if result.failed:
+        raise StepError(get_error_message(result))
+    match result.content:
+        case {"output": data, "message": str(message)}:
+            return StepOutput(data, message)
+        case content:
+            return StepOutput(content)
+
+
+def check_tool(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
+    name = get_tool_name(step)
+    if name not in known.scripts:
+        what = f"There is no tool {name!r} in lib/." if name else "It names no tool."
+        yield make_step_problem(flow, step, "params.tool", what, format_hint(name, known.scripts))
+    arguments = step.params.get("arguments")
+    if arguments is not None and not isinstance(arguments, dict):
+        yield make_step_problem(flow, step, "params.arguments", "They are no mapping.", "Write names and values.")
+
+
+STEP_KINDS = {
+    "api": StepKind(run_api, check_api, repeatable=is_api_repeatable),
+    TOOL: StepKind(run_tool, check_tool, repeatable=never_repeatable),
+}

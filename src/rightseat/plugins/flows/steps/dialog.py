@@ -1,0 +1,157 @@
+"""Step kinds `llm`, `ask` and `none`: text of the model, of the user, or of a template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec.structs import replace
+
+from rightseat.engine.assembler import EventAssembler
+from rightseat.errors import CallerError
+from rightseat.plugins.flows.context import (
+    FlowReferences,
+    StepContext,
+    StepError,
+    StepOutput,
+    StepStream,
+    check_param_names,
+    make_step_problem,
+)
+from rightseat.plugins.flows.steps import StepKind
+from rightseat.plugins.flows.templates import (
+    DEFAULT_SYSTEM_PROMPT,
+    DEFAULT_USER_PROMPT,
+    StepVariables,
+    check_placeholders,
+    fill_template,
+    render_prompts,
+)
+from rightseat.plugins.plugin import Flow, Problem, Step
+from rightseat.types.events import Custom
+from rightseat.types.messages import text_message
+from rightseat.types.model import Prompt, SamplingSettings
+from rightseat.types.schema import get_validator
+from rightseat.types.stores import IdGenerator
+from rightseat.types.streams import closing
+from rightseat.types.tools import Ask, Pause
+
+PROMPT_PARAMS = ("system_prompt", "user_prompt")
+NUMBER_PARAMS = ("temperature", "max_tokens")
+ANSWER = "answer"
+SAY = "say"
+
+
+async def run_llm(ctx: StepContext) -> StepStream:
+    """Send `system_prompt` and `user_prompt` to the model. As the last step, stream the answer."""
+    params = ctx.step.params
+    rendered = await render_prompts(
+        ctx,
+        str(params.get("system_prompt") or DEFAULT_SYSTEM_PROMPT),
+        str(params.get("user_prompt") or DEFAULT_USER_PROMPT),
+    )
+    if rendered.cut:
+        yield Custom("prompt_cut", {"step": ctx.step.name, "cut": list(rendered.cut)})
+    system, user = rendered.texts
+    messages = (*([text_message("system", system)] if system else ()), text_message("user", user))
+    schema = ctx.turn.output_schema if ctx.last else None
+    prompt = Prompt(messages=messages, settings=build_settings(ctx), output_schema=schema)
+    assembler = EventAssembler(IdGenerator(), {})
+    async with closing(ctx.services.model.stream(prompt)) as chunks:
+        async for chunk in chunks:
+            for event in assembler.push(chunk):
+                if ctx.last:
+                    yield event
+    for event in assembler.finish():
+        if ctx.last:
+            yield event
+    answer = assembler.build_answer()
+    if not answer.message.text.strip():
+        why = " because of its filter" if answer.reason == "content_filter" else ""
+        raise StepError(f"The model said nothing{why}.")
+    yield StepOutput(answer.message.text, "The model has worked on what the steps before gave.")
+
+
+def build_settings(ctx: StepContext) -> SamplingSettings:
+    """Return the step's settings; as the last step, on top of the caller's."""
+    base = ctx.turn.settings if ctx.last else SamplingSettings()
+    return replace(base, **{name: ctx.step.params[name] for name in NUMBER_PARAMS if name in ctx.step.params})
+
+
+def check_llm(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
+    for name in PROMPT_PARAMS:
+        if not isinstance(step.params.get(name, ""), str):
+            yield make_step_problem(flow, step, f"params.{name}", "It is not a text.", "Write the prompt as text.")
+        yield from check_placeholders(flow, step, name)
+    for name in NUMBER_PARAMS:
+        if not is_valid_number(name, step.params.get(name, 0)):
+            yield make_step_problem(flow, step, f"params.{name}", "It is not such a number.", "Write 0.2, or 500.")
+    yield from check_param_names(flow, step, "An llm step", (*PROMPT_PARAMS, *NUMBER_PARAMS))
+
+
+def is_valid_number(name: str, value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        return False
+    return name != "max_tokens" or isinstance(value, int)
+
+
+async def run_ask(ctx: StepContext) -> StepStream:
+    """Ask the user `question`, for free text, for one of `options`, or for values that fit `schema`; the answer
+    is the output."""
+    schema, options = ctx.step.params.get("schema"), ctx.step.params.get("options")
+    has_options = isinstance(options, list) and not isinstance(schema, dict)
+    if ctx.answers:
+        answer = ctx.answers[-1]
+        yield StepOutput(answer[ANSWER] if has_options and isinstance(answer, dict) else answer)
+        return
+    text = fill_template(str(ctx.step.params.get("question") or ""), StepVariables(ctx))
+    if has_options and options:
+        schema = {"type": "object", "properties": {ANSWER: {"enum": options}}, "required": [ANSWER]}
+    yield Pause((Ask(text, "form", schema) if isinstance(schema, dict) else Ask(text),))
+
+
+def check_ask(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
+    params = step.params
+    if not isinstance(params.get("question"), str) or not params["question"].strip():
+        yield make_step_problem(flow, step, "params.question", "It asks nothing.", "Write the question.")
+    options = params.get("options")
+    if options is not None and not (isinstance(options, list) and options):
+        yield make_step_problem(flow, step, "params.options", "It is no list of answers.", "Write them, or none.")
+    schema = params.get("schema")
+    if schema is None:
+        return
+    try:
+        if not isinstance(schema, dict):
+            raise CallerError("It is no JSON Schema.")
+        get_validator(schema)
+    except CallerError as error:
+        yield make_step_problem(flow, step, "params.schema", error.message, "Write `type:` and `properties:`.")
+
+
+async def run_none(ctx: StepContext) -> StepStream:
+    """Pass the previous output on. As the last step, answer with the template `say`, without a model call."""
+    template = ctx.step.params.get(SAY)
+    if isinstance(template, str) and ctx.last:
+        yield StepOutput(fill_template(template, StepVariables(ctx)), spoken=True)
+    else:
+        yield StepOutput(ctx.previous.data if ctx.previous else None)
+
+
+def check_none(step: Step, flow: Flow, known: FlowReferences) -> Iterator[Problem]:
+    template = step.params.get(SAY)
+    if template is None:
+        return
+    if not isinstance(template, str):
+        yield make_step_problem(flow, step, f"params.{SAY}", "It is not a text.", "Write what should be said.")
+        return
+    yield from check_placeholders(flow, step, SAY)
+    if step.next is not None:
+        what = "Only the last step says something."
+        yield make_step_problem(flow, step, f"params.{SAY}", what, "Take `next` away, or `say`.", "warning")
+
+
+STEP_KINDS = {
+    "llm": StepKind(run_llm, check_llm),
+    "ask": StepKind(run_ask, check_ask),
+    "none": StepKind(run_none, check_none),
+}
