@@ -150,30 +150,14 @@ STEP_EVENT = "flow_step"
 MAX_SHOWN_BYTES = 4000
 
 
-def make_step_event(
-    flow: Flow,
-    progress: FlowProgress,
-    step: Step,
-    outcome: StepOutput | StepFailure | None = None,
-    usage: Usage | None = None,
-    **more: Any,
-) -> Custom:
-    total = sum(other.kind != NONE for other in flow.steps.values())
-    number = progress.done + 1
-    value = {
-        "flow": flow.id,
-        "step": step.name,
-        "kind": step.kind,
-        "progress": f"{number}/{max(total, number)}",
-        **more,
-    }
+def describe_outcome(outcome: StepOutput | StepFailure | None, usage: Usage | None) -> dict[str, Any]:
+    """Return the fields of the event that reports a finished step."""
+    fields: dict[str, Any] = {}
     if isinstance(outcome, StepOutput):
-        value |= {"output": truncate_data(outcome.data), "message": outcome.message}
+        fields = {"output": truncate_data(outcome.data), "message": outcome.message}
     elif isinstance(outcome, StepFailure):
-        value["error"] = outcome.text
-    if usage is not None:
-        value["usage"] = to_builtins(usage)
-    return Custom(STEP_EVENT, value)
+        fields = {"error": outcome.text}
+    return fields if usage is None else {**fields, "usage": to_builtins(usage)}
 
 
 def truncate_data(data: Any) -> Any:
@@ -255,29 +239,25 @@ class FlowRun:
 
     async def stream_step(self, step: Step) -> AsyncIterator[Event | Pause]:
         yield StepStart(step.name)
-        yield make_step_event(self.flow, self.progress, step, input=step.params)
-        shortcut = await self.check_preconditions(step)
-        if isinstance(shortcut, Pause):
-            yield StepEnd(step.name)
-            yield shortcut
-            return
+        yield self.make_step_event(step, input=step.params)
         model = UsageTrackingModel(self.services.model)
-        result: StepOutcome = shortcut or StepFailure("")
-        if shortcut is None:
+        result: StepOutcome | None = await self.check_preconditions(step)
+        if result is None:
             async with closing(self.stream_attempts(step, model)) as items:
                 async for item in items:
                     if isinstance(item, StepOutcome):
                         result = item
                     else:
                         yield item
-        if model.usage is not None:
-            self.progress = replace(self.progress, usage=model.usage + (self.progress.usage or Usage()))
+            if model.usage is not None:
+                self.progress = replace(self.progress, usage=model.usage + (self.progress.usage or Usage()))
+            if isinstance(result, Pause):
+                await self.save(begun=False, asking="step", asks=result.asks, state=result.state)
         if isinstance(result, Pause):
-            await self.save(begun=False, asking="step", asks=result.asks, state=result.state)
             yield StepEnd(step.name)
-            yield self.make_pause()
+            yield Pause(self.progress.asks, self.progress.as_dict)
             return
-        outcome_event = make_step_event(self.flow, self.progress, step, result, model.usage)
+        outcome_event = self.make_step_event(step, **describe_outcome(result, model.usage))
         if isinstance(result, StepOutput):
             # Saved before the event is sent: a client that disconnects now does not undo the step.
             await self.advance(step, result)
@@ -286,11 +266,19 @@ class FlowRun:
         if isinstance(result, StepFailure):
             await self.handle_failure(step, result)
 
+    def make_step_event(self, step: Step, **fields: Any) -> Custom:
+        total = sum(other.kind != NONE for other in self.flow.steps.values())
+        number = self.progress.done + 1
+        progress = f"{number}/{max(total, number)}"
+        return Custom(
+            STEP_EVENT, {"flow": self.flow.id, "step": step.name, "kind": step.kind, "progress": progress, **fields}
+        )
+
     async def check_preconditions(self, step: Step) -> StepOutput | Pause | None:
         """Return a question to ask first, an output that replaces the run, or None to run the step."""
         progress = self.progress
         if progress.asks:
-            return self.make_pause()
+            return Pause(progress.asks)
         if progress.asking == "again":
             chosen = progress.verdict.get(ACTION) if isinstance(progress.verdict, dict) else None
             if chosen == SKIP:
@@ -311,10 +299,7 @@ class FlowRun:
 
     async def ask(self, asking: Literal["confirm", "again"], ask: Ask) -> Pause:
         await self.save(asking=asking, asks=(ask,))
-        return self.make_pause()
-
-    def make_pause(self) -> Pause:
-        return Pause(self.progress.asks, self.progress.as_dict)
+        return Pause((ask,))
 
     async def stream_attempts(self, step: Step, model: UsageTrackingModel) -> AsyncIterator[Event | StepOutcome]:
         """Run the step with its retries; the last item is the final outcome."""

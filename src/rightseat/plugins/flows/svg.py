@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
+from itertools import pairwise
 
 from rightseat.plugins.flows.diagram import DiagramEdge, DiagramNode, FlowDiagram, build_diagram, shorten
 from rightseat.plugins.plugin import Flow
@@ -140,49 +141,46 @@ def route_edge(edge: DiagramEdge, nodes: dict[str, PlacedNode]) -> RoutedEdge:
     return RoutedEdge(edge, (source, *passed, target))
 
 
-def group_into_rows(nodes: dict[str, PlacedNode], lines: Sequence[RoutedEdge]) -> list[list[PlacedNode]]:
-    through = [spot for line in lines for spot in line.nodes[1:-1]]
-    rows: list[list[PlacedNode]] = [[] for _ in range(max((spot.rank for spot in nodes.values()), default=-1) + 1)]
-    for spot in (*nodes.values(), *through):
-        rows[spot.rank].append(spot)
+def group_into_rows(nodes: dict[str, PlacedNode], edges: Sequence[RoutedEdge]) -> list[list[PlacedNode]]:
+    waypoints = [node for edge in edges for node in edge.nodes[1:-1]]
+    rows: list[list[PlacedNode]] = [[] for _ in range(max((node.rank for node in nodes.values()), default=-1) + 1)]
+    for node in (*nodes.values(), *waypoints):
+        rows[node.rank].append(node)
     return rows
 
 
-def reduce_crossings(rows: list[list[PlacedNode]], lines: Sequence[RoutedEdge]) -> None:
+def reduce_crossings(rows: list[list[PlacedNode]], edges: Sequence[RoutedEdge]) -> None:
     """Sort each row by the mean position of its neighbors, so that few edges cross."""
     above: dict[int, list[PlacedNode]] = {}
     below: dict[int, list[PlacedNode]] = {}
-    for line in lines:
-        for first, second in zip(line.nodes, line.nodes[1:], strict=False):
+    for edge in edges:
+        for first, second in pairwise(edge.nodes):
             above.setdefault(id(second), []).append(first)
             below.setdefault(id(first), []).append(second)
     for sweep in range(SWEEPS):
         down = sweep % 2 == 0
+        near = above if down else below
         for row in rows if down else reversed(rows):
-            place = {id(spot): number / max(len(one) - 1, 1) for one in rows for number, spot in enumerate(one)}
-            near = above if down else below
-
-            def middle(
-                spot: PlacedNode, near: dict[int, list[PlacedNode]] = near, place: dict[int, float] = place
-            ) -> float:
-                around = near.get(id(spot))
-                return sum(place[id(one)] for one in around) / len(around) if around else place[id(spot)]
-
-            row.sort(key=middle)
+            place = {id(node): number / max(len(other) - 1, 1) for other in rows for number, node in enumerate(other)}
+            middle: dict[int, float] = {}
+            for node in row:
+                around = near.get(id(node), [node])
+                middle[id(node)] = sum(place[id(other)] for other in around) / len(around)
+            row.sort(key=lambda node: middle[id(node)])
 
 
 def assign_coordinates(rows: list[list[PlacedNode]]) -> tuple[float, float]:
     """Set coordinates: rows one below the other, centered. Return width and height."""
-    widths = [sum(spot.width for spot in row) + NODE_GAP * (len(row) - 1) for row in rows]
+    widths = [sum(node.width for node in row) + NODE_GAP * (len(row) - 1) for row in rows]
     widest = max(widths, default=0.0)
     y = MARGIN
     for row, width in zip(rows, widths, strict=True):
         x = MARGIN + (widest - width) / 2
-        tallest = max(spot.height for spot in row)
-        for spot in row:
-            spot.x = x + spot.width / 2
-            spot.y = y + (tallest - spot.height) / 2
-            x += spot.width + NODE_GAP
+        tallest = max(node.height for node in row)
+        for node in row:
+            node.x = x + node.width / 2
+            node.y = y + (tallest - node.height) / 2
+            x += node.width + NODE_GAP
         y += tallest + ROW_GAP
     return widest + 2 * MARGIN, y - ROW_GAP + MARGIN
 
@@ -205,31 +203,29 @@ ARROWHEAD = (
 GAP = 12.0
 MAX_EDGE_LABEL = 36
 LABEL_POSITIONS = (0.5, 0.75, 0.3)
-CSS_CLASSES = {"step": "box", "choice": "choice", "end": "end", "error": "error"}
 
 
 def render_flow_svg(flow: Flow) -> str:
     diagram = build_diagram(flow)
-    made = compute_layout(diagram)
-    width, height = round(made.width), round(made.height)
+    layout = compute_layout(diagram)
+    width, height = round(layout.width), round(layout.height)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}" role="img">',
         f"<title>{escape_text(diagram.title)}</title>",
         f"<style>{STYLE}</style><defs>{ARROWHEAD}</defs>",
-        *(render_edge(edge, number, made) for number, edge in enumerate(made.edges)),
-        *(render_node(node) for node in made.nodes),
-        *(render_label(edge, made) for edge in made.edges if edge.edge.label),
+        *(render_edge(edge, number, layout) for number, edge in enumerate(layout.edges)),
+        *(render_node(node) for node in layout.nodes),
+        *(render_label(edge, layout) for edge in layout.edges if edge.edge.label),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
 
 
 def render_node(node: PlacedNode) -> str:
-    assert node.node is not None
     left, top, width, height = node.x - node.width / 2, node.y, node.width, node.height
-    kind = CSS_CLASSES[node.node.shape]
-    if node.node.shape == "choice":
+    kind = node.node.shape if node.node else ""
+    if kind == "choice":
         middle = top + height / 2
         corners = [
             (left, middle),
@@ -241,9 +237,10 @@ def render_node(node: PlacedNode) -> str:
         ]
         shape = f'<polygon class="{kind}" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in corners)}"/>'
     else:
-        radius = height / 2 if node.node.shape == "end" else 6
+        radius = height / 2 if kind == "end" else 6
+        css_class = "box" if kind == "step" else kind
         shape = (
-            f'<rect class="{kind}" x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}" '
+            f'<rect class="{css_class}" x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}" '
             f'rx="{radius:.1f}"/>'
         )
     first = top + PADDING / 2 + LINE_HEIGHT * 0.75
@@ -256,20 +253,21 @@ def render_node(node: PlacedNode) -> str:
 
 def render_edge(edge: RoutedEdge, number: int, layout: DiagramLayout) -> str:
     kind = "arrow dotted" if edge.edge.dotted else "arrow"
-    return f'<path class="{kind}" marker-end="url(#tip)" d="{make_edge_path(edge, number, layout)}"/>'
-
-
-def make_edge_path(edge: RoutedEdge, number: int, layout: DiagramLayout) -> str:
-    if edge.is_back_edge:
-        return make_back_edge_path(edge, number, layout)
     source = edge.nodes[0]
     x, y = source.x + get_port_offset(edge, layout), source.y + source.height
     path = f"M{x:.1f} {y:.1f}"
-    for node in edge.nodes[1:]:
-        half = (y + node.y) / 2
-        path += f"C{x:.1f} {half:.1f} {node.x:.1f} {half:.1f} {node.x:.1f} {node.y:.1f}"
-        x, y = node.x, node.y + node.height
-    return path
+    if edge.is_back_edge:
+        # Below the row, up the right side, and in from above.
+        target = edge.nodes[1]
+        right = layout.width - MARGIN / 2 - 16 * (len(layout.edges) - 1 - number)
+        end = target.x + target.width / 4
+        path += f"V{y + GAP:.1f}H{right:.1f}V{target.y - GAP:.1f}H{end:.1f}V{target.y:.1f}"
+    else:
+        for node in edge.nodes[1:]:
+            half = (y + node.y) / 2
+            path += f"C{x:.1f} {half:.1f} {node.x:.1f} {half:.1f} {node.x:.1f} {node.y:.1f}"
+            x, y = node.x, node.y + node.height
+    return f'<path class="{kind}" marker-end="url(#tip)" d="{path}"/>'
 
 
 def get_port_offset(edge: RoutedEdge, layout: DiagramLayout) -> float:
@@ -282,22 +280,8 @@ def get_port_offset(edge: RoutedEdge, layout: DiagramLayout) -> float:
 
 def list_outgoing_edges(source: PlacedNode, layout: DiagramLayout) -> list[RoutedEdge]:
     """Return a node's outgoing edges from left to right, back edges last."""
-    edges = [line for line in layout.edges if line.nodes[0] is source]
-    return sorted(edges, key=lambda line: layout.width if line.is_back_edge else line.nodes[1].x)
-
-
-def make_back_edge_path(line: RoutedEdge, number: int, layout: DiagramLayout) -> str:
-    """Return the path of a back edge: below the row, up the right side, and in from above."""
-    source, target = line.nodes
-    below, above = source.y + source.height, target.y
-    start, end = source.x + get_port_offset(line, layout), target.x + target.width / 4
-    out = get_back_edge_x(number, layout)
-    return f"M{start:.1f} {below:.1f}V{below + GAP:.1f}H{out:.1f}V{above - GAP:.1f}H{end:.1f}V{above:.1f}"
-
-
-def get_back_edge_x(number: int, layout: DiagramLayout) -> float:
-    ahead = sum(not edge.is_back_edge for edge in layout.edges)
-    return layout.width - MARGIN / 2 - 16 * (len(layout.edges) - 1 - number if number >= ahead else 0)
+    edges = [edge for edge in layout.edges if edge.nodes[0] is source]
+    return sorted(edges, key=lambda edge: layout.width if edge.is_back_edge else edge.nodes[1].x)
 
 
 def render_label(edge: RoutedEdge, layout: DiagramLayout) -> str:
