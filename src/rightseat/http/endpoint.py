@@ -18,8 +18,9 @@ import msgspec
 from msgspec import Struct
 
 from rightseat.config.settings import GraphQLLimits
-from rightseat.errors import CallerError, RightseatError
+from rightseat.errors import CallerError, RightseatError, UpstreamGarbled
 from rightseat.http.reply import Reply, ResponseStart
+from rightseat.http.sse import SseParser
 from rightseat.tools.text_calls.builtin import with_builtin_schema
 from rightseat.types.agents import AgentThreadState, Responder
 from rightseat.types.events import Event
@@ -246,6 +247,30 @@ class Probe:
     """The route needs no key."""
     optional: bool = False
     """404 is no failure: a server may lack this route."""
+
+
+def describe_error(status: int, body: bytes, protocol: str, *path: str) -> str:
+    """Describe an error response to a probe. `path` leads to the message in the JSON body."""
+    try:
+        message = msgspec.json.decode(body)
+        for key in path:
+            message = message[key]
+    except (msgspec.MsgspecError, LookupError, TypeError, UnicodeDecodeError):
+        return f"HTTP {status}, and no error in {protocol}'s shape"
+    return f"HTTP {status}: {message}"
+
+
+def is_event_stream(headers: Mapping[str, str]) -> bool:
+    return headers.get("content-type", "").startswith("text/event-stream")
+
+
+def decode_event_stream(body: bytes) -> list[dict[str, Any]] | None:
+    """Decode the objects of all events; return None if the stream cannot be read."""
+    parser = SseParser()
+    try:
+        return [msgspec.json.decode(data, type=dict[str, Any]) for data in (*parser.feed(body), *parser.close())]
+    except (msgspec.MsgspecError, UnicodeDecodeError, UpstreamGarbled):
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
-"""Suggestions for misspelled names.
-
-Token estimates without a tokenizer.
-"""
+"""Helpers for text: suggestions for misspelled names, token estimates without a tokenizer, lenient JSON."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
+
+import msgspec
 
 
 def closest_match(word: str, known: Iterable[str]) -> str | None:
@@ -25,3 +25,11 @@ def estimate_tokens(text: str) -> int:
     """Estimate the tokens of a text, rather too many: one per 4 characters, one per CJK character."""
     wide = sum(char > "\u2e7f" for char in text) if not text.isascii() else 0
     return wide + (len(text) - wide + 3) // 4
+
+
+def decode_or_none(text: str) -> Any:
+    """Decode JSON text; return None if it cannot be read."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return None

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
-from rightseat.errors import UpstreamGarbled
 from rightseat.http.agui import replay
 from rightseat.http.agui.read import RunAgentInput, parse_turn, require_agent, require_input
 from rightseat.http.agui.write import make_error_reply, stream_run
-from rightseat.http.endpoint import Door, Host, Probe, Request, Route, decode_body
+from rightseat.http.endpoint import (
+    Door,
+    Host,
+    Probe,
+    Request,
+    Route,
+    decode_body,
+    decode_event_stream,
+    describe_error,
+    is_event_stream,
+)
 from rightseat.http.reply import Reply
-from rightseat.http.sse import SseParser
 
 PROBE_REQUEST = {
     "threadId": "doctor",
@@ -28,14 +35,10 @@ PROBE_REQUEST = {
 
 def check_run(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
     if status != 200:
-        return describe_refusal(status, body)
-    if not headers.get("content-type", "").startswith("text/event-stream"):
+        return describe_error(status, body, "AG-UI", "message")
+    if not is_event_stream(headers):
         return "the answer is no event stream"
-    try:
-        reader = SseParser()
-        frames = [*reader.feed(body), *reader.close()]
-        events = [msgspec.json.decode(frame, type=dict[str, Any]) for frame in frames]
-    except (msgspec.MsgspecError, UnicodeDecodeError, UpstreamGarbled):
+    if (events := decode_event_stream(body)) is None:
         return "the stream cannot be read"
     kinds = [event.get("type") for event in events]
     if kinds[:1] != ["RUN_STARTED"]:
@@ -43,13 +46,6 @@ def check_run(status: int, headers: Mapping[str, str], body: bytes) -> str | Non
     if kinds[-1] == "RUN_ERROR":
         return f"the run failed: {events[-1].get('message')}"
     return None if kinds[-1] == "RUN_FINISHED" else "the run ended without RUN_FINISHED"
-
-
-def describe_refusal(status: int, body: bytes) -> str:
-    try:
-        return f"HTTP {status}: {msgspec.json.decode(body, type=dict[str, Any])['message']}"
-    except (msgspec.MsgspecError, KeyError, UnicodeDecodeError):
-        return f"HTTP {status}, and no error in AG-UI's shape"
 
 
 PROBES = (Probe("run", "POST", "/agui/default", check_run, msgspec.json.encode(PROBE_REQUEST)),)

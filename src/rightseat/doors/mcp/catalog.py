@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
@@ -44,8 +44,11 @@ def list_ask_tools(host: Host) -> dict[str, AskTool]:
 
 
 def list_tools(rpc: McpRequest, host: Host) -> dict[str, Any]:
-    entries = [*(_format_tool(tool) for tool in host.tools.values())]
-    entries += [_format_ask_tool(name, one) for name, one in list_ask_tools(host).items()]
+    entries = [_format_tool(tool) for tool in host.tools.values()]
+    entries += [
+        {"name": name, "title": tool.title, "description": tool.description, "inputSchema": REQUEST_SCHEMA}
+        for name, tool in list_ask_tools(host).items()
+    ]
     return make_page(rpc, "tools", entries)
 
 
@@ -61,14 +64,10 @@ def _format_tool(tool: Tool) -> dict[str, Any]:
     }
 
 
-def _format_ask_tool(name: str, ask_tool: AskTool) -> dict[str, Any]:
-    return {"name": name, "title": ask_tool.title, "description": ask_tool.description, "inputSchema": REQUEST_SCHEMA}
-
-
 def list_resources(rpc: McpRequest, host: Host) -> dict[str, Any]:
     entries = [
-        {"uri": uri, "name": one.name, "description": one.description, "mimeType": one.media_type}
-        for uri, one in host.resources.items()
+        {"uri": uri, "name": file.name, "description": file.description, "mimeType": file.media_type}
+        for uri, file in host.resources.items()
     ]
     return make_page(rpc, "resources", entries)
 
@@ -78,9 +77,8 @@ def read_resource(rpc: McpRequest, host: Host) -> dict[str, Any]:
     document = host.resources.get(uri)
     # Only listed documents are read, never a path from the client.
     if document is None:
-        raise JsonRpcError(
-            INVALID_PARAMS if rpc.stateless else RESOURCE_NOT_FOUND, f"There is no resource {uri[:200]!r}."
-        )
+        code = INVALID_PARAMS if rpc.stateless else RESOURCE_NOT_FOUND
+        raise JsonRpcError(code, f"There is no resource {uri[:200]!r}.")
     try:
         text = document.path.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
@@ -107,7 +105,7 @@ def get_prompt(rpc: McpRequest, host: Host) -> dict[str, Any]:
     return make_response(rpc, {"description": text, "messages": [message]})
 
 
-def make_unknown_error(kind: str, name: str, names: Mapping[str, Any] | Iterable[str]) -> JsonRpcError:
+def make_unknown_error(kind: str, name: str, names: Iterable[str]) -> JsonRpcError:
     known = ", ".join(list(names)[:20]) or "none"
     return JsonRpcError(INVALID_PARAMS, f"There is no {kind} {name[:64]!r}. Those that exist: {known}")
 

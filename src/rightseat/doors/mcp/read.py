@@ -11,20 +11,8 @@ from typing import Any
 
 import msgspec
 
-from rightseat.doors.mcp.wire import (
-    CAPABILITIES_KEY,
-    HANDSHAKE_VERSIONS,
-    HEADER_MISMATCH,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    STATELESS_VERSIONS,
-    UNSUPPORTED_VERSION,
-    VERSION_KEY,
-    JsonRpcError,
-    JsonRpcMessage,
-    McpRequest,
-)
+from rightseat.doors.mcp import wire
+from rightseat.doors.mcp.wire import JsonRpcError, JsonRpcMessage, McpRequest
 from rightseat.http.endpoint import Request
 
 # The parameter that stateless requests repeat in the header Mcp-Name.
@@ -35,15 +23,15 @@ _SESSION_ID = re.compile(r"(ask|mute)-[0-9a-f]{32}")
 
 def parse_message(body: bytes) -> JsonRpcMessage:
     if body.lstrip()[:1] == b"[":
-        raise JsonRpcError(INVALID_REQUEST, "Send one message at a time: batches are not taken.")
+        raise JsonRpcError(wire.INVALID_REQUEST, "Send one message at a time: batches are not taken.")
     try:
         message = msgspec.json.decode(body, type=JsonRpcMessage)
     except msgspec.ValidationError as error:
-        raise JsonRpcError(INVALID_REQUEST, f"This is no JSON-RPC message: {error}") from None
+        raise JsonRpcError(wire.INVALID_REQUEST, f"This is no JSON-RPC message: {error}") from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        raise JsonRpcError(PARSE_ERROR, "The body is not JSON that can be read.") from None
+        raise JsonRpcError(wire.PARSE_ERROR, "The body is not JSON that can be read.") from None
     if message.jsonrpc != "2.0" or not (message.method or message.id is not None):
-        raise JsonRpcError(INVALID_REQUEST, 'This is no JSON-RPC 2.0 message: "jsonrpc" and "method" are needed.')
+        raise JsonRpcError(wire.INVALID_REQUEST, 'This is no JSON-RPC 2.0 message: "jsonrpc" and "method" are needed.')
     return message
 
 
@@ -53,50 +41,37 @@ def parse_request(message: JsonRpcMessage, request: Request) -> McpRequest:
     meta = params.get("_meta")
     meta = meta if isinstance(meta, dict) else {}
     version = request.headers.get("mcp-protocol-version")
-    stateless = VERSION_KEY in meta or (version is not None and version not in HANDSHAKE_VERSIONS)
+    stateless = wire.VERSION_KEY in meta or (version is not None and version not in wire.HANDSHAKE_VERSIONS)
     accepts_stream = "text/event-stream" in request.headers.get("accept", "*/*").replace("*/*", "text/event-stream")
-    if not stateless:
-        session = get_session_id(request)
-        supports_elicitation = session.startswith("ask-")
-        return McpRequest(
-            id=message.id,
-            method=message.method,
-            params=params,
-            stateless=False,
-            session=session,
-            supports_elicitation=supports_elicitation,
-            accepts_stream=accepts_stream,
-        )
-    check_headers(message.method, params, meta, request.headers)
-    capabilities = meta[CAPABILITIES_KEY]
-    supports_elicitation = isinstance(capabilities, dict) and supports_forms(capabilities.get("elicitation"))
+    session = "" if stateless else get_session_id(request)
+    if stateless:
+        check_headers(message.method, params, meta, request.headers)
     return McpRequest(
         id=message.id,
         method=message.method,
         params=params,
-        stateless=True,
-        supports_elicitation=supports_elicitation,
+        stateless=stateless,
+        session=session,
+        supports_elicitation=supports_forms(meta[wire.CAPABILITIES_KEY]) if stateless else session.startswith("ask-"),
         accepts_stream=accepts_stream,
     )
 
 
 def check_headers(method: str, params: dict[str, Any], meta: dict[str, Any], headers: Mapping[str, str]) -> None:
     """Check that a stateless request has its `_meta`, and headers that agree with the body."""
-    if missing := [key for key in (VERSION_KEY, CAPABILITIES_KEY) if key not in meta]:
-        raise JsonRpcError(INVALID_PARAMS, f"params._meta lacks {', '.join(missing)}.")
-    version = meta[VERSION_KEY]
+    if missing := [key for key in (wire.VERSION_KEY, wire.CAPABILITIES_KEY) if key not in meta]:
+        raise JsonRpcError(wire.INVALID_PARAMS, f"params._meta lacks {', '.join(missing)}.")
+    version = meta[wire.VERSION_KEY]
     if headers.get("mcp-protocol-version") != version:
-        raise JsonRpcError(HEADER_MISMATCH, "The header MCP-Protocol-Version does not say what _meta says.")
+        raise JsonRpcError(wire.HEADER_MISMATCH, "The header MCP-Protocol-Version does not say what _meta says.")
     if headers.get("mcp-method") != method:
-        raise JsonRpcError(HEADER_MISMATCH, "The header Mcp-Method is not the method of the body.")
+        raise JsonRpcError(wire.HEADER_MISMATCH, "The header Mcp-Method is not the method of the body.")
     name = params.get(NAME_PARAMS.get(method, ""))
     if isinstance(name, str) and decode_header(headers.get("mcp-name")) != name:
-        raise JsonRpcError(HEADER_MISMATCH, f"The header Mcp-Name is not the {NAME_PARAMS[method]} of the body.")
-    if version not in STATELESS_VERSIONS:
-        known = [*STATELESS_VERSIONS, *HANDSHAKE_VERSIONS]
-        raise JsonRpcError(
-            UNSUPPORTED_VERSION, "Unsupported protocol version", {"supported": known, "requested": version}
-        )
+        raise JsonRpcError(wire.HEADER_MISMATCH, f"The header Mcp-Name is not the {NAME_PARAMS[method]} of the body.")
+    if version not in wire.STATELESS_VERSIONS:
+        data = {"supported": [*wire.STATELESS_VERSIONS, *wire.HANDSHAKE_VERSIONS], "requested": version}
+        raise JsonRpcError(wire.UNSUPPORTED_VERSION, "Unsupported protocol version", data)
 
 
 def decode_header(value: str | None) -> str | None:
@@ -110,15 +85,15 @@ def decode_header(value: str | None) -> str | None:
         return None
 
 
-def supports_forms(elicitation: Any) -> bool:
-    """Whether the elicitation capability includes forms, which is the default without a mode."""
+def supports_forms(capabilities: Any) -> bool:
+    """Whether a client's elicitation capability includes forms, which is the default without a mode."""
+    elicitation = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
     return isinstance(elicitation, dict) and (not elicitation or "form" in elicitation)
 
 
 def make_session_id(capabilities: Any) -> str:
     """Make a session id. It encodes whether the client supports elicitation, so the server stores nothing."""
-    kind = "ask" if isinstance(capabilities, dict) and supports_forms(capabilities.get("elicitation")) else "mute"
-    return f"{kind}-{secrets.token_hex(16)}"
+    return f"{'ask' if supports_forms(capabilities) else 'mute'}-{secrets.token_hex(16)}"
 
 
 def get_session_id(request: Request) -> str:

@@ -7,28 +7,10 @@ from typing import Any
 
 import msgspec
 
-from rightseat.doors.mcp import catalog
+from rightseat.doors.mcp import catalog, wire
 from rightseat.doors.mcp.read import get_session_id, make_session_id, parse_message, parse_request
 from rightseat.doors.mcp.tool_call import McpCallRegistry, ServedToolCall, make_turn
-from rightseat.doors.mcp.wire import (
-    BAD_REQUEST,
-    HANDSHAKE_VERSIONS,
-    HTTP_STATUS,
-    INTERNAL_ERROR,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    PARSE_ERROR,
-    SERVER_KEY,
-    STATELESS_VERSIONS,
-    JsonRpcError,
-    JsonRpcMessage,
-    McpRequest,
-    RequestId,
-    encode,
-    make_error_response,
-    make_response,
-    server_info,
-)
+from rightseat.doors.mcp.wire import JsonRpcError, JsonRpcMessage, McpRequest, make_response
 from rightseat.errors import RightseatError
 from rightseat.http.endpoint import (
     SSE_HEADERS,
@@ -67,7 +49,7 @@ registry = McpCallRegistry()
 
 
 def handle_message(request: Request, host: Host) -> Reply:
-    id: RequestId | None = None
+    id: wire.RequestId | None = None
     stateless = False
     try:
         rpc_message = parse_message(request.body)
@@ -79,9 +61,9 @@ def handle_message(request: Request, host: Host) -> Reply:
         return handle_request(rpc, request, host)
     except JsonRpcError as rpc_error:
         stateless = stateless or "mcp-method" in request.headers
-        early = rpc_error.code in (PARSE_ERROR, INVALID_REQUEST)
-        status = HTTP_STATUS.get(rpc_error.code, BAD_REQUEST) if stateless or early else 200
-        return make_reply(status, encode(make_error_response(id, rpc_error)))
+        early = rpc_error.code in (wire.PARSE_ERROR, wire.INVALID_REQUEST)
+        status = wire.HTTP_STATUS.get(rpc_error.code, wire.BAD_REQUEST) if stateless or early else 200
+        return make_reply(status, wire.encode(wire.make_error_response(id, rpc_error)))
 
 
 def handle_notification(rpc_message: JsonRpcMessage, request: Request) -> Reply:
@@ -92,7 +74,7 @@ def handle_notification(rpc_message: JsonRpcMessage, request: Request) -> Reply:
         registry.cancel_call(owner, get_session_id(request), str(params.get("requestId")))
     elif not rpc_message.method:
         registry.resolve_answer(owner, str(rpc_message.id), rpc_message.result or {"action": "cancel"})
-    return send_empty(202)
+    return send_accepted()
 
 
 def handle_request(rpc: McpRequest, request: Request, host: Host) -> Reply:
@@ -100,28 +82,24 @@ def handle_request(rpc: McpRequest, request: Request, host: Host) -> Reply:
         turn = make_turn(rpc, request, host)
         asks_client = rpc.supports_elicitation and not rpc.stateless and rpc.accepts_stream
         messages = ServedToolCall(registry, rpc, turn, host, asks_client=asks_client).stream_messages()
-        return (
-            stream_messages(messages)
-            if rpc.accepts_stream and (rpc.progress_token is not None or asks_client)
-            else send_response(messages)
-        )
+        streams = rpc.accepts_stream and (rpc.progress_token is not None or asks_client)
+        return stream_messages(messages) if streams else send_response(messages)
     if rpc.method == "initialize" and not rpc.stateless:
         session = make_session_id(rpc.params.get("capabilities"))
-        return make_reply(200, encode(initialize(rpc)), (SESSION_HEADER, session.encode()))
+        return make_reply(200, wire.encode(initialize(rpc)), (SESSION_HEADER, session.encode()))
     method = METHODS.get(rpc.method)
     if method is None:
-        raise JsonRpcError(METHOD_NOT_FOUND, f"There is no method {rpc.method[:64]!r} here.")
-    return make_reply(200, encode(method(rpc, host)))
+        raise JsonRpcError(wire.METHOD_NOT_FOUND, f"There is no method {rpc.method[:64]!r} here.")
+    return make_reply(200, wire.encode(method(rpc, host)))
 
 
 def initialize(rpc: McpRequest) -> dict[str, Any]:
     """Answer `initialize` with the client's version if known, else with the newest handshake version."""
-    wanted = rpc.params.get("protocolVersion")
-    version = wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
+    version = rpc.params.get("protocolVersion")
     result = {
-        "protocolVersion": version,
+        "protocolVersion": version if version in wire.HANDSHAKE_VERSIONS else wire.HANDSHAKE_VERSIONS[-1],
         "capabilities": CAPABILITIES,
-        "serverInfo": server_info(),
+        "serverInfo": wire.server_info(),
         "instructions": INSTRUCTIONS,
     }
     return make_response(rpc, result)
@@ -129,12 +107,12 @@ def initialize(rpc: McpRequest) -> dict[str, Any]:
 
 def discover_server(rpc: McpRequest, host: Host) -> dict[str, Any]:
     if not rpc.stateless:
-        raise JsonRpcError(METHOD_NOT_FOUND, "server/discover belongs to 2026-07-28. Begin with initialize.")
+        raise JsonRpcError(wire.METHOD_NOT_FOUND, "server/discover belongs to 2026-07-28. Begin with initialize.")
     result = {
-        "supportedVersions": [*STATELESS_VERSIONS, *HANDSHAKE_VERSIONS],
+        "supportedVersions": [*wire.STATELESS_VERSIONS, *wire.HANDSHAKE_VERSIONS],
         "capabilities": CAPABILITIES,
         "instructions": INSTRUCTIONS,
-        "_meta": {SERVER_KEY: server_info()},
+        "_meta": {wire.SERVER_KEY: wire.server_info()},
     }
     return make_response(rpc, result, cacheable=True)
 
@@ -160,7 +138,7 @@ async def stream_messages(messages: AsyncIterator[dict[str, Any]]) -> Reply:
     yield ResponseStart(200, SSE_HEADERS, KEEP_ALIVE_COMMENT)
     async with closing(messages):
         async for item in messages:
-            yield format_event(encode(item), event="message")
+            yield format_event(wire.encode(item), event="message")
 
 
 async def send_response(messages: AsyncIterator[dict[str, Any]]) -> Reply:
@@ -169,16 +147,16 @@ async def send_response(messages: AsyncIterator[dict[str, Any]]) -> Reply:
     async with closing(messages):
         async for item in messages:
             last = item
-    yield make_full_response(200, encode(last)) if last else ResponseStart(202, body=b"")
+    yield make_full_response(200, wire.encode(last)) if last else ResponseStart(202, body=b"")
 
 
-async def send_empty(status: int) -> Reply:
-    yield ResponseStart(status, body=b"")
+async def send_accepted() -> Reply:
+    yield ResponseStart(202, body=b"")
 
 
 def refuse(error: RightseatError) -> Reply:
-    code = INVALID_REQUEST if error.fault == "caller" else INTERNAL_ERROR
-    body = encode(make_error_response(None, JsonRpcError(code, error.message, {"code": error.code})))
+    code = wire.INVALID_REQUEST if error.fault == "caller" else wire.INTERNAL_ERROR
+    body = wire.encode(wire.make_error_response(None, JsonRpcError(code, error.message, {"code": error.code})))
     return make_reply(error.status, body, *format_retry_after(error))
 
 

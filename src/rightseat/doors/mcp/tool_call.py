@@ -1,8 +1,4 @@
-"""Convert tools/call to a turn: a user message for an `ask_NAME` tool, else a direct tool call.
-
-One tools/call in progress: its runs, the elicitations between them, and the JSON-RPC messages sent. Convert the
-events of a run to the result of a tools/call. Convert interrupts to elicitations, and their results to answers.
-"""
+"""One tools/call: its turn, its runs, the elicitations between them, and the JSON-RPC messages sent."""
 
 from __future__ import annotations
 
@@ -19,24 +15,18 @@ from rightseat.doors.mcp.catalog import list_ask_tools, make_unknown_error
 from rightseat.doors.mcp.wire import INVALID_PARAMS, JsonRpcError, McpRequest, make_response
 from rightseat.engine.toolsets import DIRECT_CALLS
 from rightseat.http.endpoint import ID_PATTERN, Host, Request
-from rightseat.types.events import (
-    CallResult,
-    CallStart,
-    Custom,
-    Event,
-    Interrupt,
-    RunFailed,
-    StepStart,
-    TextDelta,
-    TextStart,
-)
+from rightseat.types.events import CallResult, CallStart, Custom, Event, Interrupt, RunFailed, StepStart
 from rightseat.types.messages import Message, ToolCall, text_message
+from rightseat.types.output import RunOutput
 from rightseat.types.streams import closing, merge
+from rightseat.types.text import decode_or_none
 from rightseat.types.turn import InterruptAnswer, Turn
 
+MAX_ROUNDS = 10
+ANSWER_TIMEOUT = 600.0
+"""Seconds that a user has to answer while the client's request is open."""
 ANSWER_FIELD = "answer"
 PRIMITIVE_TYPES = ("string", "number", "integer", "boolean")
-
 FORM_KEYWORDS = ("type", "title", "description", "enum", "default", "minimum", "maximum", "minLength", "maxLength")
 
 
@@ -68,7 +58,7 @@ def flatten_field(field: Any) -> dict[str, Any]:
     schema = field if isinstance(field, dict) else {}
     flat = {key: schema[key] for key in FORM_KEYWORDS if key in schema}
     if "enum" in flat:
-        return {**flat, "type": "string", "enum": [str(one) for one in flat["enum"]]}
+        return {**flat, "type": "string", "enum": [str(value) for value in flat["enum"]]}
     return flat if flat.get("type") in PRIMITIVE_TYPES else {**flat, "type": "string"}
 
 
@@ -77,9 +67,7 @@ def parse_answer(key: str, result: Any) -> InterruptAnswer:
     kind, _, id = key.partition(".")
     match result:
         case {"action": "accept", "content": {**content}}:
-            if kind == "ask":
-                return InterruptAnswer(id, payload=content.get(ANSWER_FIELD))
-            return InterruptAnswer(id, payload=content)
+            return InterruptAnswer(id, payload=content.get(ANSWER_FIELD) if kind == "ask" else content)
         case {"action": "decline"} if kind == "confirm":
             return InterruptAnswer(id, payload={"approved": False})
         case _:
@@ -103,10 +91,13 @@ def make_turn(rpc: McpRequest, request: Request, host: Host) -> Turn:
     else:
         raise make_unknown_error("tool", name, [*host.tools, *list_ask_tools(host)])
     state = rpc.params.get("requestState")
+    # A stateless client sends the answers when it repeats the call.
+    responses = rpc.params.get("inputResponses")
+    answers = responses.items() if isinstance(responses, dict) else ()
     return Turn(
         messages=messages,
         assistant=assistant,
-        answers=parse_answers(rpc),
+        answers=tuple(parse_answer(key, value) for key, value in answers),
         thread=state if isinstance(state, str) and ID_PATTERN.fullmatch(state) else "",
         owner=request.owner,
         headers=request.forwarded_headers,
@@ -115,73 +106,36 @@ def make_turn(rpc: McpRequest, request: Request, host: Host) -> Turn:
     )
 
 
-def parse_answers(rpc: McpRequest) -> tuple[InterruptAnswer, ...]:
-    """Parse `inputResponses`, which a stateless client sends when it repeats the call."""
-    responses = rpc.params.get("inputResponses")
-    return tuple(parse_answer(key, value) for key, value in responses.items()) if isinstance(responses, dict) else ()
+def describe_progress(event: Event) -> str | None:
+    """Return the progress message for an event, if any."""
+    match event:
+        case CallStart(name=name):
+            return f"calls {name}"
+        case StepStart(name=name):
+            return name
+        case Custom(name="progress", value={"message": str(text)}):
+            return text
+        case _:
+            return None
 
 
-@dataclass(slots=True)
-class RunOutcome:
-    """Collected output of a run. With `direct_call` the tool's result is the output; otherwise it is the
-    assistant's text, and results of its own tools are ignored."""
-
-    direct_call: bool = False
-    texts: list[str] = field(default_factory=list)
-    result: CallResult | None = None
-    error: RunFailed | None = None
-    questions: list[Interrupt] = field(default_factory=list)
-
-    def add_event(self, event: Event) -> str | None:
-        """Add an event; return the progress message for it, if any."""
-        match event:
-            case TextStart() if self.texts:
-                self.texts.append("\n\n")
-            case TextDelta(text=text):
-                self.texts.append(text)
-            case CallResult() if self.direct_call:
-                self.result = event
-            case Interrupt():
-                self.questions.append(event)
-            case RunFailed():
-                self.error = event
-            case CallStart(name=name):
-                return f"calls {name}"
-            case StepStart(name=name):
-                return name
-            case Custom(name="progress", value={"message": str(text)}):
-                return text
-            case _:
-                pass
-        return None
-
-
-def make_result(rpc: McpRequest, heard: RunOutcome, thread: str) -> dict[str, Any]:
-    if heard.error is not None:
-        return format_error(heard.error.message)
-    if heard.questions:
-        return format_questions(rpc, heard.questions, thread)
-    said_text = "".join(heard.texts).strip()
-    if heard.result is None:
-        return {"content": [text_content(said_text)]}
-    return format_tool_result(heard.result, said_text)
-
-
-def format_tool_result(result: CallResult, extra_text: str) -> dict[str, Any]:
-    """Format a tool's result, followed by other text of the run, such as a link to a file."""
-    try:
-        value = msgspec.json.decode(result.content)
-    except (msgspec.DecodeError, RecursionError):
-        value = None
+def format_output(output: RunOutput, *, direct_call: bool) -> dict[str, Any]:
+    """Format the result of a direct call, followed by other text of the run, such as a link to a file; else the
+    assistant's text: results of its own tools are ignored."""
+    text = output.join_texts().strip()
+    results = [item for item in output.items if isinstance(item, CallResult)] if direct_call else []
+    if not results:
+        return {"content": [text_content(text)]}
+    result = results[-1]
+    value = decode_or_none(result.content)
     if result.failed:
         match value:
             case {"error": {"message": str(message)}}:
                 return format_error(message)
             case _:
                 return format_error(result.content)
-    tool_result: dict[str, Any] = {
-        "content": [text_content(result.content), *([text_content(extra_text)] if extra_text else [])]
-    }
+    content = [text_content(result.content), *([text_content(text)] if text else [])]
+    tool_result: dict[str, Any] = {"content": content}
     if isinstance(value, dict):
         tool_result["structuredContent"] = value
     return tool_result
@@ -203,11 +157,6 @@ def format_error(message: str) -> dict[str, Any]:
 
 def text_content(value: str) -> dict[str, Any]:
     return {"type": "text", "text": value}
-
-
-MAX_ROUNDS = 10
-ANSWER_TIMEOUT = 600.0
-"""Seconds that a user has to answer while the client's request is open."""
 
 
 @dataclass(eq=False)
@@ -239,7 +188,8 @@ class ServedToolCall:
         self.turn = replace(turn, thread=turn.thread or secrets.token_hex(12))
         self.host = host
         self.asks_client = asks_client
-        self.outcome = RunOutcome(turn.assistant == DIRECT_CALLS)
+        self.output = RunOutput()
+        self.error: RunFailed | None = None
         self.progress = 0
         self.cancelled = False
         self.wake = asyncio.Event()
@@ -257,7 +207,7 @@ class ServedToolCall:
                 async with closing(self.stream_run()) as run_messages:
                     async for message in run_messages:
                         yield message
-                if self.cancelled or not (self.outcome.questions and self.asks_client):
+                if self.cancelled or not (self.output.interrupts and self.asks_client):
                     break
                 async with closing(self.stream_questions()) as questions:
                     async for message in questions:
@@ -266,21 +216,33 @@ class ServedToolCall:
             if self.registry.active_calls.get(key) is self:
                 del self.registry.active_calls[key]
         if not self.cancelled:
-            yield make_response(self.rpc, make_result(self.rpc, self.outcome, self.turn.thread))
+            yield make_response(self.rpc, self.make_result())
+
+    def make_result(self) -> dict[str, Any]:
+        if self.error is not None:
+            return format_error(self.error.message)
+        if self.output.interrupts:
+            return format_questions(self.rpc, self.output.interrupts, self.turn.thread)
+        return format_output(self.output, direct_call=self.turn.assistant == DIRECT_CALLS)
 
     async def stream_run(self) -> AsyncIterator[dict[str, Any]]:
         """Run the turn once; yield progress notifications if the client sent a progress token."""
-        self.outcome = RunOutcome(self.turn.assistant == DIRECT_CALLS)
+        self.output = RunOutput()
+        self.error = None
         self.wake.clear()
         # The run has its own task, so that it can be cancelled while it waits.
         async with closing(merge(self.stream_events(), self.stream_cancellation())) as events:
             async for _, event in events:
                 if event is None:
                     return
-                progress = self.outcome.add_event(event)
-                if progress is not None and self.rpc.progress_token is not None:
+                self.output.add_event(event)
+                if isinstance(event, RunFailed):
+                    self.error = event
+                token, message = self.rpc.progress_token, describe_progress(event)
+                if token is not None and message is not None:
                     self.progress += 1
-                    yield make_progress_notification(self.rpc, self.progress, progress)
+                    params = {"progressToken": token, "progress": self.progress, "message": message}
+                    yield {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
 
     async def stream_events(self) -> AsyncIterator[Event | None]:
         async with closing(self.host.run(self.turn)) as events:
@@ -297,7 +259,7 @@ class ServedToolCall:
         """Send elicitations on the request's own stream and wait for the answers that the client posts."""
         answers: list[InterruptAnswer] = []
         owner = self.turn.owner.name
-        for question in self.outcome.questions:
+        for question in self.output.interrupts:
             id = f"ask-{secrets.token_hex(16)}"
             future = self.registry.pending_answers[owner, id] = asyncio.get_running_loop().create_future()
             try:
@@ -316,8 +278,3 @@ class ServedToolCall:
         finally:
             woken.cancel()
         return future.result() if future.done() else {"action": "cancel"}
-
-
-def make_progress_notification(rpc: McpRequest, progress: int, message: str) -> dict[str, Any]:
-    params = {"progressToken": rpc.progress_token, "progress": progress, "message": message}
-    return {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}

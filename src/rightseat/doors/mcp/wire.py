@@ -36,11 +36,12 @@ ERROR_CODES = {
 }
 
 RequestId = str | int
+encode = msgspec.json.Encoder().encode
 
 
 class JsonRpcMessage(Struct, frozen=True, kw_only=True):
-    """Any message of a client: with a method and an id it is a request, without an id a notification, without
-    a method the response to a request of ours."""
+    """A client's message: with a method and an id a request, without an id a notification, without a method the
+    response to a request of ours."""
 
     jsonrpc: str
     id: RequestId | None = None
@@ -91,10 +92,6 @@ class McpRequest(Struct, frozen=True, kw_only=True):
 @cache
 def server_info() -> dict[str, str]:
     return {"name": "rightseat", "version": version("rightseat")}
-
-
-def encode(message: dict[str, Any]) -> bytes:
-    return msgspec.json.encode(message)
 
 
 def make_response(rpc: McpRequest, result: dict[str, Any], *, cacheable: bool = False) -> dict[str, Any]:

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, assert_never
+from itertools import count
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from rightseat.doors.openai.wire import (
-    PASSTHROUGH_FIELDS,
-    ChatFunction,
-    ChatMessage,
-    ChatRequest,
-    CompletionRequest,
-    ContentPart,
-    EmbeddingRequest,
-    FilePart,
-    ImagePart,
-    JsonObjectFormat,
-    JsonSchemaFormat,
-    NamedToolChoice,
-    RefusalPart,
-    TextPart,
-)
+from rightseat.doors.openai import wire
 from rightseat.errors import CallerError
 from rightseat.http.endpoint import Host, Request, decode_body, make_tool_spec, parse_id_header, parse_plugins_header
 from rightseat.types.messages import (
@@ -54,15 +40,15 @@ class OpenAIRequest(Struct, frozen=True):
 
 
 def read_chat(request: Request, host: Host) -> OpenAIRequest:
-    body = decode_body(request.body, ChatRequest)
+    body = decode_body(request.body, wire.ChatRequest)
     if body.functions:
         raise CallerError(
             "functions: the function API of 2023 is not supported. Send `tools` instead.", param="functions"
         )
-    tools = tuple(parse_tool(tool.function, number) for number, tool in enumerate(body.tools or ()))
+    tools = tuple(map(parse_tool, body.tools or (), count()))
     schema, response_format = parse_response_format(body)
     turn = Turn(
-        messages=tuple(parse_message(m, number) for number, m in enumerate(body.messages)),
+        messages=tuple(map(parse_message, body.messages, count())),
         assistant=host.resolve_responder(body.model),
         model=host.resolve_model(body.model),
         tools=tools,
@@ -84,22 +70,23 @@ def read_chat(request: Request, host: Host) -> OpenAIRequest:
     return OpenAIRequest(turns, body.model or "default", bool(body.stream), wants_usage(body))
 
 
-def parse_tool(tool: ChatFunction, number: int) -> ToolSpec:
-    tool_spec = make_tool_spec(tool.name, tool.description, tool.parameters, f"tools[{number}].function")
-    return replace(tool_spec, strict=bool(tool.strict))
+def parse_tool(tool: wire.ToolDefinition, number: int) -> ToolSpec:
+    function = tool.function
+    spec = make_tool_spec(function.name, function.description, function.parameters, f"tools[{number}].function")
+    return replace(spec, strict=bool(function.strict))
 
 
-def repeat_turn(turn: Turn, count: int, host: Host) -> tuple[Turn, ...]:
+def repeat_turn(turn: Turn, choices: int, host: Host) -> tuple[Turn, ...]:
     """Return the turn once for each choice. Only a bare model takes several: assistants have side effects."""
-    if count > 1 and not host.is_plain_model(turn.assistant):
+    if choices > 1 and not host.is_plain_model(turn.assistant):
         raise CallerError(
             "n: an assistant gives only one answer. Send n = 1, or name a model instead of an assistant.", param="n"
         )
-    return (turn, *(replace(turn, run=f"{turn.run}-{index}") for index in range(1, count)))
+    return (turn, *(replace(turn, run=f"{turn.run}-{index}") for index in range(1, choices)))
 
 
 def read_completion(request: Request, host: Host) -> OpenAIRequest:
-    body = decode_body(request.body, CompletionRequest)
+    body = decode_body(request.body, wire.CompletionRequest)
     name = host.resolve_responder(body.model)
     supports_raw = host.supports_completion(name)
     validate_completion(body, supports_raw)
@@ -138,7 +125,7 @@ def split_prompts(prompt: str | list[str | int | list[int]]) -> list[str | list[
     return others or [numbers]
 
 
-def validate_completion(body: CompletionRequest, supports_raw: bool) -> None:
+def validate_completion(body: wire.CompletionRequest, supports_raw: bool) -> None:
     """Refuse options that need a model with raw completion (`supports_raw`)."""
     if body.echo and body.logprobs is not None:
         raise CallerError("echo: cannot be combined with logprobs. Leave one out.", param="echo")
@@ -152,7 +139,7 @@ def validate_completion(body: CompletionRequest, supports_raw: bool) -> None:
         raise CallerError("prompt: this model accepts text only. Send text instead of tokens.", param="prompt")
 
 
-def make_raw_prompt(body: CompletionRequest, prompt: str | list[int]) -> RawPrompt:
+def make_raw_prompt(body: wire.CompletionRequest, prompt: str | list[int]) -> RawPrompt:
     text = prompt if isinstance(prompt, str) else tuple(prompt)
     if not text:
         raise CallerError("prompt: the prompt is empty. Send text to continue.", param="prompt")
@@ -161,18 +148,18 @@ def make_raw_prompt(body: CompletionRequest, prompt: str | list[int]) -> RawProm
 
 def read_embedding(request: Request, host: Host) -> tuple[str | None, str, dict[str, Any]]:
     """Return the responder's name, the model name as requested, and the request body without `model`."""
-    body = decode_body(request.body, EmbeddingRequest)
+    body = decode_body(request.body, wire.EmbeddingRequest)
     fields = msgspec.to_builtins(body)
     fields.pop("model", None)
     return host.resolve_responder(body.model), body.model or "default", fields
 
 
-def parse_response_format(body: ChatRequest) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+def parse_response_format(body: wire.ChatRequest) -> tuple[dict[str, Any] | None, dict[str, Any]]:
     """Return the answer's JSON schema, and `response_format` as it is forwarded to an upstream."""
     match body.response_format:
-        case JsonObjectFormat():
+        case wire.JsonObjectFormat():
             return {"type": "object"}, {"response_format": {"type": "json_object"}}
-        case JsonSchemaFormat(json_schema):
+        case wire.JsonSchemaFormat(json_schema):
             try:
                 get_validator(json_schema.schema)
             except CallerError as error:
@@ -185,19 +172,13 @@ def parse_response_format(body: ChatRequest) -> tuple[dict[str, Any] | None, dic
             return None, {}
 
 
-def parse_message(chat_message: ChatMessage, number: int) -> Message:
+def parse_message(chat_message: wire.ChatMessage, number: int) -> Message:
     role: Role = "tool" if chat_message.role == "function" else chat_message.role
-    calls = tuple(
-        ToolCall(call.id, call.function.name, call.function.arguments) for call in chat_message.tool_calls or ()
-    )
+    calls = [(call.id, call.function) for call in chat_message.tool_calls or ()]
     call_id = chat_message.tool_call_id
     # The 2023 API has one call per message and no ids: the function's name is used as id.
     if chat_message.function_call is not None:
-        calls = (
-            ToolCall(
-                chat_message.function_call.name, chat_message.function_call.name, chat_message.function_call.arguments
-            ),
-        )
+        calls = [(chat_message.function_call.name, chat_message.function_call)]
     if chat_message.role == "function":
         call_id = chat_message.name
     if role == "tool" and not call_id:
@@ -205,49 +186,45 @@ def parse_message(chat_message: ChatMessage, number: int) -> Message:
     return Message(
         role,
         parse_content(chat_message.content),
-        calls,
+        tuple(ToolCall(id, function.name, function.arguments) for id, function in calls),
         call_id=call_id,
         name=chat_message.name if role != "tool" else None,
     )
 
 
-def parse_content(content: str | list[ContentPart] | None) -> tuple[MessagePart, ...]:
+def parse_content(content: str | list[wire.ContentPart] | None) -> tuple[MessagePart, ...]:
     if content is None or content == "":
         return ()
     return (TextMessagePart(content),) if isinstance(content, str) else tuple(map(parse_part, content))
 
 
-def parse_part(content: ContentPart) -> MessagePart:
+def parse_part(content: wire.ContentPart) -> MessagePart:
     match content:
-        case TextPart(text):
+        case wire.TextPart(text) | wire.RefusalPart(text):
             return TextMessagePart(text)
-        case RefusalPart(refusal):
-            return TextMessagePart(refusal)
-        case ImagePart(image):
+        case wire.ImagePart(image):
             return ImageMessagePart(image.url, image.detail)
-        case FilePart(file):
+        case wire.FilePart(file):
             return FileMessagePart(name=file.filename, data=file.file_data, file_id=file.file_id)
-        case _:
-            assert_never(content)
 
 
-def parse_tool_choice(tool_choice: str | NamedToolChoice | None, tools: tuple[ToolSpec, ...]) -> ToolChoice:
+def parse_tool_choice(
+    tool_choice: Literal["auto", "none", "required"] | wire.NamedToolChoice | None, tools: tuple[ToolSpec, ...]
+) -> ToolChoice:
     match tool_choice:
-        case NamedToolChoice():
+        case wire.NamedToolChoice():
             if tool_choice.function.name not in {tool.name for tool in tools}:
                 problem = f"tool_choice names {tool_choice.function.name[:64]!r}, which is not among the tools."
                 raise CallerError(problem, param="tool_choice")
             return ToolChoice("named", tool_choice.function.name)
-        case "none":
-            return ToolChoice("none")
-        case "required":
-            return ToolChoice("required")
+        case "none" | "required":
+            return ToolChoice(tool_choice)
         case _:
             return ToolChoice()
 
 
-def parse_settings(body: ChatRequest | CompletionRequest) -> SamplingSettings:
-    chat = body if isinstance(body, ChatRequest) else None
+def parse_settings(body: wire.ChatRequest | wire.CompletionRequest) -> SamplingSettings:
+    chat = body if isinstance(body, wire.ChatRequest) else None
     return SamplingSettings(
         temperature=body.temperature,
         top_p=body.top_p,
@@ -258,11 +235,11 @@ def parse_settings(body: ChatRequest | CompletionRequest) -> SamplingSettings:
     )
 
 
-def collect_extra(body: ChatRequest | CompletionRequest) -> dict[str, Any]:
+def collect_extra(body: wire.ChatRequest | wire.CompletionRequest) -> dict[str, Any]:
     """Collect the allow-listed fields that are set and forwarded to an OpenAI-compatible upstream."""
-    fields = {name: getattr(body, name, None) for name in PASSTHROUGH_FIELDS if hasattr(body, name)}
+    fields = {name: getattr(body, name, None) for name in wire.PASSTHROUGH_FIELDS if hasattr(body, name)}
     return {name: value for name, value in fields.items() if value is not UNSET}
 
 
-def wants_usage(body: ChatRequest | CompletionRequest) -> bool:
+def wants_usage(body: wire.ChatRequest | wire.CompletionRequest) -> bool:
     return bool(body.stream_options and body.stream_options.include_usage)

@@ -1,23 +1,33 @@
-"""Routes of the OpenAI API.
-
-`/tokenize` and `/detokenize` for local models, in llama-server's shapes.
-"""
+"""Routes of the OpenAI API, and `/tokenize` and `/detokenize` for local models in llama-server's shapes."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
-from typing import Annotated, Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
 from rightseat.doors.openai.read import OpenAIRequest, read_chat, read_completion, read_embedding
 from rightseat.doors.openai.wire import ChatRequest, CompletionRequest, EmbeddingRequest
-from rightseat.doors.openai.write import encode, refuse, reply_completion, stream_completion
+from rightseat.doors.openai.write import encode, make_error_response, refuse, reply_completion, stream_completion
 from rightseat.errors import NotConfigured, NotFound, RightseatError
-from rightseat.http.endpoint import Door, Host, Probe, Request, Route, decode_body, make_reply
+from rightseat.http.endpoint import (
+    Door,
+    Host,
+    Probe,
+    Request,
+    Route,
+    decode_body,
+    describe_error,
+    is_event_stream,
+    make_full_response,
+    make_reply,
+)
 from rightseat.http.reply import Reply
 from rightseat.types.streams import merge_unless_single
+
+T = TypeVar("T")
 
 
 class TokenizeRequest(Struct, kw_only=True):
@@ -42,40 +52,32 @@ def tokenize(request: Request, host: Host) -> Reply:
         special=body.parse_special,
         pieces=body.with_pieces,
     )
-    return reply_field(tokens, "tokens")
+    return reply_result(tokens, lambda result: {"tokens": result})
 
 
 def detokenize(request: Request, host: Host) -> Reply:
     body = decode_body(request.body, DetokenizeRequest)
-    return reply_field(host.detokenize(host.resolve_responder(body.model), body.tokens), "content")
+    text = host.detokenize(host.resolve_responder(body.model), body.tokens)
+    return reply_result(text, lambda result: {"content": result})
 
 
-async def reply_field(result: Awaitable[Any], name: str) -> Reply:
+async def reply_result(result: Awaitable[T], make_body: Callable[[T], dict[str, Any]]) -> Reply:
     try:
-        reply = make_reply(200, encode({name: await result}))
+        yield make_full_response(200, encode(make_body(await result)))
     except RightseatError as error:
-        reply = refuse(error)
-    async for part in reply:
-        yield part
+        yield make_error_response(error)
 
 
 PROBE_REQUEST = {"messages": [{"role": "user", "content": "Count from one to five, in words."}]}
 
 
-def describe_refusal(status: int, body: bytes) -> str | None:
-    """Describe an error response; None for status 200."""
-    if status == 200:
-        return None
-    try:
-        message = msgspec.json.decode(body, type=dict[str, dict[str, Any]])["error"]["message"]
-    except (msgspec.MsgspecError, KeyError, UnicodeDecodeError):
-        return f"HTTP {status}, and no error in OpenAI's shape"
-    return f"HTTP {status}: {message}"
+def describe_refusal(status: int, body: bytes) -> str:
+    return describe_error(status, body, "OpenAI", "error", "message")
 
 
 def check_completion(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
-    if problem := describe_refusal(status, body):
-        return problem
+    if status != 200:
+        return describe_refusal(status, body)
     try:
         choice = msgspec.json.decode(body, type=dict[str, Any])["choices"][0]
         content = choice["message"]["content"] or choice["message"].get("tool_calls")
@@ -85,9 +87,9 @@ def check_completion(status: int, headers: Mapping[str, str], body: bytes) -> st
 
 
 def check_stream(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
-    if problem := describe_refusal(status, body):
-        return problem
-    if not headers.get("content-type", "").startswith("text/event-stream"):
+    if status != 200:
+        return describe_refusal(status, body)
+    if not is_event_stream(headers):
         return "the answer is no event stream"
     if b'data: {"error"' in body:
         last = body.rsplit(b"data: ", 1)[-1].strip()
@@ -98,8 +100,8 @@ def check_stream(status: int, headers: Mapping[str, str], body: bytes) -> str | 
 
 
 def check_model_list(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
-    if problem := describe_refusal(status, body):
-        return problem
+    if status != 200:
+        return describe_refusal(status, body)
     try:
         models = msgspec.json.decode(body, type=dict[str, Any])["data"]
     except (msgspec.MsgspecError, KeyError, UnicodeDecodeError):
@@ -126,23 +128,13 @@ def create_completion(request: Request, host: Host) -> Reply:
 
 def run_turns(openai_request: OpenAIRequest, host: Host) -> Reply:
     events = merge_unless_single(*(host.run(turn) for turn in openai_request.turns))
-    return (
-        stream_completion(events, openai_request) if openai_request.stream else reply_completion(events, openai_request)
-    )
+    reply = stream_completion if openai_request.stream else reply_completion
+    return reply(events, openai_request)
 
 
 def create_embeddings(request: Request, host: Host) -> Reply:
     name, model, body = read_embedding(request, host)
-    return reply_embeddings(host.embed(name, body, request.owner), model)
-
-
-async def reply_embeddings(result: Awaitable[dict[str, Any]], model: str) -> Reply:
-    try:
-        reply = make_reply(200, encode(await result | {"model": model}))
-    except RightseatError as error:
-        reply = refuse(error)
-    async for part in reply:
-        yield part
+    return reply_result(host.embed(name, body, request.owner), lambda result: result | {"model": model})
 
 
 def format_model(name: str) -> dict[str, Any]:
@@ -174,13 +166,7 @@ def create_transcription(request: Request, host: Host) -> Reply:
 door = Door(
     name="openai",
     routes=(
-        Route(
-            "POST",
-            "/v1/chat/completions",
-            create_chat_completion,
-            body_type=ChatRequest,
-            summary="Chat, streamed or whole",
-        ),
+        Route("POST", CHAT_PATH, create_chat_completion, body_type=ChatRequest, summary="Chat, streamed or whole"),
         Route("POST", "/v1/completions", create_completion, body_type=CompletionRequest, summary="Complete a text"),
         Route("POST", "/v1/embeddings", create_embeddings, body_type=EmbeddingRequest, summary="Embed texts"),
         Route("POST", "/tokenize", tokenize, body_type=TokenizeRequest, summary="A local model's tokens"),
