@@ -21,20 +21,9 @@ from rightseat.http.security import merge_headers
 from rightseat.runtime.incidents import NO_REQUEST, Incident, current_request
 from rightseat.tools.function import ToolThreadRunner
 from rightseat.types.agents import Responder
-from rightseat.types.events import (
-    CallArgs,
-    CallEnd,
-    CallResult,
-    CallStart,
-    Event,
-    RunFinished,
-    RunFinishReason,
-    TextDelta,
-    TextEnd,
-    TextStart,
-    Usage,
-)
-from rightseat.types.messages import Message, ToolCall, text_message
+from rightseat.types.events import Event, RunFinished, RunFinishReason, Usage
+from rightseat.types.messages import Message
+from rightseat.types.output import RunOutput
 from rightseat.types.streams import closing
 from rightseat.types.turn import Turn
 
@@ -112,7 +101,7 @@ class Hooks:
     async def stream_with_hooks(self, inner: Responder, turn: Turn) -> AsyncIterator[Event]:
         if self.before is not None:
             turn = apply_additions(turn, await self.run_before_hook(self.before, turn))
-        output = OutputMessages() if self.after is not None else None
+        output = RunOutput() if self.after is not None else None
         async with closing(inner(turn)) as events:
             async for event in events:
                 if output is not None:
@@ -135,10 +124,10 @@ class Hooks:
                 "Return nothing, or headers and properties: RequestAdditions(headers={…}, properties={…})."
             ) from None
 
-    def start_after_hook(self, turn: Turn, event: RunFinished, output: OutputMessages) -> None:
+    def start_after_hook(self, turn: Turn, event: RunFinished, output: RunOutput) -> None:
         if self.after is not None:
             fields = msgspec.structs.asdict(build_hook_request(turn))
-            response = HookResponse(**fields, output=output.finish(), reason=event.reason, usage=event.usage)
+            response = HookResponse(**fields, output=output.messages, reason=event.reason, usage=event.usage)
             self.start_hook("on_after_request", self.after, response)
 
     def report_incident(self, incident: Incident) -> None:
@@ -191,43 +180,3 @@ def apply_additions(turn: Turn, additions: RequestAdditions) -> Turn:
         return turn
     forwarded = replace(turn.forwarded, properties=turn.forwarded.properties | additions.properties)
     return replace(turn, headers=merge_headers(additions.headers, turn.headers), forwarded=forwarded)
-
-
-class OutputMessages:
-    """Collects the events of a run as messages."""
-
-    def __init__(self) -> None:
-        self.messages: list[Message] = []
-        self.texts: dict[str, list[str]] = {}
-        self.calls: dict[str, tuple[str, list[str]]] = {}
-
-    def add_event(self, event: Event) -> None:
-        if type(event) is TextDelta:
-            # Fast path: nearly all events are text deltas.
-            self.texts.setdefault(event.id, []).append(event.text)
-            return
-        match event:
-            case TextStart(id):
-                self.texts.setdefault(id, [])
-            case TextEnd(id):
-                self.end_text(id)
-            case CallStart(id, name):
-                self.calls[id] = (name, [])
-            case CallArgs(id, json) if id in self.calls:
-                self.calls[id][1].append(json)
-            case CallEnd(id) if id in self.calls:
-                name, parts = self.calls.pop(id)
-                self.messages.append(Message("assistant", calls=(ToolCall(id, name, "".join(parts) or "{}"),)))
-            case CallResult(id, content):
-                self.messages.append(text_message("tool", content, call_id=id))
-            case _:
-                pass
-
-    def end_text(self, id: str) -> None:
-        if text := "".join(self.texts.pop(id, ())):
-            self.messages.append(text_message("assistant", text, id=id))
-
-    def finish(self) -> tuple[Message, ...]:
-        for id in list(self.texts):
-            self.end_text(id)
-        return tuple(self.messages)

@@ -10,12 +10,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightseat.errors import Incomplete
-from rightseat.http.agui.branch import visible_branch
-from rightseat.middleware.hooks import OutputMessages
+from rightseat.http.agui.visible_branch import load_entries, visible_branch
 from rightseat.runtime.runs import new_id, to_error
 from rightseat.types.events import CallResult, Event, Interrupt, RunFailed, RunFinished, RunFinishReason, Usage
 from rightseat.types.messages import Message, ToolCall, text_message
-from rightseat.types.threads import NumberedEntry, ThreadStore, UserInput
+from rightseat.types.output import RunOutput, make_messages
+from rightseat.types.threads import ThreadStore, UserInput
 from rightseat.types.turn import InterruptAnswer, Owner, Turn
 
 AnswerValues = Mapping[str, Any] | Iterable[InterruptAnswer]
@@ -70,16 +70,14 @@ def make_answer(turn: Turn, events: Sequence[Event]) -> Answer:
         raise to_error(last)
     if not isinstance(last, RunFinished):
         raise Incomplete("The run ended without a last event.")
-    collected = OutputMessages()
-    for event in events:
-        collected.add_event(event)
-    output = collected.finish()
+    run_output = RunOutput(events)
+    output = run_output.messages
     results = {event.id: event for event in events if isinstance(event, CallResult)}
     return Answer(
         turn=turn,
         output=output,
         tool_calls=tuple(_make_call(call, results.get(call.id)) for message in output for call in message.calls),
-        interrupts=tuple(event for event in events if isinstance(event, Interrupt)),
+        interrupts=tuple(run_output.interrupts),
         pending=last.pending,
         reason=last.reason,
         usage=last.usage,
@@ -133,18 +131,11 @@ def _make_interrupt_answer(id: str, value: Any) -> InterruptAnswer:
 
 async def load_history(store: ThreadStore, owner: Owner, thread: str) -> tuple[Message, ...]:
     """Load the messages of a thread's visible branch."""
-    entries: list[NumberedEntry] = []
-    while page := await store.read_entries(owner, thread, entries[-1][0] if entries else 0):
-        entries += page
-    history = OutputMessages()
-    known: set[str | None] = set()
-    checked = 0
-    for entry in visible_branch(entries):
-        if isinstance(entry, UserInput):
-            messages = history.finish()
-            known.update(message.id for message in messages[checked:] if message.id)
-            checked = len(messages)
-            history.messages += [message for message in entry.messages if message.id not in known]
-        else:
-            history.add_event(entry)
-    return history.finish()
+    history: list[Message] = []
+    known: set[str] = set()
+    for item in RunOutput(visible_branch(await load_entries(store, owner, thread))).items:
+        # A client posts messages again that the thread has already.
+        messages = [m for m in make_messages(item) if not isinstance(item, UserInput) or m.id not in known]
+        known.update(message.id for message in messages if message.id)
+        history += messages
+    return tuple(history)

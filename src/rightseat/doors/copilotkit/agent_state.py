@@ -1,7 +1,5 @@
-"""Track an agent's state: GraphQL clients get the whole state as a message on each change.
-
-Apply JSON Patch (RFC 6902) to a state, because GraphQL clients take whole states only.
-"""
+"""Track an agent's state: GraphQL clients take whole states only, so JSON Patch (RFC 6902) is applied here, and each
+change is sent as a message."""
 
 from __future__ import annotations
 

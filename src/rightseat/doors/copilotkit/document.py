@@ -1,8 +1,6 @@
-"""Parse, limit and validate GraphQL documents, with a cache. Limits come first: validation is quadratic.
+"""Parse, limit and validate GraphQL documents, with a cache, and decode their variables into our Structs.
 
-Iterate over a document's nodes without recursion, because its depth is untrusted. Find out whether a document
-streams its answer: by @defer and @stream of the operation, which variables may switch. Decode a request's variables
-into our Structs, with errors that name the field.
+Limits come first: validation is quadratic. Nodes are visited without recursion: a document's depth is untrusted.
 """
 
 from __future__ import annotations
@@ -10,10 +8,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-from graphql import GraphQLError, coerce_input_value, parse, specified_rules, validate
+from graphql import (
+    GraphQLError,
+    GraphQLInputObjectType,
+    GraphQLSchema,
+    build_schema,
+    coerce_input_value,
+    parse,
+    specified_rules,
+    validate,
+)
 from graphql.language import (
     REMOVE,
     DirectiveNode,
@@ -28,18 +36,33 @@ from graphql.language import (
     VisitorAction,
     visit,
 )
+from graphql.type import GraphQLDeferDirective, GraphQLStreamDirective
 from graphql.validation import NoSchemaIntrospectionCustomRule
 from msgspec import Raw
 
 from rightseat.config.settings import GraphQLLimits
 from rightseat.doors.copilotkit.plan import ResponsePlan, try_compile_plan
-from rightseat.doors.copilotkit.schema import get_input_type, get_schema
 from rightseat.doors.copilotkit.wire import GenerateCopilotResponseInput
 from rightseat.errors import CallerError
 from rightseat.http.endpoint import decode_body
 
+T = TypeVar("T")
+MAX_COERCED_BYTES = 256 * 1024
+MAX_ERRORS = 5
+CACHE_SIZE = 64
+INCREMENTAL = ("defer", "stream")
+SDL = (Path(__file__).parent / "schema.graphql").read_text("utf-8")
 
-def iter_nodes(root: Node, kind: type[Any], fragments: Mapping[str, Node] = {}) -> Iterator[Any]:
+
+@functools.cache
+def get_schema() -> GraphQLSchema:
+    """Return the schema. Its root fields are resolved by RootResolvers, all others by name."""
+    options = build_schema(SDL).to_kwargs()
+    options["directives"] = (*options["directives"], GraphQLDeferDirective, GraphQLStreamDirective)
+    return GraphQLSchema(**options)
+
+
+def iter_nodes(root: Node, kind: type[T], fragments: Mapping[str, Node] = {}) -> Iterator[T]:
     """Yield all nodes of a kind, also in the fragments that are spread."""
     stack, unseen = [root], dict(fragments)
     while stack:
@@ -63,28 +86,21 @@ def iter_children(node: Node) -> Iterator[Node]:
             yield from (item for item in value if isinstance(item, Node))
 
 
-def iter_operation_nodes(document: DocumentNode, operation: OperationDefinitionNode, kind: type[Any]) -> Iterator[Any]:
-    """Yield the nodes of an operation and of the fragments that it spreads."""
-    fragments = {d.name.value: d for d in document.definitions if isinstance(d, FragmentDefinitionNode)}
-    return iter_nodes(operation, kind, fragments)
-
-
-T = TypeVar("T")
-MAX_COERCED_BYTES = 256 * 1024
+def get_fragments(document: DocumentNode) -> dict[str, FragmentDefinitionNode]:
+    return {d.name.value: d for d in document.definitions if isinstance(d, FragmentDefinitionNode)}
 
 
 def decode_planned_input(
     plan: ResponsePlan, variables: Raw
 ) -> tuple[GenerateCopilotResponseInput, dict[str, Any] | None]:
     """Decode `data` and `properties` of a planned document directly from the body."""
-    raw_variables = split_variables(variables)
+    raw_variables = decode_named(variables, "variables", dict[str, Raw]) or {}
     raw = raw_variables.get(plan.data)
     if raw is None:
         raise CallerError(f'Variable "${plan.data}" of required type was not provided.', param=plan.data)
     # Any object is valid.
-    properties = (
-        decode_variables(raw_variables[plan.properties], "properties") if plan.properties in raw_variables else None
-    )
+    raw_properties = raw_variables[plan.properties] if plan.properties in raw_variables else Raw()
+    properties = decode_named(raw_properties, "properties", dict[str, Any])
     try:
         return decode_body(bytes(raw), GenerateCopilotResponseInput), properties
     except CallerError:
@@ -98,32 +114,25 @@ def coerce_input(raw: Raw) -> dict[str, Any] | None:
     too large to be decoded twice."""
     if len(bytes(raw)) > MAX_COERCED_BYTES:
         return None
+    input_type = get_schema().type_map["GenerateCopilotResponseInput"]
+    assert isinstance(input_type, GraphQLInputObjectType)
     try:
-        value = coerce_input_value(decode_body(bytes(raw), dict[str, Any]), get_input_type())
+        value = coerce_input_value(decode_body(bytes(raw), dict[str, Any]), input_type)
     except (CallerError, GraphQLError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
 
-def split_variables(variables: Raw) -> dict[str, Raw]:
-    return {} if is_absent(variables) else decode_named(variables, "variables", dict[str, Raw])
-
-
-def decode_variables(variables: Raw, place: str = "variables") -> dict[str, Any] | None:
-    return None if is_absent(variables) else decode_named(variables, place, dict[str, Any])
-
-
-def decode_named(raw: Raw, place: str, kind: type[T]) -> T:
-    """Decode a variable; the error names `place`, because variables may also come in a URL."""
+def decode_named(raw: Raw, place: str, kind: type[T]) -> T | None:
+    """Decode a variable, or None if there is none; the error names `place`, because variables may also come in a
+    URL."""
+    if bytes(raw) in (b"", b"null"):
+        return None
     try:
         return decode_body(bytes(raw), kind)
     except CallerError as error:
         problem = error.message.removeprefix("The body is ")
         raise CallerError(f"{place}: {problem}", param=place) from None
-
-
-def is_absent(raw: Raw) -> bool:
-    return bytes(raw) in (b"", b"null")
 
 
 def convert_input(data: dict[str, Any]) -> GenerateCopilotResponseInput:
@@ -136,19 +145,12 @@ def convert_input(data: dict[str, Any]) -> GenerateCopilotResponseInput:
         raise CallerError(f"{param}: {problem}" if param else problem, param=param) from None
 
 
-INCREMENTAL = ("defer", "stream")
-
-
 class IncrementalRemover(Visitor):
     """Removes @defer and @stream, because graphql-core executes a document in one piece."""
 
     @staticmethod
     def enter_directive(node: DirectiveNode, *_: Any) -> VisitorAction:
         return REMOVE if node.name.value in INCREMENTAL else None
-
-
-MAX_ERRORS = 5
-CACHE_SIZE = 64
 
 
 class InvalidDocument(Exception):
@@ -186,12 +188,13 @@ def prepare_document(text: str, name: str | None, introspection: bool, limits: G
         raise InvalidDocument([format_with_code(error, "GRAPHQL_VALIDATION_FAILED") for error in errors])
     operation = select_operation(document, name)
     is_query = operation.operation.value == "query"
-    directives = iter_operation_nodes(document, operation, DirectiveNode)
-    streams = any(one.name.value in INCREMENTAL and not one.arguments for one in directives)
+    fragments = get_fragments(document)
+    directives = iter_nodes(operation, DirectiveNode, fragments)
+    # Variables may switch @defer and @stream: then the document is executed.
+    streams = any(node.name.value in INCREMENTAL and not node.arguments for node in directives)
     plan = try_compile_plan(operation) if streams and not is_query else None
-    selects_meta_events = any(
-        field.name.value == "metaEvents" for field in iter_operation_nodes(document, operation, FieldNode)
-    )
+    fields = iter_nodes(operation, FieldNode, fragments)
+    selects_meta_events = any(field.name.value == "metaEvents" for field in fields)
     return PreparedDocument(visit(document, IncrementalRemover()), name, is_query, plan, selects_meta_events)
 
 
@@ -221,27 +224,23 @@ def select_operation(document: DocumentNode, name: str | None) -> OperationDefin
 
 def check_limits(document: DocumentNode, limits: GraphQLLimits) -> None:
     """Refuse a document that exceeds a limit on definitions, depth, directives, aliases or width."""
+    widths = (len(node.selections) for node in iter_nodes(document, SelectionSetNode))
     for subject, limit, count in (
         ("definitions", limits.max_definitions, len(document.definitions)),
         ("levels", limits.max_depth, measure_depth(document, limits)),
         ("directives", limits.max_directives, sum(1 for _ in iter_nodes(document, DirectiveNode))),
         ("aliases", limits.max_aliases, sum(1 for node in iter_nodes(document, FieldNode) if node.alias)),
-        ("selections in one place", limits.max_selections, measure_width(document)),
+        ("selections in one place", limits.max_selections, max(widths, default=0)),
     ):
         if count > limit:
             raise make_invalid(f"The document has {count} {subject}; at most {limit} are taken.")
 
 
-def measure_width(document: DocumentNode) -> int:
-    return max((len(node.selections) for node in iter_nodes(document, SelectionSetNode)), default=0)
-
-
 def measure_depth(document: DocumentNode, limits: GraphQLLimits) -> int:
     """Return the deepest nesting with fragments followed; a recursive fragment exceeds the limit."""
-    fragments = {d.name.value: d for d in document.definitions if isinstance(d, FragmentDefinitionNode)}
-    deepest = 0
+    fragments = get_fragments(document)
+    deepest = steps = 0
     stack: list[tuple[Node, int]] = [(d, 0) for d in document.definitions]
-    steps = 0
     while stack:
         node, level = stack.pop()
         deepest = max(deepest, level)

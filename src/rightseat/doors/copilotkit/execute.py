@@ -9,13 +9,12 @@ from typing import Any
 import msgspec
 from graphql import ExecutionResult, GraphQLError, experimental_execute_incrementally
 
-from rightseat.doors.copilotkit.document import PreparedDocument, convert_input
+from rightseat.doors.copilotkit.document import PreparedDocument, convert_input, get_schema
 from rightseat.doors.copilotkit.failures import make_extensions, make_invalid_request_body
 from rightseat.doors.copilotkit.framing import StreamFraming
 from rightseat.doors.copilotkit.plan import ROOT, STREAMED_FIELDS
-from rightseat.doors.copilotkit.read import CopilotKitRequest, make_agent_not_found, read_request
+from rightseat.doors.copilotkit.read import CopilotKitRequest, describe_agent, make_agent_not_found, read_request
 from rightseat.doors.copilotkit.response import ResponseBuilder, Status
-from rightseat.doors.copilotkit.schema import get_schema
 from rightseat.doors.copilotkit.threads import make_agent_state_response
 from rightseat.errors import CallerError, RightseatError
 from rightseat.http.endpoint import Host, Request, make_full_response
@@ -72,7 +71,7 @@ class ResponseCollector:
 class RootResolvers:
     """Resolvers of the fields of Query and Mutation for one request."""
 
-    def __init__(self, request: Request, host: Host, *, supports_interrupts: bool) -> None:
+    def __init__(self, request: Request, host: Host, supports_interrupts: bool) -> None:
         self.request = request
         self.host = host
         self.supports_interrupts = supports_interrupts
@@ -85,12 +84,8 @@ class RootResolvers:
         }
 
     def list_agents(self, info: object) -> dict[str, Any]:
-        agents = []
-        for name in self.host.responders:
-            description = self.host.describe(name)
-            summary = (description.description or description.title) if description else ""
-            agents.append({"id": name, "name": name, "description": summary})
-        return {"agents": agents}
+        agents = ((name, describe_agent(name, self.host)) for name in self.host.responders)
+        return {"agents": [{"id": name, "name": name, "description": description} for name, description in agents]}
 
     async def load_agent_state(self, info: object, data: dict[str, Any]) -> dict[str, Any]:
         name, thread = data["agentName"], data["threadId"]
@@ -110,14 +105,9 @@ class RootResolvers:
             if self.has_run:
                 raise CallerError("One generateCopilotResponse in a request, not more.")
             self.has_run = True
+            copilot_input = convert_input(data)
             return await self.collect_response(
-                read_request(
-                    convert_input(data),
-                    properties,
-                    self.request,
-                    self.host,
-                    supports_interrupts=self.supports_interrupts,
-                )
+                read_request(copilot_input, properties, self.request, self.host, self.supports_interrupts)
             )
         except RightseatError as error:
             raise to_graphql_error(error) from error
@@ -164,23 +154,14 @@ async def execute_document(
         return
     if result.errors:
         resolvers.request.count(max(map(get_http_status, result.errors)))
-    formatted = format_result(result)
-    status = invalid_status if is_request_error(result) else 200
-    body = formatted if status == 200 else make_invalid_request_body(formatted["errors"])
-    yield make_full_response(status, encode(body), content_type=content_type)
-
-
-def is_request_error(result: ExecutionResult) -> bool:
-    """Whether nothing was executed, so that the request itself is wrong."""
-    return result.data is None and all(error.path is None for error in result.errors or ())
-
-
-def format_result(result: ExecutionResult) -> dict[str, Any]:
-    for error in result.errors or ():
-        if is_server_fault(error):
-            log.error("a resolver failed", exc_info=error.original_error)
-    errors = {"errors": [format_graphql_error(error) for error in result.errors]} if result.errors else {}
-    return {**errors, "data": result.data}
+    errors = [format_graphql_error(error) for error in result.errors or ()]
+    # Without data and paths nothing was executed: the request itself is wrong.
+    is_request_error = result.data is None and all(error.path is None for error in result.errors or ())
+    status = invalid_status if is_request_error else 200
+    body = {**({"errors": errors} if errors else {}), "data": result.data}
+    yield make_full_response(
+        status, encode(body if status == 200 else make_invalid_request_body(errors)), content_type=content_type
+    )
 
 
 def to_graphql_error(error: RightseatError) -> GraphQLError:
@@ -188,11 +169,12 @@ def to_graphql_error(error: RightseatError) -> GraphQLError:
 
 
 def format_graphql_error(error: GraphQLError) -> dict[str, Any]:
-    """Format an error for the client, without details of server faults."""
-    formatted: dict[str, Any] = dict(error.formatted)
+    """Format an error for the client. The details of a server fault are only logged."""
+    if is_server_fault(error):
+        log.error("a resolver failed", exc_info=error.original_error)
+        return {**error.formatted, "message": INTERNAL_ERROR_MESSAGE}
     # The message may quote a long input value.
-    formatted["message"] = INTERNAL_ERROR_MESSAGE if is_server_fault(error) else error.message[:MAX_MESSAGE]
-    return formatted
+    return {**error.formatted, "message": error.message[:MAX_MESSAGE]}
 
 
 def is_server_fault(error: GraphQLError) -> bool:

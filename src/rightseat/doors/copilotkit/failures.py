@@ -56,7 +56,7 @@ AGENT_PARAMS = ("agentName", "agentId")
 
 def get_client_code(error: Failure) -> str:
     kind = errors.error_class_for(error.code, error.fault)
-    code = next(CLIENT_CODES[one] for one in kind.__mro__ if one in CLIENT_CODES)
+    code = next(CLIENT_CODES[base] for base in kind.__mro__ if base in CLIENT_CODES)
     if code != "NOT_FOUND":
         return code
     if error.param in AGENT_PARAMS:
@@ -89,11 +89,10 @@ def format_error(error: Failure, path: list[str] | None = None) -> dict[str, Any
 
 def make_error_details(error: RunFailed) -> dict[str, Any]:
     """Make the `details` of a FailedResponseStatus, by which a started run fails."""
-    extension_fields = make_extensions(error)
-    original_error = {
-        name: extension_fields[name] for name in ("code", "statusCode", "severity", "visibility", "originalErrorType")
-    }
-    return {"description": error.message, "originalError": {**original_error, "extensions": extension_fields}}
+    extensions = make_extensions(error)
+    names = ("code", "statusCode", "severity", "visibility", "originalErrorType")
+    original_error = {name: extensions[name] for name in names} | {"extensions": extensions}
+    return {"description": error.message, "originalError": original_error}
 
 
 def make_error_body(error: RightseatError, title: str) -> dict[str, Any]:

@@ -58,13 +58,15 @@ def encode_event(payload: bytes) -> bytes:
     return EVENT_TEMPLATE % payload
 
 
-class NumberedFrames:
-    """Frames that differ only in one item and its number. `payload` is the template, with `%b` for the item
-    and `%d` for the number after it."""
+class ChunkFrames:
+    """Frames of a message's chunks, which differ only in the chunk and its number. `path` is the chunks' path up to
+    the number."""
 
-    __slots__ = ("count", "form", "size", "sized", "wider")
+    __slots__ = ("count", "form", "path", "size", "sized", "wider")
 
-    def __init__(self, payload: bytes, *, sized: bool) -> None:
+    def __init__(self, path: bytes, *, sized: bool) -> None:
+        payload = b'{"incremental":[{"items":[%%b%b%%d]}],"hasNext":true}' % path
+        self.path = path
         self.form = (PART_TEMPLATE if sized else EVENT_TEMPLATE).replace(b"%b", payload)
         self.sized = sized
         self.count = 0

@@ -32,14 +32,14 @@ def answer_request(body: CopilotKitBody, request: Request, host: Host) -> Reply:
     from rightseat.doors.copilotkit.document import InvalidDocument, prepare_document
 
     accepted = AcceptedTypes(request.headers.get("accept"))
-    invalid_status = get_invalid_status(request, accepted)
+    # The status for an invalid document or variables: clients show a 400 only as "not found".
+    invalid_status = 200 if CLIENT_HEADER in request.headers or accepted.json_type == JSON_TYPE else 400
     content_type = (accepted.json_type or JSON_TYPE).encode() + UTF8
     if not isinstance(body.query, str) or not body.query.strip():
         request.count(400)
         return reply_errors([{"message": "Must provide query string."}], invalid_status, content_type)
     try:
-        name = body.operation_name or None
-        prepared = prepare_document(body.query, name, request.introspection, request.graphql)
+        prepared = prepare_document(body.query, body.operation_name or None, request.introspection, request.graphql)
     except InvalidDocument as error:
         request.count(400)
         return reply_errors(error.errors, invalid_status, content_type)
@@ -52,15 +52,8 @@ def answer_request(body: CopilotKitBody, request: Request, host: Host) -> Reply:
         streamed = "This document streams its answer: accept multipart/mixed or text/event-stream."
         problem = "Accept application/json." if prepared.plan is None else streamed
         return reply_errors([{"message": problem}], 406, content_type)
-    return start_execution(
-        prepared,
-        body,
-        request,
-        host,
-        StreamFraming(stream_format) if stream_format else None,
-        content_type,
-        invalid_status,
-    )
+    framing = StreamFraming(stream_format) if stream_format else None
+    return start_execution(prepared, body, request, host, framing, content_type, invalid_status)
 
 
 def start_execution(
@@ -72,27 +65,20 @@ def start_execution(
     content_type: bytes,
     invalid_status: int,
 ) -> Reply:
-    from rightseat.doors.copilotkit.document import decode_planned_input, decode_variables
+    from rightseat.doors.copilotkit.document import decode_named, decode_planned_input
     from rightseat.doors.copilotkit.execute import RootResolvers, execute_document
 
     try:
         if prepared.plan is not None and framing is not None:
             data, properties = decode_planned_input(prepared.plan, body.variables)
-            copilot_request = read_request(
-                data, properties, request, host, supports_interrupts=prepared.selects_meta_events
-            )
+            copilot_request = read_request(data, properties, request, host, prepared.selects_meta_events)
             return stream_planned(prepared.plan, copilot_request, host, framing)
-        resolvers = RootResolvers(request, host, supports_interrupts=prepared.selects_meta_events)
-        variables = decode_variables(body.variables)
+        resolvers = RootResolvers(request, host, prepared.selects_meta_events)
+        variables = decode_named(body.variables, "variables", dict[str, Any])
         return execute_document(prepared, resolvers, variables, framing, content_type, invalid_status)
     except CallerError as error:
         request.count(error.status)
         return reply_errors([format_error(error, ["generateCopilotResponse"])], 200, content_type)
-
-
-def get_invalid_status(request: Request, accepted: AcceptedTypes) -> int:
-    """Return the status for an invalid document or variables. Clients show a 400 only as "not found"."""
-    return 200 if CLIENT_HEADER in request.headers or accepted.json_type == JSON_TYPE else 400
 
 
 def reply_errors(entries: list[dict[str, Any]], status: int, content_type: bytes) -> Reply:

@@ -1,7 +1,5 @@
-"""Compile a client's document to a ResponsePlan: which fields are selected where, so that frames can be
-written by hand.
-
-Write the frames of a ResponsePlan by hand: what graphql-core would send, at less cost per token.
+"""Compile a client's document to a ResponsePlan (which fields are selected where), and write the frames of a plan
+by hand: what graphql-core would send, at less cost per token.
 
 Documents are recognized by structure, because every version from 1.0 to 1.10.6 selects other fields. A
 document with anything else (aliases, named fragments, arguments of directives, a status or text that is not
@@ -23,12 +21,12 @@ from graphql.language import (
     VariableNode,
 )
 
-from rightseat.doors.copilotkit.framing import NumberedFrames
+from rightseat.doors.copilotkit.framing import ChunkFrames
 from rightseat.doors.copilotkit.read import CopilotKitRequest
 from rightseat.doors.copilotkit.response import Status
 
+encode = msgspec.json.Encoder().encode
 ROOT = "generateCopilotResponse"
-
 MESSAGE_TYPES = (
     "TextMessageOutput",
     "ActionExecutionMessageOutput",
@@ -36,23 +34,19 @@ MESSAGE_TYPES = (
     "AgentStateMessageOutput",
     "ImageMessageOutput",
 )
-
 STATE_MESSAGE = "AgentStateMessageOutput"
 BASE_MESSAGE_TYPES = ("TextMessageOutput", "ActionExecutionMessageOutput", "ResultMessageOutput")
 MESSAGE_STATUSES = ("PendingMessageStatus", "SuccessMessageStatus", "FailedMessageStatus")
 RESPONSE_STATUSES = ("PendingResponseStatus", "SuccessResponseStatus", "FailedResponseStatus")
 INTERRUPT = "LangGraphInterruptEvent"
-
 INTERFACES = {
     **dict.fromkeys(MESSAGE_TYPES, "BaseMessageOutput"),
     **dict.fromkeys(MESSAGE_STATUSES, "MessageStatus"),
     **dict.fromkeys(RESPONSE_STATUSES, "BaseResponseStatus"),
     INTERRUPT: "BaseMetaEvent",
 }
-
 UNIONS = dict.fromkeys(RESPONSE_STATUSES, "ResponseStatus")
 STREAM_FIELDS = ("messages", "metaEvents", "content", "arguments")
-
 # Fields that may have a selection; `extensions` is always null.
 OBJECT_FIELDS = ("status", "messages", "metaEvents", "extensions")
 
@@ -88,7 +82,9 @@ def try_compile_plan(operation: OperationDefinitionNode) -> ResponsePlan | None:
 
 
 def compile_plan(operation: OperationDefinitionNode) -> ResponsePlan:
-    root = get_only_field(operation.selection_set)
+    (root, *others) = operation.selection_set.selections
+    if others or not isinstance(root, FieldNode):
+        raise NotPlannable
     if operation.directives or root.name.value != ROOT or root.alias or root.directives:
         raise NotPlannable
     if any(variable.default_value for variable in operation.variable_definitions or ()):
@@ -102,32 +98,21 @@ def compile_plan(operation: OperationDefinitionNode) -> ResponsePlan:
     events = response.get_selection("metaEvents")
     return ResponsePlan(
         response.build_selection(RESPONSE_STATUSES),
-        {
-            kind: SelectionCollector(kind, messages).build_selection(MESSAGE_STATUSES)
-            for kind in select_message_types(messages)
-        }
-        if messages
-        else {},
+        build_message_selections(messages) if messages else {},
         SelectionCollector(INTERRUPT, events).build_selection(()).fields if events else None,
         names["data"],
         names.get("properties"),
     )
 
 
-def select_message_types(messages: SelectionSetNode) -> tuple[str, ...]:
-    """Return the message types to send. Clients before 1.3 do not know agent states and fail on unknown
-    types; their documents name all types that they know."""
-    fragments = (one for one in messages.selections if isinstance(one, InlineFragmentNode))
-    named = {one.type_condition.name.value for one in fragments if one.type_condition}
-    if STATE_MESSAGE in named or not named.issuperset(BASE_MESSAGE_TYPES):
-        return MESSAGE_TYPES
-    return tuple(kind for kind in MESSAGE_TYPES if kind != STATE_MESSAGE)
-
-
-def get_only_field(selections: SelectionSetNode) -> FieldNode:
-    if len(selections.selections) != 1 or not isinstance(selections.selections[0], FieldNode):
-        raise NotPlannable
-    return selections.selections[0]
+def build_message_selections(messages: SelectionSetNode) -> dict[str, FieldSelection]:
+    """Build the selections of the message types to send. Clients before 1.3 do not know agent states and fail on
+    unknown types; their documents name all types that they know."""
+    fragments = (node for node in messages.selections if isinstance(node, InlineFragmentNode))
+    named = {node.type_condition.name.value for node in fragments if node.type_condition}
+    knows_states = STATE_MESSAGE in named or not named.issuperset(BASE_MESSAGE_TYPES)
+    kinds = [kind for kind in MESSAGE_TYPES if knows_states or kind != STATE_MESSAGE]
+    return {kind: SelectionCollector(kind, messages).build_selection(MESSAGE_STATUSES) for kind in kinds}
 
 
 class SelectionCollector:
@@ -183,13 +168,10 @@ class SelectionCollector:
             # Only `__typename` would be deferred, which clients have already.
             return FieldSelection(tuple(self.immediate))
         status_selections = {kind: SelectionCollector(kind, status.selection_set) for kind in statuses}
-        if any(found.deferred for found in status_selections.values()):
+        if any(collector.deferred for collector in status_selections.values()):
             raise NotPlannable
-        return FieldSelection(
-            tuple(self.immediate),
-            tuple(self.deferred),
-            {kind: tuple(c.immediate) for kind, c in status_selections.items()},
-        )
+        status_fields = {kind: tuple(collector.immediate) for kind, collector in status_selections.items()}
+        return FieldSelection(tuple(self.immediate), tuple(self.deferred), status_fields)
 
 
 def has_only_directive(directives: tuple[DirectiveNode, ...] | None, name: str) -> bool:
@@ -201,23 +183,12 @@ def has_only_directive(directives: tuple[DirectiveNode, ...] | None, name: str) 
     return True
 
 
-encode = msgspec.json.Encoder().encode
 STREAMED_FIELDS = {"TextMessageOutput": "content", "ActionExecutionMessageOutput": "arguments"}
 MESSAGES_PATH = b'"path":["%b","messages",' % ROOT.encode()
 EVENTS_PATH = b'"path":["%b","metaEvents",' % ROOT.encode()
 RESPONSE_PATH = b'"path":["%b"]}' % ROOT.encode()
 UNSELECTED = 1 << 60
 """Message number for all messages that the document does not select."""
-
-
-class ChunkFrames(NumberedFrames):
-    """Frames of a message's chunks, and their path up to the chunk's number."""
-
-    __slots__ = ("path",)
-
-    def __init__(self, path: bytes, *, sized: bool) -> None:
-        self.path = path
-        super().__init__(b'{"incremental":[{"items":[%%b%b%%d]}],"hasNext":true}' % path, sized=sized)
 
 
 class PlannedResponseWriter:

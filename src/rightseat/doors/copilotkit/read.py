@@ -1,7 +1,4 @@
-"""Convert GenerateCopilotResponseInput to a Turn.
-
-Convert posted messages to a conversation.
-"""
+"""Convert GenerateCopilotResponseInput to a Turn."""
 
 from __future__ import annotations
 
@@ -23,10 +20,12 @@ from rightseat.doors.copilotkit.wire import (
 )
 from rightseat.engine.history import trailing_results
 from rightseat.errors import AgentNotFound, CallerError
+from rightseat.http.agui.read import parse_legacy_answer
 from rightseat.http.endpoint import Host, Request, make_tool_spec, parse_plugins_header
 from rightseat.types.agents import RemoteAgentInfo
 from rightseat.types.messages import ImageMessagePart, Message, Role, ToolCall, text_message
 from rightseat.types.model import SamplingSettings, ToolChoice, ToolSpec
+from rightseat.types.text import decode_or_none
 from rightseat.types.turn import AppContext, ClientTopics, ForwardedProps, InterruptAnswer, Turn
 
 
@@ -97,8 +96,7 @@ def read_request(
     properties: dict[str, Any] | None,
     request: Request,
     host: Host,
-    *,
-    supports_interrupts: bool = True,
+    supports_interrupts: bool,
 ) -> CopilotKitRequest:
     """Convert the input. Without `supports_interrupts` questions are sent as text."""
     messages = build_conversation(data.messages)
@@ -113,9 +111,11 @@ def read_request(
     if session is not None and session.agent_name not in host.responders:
         raise make_agent_not_found(session.agent_name, host)
     name, model = resolve_agent_and_model(session.agent_name if session else None, parameters.model, properties, host)
-    agent = name or next((known for known in host.responders if known == DEFAULT), None) or get_first_responder(host)
+    agent = name or (DEFAULT if DEFAULT in host.responders else next(iter(host.responders), DEFAULT))
     client_tools = parse_actions(data.frontend.actions, remote=session is not None)
     has_instructions = any(message.role in ("system", "developer") for message in messages)
+    agent_state = find_agent_state(data, agent)
+    config = decode_or_none(agent_state.config) if agent_state and agent_state.config else None
     thread = data.thread_id or (session and session.thread_id) or str(uuid.uuid4())
     turn = Turn(
         messages=messages,
@@ -129,7 +129,7 @@ def read_request(
         context=tuple(AppContext(item.description, item.value) for item in data.context or ())
         if session or not has_instructions
         else (),
-        state=parse_state(data, agent),
+        state=decode_or_none(agent_state.state) if agent_state else None,
         answers=answers,
         thread=thread,
         # A text answer is matched to its question by the conversation.
@@ -141,7 +141,10 @@ def read_request(
         base_url=request.base,
         topics=parse_topics(data),
         forwarded=ForwardedProps(
-            properties or {}, parse_extensions(data), parse_config(data, agent), (session and session.node_name) or ""
+            properties or {},
+            parse_extensions(data),
+            config if isinstance(config, dict) else {},
+            (session and session.node_name) or "",
         ),
         # Requests beside the chat, such as suggestions, are not stored.
         recording="asked" if is_chat(data) else "never",
@@ -160,8 +163,9 @@ def resolve_agent_and_model(
     return host.resolve_responder(model), host.resolve_model(model)
 
 
-def get_first_responder(host: Host) -> str:
-    return next(iter(host.responders), DEFAULT)
+def describe_agent(name: str, host: Host) -> str:
+    description = host.describe(name)
+    return description.description or description.title if description else ""
 
 
 def make_agent_not_found(name: str, host: Host) -> AgentNotFound:
@@ -170,8 +174,7 @@ def make_agent_not_found(name: str, host: Host) -> AgentNotFound:
 
 
 def parse_actions(actions: list[ActionInput], *, remote: bool) -> tuple[ToolSpec, ...]:
-    """Convert front-end actions to tool specs. Disabled actions are left out, remote ones are for agents
-    only."""
+    """Convert front-end actions to tool specs. Disabled actions are left out, remote ones are for agents only."""
     return tuple(
         parse_action(action, f"data.frontend.actions[{number}]")
         for number, action in enumerate(actions)
@@ -198,10 +201,8 @@ def parse_tool_choice(
     parameters: ForwardedParametersInput, client_tools: tuple[ToolSpec, ...], agent: str, host: Host
 ) -> ToolChoice:
     match parameters.tool_choice:
-        case "none":
-            return ToolChoice("none")
-        case "required":
-            return ToolChoice("required")
+        case ("none" | "required") as mode:
+            return ToolChoice(mode)
         case "function" if parameters.tool_choice_function_name:
             known = parameters.tool_choice_function_name in {tool.name for tool in client_tools}
             # An assistant may have a server tool of that name.
@@ -243,19 +244,6 @@ def parse_topics(data: GenerateCopilotResponseInput) -> ClientTopics:
     return parsed
 
 
-def parse_state(data: GenerateCopilotResponseInput, agent: str) -> Any:
-    """Parse the client's state of the agent; None if it is not JSON."""
-    agent_state = find_agent_state(data, agent)
-    return None if agent_state is None else decode_or_none(agent_state.state)
-
-
-def parse_config(data: GenerateCopilotResponseInput, agent: str) -> dict[str, Any]:
-    """Parse the client's configuration for the agent."""
-    agent_state = find_agent_state(data, agent)
-    decoded_config = decode_or_none(agent_state.config) if agent_state is not None and agent_state.config else None
-    return decoded_config if isinstance(decoded_config, dict) else {}
-
-
 def find_agent_state(data: GenerateCopilotResponseInput, agent: str) -> AgentStateInput | None:
     listed = [*(data.agent_states or ()), *([data.agent_state] if data.agent_state else ())]
     return next((item for item in reversed(listed) if item.agent_name == agent), None)
@@ -267,13 +255,6 @@ def parse_extensions(data: GenerateCopilotResponseInput) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def decode_or_none(text: str) -> Any:
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        return None
-
-
 def parse_answer(event: MetaEventInput, default_id: str | None = None) -> InterruptAnswer | None:
     """Parse a user's answer. The client echoes our question with its id; `default_id` is for a question
     without one."""
@@ -282,11 +263,5 @@ def parse_answer(event: MetaEventInput, default_id: str | None = None) -> Interr
     id = question["id"] if isinstance(question.get("id"), str) else default_id
     if event.response is None or id is None:
         return None
-    answer = InterruptAnswer(id, text=event.response)
-    if question.get("kind") == "ask":
-        return answer
-    value = decode_or_none(event.response)
     # A component may resolve with a JSON value or with text.
-    if isinstance(value, dict | list | bool):
-        return replace(answer, payload=value, text=None)
-    return answer
+    return parse_legacy_answer(id, event.response, is_text=question.get("kind") == "ask")

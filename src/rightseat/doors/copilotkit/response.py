@@ -7,7 +7,6 @@ expect a call directly before its result, so a later call waits for an earlier c
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -15,7 +14,7 @@ import msgspec
 
 from rightseat.doors.copilotkit.agent_state import AgentStateTracker
 from rightseat.doors.copilotkit.failures import make_error_details
-from rightseat.doors.copilotkit.read import CopilotKitRequest, decode_or_none
+from rightseat.doors.copilotkit.read import CopilotKitRequest
 from rightseat.errors import GuardrailRefused, OutputGuarded
 from rightseat.types.events import (
     CallArgs,
@@ -36,6 +35,7 @@ from rightseat.types.events import (
     TextEnd,
     TextStart,
 )
+from rightseat.types.text import decode_or_none
 
 encode = msgspec.json.Encoder().encode
 CallEvent = CallStart | CallArgs | CallEnd | CallResult
@@ -66,22 +66,23 @@ class ResponseSink(Protocol):
     def finish(self, status: Status) -> None: ...
 
 
+def format_time(time: datetime) -> str:
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def format_now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return format_time(datetime.now(UTC))
 
 
 class ResponseBuilder:
-    def __init__(self, request: CopilotKitRequest, sink: ResponseSink, clock: Callable[[], str] = format_now) -> None:
+    def __init__(self, request: CopilotKitRequest, sink: ResponseSink) -> None:
         self.request = request
         self.sink = sink
-        self.clock = clock
         self.open_texts: dict[str, int] = {}
         self.ended_texts: list[int] = []
-        """Texts that have ended but have no status yet: a failure directly after them marks them as
-        failed."""
+        """Texts that have ended but have no status yet: a failure directly after them marks them as failed."""
         self.queued_calls: dict[str, list[CallEvent]] = {}
-        """Calls without a result, in order. Events of the first are sent at once, those of the others are
-        queued."""
+        """Calls without a result, in order. Events of the first are sent at once, those of the others wait."""
         self.started_calls: dict[str, tuple[int, CallStart]] = {}
         self.questions: list[Interrupt] = []
         self.states = AgentStateTracker(request)
@@ -159,8 +160,7 @@ class ResponseBuilder:
     def send_call_event(self, event: CallEvent) -> None:
         match event:
             case CallStart(id, name, message):
-                fields = {"id": id, "createdAt": self.clock(), "name": name, "scope": None}
-                fields["parentMessageId"] = message
+                fields = {"id": id, "createdAt": format_now(), "name": name, "scope": None, "parentMessageId": message}
                 self.started_calls[id] = self.sink.add_message("ActionExecutionMessageOutput", fields), event
             case CallArgs(id, json):
                 if json:
@@ -178,7 +178,7 @@ class ResponseBuilder:
         name = start.name if start else self.request.call_names.get(event.id, "")
         fields = {
             "id": f"result-{event.id}",
-            "createdAt": self.clock(),
+            "createdAt": format_now(),
             "actionExecutionId": event.id,
             "actionName": name,
             "result": encode_result(event),
@@ -212,10 +212,10 @@ class ResponseBuilder:
         self.sink.set_status(number, SUCCESS)
 
     def make_text_fields(self, id: str) -> dict[str, Any]:
-        return {"id": id, "createdAt": self.clock(), "role": "assistant", "parentMessageId": None}
+        return {"id": id, "createdAt": format_now(), "role": "assistant", "parentMessageId": None}
 
     def send_state(self) -> None:
-        fields = {"id": f"ck-{uuid.uuid4()}", "createdAt": self.clock(), **self.states.make_message_fields()}
+        fields = {"id": f"ck-{uuid.uuid4()}", "createdAt": format_now(), **self.states.make_message_fields()}
         self.sink.set_status(self.sink.add_message("AgentStateMessageOutput", fields), SUCCESS)
 
     def finish(self, event: RunFinished) -> None:

@@ -19,7 +19,8 @@ from rightseat.http.agui.write import make_error_reply
 from rightseat.http.endpoint import Door, Host, Probe, Request, Route, decode_body
 from rightseat.http.reply import Reply
 
-PROBE_PATH = "/copilotkit"
+EVENT_STREAM = "text/event-stream"
+BATCH_REFUSED = "Several requests in one body are not taken. Send them one by one."
 AGENTS_REQUEST = {"query": "query availableAgents { availableAgents { agents { name id description } } }"}
 
 # A short form of the clients' document, with deferred status and streamed text.
@@ -42,13 +43,11 @@ DOCUMENT = """mutation generateCopilotResponse($data: GenerateCopilotResponseInp
 }"""
 
 SAMPLE_MESSAGE = {"content": "Count from one to five, in words.", "role": "user"}
-
 RUN_INPUT = {
     "metadata": {"requestType": "Chat"},
     "frontend": {"actions": []},
     "messages": [{"id": "1", "createdAt": "2025-01-01T00:00:00.000Z", "textMessage": SAMPLE_MESSAGE}],
 }
-
 RUN_REQUEST = {"query": DOCUMENT, "variables": {"data": RUN_INPUT}}
 
 
@@ -57,26 +56,20 @@ def check_agents(status: int, headers: Mapping[str, str], body: bytes) -> str | 
         answer = msgspec.json.decode(body, type=dict[str, Any])
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return f"HTTP {status}, and the answer is no JSON"
-    if problem := get_first_error(answer):
-        return f"HTTP {status}: {problem}"
-    data = answer.get("data")
-    if status == 200 and isinstance(data, dict) and isinstance(data.get("availableAgents"), dict):
-        return None
-    return f"HTTP {status}, and no list of agents"
-
-
-def get_first_error(answer: dict[str, Any]) -> str | None:
-    errors = answer.get("errors")
-    if not isinstance(errors, list) or not errors or not isinstance(errors[0], dict):
-        return None
-    return str(errors[0].get("message"))
+    match answer:
+        case {"errors": [{**error}, *_]}:
+            return f"HTTP {status}: {error.get('message')}"
+        case {"data": {"availableAgents": {}}} if status == 200:
+            return None
+        case _:
+            return f"HTTP {status}, and no list of agents"
 
 
 def check_run(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
     if status != 200 or not headers.get("content-type", "").startswith("multipart/mixed"):
         return check_agents(status, headers, body) or "the answer is not streamed in parts"
     try:
-        frames = [msgspec.json.decode(part.split(b"\r\n\r\n", 1)[1]) for part in split_parts(body)]
+        frames = [msgspec.json.decode(part.split(b"\r\n\r\n", 1)[1]) for part in body.split(b"\r\n---")[1:-1]]
         entries = [entry for frame in frames for entry in frame.get("incremental", [])]
         statuses = [e["data"]["status"] for e in entries if "status" in (e.get("data") or {})]
     except (msgspec.MsgspecError, IndexError, AttributeError, TypeError, KeyError, UnicodeDecodeError):
@@ -89,17 +82,10 @@ def check_run(status: int, headers: Mapping[str, str], body: bytes) -> str | Non
     return None if statuses else "the run has no status"
 
 
-def split_parts(body: bytes) -> list[bytes]:
-    return body.split(b"\r\n---")[1:-1]
-
-
 PROBES = (
-    Probe("agents", "POST", PROBE_PATH, check_agents, msgspec.json.encode(AGENTS_REQUEST)),
-    Probe("run", "POST", PROBE_PATH, check_run, msgspec.json.encode(RUN_REQUEST)),
+    Probe("agents", "POST", PATH, check_agents, msgspec.json.encode(AGENTS_REQUEST)),
+    Probe("run", "POST", PATH, check_run, msgspec.json.encode(RUN_REQUEST)),
 )
-
-EVENT_STREAM = "text/event-stream"
-BATCH_REFUSED = "Several requests in one body are not taken. Send them one by one."
 
 
 def handle_post(request: Request, host: Host) -> Reply:

@@ -1,12 +1,9 @@
-"""Routes that list, rename, archive, export and delete stored threads.
-
-Fold a thread's entries into its visible messages and its state. Load a stored conversation for clients up to 1.10:
-an agent's state and the messages.
-"""
+"""Stored threads: the routes that list, rename, archive, export and delete them, and a thread's messages and state
+in the forms of both client generations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,58 +12,55 @@ from msgspec import Struct
 
 from rightseat.doors.copilotkit.agent_state import apply_patch
 from rightseat.doors.copilotkit.failures import make_error_body
-from rightseat.doors.copilotkit.read import decode_or_none
-from rightseat.doors.copilotkit.response import encode_result
+from rightseat.doors.copilotkit.response import encode_result, format_time
 from rightseat.errors import CallerError, NotFound
-from rightseat.http.agui.branch import visible_branch
 from rightseat.http.agui.replay import connect_thread
+from rightseat.http.agui.visible_branch import load_entries, visible_branch
 from rightseat.http.agui.write import format_message
 from rightseat.http.endpoint import Host, Request, Route, decode_body, make_full_response
 from rightseat.http.reply import Reply, ResponseStart
 from rightseat.http.sse import SseParser
-from rightseat.types.events import CallArgs, CallResult, CallStart, StateDelta, StateSnapshot, TextDelta, TextStart
+from rightseat.types.events import CallResult, StateDelta, StateSnapshot
+from rightseat.types.messages import ToolCall
+from rightseat.types.output import OutputCall, OutputText, RunOutput
 from rightseat.types.streams import closing
+from rightseat.types.text import decode_or_none
 from rightseat.types.threads import MAX_TITLE_CHARS, NumberedEntry, Thread, ThreadEntry, UserInput
 from rightseat.types.turn import Owner
 
+encode = msgspec.json.Encoder().encode
+THREADS_PATH = "/copilotkit/threads"
+THREAD_PATH = f"{THREADS_PATH}/{{thread}}"
+MAX_PAGE_SIZE = 200
+# The client adds its own instructions to every request.
+HIDDEN_ROLES = ("system", "developer")
+MessageDict = dict[str, Any]
 
-def build_messages(entries: Iterable[ThreadEntry]) -> list[dict[str, Any]]:
+
+def build_messages(entries: Iterable[ThreadEntry]) -> list[MessageDict]:
     """Build the messages in the shape of the threads route: tool calls are flat, with `args`."""
-    messages_by_id: dict[str, dict[str, Any]] = {}
-    calls: dict[str, dict[str, Any]] = {}
-    for entry in entries:
-        match entry:
+    messages_by_id: dict[str, MessageDict] = {}
+    for item in RunOutput(entries).items:
+        match item:
             case UserInput(messages):
                 for number, message in enumerate(messages):
-                    entry_message = flatten_tool_calls(
-                        format_message(message, f"posted-{len(messages_by_id)}-{number}")
-                    )
-                    messages_by_id.setdefault(entry_message["id"], entry_message)
-            case TextStart(id):
-                messages_by_id.setdefault(id, {"id": id, "role": "assistant"})["content"] = ""
-            case TextDelta(id, text):
-                messages_by_id[id]["content"] += text
-            case CallStart(id, name, message):
-                parent = messages_by_id.setdefault(message, {"id": message, "role": "assistant"})
-                calls[id] = {"id": id, "name": name, "args": ""}
-                parent.setdefault("toolCalls", []).append(calls[id])
-            case CallArgs(id, json):
-                calls[id]["args"] += json
+                    posted = format_message(message, f"posted-{len(messages_by_id)}-{number}")
+                    if message.calls:
+                        posted["toolCalls"] = [format_call(call) for call in message.calls]
+                    messages_by_id.setdefault(posted["id"], posted)
+            case OutputText(id):
+                messages_by_id.setdefault(id, {"id": id, "role": "assistant"})["content"] = item.text
+            case OutputCall(start):
+                parent = messages_by_id.setdefault(start.message, {"id": start.message, "role": "assistant"})
+                parent.setdefault("toolCalls", []).append(format_call(item.call))
             case CallResult(id, content):
-                entry_message = {"id": f"result-{id}", "role": "tool", "content": content, "toolCallId": id}
-                messages_by_id[entry_message["id"]] = entry_message
-            case _:
-                pass
+                result = {"id": f"result-{id}", "role": "tool", "content": content, "toolCallId": id}
+                messages_by_id[result["id"]] = result
     return list(messages_by_id.values())
 
 
-def flatten_tool_calls(message: dict[str, Any]) -> dict[str, Any]:
-    calls = message.get("toolCalls")
-    if calls is None:
-        return message
-    functions = [(call["id"], call["function"]) for call in calls]
-    flat_calls = [{"id": id, "name": call["name"], "args": call["arguments"]} for id, call in functions]
-    return {**message, "toolCalls": flat_calls}
+def format_call(call: ToolCall) -> dict[str, str]:
+    return {"id": call.id, "name": call.name, "args": call.arguments}
 
 
 def compute_state(entries: Iterable[ThreadEntry]) -> Any:
@@ -84,38 +78,15 @@ def compute_state(entries: Iterable[ThreadEntry]) -> Any:
     return state
 
 
-encode = msgspec.json.Encoder().encode
-
-# The client adds its own instructions to every request.
-HIDDEN_ROLES = ("system", "developer")
-MessageDict = dict[str, Any]
-
-
-async def load_entries(owner: Owner, thread: str, host: Host) -> list[NumberedEntry]:
-    """Load all entries of a thread."""
-    result: list[NumberedEntry] = []
-    after = 0
-    while page := await host.threads.store.read_entries(owner, thread, after):
-        result += page
-        after = page[-1][0]
-    return result
-
-
 async def make_agent_state_response(owner: Owner, thread: str, agent: str, host: Host) -> dict[str, Any]:
     """Make LoadAgentStateResponse. The thread does not exist for an agent that has no run in it."""
     if (remembered := await host.recall(agent, owner, thread)) is not None:
         return format_agent_state(thread, remembered.state, [UserInput(messages=remembered.messages)])
     thread_info = await host.threads.store.get_thread(owner, thread)
-    numbered_entries = await load_entries(owner, thread, host) if thread_info else []
-    agent_entries = list(
-        filter_by_agent(agent, [entry for _, entry in numbered_entries], thread_info.assistant if thread_info else "")
-    )
-    return format_agent_state(
-        thread,
-        compute_state(agent_entries),
-        visible_branch(numbered_entries) if agent_entries else [],
-        exists=bool(agent_entries),
-    )
+    entries = await load_entries(host.threads.store, owner, thread) if thread_info else []
+    agent_entries = list(filter_by_agent(agent, entries, thread_info.assistant if thread_info else ""))
+    branch = visible_branch(entries) if agent_entries else []
+    return format_agent_state(thread, compute_state(agent_entries), branch, exists=bool(agent_entries))
 
 
 def format_agent_state(thread: str, state: Any, branch: list[ThreadEntry], *, exists: bool = True) -> dict[str, Any]:
@@ -127,10 +98,10 @@ def format_agent_state(thread: str, state: Any, branch: list[ThreadEntry], *, ex
     }
 
 
-def filter_by_agent(agent: str, thread_entries: list[ThreadEntry], default_agent: str) -> Iterator[ThreadEntry]:
+def filter_by_agent(agent: str, entries: list[NumberedEntry], default_agent: str) -> Iterator[ThreadEntry]:
     """Yield the entries of this agent's runs."""
     current_agent = default_agent
-    for entry in thread_entries:
+    for _, entry in entries:
         if isinstance(entry, UserInput):
             current_agent = entry.assistant or default_agent
         if current_agent == agent:
@@ -170,18 +141,9 @@ def split_message(message: MessageDict) -> Iterator[MessageDict]:
                 pass
 
 
-encode = msgspec.json.Encoder().encode
-THREADS_PATH = "/copilotkit/threads"
-MAX_PAGE_SIZE = 200
-
-
 class ThreadUpdate(Struct):
     name: str | None = None
     archived: bool | None = None
-
-
-def format_timestamp(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def format_thread(thread: Thread) -> dict[str, Any]:
@@ -192,8 +154,8 @@ def format_thread(thread: Thread) -> dict[str, Any]:
         "organizationId": "",
         "createdById": "",
         "archived": thread.archived,
-        "createdAt": format_timestamp(thread.created),
-        "updatedAt": format_timestamp(thread.updated),
+        "createdAt": format_time(datetime.fromtimestamp(thread.created, UTC)),
+        "updatedAt": format_time(datetime.fromtimestamp(thread.updated, UTC)),
     }
 
 
@@ -207,12 +169,8 @@ def parse_query_number(request: Request, name: str, default: int, maximum: int) 
 
 
 def list_threads(request: Request, host: Host) -> Reply:
-    return send_thread_list(
-        request,
-        host,
-        parse_query_number(request, "limit", 50, MAX_PAGE_SIZE) or 50,
-        parse_query_number(request, "cursor", 0, 10**9),
-    )
+    limit = parse_query_number(request, "limit", 50, MAX_PAGE_SIZE) or 50
+    return send_thread_list(request, host, limit, parse_query_number(request, "cursor", 0, 10**9))
 
 
 async def send_thread_list(request: Request, host: Host, limit: int, skip: int) -> Reply:
@@ -224,9 +182,8 @@ async def send_thread_list(request: Request, host: Host, limit: int, skip: int) 
         offset=skip,
     )
     next_cursor = str(skip + limit) if len(threads) > limit else None
-    yield make_full_response(
-        200, encode({"threads": [format_thread(one) for one in threads[:limit]], "nextCursor": next_cursor})
-    )
+    body = {"threads": [format_thread(thread) for thread in threads[:limit]], "nextCursor": next_cursor}
+    yield make_full_response(200, encode(body))
 
 
 def make_not_found() -> ResponseStart:
@@ -251,13 +208,13 @@ async def send_updated_thread(request: Request, host: Host, change: ThreadUpdate
 async def archive_thread(request: Request, host: Host) -> Reply:
     thread = request.params["thread"]
     archived = await host.threads.store.update_thread(request.owner, thread, archived=True)
-    yield (make_full_response(200, encode({"threadId": thread, "archived": True})) if archived else make_not_found())
+    yield make_full_response(200, encode({"threadId": thread, "archived": True})) if archived else make_not_found()
 
 
 async def delete_thread(request: Request, host: Host) -> Reply:
     thread = request.params["thread"]
     deleted = await host.threads.delete(request.owner, thread)
-    yield (make_full_response(200, encode({"threadId": thread, "deleted": True})) if deleted else make_not_found())
+    yield make_full_response(200, encode({"threadId": thread, "deleted": True})) if deleted else make_not_found()
 
 
 async def delete_all_threads(request: Request, host: Host) -> Reply:
@@ -268,19 +225,20 @@ async def delete_all_threads(request: Request, host: Host) -> Reply:
 
 
 async def get_messages(request: Request, host: Host) -> Reply:
-    if not host.threads.store.has_thread(request.owner, request.params["thread"]):
-        yield make_not_found()
-        return
-    branch = visible_branch(await load_entries(request.owner, request.params["thread"], host))
-    yield make_full_response(200, encode({"messages": build_messages(branch)}))
+    yield await reply_from_entries(request, host, lambda entries: {"messages": build_messages(visible_branch(entries))})
 
 
 async def get_state(request: Request, host: Host) -> Reply:
-    if not host.threads.store.has_thread(request.owner, request.params["thread"]):
-        yield make_not_found()
-        return
-    numbered_entries = await load_entries(request.owner, request.params["thread"], host)
-    yield make_full_response(200, encode({"state": compute_state(entry for _, entry in numbered_entries)}))
+    yield await reply_from_entries(request, host, lambda entries: {"state": compute_state(e for _, e in entries)})
+
+
+async def reply_from_entries(
+    request: Request, host: Host, make_body: Callable[[list[NumberedEntry]], dict[str, Any]]
+) -> ResponseStart:
+    owner, thread, store = request.owner, request.params["thread"], host.threads.store
+    if not store.has_thread(owner, thread):
+        return make_not_found()
+    return make_full_response(200, encode(make_body(await load_entries(store, owner, thread))))
 
 
 async def export_events(request: Request, host: Host) -> Reply:
@@ -305,16 +263,10 @@ async def export_events(request: Request, host: Host) -> Reply:
 THREAD_ROUTES = (
     Route("GET", THREADS_PATH, list_threads, summary="The kept threads, the newest first"),
     Route("POST", f"{THREADS_PATH}/clear", delete_all_threads, summary="Delete all threads", returns_204=True),
-    Route(
-        "PATCH",
-        f"{THREADS_PATH}/{{thread}}",
-        update_thread,
-        body_type=ThreadUpdate,
-        summary="Rename or archive a thread",
-    ),
-    Route("DELETE", f"{THREADS_PATH}/{{thread}}", delete_thread, summary="Delete a thread with all that is its own"),
-    Route("POST", f"{THREADS_PATH}/{{thread}}/archive", archive_thread, summary="Archive a thread"),
-    Route("GET", f"{THREADS_PATH}/{{thread}}/messages", get_messages, summary="A thread's messages"),
-    Route("GET", f"{THREADS_PATH}/{{thread}}/state", get_state, summary="A thread's state"),
-    Route("GET", f"{THREADS_PATH}/{{thread}}/events", export_events, summary="A thread's events: an export"),
+    Route("PATCH", THREAD_PATH, update_thread, body_type=ThreadUpdate, summary="Rename or archive a thread"),
+    Route("DELETE", THREAD_PATH, delete_thread, summary="Delete a thread with all that is its own"),
+    Route("POST", f"{THREAD_PATH}/archive", archive_thread, summary="Archive a thread"),
+    Route("GET", f"{THREAD_PATH}/messages", get_messages, summary="A thread's messages"),
+    Route("GET", f"{THREAD_PATH}/state", get_state, summary="A thread's state"),
+    Route("GET", f"{THREAD_PATH}/events", export_events, summary="A thread's events: an export"),
 )

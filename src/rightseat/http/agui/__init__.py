@@ -1,5 +1,6 @@
 """AG-UI 1.0 for every door that speaks it.
 
 read: RunAgentInput (wire structs) to a Turn. write: events to AG-UI events and SSE frames.
-branch: the visible branch of a stored thread. replay: a stored thread and its active run as numbered frames.
+visible_branch: the entries of a stored thread that no truncation hides. replay: a stored thread and its active
+run as numbered frames.
 """

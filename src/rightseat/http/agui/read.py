@@ -1,13 +1,10 @@
-"""Parses AG-UI's RunAgentInput into a Turn.
-
-Wire structs of AG-UI's RunAgentInput.
-"""
+"""AG-UI's RunAgentInput, and its conversion to a Turn."""
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Annotated, Any, Literal, get_args
 
-import msgspec
 from msgspec import Meta, Struct
 
 from rightseat.errors import AgentNotFound, CallerError
@@ -22,6 +19,7 @@ from rightseat.types.messages import (
     ToolCall,
 )
 from rightseat.types.model import SamplingSettings, ToolChoice
+from rightseat.types.text import decode_or_none
 from rightseat.types.turn import AppContext, ForwardedProps, InterruptAnswer, Turn
 
 Id = Annotated[str, Meta(max_length=200)]
@@ -83,6 +81,11 @@ class RunAgentInput(Struct, rename="camel", kw_only=True):
         stream and silently drop the rest of the thread."""
         return self.protocol_version != ""
 
+    @property
+    def props(self) -> dict[str, Any]:
+        """The forwarded properties; empty if they are no object."""
+        return self.forwarded_props if isinstance(self.forwarded_props, dict) else {}
+
 
 INPUT_REQUIRED = "input_required"
 ROLES: dict[str, Role] = {role: role for role in get_args(Role)}
@@ -97,14 +100,14 @@ def require_agent(name: str, host: Host) -> str:
 
 def parse_turn(run_input: RunAgentInput, agent: str, request: Request) -> Turn:
     return Turn(
-        messages=tuple(found for n, m in enumerate(run_input.messages) if (found := parse_message(m, n))),
+        messages=tuple(filter(None, map(parse_message, run_input.messages, count()))),
         assistant=agent,
-        model=parse_model(run_input.forwarded_props),
+        model=model if isinstance(model := run_input.props.get("model"), str) else None,
         tools=tuple(
             make_tool_spec(tool.name, tool.description, tool.parameters, f"tools[{number}]")
             for number, tool in enumerate(run_input.tools or ())
         ),
-        tool_choice=parse_tool_choice(run_input.forwarded_props),
+        tool_choice=parse_tool_choice(run_input.props),
         plugins=parse_plugins_header(request),
         settings=SamplingSettings(),
         context=tuple(AppContext(item.description, item.value) for item in run_input.context or ()),
@@ -115,18 +118,13 @@ def parse_turn(run_input: RunAgentInput, agent: str, request: Request) -> Turn:
         owner=request.owner,
         headers=request.forwarded_headers,
         base_url=request.base,
-        forwarded=ForwardedProps(run_input.forwarded_props if isinstance(run_input.forwarded_props, dict) else {}),
+        forwarded=ForwardedProps(run_input.props),
     )
 
 
-def parse_model(forwarded: Any) -> str | None:
-    """Return `forwardedProps.model`, the model that the client asks for, or None."""
-    return forwarded["model"] if isinstance(forwarded, dict) and isinstance(forwarded.get("model"), str) else None
-
-
-def parse_tool_choice(forwarded: Any) -> ToolChoice:
+def parse_tool_choice(props: dict[str, Any]) -> ToolChoice:
     """Parse `forwardedProps.toolChoice` in OpenAI's format; clients request suggestions by it."""
-    match forwarded:
+    match props:
         case {"toolChoice": ("auto" | "none" | "required") as mode}:
             return ToolChoice(mode)
         case {"toolChoice": {"type": "function", "function": {"name": str(name)}}}:
@@ -147,18 +145,19 @@ def parse_answers(run_input: RunAgentInput) -> tuple[InterruptAnswer, ...]:
     if run_input.resume:
         return tuple(InterruptAnswer(item.interrupt_id, item.status, item.payload) for item in run_input.resume)
     resume_command = parse_resume_command(run_input) or {}
-    question = _parse_question(resume_command.get("interruptEvent"))
-    if question is None:
-        return ()
-    return (
-        parse_legacy_answer(question["id"], resume_command["resume"], is_text=question.get("reason") == INPUT_REQUIRED),
-    )
+    # The echoed interrupt is an object or its JSON text.
+    question = resume_command.get("interruptEvent")
+    match decode_or_none(question) if isinstance(question, str) else question:
+        case {"id": str(id), **more}:
+            is_text = more.get("reason") == INPUT_REQUIRED
+            return (parse_legacy_answer(id, resume_command["resume"], is_text=is_text),)
+        case _:
+            return ()
 
 
 def parse_resume_command(run_input: RunAgentInput) -> dict[str, Any] | None:
     """Return `forwardedProps.command` if it has `resume`: how clients before 1.0 answer a question."""
-    props = run_input.forwarded_props
-    resume_command = props.get("command") if isinstance(props, dict) and not run_input.resume else None
+    resume_command = None if run_input.resume else run_input.props.get("command")
     return resume_command if isinstance(resume_command, dict) and "resume" in resume_command else None
 
 
@@ -166,23 +165,10 @@ def parse_legacy_answer(question: str, value: Any, *, is_text: bool) -> Interrup
     """Make an Answer of an older client's value: plain text, JSON text (approvals) or any JSON value."""
     if not isinstance(value, str):
         return InterruptAnswer(question, payload=value)
-    payload = None if is_text else _decode_or_none(value)
+    payload = None if is_text else decode_or_none(value)
     if isinstance(payload, dict | list | bool):
         return InterruptAnswer(question, payload=payload)
     return InterruptAnswer(question, text=value)
-
-
-def _parse_question(value: Any) -> dict[str, Any] | None:
-    """Return the echoed interrupt, sent as an object or as JSON text, if it has an id."""
-    question = _decode_or_none(value) if isinstance(value, str) else value
-    return question if isinstance(question, dict) and isinstance(question.get("id"), str) else None
-
-
-def _decode_or_none(text: str) -> Any:
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        return None
 
 
 def parse_message(message: AguiMessage, number: int) -> Message | None:
@@ -192,13 +178,9 @@ def parse_message(message: AguiMessage, number: int) -> Message | None:
     calls = tuple(ToolCall(call.id, call.function.name, call.function.arguments) for call in message.tool_calls or ())
     if role == "tool" and not message.tool_call_id:
         raise CallerError("A tool message needs the toolCallId it answers.", param=f"messages[{number}]")
-    where = f"messages[{number}].content"
-    content = (
-        message.error if role == "tool" and not message.content and isinstance(message.error, str) else message.content
-    )
-    return Message(
-        role, parse_parts(content, where), calls, call_id=message.tool_call_id, name=message.name, id=message.id
-    )
+    failed = role == "tool" and not message.content and isinstance(message.error, str)
+    parts = parse_parts(message.error if failed else message.content, f"messages[{number}].content")
+    return Message(role, parts, calls, call_id=message.tool_call_id, name=message.name, id=message.id)
 
 
 def parse_parts(content: Any, where: str) -> tuple[MessagePart, ...]:
@@ -221,22 +203,23 @@ def parse_part(item: Any, where: str) -> MessagePart:
         case {"type": "image", "source": {"type": "url", "value": str(url)}}:
             return ImageMessagePart(url)
         case {"type": kind, "source": {"type": "data", "value": str(data), "mimeType": str(media)}, **more}:
-            if kind == "image":
-                return ImageMessagePart(f"data:{media};base64,{data}", name=parse_filename(more))
-            return FileMessagePart(parse_filename(more), media, data)
+            return parse_data(data, media, more, is_image=kind == "image")
         case {"type": str(kind), "source": {"type": "url", "value": str(url), **about}, **more}:
             return parse_link(kind, url, about.get("mimeType"), more)
         case {"type": "binary", "mimeType": str(media), "url": str(url)} if media.startswith("image/"):
             return ImageMessagePart(url)
         case {"type": "binary", "mimeType": str(media), "data": str(data), **more}:
-            if media.startswith("image/"):
-                return ImageMessagePart(f"data:{media};base64,{data}", name=parse_filename(more))
-            return FileMessagePart(parse_filename(more), media, data)
+            return parse_data(data, media, more, is_image=media.startswith("image/"))
         case {"type": "binary", "mimeType": str(media), "url": str(url), **more}:
             return parse_link("file", url, media, more)
         case _:
-            pass
-    raise CallerError(f"{where}: this content type is not supported.", param=where)
+            raise CallerError(f"{where}: this content type is not supported.", param=where)
+
+
+def parse_data(data: str, media: str, more: dict[Any, Any], *, is_image: bool) -> MessagePart:
+    if is_image:
+        return ImageMessagePart(f"data:{media};base64,{data}", name=parse_filename(more))
+    return FileMessagePart(parse_filename(more), media, data)
 
 
 def parse_link(kind: str, url: str, media: Any, more: dict[Any, Any]) -> MessagePart:

@@ -14,9 +14,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightseat.errors import Conflict
-from rightseat.http.agui.branch import ReplayedPrefix, replayed_prefix
 from rightseat.http.agui.read import RunAgentInput, parse_legacy_answer, parse_resume_command
-from rightseat.http.agui.write import AguiEncoder, encode_frame, encode_json, make_error_reply
+from rightseat.http.agui.visible_branch import ReplayedPrefix, replayed_prefix
+from rightseat.http.agui.write import AguiEncoder, encode_frame, make_error_reply
 from rightseat.http.endpoint import SSE_HEADERS, Request, ThreadService
 from rightseat.http.reply import DirectWriter, Reply, ResponseStart
 from rightseat.http.sse import KEEP_ALIVE_COMMENT
@@ -63,10 +63,7 @@ class ThreadReplay:
         """The visible entries before the last truncation; encoded first."""
 
     def encode_text(self, number: int, entry: TextDelta) -> bytes:
-        encoder = self.encoder
-        if entry.id != encoder.text_id:
-            encoder.set_text_id(entry.id)
-        return b"id: %d\n%b%b}\n\n" % (number, encoder.text_prefix, encode_json(entry.text))
+        return b"id: %d\n%b" % (number, self.encoder.encode_text(entry))
 
     def try_push_text(self, writer: DirectWriter, number: int, entry: TextDelta) -> bool:
         """Write a text delta to the client at once; false where it must come as a part."""
@@ -119,8 +116,7 @@ class ThreadReplay:
         """Return the frames of a held-back failure that another run follows: it ends as cancelled."""
         if self.failure is None:
             return []
-        number, _ = self.failure
-        self.failure = None
+        (number, _), self.failure = self.failure, None
         return self.encode_numbered(number, self.encoder.make_cancelled_end())
 
     def encode_end(self) -> list[bytes]:
@@ -213,8 +209,7 @@ def connect_thread(
             replay.skip_seen(await threads.read_run_until(owner, thread, start.number))
         if not include_hidden:
             # A client that lost its connection inside the prefix gets the rest of the prefix.
-            given = (start.number, start.frames)
-            replay.prefix = await replayed_prefix(threads.store, owner, thread, *given)
+            replay.prefix = await replayed_prefix(threads.store, owner, thread, start.number, start.frames)
         return threads.follow(owner, thread, max(start.number, replay.prefix.last))
 
     return stream_thread(open_stream, replay)

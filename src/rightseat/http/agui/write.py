@@ -108,14 +108,11 @@ class AguiEncoder:
 
     def encode_text(self, event: TextDelta) -> bytes:
         if event.id != self.text_id:
-            self.set_text_id(event.id)
+            # The bytes before the text are encoded once for each message.
+            self.text_id = event.id
+            head = {"type": "TEXT_MESSAGE_CONTENT", "messageId": event.id}
+            self.text_prefix = b"data: " + encode_json(head)[:-1] + b',"delta":'
         return self.text_prefix + encode_json(event.text) + b"}\n\n"
-
-    def set_text_id(self, id: str) -> None:
-        """Set the current message and precompute the bytes before each of its deltas."""
-        self.text_id = id
-        head = {"type": "TEXT_MESSAGE_CONTENT", "messageId": id}
-        self.text_prefix = b"data: " + encode_json(head)[:-1] + b',"delta":'
 
     def convert(self, event: Event) -> list[dict[str, Any]]:
         match event:
@@ -199,10 +196,7 @@ class AguiEncoder:
         items: list[dict[str, Any]] = []
         for id in sorted(self.open_calls):
             # Closed with a result, so that no client executes a partial call.
-            items += [
-                {"type": "TOOL_CALL_END", "toolCallId": id},
-                *self.convert_call(CallResult(id, CUT_CALL_RESULT, True)),
-            ]
+            items += self.convert_call(CallEnd(id)) + self.convert_call(CallResult(id, CUT_CALL_RESULT, True))
         end: dict[str, Any] = {"type": "RUN_FINISHED", "threadId": self.thread, "runId": self.run}
         if self.supports_outcomes:
             end["outcome"] = {"type": "cancelled"}

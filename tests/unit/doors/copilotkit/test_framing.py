@@ -2,8 +2,7 @@
 
 import pytest
 
-from rightseat.doors.copilotkit.framing import encode_event, encode_part
-from rightseat.doors.copilotkit.plan import ChunkFrames
+from rightseat.doors.copilotkit.framing import ChunkFrames, encode_event, encode_part
 
 PATH = b'],"path":["generateCopilotResponse","messages",12,"content",'
 

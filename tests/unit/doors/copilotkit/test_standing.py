@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightseat.doors.copilotkit.threads import build_messages
-from rightseat.http.agui.branch import visible_branch
+from rightseat.http.agui.visible_branch import visible_branch
 from rightseat.types.events import (
     CallEnd,
     CallResult,

@@ -7,7 +7,7 @@ with the thread, nothing is hidden: such a client sends only what is new.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -32,11 +32,10 @@ SYSTEM_ROLES = ("system", "developer")
 
 
 class HiddenRange(Struct, frozen=True):
-    """Entries hidden by a truncation: from message `message_index` of entry `first` up to `until`, the entry
-    that continues the thread (exclusive)."""
+    """Entries hidden by a truncation: from `start` (an entry's number, the index of one of its messages) up to
+    `until`, the entry that continues the thread (exclusive)."""
 
-    first: int
-    message_index: int
+    start: tuple[int, int]
     until: int
 
 
@@ -52,6 +51,10 @@ class BranchBuilder:
         """Messages before this run: an agent may reuse message ids in every run."""
         self.reasoning_start = 0
         """The entry where the reasoning before the next message began; 0: none."""
+
+    def add_entries(self, numbered: Iterable[NumberedEntry]) -> None:
+        for number, entry in numbered:
+            self.add_entry(number, entry)
 
     def add_entry(self, number: int, entry: ThreadEntry) -> None:
         match entry:
@@ -87,13 +90,10 @@ class BranchBuilder:
         end = self.count_shared(user_input)
         if end >= len(self.positions):
             return
-        first, place = self.positions[end]
-        while self.hidden_ranges and (first, place) <= (
-            self.hidden_ranges[-1].first,
-            self.hidden_ranges[-1].message_index,
-        ):
+        start = self.positions[end]
+        while self.hidden_ranges and start <= self.hidden_ranges[-1].start:
             self.hidden_ranges.pop()
-        self.hidden_ranges.append(HiddenRange(first, place, number))
+        self.hidden_ranges.append(HiddenRange(start, number))
         del self.positions[end:]
         self.results = {index for index in self.results if index < end}
         self.index_by_key = {name: index for name, index in self.index_by_key.items() if index < end}
@@ -132,15 +132,19 @@ class BranchFilter:
         self.open_ids: set[str] = set()
         self.running = False
 
+    def filter_entries(self, numbered: Iterable[NumberedEntry]) -> list[NumberedEntry]:
+        filtered = ((number, self.filter_entry(number, entry)) for number, entry in numbered)
+        return [(number, entry) for number, entry in filtered if entry is not None]
+
     def filter_entry(self, number: int, entry: ThreadEntry) -> ThreadEntry | None:
         while self.hidden_ranges and number >= self.hidden_ranges[-1].until:
             self.hidden_ranges.pop()
-        cut = self.hidden_ranges[-1] if self.hidden_ranges else None
-        if cut is None or number < cut.first:
+        first, message_index = self.hidden_ranges[-1].start if self.hidden_ranges else (number + 1, 0)
+        if number < first:
             self.track(entry)
             return entry
-        if number == cut.first and isinstance(entry, UserInput):
-            return replace(entry, messages=entry.messages[: cut.message_index]) if cut.message_index else None
+        if number == first and isinstance(entry, UserInput):
+            return replace(entry, messages=entry.messages[:message_index]) if message_index else None
         return self.filter_hidden(entry)
 
     def track(self, entry: ThreadEntry) -> None:
@@ -165,19 +169,19 @@ class BranchFilter:
         return RunFinished("stop") if isinstance(entry, RunFinished) else entry
 
 
-def filter_entries(numbered: Iterable[NumberedEntry], hidden_ranges: list[HiddenRange]) -> Iterator[NumberedEntry]:
-    branch_filter = BranchFilter(hidden_ranges)
-    for number, entry in numbered:
-        if (visible := branch_filter.filter_entry(number, entry)) is not None:
-            yield number, visible
-
-
 def visible_branch(numbered: list[NumberedEntry]) -> list[ThreadEntry]:
     """Return the visible entries of a complete thread."""
     builder = BranchBuilder()
-    for number, entry in numbered:
-        builder.add_entry(number, entry)
-    return [entry for _, entry in filter_entries(numbered, builder.hidden_ranges)]
+    builder.add_entries(numbered)
+    return [entry for _, entry in BranchFilter(builder.hidden_ranges).filter_entries(numbered)]
+
+
+async def load_entries(store: ThreadStore, owner: Owner, thread: str) -> list[NumberedEntry]:
+    """Load all entries of a thread."""
+    entries: list[NumberedEntry] = []
+    while page := await store.read_entries(owner, thread, entries[-1][0] if entries else 0):
+        entries += page
+    return entries
 
 
 class ReplayedPrefix(Struct, frozen=True):
@@ -200,11 +204,10 @@ async def replayed_prefix(
     builder = BranchBuilder()
     after = 0
     while page := await store.read_entries(owner, thread, after):
-        for number, entry in page:
-            builder.add_entry(number, entry)
+        builder.add_entries(page)
         after = page[-1][0]
     newest = seen + 1 if part else seen
-    if not builder.hidden_ranges or any(cut.first <= newest < cut.until for cut in builder.hidden_ranges):
+    if not builder.hidden_ranges or any(cut.start[0] <= newest < cut.until for cut in builder.hidden_ranges):
         return ReplayedPrefix()
     last = builder.hidden_ranges[-1].until - 1
     branch_filter = BranchFilter(builder.hidden_ranges)
@@ -214,6 +217,6 @@ async def replayed_prefix(
         # Seen entries are not sent again, but later ones may close them.
         entries.clear()
         while after < until and (page := await store.read_entries(owner, thread, after, until)):
-            entries += [(n, kept) for n, entry in page if (kept := branch_filter.filter_entry(n, entry)) is not None]
+            entries += branch_filter.filter_entries(page)
             after = page[-1][0]
     return ReplayedPrefix(entries, last, frozenset(cut.until for cut in builder.hidden_ranges))
