@@ -1,7 +1,4 @@
-"""Convert artifact events (tables, charts, files, texts) to OpenBB artifacts.
-
-Build the citations of an answer in OpenBB's form.
-"""
+"""Artifacts (tables, charts, files, texts) and citations of an answer, in OpenBB's form."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rightseat.doors.openbb.read import CitedSource
-from rightseat.doors.openbb.wire import as_dict, as_list, as_text, to_json
+from rightseat.doors.openbb.wire import as_dict, as_list, as_text, make_unique_name, to_json
 from rightseat.types.events import Artifact
 
 AXIS_CHARTS = ("line", "bar", "scatter")
@@ -24,16 +21,10 @@ def format_artifact(event: Artifact, taken: set[str]) -> dict[str, Any]:
     """Format an artifact. Its name is sanitized, for the client does not escape it, and unique, for it is the
     key."""
     name = re.sub(r"[^\w .,:%()+-]+", " ", event.name).strip()[:100] or event.kind
-    unique_name, number = name, 1
-    while unique_name in taken:
-        number += 1
-        unique_name = f"{name} {number}"
+    unique_name = make_unique_name(name, taken, separator=" ")
     taken.add(unique_name)
-    common = {
-        "name": unique_name,
-        "description": event.name or unique_name,
-        "uuid": str(uuid.uuid5(uuid.NAMESPACE_OID, event.id)),
-    }
+    id = str(uuid.uuid5(uuid.NAMESPACE_OID, event.id))
+    common = {"name": unique_name, "description": event.name or unique_name, "uuid": id}
     if event.kind == "chart" and (chart_data := parse_chart(event.content)):
         return {"type": "chart", **common, "content": chart_data[0], "chart_params": chart_data[1]}
     if event.kind in ("table", "chart") and (table_rows := parse_rows(event.content)):
@@ -65,7 +56,7 @@ def parse_chart(content: Any) -> ChartData | None:
     if params and (table_rows := parse_rows(option)):
         return make_chart(table_rows, params)
     series = option.get("series")
-    series_list = [as_dict(one) for one in (series if isinstance(series, list) else [series]) if one]
+    series_list = [as_dict(item) for item in (series if isinstance(series, list) else [series]) if item]
     if not series_list:
         return None
     if series_list[0].get("type") == "pie":
@@ -79,21 +70,16 @@ def make_chart(table_rows: Rows, params: dict[str, Any]) -> ChartData | None:
     ys = [key for key in ([y] if isinstance(y, str) else as_list(y)) if isinstance(key, str)]
     if kind in AXIS_CHARTS and x and ys:
         return table_rows, {"chartType": kind, "xKey": x, "yKey": ys}
-    angle, label = (
-        as_text(params.get("angleKey")) or (ys[0] if ys else ""),
-        as_text(params.get("calloutLabelKey")) or x,
-    )
+    angle = as_text(params.get("angleKey")) or (ys[0] if ys else "")
+    label = as_text(params.get("calloutLabelKey")) or x
     if kind in ROUND_CHARTS and angle and label:
         return table_rows, {"chartType": kind, "angleKey": angle, "calloutLabelKey": label}
     return None
 
 
 def parse_pie(series: dict[str, Any]) -> ChartData | None:
-    table_rows = [
-        {"name": str(item.get("name", "")), "value": item.get("value")}
-        for item in map(as_dict, as_list(series.get("data")))
-        if item
-    ]
+    items = filter(None, map(as_dict, as_list(series.get("data"))))
+    table_rows = [{"name": str(item.get("name", "")), "value": item.get("value")} for item in items]
     kind = "donut" if isinstance(series.get("radius"), list) else "pie"
     params = {"chartType": kind, "angleKey": "value", "calloutLabelKey": "name"}
     return (table_rows, params) if table_rows else None
@@ -115,16 +101,12 @@ def parse_axes(option: dict[str, Any], series_list: list[dict[str, Any]]) -> Cha
         name = name if name != x and name not in names else f"{name} {number + 1}"
         names.append(name)
         for place, point in enumerate(as_list(series.get("data"))):
-            value = as_dict(point).get("value", point) if isinstance(point, dict) else point
-            at, height = split_point(value, place, categories)
-            merged.setdefault(to_json(at), {x: at})[name] = height
+            value = point.get("value", point) if isinstance(point, dict) else point
+            at = categories[place] if place < len(categories) else place
+            if isinstance(value, list) and len(value) >= 2:
+                at, value = value[0], value[1]
+            merged.setdefault(to_json(at), {x: at})[name] = value
     return (list(merged.values()), {"chartType": kind, "xKey": x, "yKey": names}) if merged else None
-
-
-def split_point(value: Any, index: int, categories: list[Any]) -> tuple[Any, Any]:
-    if isinstance(value, list) and len(value) >= 2:
-        return value[0], value[1]
-    return (categories[index] if index < len(categories) else index), value
 
 
 SOURCE_TYPES = ("widget", "direct retrieval", "web", "artifact")
@@ -133,19 +115,17 @@ INFO_FIELDS = ("origin", "widget_id", "name", "description")
 
 def make_citations(sources: Iterable[CitedSource]) -> list[dict[str, Any]]:
     """Make one citation for each distinct source."""
-    found = map(make_citation, sources)
-    return list({one["id"]: one for one in found}.values())
+    citations = map(make_citation, sources)
+    return list({citation["id"]: citation for citation in citations}.values())
 
 
 def make_citation(source: CitedSource) -> dict[str, Any]:
     if source.citation is not None:
         return normalize_citation(source.citation)
-    return cite_page(source.url) if source.url else cite_widget(source)
-
-
-def cite_page(url: str) -> dict[str, Any]:
-    info = {"type": "web", "name": url, "metadata": {"url": url}, "citable": True}
-    return {"id": make_uuid(url), "source_info": info, "details": [{"Page": url}]}
+    if not source.url:
+        return cite_widget(source)
+    info = {"type": "web", "name": source.url, "metadata": {"url": source.url}, "citable": True}
+    return {"id": make_uuid(source.url), "source_info": info, "details": [{"Page": source.url}]}
 
 
 def cite_widget(source: CitedSource) -> dict[str, Any]:
@@ -162,10 +142,9 @@ def cite_widget(source: CitedSource) -> dict[str, Any]:
     if id := parse_uuid(target.get("widget_uuid")):
         info["uuid"] = id
     info |= {"metadata": {"input_args": source.arguments}, "citable": True}
-    entry: dict[str, Any] = {"id": make_uuid(to_json([target, source.arguments])), "source_info": info}
-    details = {key: value for key, value in source.arguments.items() if value is not None}
-    shown = {"Name": tool.title if tool else "", **details}
-    return {**entry, "details": [{key: value for key, value in shown.items() if value != ""}]}
+    shown = {"Name": tool.title if tool else "", **source.arguments}
+    details = {key: value for key, value in shown.items() if value not in (None, "")}
+    return {"id": make_uuid(to_json([target, source.arguments])), "source_info": info, "details": [details]}
 
 
 def normalize_citation(item: dict[str, Any]) -> dict[str, Any]:

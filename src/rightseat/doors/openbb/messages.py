@@ -1,6 +1,5 @@
-"""Parse posted messages, legacy and current, into texts and function call round trips.
-
-Convert the model's calls to the client's function calls, and posted function calls back.
+"""Parse posted messages, legacy and current, into texts and function call round trips, and convert the model's
+calls to the client's function calls.
 
 Unusable messages are dropped, not refused: old chats hold shapes that newer servers do not know. Only
 assistant messages may be calls, or users could type one.
@@ -44,18 +43,11 @@ class ClientCall(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        return hash_call(self.function, self.source)
-
-
-def hash_call(function: str, source: dict[str, Any]) -> str:
-    try:
-        encoded = msgspec.json.encode([function, source], order="sorted")
-    except (RecursionError, UnicodeEncodeError):
-        encoded = repr(sorted(source)).encode("utf-8", "replace")
-    return hashlib.sha256(encoded).hexdigest()[:16]
-
-
-# Outgoing calls.
+        try:
+            encoded = msgspec.json.encode([self.function, self.source], order="sorted")
+        except (RecursionError, UnicodeEncodeError):
+            encoded = repr(sorted(self.source)).encode("utf-8", "replace")
+        return hashlib.sha256(encoded).hexdigest()[:16]
 
 
 def make_client_call(pending: PendingClientCall, tool: WorkspaceTool, *, legacy: bool) -> ClientCall:
@@ -68,27 +60,27 @@ def split_next_calls(
 ) -> tuple[list[PendingClientCall], list[PendingClientCall]]:
     """Split calls into those to send now and those that wait. Calls of tools that no longer exist are
     dropped: the engine reports a missing result for them."""
-    known = [one for one in pending if one.name in tools]
+    known = [call for call in pending if call.name in tools]
     if not known:
         return [], []
     function = tools[known[0].name].function
     if legacy or function not in WIDGET_FUNCTIONS:
         return known[:1], known[1:]
-    next_calls = [one for one in known if tools[one.name].function == function]
-    return next_calls, [one for one in known if one not in next_calls]
+    next_calls = [call for call in known if tools[call.name].function == function]
+    return next_calls, [call for call in known if call not in next_calls]
 
 
 def make_function_call(state: EchoedState, tools: Mapping[str, WorkspaceTool], *, legacy: bool) -> dict[str, Any]:
     """Make the data of a copilotFunctionCall event for the calls of a state."""
-    client_calls = [make_client_call(one, tools[one.name], legacy=legacy) for one in state.calls]
+    client_calls = [make_client_call(call, tools[call.name], legacy=legacy) for call in state.calls]
     encoded_state = msgspec.to_builtins(state)
     function, source = client_calls[0].function, client_calls[0].source
     if legacy:
         echoed = {**source, **client_calls[0].arguments, STATE_KEY: encoded_state}
         return {"function": function, "input_arguments": source, ECHOED_ARGUMENTS_KEY: echoed}
     if function in WIDGET_FUNCTIONS:
-        sources = [one.source for one in client_calls]
-        queries = [{"widget_uuid": one.get("widget_uuid", one["id"])} for one in sources]
+        sources = [call.source for call in client_calls]
+        queries = [{"widget_uuid": item.get("widget_uuid", item["id"])} for item in sources]
         extra = {ECHOED_ARGUMENTS_KEY: {"widget_queries": queries}, STATE_KEY: encoded_state}
         return {"function": function, "input_arguments": {"data_sources": sources}, "extra_state": extra}
     extra = {ECHOED_ARGUMENTS_KEY: {"summary": client_calls[0].name}, STATE_KEY: encoded_state}
@@ -99,29 +91,27 @@ def is_repeated(
     pending: Iterable[PendingClientCall], tools: Mapping[str, WorkspaceTool], seen: set[str], *, legacy: bool
 ) -> bool:
     """Whether all of the calls were already made in this turn, so that the results would be the same."""
-    digests = [make_client_call(one, tools[one.name], legacy=legacy).digest for one in pending if one.name in tools]
+    known = (call for call in pending if call.name in tools)
+    digests = [make_client_call(call, tools[call.name], legacy=legacy).digest for call in known]
     return bool(digests) and seen.issuperset(digests)
-
-
-# Posted calls.
 
 
 def parse_function_call(
     function: str, arguments: dict[str, Any], tools: Mapping[str, WorkspaceTool]
-) -> list[ClientCall]:
+) -> tuple[ClientCall, ...]:
     """Parse a legacy or current function call into one ClientCall for each requested item."""
     by_key: dict[tuple[bool, CallKey], WorkspaceTool] = {}
     for offer in tools.values():
         for key in offer.keys:
             by_key.setdefault((offer.function == EXECUTE_TOOL, key), offer)
-    return [_match_tool(function, source, key, by_key) for source, key in _split_sources(function, arguments)]
+    return tuple(_match_tool(function, source, key, by_key) for source, key in _split_sources(function, arguments))
 
 
 def _match_tool(
     function: str, source: dict[str, Any], keys: list[CallKey], by_key: Mapping[tuple[bool, CallKey], WorkspaceTool]
 ) -> ClientCall:
     is_tool_call = function == EXECUTE_TOOL
-    tool = next((found for key in keys if (found := by_key.get((is_tool_call, key)))), None)
+    tool = next(filter(None, (by_key.get((is_tool_call, key)) for key in keys)), None)
     arguments = as_dict(source.get("parameters" if is_tool_call else "input_args"))
     if not (is_tool_call or "input_args" in source or "widget_uuid" in source):
         arguments = source
@@ -144,21 +134,8 @@ def _source_keys(source: dict[str, Any]) -> list[CallKey]:
     return [(as_text(source.get("widget_uuid")),), (as_text(source.get("origin")), as_text(source.get("id")))]
 
 
-def next_state(
-    state: EchoedState,
-    next_calls: list[PendingClientCall],
-    later_calls: list[PendingClientCall],
-    digests: Iterable[str],
-) -> EchoedState:
-    """Make the state of the next function call, with the call digests so far."""
-    seen = tuple(dict.fromkeys((*state.seen, *digests)))[-256:]
-    return replace(state, calls=tuple(next_calls), later=tuple(later_calls), seen=seen)
-
-
 ROLES: dict[str, Role] = {"human": "user", "user": "user", "ai": "assistant", "assistant": "assistant", "tool": "tool"}
-
 MARKERS = re.compile(r"<\|start_(?:artifact|citation)_id\|>(.*?)<\|end_(?:artifact|citation)_id\|>", re.DOTALL)
-
 ARTIFACT_MARKERS = re.compile(r"<\|start_artifact_id\|>(.*?)<\|end_artifact_id\|>", re.DOTALL)
 ParsedCall = tuple[str, dict[str, Any], EchoedState | None]
 
@@ -229,8 +206,8 @@ def append_round_trip(items: list[ConversationItem], round_trip: RoundTrip) -> N
             return
     if isinstance(previous, PostedText) and previous.role == "assistant":
         items[-1] = RoundTripBatch((round_trip,), previous.text)
-        return
-    items.append(RoundTripBatch((round_trip,)))
+    else:
+        items.append(RoundTripBatch((round_trip,)))
 
 
 def parse_round_trip(
@@ -244,14 +221,14 @@ def parse_round_trip(
         name, arguments, state = function, as_dict(message.get("input_arguments")), None
     else:
         return None
-    client_calls = tuple(parse_function_call(name, arguments, tools))
+    client_calls = parse_function_call(name, arguments, tools)
     state = parse_state(message.get("extra_state")) or state
     if state is not None and len(state.calls) == len(client_calls):
         calls = state.calls
     else:
         state = None
         ids = (f"call_{number}_{place}" for place in range(len(client_calls)))
-        calls = tuple(PendingClientCall(id, one.name, one.arguments) for id, one in zip(ids, client_calls, strict=True))
+        calls = tuple(PendingClientCall(id, c.name, c.arguments) for id, c in zip(ids, client_calls, strict=True))
     return RoundTrip(calls, client_calls, split_results(message, len(client_calls)), state)
 
 
@@ -262,7 +239,7 @@ def split_results(message: dict[str, Any], count: int) -> tuple[Any, ...]:
         data = message.get("content")
     if count == 1:
         return (data[0] if isinstance(data, list) and len(data) == 1 else data,)
-    results = as_list(data) if isinstance(data, list) else [data]
+    results = data if isinstance(data, list) else [data]
     return tuple(results[:count]) + (None,) * (count - len(results))
 
 
@@ -298,4 +275,4 @@ def strip_markers(content: str) -> str:
 def find_artifact_names(messages: list[Any]) -> set[str]:
     """Find the names of the chat's artifacts, which the client uses as keys."""
     texts = (as_text(as_dict(message).get("content")) for message in messages)
-    return {name for said in texts if "<|start_artifact" in said for name in ARTIFACT_MARKERS.findall(said)}
+    return {name for text in texts if "<|start_artifact" in text for name in ARTIFACT_MARKERS.findall(text)}

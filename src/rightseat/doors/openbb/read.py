@@ -1,7 +1,4 @@
-"""Decode a query, legacy or current, without I/O; `gather` reads files and pages while streaming.
-
-Parse a query's context: added widget data, URLs, the dashboard, skills and the time zone.
-"""
+"""Decode a query, legacy or current, without I/O; `turn` reads files and pages while streaming."""
 
 from __future__ import annotations
 
@@ -30,15 +27,10 @@ from rightseat.doors.openbb.wire import (
     as_dict,
     as_list,
     as_text,
+    make_unique_name,
     to_json,
 )
-from rightseat.doors.openbb.workspace_tools import (
-    WorkspaceTool,
-    collect_tools,
-    estimate_tool_tokens,
-    is_legacy_query,
-    make_unique_name,
-)
+from rightseat.doors.openbb.workspace_tools import WorkspaceTool, collect_tools, estimate_tool_tokens, is_legacy_query
 from rightseat.errors import CallerError, NotFound
 from rightseat.http.endpoint import ID_PATTERN, AssistantInfo, Host, Request, decode_body, parse_plugins_header
 from rightseat.types.messages import FileMessagePart
@@ -90,14 +82,14 @@ def format_metadata(key: str, value: Any) -> str:
 
 def carry_state(query: OpenBBQuery, previous: EchoedState | None) -> EchoedState:
     """Build the state from this request, or for fields that are sent once from the previous state."""
+    previous = previous or EchoedState(calls=())
     urls = tuple(url for url in as_list(query.urls) if isinstance(url, str) and 0 < len(url) <= 2000)[:MAX_URLS]
-    timezone = as_text(query.timezone)[:64]
     return EchoedState(
         calls=(),
-        seen=previous.seen if previous else (),
-        timezone=timezone or (previous.timezone if previous else ""),
-        urls=urls or (previous.urls if previous else ()),
-        skills=parse_skills(query.selected_skills) or (previous.skills if previous else ()),
+        seen=previous.seen,
+        timezone=as_text(query.timezone)[:64] or previous.timezone,
+        urls=urls or previous.urls,
+        skills=parse_skills(query.selected_skills) or previous.skills,
     )
 
 
@@ -153,7 +145,7 @@ class CitedSource:
 
 @dataclass(slots=True, kw_only=True)
 class OpenBBRequest:
-    """A decoded query before its data is read; `gather` adds sources, files and notices."""
+    """A decoded query before its data is read; `turn` adds sources, files and notices."""
 
     turn: Turn
     tools: dict[str, WorkspaceTool]
@@ -188,21 +180,20 @@ class OpenBBRequest:
 
     @property
     def has_small_context(self) -> bool:
-        """Whether the model's context window is small."""
         return is_small_context(self.context_window)
 
     @property
     def slow_parts(self) -> int:
         """Number of files and pages to read before the model is called."""
-        raws = [one.raw for one in self.added_context]
+        raws = [item.raw for item in self.added_context]
         raws += [raw for batch in self.current_batches for trip in batch.round_trips for raw in trip.results]
-        part_lists = [made for raw in raws if isinstance(made := parse_parts(raw), list)]
-        return len(self.state.urls) + sum(piece.is_slow for made in part_lists for piece in made)
+        part_lists = [parts for raw in raws if isinstance(parts := parse_parts(raw), list)]
+        return len(self.state.urls) + sum(part.is_slow for parts in part_lists for part in parts)
 
     @property
     def current_batches(self) -> list[RoundTripBatch]:
         """The batches since the last user message."""
-        return [item for item in self.items[find_last_user_index(self.items) + 1 :] if isinstance(item, RoundTripBatch)]
+        return find_current_batches(self.items)
 
 
 def read_query(request: Request, host: Host) -> OpenBBRequest:
@@ -212,16 +203,15 @@ def read_query(request: Request, host: Host) -> OpenBBRequest:
         raise CallerError(NO_MESSAGES, param="messages")
     description = describe_assistant(host, name)
     context_window = description.context_window if description else None
-    tools = collect_tools(
-        query, description.server_tools if description else (), None if context_window is None else context_window // 3
-    )
+    server_tools = description.server_tools if description else ()
+    tools = collect_tools(query, server_tools, None if context_window is None else context_window // 3)
     items = parse_conversation(query.messages, tools)
     items += parse_empty_question(query.messages, description)
-    batches = [item for item in items[find_last_user_index(items) + 1 :] if isinstance(item, RoundTripBatch)]
-    round_trips = [trip for batch in batches for trip in batch.round_trips]
+    round_trips = [trip for batch in find_current_batches(items) for trip in batch.round_trips]
     previous = next((trip.state for trip in reversed(round_trips) if trip.state), None)
     state = carry_state(query, previous)
-    trace_id = get_trace_id(request)
+    trace_id = request.headers.get("x-trace-id", "")
+    trace_id = trace_id if ID_PATTERN.fullmatch(trace_id) else ""
     shows_events = not is_legacy_query(query) and (bool(trace_id) or is_workspace_query(query))
     waiting = latest.later_calls if items and isinstance(latest := items[-1], RoundTripBatch) else ()
     return OpenBBRequest(
@@ -245,28 +235,19 @@ def read_query(request: Request, host: Host) -> OpenBBRequest:
         added_context=parse_context(query),
         instructions=list(iter_instructions(query, state)),
         state=state,
-        seen_calls={made.digest for trip in round_trips for made in trip.client_calls}
-        | set(previous.seen if previous else ()),
+        seen_calls={call.digest for trip in round_trips for call in trip.client_calls} | set(state.seen),
         pending_calls=tuple(due for due in waiting if due.name in tools),
-        budget=compute_data_budget(
-            context_window, tools, items, limit=None if description and description.context else MAX_DATA_TOKENS
-        ),
+        budget=compute_data_budget(context_window, tools, items, limited=not (description and description.context)),
         legacy=is_legacy_query(query),
         shows_events=shows_events,
         trace_id=trace_id,
-        artifact_names=find_artifact_names(query.messages) | find_context_names(query),
+        artifact_names=find_artifact_names(query.messages)
+        | ({as_text(as_dict(item).get("name")) for item in as_list(query.context)} - {""}),
         context_window=context_window,
-        added_data_tool=name_added_data_tool(tools, description.server_tools if description else ())
-        if is_small_context(context_window) and tools
-        else "",
+        added_data_tool=name_added_data_tool(context_window, tools, server_tools),
         supports_images=bool(description and description.supports_images),
         passes_files=bool(description and description.has_file_tools),
     )
-
-
-def get_trace_id(request: Request) -> str:
-    trace_id = request.headers.get("x-trace-id", "")
-    return trace_id if ID_PATTERN.fullmatch(trace_id) else ""
 
 
 def get_assistant_name(request: Request, host: Host) -> str | None:
@@ -298,21 +279,20 @@ def is_workspace_query(query: OpenBBQuery) -> bool:
     return any(message.get("extra_state") or message.get("agent_id") for message in messages)
 
 
-def find_context_names(query: OpenBBQuery) -> set[str]:
-    return {as_text(as_dict(item).get("name")) for item in as_list(query.context)} - {""}
-
-
 def is_small_context(context_window: int | None) -> bool:
     return context_window is not None and context_window <= SMALL_CONTEXT
 
 
-def name_added_data_tool(tools: dict[str, WorkspaceTool], server_tools: Container[str]) -> str:
-    """Name the tool under which a small model gets added data.
+def name_added_data_tool(
+    context_window: int | None, tools: dict[str, WorkspaceTool], server_tools: Container[str]
+) -> str:
+    """Name the tool under which a small model gets added data; "" if added data is an instruction.
 
     A small model that has widgets calls one, even if the instructions hold the data (ten of ten answers of
     our embedded model), but it reads the result of a call. Larger models need no such call, and some vendors
     refuse calls that their model did not make. See `matches_added_data`."""
-    return make_unique_name("get_added_data", tools, server_tools)
+    needed = is_small_context(context_window) and bool(tools)
+    return make_unique_name("get_added_data", tools, server_tools) if needed else ""
 
 
 def find_last_user_index(items: list[ConversationItem]) -> int:
@@ -321,11 +301,14 @@ def find_last_user_index(items: list[ConversationItem]) -> int:
     return max(places, default=-1)
 
 
+def find_current_batches(items: list[ConversationItem]) -> list[RoundTripBatch]:
+    return [item for item in items[find_last_user_index(items) + 1 :] if isinstance(item, RoundTripBatch)]
+
+
 def compute_data_budget(
-    context_window: int | None, tools: dict[str, WorkspaceTool], items: list[ConversationItem], *, limit: int | None
+    context_window: int | None, tools: dict[str, WorkspaceTool], items: list[ConversationItem], *, limited: bool
 ) -> int:
-    """Compute the tokens for data: what the context window has left beside answer, tools and question, at
-    most `limit`."""
+    """Compute the tokens for data: what the context window has left beside answer, tools and question."""
     if context_window is None:
         return MAX_DATA_TOKENS
     tool_tokens = sum(estimate_tool_tokens(offer.spec) for offer in tools.values())
@@ -333,4 +316,4 @@ def compute_data_budget(
     question = items[last] if last >= 0 else None
     question_tokens = estimate_tokens(question.text) if isinstance(question, PostedText) else 0
     remaining = max((context_window * 3 // 4 - tool_tokens - question_tokens) * 2 // 3, MIN_DATA_TOKENS)
-    return remaining if limit is None else min(remaining, limit)
+    return min(remaining, MAX_DATA_TOKENS) if limited else remaining

@@ -12,15 +12,15 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightseat import documents
 from rightseat.doors.openbb.wire import as_dict, as_list, as_text, to_json
 from rightseat.errors import RightseatError
 from rightseat.http.fetch import OutboundClient
 from rightseat.types.messages import FileMessagePart, ImageMessagePart
-from rightseat.types.text import estimate_tokens
+from rightseat.types.text import decode_or_none, estimate_tokens
 from rightseat.types.tools import error_result
 
 TEXT_KINDS = (None, "json", "txt", "md")
@@ -65,9 +65,8 @@ def parse_parts(raw: Any) -> list[ResultPart] | RenderedResult:
         return make_failed_result("no_data", "The workspace sent no data.")
     match raw:
         case {"error_type": kind, **more}:
-            return make_failed_result(
-                as_text(kind) or "unexpected_error", as_text(more.get("content")) or "It gave no reason."
-            )
+            reason = as_text(more.get("content")) or "It gave no reason."
+            return make_failed_result(as_text(kind) or "unexpected_error", reason)
         case {"status": str(status), **more} if "items" not in more and "content" not in more:
             return render_command_result(status, more)
         case _:
@@ -99,7 +98,7 @@ def _iter_parts(raw: Any) -> Iterator[ResultPart]:
         case {"url": str(url), **more} | {"file_reference": str(url), **more} if "content" not in more:
             # A reference that is not a URL is the id of a file that only the client has.
             part = make_part("", more, url=url if "://" in url else "")
-            yield part if part.url or part.name else msgspec.structs.replace(part, name="The file")
+            yield part if part.url or part.name else replace(part, name="The file")
         case {"content": content, **more}:
             yield make_part(content if isinstance(content, str) else to_json(content), more)
         case list() if raw and all(isinstance(item, dict) and PART_KEYS & {*item} for item in raw):
@@ -175,17 +174,11 @@ async def render_part(
     if (used := estimate_result_tokens(rendered.text, dense=dense)) > max(budget, MIN_PART_TOKENS) and dense:
         smaller_budget = max(budget * budget // used, MIN_PART_TOKENS)
         rendered = await render_document(data, kind, name, smaller_budget, citable=part.citable, images=images)
-    return (
-        msgspec.structs.replace(rendered, files=(make_attachment(data, kind, name),))
-        if kind in FILE_KINDS
-        else rendered
-    )
-
-
-def make_attachment(data: bytes | str, kind: str, name: str) -> FileMessagePart:
+    if kind not in FILE_KINDS:
+        return rendered
     packed = data if isinstance(data, str) else b64encode(data).decode()
-    name = name or f"file.{kind}"
-    return FileMessagePart(name, mimetypes.guess_type(f"x.{kind}")[0], packed, read=True)
+    media_type = mimetypes.guess_type(f"x.{kind}")[0]
+    return replace(rendered, files=(FileMessagePart(name or f"file.{kind}", media_type, packed, read=True),))
 
 
 async def render_document(
@@ -197,10 +190,8 @@ async def render_document(
             return RenderedResult(data, citable=citable)
         # Declared as JSON, but not necessarily JSON.
         kind = kind if data.lstrip()[:1] in ("{", "[") else None
-    document_text = await documents.read(data, kind=kind, name=name, budget=budget, images=images)
-    return RenderedResult(
-        document_text.text_with_note, document_text.failed, citable and not document_text.failed, document_text.images
-    )
+    text = await documents.read(data, kind=kind, name=name, budget=budget, images=images)
+    return RenderedResult(text.text_with_note, text.failed, citable and not text.failed, text.images)
 
 
 def looks_like_base64(data: str) -> bool:
@@ -212,11 +203,8 @@ def is_error_text(content: str) -> bool:
     """Whether the text is an MCP server's error, which arrives as ordinary text."""
     if not content.startswith("{") or len(content) > 10_000:
         return False
-    try:
-        decoded = msgspec.json.decode(content)
-    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
-        return False
-    return isinstance(decoded, dict) and ("error_type" in decoded or decoded.get("isError") is True)
+    decoded = as_dict(decode_or_none(content))
+    return "error_type" in decoded or decoded.get("isError") is True
 
 
 def make_outbound() -> OutboundClient:

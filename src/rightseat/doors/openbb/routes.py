@@ -1,7 +1,4 @@
-"""OpenBB's routes: agents.json, copilots.json, the query for both client generations, and feedback.
-
-Build agents.json (Workspace) and copilots.json (Terminal Pro 2024).
-"""
+"""OpenBB's routes: agents.json, copilots.json, the query for both client generations, and feedback."""
 
 from __future__ import annotations
 
@@ -14,13 +11,25 @@ from urllib.parse import quote, urljoin
 import msgspec
 
 from rightseat.doors.openbb.read import read_query
-from rightseat.doors.openbb.wire import OpenBBFeedback, OpenBBQuery
+from rightseat.doors.openbb.wire import OpenBBFeedback, OpenBBQuery, make_unique_name
 from rightseat.doors.openbb.write import refuse, stream_answer
-from rightseat.errors import RightseatError, UpstreamGarbled
-from rightseat.http.endpoint import Door, Host, Probe, Request, Route, decode_body, make_reply
+from rightseat.errors import RightseatError
+from rightseat.http.endpoint import (
+    Door,
+    Host,
+    Probe,
+    Request,
+    Route,
+    decode_body,
+    decode_event_stream,
+    describe_error,
+    is_event_stream,
+    make_reply,
+)
 from rightseat.http.reply import Reply
-from rightseat.http.sse import SseParser
 
+log = logging.getLogger(__name__)
+encode = msgspec.json.Encoder().encode
 ALL_PLUGINS = "auto"
 MAX_PLUGINS = 50
 
@@ -35,13 +44,13 @@ FEATURES = {
 }
 
 
-def make_agents_json(host: Host, base: str) -> dict[str, Any]:
-    """Build agents.json for Workspace."""
+def get_agents_json(request: Request, host: Host) -> Reply:
+    """Answer with agents.json for Workspace."""
     entries: dict[str, Any] = {}
-    for id, name, about in iter_agents(host, base):
-        endpoints = {"query": base + get_query_path(name), "feedback": f"{base}/v1/feedback"}
+    for id, name, about in iter_agents(host, request.base):
+        endpoints = {"query": request.base + get_query_path(name), "feedback": f"{request.base}/v1/feedback"}
         entries[id] = {**about, "endpoints": endpoints, "features": {**FEATURES, **make_plugin_select(name, host)}}
-    return entries
+    return make_reply(200, encode(entries))
 
 
 def make_plugin_select(name: str, host: Host) -> dict[str, Any]:
@@ -62,13 +71,14 @@ def make_plugin_select(name: str, host: Host) -> dict[str, Any]:
     }
 
 
-def make_copilots_json(host: Host, base: str) -> dict[str, Any]:
-    """Build copilots.json for Terminal Pro of 2024."""
+def get_copilots_json(request: Request, host: Host) -> Reply:
+    """Answer with copilots.json for Terminal Pro of 2024."""
     flags = {"hasStreaming": True, "hasDocuments": False, "hasFunctionCalling": True}
-    return {
-        id.replace("-", "_"): {**about, **flags, "endpoints": {"query": base + get_query_path(name)}}
-        for id, name, about in iter_agents(host, base)
+    entries = {
+        id.replace("-", "_"): {**about, **flags, "endpoints": {"query": request.base + get_query_path(name)}}
+        for id, name, about in iter_agents(host, request.base)
     }
+    return make_reply(200, encode(entries))
 
 
 def iter_agents(host: Host, base: str) -> Iterator[tuple[str, str, dict[str, str]]]:
@@ -79,22 +89,16 @@ def iter_agents(host: Host, base: str) -> Iterator[tuple[str, str, dict[str, str
         description = host.describe(name)
         title = (description and description.title) or ("Rightseat" if name == "default" else name)
         entry = {
-            "name": make_distinct_name(title, titles, " "),
+            "name": make_unique_name(title, titles, separator=" "),
             "description": (description and description.description) or "An assistant on a rightseat server.",
         }
         if description and description.image:
             entry["image"] = urljoin(f"{base}/", description.image)
         slug = re.sub(r"[^a-z0-9]+", "-", f"rightseat-{name}".lower()).strip("-")
-        yield make_distinct_name(slug, ids, "-"), name, entry
-
-
-def make_distinct_name(name: str, taken: set[str], separator: str) -> str:
-    candidate, number = name, 1
-    while candidate in taken:
-        number += 1
-        candidate = f"{name}{separator}{number}"
-    taken.add(candidate)
-    return candidate
+        id = make_unique_name(slug, ids, separator="-")
+        ids.add(id)
+        titles.add(entry["name"])
+        yield id, name, entry
 
 
 def get_query_path(name: str) -> str:
@@ -107,18 +111,9 @@ ERROR_SUFFIX = re.compile(r" \(([a-z_]+)\)\Z")
 WORKSPACE_PROBE = {**LEGACY_PROBE, "widgets": {"primary": [], "secondary": [], "extra": []}, "timezone": "UTC"}
 
 
-def describe_refusal(status: int, body: bytes) -> str | None:
-    if status == 200:
-        return None
-    try:
-        return f"HTTP {status}: {msgspec.json.decode(body, type=dict[str, Any])['detail']}"
-    except (msgspec.MsgspecError, KeyError, UnicodeDecodeError):
-        return f"HTTP {status}, and no error in OpenBB's shape"
-
-
 def check_agents_json(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
-    if problem := describe_refusal(status, body):
-        return problem
+    if status != 200:
+        return describe_error(status, body, "OpenBB", "detail")
     try:
         agents = msgspec.json.decode(body, type=dict[str, dict[str, Any]])
         entries = [(entry["name"], entry["description"], entry["endpoints"]["query"]) for entry in agents.values()]
@@ -130,21 +125,18 @@ def check_agents_json(status: int, headers: Mapping[str, str], body: bytes) -> s
 
 
 def check_query(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
-    if problem := describe_refusal(status, body):
-        return problem
-    if not headers.get("content-type", "").startswith("text/event-stream"):
+    if status != 200:
+        return describe_error(status, body, "OpenBB", "detail")
+    if not is_event_stream(headers):
         return "the answer is no event stream"
-    try:
-        reader = SseParser()
-        data = [msgspec.json.decode(one, type=dict[str, Any]) for one in (*reader.feed(body), *reader.close())]
-    except (msgspec.MsgspecError, UnicodeDecodeError, UpstreamGarbled):
+    if (events := decode_event_stream(body)) is None:
         return "an event is not JSON: the client would stop there"
-    text = "".join(str(one.get("delta", "")) for one in data)
+    text = "".join(str(event.get("delta", "")) for event in events)
     if (failed := ERROR_SUFFIX.search(text)) and failed[1] in list_error_codes(RightseatError):
         return f"the run failed: {text[-300:]}"
     if not body.startswith(b"event: "):
         return "the stream begins with something else than an event"
-    return None if text or any("function" in one for one in data) else "the answer is empty"
+    return None if text or any("function" in event for event in events) else "the answer is empty"
 
 
 def list_error_codes(kind: type[RightseatError]) -> set[str]:
@@ -159,9 +151,6 @@ PROBES = (
     Probe("query of today", "POST", "/v1/query", check_query, msgspec.json.encode(WORKSPACE_PROBE)),
 )
 
-log = logging.getLogger(__name__)
-encode = msgspec.json.Encoder().encode
-
 # Pages on this machine are allowed anyway; these origins send credentials.
 ORIGINS = (
     "https://pro.openbb.co",
@@ -174,14 +163,6 @@ ORIGINS = (
 
 def post_query(request: Request, host: Host) -> Reply:
     return stream_answer(read_query(request, host), host)
-
-
-def get_agents_json(request: Request, host: Host) -> Reply:
-    return make_reply(200, encode(make_agents_json(host, request.base)))
-
-
-def get_copilots_json(request: Request, host: Host) -> Reply:
-    return make_reply(200, encode(make_copilots_json(host, request.base)))
 
 
 def post_feedback(request: Request, host: Host) -> Reply:

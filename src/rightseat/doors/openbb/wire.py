@@ -6,6 +6,7 @@ refusal. Only `messages` has a checked type; its items are checked one by one.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -112,6 +113,15 @@ def as_dict(value: Any) -> dict[str, Any]:
 
 def as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+def make_unique_name(name: str, *taken: Container[str], separator: str = "_") -> str:
+    """Return the name, with a number from 2 on if it is taken."""
+    number, candidate = 1, name
+    while any(candidate in names for names in taken):
+        number += 1
+        candidate = f"{name}{separator}{number}"
+    return candidate
 
 
 def to_json(value: Any) -> str:

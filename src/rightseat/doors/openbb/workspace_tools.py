@@ -1,7 +1,4 @@
-"""Convert dashboard widgets to client tools.
-
-Collect all client tools of a query: widgets, their parameter options, MCP tools and skills. Derive the UUID of a
-widget without one, as OpenBB's own library does: xxHash64 of origin and widget id.
+"""Client tools of a query: widgets, their parameter options, MCP tools and skills.
 
 A WorkspaceTool has both sides: the tool that the model sees, and the function call that the client knows.
 """
@@ -10,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterator
 from itertools import chain
 from typing import Any
 from uuid import UUID
@@ -20,7 +17,7 @@ import xxhash
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightseat.doors.openbb.wire import OpenBBQuery, as_dict, as_list, as_text, to_json
+from rightseat.doors.openbb.wire import OpenBBQuery, as_dict, as_list, as_text, make_unique_name, to_json
 from rightseat.errors import CallerError
 from rightseat.types.model import ToolSpec
 from rightseat.types.schema import get_validator
@@ -33,27 +30,19 @@ GET_OPTIONS = "get_params_options"
 WIDGET_FUNCTIONS = (GET_WIDGET, GET_EXTRA)
 MAX_OPTIONS = 100
 MAX_DESCRIPTION = 600
-TYPES = {"number": "number", "integer": "integer", "boolean": "boolean"}
-PYTHON_TYPES: dict[str, Any] = {"number": int | float, "integer": int, "boolean": bool}
-
-INSTANCE_TYPES: dict[str, tuple[type, ...]] = {
-    "string": (str,),
-    "number": (int, float),
-    "integer": (int,),
-    "boolean": (bool,),
-}
+MAX_TOOLS = 96
+MAX_TOOL_DESCRIPTION = 2000
+PYTHON_TYPES: dict[str, Any] = {"string": str, "number": int | float, "integer": int, "boolean": bool}
 
 EMPTY_SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}
 VALUE_FIELDS = ("current_value", "default_value", "executed_value")
 UNSET_VALUES = (None, "<<UNDEFINED>>")
 """Values for "not set", of the client and of OpenBB's own library."""
-
-
 CallKey = tuple[str, ...]
 
 
 def derive_widget_uuid(origin: str, widget: str) -> str:
-    """Derive the id that OpenBB's own library gives a widget without one."""
+    """Derive the UUID that OpenBB's own library gives a widget without one: xxHash64 of origin and widget id."""
     seed = f"origin={origin}&widget_id={widget}".encode("utf-8", "replace")
     return str(UUID(hex=xxhash.xxh64_hexdigest(seed) * 2))
 
@@ -92,18 +81,15 @@ def iter_widget_tools(posted: Any) -> Iterator[WorkspaceTool]:
     if isinstance(posted, list):
         yield from (offer for item in posted if (offer := parse_legacy_widget(as_dict(item))))
         return
-    groups = as_dict(posted)
-    for group, function in (("primary", GET_WIDGET), ("secondary", GET_WIDGET), ("extra", GET_EXTRA)):
-        yield from (offer for item in as_list(groups.get(group)) if (offer := parse_widget(as_dict(item), function)))
+    yield from (offer for item, function in iter_widgets(posted) if (offer := parse_widget(item, function)))
 
 
 def parse_legacy_widget(item: dict[str, Any]) -> WorkspaceTool | None:
     uuid, name = as_text(item.get("uuid")), as_text(item.get("name"))
     if not uuid:
         return None
-    description = describe_widget(item)
     return WorkspaceTool(
-        spec=ToolSpec(slugify(name) or slugify(f"widget_{uuid}"), description, EMPTY_SCHEMA),
+        spec=ToolSpec(slugify(name) or slugify(f"widget_{uuid}"), describe_widget(item), EMPTY_SCHEMA),
         function=GET_WIDGET,
         keys=((uuid,),),
         target={"widget_uuid": uuid},
@@ -119,20 +105,16 @@ def parse_widget(item: dict[str, Any], function: str) -> WorkspaceTool | None:
     name, uuid = as_text(item.get("name")), uuid or derive_widget_uuid(origin, id)
     properties: dict[str, Any] = {}
     values: dict[str, Any] = {}
-    for raw_param in as_list(item.get("params")):
-        param = as_dict(raw_param)
+    for param in map(as_dict, as_list(item.get("params"))):
         if not (key := as_text(param.get("name"))):
             continue
         value = next((v for field in VALUE_FIELDS if (v := param.get(field)) not in UNSET_VALUES), None)
         properties[key] = make_parameter_schema(param, value)
         if value is not None:
             values[key] = value
+    schema = valid_schema_or_empty({**EMPTY_SCHEMA, "properties": properties})
     return WorkspaceTool(
-        spec=ToolSpec(
-            slugify(name) or slugify(id) or "widget",
-            describe_widget(item),
-            valid_schema_or_empty({**EMPTY_SCHEMA, "properties": properties}),
-        ),
+        spec=ToolSpec(slugify(name) or slugify(id) or "widget", describe_widget(item), schema),
         function=function,
         keys=((uuid,), (origin, id)),
         target={"widget_uuid": uuid, "origin": origin, "id": id},
@@ -144,16 +126,16 @@ def parse_widget(item: dict[str, Any], function: str) -> WorkspaceTool | None:
 
 def make_parameter_schema(param: dict[str, Any], value: Any) -> dict[str, Any]:
     """Convert a widget's parameter to JSON Schema, with its current value as default."""
-    kind = TYPES.get(as_text(param.get("type")), "string")
+    type_name = as_text(param.get("type"))
+    kind = type_name if type_name in PYTHON_TYPES else "string"
     several = param.get("multi_select") is True
     choices = [choice for option in as_list(param.get("options")) if (choice := get_option_value(option)) is not None]
     current = parse_current_values(value, kind, choices, several=several)
     item_schema: dict[str, Any] = {"type": kind}
     if choices and not param.get("get_options") and len(choices) <= MAX_OPTIONS:
-        allowed = deduplicate([*choices, *current])
-        item_schema = {"enum": allowed} | (
-            {"type": kind} if all(is_of_type(choice, kind) for choice in allowed) else {}
-        )
+        allowed = list({to_json(value): value for value in (*choices, *current)}.values())
+        same_type = all(is_of_type(choice, kind) for choice in allowed)
+        item_schema = {"enum": allowed} | ({"type": kind} if same_type else {})
     schema: dict[str, Any] = {"type": "array", "items": item_schema} if several else item_schema
     description = as_text(param.get("description"))
     if param.get("type") == "date":
@@ -168,8 +150,8 @@ def parse_current_values(value: Any, kind: str, choices: list[Any], *, several: 
     raw_values = value if isinstance(value, list) else [value]
     if several and isinstance(value, str) and value not in choices:
         raw_values = [part.strip() for part in value.split(",") if part.strip()]
-    values = [one if one in choices else convert_value(one, kind) for one in raw_values]
-    return values if all(is_of_type(one, kind) or one in choices for one in values) else []
+    values = [item if item in choices else convert_value(item, kind) for item in raw_values]
+    return values if all(is_of_type(item, kind) or item in choices for item in values) else []
 
 
 def convert_value(value: Any, kind: str) -> Any:
@@ -190,11 +172,7 @@ def get_option_value(option: Any) -> Any:
 
 
 def is_of_type(value: Any, kind: str) -> bool:
-    return isinstance(value, INSTANCE_TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
-
-
-def deduplicate(values: Iterable[Any]) -> list[Any]:
-    return list({to_json(value): value for value in values}.values())
+    return isinstance(value, PYTHON_TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
 
 
 def describe_widget(item: dict[str, Any]) -> str:
@@ -231,27 +209,14 @@ def slugify(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:48].strip("_")
 
 
-def make_unique_name(name: str, *taken: Container[str]) -> str:
-    number, candidate = 1, name
-    while any(candidate in names for names in taken):
-        number += 1
-        candidate = f"{name}_{number}"
-    return candidate
-
-
-MAX_TOOLS = 96
-MAX_TOOL_DESCRIPTION = 2000
-
-
 def collect_tools(
     query: OpenBBQuery, taken: Container[str] = (), max_tokens: int | None = None
 ) -> dict[str, WorkspaceTool]:
     """Collect the tools of a query by name: selected widgets, dashboard widgets, then the rest, as many as
     fit into `max_tokens`. `taken` names belong to the server's own tools."""
     tools: dict[str, WorkspaceTool] = {}
-    for offer in chain(
-        iter_widget_tools(query.widgets), iter_mcp_tools(query.tools), iter_skill_tools(query.skills_catalog)
-    ):
+    others = chain(iter_mcp_tools(query.tools), iter_skill_tools(query.skills_catalog))
+    for offer in chain(iter_widget_tools(query.widgets), others):
         if not add_tool(tools, offer, taken, max_tokens):
             break
     if dynamic := make_options_tool(query, tools):
@@ -263,7 +228,7 @@ def add_tool(
     tools: dict[str, WorkspaceTool], tool: WorkspaceTool, taken: Container[str], max_tokens: int | None
 ) -> bool:
     name = make_unique_name(tool.spec.name, taken, tools)
-    spec = ToolSpec(name, tool.spec.description, tool.spec.parameters)
+    spec = replace(tool.spec, name=name)
     used = sum(estimate_tool_tokens(other.spec) for other in tools.values()) if max_tokens is not None else 0
     if len(tools) >= MAX_TOOLS or (tools and max_tokens is not None and used + estimate_tool_tokens(spec) > max_tokens):
         return False
@@ -293,20 +258,15 @@ def iter_mcp_tools(posted: Any) -> Iterator[WorkspaceTool]:
 
 def iter_skill_tools(posted: Any) -> Iterator[WorkspaceTool]:
     """Yield the tool that fetches the text of one of the user's skills, if there are any."""
-    known = [(as_text(item.get("slug")), as_text(item.get("description"))) for item in map(as_dict, as_list(posted))]
-    if not (known := [(name, about) for name, about in known if name]):
+    skills = [item for item in map(as_dict, as_list(posted)) if as_text(item.get("slug"))]
+    if not skills:
         return
-    lines = "; ".join(f"{name}: {about}" for name, about in known)
-    schema = {"type": "string", "enum": list(dict.fromkeys(name for name, _ in known))}
+    lines = "; ".join(f"{item['slug']}: {as_text(item.get('description'))}" for item in skills)
+    schema = {"type": "string", "enum": list(dict.fromkeys(item["slug"] for item in skills))}
     about = f"Get the instructions of a skill before doing what it is for. Skills: {lines}"[:MAX_TOOL_DESCRIPTION]
-    yield WorkspaceTool(
-        spec=ToolSpec(
-            "get_skill_content", about, {**EMPTY_SCHEMA, "properties": {"slug": schema}, "required": ["slug"]}
-        ),
-        function="get_skill_content",
-        keys=(),
-        target={},
-    )
+    parameters = {**EMPTY_SCHEMA, "properties": {"slug": schema}, "required": ["slug"]}
+    spec = ToolSpec("get_skill_content", about, parameters)
+    yield WorkspaceTool(spec=spec, function="get_skill_content", keys=(), target={})
 
 
 def make_options_tool(query: OpenBBQuery, tools: dict[str, WorkspaceTool]) -> WorkspaceTool | None:
@@ -314,36 +274,28 @@ def make_options_tool(query: OpenBBQuery, tools: dict[str, WorkspaceTool]) -> Wo
     knows."""
     queries: dict[str, Any] = {}
     by_key = {key: name for name, offer in tools.items() if offer.function in WIDGET_FUNCTIONS for key in offer.keys}
-    for item in iter_widgets(query.widgets):
+    for item, _ in iter_widgets(query.widgets):
         origin, id = as_text(item.get("origin")), as_text(item.get("widget_id"))
         tool_name = by_key.get((as_text(item.get("uuid")),)) or by_key.get((origin, id))
         for param in map(as_dict, as_list(item.get("params"))):
             name = as_text(param.get("name"))
             if tool_name and name and param.get("get_options") is True:
-                input_args = inherit_values(param, tools[tool_name].current_values)
-                queries[f"{tool_name}.{name}"] = {
-                    "origin": origin,
-                    "id": id,
-                    "param": name,
-                    "options_endpoint_input_args": input_args,
-                }
+                arguments = {"options_endpoint_input_args": inherit_values(param, tools[tool_name].current_values)}
+                queries[f"{tool_name}.{name}"] = {"origin": origin, "id": id, "param": name, **arguments}
     if not queries:
         return None
     description = "List the values that a parameter of a widget may take. Ask before using one that was not named."
     schema = {"parameter": {"type": "string", "enum": list(queries)}}
-    return WorkspaceTool(
-        spec=ToolSpec(
-            "get_parameter_options", description, {**EMPTY_SCHEMA, "properties": schema, "required": ["parameter"]}
-        ),
-        function=GET_OPTIONS,
-        keys=(),
-        target=queries,
-    )
+    parameters = {**EMPTY_SCHEMA, "properties": schema, "required": ["parameter"]}
+    spec = ToolSpec("get_parameter_options", description, parameters)
+    return WorkspaceTool(spec=spec, function=GET_OPTIONS, keys=(), target=queries)
 
 
-def iter_widgets(posted: Any) -> Iterator[dict[str, Any]]:
+def iter_widgets(posted: Any) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield the widgets of the dashboard with the function that gets their data."""
     groups = as_dict(posted)
-    return (as_dict(item) for group in ("primary", "secondary", "extra") for item in as_list(groups.get(group)))
+    for group, function in (("primary", GET_WIDGET), ("secondary", GET_WIDGET), ("extra", GET_EXTRA)):
+        yield from ((as_dict(item), function) for item in as_list(groups.get(group)))
 
 
 def inherit_values(param: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:

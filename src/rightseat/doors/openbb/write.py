@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from rightseat.doors.openbb import messages
 from rightseat.doors.openbb.artifacts import format_artifact, make_citations, normalize_citation
-from rightseat.doors.openbb.gather import complete_turn
 from rightseat.doors.openbb.read import OpenBBRequest
 from rightseat.doors.openbb.results import make_outbound
-from rightseat.doors.openbb.wire import PendingClientCall
+from rightseat.doors.openbb.turn import complete_turn
+from rightseat.doors.openbb.wire import PendingClientCall, as_dict
 from rightseat.errors import GuardrailRefused, OutputGuarded, RightseatError
 from rightseat.http.endpoint import SSE_HEADERS, Host, format_retry_after, make_reply
 from rightseat.http.reply import Reply, ResponseStart
@@ -40,6 +41,7 @@ from rightseat.types.events import (
     TextStart,
 )
 from rightseat.types.streams import closing
+from rightseat.types.text import decode_or_none
 
 encode = msgspec.json.Encoder().encode
 TEXT_EVENT = b'event: copilotMessageChunk\ndata: {"delta":'
@@ -115,7 +117,6 @@ class OpenBBEventWriter:
             yield from self.write_status(f"Reading {count} file{'s' if count > 1 else ''}")
 
     def write_unread_notices(self) -> Iterator[bytes]:
-        """Write notices about unread data; called after `write_opening`."""
         for sentence in self.request.unread_notices:
             yield from self.write_status(sentence, "WARNING")
 
@@ -164,13 +165,12 @@ class OpenBBEventWriter:
                 self.open_calls[id][1].append(json)
             case CallEnd(id) if id in self.open_calls:
                 start, parts = self.open_calls.pop(id)
-                call_arguments = parse_arguments("".join(parts))
+                call_arguments = as_dict(decode_or_none("".join(parts)))
                 if start.client:
                     self.client_calls[id] = PendingClientCall(id, start.name, call_arguments)
                 else:
-                    yield from self.write_status(
-                        f"Running {start.name}", details=[call_arguments] if call_arguments else None
-                    )
+                    details = [call_arguments] if call_arguments else None
+                    yield from self.write_status(f"Running {start.name}", details=details)
             case CallResult(id, content, failed):
                 name = self.call_names.get(id, "A tool")
                 kind, verb = ("WARNING", "failed") if failed else ("INFO", "is done")
@@ -205,13 +205,10 @@ class OpenBBEventWriter:
     def write_finish(self, event: RunFinished) -> Iterator[bytes]:
         if event.reason in CUT_OFF:
             yield from self.write_sentence(CUT_OFF[event.reason])
-            return
-        if event.pending:
-            yield from self.write_function_call(
-                [self.client_calls[id] for id in event.pending if id in self.client_calls]
-            )
-            return
-        if not self.has_text and not self.has_output:
+        elif event.pending:
+            pending = [self.client_calls[id] for id in event.pending if id in self.client_calls]
+            yield from self.write_function_call(pending)
+        elif not self.has_text and not self.has_output:
             yield from self.write_sentence(NO_ANSWER)
         elif self.request.sources and self.request.shows_events:
             collection = {"citations": make_citations(self.request.sources)}
@@ -228,7 +225,8 @@ class OpenBBEventWriter:
         if not resumed and messages.is_repeated(pending, request.tools, request.seen_calls, legacy=request.legacy):
             yield from self.write_sentence(REPEATED_CALL)
             return
-        state = messages.next_state(request.state, next_calls, later, request.seen_calls)
+        seen = tuple(dict.fromkeys((*request.state.seen, *request.seen_calls)))[-256:]
+        state = replace(request.state, calls=tuple(next_calls), later=tuple(later), seen=seen)
         data = messages.make_function_call(state, request.tools, legacy=request.legacy)
         yield format_event(encode(data), event="copilotFunctionCall")
 
@@ -241,11 +239,3 @@ class OpenBBEventWriter:
         kind = "ERROR" if code == "context_too_long" and self.request.current_batches else "WARNING"
         yield from self.write_status("The answer failed", kind, [{"code": code}])
         yield from self.write_sentence(f"{message} ({code})")
-
-
-def parse_arguments(text: str) -> dict[str, Any]:
-    try:
-        decoded = msgspec.json.decode(text or "{}")
-    except (msgspec.DecodeError, RecursionError):
-        return {}
-    return decoded if isinstance(decoded, dict) else {}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightseat.doors.openbb.gather import extract_words, matches_added_data
+from rightseat.doors.openbb.turn import extract_words, matches_added_data
 
 PRICES = "Closing prices of a share by day; symbol AAPL; columns: date, close"
 

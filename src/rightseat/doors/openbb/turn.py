@@ -1,12 +1,9 @@
-"""Read all data before the model is called: added context, pages and function call results.
-
-Decide by shared words whether a question is about added data.
-"""
+"""Complete the Turn: render added context, pages and function call results before the model is called."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec.structs import replace
@@ -40,10 +37,8 @@ STOP_WORDS = frozenset(
 
 def matches_added_data(question: str, added: str, widgets: Iterable[str]) -> bool:
     """Whether the question shares more words with the added data than with any widget."""
-    question_words = extract_words(question)
-    return count_shared_words(question_words, added) > max(
-        (count_shared_words(question_words, text) for text in widgets), default=0
-    )
+    words = extract_words(question)
+    return count_shared_words(words, added) > max((count_shared_words(words, text) for text in widgets), default=0)
 
 
 def extract_words(text: str) -> set[str]:
@@ -90,54 +85,48 @@ async def complete_turn(request: OpenBBRequest, outbound: OutboundClient) -> Tur
     """Return the turn with messages and context from all rendered data."""
     # Each instruction gets at most half of the budget, at four characters per token.
     context = [AppContext(label, value[: request.budget * 2]) for label, value in request.instructions]
-    remaining = request.budget - sum(estimate_tokens(one.value) for one in context)
+    remaining = request.budget - sum(estimate_tokens(item.value) for item in context)
     current = count_results(request.current_batches)
-    budget = DataBudget(
-        remaining, current + len(request.added_context) + len(request.state.urls), dense=request.has_small_context
-    )
+    parts = current + len(request.added_context) + len(request.state.urls)
+    budget = DataBudget(remaining, parts, dense=request.has_small_context)
     # Results of earlier turns share half of the budget.
     earlier = DataBudget(request.budget // 2, count_results(request.items) - current, dense=request.has_small_context)
     added = [
-        (one, await read_added_context(one.raw, one.facts["name"], budget, request, outbound))
-        for one in request.added_context
+        (item, await read_added_context(item.raw, item.facts["name"], budget, request, outbound))
+        for item in request.added_context
     ]
     pages = [await read_page(url, budget, request, outbound) for url in request.state.urls]
     last_user = find_last_user_index(request.items)
-    tool_data = [(one, told) for one, told in added if is_about_added_context(request, one, told)]
-    context += [AppContext(one.label, told.text) for one, told in added if (one, told) not in tool_data]
+    tool_data = [pair for pair in added if is_about_added_context(request, *pair)]
+    context += [AppContext(pair[0].label, pair[1].text) for pair in added if pair not in tool_data]
     messages: list[Message] = []
     for place, item in enumerate(request.items):
         if place == last_user:
             # Page text is untrusted: it goes before the question, not into the instructions.
-            messages += [text_message("user", f"The page {url} says:\n{told.text}") for url, told in pages]
+            messages += [text_message("user", f"The page {url} says:\n{rendered.text}") for url, rendered in pages]
         if isinstance(item, PostedText):
             messages.append(text_message(item.role, item.text))
+        elif place > last_user:
+            messages += await render_batch(item, budget, request, outbound)
         else:
-            is_current = place > last_user
-            messages += await render_batch(
-                item, budget if is_current else earlier, request if is_current else None, outbound
-            )
+            messages += await render_batch(item, earlier, None, outbound)
         if place == last_user:
             messages += make_tool_messages(request.added_data_tool, tool_data)
-    images = [image for _, told in (*added, *pages) for image in told.images]
+    images = [image for _, rendered in (*added, *pages) for image in rendered.images]
     attached = [*images, *(request.files if request.passes_files else ())]
-    told = drop_oldest_turns(messages, context, request)
-    return replace(request.turn, messages=tuple(attach_to_last_user(told, attached)), context=tuple(context))
+    messages = attach_to_last_user(drop_oldest_turns(messages, context, request), attached)
+    return replace(request.turn, messages=tuple(messages), context=tuple(context))
 
 
-def drop_oldest_turns(messages: list[Message], context: Sequence[AppContext], request: OpenBBRequest) -> list[Message]:
+def drop_oldest_turns(messages: list[Message], context: list[AppContext], request: OpenBBRequest) -> list[Message]:
     """Drop the oldest turns that do not fit the context window: users cannot shorten a chat in Workspace."""
     if request.context_window is None:
         return messages
-    texts = [one.value for one in context] + [message.text for message in messages if message.role == "tool"]
-    dense_tokens = sum(
-        results.estimate_result_tokens(text, dense=request.has_small_context) - estimate_tokens(text) for text in texts
-    )
-    remaining = (
-        request.context_window * 3 // 4
-        - dense_tokens
-        - sum(estimate_tokens(one.description + one.value) for one in context)
-    )
+    texts = [item.value for item in context] + [message.text for message in messages if message.role == "tool"]
+    dense = request.has_small_context
+    used = sum(results.estimate_result_tokens(text, dense=dense) - estimate_tokens(text) for text in texts)
+    used += sum(estimate_tokens(item.description + item.value) for item in context)
+    remaining = request.context_window * 3 // 4 - used
     tools = request.turn.tools
     return trim_to_budget(messages, tools, max(remaining, minimum_tokens(messages, tools)))[0]
 
@@ -172,19 +161,21 @@ def is_about_added_context(request: OpenBBRequest, item: AddedContext, rendered:
     return matches_added_data(question.text, f"{item.label} {rendered.text}", widgets)
 
 
-def ends_with_question(items: Sequence[ConversationItem]) -> bool:
+def ends_with_question(items: list[ConversationItem]) -> bool:
     """Whether the last item is an assistant's question. Its answer must stay the last message."""
     last = items[-1] if items else None
     return isinstance(last, PostedText) and last.role == "assistant" and bool(QUESTION_END.search(last.text[-400:]))
 
 
-def make_tool_messages(name: str, tool_data: Sequence[tuple[AddedContext, RenderedResult]]) -> list[Message]:
+def make_tool_messages(name: str, tool_data: list[tuple[AddedContext, RenderedResult]]) -> list[Message]:
     """Make messages in which the model has called for each added item, with its result."""
-    calls = [ToolCall(f"added_{place}", name, to_json(one.facts)) for place, (one, _) in enumerate(tool_data)]
-    results = [
-        text_message("tool", told.text, call_id=call.id) for call, (_, told) in zip(calls, tool_data, strict=True)
+    if not tool_data:
+        return []
+    calls = [ToolCall(f"added_{place}", name, to_json(item.facts)) for place, (item, _) in enumerate(tool_data)]
+    tool_messages = [
+        text_message("tool", data.text, call_id=f"added_{place}") for place, (_, data) in enumerate(tool_data)
     ]
-    return [Message("assistant", (), tuple(calls)), *results] if calls else []
+    return [Message("assistant", (), tuple(calls)), *tool_messages]
 
 
 def count_results(items: Iterable[ConversationItem]) -> int:
@@ -202,8 +193,7 @@ async def render_batch(
     for trip in batch.round_trips:
         for pending, client_call, raw in zip(trip.calls, trip.client_calls, trip.results, strict=True):
             # Images of the current turn only: each costs as much as a page of text.
-            images = request is not None and request.supports_images
-            rendered = await budget.render(raw, outbound, images=images)
+            rendered = await budget.render(raw, outbound, images=request is not None and request.supports_images)
             if request is not None:
                 record_sources(request, client_call.tool, client_call.source, rendered)
                 request.files += rendered.files
@@ -211,7 +201,9 @@ async def render_batch(
             tool_messages.append(text_message("tool", rendered.text, call_id=pending.id))
             image_parts += rendered.images
     text_parts = (TextMessagePart(batch.text),) if batch.text else ()
-    return [Message("assistant", text_parts, tuple(calls)), *append_images(tool_messages, image_parts)]
+    # Images are a user message: tool messages hold text only.
+    image_messages = [Message("user", tuple(image_parts))] if image_parts else []
+    return [Message("assistant", text_parts, tuple(calls)), *tool_messages, *image_messages]
 
 
 def record_sources(
@@ -222,21 +214,12 @@ def record_sources(
     if tool is not None:
         arguments = source.get("parameters" if tool.function == EXECUTE_TOOL else "input_args")
         request.sources.append(CitedSource(tool=tool, arguments=as_dict(arguments)))
-    request.sources += [CitedSource(citation=one) for one in rendered.citations]
+    request.sources += [CitedSource(citation=citation) for citation in rendered.citations]
 
 
-def append_images(messages: list[Message], images: list[ImageMessagePart]) -> list[Message]:
-    """Append images as a user message: tool messages hold text only."""
-    return [*messages, Message("user", tuple(images))] if images else messages
-
-
-def attach_to_last_user(
-    messages: list[Message], attached: Sequence[ImageMessagePart | FileMessagePart]
-) -> list[Message]:
+def attach_to_last_user(messages: list[Message], attached: list[ImageMessagePart | FileMessagePart]) -> list[Message]:
     """Attach images and files to the last user message."""
-    places = [place for place, message in enumerate(messages) if message.role == "user"]
-    if not attached or not places:
-        return messages
-    last_user = messages[places[-1]]
-    messages[places[-1]] = replace(last_user, parts=(*last_user.parts, *attached))
+    place = max((place for place, message in enumerate(messages) if message.role == "user"), default=None)
+    if attached and place is not None:
+        messages[place] = replace(messages[place], parts=(*messages[place].parts, *attached))
     return messages
