@@ -338,13 +338,18 @@ def _decode_json(body: bytes, type_: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=type_)
     except msgspec.ValidationError as error:
-        problem, _, place = str(error).partition(" - at ")
-        param = place.strip("`").removeprefix("$").lstrip(".") or None
-        raise CallerError(f"{param}: {problem}" if param else problem, param=param) from None
+        raise to_caller_error(error) from None
     except msgspec.DecodeError as error:
         raise CallerError(f"The body is not valid JSON: {error}") from None
     except (RecursionError, UnicodeDecodeError):
         raise CallerError("The body is not readable JSON: it is nested too deeply or not UTF-8.") from None
+
+
+def to_caller_error(error: msgspec.ValidationError) -> CallerError:
+    """Return an error that names the field that is wrong."""
+    problem, _, place = str(error).partition(" - at ")
+    param = place.strip("`").removeprefix("$").lstrip(".") or None
+    return CallerError(f"{param}: {problem}" if param else problem, param=param)
 
 
 def make_tool_spec(name: str, description: str | None, parameters: dict[str, Any] | None, place: str) -> ToolSpec:

@@ -45,8 +45,7 @@ AGENT_METHODS = {
 
 
 def prepare_suggestions(turn: Turn, host: Host) -> AsyncIterator[Event] | None:
-    """Stream the assistant's configured suggestions at the start of a chat; None if the model must make
-    them."""
+    """Stream the assistant's configured suggestions at the start of a chat; None if the model must make them."""
     description = host.describe(turn.assistant or "")
     questions = description.suggestions if description else ()
     at_start = sum(message.role == "user" for message in turn.messages) <= 1

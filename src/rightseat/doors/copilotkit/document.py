@@ -12,31 +12,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-from graphql import (
-    GraphQLError,
-    GraphQLInputObjectType,
-    GraphQLSchema,
-    build_schema,
-    coerce_input_value,
-    parse,
-    specified_rules,
-    validate,
-)
-from graphql.language import (
-    REMOVE,
-    DirectiveNode,
-    DocumentNode,
-    FieldNode,
-    FragmentDefinitionNode,
-    FragmentSpreadNode,
-    Node,
-    OperationDefinitionNode,
-    SelectionSetNode,
-    Visitor,
-    VisitorAction,
-    visit,
-)
-from graphql.type import GraphQLDeferDirective, GraphQLStreamDirective
+from graphql import GraphQLError, GraphQLSchema, build_schema, coerce_input_value, language, specified_rules, validate
+from graphql.type import GraphQLDeferDirective, GraphQLInputObjectType, GraphQLStreamDirective
 from graphql.validation import NoSchemaIntrospectionCustomRule
 from msgspec import Raw
 
@@ -44,7 +21,7 @@ from rightseat.config.settings import GraphQLLimits
 from rightseat.doors.copilotkit.plan import ResponsePlan, try_compile_plan
 from rightseat.doors.copilotkit.wire import GenerateCopilotResponseInput
 from rightseat.errors import CallerError
-from rightseat.http.endpoint import decode_body
+from rightseat.http.endpoint import decode_body, to_caller_error
 
 T = TypeVar("T")
 MAX_COERCED_BYTES = 256 * 1024
@@ -62,32 +39,32 @@ def get_schema() -> GraphQLSchema:
     return GraphQLSchema(**options)
 
 
-def iter_nodes(root: Node, kind: type[T], fragments: Mapping[str, Node] = {}) -> Iterator[T]:
+def iter_nodes(root: language.Node, kind: type[T], fragments: Mapping[str, language.Node] = {}) -> Iterator[T]:
     """Yield all nodes of a kind, also in the fragments that are spread."""
     stack, unseen = [root], dict(fragments)
     while stack:
         node = stack.pop()
         if isinstance(node, kind):
             yield node
-        if isinstance(node, FragmentSpreadNode) and node.name.value in unseen:
+        if isinstance(node, language.FragmentSpreadNode) and node.name.value in unseen:
             # Each fragment is visited once.
             stack.append(unseen.pop(node.name.value))
         stack += iter_children(node)
 
 
-def iter_children(node: Node) -> Iterator[Node]:
+def iter_children(node: language.Node) -> Iterator[language.Node]:
     for key in node.keys:
         if key == "loc":
             continue
         value = getattr(node, key, None)
-        if isinstance(value, Node):
+        if isinstance(value, language.Node):
             yield value
         elif isinstance(value, list | tuple):
-            yield from (item for item in value if isinstance(item, Node))
+            yield from (item for item in value if isinstance(item, language.Node))
 
 
-def get_fragments(document: DocumentNode) -> dict[str, FragmentDefinitionNode]:
-    return {d.name.value: d for d in document.definitions if isinstance(d, FragmentDefinitionNode)}
+def get_fragments(document: language.DocumentNode) -> dict[str, language.FragmentDefinitionNode]:
+    return {d.name.value: d for d in document.definitions if isinstance(d, language.FragmentDefinitionNode)}
 
 
 def decode_planned_input(
@@ -124,8 +101,7 @@ def coerce_input(raw: Raw) -> dict[str, Any] | None:
 
 
 def decode_named(raw: Raw, place: str, kind: type[T]) -> T | None:
-    """Decode a variable, or None if there is none; the error names `place`, because variables may also come in a
-    URL."""
+    """Decode a variable; None if it is absent. The error names `place`: variables may also come in a URL."""
     if bytes(raw) in (b"", b"null"):
         return None
     try:
@@ -140,17 +116,15 @@ def convert_input(data: dict[str, Any]) -> GenerateCopilotResponseInput:
     try:
         return msgspec.convert(data, GenerateCopilotResponseInput)
     except msgspec.ValidationError as error:
-        problem, _, place = str(error).partition(" - at ")
-        param = place.strip("`").removeprefix("$").lstrip(".") or None
-        raise CallerError(f"{param}: {problem}" if param else problem, param=param) from None
+        raise to_caller_error(error) from None
 
 
-class IncrementalRemover(Visitor):
+class IncrementalRemover(language.Visitor):
     """Removes @defer and @stream, because graphql-core executes a document in one piece."""
 
     @staticmethod
-    def enter_directive(node: DirectiveNode, *_: Any) -> VisitorAction:
-        return REMOVE if node.name.value in INCREMENTAL else None
+    def enter_directive(node: language.DirectiveNode, *_: Any) -> language.VisitorAction:
+        return language.REMOVE if node.name.value in INCREMENTAL else None
 
 
 class InvalidDocument(Exception):
@@ -163,7 +137,7 @@ class InvalidDocument(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PreparedDocument:
-    document: DocumentNode
+    document: language.DocumentNode
     """The document to execute, without @defer and @stream."""
     name: str | None
     is_query: bool
@@ -189,32 +163,32 @@ def prepare_document(text: str, name: str | None, introspection: bool, limits: G
     operation = select_operation(document, name)
     is_query = operation.operation.value == "query"
     fragments = get_fragments(document)
-    directives = iter_nodes(operation, DirectiveNode, fragments)
+    directives = iter_nodes(operation, language.DirectiveNode, fragments)
     # Variables may switch @defer and @stream: then the document is executed.
     streams = any(node.name.value in INCREMENTAL and not node.arguments for node in directives)
     plan = try_compile_plan(operation) if streams and not is_query else None
-    fields = iter_nodes(operation, FieldNode, fragments)
+    fields = iter_nodes(operation, language.FieldNode, fragments)
     selects_meta_events = any(field.name.value == "metaEvents" for field in fields)
-    return PreparedDocument(visit(document, IncrementalRemover()), name, is_query, plan, selects_meta_events)
+    return PreparedDocument(language.visit(document, IncrementalRemover()), name, is_query, plan, selects_meta_events)
 
 
 def format_with_code(error: GraphQLError, code: str) -> dict[str, Any]:
     return {**error.formatted, "extensions": {"code": code}}
 
 
-def parse_document(text: str, limits: GraphQLLimits) -> DocumentNode:
+def parse_document(text: str, limits: GraphQLLimits) -> language.DocumentNode:
     if len(text) > limits.max_characters:
         raise make_invalid(f"The document has more than {limits.max_characters} characters.")
     try:
-        return parse(text, max_tokens=limits.max_tokens, allow_empty_selection_sets=False)
+        return language.parse(text, max_tokens=limits.max_tokens, allow_empty_selection_sets=False)
     except GraphQLError as error:
         raise InvalidDocument([format_with_code(error, "GRAPHQL_PARSE_FAILED")]) from None
     except RecursionError:
         raise make_invalid("The document is nested too deeply.") from None
 
 
-def select_operation(document: DocumentNode, name: str | None) -> OperationDefinitionNode:
-    operations = [node for node in document.definitions if isinstance(node, OperationDefinitionNode)]
+def select_operation(document: language.DocumentNode, name: str | None) -> language.OperationDefinitionNode:
+    operations = [node for node in document.definitions if isinstance(node, language.OperationDefinitionNode)]
     candidates = [node for node in operations if name is None or (node.name and node.name.value == name)]
     if len(candidates) == 1:
         return candidates[0]
@@ -222,25 +196,25 @@ def select_operation(document: DocumentNode, name: str | None) -> OperationDefin
     raise make_invalid(problem, "OPERATION_RESOLUTION_FAILURE")
 
 
-def check_limits(document: DocumentNode, limits: GraphQLLimits) -> None:
+def check_limits(document: language.DocumentNode, limits: GraphQLLimits) -> None:
     """Refuse a document that exceeds a limit on definitions, depth, directives, aliases or width."""
-    widths = (len(node.selections) for node in iter_nodes(document, SelectionSetNode))
+    widths = (len(node.selections) for node in iter_nodes(document, language.SelectionSetNode))
     for subject, limit, count in (
         ("definitions", limits.max_definitions, len(document.definitions)),
         ("levels", limits.max_depth, measure_depth(document, limits)),
-        ("directives", limits.max_directives, sum(1 for _ in iter_nodes(document, DirectiveNode))),
-        ("aliases", limits.max_aliases, sum(1 for node in iter_nodes(document, FieldNode) if node.alias)),
+        ("directives", limits.max_directives, sum(1 for _ in iter_nodes(document, language.DirectiveNode))),
+        ("aliases", limits.max_aliases, sum(1 for node in iter_nodes(document, language.FieldNode) if node.alias)),
         ("selections in one place", limits.max_selections, max(widths, default=0)),
     ):
         if count > limit:
             raise make_invalid(f"The document has {count} {subject}; at most {limit} are taken.")
 
 
-def measure_depth(document: DocumentNode, limits: GraphQLLimits) -> int:
+def measure_depth(document: language.DocumentNode, limits: GraphQLLimits) -> int:
     """Return the deepest nesting with fragments followed; a recursive fragment exceeds the limit."""
     fragments = get_fragments(document)
     deepest = steps = 0
-    stack: list[tuple[Node, int]] = [(d, 0) for d in document.definitions]
+    stack: list[tuple[language.Node, int]] = [(d, 0) for d in document.definitions]
     while stack:
         node, level = stack.pop()
         deepest = max(deepest, level)
@@ -248,8 +222,8 @@ def measure_depth(document: DocumentNode, limits: GraphQLLimits) -> int:
         # Nested fragments can multiply the number of steps.
         if deepest > limits.max_depth or steps > limits.max_tokens * 4:
             return limits.max_depth + 1
-        if isinstance(node, FragmentSpreadNode) and node.name.value in fragments:
+        if isinstance(node, language.FragmentSpreadNode) and node.name.value in fragments:
             stack.append((fragments[node.name.value].selection_set, level))
-        below = level + isinstance(node, SelectionSetNode)
+        below = level + isinstance(node, language.SelectionSetNode)
         stack += ((child, below) for child in iter_children(node))
     return deepest

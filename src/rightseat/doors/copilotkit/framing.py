@@ -59,8 +59,7 @@ def encode_event(payload: bytes) -> bytes:
 
 
 class ChunkFrames:
-    """Frames of a message's chunks, which differ only in the chunk and its number. `path` is the chunks' path up to
-    the number."""
+    """Frames of a message's chunks, which differ only in the chunk and its number; `path` leads to the number."""
 
     __slots__ = ("count", "form", "path", "size", "sized", "wider")
 

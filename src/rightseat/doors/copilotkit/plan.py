@@ -12,14 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from graphql.language import (
-    DirectiveNode,
-    FieldNode,
-    InlineFragmentNode,
-    OperationDefinitionNode,
-    SelectionSetNode,
-    VariableNode,
-)
+from graphql import language
 
 from rightseat.doors.copilotkit.framing import ChunkFrames
 from rightseat.doors.copilotkit.read import CopilotKitRequest
@@ -74,23 +67,23 @@ class ResponsePlan:
     properties: str | None
 
 
-def try_compile_plan(operation: OperationDefinitionNode) -> ResponsePlan | None:
+def try_compile_plan(operation: language.OperationDefinitionNode) -> ResponsePlan | None:
     try:
         return compile_plan(operation)
     except NotPlannable:
         return None
 
 
-def compile_plan(operation: OperationDefinitionNode) -> ResponsePlan:
+def compile_plan(operation: language.OperationDefinitionNode) -> ResponsePlan:
     (root, *others) = operation.selection_set.selections
-    if others or not isinstance(root, FieldNode):
+    if others or not isinstance(root, language.FieldNode):
         raise NotPlannable
     if operation.directives or root.name.value != ROOT or root.alias or root.directives:
         raise NotPlannable
     if any(variable.default_value for variable in operation.variable_definitions or ()):
         raise NotPlannable
     arguments = {argument.name.value: argument.value for argument in root.arguments or ()}
-    names = {name: value.name.value for name, value in arguments.items() if isinstance(value, VariableNode)}
+    names = {name: value.name.value for name, value in arguments.items() if isinstance(value, language.VariableNode)}
     if len(names) != len(arguments) or root.selection_set is None:
         raise NotPlannable
     response = SelectionCollector("CopilotResponse", root.selection_set)
@@ -105,10 +98,10 @@ def compile_plan(operation: OperationDefinitionNode) -> ResponsePlan:
     )
 
 
-def build_message_selections(messages: SelectionSetNode) -> dict[str, FieldSelection]:
+def build_message_selections(messages: language.SelectionSetNode) -> dict[str, FieldSelection]:
     """Build the selections of the message types to send. Clients before 1.3 do not know agent states and fail on
     unknown types; their documents name all types that they know."""
-    fragments = (node for node in messages.selections if isinstance(node, InlineFragmentNode))
+    fragments = (node for node in messages.selections if isinstance(node, language.InlineFragmentNode))
     named = {node.type_condition.name.value for node in fragments if node.type_condition}
     knows_states = STATE_MESSAGE in named or not named.issuperset(BASE_MESSAGE_TYPES)
     kinds = [kind for kind in MESSAGE_TYPES if knows_states or kind != STATE_MESSAGE]
@@ -118,34 +111,34 @@ def build_message_selections(messages: SelectionSetNode) -> dict[str, FieldSelec
 class SelectionCollector:
     """Collects the fields that a selection has for one type."""
 
-    def __init__(self, kind: str, selections: SelectionSetNode) -> None:
+    def __init__(self, kind: str, selections: language.SelectionSetNode) -> None:
         self.kind = kind
-        self.immediate: dict[str, FieldNode] = {}
-        self.deferred: dict[str, FieldNode] = {}
+        self.immediate: dict[str, language.FieldNode] = {}
+        self.deferred: dict[str, language.FieldNode] = {}
         self.collect(selections, self.immediate)
 
-    def collect(self, selections: SelectionSetNode, into: dict[str, FieldNode]) -> None:
+    def collect(self, selections: language.SelectionSetNode, into: dict[str, language.FieldNode]) -> None:
         for selection in selections.selections:
             match selection:
-                case FieldNode():
+                case language.FieldNode():
                     self.add_field(selection, into)
-                case InlineFragmentNode() if self.applies(selection):
+                case language.InlineFragmentNode() if self.applies(selection):
                     deferred = has_only_directive(selection.directives, "defer")
                     if deferred and into is self.deferred:
                         raise NotPlannable
                     self.collect(selection.selection_set, self.deferred if deferred else into)
-                case InlineFragmentNode():
+                case language.InlineFragmentNode():
                     has_only_directive(selection.directives, "defer")
                 case _:
                     raise NotPlannable
 
-    def applies(self, fragment: InlineFragmentNode) -> bool:
+    def applies(self, fragment: language.InlineFragmentNode) -> bool:
         condition = fragment.type_condition
         if condition is None:
             return True
         return condition.name.value in (self.kind, INTERFACES.get(self.kind), UNIONS.get(self.kind))
 
-    def add_field(self, field: FieldNode, into: dict[str, FieldNode]) -> None:
+    def add_field(self, field: language.FieldNode, into: dict[str, language.FieldNode]) -> None:
         name = field.name.value
         if field.alias or field.arguments:
             raise NotPlannable
@@ -155,7 +148,7 @@ class SelectionCollector:
             raise NotPlannable
         into[name] = field
 
-    def get_selection(self, name: str) -> SelectionSetNode | None:
+    def get_selection(self, name: str) -> language.SelectionSetNode | None:
         return self.immediate[name].selection_set if name in self.immediate else None
 
     def build_selection(self, statuses: tuple[str, ...]) -> FieldSelection:
@@ -174,7 +167,7 @@ class SelectionCollector:
         return FieldSelection(tuple(self.immediate), tuple(self.deferred), status_fields)
 
 
-def has_only_directive(directives: tuple[DirectiveNode, ...] | None, name: str) -> bool:
+def has_only_directive(directives: tuple[language.DirectiveNode, ...] | None, name: str) -> bool:
     """Whether the only directive is this one, without arguments; False if there is none."""
     if not directives:
         return False

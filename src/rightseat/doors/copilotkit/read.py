@@ -9,15 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from rightseat.doors.copilotkit.wire import (
-    ActionExecutionMessageInput,
-    ActionInput,
-    AgentStateInput,
-    ForwardedParametersInput,
-    GenerateCopilotResponseInput,
-    MessageInput,
-    MetaEventInput,
-)
+from rightseat.doors.copilotkit import wire
 from rightseat.engine.history import trailing_results
 from rightseat.errors import AgentNotFound, CallerError
 from rightseat.http.agui.read import parse_legacy_answer
@@ -29,7 +21,7 @@ from rightseat.types.text import decode_or_none
 from rightseat.types.turn import AppContext, ClientTopics, ForwardedProps, InterruptAnswer, Turn
 
 
-def build_conversation(posted: list[MessageInput]) -> tuple[Message, ...]:
+def build_conversation(posted: list[wire.MessageInput]) -> tuple[Message, ...]:
     messages: list[Message] = []
     # Index of the assistant's message by id; calls name it as their parent.
     places: dict[str, int] = {}
@@ -43,7 +35,7 @@ def build_conversation(posted: list[MessageInput]) -> tuple[Message, ...]:
     return tuple(messages)
 
 
-def parse_message(item: MessageInput) -> Message | None:
+def parse_message(item: wire.MessageInput) -> Message | None:
     if text := item.text_message:
         # A tool's text without a call is dropped.
         return None if text.role == "tool" else text_message(text.role, text.content, id=item.id)
@@ -56,7 +48,7 @@ def parse_message(item: MessageInput) -> Message | None:
     return None
 
 
-def add_call(messages: list[Message], places: dict[str, int], id: str, call: ActionExecutionMessageInput) -> None:
+def add_call(messages: list[Message], places: dict[str, int], id: str, call: wire.ActionExecutionMessageInput) -> None:
     parent = call.parent_message_id or id
     model_call = ToolCall(id, call.name, call.arguments)
     place = places.get(parent)
@@ -92,7 +84,7 @@ class CopilotKitRequest:
 
 
 def read_request(
-    data: GenerateCopilotResponseInput,
+    data: wire.GenerateCopilotResponseInput,
     properties: dict[str, Any] | None,
     request: Request,
     host: Host,
@@ -107,7 +99,7 @@ def read_request(
     answers = tuple(answer for answer in parsed_answers if answer)
     if not messages and not answers:
         raise CallerError("data.messages: there is nothing to answer.", param="data.messages")
-    parameters = data.forwarded_parameters or ForwardedParametersInput()
+    parameters = data.forwarded_parameters or wire.ForwardedParametersInput()
     if session is not None and session.agent_name not in host.responders:
         raise make_agent_not_found(session.agent_name, host)
     name, model = resolve_agent_and_model(session.agent_name if session else None, parameters.model, properties, host)
@@ -173,7 +165,7 @@ def make_agent_not_found(name: str, host: Host) -> AgentNotFound:
     return AgentNotFound(f"Agent {name[:64]!r} was not found. Those that exist: {known}", param="agentName")
 
 
-def parse_actions(actions: list[ActionInput], *, remote: bool) -> tuple[ToolSpec, ...]:
+def parse_actions(actions: list[wire.ActionInput], *, remote: bool) -> tuple[ToolSpec, ...]:
     """Convert front-end actions to tool specs. Disabled actions are left out, remote ones are for agents only."""
     return tuple(
         parse_action(action, f"data.frontend.actions[{number}]")
@@ -182,7 +174,7 @@ def parse_actions(actions: list[ActionInput], *, remote: bool) -> tuple[ToolSpec
     )
 
 
-def parse_action(action: ActionInput, place: str) -> ToolSpec:
+def parse_action(action: wire.ActionInput, place: str) -> ToolSpec:
     place_of_schema = f"{place}.jsonSchema"
     try:
         schema = msgspec.json.decode(action.json_schema or "{}", type=dict[str, Any])
@@ -198,7 +190,7 @@ def parse_action(action: ActionInput, place: str) -> ToolSpec:
 
 
 def parse_tool_choice(
-    parameters: ForwardedParametersInput, client_tools: tuple[ToolSpec, ...], agent: str, host: Host
+    parameters: wire.ForwardedParametersInput, client_tools: tuple[ToolSpec, ...], agent: str, host: Host
 ) -> ToolChoice:
     match parameters.tool_choice:
         case ("none" | "required") as mode:
@@ -214,7 +206,7 @@ def parse_tool_choice(
             return ToolChoice()
 
 
-def parse_settings(parameters: ForwardedParametersInput) -> SamplingSettings:
+def parse_settings(parameters: wire.ForwardedParametersInput) -> SamplingSettings:
     tokens = parameters.max_tokens
     if tokens is not None and not 1 <= tokens <= 1e9:
         place = "data.forwardedParameters.maxTokens"
@@ -226,12 +218,12 @@ def parse_settings(parameters: ForwardedParametersInput) -> SamplingSettings:
     )
 
 
-def is_chat(data: GenerateCopilotResponseInput) -> bool:
+def is_chat(data: wire.GenerateCopilotResponseInput) -> bool:
     """Whether the request is a chat message, not a request for suggestions or the like."""
     return data.metadata.request_type in (None, "Chat")
 
 
-def parse_topics(data: GenerateCopilotResponseInput) -> ClientTopics:
+def parse_topics(data: wire.GenerateCopilotResponseInput) -> ClientTopics:
     """Parse the allowed and denied topics of the page's guardrails."""
     if data.cloud is None or data.cloud.guardrails is None or not is_chat(data):
         return ClientTopics()
@@ -244,20 +236,19 @@ def parse_topics(data: GenerateCopilotResponseInput) -> ClientTopics:
     return parsed
 
 
-def find_agent_state(data: GenerateCopilotResponseInput, agent: str) -> AgentStateInput | None:
+def find_agent_state(data: wire.GenerateCopilotResponseInput, agent: str) -> wire.AgentStateInput | None:
     listed = [*(data.agent_states or ()), *([data.agent_state] if data.agent_state else ())]
     return next((item for item in reversed(listed) if item.agent_name == agent), None)
 
 
-def parse_extensions(data: GenerateCopilotResponseInput) -> dict[str, Any]:
+def parse_extensions(data: wire.GenerateCopilotResponseInput) -> dict[str, Any]:
     """Return the extensions under their wire names."""
     fields: dict[str, Any] = {} if data.extensions is None else msgspec.to_builtins(data.extensions)
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def parse_answer(event: MetaEventInput, default_id: str | None = None) -> InterruptAnswer | None:
-    """Parse a user's answer. The client echoes our question with its id; `default_id` is for a question
-    without one."""
+def parse_answer(event: wire.MetaEventInput, default_id: str | None = None) -> InterruptAnswer | None:
+    """Parse a user's answer. The client echoes our question with its id; `default_id` is for a question without one."""
     question = decode_or_none(event.value)
     question = question if isinstance(question, dict) else {}
     id = question["id"] if isinstance(question.get("id"), str) else default_id

@@ -186,8 +186,7 @@ class ResponseBuilder:
         self.sink.set_status(self.sink.add_message("ResultMessageOutput", fields), SUCCESS)
 
     def flush_calls(self) -> bool:
-        """Send all queued events; return whether a call was cut off. It stays pending, so that no client runs
-        it."""
+        """Send all queued events; return whether a call was cut off. It stays pending, so that no client runs it."""
         for id in list(self.queued_calls):
             self.release_call(id)
         cut = [number for number, _ in self.started_calls.values() if number >= 0]
@@ -205,8 +204,7 @@ class ResponseBuilder:
             self.sink.add_meta_event(make_interrupt_event(item))
 
     def send_text(self, id: str, content: str) -> None:
-        """Send a text message. `id` belongs to the run, so that the engine recognizes the posted message as
-        its own."""
+        """Send a text message. `id` belongs to the run, so that the engine recognizes the posted message as its own."""
         number = self.sink.add_message("TextMessageOutput", self.make_text_fields(id))
         self.sink.add_chunk(number, content)
         self.sink.set_status(number, SUCCESS)

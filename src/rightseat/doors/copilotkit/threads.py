@@ -242,8 +242,7 @@ async def reply_from_entries(
 
 
 async def export_events(request: Request, host: Host) -> Reply:
-    """Export all events of a thread as one JSON document, hidden branches included. An active run is followed
-    to its end."""
+    """Export all events of a thread as one JSON document, hidden ones too; an active run is followed to its end."""
     thread = request.params["thread"]
     thread_info = await host.threads.store.get_thread(request.owner, thread)
     if thread_info is None:

@@ -17,12 +17,11 @@ Rows = list[dict[str, Any]]
 ChartData = tuple[Rows, dict[str, Any]]
 
 
-def format_artifact(event: Artifact, taken: set[str]) -> dict[str, Any]:
-    """Format an artifact. Its name is sanitized, for the client does not escape it, and unique, for it is the
-    key."""
+def format_artifact(event: Artifact, names: set[str]) -> dict[str, Any]:
+    """Format an artifact. Its name is sanitized, for the client does not escape it, and unique, for it is the key."""
     name = re.sub(r"[^\w .,:%()+-]+", " ", event.name).strip()[:100] or event.kind
-    unique_name = make_unique_name(name, taken, separator=" ")
-    taken.add(unique_name)
+    unique_name = make_unique_name(name, names, separator=" ")
+    names.add(unique_name)
     id = str(uuid.uuid5(uuid.NAMESPACE_OID, event.id))
     common = {"name": unique_name, "description": event.name or unique_name, "uuid": id}
     if event.kind == "chart" and (chart_data := parse_chart(event.content)):

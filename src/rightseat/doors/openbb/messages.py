@@ -27,13 +27,19 @@ from rightseat.doors.openbb.wire import (
     parse_state,
     to_json,
 )
-from rightseat.doors.openbb.workspace_tools import EXECUTE_TOOL, WIDGET_FUNCTIONS, CallKey, WorkspaceTool, slugify
+from rightseat.doors.openbb.workspace_tools import (
+    EXECUTE_TOOL,
+    WIDGET_FUNCTIONS,
+    CallKey,
+    ToolsByName,
+    WorkspaceTool,
+    slugify,
+)
 from rightseat.types.messages import Role
 
 
 class ClientCall(Struct, frozen=True):
-    """One requested item: the function and source as the client sees them, name and arguments as the model
-    does."""
+    """One requested item: the function and source as the client sees them, name and arguments as the model does."""
 
     function: str
     source: dict[str, Any]
@@ -56,7 +62,7 @@ def make_client_call(pending: PendingClientCall, tool: WorkspaceTool, *, legacy:
 
 
 def split_next_calls(
-    pending: Iterable[PendingClientCall], tools: Mapping[str, WorkspaceTool], *, legacy: bool
+    pending: Iterable[PendingClientCall], tools: ToolsByName, *, legacy: bool
 ) -> tuple[list[PendingClientCall], list[PendingClientCall]]:
     """Split calls into those to send now and those that wait. Calls of tools that no longer exist are
     dropped: the engine reports a missing result for them."""
@@ -70,7 +76,7 @@ def split_next_calls(
     return next_calls, [call for call in known if call not in next_calls]
 
 
-def make_function_call(state: EchoedState, tools: Mapping[str, WorkspaceTool], *, legacy: bool) -> dict[str, Any]:
+def make_function_call(state: EchoedState, tools: ToolsByName, *, legacy: bool) -> dict[str, Any]:
     """Make the data of a copilotFunctionCall event for the calls of a state."""
     client_calls = [make_client_call(call, tools[call.name], legacy=legacy) for call in state.calls]
     encoded_state = msgspec.to_builtins(state)
@@ -87,18 +93,14 @@ def make_function_call(state: EchoedState, tools: Mapping[str, WorkspaceTool], *
     return {"function": function, "input_arguments": source, "extra_state": extra}
 
 
-def is_repeated(
-    pending: Iterable[PendingClientCall], tools: Mapping[str, WorkspaceTool], seen: set[str], *, legacy: bool
-) -> bool:
+def is_repeated(pending: Iterable[PendingClientCall], tools: ToolsByName, seen: set[str], *, legacy: bool) -> bool:
     """Whether all of the calls were already made in this turn, so that the results would be the same."""
     known = (call for call in pending if call.name in tools)
     digests = [make_client_call(call, tools[call.name], legacy=legacy).digest for call in known]
     return bool(digests) and seen.issuperset(digests)
 
 
-def parse_function_call(
-    function: str, arguments: dict[str, Any], tools: Mapping[str, WorkspaceTool]
-) -> tuple[ClientCall, ...]:
+def parse_function_call(function: str, arguments: dict[str, Any], tools: ToolsByName) -> tuple[ClientCall, ...]:
     """Parse a legacy or current function call into one ClientCall for each requested item."""
     by_key: dict[tuple[bool, CallKey], WorkspaceTool] = {}
     for offer in tools.values():
@@ -169,7 +171,7 @@ class RoundTripBatch(Struct, frozen=True):
 ConversationItem = PostedText | RoundTripBatch
 
 
-def parse_conversation(messages: list[Any], tools: Mapping[str, WorkspaceTool]) -> list[ConversationItem]:
+def parse_conversation(messages: list[Any], tools: ToolsByName) -> list[ConversationItem]:
     items: list[ConversationItem] = []
     call: ParsedCall | None = None
     for number, raw in enumerate(messages):
@@ -196,8 +198,7 @@ def parse_conversation(messages: list[Any], tools: Mapping[str, WorkspaceTool]) 
 
 
 def append_round_trip(items: list[ConversationItem], round_trip: RoundTrip) -> None:
-    """Append a round trip to the batch that waits for it, else as a new batch with the preceding assistant
-    text."""
+    """Append a round trip to the batch that waits for it, else as a new batch with the preceding assistant text."""
     previous = items[-1] if items else None
     if isinstance(previous, RoundTripBatch):
         waiting = {due.id for due in previous.later_calls}
@@ -211,7 +212,7 @@ def append_round_trip(items: list[ConversationItem], round_trip: RoundTrip) -> N
 
 
 def parse_round_trip(
-    message: dict[str, Any], call: ParsedCall | None, number: int, tools: Mapping[str, WorkspaceTool]
+    message: dict[str, Any], call: ParsedCall | None, number: int, tools: ToolsByName
 ) -> RoundTrip | None:
     """Parse a tool message and its call. A Workspace message repeats the call; a legacy one does not."""
     function = as_text(message.get("function"))

@@ -30,7 +30,13 @@ from rightseat.doors.openbb.wire import (
     make_unique_name,
     to_json,
 )
-from rightseat.doors.openbb.workspace_tools import WorkspaceTool, collect_tools, estimate_tool_tokens, is_legacy_query
+from rightseat.doors.openbb.workspace_tools import (
+    ToolsByName,
+    WorkspaceTool,
+    collect_tools,
+    estimate_tool_tokens,
+    is_legacy_query,
+)
 from rightseat.errors import CallerError, NotFound
 from rightseat.http.endpoint import ID_PATTERN, AssistantInfo, Host, Request, decode_body, parse_plugins_header
 from rightseat.types.messages import FileMessagePart
@@ -283,9 +289,7 @@ def is_small_context(context_window: int | None) -> bool:
     return context_window is not None and context_window <= SMALL_CONTEXT
 
 
-def name_added_data_tool(
-    context_window: int | None, tools: dict[str, WorkspaceTool], server_tools: Container[str]
-) -> str:
+def name_added_data_tool(context_window: int | None, tools: ToolsByName, server_tools: Container[str]) -> str:
     """Name the tool under which a small model gets added data; "" if added data is an instruction.
 
     A small model that has widgets calls one, even if the instructions hold the data (ten of ten answers of
@@ -306,7 +310,7 @@ def find_current_batches(items: list[ConversationItem]) -> list[RoundTripBatch]:
 
 
 def compute_data_budget(
-    context_window: int | None, tools: dict[str, WorkspaceTool], items: list[ConversationItem], *, limited: bool
+    context_window: int | None, tools: ToolsByName, items: list[ConversationItem], *, limited: bool
 ) -> int:
     """Compute the tokens for data: what the context window has left beside answer, tools and question."""
     if context_window is None:

@@ -9,11 +9,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from rightseat.doors.openbb import results
-from rightseat.doors.openbb.messages import ConversationItem, PostedText, RoundTripBatch
+from rightseat.doors.openbb.messages import ClientCall, ConversationItem, PostedText, RoundTripBatch
 from rightseat.doors.openbb.read import AddedContext, CitedSource, OpenBBRequest, find_last_user_index
 from rightseat.doors.openbb.results import RenderedResult
 from rightseat.doors.openbb.wire import as_dict, to_json
-from rightseat.doors.openbb.workspace_tools import EXECUTE_TOOL, WorkspaceTool
+from rightseat.doors.openbb.workspace_tools import EXECUTE_TOOL
 from rightseat.engine.history import minimum_tokens, trim_to_budget
 from rightseat.http.fetch import OutboundClient
 from rightseat.types.messages import FileMessagePart, ImageMessagePart, Message, TextMessagePart, ToolCall, text_message
@@ -66,16 +66,15 @@ QUESTION_END = re.compile(r"[?？]|^- |\breply\b|\bplease\b|请", re.IGNORECASE 
 class DataBudget:
     """Tokens left for the data still to be read, shared equally among its parts."""
 
-    def __init__(self, tokens: int, parts: int, *, dense: bool) -> None:
+    def __init__(self, tokens: int, parts: int, outbound: OutboundClient, *, dense: bool) -> None:
         self.tokens = tokens
         self.parts = parts
+        self.outbound = outbound
         self.dense = dense
 
-    def get_share(self) -> int:
-        return max(self.tokens // max(self.parts, 1), results.MIN_PART_TOKENS)
-
-    async def render(self, raw: Any, outbound: OutboundClient, *, images: bool) -> RenderedResult:
-        rendered = await results.render_result(raw, self.get_share(), outbound, images=images, dense=self.dense)
+    async def render(self, raw: Any, *, images: bool) -> RenderedResult:
+        share = max(self.tokens // max(self.parts, 1), results.MIN_PART_TOKENS)
+        rendered = await results.render_result(raw, share, self.outbound, images=images, dense=self.dense)
         self.tokens -= results.estimate_result_tokens(rendered.text, dense=self.dense)
         self.parts -= 1
         return rendered
@@ -88,14 +87,12 @@ async def complete_turn(request: OpenBBRequest, outbound: OutboundClient) -> Tur
     remaining = request.budget - sum(estimate_tokens(item.value) for item in context)
     current = count_results(request.current_batches)
     parts = current + len(request.added_context) + len(request.state.urls)
-    budget = DataBudget(remaining, parts, dense=request.has_small_context)
+    dense = request.has_small_context
+    budget = DataBudget(remaining, parts, outbound, dense=dense)
     # Results of earlier turns share half of the budget.
-    earlier = DataBudget(request.budget // 2, count_results(request.items) - current, dense=request.has_small_context)
-    added = [
-        (item, await read_added_context(item.raw, item.facts["name"], budget, request, outbound))
-        for item in request.added_context
-    ]
-    pages = [await read_page(url, budget, request, outbound) for url in request.state.urls]
+    earlier = DataBudget(request.budget // 2, count_results(request.items) - current, outbound, dense=dense)
+    added = [(item, await read_data(item.raw, item.facts["name"], budget, request)) for item in request.added_context]
+    pages = [(url, await read_page(url, budget, request)) for url in request.state.urls]
     last_user = find_last_user_index(request.items)
     tool_data = [pair for pair in added if is_about_added_context(request, *pair)]
     context += [AppContext(pair[0].label, pair[1].text) for pair in added if pair not in tool_data]
@@ -107,9 +104,9 @@ async def complete_turn(request: OpenBBRequest, outbound: OutboundClient) -> Tur
         if isinstance(item, PostedText):
             messages.append(text_message(item.role, item.text))
         elif place > last_user:
-            messages += await render_batch(item, budget, request, outbound)
+            messages += await render_batch(item, budget, request)
         else:
-            messages += await render_batch(item, earlier, None, outbound)
+            messages += await render_batch(item, earlier, None)
         if place == last_user:
             messages += make_tool_messages(request.added_data_tool, tool_data)
     images = [image for _, rendered in (*added, *pages) for image in rendered.images]
@@ -131,24 +128,20 @@ def drop_oldest_turns(messages: list[Message], context: list[AppContext], reques
     return trim_to_budget(messages, tools, max(remaining, minimum_tokens(messages, tools)))[0]
 
 
-async def read_added_context(
-    raw: Any, name: str, budget: DataBudget, request: OpenBBRequest, outbound: OutboundClient
-) -> RenderedResult:
-    """Render an added item within its share; record a notice for the user if it cannot be read."""
-    rendered = await budget.render(raw, outbound, images=request.supports_images)
+async def read_data(raw: Any, name: str, budget: DataBudget, request: OpenBBRequest) -> RenderedResult:
+    """Render an added item or a page within its share; record a notice for the user if it cannot be read."""
+    rendered = await budget.render(raw, images=request.supports_images)
     request.files += rendered.files
     if rendered.failed and (request.unread_notices or request.slow_parts):
         request.unread_notices.append(f"{name[:200]} could not be read")
     return rendered
 
 
-async def read_page(
-    url: str, budget: DataBudget, request: OpenBBRequest, outbound: OutboundClient
-) -> tuple[str, RenderedResult]:
-    rendered = await read_added_context({"url": url}, url, budget, request, outbound)
+async def read_page(url: str, budget: DataBudget, request: OpenBBRequest) -> RenderedResult:
+    rendered = await read_data({"url": url}, url, budget, request)
     if not rendered.failed:
         request.sources.append(CitedSource(url=url))
-    return url, rendered
+    return rendered
 
 
 def is_about_added_context(request: OpenBBRequest, item: AddedContext, rendered: RenderedResult) -> bool:
@@ -183,9 +176,7 @@ def count_results(items: Iterable[ConversationItem]) -> int:
     return sum(len(trip.results) for item in items if isinstance(item, RoundTripBatch) for trip in item.round_trips)
 
 
-async def render_batch(
-    batch: RoundTripBatch, budget: DataBudget, request: OpenBBRequest | None, outbound: OutboundClient
-) -> list[Message]:
+async def render_batch(batch: RoundTripBatch, budget: DataBudget, request: OpenBBRequest | None) -> list[Message]:
     """Make messages of a batch's calls and results; record sources and files in `request`."""
     calls: list[ToolCall] = []
     tool_messages: list[Message] = []
@@ -193,9 +184,9 @@ async def render_batch(
     for trip in batch.round_trips:
         for pending, client_call, raw in zip(trip.calls, trip.client_calls, trip.results, strict=True):
             # Images of the current turn only: each costs as much as a page of text.
-            rendered = await budget.render(raw, outbound, images=request is not None and request.supports_images)
+            rendered = await budget.render(raw, images=request is not None and request.supports_images)
             if request is not None:
-                record_sources(request, client_call.tool, client_call.source, rendered)
+                record_sources(request, client_call, rendered)
                 request.files += rendered.files
             calls.append(ToolCall(pending.id, pending.name, to_json(pending.arguments)))
             tool_messages.append(text_message("tool", rendered.text, call_id=pending.id))
@@ -206,14 +197,12 @@ async def render_batch(
     return [Message("assistant", text_parts, tuple(calls)), *tool_messages, *image_messages]
 
 
-def record_sources(
-    request: OpenBBRequest, tool: WorkspaceTool | None, source: dict[str, Any], rendered: RenderedResult
-) -> None:
+def record_sources(request: OpenBBRequest, call: ClientCall, rendered: RenderedResult) -> None:
     if rendered.failed or not rendered.citable:
         return
-    if tool is not None:
-        arguments = source.get("parameters" if tool.function == EXECUTE_TOOL else "input_args")
-        request.sources.append(CitedSource(tool=tool, arguments=as_dict(arguments)))
+    if call.tool is not None:
+        arguments = call.source.get("parameters" if call.tool.function == EXECUTE_TOOL else "input_args")
+        request.sources.append(CitedSource(tool=call.tool, arguments=as_dict(arguments)))
     request.sources += [CitedSource(citation=citation) for citation in rendered.citations]
 
 

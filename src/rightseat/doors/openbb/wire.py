@@ -115,10 +115,10 @@ def as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def make_unique_name(name: str, *taken: Container[str], separator: str = "_") -> str:
-    """Return the name, with a number from 2 on if it is taken."""
+def make_unique_name(name: str, *reserved: Container[str], separator: str = "_") -> str:
+    """Return the name, with a number from 2 on if it is reserved."""
     number, candidate = 1, name
-    while any(candidate in names for names in taken):
+    while any(candidate in names for names in reserved):
         number += 1
         candidate = f"{name}{separator}{number}"
     return candidate

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from itertools import chain
 from typing import Any
 from uuid import UUID
@@ -70,6 +70,9 @@ class WorkspaceTool(Struct, frozen=True, kw_only=True):
         known = self.spec.parameters["properties"]
         chosen = {name: value for name, value in arguments.items() if name in known}
         return {**self.target, "input_args": {**self.current_values, **chosen}}
+
+
+ToolsByName = Mapping[str, WorkspaceTool]
 
 
 def is_legacy_query(query: OpenBBQuery) -> bool:
@@ -210,24 +213,24 @@ def slugify(name: str) -> str:
 
 
 def collect_tools(
-    query: OpenBBQuery, taken: Container[str] = (), max_tokens: int | None = None
+    query: OpenBBQuery, reserved: Container[str] = (), max_tokens: int | None = None
 ) -> dict[str, WorkspaceTool]:
     """Collect the tools of a query by name: selected widgets, dashboard widgets, then the rest, as many as
-    fit into `max_tokens`. `taken` names belong to the server's own tools."""
+    fit into `max_tokens`. `reserved` names belong to the server's own tools."""
     tools: dict[str, WorkspaceTool] = {}
     others = chain(iter_mcp_tools(query.tools), iter_skill_tools(query.skills_catalog))
     for offer in chain(iter_widget_tools(query.widgets), others):
-        if not add_tool(tools, offer, taken, max_tokens):
+        if not add_tool(tools, offer, reserved, max_tokens):
             break
     if dynamic := make_options_tool(query, tools):
-        add_tool(tools, dynamic, taken, max_tokens)
+        add_tool(tools, dynamic, reserved, max_tokens)
     return tools
 
 
 def add_tool(
-    tools: dict[str, WorkspaceTool], tool: WorkspaceTool, taken: Container[str], max_tokens: int | None
+    tools: dict[str, WorkspaceTool], tool: WorkspaceTool, reserved: Container[str], max_tokens: int | None
 ) -> bool:
-    name = make_unique_name(tool.spec.name, taken, tools)
+    name = make_unique_name(tool.spec.name, reserved, tools)
     spec = replace(tool.spec, name=name)
     used = sum(estimate_tool_tokens(other.spec) for other in tools.values()) if max_tokens is not None else 0
     if len(tools) >= MAX_TOOLS or (tools and max_tokens is not None and used + estimate_tool_tokens(spec) > max_tokens):
@@ -269,9 +272,8 @@ def iter_skill_tools(posted: Any) -> Iterator[WorkspaceTool]:
     yield WorkspaceTool(spec=spec, function="get_skill_content", keys=(), target={})
 
 
-def make_options_tool(query: OpenBBQuery, tools: dict[str, WorkspaceTool]) -> WorkspaceTool | None:
-    """Make the tool that lists a parameter's values, for parameters whose options only the widget's server
-    knows."""
+def make_options_tool(query: OpenBBQuery, tools: ToolsByName) -> WorkspaceTool | None:
+    """Make the tool that lists a parameter's values, for parameters whose options only the widget's server knows."""
     queries: dict[str, Any] = {}
     by_key = {key: name for name, offer in tools.items() if offer.function in WIDGET_FUNCTIONS for key in offer.keys}
     for item, _ in iter_widgets(query.widgets):

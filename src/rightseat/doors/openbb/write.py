@@ -40,6 +40,7 @@ from rightseat.types.events import (
     TextDelta,
     TextStart,
 )
+from rightseat.types.output import RunOutput
 from rightseat.types.streams import closing
 from rightseat.types.text import decode_or_none
 
@@ -65,8 +66,7 @@ def refuse(error: RightseatError) -> Reply:
 
 
 async def stream_answer(request: OpenBBRequest, host: Host) -> Reply:
-    """Stream the answer. The response head is sent with the first event, so that no keep-alive precedes
-    it."""
+    """Stream the answer. The response head is sent with the first event, so that no keep-alive precedes it."""
     writer = OpenBBEventWriter(request)
     trace_header = ((b"x-trace-id", request.trace_id.encode()),) if request.trace_id else ()
     head = ResponseStart(200, (*SSE_HEADERS, *trace_header), KEEP_ALIVE_COMMENT)
@@ -103,9 +103,8 @@ class OpenBBEventWriter:
         self.has_text = False
         self.has_output = False
         self.reasoning: list[str] = []
-        self.open_calls: dict[str, tuple[CallStart, list[str]]] = {}
-        self.call_names: dict[str, str] = {}
-        self.client_calls: dict[str, PendingClientCall] = {}
+        self.output = RunOutput()
+        """The calls so far."""
 
     def write_opening(self) -> Iterator[bytes]:
         """Write what precedes or replaces the model's answer."""
@@ -157,22 +156,14 @@ class OpenBBEventWriter:
         yield format_event(encode(data | ({"details": details} if details else {})), event="copilotStatusUpdate")
 
     def write_call_event(self, event: CallStart | CallArgs | CallEnd | CallResult) -> Iterator[bytes]:
+        self.output.add_event(event)
+        call = self.output.calls.get(event.id)
         match event:
-            case CallStart(id):
-                self.open_calls[id] = (event, [])
-                self.call_names[id] = event.name
-            case CallArgs(id, json) if id in self.open_calls:
-                self.open_calls[id][1].append(json)
-            case CallEnd(id) if id in self.open_calls:
-                start, parts = self.open_calls.pop(id)
-                call_arguments = as_dict(decode_or_none("".join(parts)))
-                if start.client:
-                    self.client_calls[id] = PendingClientCall(id, start.name, call_arguments)
-                else:
-                    details = [call_arguments] if call_arguments else None
-                    yield from self.write_status(f"Running {start.name}", details=details)
-            case CallResult(id, content, failed):
-                name = self.call_names.get(id, "A tool")
+            case CallEnd() if call and not call.start.client:
+                arguments = as_dict(decode_or_none(call.call.arguments))
+                yield from self.write_status(f"Running {call.start.name}", details=[arguments] if arguments else None)
+            case CallResult(_, content, failed):
+                name = call.start.name if call else "A tool"
                 kind, verb = ("WARNING", "failed") if failed else ("INFO", "is done")
                 yield from self.write_status(f"{name} {verb}", kind, [content[:MAX_DETAIL]] if content else None)
             case _:
@@ -206,7 +197,9 @@ class OpenBBEventWriter:
         if event.reason in CUT_OFF:
             yield from self.write_sentence(CUT_OFF[event.reason])
         elif event.pending:
-            pending = [self.client_calls[id] for id in event.pending if id in self.client_calls]
+            outputs = (self.output.calls.get(id) for id in event.pending)
+            calls = (output.call for output in outputs if output and output.ended)
+            pending = [PendingClientCall(c.id, c.name, as_dict(decode_or_none(c.arguments))) for c in calls]
             yield from self.write_function_call(pending)
         elif not self.has_text and not self.has_output:
             yield from self.write_sentence(NO_ANSWER)

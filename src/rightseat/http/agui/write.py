@@ -274,8 +274,7 @@ def format_subagent_event(item: SubRunEvent) -> dict[str, Any]:
 
 
 def format_nested_as_custom(item: SubRunEvent) -> dict[str, Any]:
-    """Wrap a subagent's event as CUSTOM: as a plain event, clients would take its text for the outer run's
-    and post it again."""
+    """Wrap a subagent's event as CUSTOM: clients would take a plain text for the outer run's and post it again."""
     value = {"subagentRunId": item.run, "name": item.agent, "event": item.event}
     return {"type": "CUSTOM", "name": "subagent", "value": value}
 

@@ -97,7 +97,7 @@ def test_names_that_models_can_write(name: str, made: str) -> None:
 
 def test_names_are_never_the_same_and_never_empty() -> None:
     twice = [{"uuid": f"{PRICE_UUID[:-1]}{n}", "name": name} for n, name in enumerate(["A", "a", "汉字", "汉字"])]
-    names = list(collect_tools(OpenBBQuery(messages=[], widgets=twice), taken={"a"}))
+    names = list(collect_tools(OpenBBQuery(messages=[], widgets=twice), reserved={"a"}))
     assert names[:2] == ["a_2", "a_3"]
     assert len(set(names)) == 4
     assert all(names)
