@@ -27,8 +27,8 @@ def estimate_tokens(text: str) -> int:
     return wide + (len(text) - wide + 3) // 4
 
 
-def decode_or_none(text: str) -> Any:
-    """Decode JSON text; return None if it cannot be read."""
+def decode_or_none(text: str | bytes) -> Any:
+    """Decode JSON; return None if it cannot be read."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeError):

@@ -89,31 +89,21 @@ class RootResolvers:
 
     async def load_agent_state(self, info: object, data: dict[str, Any]) -> dict[str, Any]:
         name, thread = data["agentName"], data["threadId"]
-        try:
-            if name not in self.host.responders:
-                raise make_agent_not_found(name, self.host)
-            if len(thread) > 200:
-                raise CallerError("data.threadId: at most 200 characters.", param="data.threadId")
-            return await make_agent_state_response(self.request.owner, thread, name, self.host)
-        except RightseatError as error:
-            raise to_graphql_error(error) from error
+        if name not in self.host.responders:
+            raise make_agent_not_found(name, self.host)
+        if len(thread) > 200:
+            raise CallerError("data.threadId: at most 200 characters.", param="data.threadId")
+        return await make_agent_state_response(self.request.owner, thread, name, self.host)
 
     async def generate_response(self, info: object, data: dict[str, Any], properties: Any = None) -> dict[str, Any]:
-        try:
-            if not isinstance(properties, dict | None):
-                raise CallerError("properties: expected an object.", param="properties")
-            if self.has_run:
-                raise CallerError("One generateCopilotResponse in a request, not more.")
-            self.has_run = True
-            copilot_input = convert_input(data)
-            return await self.collect_response(
-                read_request(copilot_input, properties, self.request, self.host, self.supports_interrupts)
-            )
-        except RightseatError as error:
-            raise to_graphql_error(error) from error
-
-    async def collect_response(self, copilot_request: CopilotKitRequest) -> dict[str, Any]:
         """Run the turn to its end, or until the answer has more than `max_answer_mb`; return the response."""
+        if not isinstance(properties, dict | None):
+            raise CallerError("properties: expected an object.", param="properties")
+        if self.has_run:
+            raise CallerError("One generateCopilotResponse in a request, not more.")
+        self.has_run = True
+        copilot_input = convert_input(data)
+        copilot_request = read_request(copilot_input, properties, self.request, self.host, self.supports_interrupts)
         collector = ResponseCollector(copilot_request)
         builder = ResponseBuilder(copilot_request, collector)
         async with closing(self.host.run(copilot_request.turn)) as events:
@@ -164,22 +154,21 @@ async def execute_document(
     )
 
 
-def to_graphql_error(error: RightseatError) -> GraphQLError:
-    return GraphQLError(error.message, extensions=make_extensions(error))
-
-
 def format_graphql_error(error: GraphQLError) -> dict[str, Any]:
     """Format an error for the client. The details of a server fault are only logged."""
+    cause = error.original_error
+    if isinstance(cause, RightseatError):
+        return {**error.formatted, "message": cause.message[:MAX_MESSAGE], "extensions": make_extensions(cause)}
     if is_server_fault(error):
-        log.error("a resolver failed", exc_info=error.original_error)
+        log.error("a resolver failed", exc_info=cause)
         return {**error.formatted, "message": INTERNAL_ERROR_MESSAGE}
     # The message may quote a long input value.
     return {**error.formatted, "message": error.message[:MAX_MESSAGE]}
 
 
 def is_server_fault(error: GraphQLError) -> bool:
-    """Whether the error is an unexpected exception, not a GraphQLError of a resolver or of graphql-core."""
-    return not isinstance(error.original_error, GraphQLError | None) and not error.extensions
+    """Whether the error is an unexpected exception, not an error of ours or of graphql-core."""
+    return not isinstance(error.original_error, GraphQLError | RightseatError | None)
 
 
 def get_http_status(error: GraphQLError) -> int:

@@ -4,7 +4,6 @@ one with `method` is the single endpoint (1.50 and later)."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 from msgspec import UNSET
@@ -18,6 +17,7 @@ from rightseat.errors import CallerError, RightseatError
 from rightseat.http.agui.write import make_error_reply
 from rightseat.http.endpoint import Door, Host, Probe, Request, Route, decode_body
 from rightseat.http.reply import Reply
+from rightseat.types.text import decode_or_none
 
 EVENT_STREAM = "text/event-stream"
 BATCH_REFUSED = "Several requests in one body are not taken. Send them one by one."
@@ -52,17 +52,15 @@ RUN_REQUEST = {"query": DOCUMENT, "variables": {"data": RUN_INPUT}}
 
 
 def check_agents(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
-    try:
-        answer = msgspec.json.decode(body, type=dict[str, Any])
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return f"HTTP {status}, and the answer is no JSON"
-    match answer:
+    match decode_or_none(body):
         case {"errors": [{**error}, *_]}:
             return f"HTTP {status}: {error.get('message')}"
         case {"data": {"availableAgents": {}}} if status == 200:
             return None
-        case _:
+        case {}:
             return f"HTTP {status}, and no list of agents"
+        case _:
+            return f"HTTP {status}, and the answer is no JSON"
 
 
 def check_run(status: int, headers: Mapping[str, str], body: bytes) -> str | None:

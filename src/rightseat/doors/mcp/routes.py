@@ -26,16 +26,19 @@ from rightseat.http.endpoint import (
 from rightseat.http.reply import Reply, ResponseStart
 from rightseat.http.sse import KEEP_ALIVE_COMMENT, format_event
 from rightseat.types.streams import closing
+from rightseat.types.text import decode_or_none
 
 
 def check_tool_list(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
-    try:
-        answer = msgspec.json.decode(body, type=dict[str, Any])
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return f"HTTP {status}, and no JSON-RPC answer"
-    if status != 200 or "error" in answer:
-        return f"HTTP {status}: {answer.get('error', {}).get('message')}"
-    return None if answer.get("result", {}).get("tools") else "no tool is listed"
+    match decode_or_none(body):
+        case {"error": {**error}}:
+            return f"HTTP {status}: {error.get('message')}"
+        case {"result": {"tools": [_, *_]}} if status == 200:
+            return None
+        case {} if status == 200:
+            return "no tool is listed"
+        case _:
+            return f"HTTP {status}, and no JSON-RPC answer"
 
 
 PROBE_REQUEST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}

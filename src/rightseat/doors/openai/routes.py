@@ -26,6 +26,7 @@ from rightseat.http.endpoint import (
 )
 from rightseat.http.reply import Reply
 from rightseat.types.streams import merge_unless_single
+from rightseat.types.text import decode_or_none
 
 T = TypeVar("T")
 
@@ -45,13 +46,8 @@ class DetokenizeRequest(Struct, kw_only=True):
 
 def tokenize(request: Request, host: Host) -> Reply:
     body = decode_body(request.body, TokenizeRequest)
-    tokens = host.tokenize(
-        host.resolve_responder(body.model),
-        body.content,
-        add=body.add_special,
-        special=body.parse_special,
-        pieces=body.with_pieces,
-    )
+    name, special = host.resolve_responder(body.model), body.parse_special
+    tokens = host.tokenize(name, body.content, add=body.add_special, special=special, pieces=body.with_pieces)
     return reply_result(tokens, lambda result: {"tokens": result})
 
 
@@ -78,12 +74,12 @@ def describe_refusal(status: int, body: bytes) -> str:
 def check_completion(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
     if status != 200:
         return describe_refusal(status, body)
-    try:
-        choice = msgspec.json.decode(body, type=dict[str, Any])["choices"][0]
-        content = choice["message"]["content"] or choice["message"].get("tool_calls")
-    except (msgspec.MsgspecError, KeyError, IndexError, TypeError, UnicodeDecodeError):
-        return "the answer is no chat.completion"
-    return None if content else f"the answer is empty (finish_reason {choice.get('finish_reason')})"
+    match decode_or_none(body):
+        case {"choices": [{"message": {"content": content, **message}, **choice}, *_]}:
+            has_output = content or message.get("tool_calls")
+            return None if has_output else f"the answer is empty (finish_reason {choice.get('finish_reason')})"
+        case _:
+            return "the answer is no chat.completion"
 
 
 def check_stream(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
@@ -102,11 +98,11 @@ def check_stream(status: int, headers: Mapping[str, str], body: bytes) -> str | 
 def check_model_list(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
     if status != 200:
         return describe_refusal(status, body)
-    try:
-        models = msgspec.json.decode(body, type=dict[str, Any])["data"]
-    except (msgspec.MsgspecError, KeyError, UnicodeDecodeError):
-        return "the answer is no list of models"
-    return None if models else "the list is empty"
+    match decode_or_none(body):
+        case {"data": models}:
+            return None if models else "the list is empty"
+        case _:
+            return "the answer is no list of models"
 
 
 CHAT_PATH = "/v1/chat/completions"

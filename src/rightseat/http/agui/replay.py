@@ -76,7 +76,7 @@ class ThreadReplay:
     def encode_entry(self, number: int, entry: ThreadEntry) -> list[bytes]:
         if type(entry) is TextDelta:
             return [self.encode_text(number, entry)]
-        before = self.encode_past_failure() if isinstance(entry, UserInput | RunStarted) else []
+        before = self.encode_failure(is_last=False) if isinstance(entry, UserInput | RunStarted) else []
         match entry:
             case UserInput():
                 self.add_user_input(number, entry)
@@ -112,18 +112,13 @@ class ThreadReplay:
         skip, self.skip = self.skip, 0
         return self.encode_entry(number, entry)[skip:]
 
-    def encode_past_failure(self) -> list[bytes]:
-        """Return the frames of a held-back failure that another run follows: it ends as cancelled."""
+    def encode_failure(self, *, is_last: bool) -> list[bytes]:
+        """Return the frames of a held-back failure; one that another run follows ends as cancelled."""
         if self.failure is None:
             return []
-        (number, _), self.failure = self.failure, None
-        return self.encode_numbered(number, self.encoder.make_cancelled_end())
-
-    def encode_end(self) -> list[bytes]:
-        if self.failure is None:
-            return []
-        number, failed = self.failure
-        return self.encode_numbered(number, self.encoder.convert(failed))
+        (number, failed), self.failure = self.failure, None
+        items = self.encoder.convert(failed) if is_last else self.encoder.make_cancelled_end()
+        return self.encode_numbered(number, items)
 
     def encode_numbered(self, number: int, items: list[dict[str, Any]]) -> list[bytes]:
         last = len(items)
@@ -165,7 +160,7 @@ async def stream_thread(open_stream: OpenStream, replay: ThreadReplay) -> Reply:
                 continue
             for piece in replay.encode_unseen(number, entry):
                 yield piece
-        for piece in replay.encode_end():
+        for piece in replay.encode_failure(is_last=True):
             yield piece
 
 

@@ -47,6 +47,7 @@ from rightseat.types.turn import Turn
 
 encode_json = msgspec.json.Encoder().encode
 CUT_CALL_RESULT = '{"error":{"code":"stopped","message":"The answer was stopped before this call was whole."}}'
+CUSTOM_NAMES: dict[type, str] = {Artifact: "artifact", Citations: "citations", Suggestions: "suggestions"}
 TITLES = {400: "Invalid request body", 401: "Unauthorized", 404: "Not found", 409: "Thread already running"}
 
 
@@ -248,12 +249,8 @@ def convert_other(event: Event) -> list[dict[str, Any]]:
             return [{"type": "STATE_DELTA", "delta": patch}]
         case Custom(name, value):
             return [{"type": "CUSTOM", "name": name, "value": value}]
-        case Artifact():
-            return [{"type": "CUSTOM", "name": "artifact", "value": event}]
-        case Citations():
-            return [{"type": "CUSTOM", "name": "citations", "value": event}]
-        case Suggestions():
-            return [{"type": "CUSTOM", "name": "suggestions", "value": event}]
+        case Artifact() | Citations() | Suggestions():
+            return [{"type": "CUSTOM", "name": CUSTOM_NAMES[type(event)], "value": event}]
         case _:
             return []
 
