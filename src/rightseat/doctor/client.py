@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import socket
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
 from typing import Self
 
-import aiohttp
 from msgspec import Struct
 from yarl import URL
 
+from rightseat.errors import RightseatError
+from rightseat.http.client import HttpClients, IncompleteResponse, InvalidHttpResponse, Response, format_request_head
+from rightseat.http.fetch.exchange import read_body
+from rightseat.types.streams import closing
+
 PROBE_SECONDS = 120.0
 REACH_SECONDS = 5.0
+MAX_BODY = 1 << 30
+# Compression as a browser takes it: a proxy that compresses may buffer a stream.
+DEFAULT_HEADERS = {"Accept": "*/*", "Accept-Encoding": "gzip, deflate", "User-Agent": "rightseat"}
 
 
 class Unreachable(Exception):
@@ -38,20 +47,15 @@ class ProbeClient:
         self.base = base.rstrip("/")
         self.key = key
         self.reused_connections = 0
+        self._clients = HttpClients(connect_timeout=PROBE_SECONDS)
 
     async def __aenter__(self) -> Self:
-        trace = aiohttp.TraceConfig()
-        trace.on_connection_reuseconn.append(self._count_reuse)
-        self._session = aiohttp.ClientSession(trace_configs=[trace], cookie_jar=aiohttp.DummyCookieJar())
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._session.close()
-
-    async def _count_reuse(self, *_: object) -> None:
-        self.reused_connections += 1
+        self._clients.close()
 
     async def send(
         self,
@@ -63,7 +67,7 @@ class ProbeClient:
         anonymous: bool = False,
         seconds: float = PROBE_SECONDS,
     ) -> ProbeReply:
-        sent_headers = dict(headers or {})
+        sent_headers = {**DEFAULT_HEADERS, **(headers or {})}
         if self.key and not anonymous:
             sent_headers["Authorization"] = f"Bearer {self.key}"
         if body:
@@ -73,40 +77,47 @@ class ProbeClient:
                 return await self._send_once(method, path, body, sent_headers)
         except TimeoutError:
             raise Unreachable(f"no whole answer within {seconds:g} s") from None
-        except (aiohttp.ClientError, OSError) as error:
+        except (OSError, ValueError, RightseatError) as error:
             raise Unreachable(describe_error(error)) from None
 
     async def _send_once(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> ProbeReply:
         started = time.monotonic()
-        first = None
-        pieces = []
         url = URL(self.base + path)
-        async with self._session.request(
-            method, url, data=body or None, headers=headers, allow_redirects=False
-        ) as response:
-            async for piece in response.content.iter_any():
-                first = first or time.monotonic()
-                pieces.append(piece)
-        last = time.monotonic()
-        # Join repeated headers, as browsers do.
-        joined_headers = {name.lower(): ", ".join(response.headers.getall(name)) for name in response.headers}
-        return ProbeReply(response.status, joined_headers, b"".join(pieces), (first or last) - started, last - started)
+        head = format_request_head(method, url, headers)
+        response = await self._clients.get(url).send(head, body or None, math.inf)
+        arrivals: list[float] = []
+        try:
+            await response.wait_for_head()
+            self.reused_connections += response.reused
+            chunks = record_arrivals(response, arrivals)
+            data = await read_body(chunks, response.headers.get("content-encoding", ""), MAX_BODY)
+        finally:
+            response.close()
+        first, last = (arrivals[0] if arrivals else time.monotonic()), time.monotonic()
+        return ProbeReply(response.status, response.headers, data, first - started, last - started)
+
+
+async def record_arrivals(response: Response, arrivals: list[float]) -> AsyncIterator[bytes]:
+    async with closing(response.iter_body()) as chunks:
+        async for chunk in chunks:
+            arrivals.append(time.monotonic())
+            yield chunk
 
 
 def describe_error(error: Exception) -> str:
     """Describe a connection error without the URL, whose query may hold a secret."""
     match error:
-        case aiohttp.InvalidURL():
-            return "this is not an address that HTTP knows"
-        case aiohttp.ClientConnectorDNSError():
-            return "its name is not known to the DNS"
-        case aiohttp.ClientConnectorCertificateError() | ssl.SSLError():
+        case ssl.SSLCertVerificationError():
             return "its certificate is not trusted here"
-        case aiohttp.ClientSSLError():
+        case ssl.SSLError():
             return "TLS failed: it may speak plain http"
-        case aiohttp.ClientConnectorError():
-            return "nothing listens there"
-        case aiohttp.ClientResponseError():
+        case socket.gaierror():
+            return "its name is not known to the DNS"
+        case InvalidHttpResponse():
             return "what answers there does not speak HTTP"
-        case _:
+        case IncompleteResponse() | RightseatError():
             return "the connection was cut"
+        case OSError():
+            return "nothing listens there"
+        case _:
+            return "this is not an address that HTTP knows"

@@ -1,13 +1,11 @@
-"""Authentication: resolve the owner of a request from its headers, before anything else is read.
-
-JWTs as credentials: signature, issuer, audience and expiry are verified.
-"""
+"""Authentication: the owner of a request by its headers (a key, a JWT, a trusted proxy's user header)."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import hmac
+import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -43,9 +41,7 @@ class Authenticator:
             name = headers.get(self.proxy_header, "").strip()
             if name:
                 return Owner(f"proxy:{name}")
-        credentials = {parse_credential(headers[carrier]) for carrier in CREDENTIAL_HEADERS if carrier in headers} - {
-            ""
-        }
+        credentials = {parse_credential(headers.get(name, "")) for name in CREDENTIAL_HEADERS} - {""}
         if not credentials:
             raise Unauthorized(f"This server needs a key. {KEY_HINT}")
         # Two different credentials name two owners: refuse the request.
@@ -68,11 +64,7 @@ class Authenticator:
 
     def list_credential_headers(self, headers: Mapping[str, str]) -> set[str]:
         """Return the headers that carry this server's own credentials; agents and tools never see them."""
-        keys = {
-            name
-            for name in CREDENTIAL_HEADERS
-            if name in headers and self.find_key_name(parse_credential(headers[name]))
-        }
+        keys = {name for name in CREDENTIAL_HEADERS if self.find_key_name(parse_credential(headers.get(name, "")))}
         return keys | {self.proxy_header}
 
 
@@ -86,8 +78,8 @@ def parse_credential(value: str) -> str:
 ALGORITHMS = ["RS256", "RS384", "RS512", "ES256", "ES384", "PS256", "EdDSA"]
 REFRESH_SECONDS = 300.0
 RETRY_SECONDS = 10.0
-
-
+JWKS_SECONDS = 5.0
+MAX_JWKS = 1 << 20
 FetchUrl = Callable[[str], Awaitable[bytes]]
 
 
@@ -149,14 +141,20 @@ class JwtVerifier:
 
 
 async def fetch_jwks(url: str) -> bytes:
-    """GET a small document; raises OSError or TimeoutError."""
-    import aiohttp
+    """GET a small document; raises OSError, TimeoutError among them, or ValueError for an invalid URL."""
+    # Lazy: a server without [auth.jwt] may need no HTTP client.
+    from yarl import URL
 
-    timeout = aiohttp.ClientTimeout(total=5)
+    from rightseat.http.client import HttpClient, format_request_head
+
+    client = HttpClient(URL(url), connect_timeout=JWKS_SECONDS)
     try:
-        async with aiohttp.ClientSession(timeout=timeout) as session, session.get(url, allow_redirects=False) as reply:
-            if reply.status != 200:
-                raise OSError(f"{reply.status}")
-            return await reply.content.read(1 << 20)
-    except aiohttp.ClientError as error:
-        raise OSError(type(error).__name__) from None
+        async with asyncio.timeout(JWKS_SECONDS):
+            head = format_request_head("GET", URL(url), {"Accept": "application/json"})
+            response = await client.send(head, None, math.inf)
+            await response.wait_for_head()
+            if response.status != 200:
+                raise OSError(f"{response.status}")
+            return await response.read_body(MAX_JWKS)
+    finally:
+        client.close()

@@ -1,22 +1,21 @@
-"""An HTTP/1.1 client with keep-alive for one server; responses stream.
-
-A streaming HTTP response. Checks of a server's URL and headers as configured.
-"""
+"""An HTTP/1.1 client with keep-alive; responses stream. Checks of a server's URL and headers as configured."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import cast
+from weakref import WeakValueDictionary
 
 import httptools
-from aiohappyeyeballs import start_connection
+from aiohappyeyeballs import AddrInfoType, start_connection
 from yarl import URL
 
 from rightseat.errors import ConfigError
 from rightseat.http.idle import NEVER
+from rightseat.types.streams import closing
 
 MAX_HEAD = 64 << 10
 
@@ -37,11 +36,19 @@ class Response(asyncio.Protocol):
 
     `ready`: there is body to take, or the response has ended. `ended`: nothing more comes. `complete`: the
     response arrived whole. `waiting_since`: when the reader began to wait, else NEVER.
-    Names in `headers` are lower case, repeated headers are joined. The reader calls `close` when done;
-    `release` then receives whether the connection can be reused.
+    Names in `headers` are lower case, repeated headers are joined. `reused`: the connection had carried a request
+    before. The reader calls `close` when done; `release` then receives whether the connection can be reused.
     """
 
-    def __init__(self, transport: asyncio.Transport, release: Callable[[bool], None]) -> None:
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        release: Callable[[bool], None],
+        *,
+        reused: bool = False,
+        has_body: bool = True,
+    ) -> None:
+        self.reused = reused
         self.status = 0
         self.headers: dict[str, str] = {}
         self.head_received = False
@@ -52,6 +59,7 @@ class Response(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport = transport
         self._release: Callable[[bool], None] | None = release
+        self._has_body = has_body
         self._invalid = False
         self._head_size = 0
         self._keep_alive = False
@@ -100,16 +108,26 @@ class Response(asyncio.Protocol):
             self._transport.resume_reading()
         return data
 
+    async def iter_body(self) -> AsyncIterator[bytes]:
+        """Yield the rest of the body as it arrives; raises IncompleteResponse."""
+        ended = False
+        while not ended:
+            if not self.ready:
+                await self.next_arrival()
+            ended = self.ended
+            if data := self.take_body():
+                yield data
+        if not self.complete:
+            raise self._make_error()
+
     async def read_body(self, limit: int) -> bytes:
         """Read the rest of the body, or until `limit` bytes are reached; raises IncompleteResponse."""
         data = bytearray()
-        while len(data) < limit and not self.ended:
-            if not self.ready:
-                await self.next_arrival()
-            data += self.take_body()
-        data += self.take_body()
-        if self.ended and not self.complete:
-            raise self._make_error()
+        async with closing(self.iter_body()) as chunks:
+            async for chunk in chunks:
+                data += chunk
+                if len(data) >= limit:
+                    break
         return bytes(data)
 
     def abort(self) -> None:
@@ -212,7 +230,10 @@ class Response(asyncio.Protocol):
             return
         self.status = status
         self.head_received = True
-        self._keep_alive = self._parser.should_keep_alive()
+        self._keep_alive = self._has_body and self._parser.should_keep_alive()
+        if not self._has_body:
+            # The parser would take the length of the body that GET would have got for that of this one.
+            self.complete = self.ended = self.ready = True
 
     def on_message_complete(self) -> None:
         if self.head_received:
@@ -231,27 +252,44 @@ class ConnectTimeout(TimeoutError):
 
 
 def format_request_head(method: str, url: URL, headers: Mapping[str, str]) -> bytes:
-    """Format a request head up to the value of Content-Length, which `HttpClient.send` appends."""
+    """Format a request head without Content-Length, which `HttpClient.send` appends."""
     lines = [f"{method} {url.raw_path_qs} HTTP/1.1", f"Host: {url.host_port_subcomponent}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
-    return "\r\n".join([*lines, "Content-Length: "]).encode("ascii")
+    return "\r\n".join([*lines, ""]).encode()
+
+
+async def resolve_host(host: str, port: int) -> list[AddrInfoType]:
+    loop = asyncio.get_running_loop()
+    try:
+        return [*await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    except UnicodeError as error:
+        raise socket.gaierror(socket.EAI_NONAME, "no name that DNS could have") from error
+
+
+Resolve = Callable[[str, int], Awaitable[list[AddrInfoType]]]
 
 
 class HttpClient:
-    """A connection pool for one server; of `url` only scheme, host and port are used."""
+    """A connection pool for one server; of `url` only scheme, host and port are used. Connections are made to the
+    addresses that `resolve` returns and to no other."""
 
-    def __init__(self, url: URL, *, connect_timeout: float) -> None:
+    def __init__(self, url: URL, *, connect_timeout: float, resolve: Resolve = resolve_host) -> None:
         self._url = url
+        self._resolve = resolve
         self.connect_timeout = connect_timeout
         self._tls: ssl.SSLContext | None = None
         self._connections: set[Connection] = set()
         self._idle: list[Connection] = []
         self._stale_timer: asyncio.TimerHandle | None = None
 
-    async def send(self, head: bytes, body: bytes, deadline: float) -> Response:
-        """Send a request and return its Response. Raises ConnectTimeout, or TimeoutError at `deadline`."""
+    async def send(self, head: bytes, body: bytes | None, deadline: float) -> Response:
+        """Send a request and return its Response. Raises ConnectTimeout, or TimeoutError at `deadline`.
+
+        Without a body (None) there is no Content-Length: some servers refuse a GET that has one.
+        """
         connection = self._take_idle() or await self._connect_before(deadline)
-        return connection.send_request(b"%b%d\r\n\r\n%b" % (head, len(body), body))
+        rest = b"\r\n" if body is None else b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+        return connection.send_request(head + rest)
 
     def close(self) -> None:
         if self._stale_timer is not None:
@@ -282,7 +320,7 @@ class HttpClient:
 
     def _close_stale(self, loop: asyncio.AbstractEventLoop) -> None:
         oldest = loop.time() - IDLE_SECONDS
-        for connection in [one for one in self._idle if one.idle_since <= oldest]:
+        for connection in [connection for connection in self._idle if connection.idle_since <= oldest]:
             connection.abort()
         self._stale_timer = loop.call_later(IDLE_SECONDS, self._close_stale, loop) if self._idle else None
 
@@ -300,11 +338,8 @@ class HttpClient:
         return connection
 
     async def _connect(self, loop: asyncio.AbstractEventLoop) -> Connection:
-        host, port = self._url.raw_host, self._url.port
-        try:
-            address_infos = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except UnicodeError as error:
-            raise OSError("no name that DNS could have") from error
+        host = self._url.raw_host or ""
+        address_infos = await self._resolve(host, self._url.port or 0)
         sock = await start_connection(address_infos, happy_eyeballs_delay=_HAPPY_EYEBALLS_DELAY)
         tls = self._tls_context() if self._url.scheme == "https" else None
         _, connection = await loop.create_connection(
@@ -317,6 +352,31 @@ class HttpClient:
             self._tls = ssl.create_default_context()
             self._tls.set_alpn_protocols(["http/1.1"])
         return self._tls
+
+
+class HttpClients:
+    """An HttpClient for each server of any URL. Its connections keep a client alive, so that servers which are no
+    longer called are forgotten."""
+
+    def __init__(self, *, connect_timeout: float, resolve: Resolve = resolve_host) -> None:
+        self._clients: WeakValueDictionary[URL, HttpClient] = WeakValueDictionary()
+        self._connect_timeout = connect_timeout
+        self._resolve = resolve
+
+    def get(self, url: URL) -> HttpClient:
+        """Return the client of the URL's server; raises ValueError for other than http and https."""
+        origin = url.origin()
+        if origin.scheme not in ("http", "https"):
+            raise ValueError("an HTTP client takes http and https only")
+        client = self._clients.get(origin)
+        if client is None:
+            client = HttpClient(origin, connect_timeout=self._connect_timeout, resolve=self._resolve)
+            self._clients[origin] = client
+        return client
+
+    def close(self) -> None:
+        for client in list(self._clients.values()):
+            client.close()
 
 
 class Connection(asyncio.Protocol):
@@ -338,7 +398,8 @@ class Connection(asyncio.Protocol):
     def send_request(self, request: bytes) -> Response:
         if not self.is_usable:
             raise IncompleteResponse("the connection was closed before it was used")
-        response = Response(self._transport, self._on_released)
+        has_body = not request.startswith(b"HEAD ")
+        response = Response(self._transport, self._on_released, reused=self.idle_since > 0, has_body=has_body)
         self._transport.set_protocol(response)
         self._transport.write(request)
         return response

@@ -1,7 +1,7 @@
 """Fetches URLs that a stranger names (a message, a plugin, a redirect) without SSRF.
 
 fetch: the client, redirects, size and time limits. rules: allowed hosts and addresses. target: strict URL
-parsing. exchange: one request through aiohttp to a checked address.
+parsing. exchange: one request to a checked address.
 """
 
 from rightseat.http.fetch.fetch import FetchResult, OutboundClient

@@ -1,23 +1,23 @@
-"""One request through aiohttp, over connections that can only go to checked addresses.
-
-Reads a response body within a limit, measured before and after decompression (gzip bombs).
-"""
+"""One request over connections that can only go to checked addresses; its body is read within a limit, which is
+measured before and after decompression (gzip bombs)."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import socket
+import ssl
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
-import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
-from multidict import CIMultiDict
+from aiohappyeyeballs import AddrInfoType
 
-from rightseat.errors import AddressRefused, UpstreamGarbled, UpstreamRefused, UpstreamTooLarge
-from rightseat.http.fetch.fetch import record_request
-from rightseat.http.fetch.rules import AddressNotPublic, AddressRules
+from rightseat.errors import UpstreamGarbled, UpstreamRefused, UpstreamTooLarge
+from rightseat.http.client import HttpClients, IncompleteResponse, Response, format_request_head
+from rightseat.http.fetch.fetch import FetchResult, record_request
+from rightseat.http.fetch.rules import AddressRules
 from rightseat.http.fetch.target import Target
+from rightseat.types.streams import closing
 
 # Servers may send several gzip members; the limit stops endless empty ones.
 MAX_MEMBERS = 64
@@ -67,17 +67,18 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str, limit: int) -> 
     decompressor = None if encoding in ("", "identity") else Decompressor()
     parts: list[bytes] = []
     packed = size = 0
-    async for chunk in chunks:
-        packed += len(chunk)
-        if decompressor is not None:
-            try:
-                chunk = decompressor.feed(chunk, limit - size)
-            except zlib.error:
-                raise UpstreamGarbled("The server's compressed response is damaged. Try again later.") from None
-        size += len(chunk)
-        if max(packed, size) > limit:
-            raise make_too_large_error(limit)
-        parts.append(chunk)
+    async with closing(chunks):
+        async for chunk in chunks:
+            packed += len(chunk)
+            if decompressor is not None:
+                try:
+                    chunk = decompressor.feed(chunk, limit - size)
+                except zlib.error:
+                    raise UpstreamGarbled("The server's compressed response is damaged. Try again later.") from None
+            size += len(chunk)
+            if max(packed, size) > limit:
+                raise make_too_large_error(limit)
+            parts.append(chunk)
     if decompressor is not None and packed and not decompressor.zlib_object.eof:
         raise UpstreamGarbled("The server's answer ended in the middle. Try again later.")
     return b"".join(parts)
@@ -87,22 +88,11 @@ def make_too_large_error(limit: int) -> UpstreamTooLarge:
     return UpstreamTooLarge(f"The server's answer is larger than {limit} bytes. Ask for less of it.")
 
 
-Resolve = Callable[[str, int], Awaitable[list[str]]]
+Lookup = Callable[[str, int], Awaitable[list[str]]]
 CONNECT_SECONDS = 10
-CHUNK = 64 << 10
-
-
-class AddressBlocked(PermissionError):
-    """An OSError, because aiohttp passes only these through unchanged."""
-
-
-class FetchReply:
-    """Status, headers and the whole body of one exchange."""
-
-    def __init__(self, status: int, headers: Mapping[str, str], data: bytes) -> None:
-        self.status = status
-        self.headers = headers
-        self.data = data
+# Methods that may be sent again, where the server closed a kept connection as the request was sent.
+IDEMPOTENT = ("GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE")
+WITHOUT_BODY = ("GET", "HEAD", "OPTIONS", "TRACE")
 
 
 async def resolve_by_system(host: str, port: int) -> list[str]:
@@ -111,91 +101,74 @@ async def resolve_by_system(host: str, port: int) -> list[str]:
     return [str(info[4][0]) for info in address_infos]
 
 
-class CheckedResolver(AbstractResolver):
-    """Resolves once and returns only checked addresses, so that DNS rebinding has no effect."""
+class FetchSession:
+    """Clients whose connections go to addresses that `rules` allow."""
 
-    def __init__(self, rules: AddressRules, resolve: Resolve) -> None:
+    def __init__(self, rules: AddressRules, lookup: Lookup) -> None:
         self.rules = rules
-        self.lookup = resolve
+        self.lookup = lookup
+        self.clients = HttpClients(connect_timeout=CONNECT_SECONDS, resolve=self.resolve)
 
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
+    async def resolve(self, host: str, port: int) -> list[AddrInfoType]:
+        """Return the checked addresses of a host. They are the ones connected to: DNS rebinding has no effect."""
         addresses = await self.lookup(host, port)
-        # One blocked address refuses all: aiohttp chooses which one it connects to.
+        # One blocked address refuses all: the client chooses which one it connects to.
         for address in addresses:
             self.rules.check_address(host, address)
         if not addresses:
             raise OSError("no address")
         return [
-            ResolveResult(
-                hostname=host,
-                host=address,
-                port=port,
-                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
-                proto=0,
-                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
-            )
+            (socket.AF_INET6, socket.SOCK_STREAM, 0, "", (address, port, 0, 0))
+            if ":" in address
+            else (socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, port))
             for address in addresses
         ]
 
-    async def close(self) -> None:
-        """Nothing to release."""
-
-
-class FetchSession:
-    """An aiohttp session without proxies, cookies and redirects."""
-
-    def __init__(self, rules: AddressRules, resolve: Resolve) -> None:
-        self.rules = rules
-        self.session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                resolver=CheckedResolver(rules, resolve), use_dns_cache=False, socket_factory=self.make_socket
-            ),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
-            trust_env=False,
-            # `read_body` decompresses within a limit.
-            auto_decompress=False,
-        )
-
-    def make_socket(self, info: aiohttp.AddrInfoType) -> socket.socket:
-        """Make a socket for a connection; raises AddressBlocked for an address that no rule allows."""
-        family, kind, protocol, _, address = info
-        if not self.rules.is_reachable(str(address[0])):
-            raise AddressBlocked
-        return socket.socket(family, kind, protocol)
-
     async def send(
         self, target: Target, method: str, headers: Mapping[str, str], body: bytes | None, limit: int
-    ) -> FetchReply:
+    ) -> FetchResult:
         record_request(method, str(target.url), headers, body)
         try:
-            async with self.session.request(
-                method,
-                target.url,
-                headers=CIMultiDict(headers),
-                data=body,
-                allow_redirects=False,
-                skip_auto_headers=("Content-Type",) if body is None else (),
-            ) as response:
-                if (response.content_length or 0) > limit:
-                    raise make_too_large_error(limit)
-                encoding = response.headers.get("Content-Encoding", "")
-                data = await read_body(response.content.iter_chunked(CHUNK), encoding, limit)
-                return FetchReply(response.status, response.headers, data)
-        except (aiohttp.ClientConnectorError, aiohttp.ClientConnectionResetError, OSError) as error:
-            raise make_unreachable_error(target.host, error) from None
-        except aiohttp.ClientError:
+            return await self.exchange(target, method, headers, body, limit)
+        except IncompleteResponse:
             raise UpstreamGarbled("The server's answer cannot be read. Try again later.") from None
+        except ssl.SSLError:
+            raise UpstreamRefused(
+                f"Host {target.host[:100]!r} has no certificate that can be trusted. Check the address."
+            ) from None
+        except OSError:
+            raise UpstreamRefused(
+                f"Host {target.host[:100]!r} cannot be reached. Check the address, or try again later."
+            ) from None
 
-    async def close(self) -> None:
-        await self.session.close()
+    async def exchange(
+        self, target: Target, method: str, headers: Mapping[str, str], body: bytes | None, limit: int
+    ) -> FetchResult:
+        if body is None and method not in WITHOUT_BODY:
+            body = b""
+        elif body and "content-type" not in map(str.lower, headers):
+            headers = {**headers, "Content-Type": "application/octet-stream"}
+        head = format_request_head(method, target.url, headers)
+        response = await self.clients.get(target.url).send(head, body, math.inf)
+        try:
+            await response.wait_for_head()
+            return await read_result(response, str(target.url), limit)
+        except IncompleteResponse:
+            if response.head_received or not response.reused or method not in IDEMPOTENT:
+                raise
+        finally:
+            response.close()
+        return await self.exchange(target, method, headers, body, limit)
+
+    def close(self) -> None:
+        self.clients.close()
 
 
-def make_unreachable_error(host: str, error: Exception) -> UpstreamRefused | AddressRefused:
-    if isinstance(getattr(error, "os_error", error), AddressBlocked):
-        return AddressNotPublic(host)
-    if isinstance(error, aiohttp.ClientSSLError):
-        return UpstreamRefused(f"Host {host[:100]!r} has no certificate that can be trusted. Check the address.")
-    return UpstreamRefused(f"Host {host[:100]!r} cannot be reached. Check the address, or try again later.")
+async def read_result(response: Response, url: str, limit: int) -> FetchResult:
+    # Bytes beyond ASCII are UTF-8 in practice: file names, redirects.
+    headers = {n: v.encode("latin-1").decode("utf-8", "surrogateescape") for n, v in response.headers.items()}
+    length = headers.get("content-length", "")
+    if length.isdecimal() and int(length) > limit:
+        raise make_too_large_error(limit)
+    data = await read_body(response.iter_body(), headers.get("content-encoding", ""), limit)
+    return FetchResult(url, response.status, headers.get("content-type", ""), data, headers)

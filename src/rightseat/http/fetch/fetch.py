@@ -1,7 +1,4 @@
-"""Requests to foreign URLs: checked, limited, redirects followed under the same rules.
-
-Records the requests that a task sends, for the playground's tool trials.
-"""
+"""Requests to foreign URLs: checked, limited, redirects followed under the same rules; recorded for the playground."""
 
 from __future__ import annotations
 
@@ -21,9 +18,7 @@ from rightseat.errors import AddressRefused, CallerError, UpstreamGarbled, Upstr
 from rightseat.http.fetch.rules import AddressRules
 
 if TYPE_CHECKING:
-    from rightseat.http.fetch.exchange import FetchReply, FetchSession, Resolve
-    from rightseat.http.fetch.target import Target
-
+    from rightseat.http.fetch.exchange import FetchSession, Lookup
 
 MAX_BYTES = 20 << 20
 TIMEOUT_SECONDS = 20.0
@@ -48,7 +43,7 @@ class FetchResult(Struct, frozen=True):
     content_type: str
     data: bytes
     headers: dict[str, str]
-    """Names in lower case; the last of repeated ones."""
+    """Names in lower case; repeated ones are joined."""
 
     @property
     def name(self) -> str:
@@ -69,7 +64,7 @@ class OutboundClient:
         max_bytes: int = MAX_BYTES,
         seconds: float = TIMEOUT_SECONDS,
         redirects: int = MAX_REDIRECTS,
-        resolve: Resolve | None = None,
+        resolve: Lookup | None = None,
     ) -> None:
         self.rules = rules or AddressRules()
         self.max_bytes = max_bytes
@@ -120,9 +115,9 @@ class OutboundClient:
         for _ in range(self.redirects + 1):
             self.rules.check_host(current.host, current.port)
             reply = await session.send(current, method, add_default_headers(headers), body, self.max_bytes)
-            location = reply.headers.get("Location")
+            location = reply.headers.get("location")
             if reply.status not in REDIRECT_STATUSES or not location:
-                return make_result(current, reply)
+                return reply
             next_target = resolve_redirect(current, location)
             if method not in ("GET", "HEAD") and (
                 reply.status == 303 or (reply.status in (301, 302) and method == "POST")
@@ -152,7 +147,7 @@ class OutboundClient:
         if self._session is not None:
             _, session = self._session
             self._session = None
-            await session.close()
+            session.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -193,11 +188,6 @@ def add_default_headers(headers: Mapping[str, str]) -> dict[str, str]:
     added = {name: value for name, value in defaults.items() if name.lower() not in names}
     plain = {name: value for name, value in headers.items() if name.lower() != "accept-encoding"}
     return {**added, **plain, "Accept-Encoding": "gzip, deflate"}
-
-
-def make_result(target: Target, reply: FetchReply) -> FetchResult:
-    headers = {name.lower(): value for name, value in reply.headers.items()}
-    return FetchResult(str(target.url), reply.status, headers.get("content-type", ""), reply.data, headers)
 
 
 _RECORDED: ContextVar[list[dict[str, Any]] | None] = ContextVar("seen", default=None)

@@ -82,15 +82,6 @@ class AddressRules:
         if not is_public(address):
             raise AddressNotPublic(host)
 
-    def is_reachable(self, text: str) -> bool:
-        """Whether any host may resolve to this address."""
-        try:
-            address = ipaddress.ip_address(text)
-        except ValueError:
-            return False
-        open_here = (*self.networks, *(PRIVATE if self.names else ()))
-        return is_public(address) or any(address in network for network in open_here)
-
 
 def is_public(address: Address) -> bool:
     if isinstance(address, ipaddress.IPv4Address):
@@ -103,7 +94,7 @@ def is_public(address: Address) -> bool:
 def is_listed(name: str, port: int, hosts: set[str]) -> bool:
     parents = name.split(".")
     wild = ("*." + ".".join(parents[start:]) for start in range(1, len(parents)))
-    return any(one in hosts or f"{one}:{port}" in hosts for one in (name, *wild))
+    return any(pattern in hosts or f"{pattern}:{port}" in hosts for pattern in (name, *wild))
 
 
 def parse_address(name: str) -> Address | None:

@@ -153,12 +153,12 @@ async def test_a_redirect_asks_dns_again_and_checks_again() -> None:
 async def test_no_socket_is_made_for_a_refused_address_whatever_led_there() -> None:
     async with SinkServer() as sink:
         found = parse_target(sink.url)
-        line = FetchSession(RULES, make_resolver([])[0])
+        line = FetchSession(RULES, make_resolver([found.host])[0])
         try:
             with pytest.raises(AddressRefused):
                 await line.send(Target("http", found.host, found.port, found.url), "GET", {}, None, 100)
         finally:
-            await line.close()
+            line.close()
         sink.assert_unreached()
 
 
@@ -311,6 +311,39 @@ async def test_a_certificate_that_nobody_signed_is_refused(self_signed_tls: ssl.
         assert served.requests == []
 
 
-def test_importing_it_does_not_import_aiohttp() -> None:
-    code = "import rightseat.http.fetch, sys; sys.exit('aiohttp' in sys.modules or 'yarl' in sys.modules)"
+async def test_head_brings_headers_and_waits_for_no_body() -> None:
+    made = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"
+    async with CannedServer(OUTSIDE, {"/hangs": made}) as served, OutboundClient(RULES) as outbound:
+        found = await outbound.fetch(f"{served.url}/hangs", method="HEAD")
+    assert (found.status, found.data, found.headers["content-length"]) == (200, b"", "10")
+    assert "content-length" not in served.requests[0].lower()
+
+
+async def test_a_redirect_with_bare_utf8_is_followed() -> None:
+    async with CannedServer(OUTSIDE, {"/": format_redirect("/caf\u00e9")}) as served, OutboundClient(RULES) as outbound:
+        assert (await outbound.fetch(served.url)).url == f"{served.url}/caf%C3%A9"
+
+
+async def test_a_kept_connection_that_the_server_closes_costs_no_answer() -> None:
+    heads: list[bytes] = []
+
+    async def close_on_second(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        await reader.read(1)
+        writer.close()
+
+    listener = await asyncio.start_server(close_on_second, OUTSIDE, 0)
+    url = f"http://{OUTSIDE}:{listener.sockets[0].getsockname()[1]}/"
+    async with OutboundClient(RULES) as outbound:
+        for _ in range(2):
+            assert (await outbound.fetch(url)).data == b"ok"
+        with pytest.raises(UpstreamGarbled):
+            await outbound.fetch(url, method="POST", body=b"x")
+    listener.close()
+    assert len(heads) == 2
+
+
+def test_importing_it_does_not_import_the_client() -> None:
+    code = "import rightseat.http.fetch, sys; sys.exit('httptools' in sys.modules or 'yarl' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
