@@ -58,32 +58,26 @@ class AssistantInfo(Protocol):
     @property
     def context_window(self) -> int | None:
         """The context window in tokens: configured (`context`), else as the model reports it."""
-        ...
 
     @property
     def suggestions(self) -> tuple[str, ...]:
         """Suggested questions."""
-        ...
 
     @property
     def server_tools(self) -> Container[str]:
         """Names of the tools that run on this server, offered or not."""
-        ...
 
     @property
     def groups(self) -> dict[str, str]:
         """Plugins that a turn can be limited to: id → name."""
-        ...
 
     @property
     def supports_images(self) -> bool:
         """Whether the model takes images."""
-        ...
 
     @property
     def has_file_tools(self) -> bool:
         """Whether any tools may take attached files."""
-        ...
 
 
 class ThreadService(Protocol):
@@ -94,15 +88,12 @@ class ThreadService(Protocol):
 
     async def start(self, turn: Turn, respond: Responder, /) -> AsyncIterator[NumberedEntry]:
         """Start a run on its thread and return its entries; Conflict while another run is active."""
-        ...
 
     def follow(self, owner: Owner, thread: str, after: int = 0, /) -> AsyncIterator[NumberedEntry]:
         """Return a thread's entries after a number, then those of its active run; none if unknown."""
-        ...
 
     async def read_run_until(self, owner: Owner, thread: str, number: int, /) -> list[ThreadEntry]:
         """Return the entries up to a number of the run that the number belongs to."""
-        ...
 
     async def stop(self, owner: Owner, thread: str, /) -> bool: ...
 
@@ -129,54 +120,43 @@ class Host(Protocol):
 
     def describe(self, name: str, /) -> AssistantInfo | None:
         """Return the description of a responder."""
-        ...
 
     async def recall(self, name: str, owner: Owner, thread: str, /) -> AgentThreadState | None:
         """Return what an agent itself has stored of a thread, or None."""
-        ...
 
     @property
     def tools(self) -> Mapping[str, Tool]:
         """Tools that a client may call directly: plugins' operations, scripts and flows."""
-        ...
 
     @property
     def resources(self) -> Mapping[str, ResourceFile]:
         """Flow files that clients may read, by URI."""
-        ...
 
     @property
     def suggested_questions(self) -> Mapping[str, str]:
         """The suggested question of each plugin."""
-        ...
 
     def run(self, turn: Turn, /) -> AsyncIterator[Event]: ...
 
     def resolve_responder(self, name: str | None, /) -> str | None:
         """Return the responder that a client means by a model name; None means the default."""
-        ...
 
     def resolve_model(self, name: str | None, /) -> str | None:
         """Return MODEL of ASSISTANT/MODEL where the assistant lets clients choose, else None."""
-        ...
 
     def list_models(self, name: str | None, /) -> tuple[str, ...]:
         """Return the models that a client of this assistant may choose."""
-        ...
 
     def is_plain_model(self, name: str | None, /) -> bool:
         """Whether the assistant is a bare model: no instructions, no tools."""
-        ...
 
     def supports_completion(self, name: str | None, /) -> bool:
         """Whether the model completes raw text, so that a turn may be `raw`."""
-        ...
 
     async def embed(self, name: str | None, body: dict[str, Any], owner: Owner, /) -> dict[str, Any]: ...
 
     async def tokenize(self, name: str | None, text: str, /, *, add: bool, special: bool, pieces: bool) -> list[Any]:
         """Return the model's token ids of a text, or with `pieces` objects of id and text."""
-        ...
 
     async def detokenize(self, name: str | None, tokens: list[int], /) -> str: ...
 
@@ -229,6 +209,12 @@ class Route:
     """Answers 204."""
     returns_202: bool = False
     """May answer 202, where the request needs no response."""
+
+
+def compile_path(path: str) -> re.Pattern[str]:
+    """Compile a route's path: `{name}` matches one segment, `{name:path}` the rest."""
+    whole = re.sub(r"\\\{(\w+):path\\\}", r"(?P<\1>.+)", re.escape(path))
+    return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", whole))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,4 @@
-"""The ASGI application: routes of all doors behind one guard and one authenticator.
-
-The access log: no query, no body, and of the owner only the kind.
-"""
+"""The ASGI application: routes of all doors behind one guard and one authenticator, and the access log."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from rightseat.config.options import parse_options
 from rightseat.config.settings import ServerSettings
 from rightseat.errors import MethodNotAllowed, NotFound, RightseatError
 from rightseat.http.auth import LOCAL_OWNER, Authenticator
-from rightseat.http.endpoint import REQUEST_ID, Door, Request, Route
+from rightseat.http.endpoint import REQUEST_ID, Door, Request, Route, compile_path
 from rightseat.http.reply import (
     DIRECT_EXTENSION,
     Headers,
@@ -34,8 +31,8 @@ from rightseat.http.security import HeaderForwarding, RequestGuard
 from rightseat.runtime.incidents import RequestInfo, current_request, current_run
 from rightseat.runtime.metrics import Metrics
 from rightseat.server.openapi import make_openapi_door
-from rightseat.server.operations import make_index_reply, make_operations_door
-from rightseat.server.playground import make_playground_door
+from rightseat.server.operations import make_operations_door
+from rightseat.server.playground.door import make_playground_door
 from rightseat.types.text import closest_match
 from rightseat.types.turn import Owner
 from rightseat.wiring.registry import load_all
@@ -48,7 +45,8 @@ CLIENT_CLOSED = 499
 
 
 class AccessLogEntry:
-    """One request in log and metrics. `path` is the route's template: a concrete path may hold a secret."""
+    """One request in log and metrics: no query, no body, of the owner only the kind. `path` is the route's template:
+    a concrete path may hold a secret."""
 
     def __init__(self, method: str, path: str) -> None:
         self.method = method
@@ -103,6 +101,8 @@ REQUEST_ID_PATTERN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class App:
+    """`runtime` serves new requests; a reload replaces it, and running requests keep theirs."""
+
     def __init__(
         self,
         runtime: Runtime,
@@ -127,27 +127,17 @@ class App:
         self.introspection = settings.introspection
         self.graphql = settings.graphql
         self.forwarding = HeaderForwarding(settings.forward_headers)
-        self.send_timeouts = SendTimeouts(settings.keep_alive, settings.send_timeout)
+        self.timeouts = SendTimeouts(settings.keep_alive, settings.send_timeout)
         doors = self.doors
         all_doors = [
-            make_operations_door(lambda: self.runtime, doors, metrics=settings.metrics),
+            make_operations_door(lambda: self.runtime, metrics=settings.metrics),
             *doors,
-            make_playground_door(lambda: self.runtime, doors, lambda request, host: make_index_reply(doors, request)),
+            make_playground_door(lambda: self.runtime, doors),
         ]
         self.table = RouteTable([*all_doors, make_openapi_door(all_doors)])
 
-    @property
-    def ready(self) -> bool:
-        return self.runtime.ready
-
-    def swap(self, runtime: Runtime) -> None:
-        """Use this runtime for new requests; running ones keep theirs."""
-        self.runtime = runtime
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await handle_lifespan(receive, send)
-        elif scope["type"] == "http":
+        if scope["type"] == "http":
             await self.handle_http(scope, receive, send)
 
     async def handle_http(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -180,7 +170,7 @@ class App:
                     body = await self.guard.read_body(headers, receive)
                     if body is None:
                         return
-                    request = self.make_request(scope, params, headers, body, owner, base, entry)
+                    request = self.make_request(scope, path, params, headers, body, owner, base, entry)
                     reply = route.handler(request, self.runtime)
             except RightseatError as error:
                 entry.set_error(error)
@@ -189,13 +179,7 @@ class App:
                     extra += ((b"allow", error.allow.encode()),)
             direct = scope.get("extensions", {}).get(DIRECT_EXTENSION, {}).get("write")
             await send_reply(
-                reply,
-                receive,
-                send,
-                timeouts=self.send_timeouts,
-                headers=extra,
-                on_start=entry.set_status,
-                direct=direct,
+                reply, receive, send, self.timeouts, headers=extra, on_start=entry.set_status, direct=direct
             )
         finally:
             entry.finish(self.runtime.meters, write_log=self.access_log)
@@ -203,6 +187,7 @@ class App:
     def make_request(
         self,
         scope: Scope,
+        path: str,
         params: dict[str, str],
         headers: dict[str, str],
         body: bytes,
@@ -212,7 +197,7 @@ class App:
     ) -> Request:
         return Request(
             method=scope["method"],
-            path=get_path(scope),
+            path=path,
             params=params,
             query=dict(parse_qsl(scope.get("query_string", b"").decode("latin-1"))),
             headers=headers,
@@ -247,17 +232,16 @@ class RouteTable:
     def __init__(self, doors: Sequence[Door]) -> None:
         self.doors = doors
         self.routes = [(door, route, compile_path(route.path)) for door in doors for route in door.routes]
-        # Paths without parameters are looked up; only the others are matched by pattern.
-        self.static_routes: dict[str, list[RouteMatch]] = {}
-        for door, route, _ in self.routes:
-            if "{" not in route.path:
-                self.static_routes.setdefault(route.path, []).append((door, route, {}))
-        # By first segment, so that a request is not matched against every door's patterns.
+        # Paths without parameters are looked up. Only the others are matched by pattern, by their first segment, so
+        # that a request is not matched against every door's patterns.
+        self.static_routes: defaultdict[str, list[RouteMatch]] = defaultdict(list)
         self.routes_by_prefix: defaultdict[str, list[tuple[Door, Route, re.Pattern[str]]]] = defaultdict(list)
-        for entry in self.routes:
-            if "{" in entry[1].path:
-                first = entry[1].path.split("/")[1]
-                self.routes_by_prefix["" if "{" in first else first].append(entry)
+        for door, route, pattern in self.routes:
+            first = route.path.split("/")[1]
+            if "{" not in route.path:
+                self.static_routes[route.path].append((door, route, {}))
+            else:
+                self.routes_by_prefix["" if "{" in first else first].append((door, route, pattern))
 
     def match_path(self, path: str) -> list[RouteMatch]:
         """Return the routes of a path, of any method, with the path's parameters."""
@@ -265,7 +249,7 @@ class RouteTable:
             self.routes_by_prefix.get(first, ()) for first in dict.fromkeys((*path.split("/")[1:2], ""))
         )
         matches = ((door, route, pattern.fullmatch(path)) for door, route, pattern in candidates)
-        matched = [(door, route, found.groupdict()) for door, route, found in matches if found]
+        matched = [(door, route, match.groupdict()) for door, route, match in matches if match]
         return self.static_routes.get(path, []) + matched
 
     def locate(self, path: str, matches: Sequence[RouteMatch]) -> tuple[Door, str]:
@@ -288,16 +272,9 @@ class RouteTable:
         if matches:
             allowed = ", ".join(sorted({route.method for _, route, _ in matches}))
             raise MethodNotAllowed(f"{path[:100]} takes {allowed}.", allow=allowed)
-        known = [route.path for _, route, _ in self.routes]
-        near = closest_match(path, known)
+        near = closest_match(path, [route.path for _, route, _ in self.routes])
         hint = f" Did you mean {near}?" if near else ""
         raise NotFound(f"There is nothing at {path[:100]!r}.{hint}")
-
-
-def compile_path(path: str) -> re.Pattern[str]:
-    """Compile a route's path: `{name}` matches one segment, `{name:path}` the rest."""
-    whole = re.sub(r"\\\{(\w+):path\\\}", r"(?P<\1>.+)", re.escape(path))
-    return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", whole))
 
 
 def get_path(scope: Scope) -> str:
@@ -336,14 +313,6 @@ def has_body(method: str, headers: dict[str, str]) -> bool:
 
 async def make_no_content_reply() -> Reply:
     yield ResponseStart(204)
-
-
-async def handle_lifespan(receive: Receive, send: Send) -> None:
-    while True:
-        message = await receive()
-        await send({"type": f"{message['type']}.complete"})
-        if message["type"] == "lifespan.shutdown":
-            return
 
 
 class MountableApp:

@@ -1,14 +1,11 @@
-"""The operators' door: health, readiness, metrics, files of answers, error pages.
-
-Error pages: what an error code means, in docs/errors and at /docs/errors/CODE of every server.
-"""
+"""The operators' door: health, readiness, metrics, files of answers, error pages (docs/errors as well)."""
 
 from __future__ import annotations
 
 import asyncio
 import importlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from urllib.parse import quote
 
 import msgspec
@@ -30,19 +27,15 @@ FAULTS = {
 }
 
 
-def parse_meanings() -> dict[str, str]:
-    """Parse the tree in the docstring of errors.py: "Class status" → meaning."""
-    return {f"{name} {status}": meaning for name, status, meaning in TREE_LINE.findall(errors.__doc__ or "")}
-
-
 def get_meaning(kind: type[RightseatError]) -> str:
-    text = parse_meanings().get(f"{kind.__name__} {kind.status}", "")
+    """Return what an error means, from the tree in the docstring of errors.py."""
+    tree = {(name, int(status)): meaning for name, status, meaning in TREE_LINE.findall(errors.__doc__ or "")}
+    text = tree.get((kind.__name__, kind.status), "")
     return f"{text[:1].upper()}{text[1:]}"
 
 
 def format_error_page(kind: type[RightseatError]) -> str:
-    bases = [one for one in kind.__mro__[1:] if issubclass(one, RightseatError)]
-    family = " < ".join(f"`{one.__name__}`" for one in (kind, *bases))
+    family = " < ".join(f"`{base.__name__}`" for base in kind.__mro__ if issubclass(base, RightseatError))
     return "\n".join(
         (
             f"# `{kind.code}`\n",
@@ -66,11 +59,7 @@ def serve_error_page(request: Request, host: object) -> Reply:
     return make_reply(200, format_error_page(kind).encode(), content_type=b"text/plain; charset=utf-8")
 
 
-# Public: the error for a missing key links to its page too.
-ERROR_PAGE_ROUTE = Route("GET", "/docs/errors/{code}", serve_error_page, public=True, summary="What an error means")
-
-
-def make_operations_door(runtime: Callable[[], Runtime], doors: Sequence[Door], *, metrics: str = "key") -> Door:
+def make_operations_door(runtime: Callable[[], Runtime], *, metrics: str) -> Door:
     """Make the operators' door. `/health` and `/ready` need no key; `/metrics` needs one unless `metrics` is
     "open"."""
 
@@ -91,37 +80,28 @@ def make_operations_door(runtime: Callable[[], Runtime], doors: Sequence[Door], 
         if stored_file is None:
             reply = make_error_reply(NotFound("There is no such file, or it is no longer kept. Ask for it again."))
         else:
-            reply = make_reply(
-                200,
-                stored_file.data,
-                *make_download_headers(stored_file.name),
-                content_type=safe_content_type(stored_file.media_type),
-            )
+            headers, media_type = make_download_headers(stored_file.name), safe_content_type(stored_file.media_type)
+            reply = make_reply(200, stored_file.data, *headers, content_type=media_type)
         async for part in reply:
             yield part
 
-    pages = {"/health": serve_health, "/ready": serve_readiness}
-    routes = [Route("GET", path, page, public=True) for path, page in pages.items()]
-    # Public: the link is the credential; a browser that follows it sends no key.
-    routes.append(Route("GET", "/files/{ticket}/{name}", serve_file, public=True, summary="A file of an answer"))
-    routes.append(ERROR_PAGE_ROUTE)
+    routes = [
+        Route("GET", "/health", serve_health, public=True),
+        Route("GET", "/ready", serve_readiness, public=True),
+        # Public: the link is the credential; a browser that follows it sends no key.
+        Route("GET", "/files/{ticket}/{name}", serve_file, public=True, summary="A file of an answer"),
+        # Public: the error for a missing key links to its page too.
+        Route("GET", "/docs/errors/{code}", serve_error_page, public=True, summary="What an error means"),
+    ]
     if metrics != "off":
         routes.append(Route("GET", "/metrics", serve_metrics, public=metrics == "open"))
     return Door("operations", tuple(routes), make_error_reply, lambda base: f"curl {base}/health")
 
 
-def make_index_reply(doors: Sequence[Door], request: Request) -> Reply:
-    """Return the list of doors as text, for clients that are no browser."""
-    lines = "".join(f"  {door.name:<12}{door.hint(request.base)}\n" for door in doors)
-    text = f"rightseat is running. Its doors, and how a client finds them:\n\n{lines}"
-    return make_reply(200, text.encode(), content_type=b"text/plain; charset=utf-8")
-
-
 def safe_content_type(media_type: str) -> bytes:
     """Return the media type as a header value; a malformed one becomes application/octet-stream."""
-    return (
-        media_type.encode() if re.fullmatch(r"[\w.+-]+/[\w.+-]+", media_type, re.ASCII) else b"application/octet-stream"
-    )
+    well_formed = re.fullmatch(r"[\w.+-]+/[\w.+-]+", media_type, re.ASCII)
+    return media_type.encode() if well_formed else b"application/octet-stream"
 
 
 def make_download_headers(name: str) -> tuple[tuple[bytes, bytes], ...]:

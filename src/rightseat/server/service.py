@@ -1,7 +1,4 @@
-"""The application with its current runtime, and the retired runtimes that still finish an answer.
-
-The listening socket, with errors that say what to do.
-"""
+"""The listening socket; the application with its current runtime, and the retired ones that still finish an answer."""
 
 from __future__ import annotations
 
@@ -155,10 +152,6 @@ class Service:
 
         return has_changed(self.app.runtime.plugins)
 
-    async def start(self) -> None:
-        """Start the runtime, including the processes of local models, before the first request."""
-        await self.app.runtime.start()
-
     async def reload(self) -> None:
         """Read the configuration again and swap the runtime. A ConfigError leaves everything as it was."""
         # Building reads files and imports modules: not on the event loop.
@@ -172,7 +165,7 @@ class Service:
             await runtime.close()
             raise
         old = self.app.runtime
-        self.app.swap(runtime)
+        self.app.runtime = runtime
         if _restart_only_settings(config) != _restart_only_settings(self.config):
             log.warning(
                 "host, port, header limits, grace, log and what `environment` changes in it, [store]: "

@@ -86,7 +86,7 @@ class UvicornServer(uvicorn.Server):
 
     async def start_service(self) -> bool:
         """Start the service; returns false when a signal cancelled it."""
-        self.starting = asyncio.create_task(self.service.start())
+        self.starting = asyncio.create_task(self.service.app.runtime.start())
         with show_spinner("Loading the local model"):
             await asyncio.wait([self.starting])
         stopped = self.starting.cancelled()

@@ -161,7 +161,7 @@ async def test_without_keys_only_loopback_is_answered() -> None:
 
 async def test_with_hosts_or_keys_others_are_too() -> None:
     named = rightseat.asgi(rightseat.Runtime(model=ScriptedModel("ok")), hosts=["app.example"], keep_alive=3)
-    assert named.app.send_timeouts.keep_alive == 3
+    assert named.app.timeouts.keep_alive == 3
     assert content(await TestClient(named, host="app.example").post_json(COMPLETIONS, HI)) == "ok"
     keys = Authenticator(AuthSettings(keys={"ann": Secret("k-ann")}))
     keyed = TestClient(

@@ -50,7 +50,7 @@ async def test_sigterm_lets_answers_finish_and_takes_no_new_ones(
     async with serve(write_script(tmp_path, LONG, pace_ms=1)) as serving:
         streams = [await open_stream(serving) for _ in range(3)]
         os.kill(os.getpid(), signal.SIGTERM)
-        await wait_for(lambda: not serving.service.app.ready)
+        await wait_for(lambda: not serving.service.app.runtime.ready)
         assert b"503" in (await serving.get("/ready")).split(b"\r\n")[0]
         assert b"!restarting" in await serving.send_raw(serving.format_say_request("late"))
         release_stream.set()
@@ -94,9 +94,9 @@ async def test_the_second_ctrl_c_leaves_at_once(serve: ServeConfig, monkeypatch:
     left: list[int] = []
     monkeypatch.setattr(os, "_exit", left.append)
     async with serve() as serving:
-        assert serving.service.app.ready
+        assert serving.service.app.runtime.ready
         serving.server.handle_exit(signal.SIGINT, None)
-        assert not serving.service.app.ready, "not ready at once"
+        assert not serving.service.app.runtime.ready, "not ready at once"
         assert left == []
         serving.server.handle_exit(signal.SIGTERM, None)
         assert left == []

@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 import msgspec
 
 from rightseat.errors import NotFound, RightseatError
-from rightseat.http.endpoint import Door, Probe, Request, collect_body
+from rightseat.http.endpoint import Door, Probe, Request, collect_body, compile_path
 from rightseat.types.events import Event, RunStarted
 from rightseat.types.streams import closing
 from rightseat.types.threads import ThreadEntry, UserInput
@@ -55,18 +55,14 @@ async def render_run_by_door(runtime: Runtime, doors: Sequence[Door], request: R
     host: Any = ReplayRuntime(runtime, events)
     rendered = []
     for door in doors:
-        probe = find_probe(door)
-        if probe is not None:
-            rendered.append(
-                await render_reply(
-                    door, retarget_probe(replace_question(probe, question), agent, runtime), request, host
-                )
-            )
+        if probe := find_probe(door):
+            probe = retarget_probe(replace_question(probe, question), agent, runtime)
+            rendered.append(await render_reply(door, probe, request, host))
     return {"question": question, "doors": rendered}
 
 
 def find_probe(door: Door) -> Probe | None:
-    posts = (one for one in reversed(door.probes) if one.method == "POST")
+    posts = (probe for probe in reversed(door.probes) if probe.method == "POST")
     return PROBE_BY_DOOR.get(door.name) or next(posts, None)
 
 
@@ -84,8 +80,7 @@ async def read_entries(runtime: Runtime, request: Request) -> list[ThreadEntry]:
 
 def find_run(entries: list[ThreadEntry], run: str) -> tuple[str, str, list[Event]]:
     """Return question, assistant and events of a run, by id or the last one."""
-    question, last_question, run_id = "", "", ""
-    agent, assistant = "", ""
+    question = last_question = run_id = agent = assistant = ""
     events: list[Event] = []
     for entry in entries:
         if isinstance(entry, UserInput):
@@ -116,7 +111,7 @@ def retarget_probe(probe: Probe, agent: str, runtime: Runtime) -> Probe:
             from rightseat.doors.mcp.catalog import list_ask_tools
 
             host: Any = runtime
-            names = {one.responder: name for name, one in list_ask_tools(host).items()}
+            names = {tool.responder: name for name, tool in list_ask_tools(host).items()}
             return replace(probe, body=probe.body.replace(b"ask_default", names.get(agent, "ask_default").encode()))
         case _:
             return probe
@@ -128,12 +123,13 @@ def replace_question(probe: Probe, question: str) -> Probe:
 
 
 async def render_reply(door: Door, probe: Probe, request: Request, host: Any) -> dict[str, Any]:
-    route = next(one for one in door.routes if one.method == probe.method and matches_path(one.path, probe.path))
+    matches = ((route, compile_path(route.path).fullmatch(probe.path)) for route in door.routes)
+    route, match = next((route, match) for route, match in matches if match and route.method == probe.method)
     inner = msgspec.structs.replace(
         request,
         method=probe.method,
         path=probe.path,
-        params=parse_path_params(route.path, probe.path),
+        params={name: unquote(value) for name, value in match.groupdict().items()},
         query={},
         body=probe.body,
         # Headers as the door's client sends them, not the playground's own.
@@ -150,16 +146,6 @@ async def render_reply(door: Door, probe: Probe, request: Request, host: Any) ->
         "bytes": body[:MAX_BYTES_SHOWN].decode("utf-8", "replace"),
         "size": len(body),
     }
-
-
-def matches_path(route: str, path: str) -> bool:
-    wanted, given = route.split("/"), path.split("/")
-    return len(wanted) == len(given) and all(w[:1] == "{" or w == g for w, g in zip(wanted, given, strict=True))
-
-
-def parse_path_params(route: str, path: str) -> dict[str, str]:
-    pairs = zip(route.split("/"), path.split("/"), strict=True)
-    return {name[1:-1]: unquote(value) for name, value in pairs if name[:1] == "{"}
 
 
 def format_curl(request: Request, probe: Probe) -> str:

@@ -1,22 +1,19 @@
-"""Overview for the playground: assistants, examples, doors.
-
-Set-up report for the playground: the doctor's checks, and snippets to connect clients.
-"""
+"""Overview and set-up report for the playground: assistants, examples, doors, checks, snippets for clients."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rightseat.http.endpoint import Door, Request
-from rightseat.server.playground.responses import PLAYGROUND_DIR
 from rightseat.wiring.runtime import Runtime
 
 if TYPE_CHECKING:
     from rightseat.doctor.result import CheckResult
 
-
+PLAYGROUND_DIR = Path(__file__).parent
 BUILTIN_MODELS = (("local", "local"), ("scripted", "demo"))
 CLOCK = {"title": {"en": "A tool call", "zh": "调用工具"}, "en": "What time is it?", "zh": "现在几点？"}
 
@@ -38,11 +35,15 @@ async def describe_server(runtime: Runtime, doors: Sequence[Door], request: Requ
     return {
         "version": version("rightseat"),
         "tiny": uses_builtin_model(runtime),
-        "charts": (PLAYGROUND_DIR / "vendor" / "echarts.js").is_file(),
+        "charts": has_charts(),
         "assistants": list(list_assistants(runtime)),
         "examples": list(list_examples(runtime)),
         "doors": [{"name": door.name, "hint": door.hint(request.base)} for door in doors],
     }
+
+
+def has_charts() -> bool:
+    return (PLAYGROUND_DIR / "vendor" / "echarts.js").is_file()
 
 
 def uses_builtin_model(runtime: Runtime) -> bool:
@@ -108,13 +109,13 @@ def check_runtime(runtime: Runtime) -> Iterator[CheckResult]:
         agent = runtime.responders.find_agent(name)
         if agent is not None and agent.unavailable_reason:
             yield broken(f"agent {name}", agent.unavailable_reason, f"start it, or change [agents.{name}]")
-    for one in runtime.plugins.loaded.values() if runtime.plugins else ():
-        errors = [found for found in one.plugin.problems if found.gravity == "error"]
-        if errors:
-            yield broken(f"plugin {one.plugin.id}", str(errors[0]), f"rightseat plugins check {one.plugin.id}")
+    for id, loaded in runtime.plugins.loaded.items() if runtime.plugins else ():
+        error = next((problem for problem in loaded.plugin.problems if problem.gravity == "error"), None)
+        if error:
+            yield broken(f"plugin {id}", str(error), f"rightseat plugins check {id}")
         else:
-            yield good(f"plugin {one.plugin.id}", f"{len(one.tools)} tools")
-    if (PLAYGROUND_DIR / "vendor" / "echarts.js").is_file():
+            yield good(f"plugin {id}", f"{len(loaded.tools)} tools")
+    if has_charts():
         yield good("charts", "ECharts is here")
     else:
         yield skipped("charts", "ECharts is not here: charts are shown as tables", "make assets")

@@ -1,8 +1,5 @@
-"""Plugins for the playground: their tools and problems.
-
-Flows of each plugin as laid-out boxes and lines. Tool trials: a tool called directly with a person's arguments, as
-a normal run without a model.
-"""
+"""Plugins for the playground: tools and problems, flows as laid-out boxes and lines, and tool trials: a tool called
+directly with a person's arguments, as a normal run without a model."""
 
 from __future__ import annotations
 
@@ -28,10 +25,8 @@ from rightseat.wiring.runtime import Runtime
 
 
 async def list_plugins(runtime: Runtime) -> list[dict[str, Any]]:
-    if runtime.plugins is None:
-        return []
-    shelf = runtime.plugins
-    return [format_plugin(one, shelf.by_plugin[id]) for id, one in shelf.loaded.items()]
+    catalog = runtime.plugins
+    return [format_plugin(loaded, catalog.by_plugin[id]) for id, loaded in catalog.loaded.items()] if catalog else []
 
 
 def format_plugin(loaded: LoadedPlugin, entries: list[CatalogEntry]) -> dict[str, Any]:
@@ -42,8 +37,8 @@ def format_plugin(loaded: LoadedPlugin, entries: list[CatalogEntry]) -> dict[str
         "description": manifest.description,
         "question": manifest.question,
         "problems": [
-            {"gravity": found.gravity, "text": str(found), "file": found.file, "line": found.line}
-            for found in manifest.problems
+            {"gravity": problem.gravity, "text": str(problem), "file": problem.file, "line": problem.line}
+            for problem in manifest.problems
         ],
         "tools": [
             {
@@ -58,16 +53,15 @@ def format_plugin(loaded: LoadedPlugin, entries: list[CatalogEntry]) -> dict[str
 
 
 async def list_flows(runtime: Runtime) -> list[dict[str, Any]]:
-    if runtime.plugins is None:
-        return []
+    plugins = [loaded.plugin for loaded in runtime.plugins.loaded.values()] if runtime.plugins else []
     return [
         {
-            "id": one.plugin.id,
-            "name": one.plugin.name,
-            "flows": [draw_flow(flow) for flow in one.plugin.workflows if flow.file],
-            "broken": [str(found) for found in one.plugin.problems if found.file.startswith("flows/")],
+            "id": plugin.id,
+            "name": plugin.name,
+            "flows": [draw_flow(flow) for flow in plugin.workflows if flow.file],
+            "broken": [str(problem) for problem in plugin.problems if problem.file.startswith("flows/")],
         }
-        for one in runtime.plugins.loaded.values()
+        for plugin in plugins
     ]
 
 
@@ -82,7 +76,7 @@ def draw_flow(flow: Flow) -> dict[str, Any]:
         "width": flow_layout.width,
         "height": flow_layout.height,
         "boxes": [format_box(spot) for spot in flow_layout.nodes if spot.node is not None],
-        "lines": [format_line(one) for one in flow_layout.edges],
+        "lines": [format_line(edge) for edge in flow_layout.edges],
     }
 
 
@@ -102,17 +96,12 @@ def format_line(layout_line: RoutedEdge) -> dict[str, Any]:
         start, end = first.y + first.height / 2, last.y + last.height / 2
         points = [(first.x + first.width / 2, start), (right, start), (right, end), (last.x + last.width / 2, end)]
     arrow = layout_line.edge
-    return {
-        "source": arrow.source,
-        "target": arrow.target,
-        "label": arrow.label,
-        "dotted": arrow.dotted,
-        "points": points,
-    }
+    ends = {"source": arrow.source, "target": arrow.target}
+    return {**ends, "label": arrow.label, "dotted": arrow.dotted, "points": points}
 
 
 class TrialAnswer(Struct, frozen=True, kw_only=True):
-    """What a person answered to a question of the call's."""
+    """A person's answer to a question of the call's."""
 
     id: str
     status: Literal["resolved", "cancelled"] = "resolved"
@@ -140,7 +129,7 @@ def make_turn(trial: ToolTrial, request: Request) -> Turn:
     return Turn(
         messages=(Message("assistant", calls=(call,)),),
         assistant=DIRECT_CALLS,
-        answers=tuple(InterruptAnswer(one.id, one.status, one.payload) for one in trial.answers),
+        answers=tuple(InterruptAnswer(answer.id, answer.status, answer.payload) for answer in trial.answers),
         owner=request.owner,
         headers=request.forwarded_headers,
         base_url=request.base,

@@ -15,14 +15,15 @@ from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings
 from rightseat.http.auth import Authenticator
 from rightseat.http.fetch.fetch import record_request, record_requests
-from rightseat.server.playground import overview, responses
+from rightseat.http.static import StaticFiles
+from rightseat.server.playground import door, overview
 from rightseat.wiring.from_config import build_runtime
 from tests.kit.app_server import FakeModel, reply_text, serve_runtime
 from tests.kit.client import RawHttpClient
 
 pytestmark = pytest.mark.io
 
-PAGE = Path(responses.PLAYGROUND_DIR) / "page"
+PAGE = Path(overview.PLAYGROUND_DIR) / "page"
 KEYED = Authenticator(AuthSettings(keys={"ann": Secret("sesame-7")}))
 HTML = {"accept": "text/html"}
 LIMIT = 300_000
@@ -284,8 +285,8 @@ async def test_without_what_others_made_the_page_is_served_and_says_so(
 ) -> None:
     """As in a clone where npm is not there."""
     (tmp_path / "page").symlink_to(PAGE)
-    for module in (responses, overview, overview):
-        monkeypatch.setattr(module, "PLAYGROUND_DIR", tmp_path)
+    monkeypatch.setattr(overview, "PLAYGROUND_DIR", tmp_path)
+    monkeypatch.setattr(door, "FILES", StaticFiles({"": tmp_path / "page", "vendor/": tmp_path / "vendor"}))
     async with serve_runtime(make_demo_runtime()) as server:
         assert (await get_response(server.url, "/", HTML))[0] == 200
         assert (await get_response(server.url, "/playground/vendor/echarts.js"))[0] == 404
