@@ -1,7 +1,4 @@
-"""The `rightseat` command. Each subcommand imports its module when it runs: `--help` must be quick.
-
-serve, chat, doctor, models, plugins, flows: subcommands. embedded: built-in weights. log: logging.
-"""
+"""The `rightseat` command. Each subcommand imports its module when it runs: `--help` must be quick."""
 
 from __future__ import annotations
 
@@ -77,12 +74,12 @@ def _model_flags(
 ) -> dict[str, object]:
     """Return the command line's options of a local model, by their names in the config."""
     # Paths of the command line are relative to the working directory, those of the config to its file.
-    beside = None if template is None else Path(template).expanduser()
+    file = Path(template or "").expanduser()
     return {
         "llama_server": None if server is None else str(server.expanduser().absolute()),
         "tool_format": tool_format,
-        "chat_template": str(beside.absolute()) if beside is not None and beside.is_file() else template,
-        "precache": [str(file.expanduser().absolute()) for file in precache or ()] or None,
+        "chat_template": str(file.absolute()) if file.is_file() else template,
+        "precache": [str(path.expanduser().absolute()) for path in precache or ()] or None,
     }
 
 
@@ -175,26 +172,25 @@ def doctor(
     help: Help = False,
 ) -> None:
     """Check the set-up and the running server, and say how to fix what is broken. Exit code 1: something is broken."""
-    from rightseat.cli.doctor import run_doctor as run
-    from rightseat.cli.doctor import run_openbb_doctor as ask
+    from rightseat.cli.doctor import run_doctor, run_openbb_doctor
 
     if openbb is not None:
-        raise typer.Exit(ask(openbb, header or [], as_json=json))
-    raise typer.Exit(run(url, key, config, as_json=json))
+        raise typer.Exit(run_openbb_doctor(openbb, header or [], as_json=json))
+    raise typer.Exit(run_doctor(url, key, config, as_json=json))
 
 
-models_app = typer.Typer(
-    help="Manage the weights of local models that can be downloaded by name.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    add_help_option=False,
-)
-app.add_typer(models_app, name="models")
+def _make_group(name: str, help: str) -> typer.Typer:
+    group = typer.Typer(help=help, no_args_is_help=True, rich_markup_mode=None, add_help_option=False)
+
+    @group.callback()
+    def root(help: Help = False) -> None:
+        pass
+
+    app.add_typer(group, name=name)
+    return group
 
 
-@models_app.callback()
-def models_root(help: Help = False) -> None:
-    pass
+models_app = _make_group("models", "Manage the weights of local models that can be downloaded by name.")
 
 
 @models_app.command("list", add_help_option=False)
@@ -221,18 +217,7 @@ def models_path(name: WeightsName = None, help: Help = False) -> None:
     print_path(name)
 
 
-plugins_app = typer.Typer(
-    help="Check, list and create plugins (folders that become tools).",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    add_help_option=False,
-)
-app.add_typer(plugins_app, name="plugins")
-
-
-@plugins_app.callback()
-def plugins_root(help: Help = False) -> None:
-    pass
+plugins_app = _make_group("plugins", "Check, list and create plugins (folders that become tools).")
 
 
 @plugins_app.command("check", add_help_option=False)
@@ -271,18 +256,7 @@ def plugins_new(
     create_plugin(name, where)
 
 
-flows_app = typer.Typer(
-    help="List, run and draw the workflows of plugins.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    add_help_option=False,
-)
-app.add_typer(flows_app, name="flows")
-
-
-@flows_app.callback()
-def flows_root(help: Help = False) -> None:
-    pass
+flows_app = _make_group("flows", "List, run and draw the workflows of plugins.")
 
 
 @flows_app.command("list", add_help_option=False)

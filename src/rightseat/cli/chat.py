@@ -1,7 +1,4 @@
-"""`rightseat chat`: a conversation in the terminal, on a runtime in this process, without a server.
-
-Prints events to a terminal: the answer to stdout, everything else to stderr.
-"""
+"""`rightseat chat`: a conversation in the terminal, on a runtime in this process, without a server."""
 
 from __future__ import annotations
 
@@ -11,15 +8,17 @@ import mimetypes
 import re
 import sys
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
 from msgspec.structs import replace
 
 from rightseat.cli import log, print_error
-from rightseat.cli.embedded import prepare_config
+from rightseat.cli.models import prepare_config
 from rightseat.config.read import load_config
+from rightseat.config.settings import Config
 from rightseat.errors import NotFound
 from rightseat.runtime.runs import new_id
 from rightseat.server.progress import show_spinner
@@ -49,6 +48,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 
 
 class Terminal:
+    """Prints events: the answer to stdout, everything else to stderr."""
+
     def __init__(self, out: TextIO, err: TextIO) -> None:
         self.out = out
         self.err = err
@@ -95,8 +96,7 @@ class Terminal:
             case CallResult():
                 self.print_note(_shorten(f"  {'failed' if event.failed else '→'} {event.content}"))
             case _:
-                # Steps, state and usage are not shown.
-                return
+                pass  # steps, state and usage are not shown
 
     def print_text(self, text: str) -> None:
         text = _CONTROL.sub("", text)
@@ -117,7 +117,7 @@ class Terminal:
 
 
 def _shorten(line: str) -> str:
-    line = " ".join(line.split(" ")).replace("\n", " ")
+    line = line.replace("\n", " ")
     return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"
 
 
@@ -136,28 +136,41 @@ def chat(
 ) -> int:
     """Run the chat; returns the exit code: 1 when a single question was not answered."""
     attachments = tuple(map(load_attachment, files))
-    config = prepare_config(load_config(path, model=model, flags=flags, plugins=plugins))
-    log.configure_logging("console", "warning" if config.server.log_level == "info" else config.server.log_level)
-    logging.getLogger("rightseat.runtime.runs").setLevel(logging.CRITICAL)  # the failure is shown as an answer
-    runtime = build_runtime(config)
+    config, runtime = prepare_runtime(path, model, flags, plugins)
     if assistant is not None and assistant not in runtime.responders:
         known = ", ".join(runtime.assistants)
         raise NotFound(f"There is no assistant {assistant!r}. Use one of: {known}.")
     screen = Terminal(sys.stdout, sys.stderr)
-    with asyncio.Runner() as runner:
-        session = ChatSession(runtime, assistant, screen, runner, screen.read_line)
+    with open_session(runtime, assistant, screen) as session:
         session.attachments = attachments
+        if question is not None:
+            return 0 if session.ask(question) else 1
+        choice = choose_model(config)
+        screen.print_note(f"{choice.model} ({choice.why}). Ctrl-C stops an answer, Ctrl-D ends the chat.")
+        for question in session.suggestions[:5]:
+            screen.print_note(f"You could ask: {question}")
+        session.run_loop()
+        return 0
+
+
+def prepare_runtime(
+    path: Path | None, model: str | None, flags: Mapping[str, Any], plugins: Sequence[Path]
+) -> tuple[Config, Runtime]:
+    """Return configuration and runtime of a command that answers in the terminal; log warnings only."""
+    config = prepare_config(load_config(path, model=model, flags=flags, plugins=plugins))
+    log.configure_logging("console", "warning" if config.server.log_level == "info" else config.server.log_level)
+    logging.getLogger("rightseat.runtime.runs").setLevel(logging.CRITICAL)  # the failure is shown as an answer
+    return config, build_runtime(config)
+
+
+@contextmanager
+def open_session(runtime: Runtime, assistant: str | None, screen: Terminal) -> Iterator[ChatSession]:
+    """Start the runtime and yield a session; close the runtime afterwards."""
+    with asyncio.Runner() as runner:
         try:
             with show_spinner("Loading the local model"):
                 runner.run(runtime.start())
-            if question is not None:
-                return 0 if session.ask(question) else 1
-            choice = choose_model(config)
-            screen.print_note(f"{choice.model} ({choice.why}). Ctrl-C stops an answer, Ctrl-D ends the chat.")
-            for question in session.suggestions[:5]:
-                screen.print_note(f"You could ask: {question}")
-            session.run_loop()
-            return 0
+            yield ChatSession(runtime, assistant, screen, runner, screen.read_line)
         finally:
             runner.run(runtime.close())
 
@@ -213,7 +226,7 @@ class ChatSession:
                 return False
             except _TurnFailed as error:
                 self.screen.finish_answer()
-                print_error(error.failed.message)
+                print_error(str(error))
                 return False
             if not interrupts:
                 return True
@@ -234,7 +247,7 @@ class ChatSession:
                 if isinstance(event, Interrupt):
                     interrupts.append(event)
                 elif isinstance(event, RunFailed):
-                    raise _TurnFailed(event)
+                    raise _TurnFailed(event.message)
                 else:
                     self.screen.show_event(event)
         self.answer_text += self.screen.finish_answer()
@@ -264,6 +277,4 @@ def load_attachment(path: Path) -> FileMessagePart:
 
 
 class _TurnFailed(Exception):
-    def __init__(self, failed: RunFailed) -> None:
-        super().__init__(failed.message)
-        self.failed = failed
+    """The message of the RunFailed that ended a turn."""

@@ -12,8 +12,7 @@ import typer
 
 from rightseat.config.secret import Secret, is_reference
 from rightseat.errors import ConfigError
-from rightseat.plugins import load
-from rightseat.plugins.load import read_plugin, read_plugins
+from rightseat.plugins.load import read_plugin, read_plugins, write_skeleton
 from rightseat.plugins.plugin import Gravity, Plugin, PluginAuth, Problem
 
 COLOURS: dict[Gravity, str] = {"error": typer.colors.RED, "warning": typer.colors.YELLOW, "style": typer.colors.BLUE}
@@ -62,11 +61,9 @@ def print_problem(plugin: Plugin, problem: Problem) -> None:
 
 
 def summarize_problems(counts: Counter[Gravity]) -> str:
-    if not counts:
-        return "no problems."
     words = {"error": "error", "warning": "warning", "style": "style problem"}
     parts = [pluralize(counts[kind], words[kind]) for kind in COLOURS if counts[kind]]
-    return ", ".join(parts) + "."
+    return ", ".join(parts or ["no problems"]) + "."
 
 
 def summarize_parts(plugins: Sequence[Plugin]) -> str:
@@ -80,23 +77,26 @@ def pluralize(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def load_plugins(directories: Sequence[Path], path: Path | None) -> list[Plugin]:
+    """Load the plugins of the given folders, else of the configuration."""
+    if directories and path is None:
+        return read_plugins(directories)
+    # Lazy: loads the whole server, which `check` does not need.
+    from rightseat.config.read import load_config
+    from rightseat.wiring.plugins import plugin_folders
+
+    return [read_plugin(folder) for folder in plugin_folders(load_config(path, plugins=directories))]
+
+
 def list_plugins(directories: Sequence[Path], path: Path | None) -> None:
     prepare_output()
-    if directories and path is None:
+    if path is None:
         require_directories(directories)
-        plugins = read_plugins(directories)
-    else:
-        # Lazy: loads the whole server, which `check` does not need.
-        from rightseat.config.read import load_config
-        from rightseat.wiring.plugins import plugin_folders
-
-        plugins = [read_plugin(folder) for folder in plugin_folders(load_config(path, plugins=directories))]
+    plugins = load_plugins(directories, path)
     for plugin in plugins:
         bad = sum(problem.gravity == "error" for problem in plugin.problems)
         typer.echo(f"{'✗' if bad else '✓'} {to_one_line(plugin.id)}  {to_one_line(plugin.name)}")
-        first = to_one_line(plugin.description)
-        if first:
-            typer.echo(f"    {first if len(first) <= MAX_DESCRIPTION else first[: MAX_DESCRIPTION - 1] + '…'}")
+        print_description(plugin.description)
         auth = f"; auth: {', '.join(map(describe_auth, plugin.auth))}" if plugin.auth else ""
         typer.echo(f"    {summarize_parts([plugin])}{auth}")
         if bad:
@@ -107,16 +107,21 @@ def list_plugins(directories: Sequence[Path], path: Path | None) -> None:
         )
 
 
+def print_description(text: str) -> None:
+    if line := to_one_line(text):
+        typer.echo(f"    {line if len(line) <= MAX_DESCRIPTION else line[: MAX_DESCRIPTION - 1] + '…'}")
+
+
 def create_plugin(name: str, where: Path) -> None:
-    folder = load.write_skeleton(name, where)
+    folder = write_skeleton(name, where)
     typer.echo(f"Created {folder}. Edit its files, then run:")
     typer.echo(f"    rightseat plugins check --strict {folder}")
     typer.echo(f"    rightseat serve --plugins {folder}")
 
 
 def prepare_output() -> None:
+    """Replace what the terminal cannot show (✓, Chinese text): it must not end the command."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A terminal that cannot show Chinese text must not end the check.
         sys.stdout.reconfigure(errors="replace")
 
 

@@ -1,7 +1,4 @@
-"""`rightseat serve`: loads the configuration, builds the application and runs the server.
-
-The start-up summary of `serve`: the model and why, the doors, plugins, config and keys.
-"""
+"""`rightseat serve`: loads the configuration, builds the application, prints a summary and runs the server."""
 
 from __future__ import annotations
 
@@ -14,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from rightseat import __version__
-from rightseat.cli import embedded, log
+from rightseat.cli import log
+from rightseat.cli.models import prepare_config
 from rightseat.config.read import load_config
 from rightseat.config.settings import Config
 from rightseat.http.endpoint import Door
@@ -38,27 +36,35 @@ def list_startup_rows(
 ) -> list[Row]:
     """Return the summary's lines as (label, text); an empty label continues the line before."""
     spec = config.models[choice.model].spec if choice.model in config.models else choice.model
-    startup_rows = [("model", EMBEDDED_LABEL if spec == "local" else spec), ("", choice.why)]
     # Clients use the public URL; health checks run on this machine.
     public = config.server.public_url.rstrip("/") or base
-    startup_rows.append(("page", f"{public}/   open it in a browser: examples to try, and the whole set-up"))
+    rows = [
+        ("model", EMBEDDED_LABEL if spec == "local" else spec),
+        ("", choice.why),
+        ("page", f"{public}/   open it in a browser: examples to try, and the whole set-up"),
+    ]
     for door in doors:
         post_path = next((route.path for route in door.routes if route.method == "POST"), "/")
-        startup_rows += [(door.name, public + post_path), ("", door.hint(public))]
-    if plugins is not None:
-        startup_rows += _plugin_rows(plugins)
-    startup_rows.append(("health", f"{base}/health   {base}/ready"))
+        rows += [(door.name, public + post_path), ("", door.hint(public))]
     where = str(config.path.resolve()) if config.path else "none; create ./rightseat.toml to change settings"
-    startup_rows += [("config", where), ("data", describe_store_location(config)), ("keys", _describe_auth(config))]
-    return startup_rows
+    return [
+        *rows,
+        *(_plugin_rows(plugins) if plugins is not None else ()),
+        ("health", f"{base}/health   {base}/ready"),
+        ("config", where),
+        ("data", describe_store_location(config)),
+        ("keys", _describe_auth(config)),
+    ]
 
 
-def _plugin_rows(shelf: PluginCatalog) -> list[Row]:
-    tools = len(shelf.entries)
-    lines = [("plugins", f"{len(shelf.loaded)}, with {tools} tool{'' if tools == 1 else 's'}")]
-    broken = [one.plugin for one in shelf.loaded.values() if any(p.gravity == "error" for p in one.plugin.problems)]
-    lines += [("", f"{one.id} has errors: rightseat plugins check {one.folder}") for one in broken[:5]]
-    return lines
+def _plugin_rows(catalog: PluginCatalog) -> list[Row]:
+    tools = len(catalog.entries)
+    plugins = [loaded.plugin for loaded in catalog.loaded.values()]
+    broken = [plugin for plugin in plugins if any(problem.gravity == "error" for problem in plugin.problems)]
+    return [
+        ("plugins", f"{len(plugins)}, with {tools} tool{'' if tools == 1 else 's'}"),
+        *(("", f"{plugin.id} has errors: rightseat plugins check {plugin.folder}") for plugin in broken[:5]),
+    ]
 
 
 def _describe_auth(config: Config) -> str:
@@ -75,14 +81,10 @@ def print_startup(startup_rows: list[Row], base: str, out: TextIO | None = None)
     out = out or sys.stdout
     title = f"rightseat {__version__}"
     footer = "No telemetry. Ctrl-C stops."
-    if out.isatty():
-        _print_startup_rich(startup_rows, title, base, footer, out)
+    if not out.isatty():
+        lines = (f"  {label:<11}{text}" for label, text in startup_rows)
+        print(f"{title} is ready on {base}", "", *lines, "", footer, sep="\n", file=out, flush=True)
         return
-    lines = [f"{title} is ready on {base}", "", *(f"  {label:<11}{text}" for label, text in startup_rows), "", footer]
-    print("\n".join(lines), file=out, flush=True)
-
-
-def _print_startup_rich(startup_rows: list[Row], title: str, base: str, footer: str, out: TextIO) -> None:
     from rich.console import Console
     from rich.text import Text
 
@@ -112,7 +114,7 @@ def serve(
     service.check_exposure(config)
     # Fail before a long download if the port is taken.
     service.open_listener(settings.host, settings.port).close()
-    config = embedded.prepare_config(config)
+    config = prepare_config(config)
     app = build_app(config)
     listener = service.open_listener(settings.host, settings.port)
     base = service.listener_url(listener, settings.host)
@@ -127,5 +129,5 @@ def serve(
             service.write_ready_file(Path(ready), base)
 
     with listener:
-        running = Service(app, config, lambda: embedded.prepare_config(reload_config(), fetch=False))
+        running = Service(app, config, lambda: prepare_config(reload_config(), fetch=False))
         UvicornServer(running, settings, on_ready).run(sockets=[listener])

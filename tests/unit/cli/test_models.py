@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.cli import embedded, models
+from rightseat.cli import models
 from rightseat.config.settings import AssistantSettings, Config, ModelSettings
 from rightseat.errors import NotFound
 from rightseat.models.llamacpp import weights
@@ -110,10 +110,10 @@ def test_who_wants_the_embedded_model(config: Config, wanted: bool, named: bool)
 @pytest.mark.demand("llamacpp.local_default_serve_embedded")
 def test_a_start_fetches_them_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pulled = patch_pull(monkeypatch, cache)
-    assert embedded.prepare_config(Config(model="scripted:demo")) == Config(model="scripted:demo")
+    assert models.prepare_config(Config(model="scripted:demo")) == Config(model="scripted:demo")
     assert pulled == []
-    assert embedded.prepare_config(Config()) == Config()
-    assert embedded.prepare_config(Config()) == Config()
+    assert models.prepare_config(Config()) == Config()
+    assert models.prepare_config(Config()) == Config()
     assert pulled == [EMBEDDED.name]
 
 
@@ -122,11 +122,11 @@ def test_without_a_network_a_script_answers_and_that_is_said(
     cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     patch_pull(monkeypatch, cache, "No network.")
-    config = embedded.prepare_config(Config())
+    config = models.prepare_config(Config())
     assert "rightseat models pull" in config.without_local
     assert "warning: A short script answers, not a model. No network." in capsys.readouterr().err
     # A reload fetches nothing, and finds the same.
-    assert embedded.prepare_config(Config(), fetch=False) == config
+    assert models.prepare_config(Config(), fetch=False) == config
     assert capsys.readouterr().err == ""
 
 
@@ -134,8 +134,8 @@ def test_without_a_network_a_script_answers_and_that_is_said(
 def test_who_asked_for_it_by_name_gets_nothing_else(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     patch_pull(monkeypatch, cache, "No network.")
     with pytest.raises(WeightsError, match="No network"):
-        embedded.prepare_config(Config(model="local"))
-    assert embedded.prepare_config(Config(model="local"), fetch=False) == Config(model="local")
+        models.prepare_config(Config(model="local"))
+    assert models.prepare_config(Config(model="local"), fetch=False) == Config(model="local")
 
 
 def test_without_the_engine_nothing_is_fetched(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +144,7 @@ def test_without_the_engine_nothing_is_fetched(cache: Path, monkeypatch: pytest.
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *more: None if name == "xllamacpp" else find(name, *more)
     )
-    assert "pip install xllamacpp" in embedded.prepare_config(Config()).without_local
+    assert "pip install xllamacpp" in models.prepare_config(Config()).without_local
     assert pulled == []
 
 
@@ -157,5 +157,5 @@ def test_sigterm_ends_a_download_as_ctrl_c_does(cache: Path, monkeypatch: pytest
     before = signal.getsignal(signal.SIGTERM)
     monkeypatch.setattr(weights, "pull_weights", pull)
     with pytest.raises(KeyboardInterrupt):
-        embedded.pull_weights(replace(EMBEDDED))
+        models.pull_weights(replace(EMBEDDED))
     assert signal.getsignal(signal.SIGTERM) == before
