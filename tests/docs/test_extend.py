@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.cli.doctor import run_checks
+from rightseat.cli.doctor import print_lines, stream_checks
 from rightseat.config.read import load_config
 from rightseat.errors import ConfigError
 from rightseat.types.stores import PendingQuestion
@@ -109,7 +109,7 @@ async def test_a_wrong_option_is_told(tmp_path: Path) -> None:
 async def test_the_doctor_knows_its_door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     async with serve_runtime(make_parrot_runtime(tmp_path)) as home:
-        lines = await run_checks(home.url, None, None, quiet=True)
+        lines = await print_lines(stream_checks(home.url, None, None), quiet=True)
     assert {line.what: line.state for line in lines}["plain: say"] == "good"
     assert [line for line in lines if line.state == "broken"] == []
 

@@ -117,7 +117,7 @@ def serve(
     config = prepare_config(config)
     app = build_app(config)
     listener = service.open_listener(settings.host, settings.port)
-    base = service.listener_url(listener, settings.host)
+    base = service.local_url(settings.host, listener.getsockname()[1])
     service.raise_file_limit()
 
     def on_ready() -> None:

@@ -1,17 +1,15 @@
-"""CheckResult: one line of the report.
-
-Faults of an answer, and their results in the report.
-"""
+"""CheckResult: one line of the report. Faults of an answer, and their results."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
 from rightseat.config.secret import mask
+from rightseat.types.streams import closing
 
 CheckState = Literal["good", "broken", "skipped"]
 STATE_MARKS: dict[CheckState, str] = {"good": "✓", "broken": "✗", "skipped": "–"}
@@ -46,6 +44,14 @@ def broken(what: str, why: str, fix: str) -> CheckResult:
 
 def skipped(what: str, why: str, fix: str = "") -> CheckResult:
     return CheckResult("skipped", what, why, fix)
+
+
+async def chain(*checks: AsyncIterator[CheckResult]) -> AsyncIterator[CheckResult]:
+    """Yield the results of several checks, one check after the other."""
+    for check in checks:
+        async with closing(check) as results:
+            async for result in results:
+                yield result
 
 
 MAX_FAULTS = 5

@@ -1,8 +1,4 @@
-"""Check a running server: health, readiness, keep-alive, request ids.
-
-Call every door of a running server as its client would. Check CORS as a browser does: allowed origins, private
-networks, refused origins.
-"""
+"""Check a running server: its connection, every door as its client calls it, and CORS as a browser does."""
 
 from __future__ import annotations
 
@@ -48,10 +44,8 @@ SERVER_PROBES = (
 
 
 def read_field(body: bytes, name: str) -> Any:
-    try:
-        return msgspec.json.decode(body, type=dict[str, Any]).get(name)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return None
+    value = decode_json(body)
+    return value.get(name) if isinstance(value, dict) else None
 
 
 async def is_rightseat(client: ProbeClient) -> bool:
@@ -129,18 +123,16 @@ def check_streaming(what: str, reply: ProbeReply) -> CheckResult:
     return good(what, times)
 
 
-async def check_keys(
-    client: ProbeClient, doors: Sequence[Door], *, required: bool | None
-) -> AsyncIterator[CheckResult]:
+async def check_keys(client: ProbeClient, doors: Sequence[Door], required: bool | None) -> AsyncIterator[CheckResult]:
     """Check each door without a key. `required`: what the config says; None if it is unknown."""
     for door in doors:
         probe = next((probe for probe in door.probes if not probe.public), None)
         if probe is None:
             continue
+        # An unparsable body: without a key the door must answer 401 before it reads it.
+        body = b"0" if probe.body else b""
         try:
-            # An unparsable body: without a key the door must answer 401 before it reads it.
-            method, path = probe.method, probe.path
-            reply = await client.send(method, path, b"0" if probe.body else b"", anonymous=True)
+            reply = await client.send(probe.method, probe.path, body, anonymous=True)
         except Unreachable as error:
             yield broken(f"{door.name}: keys", str(error), LOG_FIX)
             continue
@@ -154,17 +146,11 @@ async def judge_keyless_reply(door: Door, reply: ProbeReply, required: bool | No
             fix = "restart the server, so that it reads [auth]"
             return broken(what, f"HTTP {reply.status} without a key, although [auth] requires one", fix)
         return good(what, "not required")
-    if extract_shape(decode_json(reply.body)) != extract_shape(await render_unauthorized(door)):
-        return broken(
-            what,
-            "401 without a key, but not in this door's format",
-            "check the proxy that answered instead of rightseat",
-        )
+    expected = decode_json(await collect_body(door.format_error(Unauthorized(""))))
+    if extract_shape(decode_json(reply.body)) != extract_shape(expected):
+        fix = "check the proxy that answered instead of rightseat"
+        return broken(what, "401 without a key, but not in this door's format", fix)
     return good(what, "401 without a key, in this door's format")
-
-
-async def render_unauthorized(door: Door) -> Any:
-    return decode_json(await collect_body(door.format_error(Unauthorized(""))))
 
 
 def decode_json(body: bytes) -> Any:
@@ -197,7 +183,9 @@ async def check_origins(client: ProbeClient, path: str, configured: Iterable[str
             continue
         local = is_loopback(urlsplit(origin).hostname or "")
         fix = PROXY_FIX if local else f'add it: [server] cors = ["{origin}"], or {PROXY_FIX}'
-        problem = find_preflight_problem(reply, origin) or find_read_problem(get_reply, origin)
+        problem = find_preflight_problem(reply, origin)
+        if not problem and get_reply.headers.get("access-control-allow-origin") != origin:
+            problem = "the response does not name the origin, so the browser hides it from the page"
         yield broken(what, problem, fix) if problem else good(what, "may call and read (CORS)")
         if not problem:
             yield check_private_network(what, reply)
@@ -219,17 +207,11 @@ def find_preflight_problem(reply: ProbeReply, origin: str) -> str | None:
         return f"the preflight is answered with HTTP {reply.status}"
     if reply.headers.get("access-control-allow-origin") != origin:
         return "the preflight's answer does not name the origin"
-    allowed = {name.strip().lower() for name in split_header(reply, "access-control-allow-headers")}
-    missing = {name.strip() for name in REQUESTED_HEADERS.split(",")} - allowed
+    allowed = {name.lower() for name in split_header(reply, "access-control-allow-headers")}
+    missing = {*REQUESTED_HEADERS.split(", ")} - allowed
     if missing:
         return f"the preflight does not allow the header {', '.join(sorted(missing))}"
     return None if "POST" in split_header(reply, "access-control-allow-methods") else "POST is not allowed"
-
-
-def find_read_problem(reply: ProbeReply, origin: str) -> str | None:
-    if reply.headers.get("access-control-allow-origin") == origin:
-        return None
-    return "the response does not name the origin, so the browser hides it from the page"
 
 
 def split_header(reply: ProbeReply, name: str) -> list[str]:

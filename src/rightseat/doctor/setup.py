@@ -1,8 +1,5 @@
-"""Check what needs no server: Python, config, secrets, models, tools, databases, plugins.
-
-Check the thread store: readable, writable, version, size. Check local models: engine, embedded weights, GGUF files.
-Check that the servers behind the models can be reached.
-"""
+"""Check what needs no server of ours: Python, config, secrets, models and the servers behind them, tools, databases,
+plugins, the thread store."""
 
 from __future__ import annotations
 
@@ -40,40 +37,29 @@ from rightseat.wiring.storage import SQLITE, data_folder, describe_store_locatio
 
 MIN_PYTHON = (3, 11)
 
+# Each extra with its use, and the modules whose presence shows that it is installed.
 EXTRAS = {
-    "jwt": "signed tokens, [auth.jwt]",
-    "sql": "databases, [databases], with SQLite",
-    "duckdb": "databases of DuckDB",
-    "postgres": "databases of PostgreSQL",
-    "mysql": "databases of MySQL and MariaDB",
-    "mcp": "tools of MCP servers, [mcp]",
-    "langchain": "models langchain:MODULE:NAME",
-}
-
-# Modules whose presence shows that an extra is installed.
-EXTRA_MODULES = {
-    "jwt": ("jwt", "cryptography"),
-    "sql": ("sqlalchemy", "sqlglot"),
-    "duckdb": ("duckdb",),
-    "postgres": ("psycopg",),
-    "mysql": ("pymysql",),
-    "mcp": ("mcp",),
-    "langchain": ("langchain_core",),
+    "jwt": ("signed tokens, [auth.jwt]", ("jwt", "cryptography")),
+    "sql": ("databases, [databases], with SQLite", ("sqlalchemy", "sqlglot")),
+    "duckdb": ("databases of DuckDB", ("duckdb",)),
+    "postgres": ("databases of PostgreSQL", ("psycopg",)),
+    "mysql": ("databases of MySQL and MariaDB", ("pymysql",)),
+    "mcp": ("tools of MCP servers, [mcp]", ("mcp",)),
+    "langchain": ("models langchain:MODULE:NAME", ("langchain_core",)),
 }
 
 
 def check_python(version: tuple[int, ...] = sys.version_info[:3]) -> CheckResult:
     text = ".".join(map(str, version))
     if version < MIN_PYTHON:
-        wanted = ".".join(map(str, MIN_PYTHON))
-        return broken("Python", f"{text} is too old", f"install Python {wanted} or newer")
+        return broken("Python", f"{text} is too old", f"install Python {'.'.join(map(str, MIN_PYTHON))} or newer")
     return good("Python", f"{text} ({platform.python_implementation()})")
 
 
 def check_extras(config: Config | None) -> Iterator[CheckResult]:
     needed = set(list_required_extras(config)) if config else set()
-    for name, use in EXTRAS.items():
-        missing = [module for module in EXTRA_MODULES[name] if importlib.util.find_spec(module) is None]
+    for name, (use, modules) in EXTRAS.items():
+        missing = [module for module in modules if importlib.util.find_spec(module) is None]
         fix = f"pip install 'rightseat[{name}]'"
         if not missing:
             yield good(f"extra {name}", use)
@@ -135,18 +121,17 @@ def check_models(config: Config) -> tuple[dict[str, Model], list[CheckResult]]:
     built: dict[str, Model] = {}
     lines = []
     for name in dict.fromkeys([*config.models, choice.model, *used]):
-        is_configured = name in config.models
         settings = config.models.get(name) or ModelSettings(spec=name)
         spec = settings.spec
         try:
             built[name] = make_configured_model(settings, config)
         except ConfigError as error:
-            fix = f"change [models.{name}] in {config.path}" if is_configured else "change the model's spec"
+            fix = f"change [models.{name}] in {config.path}" if name in config.models else "change the model's spec"
             lines.append(broken(f"model {name}", error.message, fix))
             continue
         why = spec if name != choice.model else f"{spec}: {choice.why}"
         scripted = choice.demo and spec.startswith("scripted:")
-        lines.append(skipped(f"model {name}", why) if scripted else good(f"model {name}", why))
+        lines.append((skipped if scripted else good)(f"model {name}", why))
     return built, lines
 
 
@@ -200,18 +185,15 @@ def check_store(config: Config) -> CheckResult:
     if version > len(MIGRATIONS):
         newer = f"{file} was written by a newer rightseat: version {version}, supported here: {len(MIGRATIONS)}"
         return broken("store", newer, "install the newer rightseat, or name another folder in [store] path")
-    older = (
-        f" (`rightseat serve` upgrades it to {len(MIGRATIONS)} and makes a copy first)"
-        if version < len(MIGRATIONS)
-        else ""
-    )
-    size = sum(one.stat().st_size for one in folder.glob(f"{DATABASE_FILE}*")) / 1e6
+    upgrade = f" (`rightseat serve` upgrades it to {len(MIGRATIONS)} and makes a copy first)"
+    older = upgrade if version < len(MIGRATIONS) else ""
+    size = sum(path.stat().st_size for path in folder.glob(f"{DATABASE_FILE}*")) / 1e6
     return good("store", f"{folder}: {threads} threads, {size:.1f} MB, version {version}{older}")
 
 
 def find_write_problem(folder: Path) -> str | None:
     """Return why the folder, or its nearest existing parent, is not writable; None if it is."""
-    existing = next((one for one in (folder, *folder.parents) if one.exists()), folder)
+    existing = next((path for path in (folder, *folder.parents) if path.exists()), folder)
     try:
         with tempfile.TemporaryFile(dir=existing) as file:
             file.write(bytes(4096))
@@ -235,13 +217,12 @@ PULL_COMMAND = "rightseat models pull"
 
 
 def check_engine(config: Config) -> CheckResult:
+    package = choice.ENGINE_PACKAGE
     try:
-        return good("local engine", f"{choice.ENGINE_PACKAGE} {version(choice.ENGINE_PACKAGE)}")
+        return good("local engine", f"{package} {version(package)}")
     except PackageNotFoundError:
         make_result = broken if choice.is_requested(config) else skipped
-        return make_result(
-            "local engine", f"{choice.ENGINE_PACKAGE} is not installed", f"pip install {choice.ENGINE_PACKAGE}"
-        )
+        return make_result("local engine", f"{package} is not installed", f"pip install {package}")
 
 
 def check_embedded_weights(config: Config) -> CheckResult:

@@ -56,28 +56,17 @@ class AssistantInfo(Protocol):
     @property
     def context(self) -> int | None: ...
     @property
-    def context_window(self) -> int | None:
-        """The context window in tokens: configured (`context`), else as the model reports it."""
-
+    def context_window(self) -> int | None: ...  # in tokens: configured (`context`), else as the model reports it
     @property
-    def suggestions(self) -> tuple[str, ...]:
-        """Suggested questions."""
-
+    def suggestions(self) -> tuple[str, ...]: ...  # suggested questions
     @property
-    def server_tools(self) -> Container[str]:
-        """Names of the tools that run on this server, offered or not."""
-
+    def server_tools(self) -> Container[str]: ...  # names of the tools that run on this server, offered or not
     @property
-    def groups(self) -> dict[str, str]:
-        """Plugins that a turn can be limited to: id → name."""
-
+    def groups(self) -> dict[str, str]: ...  # plugins that a turn can be limited to: id → name
     @property
-    def supports_images(self) -> bool:
-        """Whether the model takes images."""
-
+    def supports_images(self) -> bool: ...  # whether the model takes images
     @property
-    def has_file_tools(self) -> bool:
-        """Whether any tools may take attached files."""
+    def has_file_tools(self) -> bool: ...  # whether any tools may take attached files
 
 
 class ThreadService(Protocol):
@@ -96,7 +85,6 @@ class ThreadService(Protocol):
         """Return the entries up to a number of the run that the number belongs to."""
 
     async def stop(self, owner: Owner, thread: str, /) -> bool: ...
-
     async def delete(self, owner: Owner, thread: str, /) -> bool: ...
 
 
@@ -114,29 +102,20 @@ class Host(Protocol):
 
     @property
     def threads(self) -> ThreadService: ...
-
     @property
     def responders(self) -> Mapping[str, Responder]: ...
+    @property
+    def tools(self) -> Mapping[str, Tool]: ...  # those that a client may call: plugins' operations, scripts, flows
+    @property
+    def resources(self) -> Mapping[str, ResourceFile]: ...  # flow files that clients may read, by URI
+    @property
+    def suggested_questions(self) -> Mapping[str, str]: ...  # by plugin
 
-    def describe(self, name: str, /) -> AssistantInfo | None:
-        """Return the description of a responder."""
+    def run(self, turn: Turn, /) -> AsyncIterator[Event]: ...
+    def describe(self, name: str, /) -> AssistantInfo | None: ...
 
     async def recall(self, name: str, owner: Owner, thread: str, /) -> AgentThreadState | None:
         """Return what an agent itself has stored of a thread, or None."""
-
-    @property
-    def tools(self) -> Mapping[str, Tool]:
-        """Tools that a client may call directly: plugins' operations, scripts and flows."""
-
-    @property
-    def resources(self) -> Mapping[str, ResourceFile]:
-        """Flow files that clients may read, by URI."""
-
-    @property
-    def suggested_questions(self) -> Mapping[str, str]:
-        """The suggested question of each plugin."""
-
-    def run(self, turn: Turn, /) -> AsyncIterator[Event]: ...
 
     def resolve_responder(self, name: str | None, /) -> str | None:
         """Return the responder that a client means by a model name; None means the default."""
@@ -144,15 +123,9 @@ class Host(Protocol):
     def resolve_model(self, name: str | None, /) -> str | None:
         """Return MODEL of ASSISTANT/MODEL where the assistant lets clients choose, else None."""
 
-    def list_models(self, name: str | None, /) -> tuple[str, ...]:
-        """Return the models that a client of this assistant may choose."""
-
-    def is_plain_model(self, name: str | None, /) -> bool:
-        """Whether the assistant is a bare model: no instructions, no tools."""
-
-    def supports_completion(self, name: str | None, /) -> bool:
-        """Whether the model completes raw text, so that a turn may be `raw`."""
-
+    def list_models(self, name: str | None, /) -> tuple[str, ...]: ...  # those that a client may choose
+    def is_plain_model(self, name: str | None, /) -> bool: ...  # a bare model: no instructions, no tools
+    def supports_completion(self, name: str | None, /) -> bool: ...  # of raw text: a turn may be `raw`
     async def embed(self, name: str | None, body: dict[str, Any], owner: Owner, /) -> dict[str, Any]: ...
 
     async def tokenize(self, name: str | None, text: str, /, *, add: bool, special: bool, pieces: bool) -> list[Any]:

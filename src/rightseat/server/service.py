@@ -70,10 +70,10 @@ def _explain_bind_error(error: OSError, host: str, port: int) -> str:
     return f"Cannot listen on {host} port {port}: {error.strerror}."
 
 
-def listener_url(listener: socket.socket, host: str) -> str:
+def local_url(host: str, port: int) -> str:
     """Return the server's URL for a client on this machine."""
     shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    return f"http://{f'[{shown}]' if ':' in shown else shown}:{listener.getsockname()[1]}"
+    return f"http://{f'[{shown}]' if ':' in shown else shown}:{port}"
 
 
 def write_ready_file(path: Path, base: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.doctor.openbb import examine
+from rightseat.doctor.openbb.examine import examine
 from rightseat.models.llamacpp import weights
 from tests.kit.answers import answer_tokens, answer_tool_call
 from tests.kit.client import RawHttpClient

@@ -16,12 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.cli.doctor import check_port, get_server_url, run_checks, run_doctor
+from rightseat.cli.doctor import check_port, parse_secret, print_lines, run_doctor, stream_checks
 from rightseat.config.read import load_config
 from rightseat.config.secret import Secret
 from rightseat.config.settings import Config, ServerSettings
 from rightseat.doctor import setup
 from rightseat.doctor.result import CheckResult
+from rightseat.server import service
 from tests.kit.timeouts import HANG_TIMEOUT
 
 pytestmark = pytest.mark.io
@@ -39,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 async def check_config_text(folder: Path, text: str) -> list[CheckResult]:
     (folder / "rightseat.toml").write_text(text, "utf-8")
-    return await run_checks(None, None, folder / "rightseat.toml", quiet=True)
+    return await print_lines(stream_checks(None, None, folder / "rightseat.toml"), quiet=True)
 
 
 def list_broken(found: list[CheckResult]) -> list[CheckResult]:
@@ -156,7 +157,7 @@ async def test_another_program_at_our_port(folder: Path) -> None:
 
 
 async def test_a_url_where_nothing_runs_is_broken(folder: Path) -> None:
-    [line] = list_broken(await run_checks("http://127.0.0.1:0", None, None, quiet=True))
+    [line] = list_broken(await print_lines(stream_checks("http://127.0.0.1:0", None, None), quiet=True))
     assert line.what == "server"
 
 
@@ -192,11 +193,9 @@ async def test_no_secret_is_printed(folder: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.demand("doctor.exit_code_0_all")
 def test_the_key_may_be_a_reference(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rightseat.cli.doctor import parse_key
-
     monkeypatch.setenv("DOCTOR_KEY", "of-the-env")
-    assert parse_key("env:DOCTOR_KEY") == Secret("of-the-env")
-    assert parse_key("typed-in") == Secret("typed-in")
+    assert parse_secret("env:DOCTOR_KEY", "--key") == Secret("of-the-env")
+    assert parse_secret("typed-in", "--key") == Secret("typed-in")
 
 
 @pytest.mark.demand("doctor.exit_code_0_all")
@@ -225,10 +224,10 @@ def test_a_terminal_without_check_marks(folder: Path) -> None:
 
 def test_every_extra_of_the_project_is_looked_at() -> None:
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text("utf-8"))["project"]
-    assert set(setup.EXTRAS) == set(setup.EXTRA_MODULES) == set(project["optional-dependencies"])
+    assert set(setup.EXTRAS) == set(project["optional-dependencies"])
 
 
 def test_an_address_of_every_interface_is_asked_on_this_machine() -> None:
     hosts = {"0.0.0.0": "http://127.0.0.1:7777", "::": "http://[::1]:7777", "10.0.0.1": "http://10.0.0.1:7777"}
     for host, expected in hosts.items():
-        assert get_server_url(Config(server=ServerSettings(host=host))) == expected
+        assert service.local_url(host, 7777) == expected

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from rightseat.cli.doctor import run_checks
+from rightseat.cli.doctor import print_lines, stream_checks
 from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings, Config, ModelSettings, ServerSettings
 from rightseat.doctor import running_server
@@ -53,7 +53,7 @@ async def run_doctor(url: str, key: str | None = None, min_stream_seconds: float
     """What is told; a stream that took less than `telling` seconds says nothing about its flow."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(running_server, "MIN_STREAM_SECONDS", min_stream_seconds)
-        return await run_checks(url, Secret(key) if key else None, None, quiet=True)
+        return await print_lines(stream_checks(url, Secret(key) if key else None, None), quiet=True)
 
 
 def list_broken_checks(lines: list[CheckResult]) -> list[str]:
@@ -106,7 +106,7 @@ async def test_a_server_that_forgot_its_keys(tmp_path: Path) -> None:
         port = home.url.rsplit(":", 1)[1]
         (tmp_path / "key").write_text("alices-own-key")
         (tmp_path / "rightseat.toml").write_text(f'[server]\nport = {port}\n[auth.keys]\na = "file:key"\n')
-        lines = await run_checks(None, None, None, quiet=True)
+        lines = await print_lines(stream_checks(None, None, None), quiet=True)
     assert list_broken_checks(lines) == ["openai: keys", "agui: keys", "openbb: keys", "copilotkit: keys", "mcp: keys"]
 
 
@@ -118,7 +118,7 @@ async def test_configured_origins(tmp_path: Path) -> None:
         (tmp_path / "rightseat.toml").write_text(
             f'[server]\nport = {port}\ncors = ["https://known.example", "https://added.example"]\n'
         )
-        lines = await run_checks(None, None, None, quiet=True)
+        lines = await print_lines(stream_checks(None, None, None), quiet=True)
     assert list_broken_checks(lines) == ["page at added.example"]
     assert [line.why for line in lines if line.what == "page at known.example"] == [
         "may call and read (CORS)",

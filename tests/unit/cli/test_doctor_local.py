@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.cli.doctor import run_checks
+from rightseat.cli.doctor import print_lines, stream_checks
 from rightseat.config.settings import Config
 from rightseat.doctor import setup
 from rightseat.doctor.result import CheckResult
@@ -29,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def collect_checks() -> dict[str, CheckResult]:
-    return {line.what: line for line in await run_checks(None, None, None, quiet=True)}
+    return {line.what: line for line in await print_lines(stream_checks(None, None, None), quiet=True)}
 
 
 async def test_missing_weights_are_not_broken_while_nobody_names_them(folder: Path) -> None:

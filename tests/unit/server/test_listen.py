@@ -16,9 +16,9 @@ from rightseat.server import service
 def test_port_zero_takes_a_free_one() -> None:
     with service.open_listener("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
-        assert service.listener_url(listener, "127.0.0.1") == f"http://127.0.0.1:{port}"
-        assert service.listener_url(listener, "0.0.0.0") == f"http://127.0.0.1:{port}"
-        assert service.listener_url(listener, "::1") == f"http://[::1]:{port}"
+        assert service.local_url("127.0.0.1", port) == f"http://127.0.0.1:{port}"
+        assert service.local_url("0.0.0.0", port) == f"http://127.0.0.1:{port}"
+        assert service.local_url("::1", port) == f"http://[::1]:{port}"
         with socket.create_connection(("127.0.0.1", port), 5):
             pass
 

@@ -5,7 +5,3 @@ client would refuse, lose or request endlessly is broken; what it ignores or war
 examine.py runs all checks. agents.py checks agents.json; answers.py checks the answers; events.py validates
 their events. simulated_client.py builds requests and keeps the chat.
 """
-
-from rightseat.doctor.openbb.examine import examine
-
-__all__ = ["examine"]

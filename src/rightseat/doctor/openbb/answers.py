@@ -13,6 +13,7 @@ from rightseat.doctor.openbb.events import (
     CHUNK_EVENT,
     EXTRA_STATE_FIX,
     MISSING_EXTRA_STATE,
+    STATUS_EVENT,
     ReceivedEvent,
     check_events,
     parse_stream,
@@ -72,12 +73,9 @@ def find_call(frames: list[ReceivedEvent]) -> dict[str, Any] | None:
 
 async def check_plain_question(caller: OpenBBPage, url: str, *, old: bool) -> AsyncIterator[CheckResult]:
     what = f"{format_era(old=old)}: question"
-    body = {
-        "messages": [make_human_message(PLAIN_QUESTION)],
-        **(make_legacy_fields() if old else make_current_fields()),
-    }
+    fields = make_legacy_fields() if old else make_current_fields()
     try:
-        reply = await caller.post(url, body)
+        reply = await caller.post(url, {"messages": [make_human_message(PLAIN_QUESTION)], **fields})
     except Unreachable as error:
         yield broken(what, str(error), ERROR_STREAM_FIX)
         return
@@ -92,7 +90,7 @@ async def check_plain_question(caller: OpenBBPage, url: str, *, old: bool) -> As
 
 
 def list_warnings(frames: Iterable[ReceivedEvent]) -> list[str]:
-    states = [frame.data for frame in frames if frame.name == "copilotStatusUpdate"]
+    states = [frame.data for frame in frames if frame.name == STATUS_EVENT]
     return [state["message"] for state in states if state["eventType"] != "INFO"]
 
 

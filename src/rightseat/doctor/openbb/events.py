@@ -1,17 +1,13 @@
-"""Validate the stream events that the client knows.
-
-Parse an event stream as the client does: invalid JSON in an event ends the turn. The client's functions and the
-arguments that it validates.
-"""
+"""Parse an event stream as the client does, and validate its events and the arguments of function calls."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NoReturn
 
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
 
 from rightseat.doctor.result import Fault, find_type_error
 
@@ -25,26 +21,19 @@ class ReceivedEvent(Struct, frozen=True):
     data: Any
 
 
-class PartialEvent(Struct):
-    """An event whose lines are still arriving."""
-
-    name: str = ""
-    data: list[str] | None = None
-
-
 def parse_stream(body: bytes) -> tuple[list[ReceivedEvent], list[Fault]]:
     faults: list[Fault] = []
     frames: list[ReceivedEvent] = []
-    for event in split_events(body, faults):
-        if event.data is None:
-            faults.append(Fault(f"the event {event.name} has no data", EVENT_FORMAT_FIX))
+    for fields in split_events(body, faults):
+        name, data = fields.get("event", ""), fields.get("data")
+        if data is None:
+            faults.append(Fault(f"the event {name} has no data", EVENT_FORMAT_FIX))
             continue
         try:
             # Accept lone surrogates, as JavaScript does.
-            frames.append(ReceivedEvent(event.name, json.loads("\n".join(event.data), parse_constant=reject_constant)))
+            frames.append(ReceivedEvent(name, json.loads(data, parse_constant=reject_constant)))
         except (ValueError, RecursionError):
-            excerpt = "\n".join(event.data)[:60]
-            faults.append(Fault(f"data that is no JSON ends the person's turn: {excerpt!r}", JSON_DATA_FIX))
+            faults.append(Fault(f"data that is no JSON ends the person's turn: {data[:60]!r}", JSON_DATA_FIX))
     return frames, faults
 
 
@@ -52,30 +41,26 @@ def reject_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
 
 
-def split_events(body: bytes, faults: list[Fault]) -> Iterator[PartialEvent]:
+def split_events(body: bytes, faults: list[Fault]) -> Iterator[dict[str, str]]:
+    """Yield the fields `event` and `data` of each event."""
     text = body.decode("utf-8", "replace").removeprefix("\ufeff")
     *lines, tail = LINE_END.split(text)
-    event: PartialEvent | None = None
+    fields: dict[str, str] = {}
     for line in lines:
-        if not line:
-            if event is not None:
-                yield event
-            event = None
-            continue
-        field, _, value = line.partition(":")
+        name, _, value = line.partition(":")
         value = value.removeprefix(" ")
-        # An empty field is a comment.
-        if field == "event":
-            event = event or PartialEvent()
-            event.name = value
-        elif field == "data":
-            event = event or PartialEvent()
-            event.data = [*(event.data or ()), value]
-        elif field not in ("", "id", "retry"):
-            faults.append(
-                Fault(f"a line that is no field of an event: {line[:60]!r}", EVENT_FORMAT_FIX, enforced=False)
-            )
-    if event is not None or tail:
+        if not line and fields:
+            yield fields
+            fields = {}
+        elif name == "data" and "data" in fields:
+            fields["data"] += f"\n{value}"
+        elif name in ("event", "data"):
+            fields[name] = value
+        # An empty name is a comment.
+        elif name not in ("", "id", "retry"):
+            why = f"a line that is no field of an event: {line[:60]!r}"
+            faults.append(Fault(why, EVENT_FORMAT_FIX, enforced=False))
+    if fields or tail:
         faults.append(Fault("the last event is lost: no blank line ends it", EVENT_FORMAT_FIX))
 
 
@@ -89,27 +74,11 @@ class WidgetDataSource(Struct):
     widget_uuid: str | UnsetType = UNSET
 
 
-class WidgetDataArguments(Struct):
-    data_sources: list[WidgetDataSource]
-
-
 class ParamOptionsQuery(Struct):
     origin: str
     id: str
     param: str
     options_endpoint_input_args: dict[str, Any]
-
-
-class ParamOptionsArguments(Struct):
-    param_options_queries: list[ParamOptionsQuery]
-
-
-class GenerativeWidgetArguments(Struct):
-    widget_type: Literal["chart", "table", "note", "html"]
-    data: Any
-    name: str
-    description: str | None = None
-    chart_params: dict[str, Any] | None = None
 
 
 class NavigationTab(Struct):
@@ -143,47 +112,30 @@ class AgentTask(Struct):
     assigned_agent_id: str
 
 
-class AgentTasksArguments(Struct):
-    task_requests: list[AgentTask]
+def make_object_type(optional: Mapping[str, Any] = {}, **required: Any) -> type[Struct]:
+    """Make the type of a JSON object. Of `optional` fields null is valid too."""
+    return defstruct("Object", [*required.items(), *((name, kind | None, None) for name, kind in optional.items())])
 
 
-class AgentToolArguments(Struct):
-    server_id: str
-    tool_name: str
-    parameters: dict[str, Any]
-
-
-class SkillContentArguments(Struct):
-    slug: str
-    reason: str | None = None
-
-
-class SaveSkillArguments(Struct):
-    name: str | None = None
-    instructions: str | None = None
-
-
-class LegacyWidgetArguments(Struct):
-    """Arguments of the client of 2024."""
-
-    widget_uuid: str
-
-
+WIDGET_DATA = make_object_type(data_sources=list[WidgetDataSource])
+WIDGET_TYPES = Literal["chart", "table", "note", "html"]
 FUNCTION_ARGUMENTS: dict[str, Any] = {
-    GET_WIDGET_DATA: WidgetDataArguments,
-    "get_extra_widget_data": WidgetDataArguments,
-    "get_params_options": ParamOptionsArguments,
-    "add_widget_to_dashboard": WidgetDataArguments,
-    "update_widget_in_dashboard": WidgetDataArguments,
-    "add_generative_widget": GenerativeWidgetArguments,
+    GET_WIDGET_DATA: WIDGET_DATA,
+    "get_extra_widget_data": WIDGET_DATA,
+    "get_params_options": make_object_type(param_options_queries=list[ParamOptionsQuery]),
+    "add_widget_to_dashboard": WIDGET_DATA,
+    "update_widget_in_dashboard": WIDGET_DATA,
+    "add_generative_widget": make_object_type(
+        {"description": str, "chart_params": dict[str, Any]}, widget_type=WIDGET_TYPES, data=Any, name=str
+    ),
     "manage_navigation_bar": CreateTabs | AddTabs | RemoveTabs | RenameTabs,
-    "assign_tasks_to_agents": AgentTasksArguments,
-    "execute_agent_tool": AgentToolArguments,
-    "get_skill_content": SkillContentArguments,
-    "save_skill": SaveSkillArguments,
+    "assign_tasks_to_agents": make_object_type(task_requests=list[AgentTask]),
+    "execute_agent_tool": make_object_type(server_id=str, tool_name=str, parameters=dict[str, Any]),
+    "get_skill_content": make_object_type({"reason": str}, slug=str),
+    "save_skill": make_object_type({"name": str, "instructions": str}),
 }
 
-LEGACY_FUNCTION_ARGUMENTS: dict[str, Any] = {GET_WIDGET_DATA: LegacyWidgetArguments}
+LEGACY_FUNCTION_ARGUMENTS: dict[str, Any] = {GET_WIDGET_DATA: make_object_type(widget_uuid=str)}
 
 EXTRA_STATE_FIX = (
     'send e.g. "extra_state": {"copilot_function_call_arguments": {"widget_queries": [{"widget_uuid": …}]}}'
@@ -216,11 +168,9 @@ def explain_arguments(function: str, *, old: bool) -> str:
 
 CALL_EVENT = "copilotFunctionCall"
 CHUNK_EVENT = "copilotMessageChunk"
+STATUS_EVENT = "copilotStatusUpdate"
+ARTIFACT_EVENT = "copilotMessageArtifact"
 NonEmptyStr = Annotated[str, Meta(min_length=1)]
-
-
-class ExpectedChunk(Struct):
-    delta: str
 
 
 class ExpectedStatus(Struct):
@@ -292,24 +242,10 @@ class ExpectedCitation(Struct):
     details: list[dict[str, Any]] | None = None
 
 
-class ExpectedCitations(Struct):
-    citations: list[ExpectedCitation]
-
-
-class ExpectedSuggestions(Struct):
-    suggestions: list[str]
-
-
-class ExpectedCall(Struct):
-    function: str
-    arguments: dict[str, Any] = field(name="input_arguments")
-    state: dict[str, Any] | None = field(name="extra_state", default=None)
-
-
 EVENT_EXAMPLES = {
     CHUNK_EVENT: '{"delta": "…"}',
-    "copilotStatusUpdate": '{"eventType": "INFO", WARNING or ERROR, "message": "…", "group": "reasoning"}',
-    "copilotMessageArtifact": '{"type": "table", "name": "…", "description": "…", "uuid": "…", '
+    STATUS_EVENT: '{"eventType": "INFO", WARNING or ERROR, "message": "…", "group": "reasoning"}',
+    ARTIFACT_EVENT: '{"type": "table", "name": "…", "description": "…", "uuid": "…", '
     '"content": [{…}]}; a chart has "chart_params": {"chartType": "line", "xKey": "…", "yKey": ["…"]} too',
     "copilotCitationCollection": '{"citations": [{"id": "…", "source_info": {"type": "widget", "metadata": {…}}}]}',
     "copilotPromptSuggestions": '{"suggestions": ["…"]}',
@@ -319,12 +255,12 @@ EVENT_EXAMPLES = {
 
 
 EVENT_TYPES: dict[str, type[Struct]] = {
-    CHUNK_EVENT: ExpectedChunk,
-    "copilotStatusUpdate": ExpectedStatus,
-    "copilotMessageArtifact": ExpectedArtifact,
-    "copilotCitationCollection": ExpectedCitations,
-    "copilotPromptSuggestions": ExpectedSuggestions,
-    CALL_EVENT: ExpectedCall,
+    CHUNK_EVENT: make_object_type(delta=str),
+    STATUS_EVENT: ExpectedStatus,
+    ARTIFACT_EVENT: ExpectedArtifact,
+    "copilotCitationCollection": make_object_type(citations=list[ExpectedCitation]),
+    "copilotPromptSuggestions": make_object_type(suggestions=list[str]),
+    CALL_EVENT: make_object_type({"extra_state": dict[str, Any]}, function=str, input_arguments=dict[str, Any]),
 }
 
 ARTIFACT_TYPES: dict[object, type[ExpectedArtifact]] = {"chart": ExpectedChartArtifact, "table": ExpectedTableArtifact}
@@ -342,12 +278,8 @@ def check_events(frames: Sequence[ReceivedEvent], *, old: bool) -> Iterator[Faul
         yield Fault("something follows the function call", "send the call as the last event and close")
     if not any(frame.name in EVENT_TYPES for frame in frames):
         yield Fault("no event that the client knows: the person sees nothing", "send text, also when it fails")
-    names = [
-        frame.data.get("name")
-        for frame in frames
-        if frame.name == "copilotMessageArtifact" and isinstance(frame.data, dict)
-    ]
-    if len({str(name) for name in names}) < len(names):
+    artifacts = [frame.data for frame in frames if frame.name == ARTIFACT_EVENT and isinstance(frame.data, dict)]
+    if len({str(artifact.get("name")) for artifact in artifacts}) < len(artifacts):
         yield Fault("two artifacts have one name: the client tells them apart by it", "give each its own")
 
 
@@ -360,11 +292,9 @@ def check_event(frame: ReceivedEvent, *, old: bool) -> Iterator[Fault]:
     if old and name not in (CHUNK_EVENT, CALL_EVENT):
         fix = f"send nothing but {CHUNK_EVENT} and {CALL_EVENT} where widgets are a list"
         yield Fault(f"the client of 2024 does not know {name}", fix, enforced=False)
-    kind = (
-        ARTIFACT_TYPES.get(data.get("type"), EVENT_TYPES[name])
-        if name == "copilotMessageArtifact" and isinstance(data, dict)
-        else EVENT_TYPES[name]
-    )
+    kind = EVENT_TYPES[name]
+    if name == ARTIFACT_EVENT and isinstance(data, dict):
+        kind = ARTIFACT_TYPES.get(data.get("type"), kind)
     if why := find_type_error(data, kind):
         yield Fault(f"{name}: {why}", f"send {EVENT_EXAMPLES[name]}")
         return
@@ -374,8 +304,8 @@ def check_event(frame: ReceivedEvent, *, old: bool) -> Iterator[Fault]:
 def check_event_data(name: str, data: dict[str, Any], *, old: bool) -> Iterator[Fault]:
     if name == CALL_EVENT:
         yield from check_call(data["function"], data["input_arguments"], data.get("extra_state"), old=old)
-    elif name == "copilotMessageArtifact" and '"' in data["name"]:
+    elif name == ARTIFACT_EVENT and '"' in data["name"]:
         yield Fault("an artifact's name holds a quote, which breaks the page", "leave quotes out of names")
-    elif name == "copilotStatusUpdate" and data["eventType"] == "ERROR":
+    elif name == STATUS_EVENT and data["eventType"] == "ERROR":
         why = "a status of the type ERROR makes the client forget the newest call and its result"
         yield Fault(why, "send WARNING, unless the context was too long", enforced=False)

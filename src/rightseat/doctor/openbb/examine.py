@@ -1,7 +1,4 @@
-"""Run all checks in the order in which the client would send its requests.
-
-Check CORS preflights of OpenBB's page: origin, headers, private networks.
-"""
+"""Run all checks in the order in which the client would send its requests: agent files, CORS preflights, answers."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from rightseat.doctor.openbb.simulated_client import (
     check_readable,
     make_vote,
 )
-from rightseat.doctor.result import CheckResult, Fault, broken, good, report_faults, skipped
+from rightseat.doctor.result import CheckResult, Fault, broken, chain, good, report_faults, skipped
 from rightseat.doctor.running_server import split_header
 from rightseat.http.security import is_loopback
 from rightseat.types.streams import closing
@@ -40,11 +37,8 @@ async def check_preflights(caller: OpenBBPage, url: str) -> AsyncIterator[CheckR
     except Unreachable as error:
         yield broken(what, str(error), "answer OPTIONS")
         return
-    for line in report_faults(
-        what,
-        find_preflight_faults(reply, caller.requested_headers),
-        f"{PAGE_ORIGIN} may post {', '.join(caller.requested_headers)}",
-    ):
+    success_text = f"{PAGE_ORIGIN} may post {', '.join(caller.requested_headers)}"
+    for line in report_faults(what, find_preflight_faults(reply, caller.requested_headers), success_text):
         yield line
     if others:
         yield skipped(what, f"not for {', '.join(others)}", "allow these too where somebody uses them")
@@ -99,14 +93,7 @@ async def examine(url: str, headers: Mapping[str, str]) -> AsyncIterator[CheckRe
     async with ProbeClient("") as client:
         caller = OpenBBPage(client, headers)
         agents: dict[str, ExaminedAgent] = {}
-        async with closing(check_files(caller, base, agents)) as results:
-            async for line in results:
-                yield line
-        if not agents:
-            yield skipped("openbb: questions", "nobody to ask", "put the file of agents right first")
-            return
-        current = agents.get(AGENTS_FILE) or agents[COPILOTS_FILE]
-        async with closing(check_answers(caller, current, agents.get(COPILOTS_FILE) or current)) as results:
+        async with closing(chain(check_files(caller, base, agents), check_answers(caller, agents))) as results:
             async for line in results:
                 yield line
 
@@ -114,13 +101,12 @@ async def examine(url: str, headers: Mapping[str, str]) -> AsyncIterator[CheckRe
 async def check_files(caller: OpenBBPage, base: str, agents: dict[str, ExaminedAgent]) -> AsyncIterator[CheckResult]:
     """Check both agent files: the current client falls back to copilots.json, that of 2024 reads only it."""
     try:
-        first = await caller.get(f"{base}/{AGENTS_FILE}")
-        second = await caller.get(f"{base}/{COPILOTS_FILE}")
+        replies = {name: await caller.get(f"{base}/{name}") for name in (AGENTS_FILE, COPILOTS_FILE)}
     except Unreachable as error:
         yield broken("openbb: agents", f"{base}: {error}", "start the server, or correct the URL")
         return
-    available = [name for name, reply in ((AGENTS_FILE, first), (COPILOTS_FILE, second)) if reply.status == 200]
-    for name, reply in ((AGENTS_FILE, first), (COPILOTS_FILE, second)):
+    available = [name for name, reply in replies.items() if reply.status == 200]
+    for name, reply in replies.items():
         what = f"openbb: {name}"
         if available and name not in available:
             yield skipped(what, f"HTTP {reply.status}: {MISSING_FILE_NOTES[name]}")
@@ -157,10 +143,13 @@ async def check_header_required(caller: OpenBBPage, url: str) -> CheckResult:
     return good(what, f"HTTP {reply.status} without {names}")
 
 
-async def check_answers(
-    caller: OpenBBPage, current: ExaminedAgent, legacy: ExaminedAgent
-) -> AsyncIterator[CheckResult]:
-    checks = [
+async def check_answers(caller: OpenBBPage, agents: Mapping[str, ExaminedAgent]) -> AsyncIterator[CheckResult]:
+    if not agents:
+        yield skipped("openbb: questions", "nobody to ask", "put the file of agents right first")
+        return
+    current = agents.get(AGENTS_FILE) or agents[COPILOTS_FILE]
+    legacy = agents.get(COPILOTS_FILE) or current
+    checks = chain(
         check_preflights(caller, current.query),
         answers.check_plain_question(caller, current.query, old=False),
         answers.check_plain_question(caller, legacy.query, old=True),
@@ -168,11 +157,10 @@ async def check_answers(
         answers.check_widget_question(caller, legacy.query, old=True),
         answers.check_tolerance(caller, current.query),
         check_feedback(caller, current),
-    ]
-    for check in checks:
-        async with closing(check) as results:
-            async for line in results:
-                yield line
+    )
+    async with closing(checks):
+        async for line in checks:
+            yield line
 
 
 async def check_feedback(caller: OpenBBPage, agent: ExaminedAgent) -> AsyncIterator[CheckResult]:

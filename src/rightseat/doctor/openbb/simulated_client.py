@@ -1,8 +1,5 @@
-"""Requests of both client versions, with made-up data and exactly the fields that the clients send.
-
-An OpenBB browser page: sends its origin and the user's headers with every request. A chat as the client keeps it:
-runs function calls itself and posts again with the result.
-"""
+"""OpenBB's client, simulated in both versions: its requests with exactly the fields that it sends, its browser page,
+and the chat as it keeps it."""
 
 from __future__ import annotations
 
@@ -109,6 +106,8 @@ CORS_FIX = f"allow the origin {PAGE_ORIGIN}, on errors too"
 
 
 class OpenBBPage:
+    """A browser page that sends its origin and the user's headers with every request."""
+
     def __init__(self, client: ProbeClient, headers: Mapping[str, str]) -> None:
         self.client = client
         self.headers = dict(headers)
@@ -151,6 +150,8 @@ WIDGET_NOT_FOUND = {"error_type": "not_found", "content": "There is no such widg
 
 
 class SimulatedChat:
+    """A chat that runs function calls itself and posts again with the result."""
+
     def __init__(self, question: str, *, old: bool) -> None:
         self.old = old
         self.messages: list[Json] = [make_human_message(question)]

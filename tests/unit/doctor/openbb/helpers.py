@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 
 from rightseat import Prompt
-from rightseat.doctor.openbb import examine
+from rightseat.doctor.openbb.examine import examine
 from rightseat.doctor.result import CheckResult
 from rightseat.types.chunks import ModelChunk
 from tests.kit.app_server import reply_calls, reply_text

@@ -10,7 +10,7 @@ from rightseat import Runtime
 from rightseat.cli.doctor import parse_header, run_openbb_doctor
 from rightseat.config.secret import Secret
 from rightseat.config.settings import AuthSettings
-from rightseat.doctor.openbb import examine
+from rightseat.doctor.openbb.examine import examine
 from rightseat.doctor.result import CheckResult
 from rightseat.errors import ConfigError
 from rightseat.http.auth import Authenticator

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rightseat.cli.doctor import run_checks
+from rightseat.cli.doctor import print_lines, stream_checks
 from tests.unit.plugins.runtime.api_plugins import write_api_plugin
 
 pytestmark = pytest.mark.io
@@ -16,7 +16,10 @@ async def test_doctor_names_every_plugin(tmp_path: Path) -> None:
     (tmp_path / "plugins" / "bad" / "plugin.json").write_text("{", "utf-8")
     text = '[server]\nport = 0\n[models.m]\nspec = "scripted:demo"\n[[plugins]]\npath = "plugins"\n'
     (tmp_path / "rightseat.toml").write_text(text, "utf-8")
-    lines = {line.what: line for line in await run_checks(None, None, tmp_path / "rightseat.toml", quiet=True)}
+    lines = {
+        line.what: line
+        for line in await print_lines(stream_checks(None, None, tmp_path / "rightseat.toml"), quiet=True)
+    }
     assert lines["plugin hosts"].state == "good"
     assert lines["plugin bad"].state == "broken"
     assert lines["plugin bad"].fix == f"rightseat plugins check {tmp_path / 'plugins' / 'bad'}"
