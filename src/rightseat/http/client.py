@@ -6,6 +6,7 @@ import asyncio
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import cache, partial
 from typing import cast
 from weakref import WeakValueDictionary
 
@@ -266,18 +267,27 @@ async def resolve_host(host: str, port: int) -> list[AddrInfoType]:
         raise socket.gaierror(socket.EAI_NONAME, "no name that DNS could have") from error
 
 
+def make_tls_context() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
 Resolve = Callable[[str, int], Awaitable[list[AddrInfoType]]]
+MakeTls = Callable[[], ssl.SSLContext]
 
 
 class HttpClient:
     """A connection pool for one server; of `url` only scheme, host and port are used. Connections are made to the
     addresses that `resolve` returns and to no other."""
 
-    def __init__(self, url: URL, *, connect_timeout: float, resolve: Resolve = resolve_host) -> None:
+    def __init__(
+        self, url: URL, *, connect_timeout: float, resolve: Resolve = resolve_host, make_tls: MakeTls | None = None
+    ) -> None:
         self._url = url
         self._resolve = resolve
+        self._make_tls = make_tls or cache(make_tls_context)
         self.connect_timeout = connect_timeout
-        self._tls: ssl.SSLContext | None = None
         self._connections: set[Connection] = set()
         self._idle: list[Connection] = []
         self._stale_timer: asyncio.TimerHandle | None = None
@@ -341,17 +351,11 @@ class HttpClient:
         host = self._url.raw_host or ""
         address_infos = await self._resolve(host, self._url.port or 0)
         sock = await start_connection(address_infos, happy_eyeballs_delay=_HAPPY_EYEBALLS_DELAY)
-        tls = self._tls_context() if self._url.scheme == "https" else None
+        tls = self._make_tls() if self._url.scheme == "https" else None
         _, connection = await loop.create_connection(
             lambda: Connection(self, loop), sock=sock, ssl=tls, server_hostname=host if tls else None
         )
         return connection
-
-    def _tls_context(self) -> ssl.SSLContext:
-        if self._tls is None:
-            self._tls = ssl.create_default_context()
-            self._tls.set_alpn_protocols(["http/1.1"])
-        return self._tls
 
 
 class HttpClients:
@@ -360,8 +364,10 @@ class HttpClients:
 
     def __init__(self, *, connect_timeout: float, resolve: Resolve = resolve_host) -> None:
         self._clients: WeakValueDictionary[URL, HttpClient] = WeakValueDictionary()
-        self._connect_timeout = connect_timeout
-        self._resolve = resolve
+        # One context for all clients: making one reads the certificates of this machine.
+        self._make_client = partial(
+            HttpClient, connect_timeout=connect_timeout, resolve=resolve, make_tls=cache(make_tls_context)
+        )
 
     def get(self, url: URL) -> HttpClient:
         """Return the client of the URL's server; raises ValueError for other than http and https."""
@@ -370,8 +376,7 @@ class HttpClients:
             raise ValueError("an HTTP client takes http and https only")
         client = self._clients.get(origin)
         if client is None:
-            client = HttpClient(origin, connect_timeout=self._connect_timeout, resolve=self._resolve)
-            self._clients[origin] = client
+            client = self._clients[origin] = self._make_client(origin)
         return client
 
     def close(self) -> None:

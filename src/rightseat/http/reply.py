@@ -34,11 +34,7 @@ class DirectWriter:
     __slots__ = ("write",)
 
     def __init__(self) -> None:
-        self.write: WriteDirect = reject_write
-
-
-def reject_write(data: bytes) -> bool:
-    return False
+        self.write: WriteDirect = lambda data: False
 
 
 class ResponseStart(Struct, frozen=True):
@@ -55,14 +51,13 @@ class ResponseStart(Struct, frozen=True):
 Reply = AsyncIterator[ResponseStart | bytes]
 
 
+async def make_empty_reply(status: int, headers: Headers = ()) -> Reply:
+    yield ResponseStart(status, headers)
+
+
 class SendTimeouts(Struct, frozen=True):
     keep_alive: float = 15.0
     send_timeout: float = 60.0
-
-    @property
-    def check_interval(self) -> float:
-        """A third of the shorter timeout: a keep-alive is at most a third late."""
-        return min(self.keep_alive, self.send_timeout) / 3
 
 
 class ReplyWriter:
@@ -121,7 +116,9 @@ class ReplyWriter:
     def schedule_tick(self, timeouts: SendTimeouts, work: asyncio.Task[None]) -> None:
         """Run `tick` periodically until `timer` is cancelled; cancel `work` when it returns false."""
         if self.tick(timeouts):
-            self.timer = self.loop.call_later(timeouts.check_interval, self.schedule_tick, timeouts, work)
+            # A third of the shorter timeout: a keep-alive is at most a third late.
+            interval = min(timeouts.keep_alive, timeouts.send_timeout) / 3
+            self.timer = self.loop.call_later(interval, self.schedule_tick, timeouts, work)
         else:
             work.cancel()
 
@@ -170,20 +167,15 @@ async def send_reply(
     try:
         await work
     except asyncio.CancelledError:
-        if is_cancelling():
+        # This task itself is being cancelled, not only the one that it awaits.
+        if (task := asyncio.current_task()) is not None and task.cancelling():
             raise
         return False
     finally:
         writer.timer.cancel()
-        tasks = [task for task in (disconnect, writer.keep_alive_task) if task is not None]
-        for task in tasks:
-            task.cancel()
+        helpers = [helper for helper in (disconnect, writer.keep_alive_task) if helper is not None]
+        for helper in helpers:
+            helper.cancel()
         # A keep-alive may fail when the reply has just ended: ignore it.
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*helpers, return_exceptions=True)
     return True
-
-
-def is_cancelling() -> bool:
-    """Whether the current task itself is being cancelled, not only one that it awaits."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

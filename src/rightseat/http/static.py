@@ -1,5 +1,4 @@
-"""Static files of our own pages, read once, gzipped, with an ETag. Names are looked up in a listing and never
-joined to a path."""
+"""Static files of our own pages, read once, gzipped, with an ETag. Names are looked up and never joined to a path."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from msgspec import Struct
 
 from rightseat.errors import NotFound
 from rightseat.http.endpoint import Request, make_reply
-from rightseat.http.reply import Headers, Reply, ResponseStart
+from rightseat.http.reply import Reply, make_empty_reply
 
 CONTENT_TYPES = {
     ".html": b"text/html; charset=utf-8",
@@ -77,12 +76,8 @@ class StaticFiles:
         # Revalidated each time: files of two versions must not mix.
         headers = ((b"etag", file.etag.encode()), (b"cache-control", b"no-cache"), *PAGE_HEADERS)
         if request.headers.get("if-none-match") == file.etag:
-            return make_not_modified(headers)
+            return make_empty_reply(304, headers)
         if "gzip" in request.headers.get("accept-encoding", ""):
             encoding = ((b"content-encoding", b"gzip"), (b"vary", b"accept-encoding"))
             return make_reply(200, file.gzipped, *headers, *encoding, content_type=file.content_type)
         return make_reply(200, file.data, *headers, content_type=file.content_type)
-
-
-async def make_not_modified(headers: Headers) -> Reply:
-    yield ResponseStart(304, headers)

@@ -17,16 +17,7 @@ from rightseat.config.settings import ServerSettings
 from rightseat.errors import MethodNotAllowed, NotFound, RightseatError
 from rightseat.http.auth import LOCAL_OWNER, Authenticator
 from rightseat.http.endpoint import REQUEST_ID, Door, Request, Route, compile_path
-from rightseat.http.reply import (
-    DIRECT_EXTENSION,
-    Headers,
-    Receive,
-    Reply,
-    ResponseStart,
-    Send,
-    SendTimeouts,
-    send_reply,
-)
+from rightseat.http.reply import DIRECT_EXTENSION, Headers, Receive, Send, SendTimeouts, make_empty_reply, send_reply
 from rightseat.http.security import HeaderForwarding, RequestGuard
 from rightseat.runtime.incidents import RequestInfo, current_request, current_run
 from rightseat.runtime.metrics import Metrics
@@ -158,7 +149,7 @@ class App:
                 base = request_info.base = self.resolve_base_url(scope, headers, entry)
                 if scope["method"] == "OPTIONS":
                     extra += self.guard.make_preflight_headers(headers, door.origins)
-                    reply = make_no_content_reply()
+                    reply = make_empty_reply(204)
                 else:
                     sends_body = has_body(scope["method"], headers)
                     extra += self.guard.check_origin(headers, has_body=sends_body, extra_origins=door.origins)
@@ -309,10 +300,6 @@ def has_body(method: str, headers: dict[str, str]) -> bool:
     return method not in ("GET", "HEAD") and (
         headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
     )
-
-
-async def make_no_content_reply() -> Reply:
-    yield ResponseStart(204)
 
 
 class MountableApp:

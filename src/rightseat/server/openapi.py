@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from rightseat.errors import CallerError, RightseatError, Unauthorized
-from rightseat.http.endpoint import Door, Request, Route, collect_body, make_reply
+from rightseat.http.endpoint import Door, Request, Route, collect_body, make_full_response
 from rightseat.http.reply import Reply
 
 OPENAPI_PATH = "/openapi.json"
@@ -25,18 +25,14 @@ SECURITY: list[dict[str, list[str]]] = [{"bearer": []}, {"key": []}, {}]
 def make_openapi_door(doors: Sequence[Door]) -> Door:
     """Make the door that serves the document, with the first door's error format."""
 
-    def answer(request: Request, host: object) -> Reply:
-        return make_document_reply((*doors, openapi_door), request.base)
+    async def answer(request: Request, host: object) -> Reply:
+        document = await build_document((*doors, openapi_door))
+        body = msgspec.json.encode({**document, "servers": [{"url": request.base or "/"}]})
+        yield make_full_response(200, body)
 
     route = Route("GET", OPENAPI_PATH, answer, public=True, summary="This document")
     openapi_door = Door("openapi", (route,), doors[0].format_error, lambda base: f"{base}{OPENAPI_PATH}")
     return openapi_door
-
-
-async def make_document_reply(doors: Sequence[Door], base: str) -> Reply:
-    body = msgspec.json.encode({**await build_document(doors), "servers": [{"url": base or "/"}]})
-    async for part in make_reply(200, body):
-        yield part
 
 
 async def build_document(doors: Sequence[Door]) -> dict[str, Any]:
@@ -70,7 +66,8 @@ def build_operation(door: Door, route: Route, schema: dict[str, Any] | None, err
     if route.summary:
         result["summary"] = route.summary
     if names := re.findall(r"\{(\w+)\}", format_path_template(route)):
-        result["parameters"] = [build_parameter(name) for name in names]
+        about = {"in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+        result["parameters"] = [{"name": name, **about} for name in names]
     if schema is not None:
         result["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
     if route.public:
@@ -81,21 +78,13 @@ def build_operation(door: Door, route: Route, schema: dict[str, Any] | None, err
     return result
 
 
-def build_parameter(name: str) -> dict[str, Any]:
-    return {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
-
-
 def build_success_responses(route: Route) -> dict[str, Any]:
     if route.returns_204:
         return {"204": {"description": "Done; there is nothing to say"}}
     accepted = {"202": {"description": "Taken; nothing was asked"}} if route.returns_202 else {}
-    return {"200": {"description": "The answer", "content": build_answer_content(route)}, **accepted}
-
-
-def build_answer_content(route: Route) -> dict[str, Any]:
-    if route.method == "GET":
-        return {"application/json": {}, "text/html": {}, "text/plain": {}}
-    return {"application/json": {}, "text/event-stream": {}}
+    other_types = ("text/html", "text/plain") if route.method == "GET" else ("text/event-stream",)
+    content: dict[str, Any] = {media_type: {} for media_type in ("application/json", *other_types)}
+    return {"200": {"description": "The answer", "content": content}, **accepted}
 
 
 def build_error_response(description: str, body: Any) -> dict[str, Any]:

@@ -13,8 +13,8 @@ import msgspec
 from rightseat import errors
 from rightseat.engine.artifacts import load_file
 from rightseat.errors import NotFound, RightseatError
-from rightseat.http.endpoint import Door, Request, Route, format_retry_after, make_reply
-from rightseat.http.reply import Reply
+from rightseat.http.endpoint import Door, Request, Route, format_retry_after, make_full_response, make_reply
+from rightseat.http.reply import Reply, ResponseStart
 from rightseat.runtime.metrics import CONTENT_TYPE
 from rightseat.wiring.runtime import Runtime
 
@@ -36,20 +36,19 @@ def get_meaning(kind: type[RightseatError]) -> str:
 
 def format_error_page(kind: type[RightseatError]) -> str:
     family = " < ".join(f"`{base.__name__}`" for base in kind.__mro__ if issubclass(base, RightseatError))
-    return "\n".join(
-        (
-            f"# `{kind.code}`\n",
-            f"{get_meaning(kind)}.\n",
-            f"**What to do:** {kind.hint}\n",
-            "| | |",
-            "|---|---|",
-            f"| HTTP status | {kind.status} |",
-            f"| Who erred | {FAULTS[kind.fault]} (`{kind.fault}`) |",
-            f"| Shown as | {kind.visibility}, {kind.severity} |",
-            f"| Class | {family} |",
-            "",
-        )
-    )
+    return f"""# `{kind.code}`
+
+{get_meaning(kind)}.
+
+**What to do:** {kind.hint}
+
+| | |
+|---|---|
+| HTTP status | {kind.status} |
+| Who erred | {FAULTS[kind.fault]} (`{kind.fault}`) |
+| Shown as | {kind.visibility}, {kind.severity} |
+| Class | {family} |
+"""
 
 
 def serve_error_page(request: Request, host: object) -> Reply:
@@ -72,18 +71,15 @@ def make_operations_door(runtime: Callable[[], Runtime], *, metrics: str) -> Doo
     async def serve_metrics(request: Request, host: object) -> Reply:
         # Importing it takes a while: not on the event loop.
         await asyncio.to_thread(importlib.import_module, "prometheus_client")
-        async for part in make_reply(200, runtime().meters.to_prometheus(), content_type=CONTENT_TYPE):
-            yield part
+        yield make_full_response(200, runtime().meters.to_prometheus(), content_type=CONTENT_TYPE)
 
     async def serve_file(request: Request, host: object) -> Reply:
         stored_file = await load_file(runtime().store, request.params["ticket"])
         if stored_file is None:
-            reply = make_error_reply(NotFound("There is no such file, or it is no longer kept. Ask for it again."))
+            yield make_error_response(NotFound("There is no such file, or it is no longer kept. Ask for it again."))
         else:
             headers, media_type = make_download_headers(stored_file.name), safe_content_type(stored_file.media_type)
-            reply = make_reply(200, stored_file.data, *headers, content_type=media_type)
-        async for part in reply:
-            yield part
+            yield make_full_response(200, stored_file.data, *headers, content_type=media_type)
 
     routes = [
         Route("GET", "/health", serve_health, public=True),
@@ -114,6 +110,10 @@ def make_download_headers(name: str) -> tuple[tuple[bytes, bytes], ...]:
     )
 
 
-def make_error_reply(error: RightseatError) -> Reply:
+def make_error_response(error: RightseatError) -> ResponseStart:
     body = msgspec.json.encode({"error": {"message": error.message, "code": error.code}})
-    return make_reply(error.status, body, *format_retry_after(error))
+    return make_full_response(error.status, body, *format_retry_after(error))
+
+
+async def make_error_reply(error: RightseatError) -> Reply:
+    yield make_error_response(error)

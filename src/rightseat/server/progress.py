@@ -6,6 +6,7 @@ Where stderr is no terminal, a few plain lines are printed instead.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import sys
 import threading
 import time
@@ -43,18 +44,12 @@ def _spin(label: str, out: TextIO, delay: float, done: threading.Event) -> None:
         if not out.isatty():
             print(f"{label} …", file=out, flush=True)
             return
-        turn = 0
-        while not done.wait(_FRAME_SECONDS):
-            seconds = time.monotonic() - started
-            print(f"\r{_spinner_frame(turn, out)} {label} … {seconds:.0f} s", end="", file=out, flush=True)
-            turn += 1
+        unicode = (getattr(out, "encoding", None) or "").lower().startswith("utf")
+        for frame in itertools.cycle(_SPINNER_FRAMES if unicode else "|/-\\"):
+            if done.wait(_FRAME_SECONDS):
+                break
+            print(f"\r{frame} {label} … {time.monotonic() - started:.0f} s", end="", file=out, flush=True)
         print("\r\x1b[K", end="", file=out, flush=True)
-
-
-def _spinner_frame(turn: int, out: TextIO) -> str:
-    unicode = (getattr(out, "encoding", None) or "").lower().startswith("utf")
-    signs = _SPINNER_FRAMES if unicode else "|/-\\"
-    return signs[turn % len(signs)]
 
 
 @contextlib.contextmanager

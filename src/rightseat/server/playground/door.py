@@ -13,7 +13,7 @@ from rightseat.http.endpoint import Door, Request, Route, decode_body, make_full
 from rightseat.http.reply import Reply
 from rightseat.http.static import CONTENT_TYPES, PAGE_HEADERS, StaticFiles
 from rightseat.models.llamacpp import prompt_log
-from rightseat.server.operations import make_error_reply
+from rightseat.server.operations import make_error_reply, make_error_response
 from rightseat.server.playground.door_output import render_run_by_door
 from rightseat.server.playground.overview import PLAYGROUND_DIR, describe_server, report_setup
 from rightseat.server.playground.plugins import ToolTrial, list_flows, list_plugins, try_tool
@@ -37,8 +37,7 @@ async def stream_json_reply(answer: Awaitable[Any]) -> Reply:
     try:
         body = encode_json(await answer)
     except RightseatError as error:
-        async for part in make_error_reply(error):
-            yield part
+        yield make_error_response(error)
     else:
         yield make_full_response(200, body, (b"cache-control", b"no-store"))
 

@@ -55,15 +55,11 @@ async def render_run_by_door(runtime: Runtime, doors: Sequence[Door], request: R
     host: Any = ReplayRuntime(runtime, events)
     rendered = []
     for door in doors:
-        if probe := find_probe(door):
+        posts = (probe for probe in reversed(door.probes) if probe.method == "POST")
+        if probe := PROBE_BY_DOOR.get(door.name) or next(posts, None):
             probe = retarget_probe(replace_question(probe, question), agent, runtime)
             rendered.append(await render_reply(door, probe, request, host))
     return {"question": question, "doors": rendered}
-
-
-def find_probe(door: Door) -> Probe | None:
-    posts = (probe for probe in reversed(door.probes) if probe.method == "POST")
-    return PROBE_BY_DOOR.get(door.name) or next(posts, None)
 
 
 async def read_entries(runtime: Runtime, request: Request) -> list[ThreadEntry]:

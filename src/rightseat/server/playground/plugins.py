@@ -75,13 +75,12 @@ def draw_flow(flow: Flow) -> dict[str, Any]:
         "file": flow.file,
         "width": flow_layout.width,
         "height": flow_layout.height,
-        "boxes": [format_box(spot) for spot in flow_layout.nodes if spot.node is not None],
+        "boxes": [format_box(spot, spot.node.shape) for spot in flow_layout.nodes if spot.node is not None],
         "lines": [format_line(edge) for edge in flow_layout.edges],
     }
 
 
-def format_box(spot: PlacedNode) -> dict[str, Any]:
-    shape = spot.node.shape if spot.node else ""
+def format_box(spot: PlacedNode, shape: str) -> dict[str, Any]:
     place = {"x": spot.x, "y": spot.y, "width": spot.width, "height": spot.height}
     return {"name": spot.name, "lines": spot.lines, "shape": shape, **place}
 
