@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -109,7 +110,7 @@ async def stream_server_checks(
         )
         return
     key = key or (next(iter(config.auth.keys.values()), None) if config and not url else None)
-    async with ProbeClient(base, key.reveal() if key else None) as client:
+    with contextlib.closing(ProbeClient(base, key.reveal() if key else None)) as client:
         try:
             is_rightseat = await running_server.is_rightseat(client)
         except Unreachable as error:

@@ -56,7 +56,7 @@ def format_without_messages(error: BaseException | None) -> str:
 
 def escape_control(text: str) -> str:
     """Escape control characters: a client's line break must not forge a log line."""
-    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+    return _CONTROL.sub(lambda match: repr(match[0])[1:-1], text)
 
 
 class ConsoleFormatter(RedactingFormatter):

@@ -8,8 +8,6 @@ import socket
 import ssl
 import time
 from collections.abc import AsyncIterator, Mapping
-from types import TracebackType
-from typing import Self
 
 from msgspec import Struct
 from yarl import URL
@@ -41,7 +39,8 @@ class ProbeReply(Struct, frozen=True):
 
 
 class ProbeClient:
-    """Sends requests to one server, with `key` as bearer token unless a request is anonymous."""
+    """Sends requests to one server, with `key` as bearer token unless a request is anonymous. Holds connections: close
+    it."""
 
     def __init__(self, base: str, key: str | None = None) -> None:
         self.base = base.rstrip("/")
@@ -49,12 +48,7 @@ class ProbeClient:
         self.reused_connections = 0
         self._clients = HttpClients(connect_timeout=PROBE_SECONDS)
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         self._clients.close()
 
     async def send(

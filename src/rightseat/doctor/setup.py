@@ -275,7 +275,7 @@ async def check_address(address: str, names: str, *, versioned: bool) -> CheckRe
     public_url = str(url.with_query(None))
     what = f"reach {url.host}"
     try:
-        async with ProbeClient(public_url) as client:
+        with closing(ProbeClient(public_url)) as client:
             reply = await client.send("GET", "/models", seconds=REACH_SECONDS)
     except Unreachable as error:
         fix = f"start the server at {public_url}, or correct the address of {names}: base_url, or its variable"

@@ -168,13 +168,10 @@ class Response(asyncio.Protocol):
                 waiter.set_result(None)
         elif self.head_received:
             # No reader is waiting: count it as buffered.
-            self._buffer(len(data))
-
-    def _buffer(self, size: int) -> None:
-        self._buffered += size
-        if self._buffered > MAX_BUFFERED and not self._paused:
-            self._paused = True
-            self._transport.pause_reading()
+            self._buffered += len(data)
+            if self._buffered > MAX_BUFFERED and not self._paused:
+                self._paused = True
+                self._transport.pause_reading()
 
     def eof_received(self) -> None:
         """End the response; EOF completes a body that has no declared length."""
@@ -199,11 +196,9 @@ class Response(asyncio.Protocol):
         self._end()
 
     def _make_error(self) -> IncompleteResponse:
-        return (
-            InvalidHttpResponse("what came is not HTTP")
-            if self._invalid
-            else IncompleteResponse("the connection was closed")
-        )
+        if self._invalid:
+            return InvalidHttpResponse("what came is not HTTP")
+        return IncompleteResponse("the connection was closed")
 
     def _wake(self) -> None:
         waiter, self._waiter = self._waiter, None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NoReturn
@@ -85,26 +87,6 @@ class NavigationTab(Struct):
     name: str
 
 
-class TabsOperation(Struct, tag_field="operation"):
-    tabs: list[NavigationTab]
-
-
-class CreateTabs(TabsOperation, tag="create"):
-    pass
-
-
-class AddTabs(TabsOperation, tag="add_tabs"):
-    pass
-
-
-class RemoveTabs(TabsOperation, tag="remove_tabs"):
-    pass
-
-
-class RenameTabs(Struct, tag_field="operation", tag="rename_tabs"):
-    names: dict[str, str] = field(name="rename_map")
-
-
 class AgentTask(Struct):
     id: str
     description: str
@@ -117,6 +99,15 @@ def make_object_type(optional: Mapping[str, Any] = {}, **required: Any) -> type[
     return defstruct("Object", [*required.items(), *((name, kind | None, None) for name, kind in optional.items())])
 
 
+def make_tagged_union(tag_field: str, fields_by_tag: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Make the union of JSON objects whose fields depend on the value of `tag_field`."""
+    members: list[Any] = [
+        defstruct("Object", [*fields.items()], tag_field=tag_field, tag=tag) for tag, fields in fields_by_tag.items()
+    ]
+    return functools.reduce(operator.or_, members)
+
+
+TABS = {"tabs": list[NavigationTab]}
 WIDGET_DATA = make_object_type(data_sources=list[WidgetDataSource])
 WIDGET_TYPES = Literal["chart", "table", "note", "html"]
 FUNCTION_ARGUMENTS: dict[str, Any] = {
@@ -128,7 +119,10 @@ FUNCTION_ARGUMENTS: dict[str, Any] = {
     "add_generative_widget": make_object_type(
         {"description": str, "chart_params": dict[str, Any]}, widget_type=WIDGET_TYPES, data=Any, name=str
     ),
-    "manage_navigation_bar": CreateTabs | AddTabs | RemoveTabs | RenameTabs,
+    "manage_navigation_bar": make_tagged_union(
+        "operation",
+        {"create": TABS, "add_tabs": TABS, "remove_tabs": TABS, "rename_tabs": {"rename_map": dict[str, str]}},
+    ),
     "assign_tasks_to_agents": make_object_type(task_requests=list[AgentTask]),
     "execute_agent_tool": make_object_type(server_id=str, tool_name=str, parameters=dict[str, Any]),
     "get_skill_content": make_object_type({"reason": str}, slug=str),
@@ -182,36 +176,6 @@ class ExpectedStatus(Struct):
     hidden: bool | None = None
 
 
-class XYChartParams(Struct, tag_field="chartType"):
-    x: str = field(name="xKey")
-    y: list[str] = field(name="yKey")
-
-
-class LineChartParams(XYChartParams, tag="line"):
-    pass
-
-
-class BarChartParams(XYChartParams, tag="bar"):
-    pass
-
-
-class ScatterChartParams(XYChartParams, tag="scatter"):
-    pass
-
-
-class SliceChartParams(Struct, tag_field="chartType"):
-    angle: str = field(name="angleKey")
-    label: str = field(name="calloutLabelKey")
-
-
-class PieChartParams(SliceChartParams, tag="pie"):
-    pass
-
-
-class DonutChartParams(SliceChartParams, tag="donut"):
-    pass
-
-
 class ExpectedArtifact(Struct):
     type: Literal["text", "table", "chart", "html", "snowflake_query", "snowflake_python", "app"]
     name: NonEmptyStr
@@ -220,15 +184,16 @@ class ExpectedArtifact(Struct):
     content: Any
 
 
-class ExpectedChartArtifact(ExpectedArtifact):
-    content: list[dict[str, Any]]
-    params: LineChartParams | BarChartParams | ScatterChartParams | PieChartParams | DonutChartParams = field(
-        name="chart_params"
-    )
-
-
 class ExpectedTableArtifact(ExpectedArtifact):
     content: list[dict[str, Any]]
+
+
+XY_FIELDS = {"xKey": str, "yKey": list[str]}
+SLICE_FIELDS = {"angleKey": str, "calloutLabelKey": str}
+CHART_PARAMS = make_tagged_union(
+    "chartType", {"line": XY_FIELDS, "bar": XY_FIELDS, "scatter": XY_FIELDS, "pie": SLICE_FIELDS, "donut": SLICE_FIELDS}
+)
+CHART_ARTIFACT = defstruct("ChartArtifact", [("chart_params", CHART_PARAMS)], bases=(ExpectedTableArtifact,))
 
 
 class ExpectedSourceInfo(Struct):
@@ -263,7 +228,7 @@ EVENT_TYPES: dict[str, type[Struct]] = {
     CALL_EVENT: make_object_type({"extra_state": dict[str, Any]}, function=str, input_arguments=dict[str, Any]),
 }
 
-ARTIFACT_TYPES: dict[object, type[ExpectedArtifact]] = {"chart": ExpectedChartArtifact, "table": ExpectedTableArtifact}
+ARTIFACT_TYPES: dict[object, type[Struct]] = {"chart": CHART_ARTIFACT, "table": ExpectedTableArtifact}
 
 
 def check_events(frames: Sequence[ReceivedEvent], *, old: bool) -> Iterator[Fault]:

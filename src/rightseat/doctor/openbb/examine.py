@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -90,7 +91,7 @@ async def examine(url: str, headers: Mapping[str, str]) -> AsyncIterator[CheckRe
     base = url.rstrip("/")
     for name in (AGENTS_FILE, COPILOTS_FILE):
         base = base.removesuffix(f"/{name}")
-    async with ProbeClient("") as client:
+    with contextlib.closing(ProbeClient("")) as client:
         caller = OpenBBPage(client, headers)
         agents: dict[str, ExaminedAgent] = {}
         async with closing(chain(check_files(caller, base, agents), check_answers(caller, agents))) as results:

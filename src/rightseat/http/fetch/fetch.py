@@ -63,13 +63,11 @@ class OutboundClient:
         *,
         max_bytes: int = MAX_BYTES,
         seconds: float = TIMEOUT_SECONDS,
-        redirects: int = MAX_REDIRECTS,
         resolve: Lookup | None = None,
     ) -> None:
         self.rules = rules or AddressRules()
         self.max_bytes = max_bytes
         self.seconds = seconds
-        self.redirects = redirects
         self.resolve = resolve
         self._session: tuple[asyncio.AbstractEventLoop, FetchSession] | None = None
 
@@ -112,7 +110,7 @@ class OutboundClient:
 
         session = self._get_session()
         current = parse_target(url)
-        for _ in range(self.redirects + 1):
+        for _ in range(MAX_REDIRECTS + 1):
             self.rules.check_host(current.host, current.port)
             reply = await session.send(current, method, add_default_headers(headers), body, self.max_bytes)
             location = reply.headers.get("location")
@@ -133,7 +131,7 @@ class OutboundClient:
                 headers = {name: value for name, value in headers.items() if name.lower() in CROSS_ORIGIN_HEADERS}
                 query = ()
             current = parse_target(add_query(str(next_target.url), query))
-        raise UpstreamGarbled(f"The server redirects more than {self.redirects} times. Name the final address.")
+        raise UpstreamGarbled(f"The server redirects more than {MAX_REDIRECTS} times. Name the final address.")
 
     def _get_session(self) -> FetchSession:
         from rightseat.http.fetch.exchange import FetchSession, resolve_by_system

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -127,7 +128,7 @@ async def probe_doors(doors: Sequence[Door], request: Request) -> AsyncIterator[
     from rightseat.doctor.running_server import run_probes
 
     key = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
-    async with ProbeClient(request.base, key or None) as client:
+    with closing(ProbeClient(request.base, key or None)) as client:
         for door in doors:
             async for line in run_probes(client, door.name, door.probes):
                 yield line
